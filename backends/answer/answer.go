@@ -63,8 +63,8 @@ type Options struct {
 	// Remember is how long a repeated question gets the answer that it got before, as long as the corpus does
 	// not change. With 0 every question is worked out anew.
 	Remember time.Duration
-	// Watch is a folder whose files are ingested, Fetch a list of addresses whose documents are. Either may be
-	// nil.
+	// Watch is a folder whose files are ingested. Fetch is a list of addresses whose documents are ingested. Either may
+	// be nil.
 	Watch *Watch
 	Fetch *Fetch
 	// ObserveIntake is called for each document of Watch ("watch") and Fetch ("fetch") with its outcome. It may
@@ -116,20 +116,19 @@ const (
 	// reapEvery is the interval at which the reservations of crashed processes are released.
 	reapEvery  = 30 * time.Second
 	purgeEvery = time.Hour
-	// leaseMore is how much longer than the deadline of its question a reservation lasts.
+	// leaseMore is added to a question's deadline to get the lifetime of its reservation.
 	leaseMore  = time.Minute
 	purgeBatch = 500
-	// embedEvery is the interval at which passages without a vector are looked for. After embedLease without a
-	// sign of life from the process that makes vectors, another one may take over.
+	// embedEvery is the interval at which passages without a vector are looked for. After embedLease without a sign of
+	// life from the process that makes vectors, another process may take over.
 	embedEvery, embedLease = 30 * time.Second, 3 * time.Minute
-	// embedAnew is the interval at which the embedding model is probed for a change when no question has shown
-	// one.
+	// embedAnew is the interval at which the embedding model is checked for a change, if no question has revealed one.
 	embedAnew = time.Hour
-	// intakeLease is how long other processes wait for one that ingests documents and gives no sign of life.
+	// After intakeLease without a sign of life from the process that ingests documents, another process may take over.
 	intakeLease = 3 * time.Minute
-	// fetchEvery is the longest interval between two checks of which addresses are due.
+	// fetchEvery is the longest interval at which the list of addresses is checked for addresses that are due.
 	fetchEvery = time.Minute
-	// sourceChunks is the largest number of passages that are shown of a document.
+	// sourceChunks is the largest number of a document's passages that the service shows.
 	sourceChunks = 2000
 )
 
@@ -146,15 +145,15 @@ func New(o Options) *Server {
 		Deadline: o.Deadline, CompareMin: o.CompareMin, ExtractWhenDown: o.ExtractWhenDown, Outside: o.Web != nil,
 		SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
 	})
-	var from api.Asker = asker{asks, o.ObserveTrace}
+	var answerer api.Asker = asker{asks, o.ObserveTrace}
 	if o.Remember > 0 {
-		from = &remembering{
-			Asker: from, lasts: o.Remember, now: o.Now, version: s.Corpus.Version,
+		answerer = &remembering{
+			Asker: answerer, lasts: o.Remember, now: o.Now, version: s.Corpus.Version,
 			outcomes: make(map[string]remembered),
 		}
 	}
 	s.api = api.New(api.Options{
-		Kernel: k, Accounts: s.Accounts, Asker: from, Counters: o.Counters, Keyring: o.Keyring, Source: s.source,
+		Kernel: k, Accounts: s.Accounts, Asker: answerer, Counters: o.Counters, Keyring: o.Keyring, Source: s.source,
 		BaseURL: o.BaseURL,
 		Library: library.New(k), Passages: s.Corpus.Passages,
 		SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
@@ -181,8 +180,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// intake returns the jobs that ingest documents: one for the watched folder and one for the list of
-// addresses, as far as they are configured.
+// intake returns the jobs that ingest documents: one for the watched folder and one for the list of addresses. It
+// leaves out what is not configured.
 func (s *Server) intake(o Options) (work []jobs.Job) {
 	add := func(job, name string, every time.Duration, run func(intake.Options) func(context.Context) (int, error)) {
 		lease := &jobs.Lease{
@@ -196,13 +195,13 @@ func (s *Server) intake(o Options) (work []jobs.Job) {
 		work = append(work, jobs.Job{Name: job, Every: every, Run: run(options), Lease: lease})
 	}
 	if w := o.Watch; w != nil {
-		add("watch", "watch "+w.Path, w.Every, func(with intake.Options) func(context.Context) (int, error) {
-			return (&intake.Folder{Options: with, Path: w.Path, Remove: w.Remove}).Run
+		add("watch", "watch "+w.Path, w.Every, func(options intake.Options) func(context.Context) (int, error) {
+			return (&intake.Folder{Options: options, Path: w.Path, Remove: w.Remove}).Run
 		})
 	}
 	if f := o.Fetch; f != nil {
-		add("fetch", "fetch", min(f.Every, fetchEvery), func(with intake.Options) func(context.Context) (int, error) {
-			return (&intake.List{Options: with, Path: f.Path, Every: f.Every, Client: f.Client}).Run
+		add("fetch", "fetch", min(f.Every, fetchEvery), func(options intake.Options) func(context.Context) (int, error) {
+			return (&intake.List{Options: options, Path: f.Path, Every: f.Every, Client: f.Client}).Run
 		})
 	}
 	return work
@@ -224,9 +223,9 @@ func (s *Server) reap(ctx context.Context, observe func(n int)) error {
 // embedLogInterval is the interval of the log messages while vectors are made.
 const embedLogInterval = 10 * time.Second
 
-// embed returns a job that makes the vectors that passages lack. It calls hold in each transaction to keep
-// the lease, so that no other process does the same work. A run does nothing while the corpus is unchanged,
-// the embedder is not in doubt, and the last look is less than embedAnew ago.
+// embed returns a job that makes the missing vectors of passages. The job calls hold in each transaction to keep the
+// lease, so that no other process does the same work. A run does nothing if the corpus has not changed, no question has
+// raised a new doubt about the vectors, and the last check is less than embedAnew ago.
 func (s *Server) embed(
 	embedder retrieve.Embedder, hold func(c store.Conn) error,
 ) func(ctx context.Context) (int, error) {
@@ -241,20 +240,20 @@ func (s *Server) embed(
 		}
 		looked, doubts = s.now(), s.Corpus.Doubts()
 		last := time.Now()
-		made, err := s.Corpus.Embed(ctx, embedder, func(c kernel.Conn, made int) error {
+		count, err := s.Corpus.Embed(ctx, embedder, func(c kernel.Conn, count int) error {
 			if time.Since(last) >= embedLogInterval {
 				last = time.Now()
-				s.Corpus.Logger().Info("making vectors of passages", zap.String("model", embedder.Model()), zap.Int("made", made))
+				s.Corpus.Logger().Info("making vectors of passages", zap.String("model", embedder.Model()), zap.Int("made", count))
 			}
 			return hold(c)
 		})
-		if made > 0 {
-			s.Corpus.Logger().Info("vectors of passages made", zap.String("model", embedder.Model()), zap.Int("made", made))
+		if count > 0 {
+			s.Corpus.Logger().Info("vectors of passages made", zap.String("model", embedder.Model()), zap.Int("made", count))
 		}
 		if err == nil {
 			complete = version
 		}
-		return made, err
+		return count, err
 	}
 }
 
@@ -277,8 +276,8 @@ func (s *Server) Trace(ctx context.Context, id string) (*api.Trace, error) {
 	return s.api.Trace(ctx, id)
 }
 
-// Recent returns at most limit answers of all accounts, newest first and without their texts. It begins
-// behind the answer with the id before, or with the newest one if before is empty.
+// Recent returns at most limit answers of all accounts, newest first and without their texts. The list begins after the
+// answer whose id is before, or with the newest answer if before is empty.
 func (s *Server) Recent(ctx context.Context, before string, limit int) ([]api.Trace, error) {
 	return s.api.Recent(ctx, before, limit)
 }
@@ -320,7 +319,7 @@ func (s *Server) Close() {
 const corpusScheme = "corpus:"
 
 func sourceURL(base, url string) string {
-	if id, own := strings.CutPrefix(url, corpusScheme); own {
+	if id, private := strings.CutPrefix(url, corpusScheme); private {
 		return base + "/v1/sources/" + (&neturl.URL{Path: id}).EscapedPath()
 	}
 	return url
@@ -378,12 +377,12 @@ func (a asker) Ask(ctx context.Context, q api.Question, progress func(stage stri
 }
 
 func references(list []pipeline.Reference) []api.Reference {
-	made := make([]api.Reference, len(list))
+	converted := make([]api.Reference, len(list))
 	for i, r := range list {
-		made[i] = api.Reference(r)
+		converted[i] = api.Reference(r)
 	}
-	return made
+	return converted
 }
 
-// Sealed are the sealed columns of the service.
+// Sealed lists the columns of the service that hold sealed texts.
 var Sealed = api.Sealed

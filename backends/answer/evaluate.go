@@ -19,8 +19,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Evaluate asks the questions one after the other and grades the answers. A nil model means extractive mode.
-// done, which may be nil, is called after each question.
+// Evaluate asks the questions one after the other and grades the answers. With a nil model answers are extracted from
+// the passages by rules. Evaluate calls done, which may be nil, after each question.
 func (s *Server) Evaluate(ctx context.Context, all []eval.Question, model models.Model, done func()) []eval.Result {
 	return eval.Run(ctx, eval.Setup{
 		Search: retrieve.New(s.Corpus, s.retrieval),

@@ -13,9 +13,8 @@ import (
 // maxRemembered bounds how many outcomes a node remembers.
 const maxRemembered = 1000
 
-// remembering is an api.Asker that answers a repeated question, no matter who asks it, with its earlier
-// outcome as long as the corpus has not changed. It does not remember faults and makeshift answers. Each node
-// has its own memory.
+// remembering is an api.Asker that answers a repeated question, no matter who asks it, with its earlier outcome as long
+// as the corpus has not changed. It does not remember faults or makeshift answers. Each node has its own memory.
 type remembering struct {
 	api.Asker
 	lasts   time.Duration
@@ -64,22 +63,22 @@ func (r *remembering) find(key string) (api.Outcome, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, ok := r.outcomes[key]
-	// A greater rest means that the clock was set back.
+	// If more than r.lasts is left, the clock was set back.
 	if left := found.until.Sub(r.now()); !ok || left <= 0 || left > r.lasts {
 		return api.Outcome{}, false
 	}
 	return found.outcome, true
 }
 
-// keep remembers an outcome for r.lasts. When the memory is full it drops expired outcomes first, and then
-// any.
+// keep remembers an outcome for r.lasts. When the memory is full, keep drops the expired outcomes first, and then
+// arbitrary ones.
 func (r *remembering) keep(key string, o api.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
 	if len(r.outcomes) >= maxRemembered {
-		for other, one := range r.outcomes {
-			if !now.Before(one.until) {
+		for other, entry := range r.outcomes {
+			if !now.Before(entry.until) {
 				delete(r.outcomes, other)
 			}
 		}

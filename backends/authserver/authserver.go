@@ -1,7 +1,7 @@
 // Package authserver is an OAuth 2.1 authorization server with an OpenID layer and an administration API. It is built
-// from packages, each of which may use those before it: config (the file and the environment), kernel (the base of all
-// others), documents, clients, resources, users, keys, tokens, login, consent, proofs (DPoP), protocol (the endpoints)
-// and admin.
+// from packages, each of which may import the packages that precede it in this list: config (the file and the
+// environment), kernel (the base of all others), documents, clients, resources, users, keys, tokens, login, consent,
+// proofs (DPoP), protocol (the endpoints) and admin.
 package authserver
 
 import (
@@ -40,38 +40,38 @@ type Options struct {
 	// Config and DB are required. The database may not be open yet.
 	Config *config.Config
 	DB     *store.DB
-	// Counters holds what may be used only once, for all nodes. Counters in memory are replaced by the database if it
-	// is PostgreSQL, which other nodes may share. Required.
+	// Counters records, for all nodes, the values that may be used only once. If it is a counters.Memory and the
+	// database is PostgreSQL, which other nodes may share, the server records them in the database instead. Required.
 	Counters counters.Store
-	// Key is used in place of session.secret if that is not set.
+	// Key signs cookies and forms if session.secret is not set.
 	Key []byte
-	// Logger returns the logger; it is called for each message. Default: a logger that discards everything.
+	// Logger returns the logger. It is called for each message. Default: all messages are discarded.
 	Logger func() *zap.Logger
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 	// Address returns the client's address. Default: the remote address of the connection.
 	Address func(*http.Request) string
-	// Stopping reports whether the process or the listener of a request is shutting down. Default: never.
+	// Stopping reports whether the process, or the listener that received a request, is shutting down. Default: never.
 	Stopping func(ctx context.Context) bool
-	// Meter receives the metrics. Default: none are recorded.
+	// Meter receives the metrics. Default: no metrics are recorded.
 	Meter kernel.Meter
 	// Tracer traces requests. Default: requests are not traced.
 	Tracer kernel.Tracer
-	// Trace returns the trace id of a request, for the audit feed and the log. Default: no request has one.
+	// Trace returns the trace id of a request, for the audit feed and the log. Default: requests have no trace id.
 	Trace func(ctx context.Context) string
-	// Span returns the span id of a request, for the log. Default: no request has one.
+	// Span returns the span id of a request, for the log. Default: requests have no span id.
 	Span func(ctx context.Context) string
-	// Observe is called after each run of a background job with its outcome and the number of items it handled.
-	// Default: it is not called.
+	// Observe is called after each run of a background job with the job's name, its outcome and the number of items it
+	// handled. Default: it is not called.
 	Observe func(job, outcome string, done int)
-	// Lockout counts failed sign-ins, see NewLockout. Default: a lockout that is dropped with the server.
+	// Lockout counts failed sign-ins; see NewLockout. Default: a lockout that ends with the server.
 	Lockout *lockout.Lockout
 	// Passwords hashes the passwords of users and the secrets of clients. Default: see password.Hasher.
 	Passwords password.Hasher
 	// Mail sends mails. Default: the SMTP server of mail.url, if that is set.
 	Mail mail.Transport
-	// Networks are the private networks that addresses set by third parties may resolve to; public ones are always
-	// allowed.
+	// Networks are the private networks from which documents and keys may be fetched whose URLs were set by third
+	// parties. Public addresses are always allowed.
 	Networks []netip.Prefix
 	// Version is the version that the administration API reports.
 	Version string
@@ -81,7 +81,7 @@ type Options struct {
 	SignedOut func(ctx context.Context, issuer, subject string)
 }
 
-// Server is the authorization server on one database with one configuration.
+// Server is an authorization server for one database and one configuration.
 type Server struct {
 	kernel  *kernel.Server
 	config  *config.Config
@@ -99,7 +99,7 @@ type Server struct {
 	passwords password.Hasher
 	mail      mail.Transport // nil if no mail is sent
 
-	rooms         rooms
+	components    components
 	public, admin *site
 	jobs          []jobs.Job
 
@@ -111,7 +111,7 @@ type Server struct {
 	end func() // stops the background jobs; nil until they have started
 }
 
-// New returns a server. It touches neither the database nor a file.
+// New returns a server. It accesses neither the database nor files.
 func New(o Options) (*Server, error) {
 	if o.Config == nil || o.DB == nil || o.Counters == nil {
 		return nil, errors.New("authserver: a configuration, a database and counters are required")
@@ -150,7 +150,7 @@ func New(o Options) (*Server, error) {
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address,
 		Key: key, Meter: o.Meter, Tracer: o.Tracer, Trace: o.Trace, Span: o.Span,
 	}
-	// On SQLite there is no other node: one process serves the file.
+	// SQLite is different: a single process uses its file.
 	if _, alone := o.Counters.(*counters.Memory); alone && o.DB.Dialect() == store.Postgres {
 		s.once = once.New(s.kernel)
 		s.kernel.Counters = s.once
@@ -158,22 +158,23 @@ func New(o Options) (*Server, error) {
 	return s, s.wire()
 }
 
-// smtp returns the client of the SMTP server that sends the mails.
+// smtp returns a client for the SMTP server of the configuration.
 func smtp(c *config.Mail) (*mail.SMTP, error) {
 	return mail.NewSMTP(mail.SMTPOptions{URL: c.URL, From: c.From, Sender: "Accounts", User: c.User, Password: c.Password})
 }
 
-// NewLockout returns a lockout with the rules of a configuration, which may outlive the server that uses it.
+// NewLockout returns a lockout with the rules of a configuration. The lockout may outlive the server that uses it.
 func NewLockout(c *config.Config, now func() time.Time, logger func() *zap.Logger) *lockout.Lockout {
 	return loginRules(c).NewLockout(now, logger)
 }
 
-// LockoutRules returns the part of a configuration that a lockout depends on, as a comparable value: configurations
-// whose rules are equal may share a lockout.
+// LockoutRules returns the part of a configuration that a lockout depends on, as a comparable value. Servers with equal
+// rules may share a lockout.
 func LockoutRules(c *config.Config) any { return loginRules(c) }
 
-// Try makes a server and closes it again. Its error joins all that would keep the server from starting and that config
-// cannot check itself, such as an invalid client or page template. It opens no database.
+// Try makes a server from a configuration and closes it again. Its error joins all faults that would keep the server
+// from starting but that package config cannot find, such as an invalid client or page template. Try does not open the
+// database.
 func Try(c *config.Config) error {
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: "none"}, zap.NewNop())
 	if err != nil {
@@ -187,21 +188,21 @@ func Try(c *config.Config) error {
 	return errors.Join(err, shared.Close(), db.Close())
 }
 
-// Offline returns the kernel for a process that serves no requests, such as a command. Events are discarded unless the
-// caller sets Audit.
+// Offline returns the kernel for a process that serves no requests, such as a command. Audit events are discarded
+// unless the caller sets Audit.
 func Offline(db *store.DB, now func() time.Time) *kernel.Server {
 	return &kernel.Server{DB: db, Logger: zap.NewNop, Now: now, Audit: func(context.Context, kernel.Event) {}}
 }
 
-// OfflineUsers returns the users for a process that serves no requests; see Offline. Tokens and device grants of a user
-// who is disabled or deleted end there too.
+// OfflineUsers returns the users for a process that serves no requests; see Offline. If a user is disabled or deleted
+// there, the user's tokens and device grants end too.
 func OfflineUsers(k *kernel.Server) *users.Users {
 	issued := tokens.New(k, tokens.Options{LongestLife: longestLife})
 	return &users.Users{Server: k, Gone: []func(c store.Conn, user string) error{issued.EndUser, device.EndUser}}
 }
 
-// OfflineFactors returns the second factors for a process that serves no requests; see Offline. Without an encryptor it
-// can only remove the factors of a user.
+// OfflineFactors returns the second factors for a process that serves no requests; see Offline. They have no encryptor,
+// and can only be used to remove factors.
 func OfflineFactors(k *kernel.Server) (*factors.Factors, error) {
 	return factors.New(k, factors.Options{})
 }
@@ -209,22 +210,23 @@ func OfflineFactors(k *kernel.Server) (*factors.Factors, error) {
 // longestLife is longer than the life of any access token.
 const longestLife = 30 * 24 * time.Hour
 
-// EndSessions ends all sessions of a user who has signed out at a service that knows the user by an ID token of this
-// server. It does nothing for another issuer.
+// EndSessions ends all sessions of a user who has signed out at another service. The issuer and subject are those of
+// the ID token by which the service knows the user. An issuer other than this server is ignored.
 func (s *Server) EndSessions(ctx context.Context, issuer, subject string) error {
 	if issuer != s.kernel.Issuer {
 		return nil
 	}
-	return s.rooms.login.EndSessions(ctx, subject)
+	return s.components.login.EndSessions(ctx, subject)
 }
 
-// Public returns the handler for clients and end users. It answers 404 for a path that it does not have.
+// Public returns the handler for clients and end users. The handler answers 404 for an unknown path.
 func (s *Server) Public() http.Handler { return s.public }
 
 // Admin returns the handler of the administration API.
 func (s *Server) Admin() http.Handler { return s.admin }
 
-// Owns reports whether the path of a request belongs to the Admin handler, or else to the Public one.
+// Owns reports whether a handler has a route for the path of a request: the Admin handler if admin is set, and
+// otherwise the Public handler.
 func (s *Server) Owns(admin bool, r *http.Request) bool {
 	if admin {
 		return s.admin.owns(r)
@@ -232,9 +234,9 @@ func (s *Server) Owns(admin bool, r *http.Request) bool {
 	return s.public.owns(r)
 }
 
-// Start starts the background jobs and logs the warnings of the configuration. It is safe to call it more than once. It
-// returns an error if the key management server refuses; one that does not answer is only logged, and requests that
-// need it fail until it does.
+// Start starts the background jobs and logs the warnings of the configuration. Further calls do nothing. Start returns
+// an error if the key management server refuses the credentials or the key. If that server does not answer, Start only
+// logs the error, and requests that need the server fail until it answers.
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,7 +259,7 @@ func (s *Server) Start() error {
 	return nil
 }
 
-// Close stops the background jobs and waits for them. Requests that are in progress are still answered.
+// Close stops the background jobs and waits for them. Requests in progress are still answered.
 func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,11 +267,11 @@ func (s *Server) Close() {
 		s.end()
 		s.end = func() {}
 	} else { // never started, such as in a command
-		_ = s.rooms.audit.Flush(context.Background()) // failures are logged
+		_ = s.components.audit.Flush(context.Background()) // failures are logged
 	}
 	s.kernel.Close()
-	s.rooms.tokens.Close()
-	s.rooms.users.Leaked.Close()
+	s.components.tokens.Close()
+	s.components.users.Leaked.Close()
 }
 
 // peer returns the remote address of the connection.

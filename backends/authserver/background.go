@@ -17,26 +17,27 @@ import (
 )
 
 const (
-	// keysEvery is how often the signing keys are read again, since another node may have rotated them.
+	// keysEvery is the interval at which the signing keys are read again, since another node may have rotated them.
 	keysEvery = 3 * time.Second
-	// sweepEvery is how often expired rows are removed.
+	// sweepEvery is the interval at which expired rows are removed.
 	sweepEvery = 10 * time.Minute
 )
 
-// ownJobs returns the background jobs that do not belong to one package alone.
+// ownJobs returns the background jobs that involve several packages.
 func (s *Server) ownJobs() []jobs.Job {
 	return []jobs.Job{
 		{Name: "seed", Every: time.Hour, Run: s.seed()},
-		{Name: "keys", Every: keysEvery, Run: func(ctx context.Context) (int, error) { return 0, s.rooms.keys.Refresh(ctx) }},
+		{Name: "keys", Every: keysEvery, Run: func(ctx context.Context) (int, error) { return 0, s.components.keys.Refresh(ctx) }},
 		{Name: "sweep", Every: sweepEvery, Run: s.sweep},
-		{Name: "unused", Every: sweepEvery, Run: s.rooms.clients.SweepUnused},
-		// Anybody may push requests, so that they pile up quickly.
-		{Name: "pushed", Every: time.Minute, Run: s.rooms.authorize.Sweep},
+		{Name: "unused", Every: sweepEvery, Run: s.components.clients.SweepUnused},
+		// Anybody may push authorization requests, so their rows accumulate quickly.
+		{Name: "pushed", Every: time.Minute, Run: s.components.authorize.Sweep},
 		{Name: "secrets", Every: 24 * time.Hour, Run: s.warn},
 	}
 }
 
-// seed returns a job that stores the clients, providers and resources of the configuration until it has succeeded once.
+// seed returns a job that stores the clients, providers and resources of the configuration. Once it has succeeded,
+// further runs do nothing.
 func (s *Server) seed() func(ctx context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		if !s.seeding.Load() {
@@ -51,23 +52,24 @@ func (s *Server) seed() func(ctx context.Context) (int, error) {
 			err = s.kernel.DB.WaitReady(ctx)
 		}
 		if err == nil {
-			err = errors.Join(s.rooms.clients.Seed(ctx, known), s.seedBrokers(ctx, list))
+			err = errors.Join(s.components.clients.Seed(ctx, known), s.seedBrokers(ctx, list))
 		}
 		if err == nil {
-			err = s.rooms.catalog.Seed(ctx, list)
+			err = s.components.catalog.Seed(ctx, list)
 		}
 		s.seeding.Store(err != nil)
 		return 0, err
 	}
 }
 
-// seedBrokers stores the providers of the configuration and sets the provider ids of the resources that name one.
+// seedBrokers stores the broker providers of the configuration. In list, which holds the resources of the
+// configuration, it sets the provider id of each broker resource.
 func (s *Server) seedBrokers(ctx context.Context, list []resources.Resource) error {
 	providers := make([]brokers.Provider, len(s.config.BrokerProviders))
 	for i, p := range s.config.BrokerProviders {
 		providers[i] = brokers.Provider{Slug: p.Slug, DisplayName: p.DisplayName, Protocol: p.Protocol, Config: p.ConfigData}
 	}
-	if err := s.rooms.brokers.Seed(ctx, providers); err != nil {
+	if err := s.components.brokers.Seed(ctx, providers); err != nil {
 		return err
 	}
 	var faults []error
@@ -75,7 +77,7 @@ func (s *Server) seedBrokers(ctx context.Context, list []resources.Resource) err
 		if r.BackendKind != resources.Broker {
 			continue
 		}
-		p, err := s.rooms.brokers.Find(ctx, cmp.Or(r.BrokerProviderSlug, r.BrokerProviderID))
+		p, err := s.components.brokers.Find(ctx, cmp.Or(r.BrokerProviderSlug, r.BrokerProviderID))
 		if err != nil {
 			faults = append(faults, fmt.Errorf("resources[%d] %q: broker_provider_slug: %w", i, r.Slug, err))
 			continue
@@ -94,7 +96,7 @@ func (s *Server) seedClients() ([]*clients.Client, error) {
 		for i, rule := range c.Claims {
 			rules[i] = claims.Rule(rule)
 		}
-		client, err := s.rooms.clients.Client(&clients.Registration{
+		client, err := s.components.clients.Client(&clients.Registration{
 			Name: c.Name, Redirects: c.Redirects, Grants: c.Grants, Responses: c.Responses, AuthMethod: c.AuthMethod,
 			Agent: c.Agent, AgentText: c.AgentText,
 			Metadata: clients.Metadata{
@@ -136,14 +138,14 @@ func (s *Server) seedResources() ([]resources.Resource, error) {
 	return list, errors.Join(faults...)
 }
 
-// sweep removes expired rows everywhere. The failure of one package does not keep the others from being swept.
+// sweep removes expired rows of all packages. If one package fails, the rows of the other packages are still removed.
 func (s *Server) sweep(ctx context.Context) (total int, err error) {
-	r := &s.rooms
-	for _, one := range [...]func(ctx context.Context) (int, error){
+	r := &s.components
+	for _, sweep := range [...]func(ctx context.Context) (int, error){
 		r.tokens.Sweep, func(ctx context.Context) (int, error) { return r.audit.Sweep(ctx, s.config.Admin.AuditMaxLookback) },
 		r.connected.Sweep, r.clients.Sweep, r.keys.Sweep, s.sweepOnce,
 	} {
-		n, fault := one(ctx)
+		n, fault := sweep(ctx)
 		total, err = total+n, errors.Join(err, fault)
 	}
 	return total, err
@@ -156,14 +158,14 @@ func (s *Server) sweepOnce(ctx context.Context) (int, error) {
 	return s.once.Sweep(ctx)
 }
 
-// write starts the goroutines that write what the packages have batched. The returned function stops them and waits
-// until everything is written.
+// write starts the goroutines that write the rows queued by the packages; see kernel.Batch. The returned function
+// writes all remaining rows and stops the goroutines.
 func (s *Server) write() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { s.rooms.tokens.Run(ctx) })
-	running.Go(func() { s.rooms.clients.Run(ctx) })
-	running.Go(func() { s.rooms.audit.Run(ctx) })
+	running.Go(func() { s.components.tokens.Run(ctx) })
+	running.Go(func() { s.components.clients.Run(ctx) })
+	running.Go(func() { s.components.audit.Run(ctx) })
 	return func() {
 		cancel()
 		running.Wait()

@@ -10,20 +10,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// CheckToken returns the claims of an access token that this server issued and that is valid now: neither expired nor
-// revoked, of an active client and an active user. For any other token, ok is false. An error means that the database
-// does not answer.
+// CheckToken returns the claims of a valid access token: issued by this server, neither expired nor revoked, of an
+// active client and an active user. For any other token, ok is false. An error means that the database does not answer.
 //
-// The claims are those of the token, with those that rules have made. If the token has the scopes profile and email,
-// the present name and mail address of its user are added, as in the answer of userinfo.
+// The claims are those of the token, including custom claims that claim rules added. If the token has the scopes
+// profile and email, the user's current name and mail address are added, as at the userinfo endpoint.
 func (s *Server) CheckToken(
 	ctx context.Context, token string,
 ) (claims map[string]any, expires time.Time, ok bool, err error) {
-	c, user, ok, err := s.rooms.tokens.Live(ctx, token)
+	c, user, ok, err := s.components.tokens.Live(ctx, token)
 	if err != nil || !ok {
 		return nil, time.Time{}, false, err
 	}
-	made, err := c.Custom()
+	custom, err := c.Custom()
 	if err != nil {
 		return nil, time.Time{}, false, err
 	}
@@ -43,12 +42,12 @@ func (s *Server) CheckToken(
 	if c.Confirm.JKT != "" {
 		claims["cnf"] = map[string]any{"jkt": c.Confirm.JKT}
 	}
-	maps.Copy(claims, made) // no rule makes a claim of the server's own
+	maps.Copy(claims, custom) // no rule makes a claim that the server sets itself
 	addPerson(claims, c, user)
 	return claims, time.Unix(c.Expires, 0), true, nil
 }
 
-// addPerson adds the claims about the user of a token that its scope permits.
+// addPerson adds the claims about the token's user that the scope of the token permits.
 func addPerson(claims map[string]any, c *tokens.Claims, user tokens.User) {
 	if c.User() == "" {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// pingLimit bounds the query that checks the database.
+// pingLimit is the timeout of the query that checks the database.
 const pingLimit = 2 * time.Second
 
 var errSeeding = errors.New("the resources of the configuration are not stored yet")
@@ -29,7 +29,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	})
 }
 
-// health returns the routes for load balancers and supervisors.
+// health returns the health-check routes for load balancers and supervisors.
 func (s *Server) health() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodGet, Path: "/livez", Serve: s.live},
@@ -38,7 +38,7 @@ func (s *Server) health() []kernel.Route {
 	}
 }
 
-// live answers that the process is running. It touches nothing that could be down.
+// live answers that the process is running. It checks nothing else.
 func (s *Server) live(w http.ResponseWriter, _ *http.Request) error {
 	return writeHealth(w, http.StatusOK, struct {
 		Status string `json:"status"`
@@ -50,15 +50,15 @@ type state struct {
 	Status string `json:"status"`
 	Time   string `json:"time"`
 	DB     string `json:"db"`
-	// Keys is set while the key management server does not sign.
+	// Keys is set while the key management server cannot sign.
 	Keys string `json:"keys,omitempty"`
 }
 
-// look determines the health of the server. The status is 503 while the database does not answer, and as soon as the
-// server is stopping.
-func (s *Server) look(r *http.Request) (status int, found state) {
+// checkHealth returns the health of the server and the status of its response. The status is 503 while the database does not
+// answer, and once the server is stopping.
+func (s *Server) checkHealth(r *http.Request) (status int, found state) {
 	status, found = http.StatusOK, state{"ok", s.kernel.Now().UTC().Format(time.RFC3339), "ok", ""}
-	if s.rooms.keys.Health() != nil {
+	if s.components.keys.Health() != nil {
 		found.Status, found.Keys = "degraded", "error"
 	}
 	if s.Ready(r.Context()) != nil {
@@ -70,16 +70,16 @@ func (s *Server) look(r *http.Request) (status int, found state) {
 	return status, found
 }
 
-// ready answers whether requests may be sent to this node. A key management server that is down does not matter: tokens
-// are not issued, but are still verified, and no other node is better off.
+// ready answers whether requests may be sent to this node. It ignores a failed key management server: no tokens can be
+// issued, but tokens are still verified, and other nodes would not do better.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
-	status, found := s.look(r)
+	status, found := s.checkHealth(r)
 	return writeHealth(w, status, found)
 }
 
-// healthy answers whether everything works; it is meant for alerts.
+// healthy answers 200 only if everything works, and otherwise 503. It is meant for alerts.
 func (s *Server) healthy(w http.ResponseWriter, r *http.Request) error {
-	status, found := s.look(r)
+	status, found := s.checkHealth(r)
 	if found.Status != "ok" {
 		status = http.StatusServiceUnavailable
 	}

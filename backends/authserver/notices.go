@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 )
 
-// pepperGone is both logged and shown by the administration API.
+// pepperGone is a message for the log and for the notices of the administration API.
 const pepperGone = "client_secret_pepper is not set, and there are clients whose secrets were stored under one: they cannot authenticate until it is set again, or they get new secrets"
 
-// warn logs which rows of the database cannot be used with this configuration.
+// warn logs the rows of the database that cannot be used with this configuration.
 func (s *Server) warn(ctx context.Context) (int, error) {
 	missing, clients, err := s.surveyed(ctx)
 	if err != nil {
@@ -33,11 +33,11 @@ func (s *Server) warn(ctx context.Context) (int, error) {
 	return 0, nil
 }
 
-// surveyAge is how long the result of a scan of all rows is reused: overview pages ask for it often, and it rarely
-// changes by itself.
+// surveyAge is how long the result of a scan of all rows is reused. Overview pages need it often, and it rarely
+// changes.
 const surveyAge = time.Minute
 
-// survey caches the result of a scan of all rows.
+// survey caches the result of a scan for secrets that cannot be used.
 type survey struct {
 	mu      sync.Mutex
 	at      time.Time // zero until there has been a scan
@@ -46,7 +46,7 @@ type survey struct {
 	clients int // the number of clients whose secrets cannot be used
 }
 
-// forget makes the next caller scan all rows again.
+// forget drops the cached result, so that the next call of surveyed scans all rows.
 func (v *survey) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -65,7 +65,7 @@ func (s *Server) surveyed(ctx context.Context) (missing []encryption.Missing, cl
 	if known {
 		return missing, clients, nil
 	}
-	if clients, err = s.rooms.clients.Unusable(ctx); err == nil {
+	if clients, err = s.components.clients.Unusable(ctx); err == nil {
 		missing, err = s.missing(ctx)
 	}
 	if err != nil {
@@ -79,9 +79,9 @@ func (s *Server) surveyed(ctx context.Context) (missing []encryption.Missing, cl
 	return missing, clients, nil
 }
 
-// missing returns the sealed texts whose key is not configured.
+// missing returns the encrypted columns, and their numbers of rows, whose key is not configured.
 func (s *Server) missing(ctx context.Context) (all []encryption.Missing, err error) {
-	for _, one := range s.rooms.sealed {
+	for _, one := range s.components.sealed {
 		found, err := encryption.FindMissing(ctx, s.kernel, one.by, one.columns)
 		if err != nil {
 			return nil, err
@@ -91,7 +91,7 @@ func (s *Server) missing(ctx context.Context) (all []encryption.Missing, err err
 	return all, nil
 }
 
-// remedy returns what an operator can do about sealed texts that cannot be opened.
+// remedy returns advice for an operator whose database has encrypted rows that cannot be decrypted.
 func remedy(m encryption.Missing) string {
 	switch m.Key {
 	case encryption.KeyManagement:
@@ -102,10 +102,10 @@ func remedy(m encryption.Missing) string {
 	return "name the variable with that key by data_encryption.aes_master.key_env, or by old_key_env beside a newer one; run re-encrypt before it is taken out again"
 }
 
-// maxNotices bounds how many faulty providers are named one by one.
+// maxNotices is the maximum number of faulty providers that are listed by name.
 const maxNotices = 10
 
-// notices returns what an operator should currently know about.
+// notices returns the problems that an operator should currently know about.
 func (s *Server) notices(ctx context.Context) (notices []admin.Notice, err error) {
 	add := func(about, format string, args ...any) {
 		notices = append(notices, admin.Notice{Message: fmt.Sprintf(format, args...), About: about})
@@ -128,13 +128,13 @@ func (s *Server) notices(ctx context.Context) (notices []admin.Notice, err error
 	if clients > 0 {
 		add("clients", "%s", pepperGone)
 	}
-	all, err := s.rooms.brokers.All(ctx)
+	all, err := s.components.brokers.All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	faulty := 0
 	for _, p := range all {
-		if wrong, ok := errors.AsType[*brokers.ConfigError](s.rooms.brokers.Usable(p)); ok {
+		if wrong, ok := errors.AsType[*brokers.ConfigError](s.components.brokers.Usable(p)); ok {
 			if faulty++; faulty <= maxNotices {
 				add("broker-providers/"+p.ID, "The provider %s cannot be used: %s.", p.Slug, wrong.Fault)
 			}

@@ -18,24 +18,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit"
 )
 
-// forever is longer than a server runs. The keys of a key management server are retained that long, since it decides
-// when they end.
+// forever is longer than any process runs. The public keys of a key management server are retained for that long, since
+// the server decides when a key ends.
 const forever = 100 * 365 * 24 * time.Hour
 
-// sealing is a set of columns with the encryptor that seals them.
+// sealing is a set of columns and the encryptor of their values.
 type sealing struct {
 	by      encryption.Encryptor
 	columns []encryption.Column
 }
 
-// sealedColumns are the columns that data_encryption seals, beside the signing keys. A package that stores secrets adds
-// its columns here.
+// sealedColumns are the columns, besides the signing keys, that data_encryption encrypts. A package that stores secrets
+// must add its columns here.
 var sealedColumns = []encryption.Column{brokers.Sealed, connections.Sealed, factors.Sealed}
 
-// kmsOperation is the metric of the requests to key management servers.
+// kmsOperation is the name of the metric for requests to key management servers.
 const kmsOperation = "kms_operation_duration_seconds"
 
-// kms returns a client of a key management server whose requests are traced and measured.
+// kms returns a client of a key management server. The client's requests are traced and measured.
 func (s *Server) kms(o transit.Options) (*transit.Client, error) {
 	o.Wrap = s.kernel.Follow
 	o.Observe = func(op string, took time.Duration) {
@@ -46,8 +46,8 @@ func (s *Server) kms(o transit.Options) (*transit.Client, error) {
 	return transit.New(o)
 }
 
-// encryptor returns the encryptor of data_encryption, or nil if none is configured. The driver seals; the other
-// encryptor, if configured too, still opens, so that an operator can change from one driver to the other.
+// encryptor returns the encryptor of data_encryption, or nil if no driver is set. The driver encrypts. If the other
+// driver is configured too, it still decrypts, so that an operator can change from one driver to the other.
 func (s *Server) encryptor() (encryption.Encryptor, error) {
 	c := &s.config.DataEncryption
 	if c.Driver == "" {
@@ -67,7 +67,8 @@ func (s *Server) encryptor() (encryption.Encryptor, error) {
 	return encryption.Chain(master, remote), nil
 }
 
-// masterOf returns an encryptor of master keys, or nil if current is empty.
+// masterOf returns an encryptor with a current and possibly a former master key, both in hex. It returns nil if current
+// is empty.
 func masterOf(current, old string) (encryption.Encryptor, error) {
 	if current == "" {
 		return nil, nil //nolint:nilnil // see above
@@ -75,7 +76,7 @@ func masterOf(current, old string) (encryption.Encryptor, error) {
 	return encryption.NewMaster(current, old)
 }
 
-// farEncryptor returns the encryptor of a key management server, or nil if none is configured.
+// farEncryptor returns the encryptor that uses a key management server, or nil if none is configured.
 func (s *Server) farEncryptor() (encryption.Encryptor, error) {
 	c := &s.config.DataEncryption.KMSTransitEncrypt
 	if c.Address == "" {
@@ -92,9 +93,9 @@ func (s *Server) farEncryptor() (encryption.Encryptor, error) {
 	return encryption.NewTransit(client.Key(c.MountPath, c.KeyName)), nil
 }
 
-// keyStore returns the store of the signing keys, and sets which columns are sealed by what.
+// keyStore returns the store of the signing keys. It also sets the list of encrypted columns and their encryptors.
 func (s *Server) keyStore() (keys.Store, error) {
-	c, r := &s.config.Signing, &s.rooms
+	c, r := &s.config.Signing, &s.components
 	r.sealed = []sealing{{r.encryptor, sealedColumns}}
 	switch c.KeyStore {
 	case config.KMSTransit:
@@ -123,14 +124,14 @@ func (s *Server) keyStore() (keys.Store, error) {
 	return keys.Files{Folder: c.KeyPath}, nil
 }
 
-// operator is the actor in the audit feed of what the administration API and the commands do.
+// operator is the actor in the audit feed for changes by the administration API and by commands.
 const operator = "admin"
 
-// Reseal seals again everything that is not sealed with the newest key of the driver, while the server keeps serving.
-// If it ends early, another call continues where it stopped. It calls progress from time to time, unless that is nil.
-// It returns encryption.ErrNone if no encryption is configured.
+// Reseal encrypts with the driver's current key all secrets that are not encrypted with that key yet, while the server
+// keeps serving. If it ends early, another call continues where it stopped. It calls progress from time to time, unless
+// progress is nil. It returns encryption.ErrNone if no encryption is configured.
 func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed)) (all encryption.Resealed, err error) {
-	if s.rooms.encryptor == nil {
+	if s.components.encryptor == nil {
 		return all, encryption.ErrNone
 	}
 	defer s.survey.forget()
@@ -144,7 +145,7 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 		}
 		s.kernel.Audit(ctx, kernel.Event{Action: "encryption.reencrypted", Actor: operator, Detail: detail})
 	}()
-	for _, one := range s.rooms.sealed {
+	for _, one := range s.components.sealed {
 		previous := all
 		add := func(done encryption.Resealed) {
 			all = encryption.Resealed{
@@ -164,15 +165,15 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 	return all, nil
 }
 
-// checkKeys asks the key management server for the signing key, which is made if there is none. It returns an error
-// only if waiting would not help; a server that does not answer is logged.
+// checkKeys reads the signing key from the key management server, which creates the key if necessary. It returns an
+// error only if retrying would not help. If the server does not answer, checkKeys logs the error.
 func (s *Server) checkKeys() error {
 	if s.config.Signing.KeyStore != config.KMSTransit {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.Signing.KMSTransit.Timeout)
 	defer cancel()
-	err := s.rooms.keys.Reload(ctx)
+	err := s.components.keys.Reload(ctx)
 	if errors.Is(err, transit.ErrUnavailable) {
 		s.kernel.Logger().Error("the key management server does not answer: no tokens are issued until it does",
 			zap.Error(err))

@@ -14,29 +14,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// site serves the routes of one listener by their paths.
+// site serves the routes of one listener.
 type site struct {
 	kernel *kernel.Server
-	paths  rest.Paths[*place]
-	// mount is the path of the issuer. Requests may come with it in front of the path of a route, or without it if a
-	// proxy has removed it. It is empty if the issuer has no path.
+	paths  rest.Paths[*endpoint]
+	// mount is the path of the issuer. A request's path may begin with mount, or a proxy may have removed that prefix.
+	// It is empty if the issuer has no path.
 	mount string
-	// limiter bounds the requests of an address. There is no limit if it is nil.
+	// limiter limits the requests of each address. If it is nil, there is no limit.
 	limiter *ratelimit.Limiter
-	// refuse writes the response for an error.
+	// refuse writes an error as the response.
 	refuse func(w http.ResponseWriter, err error)
 }
 
-// place holds the routes of one path, by method.
-type place struct {
+// endpoint holds the routes of one path, by HTTP method.
+type endpoint struct {
 	methods map[string]kernel.Route
 	allow   string
 	free    bool                                 // not subject to the rate limit
 	refused func(h http.Header, r *http.Request) // may be nil
 }
 
-// tell adds the headers that the routes of the path define for a refusal.
-func (p *place) tell(w http.ResponseWriter, r *http.Request) {
+// addRefusedHeaders adds the headers that the routes of the path define for refused requests; see kernel.Route.Refused.
+func (p *endpoint) addRefusedHeaders(w http.ResponseWriter, r *http.Request) {
 	if p.refused != nil {
 		p.refused(w.Header(), r)
 	}
@@ -45,11 +45,11 @@ func (p *place) tell(w http.ResponseWriter, r *http.Request) {
 // newSite returns a site with the routes of all tables. It panics if two routes have the same method and path.
 func newSite(k *kernel.Server, tables ...[]kernel.Route) *site {
 	s := &site{kernel: k, refuse: kernel.WriteError}
-	places := make(map[string]*place)
+	places := make(map[string]*endpoint)
 	for _, route := range slices.Concat(tables...) {
 		p := places[route.Path]
 		if p == nil {
-			p = &place{methods: make(map[string]kernel.Route)}
+			p = &endpoint{methods: make(map[string]kernel.Route)}
 			places[route.Path] = p
 			s.paths.Add(route.Path, p)
 		}
@@ -75,13 +75,14 @@ func newSite(k *kernel.Server, tables ...[]kernel.Route) *site {
 	return s
 }
 
-// owns reports whether the site has the path of a request, whatever the method.
+// owns reports whether the site has a route for the path of a request, with any method.
 func (s *site) owns(r *http.Request) bool {
 	_, ok := s.paths.Find(s.below(r))
 	return ok
 }
 
-// below returns the request without the path of the issuer, or the request itself if it does not begin with that.
+// below returns a copy of the request without the prefix mount in its path. A request without that prefix is returned
+// unchanged.
 func (s *site) below(r *http.Request) *http.Request {
 	path, ok := strings.CutPrefix(r.URL.Path, s.mount)
 	if s.mount == "" || !ok || path != "" && path[0] != '/' {
@@ -94,11 +95,11 @@ func (s *site) below(r *http.Request) *http.Request {
 	return &below
 }
 
-func (s *site) ServeHTTP(w http.ResponseWriter, whole *http.Request) {
+func (s *site) ServeHTTP(w http.ResponseWriter, original *http.Request) {
 	rest.NoSniff(w.Header())
-	r := s.below(whole)
+	r := s.below(original)
 	err := s.serve(w, r)
-	if whole.Pattern = r.Pattern; err != nil {
+	if original.Pattern = r.Pattern; err != nil {
 		e, ok := apierror.From(err)
 		if !ok || e.Status >= http.StatusInternalServerError {
 			s.kernel.Logger().Error("request failed", zap.String("path", r.Pattern), zap.String("trace_id",
@@ -108,22 +109,22 @@ func (s *site) ServeHTTP(w http.ResponseWriter, whole *http.Request) {
 	}
 }
 
-// serve calls the route of a request. It returns an error, for the caller to write, if there is no such route, the
-// client exceeds the rate limit, or the route returns one.
+// serve calls the route of a request. It returns the error of the route, or an error if there is no such route or the
+// client exceeds the rate limit. The caller writes the error.
 func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 	p, ok := s.paths.Find(r)
 	if !ok {
 		return apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path")
 	}
 	route, ok := p.methods[r.Method]
-	// A web page could not read why its preflight request was refused.
+	// Preflight requests are not limited: a web page could not read the reason of a refusal.
 	free := p.free || ok && r.Method == http.MethodOptions
 	if s.limiter != nil && !free && !s.limiter.Allow(kernel.Network(s.kernel.Address(r))) {
-		p.tell(w, r)
+		p.addRefusedHeaders(w, r)
 		return kernel.TooMany()
 	}
 	if !ok {
-		p.tell(w, r)
+		p.addRefusedHeaders(w, r)
 		w.Header().Set("Allow", p.allow)
 		return apierror.New(http.StatusMethodNotAllowed, "method_not_allowed", "use %s", p.allow)
 	}

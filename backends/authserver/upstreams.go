@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// furtherUpstreams creates the providers of the list upstreams.
+// furtherUpstreams creates the identity providers of the list upstreams.
 func (s *Server) furtherUpstreams() (*upstreams.Upstreams, error) {
 	c := s.config
-	o := upstreams.Options{Users: s.rooms.users, Lasts: c.OAuth.StateMaxAge}
+	o := upstreams.Options{Users: s.components.users, Lasts: c.OAuth.StateMaxAge}
 	for i := range c.Upstreams {
 		up, err := s.furtherUpstream(&c.Upstreams[i])
 		if err != nil {
@@ -36,7 +36,7 @@ func (s *Server) furtherUpstreams() (*upstreams.Upstreams, error) {
 	return upstreams.New(s.kernel, o), nil
 }
 
-// furtherUpstream creates a provider of the list upstreams.
+// furtherUpstream creates an identity provider from its entry in the list upstreams.
 func (s *Server) furtherUpstream(u *config.Upstream) (*upstreams.Upstream, error) {
 	groups := make(map[string][]string, len(u.Groups))
 	for theirs, ours := range u.Groups {
@@ -60,9 +60,10 @@ func (s *Server) furtherUpstream(u *config.Upstream) (*upstreams.Upstream, error
 	}, nil
 }
 
-// allUpstreams returns the provider of the section oidc, if it is not nil, and those of the list upstreams.
+// allUpstreams returns all identity providers: first, which is the provider of the section oidc, unless it is nil, and
+// the providers of the list upstreams.
 func (s *Server) allUpstreams(first *web.Upstream) []*upstreams.Upstream {
-	list := s.rooms.upstreams.List
+	list := s.components.upstreams.List
 	if first == nil {
 		return list
 	}

@@ -1,9 +1,10 @@
 // Package board implements a discussion board: forums, threads and posts with permissions, moderation and posting
-// rules, served as a JSON API and as web pages. This package connects the packages below it, each of which may use
-// those that come before it in this list: kernel (used by all), rights, attachments, content (the rows of forums,
-// threads and posts), following, reactions, search, posts, conversations, drafts, accounts, mails, admin, seed
-// (fixtures), api, web/administration, web and jobs. wire.go constructs them and passes each one what it needs from the
-// others.
+// rules, served as a JSON API and as web pages.
+//
+// This package connects the packages below it. Each of them may use the packages before it in this list: kernel (used
+// by all), rights, attachments, content (the rows of forums, threads and posts), following, reactions, search, posts,
+// conversations, drafts, accounts, mails, admin, seed (fixtures), api, web/administration, web and jobs. wire.go
+// constructs their services and passes to each the services that it uses.
 package board
 
 import (
@@ -24,7 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// flushEvery is the interval at which counts that are collected in memory are written to the database.
+// flushEvery is the interval at which counts in memory are written to the database.
 const flushEvery = time.Minute
 
 // Server is a board: the services of its packages and the state that they share. The web pages and the API call the
@@ -37,23 +38,24 @@ type Server struct {
 	shared *shared
 }
 
-// New returns a board on db, whose tables must exist already (see Schema). It does not access the database; Ready
-// does. A Server must be closed with Close.
+// New returns a board on db, whose tables must exist already (see Schema). New does not access the database; Ready
+// does. The Server must be closed with Close.
 func New(db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Server {
 	return wire(newShared(now), db, options, logger, now)
 }
 
-// With returns the same board with other options. Both servers share their state, so Close of one closes both.
+// With returns a Server of the same board with other options. Both servers share their state, so Close of one server
+// closes both.
 func (s *Server) With(options kernel.Options) *Server {
 	return wire(s.shared, s.kernel.DB, options, s.kernel.Logger, s.kernel.Now)
 }
 
-// Key returns the secret of the board, with which it signs cursors, forms and links. It must not be called before
-// Ready has returned without an error.
+// Key returns the board's secret, which signs cursors, forms and links. It must not be called before Ready has returned
+// without an error.
 func (s *Server) Key() []byte { return s.kernel.Key() }
 
-// Ready prepares the board for its first request: it sets up an empty database, loads the secret of the board and
-// starts the background work of this process. Later calls return at once. After an error Ready may be called again.
+// Ready prepares the board for its first request: it sets up an empty database, loads the board's secret and starts the
+// background work of this process. Later calls return at once. After an error Ready may be called again.
 func (s *Server) Ready(ctx context.Context) error {
 	if s.shared.secret.Load() != nil {
 		return nil
@@ -81,7 +83,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	return nil
 }
 
-// background returns the runner of the background work that each process does for itself.
+// background returns the runner of background work that runs in each process.
 func (s *Server) background() *jobs.Runner {
 	return jobs.New(jobs.Options{Logger: func() *zap.Logger { return s.kernel.Logger }, Jobs: []jobs.Job{
 		{Name: "flush", Every: flushEvery, Wake: s.shared.views.Full, Run: func(ctx context.Context) (int, error) {
@@ -93,7 +95,7 @@ func (s *Server) background() *jobs.Runner {
 	}})
 }
 
-// Close stops the background work and writes the counts that are left in memory. It must be called before the
+// Close stops the background work and writes the remaining counts to the database. It must be called before the
 // database is closed.
 func (s *Server) Close() {
 	s.shared.prepare.Lock()
@@ -111,10 +113,10 @@ func (s *Server) Close() {
 	s.shared.tokens.Close()
 }
 
-// Flush writes what was counted in memory: the views of threads, the uses of API tokens, and what administrators have
-// looked at by their special rights. Only one Flush runs at a time; a second call waits for the first, so that after
-// its return the counts taken by the first are written, too. After an error the views and looks are kept for the next
-// Flush, but the times at which tokens were used are lost.
+// Flush writes the data that is collected in memory: the views of threads, the uses of API tokens, and the looks of
+// administrators (see rights.LookLog). Only one Flush runs at a time. A second call waits for the first, so that the
+// counts taken by the first are also written when it returns. After an error the views and looks are kept for the next
+// Flush, but the uses of tokens are lost.
 func (s *Server) Flush(ctx context.Context) error {
 	if err := s.shared.flushes.Acquire(ctx, 1); err != nil {
 		return err

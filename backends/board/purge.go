@@ -11,15 +11,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 )
 
-// How long the board keeps rows that nobody needs any more.
+// How long the board keeps rows that are no longer needed.
 const (
 	keepReads = 90 * 24 * time.Hour
 	keepMails = 7 * 24 * time.Hour // of mails that could not be sent, after they were due
 
 )
 
-// purges lists the statements that delete old rows. keep is how long such rows are kept; each statement deletes a
-// limited number of rows.
+// purges lists the statements that delete old rows. keep is the age at which such rows are deleted; each statement
+// deletes a limited number of rows.
 var purges = []struct {
 	keep time.Duration
 	sql  string
@@ -40,10 +40,10 @@ var purges = []struct {
 	{keepMails, "DELETE FROM board_mails WHERE id IN (SELECT id FROM board_mails WHERE due_at <= ? LIMIT ?)"},
 }
 
-// Purge deletes what is old: keys of repeated requests, marks of what was read, idle sessions, counts of attempts,
-// flood-control states of forums that no longer limit anybody, drafts, notifications, expired links, mails that could
-// not be sent, deliveries to webhooks, and members who never confirmed their mail address. It returns the number of
-// rows and members that it removed, also with an error.
+// Purge deletes old rows: keys of repeated requests, reading positions, idle sessions, counts of attempts,
+// flood-control states that no longer limit anybody, drafts, notifications, expired links, mails that could not be
+// sent, and deliveries to webhooks. It also deletes members who never confirmed their mail address. It returns the
+// number of deleted rows and members, even if it also returns an error.
 func (s *Server) Purge(ctx context.Context) (n int64, err error) {
 	if n, err = posts.Requests.Purge(ctx, s.kernel.DB, s.kernel.Now(), kernel.PurgeBatch); err != nil {
 		return n, kernel.Unavailable(err)

@@ -18,10 +18,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// setup fills an empty database with what every board starts with: the built-in groups, one category and a forum in
-// it, and the secret of the board, which it returns in hexadecimal. If the database has a secret already, setup
-// returns that and changes nothing. If another node sets up the board at the same time the error is a unique
-// violation, and setup may be called again.
+// setup fills an empty database with the built-in groups, a category with a forum, and the board's secret, which it
+// returns in hexadecimal. If the database has a secret already, setup returns it and changes nothing. If another node
+// sets up the board at the same time, the error is a unique violation; setup may then be called again.
 func (s *Server) setup(ctx context.Context) (secret string, err error) {
 	if err := s.kernel.Read(ctx, func(c store.Conn) (err error) {
 		secret, err = kernel.StoredSetting(c, kernel.SettingSecret)
@@ -71,9 +70,9 @@ func (s *Server) setup(ctx context.Context) (secret string, err error) {
 	return secret, err
 }
 
-// Init creates the first administrator and returns a generated password, which is not stored and should be shown
-// once. If the board has an administrator already, Init changes nothing and returns an empty password. It sets up an
-// empty database first.
+// Init creates the first administrator and returns a generated password, which is not stored and should be shown once.
+// If the board has an administrator already, Init changes nothing and returns an empty password. It first sets up an
+// empty database.
 func (s *Server) Init(ctx context.Context, name, email string) (once string, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return "", err
@@ -102,8 +101,7 @@ func (s *Server) Init(ctx context.Context, name, email string) (once string, err
 	})
 }
 
-// Seed loads a fixture into the board, which is set up first if its database is empty. See seed.Service.LoadFixture
-// for the result.
+// Seed loads a fixture into the board; see seed.Service.LoadFixture. It first sets up an empty database.
 func (s *Server) Seed(ctx context.Context, from io.Reader, o seed.Options) (tokens []seed.MadeToken, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return nil, err
@@ -111,8 +109,8 @@ func (s *Server) Seed(ctx context.Context, from io.Reader, o seed.Options) (toke
 	return s.seeds.LoadFixture(ctx, from, o)
 }
 
-// Import imports the forum of another program into the board, which is set up first if its database is empty. The
-// report tells what was done, also with an error.
+// Import imports the forum of another program into the board; see moving.Import. It first sets up an empty database. It
+// returns the report even if it also returns an error.
 func (s *Server) Import(ctx context.Context, o moving.Options) (*moving.Report, error) {
 	if _, err := s.setup(ctx); err != nil {
 		return nil, err

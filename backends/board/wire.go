@@ -34,7 +34,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// shared is the state that all servers of one board have in common, whatever their options.
+// shared is the state that all servers of one board share, regardless of their options.
 type shared struct {
 	words   *search.Words
 	views   *posts.Views
@@ -47,7 +47,7 @@ type shared struct {
 	end     func()                 // stops the background work; nil before it has started
 }
 
-// newShared returns the shared state of a new board, which has counted nothing yet and has no secret.
+// newShared returns the shared state of a new board: all counts are 0, and the secret is not set.
 func newShared(now func() time.Time) *shared {
 	return &shared{
 		words: search.NewWords(), views: posts.NewViews(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(),
@@ -55,7 +55,7 @@ func newShared(now func() time.Time) *shared {
 	}
 }
 
-// wire constructs the services of a board. Each one gets the kernel and those services that it uses.
+// wire constructs the services of a board, and passes to each the kernel and the services that it uses.
 func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Server {
 	k := kernel.New(db, options, logger, now, func() []byte { return *common.secret.Load() })
 
@@ -87,8 +87,8 @@ func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 	return web.New(s.kernel, &s.Services, s.Ready, options, logger)
 }
 
-// Work returns what the jobs of the board need (see jobs.List), with webhooks delivered by webhooks and mails sent by
-// mailer.
+// Work returns the services for the background jobs (see jobs.List). webhooks delivers webhooks, and mailer sends
+// mails.
 func (s *Server) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *zap.Logger) *jobs.Work {
 	return &jobs.Work{
 		Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails,

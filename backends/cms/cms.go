@@ -1,6 +1,6 @@
-// Package cms implements a content management system with a REST API whose routes and handler classes are files of
-// a site. It connects the packages below it: accounts and content are database rows, settings and routes are files,
-// and handler classes are written in JavaScript or in Go and compiled in (see RegisterClass).
+// Package cms implements a content management system with a REST API, whose routes and handler classes are files of a
+// site. Package cms connects the packages below it. Accounts and content are database rows; settings and routes are
+// files. Handler classes are written in JavaScript, or in Go and compiled in (see RegisterClass).
 package cms
 
 import (
@@ -44,25 +44,26 @@ import (
 type Options struct {
 	// Site is the folder of the site.
 	Site string
-	// DB is the database, which has the tables of Schemas.
+	// DB is the database. It must have the tables of Schemas.
 	DB *store.DB
-	// Key returns a secret of at least 32 bytes that is the same on all nodes. The default is a random one.
+	// Key returns a secret of at least 32 bytes, which must be the same on all nodes. By default the secret is random.
 	Key func() []byte
-	// Logger returns the logger and is called each time one is needed. The default logs nothing.
+	// Logger returns the logger. It is called for each message. By default nothing is logged.
 	Logger func() *zap.Logger
 	// Now is the clock. The default is time.Now.
 	Now func() time.Time
-	// Address returns the client's address. The default is that of the connection.
+	// Address returns the client's address. The default is the address of the connection.
 	Address func(*http.Request) string
 	// Passwords hashes the passwords of users. See password.Hasher for its zero value.
 	Passwords password.Hasher
-	// RequestID returns the ID of a request. The default is a random one.
+	// RequestID returns the ID of a request. By default the ID is random.
 	RequestID func(*http.Request) string
-	// Keyring returns the keys that encrypt the secrets of webhooks. A nil function means that there are none.
+	// Keyring returns the keys that encrypt the secrets of webhooks. A nil function means that the secrets are not
+	// encrypted.
 	Keyring func() (keyring.Keyring, error)
-	// Networks are private networks that scripts may nevertheless fetch from and webhooks may be sent to.
+	// Networks are private networks to which scripts may nevertheless send requests, and webhooks their deliveries.
 	Networks []netip.Prefix
-	// Meter receives counts of what happens. By default nothing is counted.
+	// Meter has the functions that count events for metrics. By default nothing is counted.
 	Meter Meter
 	// Admin is the path of the administration pages, such as /admin. An empty path disables them.
 	Admin string
@@ -70,25 +71,25 @@ type Options struct {
 	// they are taken from each request.
 	BaseURL string
 	// OIDC is a provider at which users of the administration may sign in, and OIDCLabel is its name on the sign-in
-	// page. The default is none.
+	// page. By default there is no provider.
 	OIDC      *oidclogin.Provider
 	OIDCLabel string
-	// Bar returns the bar of the administration's pages; see pages.Options.
+	// Bar returns the bar at the top of the administration's pages; see pages.Options.
 	Bar func(*http.Request) look.Bar
-	// InProcess runs handlers in this process instead of in processes of their own; see script.Options.
+	// InProcess runs handlers in this process instead of in worker processes; see script.Options.
 	InProcess bool
 }
 
-// Meter holds functions that are called to count what happens. Each may be nil.
+// Meter has functions that are called to count events. Each of them may be nil.
 type Meter struct {
-	Called   func(status int, took time.Duration) // a call of a method was answered
-	Logged   func(outcome string)                 // a login was tried: good, bad or limited
-	Reloaded func(ok bool)                        // the routes were read again
-	Job      func(job, outcome string, done int)  // see jobs.Options
-	Ended    func(reason string)                  // a process that runs handlers has ended; see script.Options
+	Called   func(status int, duration time.Duration) // a call of a method was answered
+	Logged   func(outcome string)                     // a login was tried: good, bad or limited
+	Reloaded func(ok bool)                            // the routes were read again
+	Job      func(job, outcome string, done int)      // see jobs.Options
+	Ended    func(reason string)                      // a process that runs handlers has ended; see script.Options
 }
 
-// Server is the CMS of one site. It is the http.Handler of the requests for which Owns returns true.
+// Server is the CMS of one site. As an http.Handler, it serves the requests for which Owns returns true.
 type Server struct {
 	*kernel.Server
 	meter    Meter
@@ -118,14 +119,14 @@ func Schemas() []store.Schema {
 	return all
 }
 
-// RegisterClass adds a handler class that is written in Go. The package that has the class calls it from init.
-// Routes name such a class like those of JavaScript; a class of the site with the same name takes precedence. It
-// panics if the name is already registered.
+// RegisterClass registers a handler class that is written in Go, for all sites. Packages call it from init. Routes
+// refer to such a class by its name, as to a class in JavaScript; if a site has a class of the same name, that takes
+// precedence. RegisterClass panics if the name is already registered.
 func RegisterClass(class handler.Class) { handler.Register(class) }
 
-// New returns the CMS of a site. If the site is installed, New reads its settings and routes and returns their
-// error, if any. It uses neither the database nor the files of a site that is not installed yet; see Start. The
-// caller must call Close.
+// New returns the CMS of a site. If the site is installed, New reads the settings and routes, and returns an error if
+// they are not valid. It uses no database, and no files of a site that is not installed yet; see Start. The caller must
+// call Close.
 func New(o Options) (*Server, error) {
 	s, err := Offline(o)
 	if err != nil || !installed(o.Site) {
@@ -138,7 +139,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Offline returns a Server like New, but does not load the routes and classes. It serves processes that answer no
+// Offline returns a Server like New, but without routes and handler classes. It is for processes that serve no
 // requests, such as commands.
 func Offline(o Options) (*Server, error) {
 	if o.Site == "" || o.DB == nil {
@@ -197,13 +198,13 @@ func Offline(o Options) (*Server, error) {
 	return s, nil
 }
 
-// administered returns the state of the routes in the form that the administration shows.
+// administered returns the state of the routes for the administration.
 func (s *Server) administered() admin.Routes {
 	now := s.State()
 	return admin.Routes{Table: now.Table, Loaded: now.Loaded, Warnings: now.Warnings, Failed: now.Failed}
 }
 
-// Check reads the settings, routes and classes of a site as New does, without a database.
+// Check reads the settings, routes and handler classes of a site like New, but needs no database.
 func Check(site string) (state State, err error) {
 	s := &Server{Server: &kernel.Server{Site: site, Logger: zap.NewNop, Now: time.Now}}
 	if s.settings, err = settings.Open(site); err != nil {
@@ -221,19 +222,19 @@ func Check(site string) (state State, err error) {
 // Settings returns the settings of the site.
 func (s *Server) Settings() *settings.Store { return s.settings }
 
-// Accounts returns the users of the site.
+// Accounts returns the accounts of the site.
 func (s *Server) Accounts() *accounts.Accounts { return s.accounts }
 
-// EndSessions ends those sessions of a person that began by a sign-in at the provider, after the person has signed
-// out there.
+// EndSessions ends the sessions that a person began by signing in at the OpenID provider issuer. It is called when the
+// person has signed out there; subject is the person's ID at the provider.
 func (s *Server) EndSessions(ctx context.Context, issuer, subject string) error {
 	return s.auth.EndSessions(ctx, issuer, subject)
 }
 
-// Content returns the pages of the site.
+// Content returns the content of the site.
 func (s *Server) Content() *content.Content { return s.content }
 
-// Transfer returns the source or target of a transfer of the site's content from or to another site.
+// Transfer returns the site as the source or the target of a transfer of content between two sites.
 func (s *Server) Transfer() transfer.Site {
 	return transfer.Site{Accounts: s.accounts, Pages: s.content, Files: s.files}
 }
@@ -241,31 +242,31 @@ func (s *Server) Transfer() transfer.Site {
 // Webhooks returns the webhooks that are notified of changes of pages.
 func (s *Server) Webhooks() webhooks.Webhooks { return webhooks.Webhooks{Server: s.Server} }
 
-// Sealed are the columns with secrets that the keyring has sealed.
+// Sealed lists the database columns whose secrets are encrypted with the keyring.
 var Sealed = webhooks.Sealed
 
-// Owns reports whether a request is for the API's endpoint or for the administration.
+// Owns reports whether the path of a request belongs to the API or to the administration.
 func (s *Server) Owns(r *http.Request) bool {
 	_, ok := api.Below(s.settings.Current(), r.URL.Path)
 	return ok || s.administers(r)
 }
 
-// administers reports whether the path of a request is below the administration's. The caller checks first that the
-// path does not belong to the API, which takes precedence.
+// administers reports whether the path of a request is at or below the administration's path. The caller must check
+// first that the path does not belong to the API, which takes precedence.
 func (s *Server) administers(r *http.Request) bool {
 	below, ok := strings.CutPrefix(r.URL.Path, s.mount)
 	return s.admin != nil && ok && (below == "" || below[0] == '/')
 }
 
-// Conceals reports whether the path of a request contains a secret that must not be logged, such as a link to a
-// preview.
+// Conceals reports whether the path of a request contains a secret that must not be logged. This is the case for
+// preview links.
 func (s *Server) Conceals(r *http.Request) bool {
 	below, _ := api.Below(s.settings.Current(), r.URL.Path)
 	return api.Secret(below)
 }
 
-// ServeHTTP implements http.Handler. It passes requests below the path of the administration to that, and all others
-// to the API.
+// ServeHTTP implements http.Handler. It passes a request to the administration if administers returns true, and
+// otherwise to the API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, ok := api.Below(s.settings.Current(), r.URL.Path); ok || !s.administers(r) {
 		s.api.ServeHTTP(w, r)
@@ -278,8 +279,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.admin.ServeHTTP(w, r)
 }
 
-// Start installs the site if it is not installed yet, and starts the background work: the watch for changed files
-// and the jobs. A second call does nothing. Close ends what Start began.
+// Start installs the site if it is not installed yet, and starts the background work: the watch for changed files, and
+// the jobs. Only the first call has an effect. Close ends the background work.
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,12 +288,12 @@ func (s *Server) Start() error {
 		return nil
 	}
 	if s.table() == nil {
-		made, err := InstallFiles(s.Site)
+		created, err := InstallFiles(s.Site)
 		if err != nil {
 			return err
 		}
 		s.Logger().Info("site installed; make its first user with: tollgate cms install --admin NAME",
-			zap.String("site", s.Site), zap.Strings("files", made))
+			zap.String("site", s.Site), zap.Strings("files", created))
 		if err := s.Reload(); err != nil {
 			return err
 		}
@@ -314,7 +315,7 @@ func (s *Server) Start() error {
 	return nil
 }
 
-// Close ends what New and Start began and waits for the background work. Requests in progress are still answered.
+// Close ends the background work and waits for it. Requests in progress are still answered.
 func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -332,27 +333,27 @@ func (s *Server) closeRooms() {
 	s.accounts.Close()
 }
 
-// Installed lists what Install has created.
+// Installed lists the files, the pages and the superuser that Install has created.
 type Installed struct {
 	Files    []string // relative to the site's folder
 	Pages    []string // their paths
 	Password string   // of the first superuser, shown only once; empty if there already was one
 }
 
-// Install creates what a new site needs and does not have yet: its files, the pages and templates that every site
-// has, and a first superuser named admin.
-func (s *Server) Install(ctx context.Context, admin string) (made Installed, err error) {
-	if made.Files, err = InstallFiles(s.Site); err != nil {
-		return made, err
+// Install creates the parts of a new site that do not exist yet: its files, the pages and templates that every site
+// has, and a first superuser called admin.
+func (s *Server) Install(ctx context.Context, admin string) (created Installed, err error) {
+	if created.Files, err = InstallFiles(s.Site); err != nil {
+		return created, err
 	}
-	if made.Pages, err = s.content.Install(ctx); err != nil {
-		return made, fmt.Errorf("making the pages that every site has: %w", err)
+	if created.Pages, err = s.content.Install(ctx); err != nil {
+		return created, fmt.Errorf("making the pages that every site has: %w", err)
 	}
-	made.Password, err = s.accounts.Install(ctx, admin)
-	return made, err
+	created.Password, err = s.accounts.Install(ctx, admin)
+	return created, err
 }
 
-// jobs returns the jobs that run in the background.
+// jobs returns the background jobs.
 func (s *Server) jobs() []jobs.Job {
 	return append(append(s.auth.Jobs(), s.files.Jobs()...),
 		jobs.Job{Name: "install", Every: time.Hour, Run: s.installPages()},
@@ -360,10 +361,11 @@ func (s *Server) jobs() []jobs.Job {
 		jobs.Job{Name: "publish", Every: 10 * time.Second, Run: s.content.PublishDue})
 }
 
-// maxShadowed limits how many pages hidden by the API are named in the log.
+// maxShadowed limits how many pages warnShadowed names in the log.
 const maxShadowed = 20
 
-// warnShadowed returns a job that logs which pages the API's endpoint hides, once for each endpoint.
+// warnShadowed returns a job that logs the pages that cannot be reached because their paths belong to the API. It logs
+// them once for each endpoint that the settings name.
 func (s *Server) warnShadowed() func(ctx context.Context) (int, error) {
 	warned := ""
 	return func(ctx context.Context) (int, error) {
@@ -383,15 +385,15 @@ func (s *Server) warnShadowed() func(ctx context.Context) (int, error) {
 	}
 }
 
-// installPages returns a job that creates the pages that every site has. It does nothing after its first success.
+// installPages returns a job that creates the pages that every site has. After a success, the job does nothing.
 func (s *Server) installPages() func(ctx context.Context) (int, error) {
 	done := false
 	return func(ctx context.Context) (int, error) {
 		if done {
 			return 0, nil
 		}
-		made, err := s.content.Install(ctx)
+		created, err := s.content.Install(ctx)
 		done = err == nil
-		return len(made), err
+		return len(created), err
 	}
 }

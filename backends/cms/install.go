@@ -24,9 +24,9 @@ func installed(site string) bool {
 	return err == nil && info.IsDir()
 }
 
-// InstallFiles creates the folders of a site and those files of its folder api that do not exist yet. It never
-// overwrites a file. It returns the created files relative to the site's folder.
-func InstallFiles(site string) (made []string, err error) {
+// InstallFiles creates the folders of a site, and the files in its folder api that do not exist yet. It never
+// overwrites a file. It returns the names of the created files relative to the site's folder.
+func InstallFiles(site string) (created []string, err error) {
 	for _, folder := range []string{apiFolder, "files", "cache"} {
 		if err := os.MkdirAll(filepath.Join(site, folder), 0o750); err != nil {
 			return nil, fmt.Errorf("installing the site: %w", err)
@@ -43,19 +43,19 @@ func InstallFiles(site string) (made []string, err error) {
 		}
 		text, err := apiTemplate.ReadFile(path.Join("apiTemplate", file.Name()))
 		if err != nil {
-			return made, err
+			return created, err
 		}
 		switch err := create(filepath.Join(site, apiFolder, file.Name()), text); {
 		case err == nil:
-			made = append(made, path.Join(apiFolder, file.Name()))
+			created = append(created, path.Join(apiFolder, file.Name()))
 		case !errors.Is(err, fs.ErrExist):
-			return made, fmt.Errorf("installing the site: %w", err)
+			return created, fmt.Errorf("installing the site: %w", err)
 		}
 	}
-	return made, nil
+	return created, nil
 }
 
-// create writes a new file. It returns an error that wraps fs.ErrExist if the file already exists.
+// create writes a new file. If the file already exists, the error wraps fs.ErrExist.
 func create(name string, text []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640) //nolint:gosec // G302: authors of the site are a group
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 )
 
-// The names of the routes file. A site has one of them.
+// The possible names of the routes file. A site has exactly one of these files.
 const (
 	routesPHP = "Routes.php"
 	routesJS  = "Routes.js"
@@ -26,11 +26,11 @@ const (
 
 // State is the result of the last reading of the site's files.
 type State struct {
-	// Table is the table in use. It is nil if no table has been loaded yet.
+	// Table is the table in use, or nil if no table has been loaded yet.
 	Table    *routes.Table
 	Loaded   time.Time       // when Table was read
 	Warnings []*routes.Error // of the scripts that are in use
-	// Failed tells why the current files are not in use. It is nil if they are.
+	// Failed is the error because of which the current files are not in use, or nil if they are in use.
 	Failed error
 }
 
@@ -50,9 +50,9 @@ func (s *Server) table() *routes.Table {
 	return nil
 }
 
-// Reload reads settings, routes and classes again. If the routes or classes have an error, the previous ones stay
-// in use, and the error is returned and kept in State. Requests in progress finish with what they began with. The
-// routes of a site that is not installed are not read; see Start.
+// Reload reads the settings, routes and handler classes again. If the routes or classes have an error, the previous
+// ones stay in use, and the error is returned and stored in State. Requests in progress are not affected. The routes of
+// a site that is not installed are not read; see Start.
 func (s *Server) Reload() error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
@@ -76,7 +76,7 @@ func (s *Server) Reload() error {
 	return err
 }
 
-// load reads the routes and resolves the classes that they name.
+// load reads the routes and finds the handler classes that they name.
 func (s *Server) load() (*routes.Table, *script.Program, error) {
 	value, program, err := s.read()
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Server) load() (*routes.Table, *script.Program, error) {
 	return table, program, err
 }
 
-// read reads the routes file and loads the scripts that it requires.
+// read reads the routes file and loads the scripts that the routes file requires.
 func (s *Server) read() (routes.Value, *script.Program, error) {
 	engine := s.scripts
 	php, js := filepath.Join(s.Site, apiFolder, routesPHP), filepath.Join(s.Site, apiFolder, routesJS)
@@ -119,8 +119,8 @@ func (s *Server) read() (routes.Value, *script.Program, error) {
 	return file.Routes, program, err
 }
 
-// resolve returns a function that finds the method of an entry: in a class of the site, else in a class that is
-// compiled in.
+// resolve returns a function that finds the method for an entry of the routes file. It uses a class of the site, which
+// the parameter class finds, or else a registered Go class.
 func (s *Server) resolve(class func(name string) (handler.Class, bool)) routes.Resolve {
 	known, built := map[string]handler.Class{},
 		api.Content{Pages: s.content, Files: s.files, Webhooks: s.Webhooks()}.Methods()
@@ -152,12 +152,12 @@ func (s *Server) resolve(class func(name string) (handler.Class, bool)) routes.R
 	}
 }
 
-// helper is the name of the class whose methods every site may use in its routes.
+// helper is the name of a built-in class whose methods every site may use in its routes.
 const helper = "RestApiHelper"
 
 var helperMethods = map[string]handler.Func{
 	"noEndPoint": func(context.Context, *handler.Call) (any, error) { return "no endpoint defined", nil },
-	// The API sets the CORS headers itself.
+	// The answer needs no value, because the API sets the CORS headers.
 	"preflight": func(context.Context, *handler.Call) (any, error) { return nil, nil },
 }
 
@@ -166,12 +166,12 @@ var defaultMethods = map[string]handler.Func{
 	auth.Login: calledByAPI, auth.Logout: calledByAPI, auth.Access: calledByAPI,
 }
 
-// calledByAPI always returns an error. It stands in for the methods of /auth, which the API calls itself.
+// calledByAPI is a placeholder for the methods of /auth, which the API calls directly. It always returns an error.
 func calledByAPI(context.Context, *handler.Call) (any, error) {
 	return nil, errors.New("cms: a method of /auth is called as others are")
 }
 
-// defaults returns the routes that every site has.
+// defaults returns the routes that every site has in addition to its own.
 func defaults(current *settings.Settings) []routes.Entry {
 	open := routes.Defaults()
 	open.Auth = false
@@ -190,20 +190,20 @@ func defaults(current *settings.Settings) []routes.Entry {
 	return append(list, api.ContentRoutes(current.Serves())...)
 }
 
-// tell logs why the changed files are not in use.
+// tell logs the error because of which the changed files are not in use.
 func (s *Server) tell(err error) {
 	fields := []zap.Field{zap.Error(err)}
-	if at, ok := errors.AsType[*routes.Error](err); ok {
-		fields = append(fields, zap.String("file", at.At.File), zap.Int("line", at.At.Line), zap.Int("column", at.At.Column))
+	if located, ok := errors.AsType[*routes.Error](err); ok {
+		fields = append(fields, zap.String("file", located.At.File), zap.Int("line", located.At.Line), zap.Int("column", located.At.Column))
 	}
 	s.Logger().Error("the changed files are not in use, the routes stay as they were", fields...)
 }
 
-// known returns those settings that scripts may read.
+// known returns the settings that scripts may read, by name.
 func (s *Server) known() map[string]any {
 	now := s.settings.Current()
 	return map[string]any{"endpoint": now.Mount(), "auth": now.Mode(), "debug": now.Debug}
 }
 
-// hosts returns the hosts that scripts may fetch from.
+// hosts returns the hosts to which scripts may send requests.
 func (s *Server) hosts() []string { return s.settings.Current().FetchHosts }

@@ -17,14 +17,14 @@ import (
 const (
 	// sitemapsAtOnce limits how many sitemaps are written at the same time: each reads up to 50,000 pages.
 	sitemapsAtOnce = 2
-	// maxSegments limits how deep a path may be that is looked up among the previous paths of moved pages: each
-	// level costs a query.
+	// maxSegments limits the depth of a path that is looked up among the previous paths of pages, because each level
+	// costs a query.
 	maxSegments = 32
 )
 
-// ServeSite serves paths outside of the endpoint, if the settings enable them: the sitemap, and redirects from the
-// previous path of a page to its current one. It reports whether it has answered the request; if not, the caller
-// passes the request to another handler.
+// ServeSite serves paths outside of the endpoint, if the settings enable this: the sitemap, and redirects from the
+// previous paths of pages to their current paths. It reports whether it has answered the request. If it has not, the
+// caller passes the request to another handler.
 func (s *Server) ServeSite(w http.ResponseWriter, r *http.Request) bool {
 	current := s.settings.Current()
 	if current.SiteURL == "" && !current.Redirects || r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -37,8 +37,8 @@ func (s *Server) ServeSite(w http.ResponseWriter, r *http.Request) bool {
 	return current.Redirects && s.redirect(w, r)
 }
 
-// sitemapPart returns the part of the sitemap that a path names, counted from 1, or 0 for the whole sitemap. It
-// reports false for any other path.
+// sitemapPart returns the number of the sitemap's part at a path, beginning with 1, or 0 for the path of the entire
+// sitemap. ok is false for any other path.
 func sitemapPart(path string) (part int, ok bool) {
 	name, ok := strings.CutPrefix(path, "/sitemap")
 	if !ok {
@@ -52,8 +52,8 @@ func sitemapPart(path string) (part int, ok bool) {
 	return part, dash && err == nil && part > 0 && "-"+strconv.Itoa(part)+".xml" == name
 }
 
-// sitemap streams a part of the sitemap. For part 0 it writes the whole sitemap, or an index of the parts if there
-// are several.
+// sitemap writes a part of the sitemap. For part 0 it writes the entire sitemap, or an index if the sitemap has several
+// parts.
 func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, part int) {
 	select {
 	case s.sitemaps <- struct{}{}:
@@ -92,7 +92,7 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, pa
 	http.Error(w, "the sitemap cannot be read now", http.StatusServiceUnavailable)
 }
 
-// counted counts the bytes that are written through it.
+// counted is a writer that counts the written bytes.
 type counted struct {
 	io.Writer
 	n int
@@ -105,9 +105,8 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// redirect redirects to the current path of a page that guests may see and whose previous path was requested. It
-// reports whether it has answered. The answer must not be cached, because another page may be created at the
-// previous path.
+// redirect redirects the previous path of a page to its current path, if guests may see the page. It reports whether it
+// has answered the request. The answer must not be cached, because another page may be created at the previous path.
 func (s *Server) redirect(w http.ResponseWriter, r *http.Request) bool {
 	if strings.Count(r.URL.Path, "/") > maxSegments {
 		return false

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// lookEvery is the interval between two looks at the files. A change is used once two looks in a row saw the
-	// same.
+	// lookEvery is the interval at which the files are checked for changes. A change is used once two checks in a row
+	// have found the same state.
 	lookEvery = 500 * time.Millisecond
-	// maxWatched limits the number of files that are looked at.
+	// maxWatched limits the number of files that are checked.
 	maxWatched = 10_000
 )
 
 // watch reloads the files of the site when they have changed, until ctx is done. It compares sizes and modification
-// times, because these are also available in a folder that several nodes share.
+// times, because these also work in a folder that several nodes share.
 func (s *Server) watch(ctx context.Context) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	used := fingerprint(s.Site)
-	seen := used
+	previous := used
 	for {
 		select {
 		case <-ctx.Done():
@@ -34,7 +34,7 @@ func (s *Server) watch(ctx context.Context) {
 		case <-look.C:
 		}
 		now := fingerprint(s.Site)
-		if now == seen && now != used {
+		if now == previous && now != used {
 			used = now
 			if err := s.Reload(); err != nil {
 				s.tell(err)
@@ -42,16 +42,15 @@ func (s *Server) watch(ctx context.Context) {
 				s.Logger().Info("the changed files of the site are in use", zap.Int("routes", len(s.table().Routes())))
 			}
 		}
-		seen = now
+		previous = now
 	}
 }
 
-// fingerprint returns a hash of the names, sizes and modification times of a site's scripts, routes file and
-// settings. It ignores files that cannot be read.
+// fingerprint returns a hash of the names, sizes and modification times of a site's scripts, routes file and settings.
+// It ignores unreadable files.
 func fingerprint(site string) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	watched := 0
-	// Ignore what cannot be read.
 	_ = filepath.WalkDir(site, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil

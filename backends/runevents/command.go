@@ -17,16 +17,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// The names of the commands that this service keeps.
+// The names of the commands that this service executes.
 const (
 	storeReport    = "store report"
 	deactivateNode = "deactivate node"
 )
 
-// versions is the range in which a command is accepted.
-type versions struct{ least, most int }
+// versions is the range of the accepted versions of a command.
+type versions struct{ lowest, highest int }
 
-// commands lists all commands. Those with zero versions are not kept by this service.
+// commands maps the names of all commands to their accepted versions. Commands with the zero range are known, but this
+// service does not execute them.
 var commands = map[string]versions{
 	"configure expiration":   {},
 	deactivateNode:           {3, 3},
@@ -48,18 +49,18 @@ type Command struct {
 	Certname string
 	// Payload is JSON text.
 	Payload []byte
-	// Zipped is the payload as it arrived if it was compressed with gzip, else nil.
+	// Zipped is the payload in its original compressed form, if the client has sent it as gzip, and otherwise nil.
 	Zipped []byte
 }
 
-// submission is a command with the parameters that control the answer.
+// submission is a command with the parameters that determine when it is answered.
 type submission struct {
 	Command
 	wait    time.Duration
 	waiting bool // secondsToWaitForCompletion was given
 }
 
-// invalidError is the error of a command that is refused.
+// invalidError is the error for a command that is refused.
 type invalidError struct{ command, certname, detail string }
 
 func (e *invalidError) Error() string {
@@ -73,7 +74,7 @@ var (
 	optionalParameters = []string{"checksum", "producer-timestamp", "secondsToWaitForCompletion"}
 )
 
-// fromParameters reads a command from URL parameters and a body that is its payload.
+// fromParameters parses a command whose name, version and certname are URL parameters, and whose payload is the body.
 func fromParameters(parameters url.Values, body []byte) (c submission, err error) {
 	c.Name = strings.ReplaceAll(parameters.Get("command"), "_", " ")
 	c.Certname = parameters.Get("certname")
@@ -129,12 +130,12 @@ func fromParameters(parameters url.Values, body []byte) (c submission, err error
 	return c, nil
 }
 
-// checksum reports whether sent is the SHA-1 of the command: either of the whole command as a JSON object, as
-// agents' servers compute it, or of the payload alone.
+// checksum reports whether sent is the SHA-1 of the payload, or of the whole command as a JSON object, which is what
+// servers of agents compute.
 func checksum(sent string, c Command) bool {
 	sent = strings.ToLower(sent)
-	alone := sha1.Sum(c.Payload) //nolint:gosec // as above
-	if subtle.ConstantTimeCompare([]byte(sent), []byte(hex.EncodeToString(alone[:]))) == 1 {
+	payloadSum := sha1.Sum(c.Payload) //nolint:gosec // as above
+	if subtle.ConstantTimeCompare([]byte(sent), []byte(hex.EncodeToString(payloadSum[:]))) == 1 {
 		return true
 	}
 	for _, name := range []string{c.Name, strings.ReplaceAll(c.Name, " ", "_")} {
@@ -152,7 +153,8 @@ func checksum(sent string, c Command) bool {
 	return false
 }
 
-// fromBody reads a command in the older form, in which the body has all members.
+// fromBody parses a command in the older form: a JSON object in the body, which contains the name, the version and the
+// payload.
 func fromBody(body []byte) (c submission, err error) {
 	if !utf8.Valid(body) {
 		return c, errors.New("the command is not UTF-8")
@@ -199,8 +201,8 @@ func fromBody(body []byte) (c submission, err error) {
 	return c, c.check(false)
 }
 
-// check returns an *invalidError for a command that cannot be processed whatever its payload is. If certname is
-// true, the command must have one.
+// check returns an *invalidError if the command is refused independently of its payload. If certname is true, a command
+// without a certname is refused.
 func (c *Command) check(certname bool) error {
 	var detail string
 	known, ok := commands[c.Name]
@@ -211,14 +213,14 @@ func (c *Command) check(certname bool) error {
 		detail = fmt.Sprintf("Certname must be text of at most %d bytes.", maxName)
 	case !ok:
 		detail = "Command must be one of: " + commandNames + "."
-	case known.most == 0:
+	case known.highest == 0:
 		detail = fmt.Sprintf("Command %q is not kept here; this service keeps reports.", c.Name)
-	case c.Version < known.least:
+	case c.Version < known.lowest:
 		detail = fmt.Sprintf("Version %d of command %q is retired. The minimum supported version is %d.",
-			c.Version, c.Name, known.least)
-	case c.Version > known.most:
+			c.Version, c.Name, known.lowest)
+	case c.Version > known.highest:
 		detail = fmt.Sprintf("Version %d of command %q is not known. The maximum supported version is %d.",
-			c.Version, c.Name, known.most)
+			c.Version, c.Name, known.highest)
 	default:
 		return nil
 	}

@@ -12,16 +12,17 @@ import (
 //go:embed web/dashboard
 var dashboardFiles embed.FS
 
-// dashboard serves the dashboard. Its pages are an ordinary client: they show only what the query API returns.
+// dashboard serves the dashboard. Its pages use the query API like any other client, and show only data from the API.
 var dashboard = webassets.NewConsole(webassets.Policy(), dashboardFiles, "web/dashboard", webassets.Page{
 	Title: "Run events", Root: "dashboard/", WithoutScript: "The dashboard needs JavaScript. The query API does without.",
 })
 
-// pageSettings is the file that depends on the server's options. Times in it are in seconds.
+// pageSettings is the name of the file that contains the options of the server which the pages need. Times in the file
+// are in seconds.
 const pageSettings = "settings.json"
 
-// page serves the document. It and its files below dashboard/ contain no data and are public, because a browser
-// cannot send a token with requests for them.
+// page serves the HTML page of the dashboard. The page and its files below dashboard/ contain no data. They are public,
+// because a browser cannot send a token when it requests them.
 func (e *Endpoint) page(w http.ResponseWriter, r *http.Request) {
 	dashboard.Serve(w, r, webassets.Document, e.service.o.Bar(r))
 }
@@ -41,7 +42,7 @@ func (e *Endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
 	dashboard.Serve(w, r, name, bar)
 }
 
-// toPage redirects to the page. The location is relative, so that it also works behind a proxy that removes a
+// toPage redirects to the page. The location is relative, so that the redirect also works behind a proxy that removes a
 // prefix of the path.
 func (e *Endpoint) toPage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Location", path.Base(e.prefix)+"/")

@@ -2,15 +2,15 @@ package runevents
 
 import "context"
 
-// Exchange is the outcome of a submission, for logs and metrics.
+// Exchange is the outcome of a submitted command, for logs and metrics.
 type Exchange struct {
-	// Command is the name of a known command, or empty.
+	// Command is the name of the command, or empty if the command is not known.
 	Command  string
 	Certname string
 	Outcome  Outcome
 }
 
-// Outcome is the outcome of a submission.
+// Outcome is the outcome of a submitted command.
 type Outcome string
 
 // The outcomes.

@@ -17,23 +17,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Limits of the inbox. Reports are filed when there are this many of them, or this many bytes, and otherwise after
-// inboxWait.
+// Limits of the inbox. A batch is filed when this number of reports, or this number of bytes, is waiting, and at the
+// latest after inboxWait.
 const (
 	inboxReports = batchReports
 	inboxBytes   = 16 << 20
 	inboxWait    = 10 * time.Second
-	// inboxFull is the number of waiting reports at which no more are accepted, because they cannot be filed.
+	// inboxFull is the number of waiting reports from which on new reports are refused. So many only wait if filing
+	// fails.
 	inboxFull = 16 * inboxReports
 )
 
-// inbox makes reports durable, so that they can be acknowledged, before they are filed in the tables that queries
-// read. SQLite writes whole pages, and nearly each event of a report changes another page of the index of
-// resources: a single report changes some 50 pages, and 16 together some 200. A query first waits until all reports
-// that were acknowledged before it are filed, so that the delay is not visible.
+// inbox is a table in which reports are stored first, so that they can be acknowledged quickly. They are filed later:
+// moved in batches to the tables that queries read. This saves writes, because SQLite writes whole pages, and nearly
+// every event of a report changes another page of the resources' index: filing a single report changes some 50 pages,
+// and filing 16 together some 200. A query first waits until all reports acknowledged before it are filed, so clients
+// do not notice the delay.
 //
-// Parsed reports are kept in memory until they are filed, up to a limit. The others, and those that another process
-// on the same database or a killed process has left, are read from the table.
+// Parsed reports are kept in memory until they are filed, up to a limit. Other reports are read from the table: those
+// beyond the limit, and those from another process that uses the same database or from a killed process.
 type inbox struct {
 	filing *semaphore.Weighted // held while reports are filed
 	filer  *writer             // used by the holder of filing
@@ -82,18 +84,18 @@ func (s *Service) put(ctx context.Context, reports []*report) error {
 	return nil
 }
 
-// inboxID returns a number for a report received at a time in Unix milliseconds. Later reports have greater
-// numbers. The random bits make it unlikely that a number is given again after its first report has been filed,
-// even if a clock is set back: a process that still holds the first report in memory would file it in place of the
-// other.
+// inboxID returns a new ID for a report that was received at the given time in Unix milliseconds. Later reports have
+// greater IDs. Random bits make it unlikely that an ID is assigned again after its first report has been filed, even if
+// a clock is set back. Otherwise a process that still has the first report in memory would file that report instead of
+// the new one.
 func inboxID(received int64) int64 {
 	return received<<inboxChance | rand.Int64N(1<<inboxChance) //nolint:gosec // G404: not a secret
 }
 
-// inboxChance is the number of random bits.
+// inboxChance is the number of random bits in an ID of the inbox.
 const inboxChance = 20
 
-// add keeps reports that are in the table, and signals when there is a full batch.
+// add keeps reports in memory that have been written to the table, and signals in.enough when a batch is complete.
 func (in *inbox) add(reports []*report) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -112,7 +114,7 @@ func (in *inbox) add(reports []*report) {
 	}
 }
 
-// full returns the number of the last report that fills a batch, or 0.
+// full returns the ID of the last report that belongs to a complete batch, or 0 if no batch is complete.
 func (in *inbox) full() int64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -126,7 +128,7 @@ func (in *inbox) full() int64 {
 	return in.reports[n-1].inbox
 }
 
-// take removes the kept reports up to a number and returns them, at most as many as are filed at once.
+// take removes reports up to the ID last from memory and returns them, at most one batch.
 func (in *inbox) take(last int64) []*report {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -161,21 +163,22 @@ func (s *Service) tend() {
 	}
 }
 
-// stuck reports whether filing has failed a short time ago, so that the next attempt is left to the ticker.
+// stuck reports whether filing has failed less than inboxWait ago. The next attempt is then made by the ticker of tend
+// only.
 func (in *inbox) stuck(now time.Time) bool {
-	at := in.failed.Load()
-	return at != 0 && now.Sub(time.Unix(0, at)) < inboxWait
+	failed := in.failed.Load()
+	return failed != 0 && now.Sub(time.Unix(0, failed)) < inboxWait
 }
 
-// beforeQuery settles the inbox before a query. If filing fails, the query sees only what is filed; the status
-// reports the failure.
+// beforeQuery settles the inbox before a query. If filing fails, the query reads only the reports filed so far, and the
+// status of the service shows the failure.
 func (s *Service) beforeQuery(ctx context.Context) {
 	if s.inbox != nil && !s.inbox.stuck(s.o.Now()) {
 		s.settled(ctx)
 	}
 }
 
-// settled settles the inbox and logs an error.
+// settled settles the inbox, and logs an error.
 func (s *Service) settled(ctx context.Context) { s.filed(ctx, s.Settle(ctx)) }
 
 func (s *Service) filed(ctx context.Context, err error) {
@@ -184,7 +187,7 @@ func (s *Service) filed(ctx context.Context, err error) {
 	}
 }
 
-// Settle waits until all reports are filed that were acknowledged before the call.
+// Settle files all reports that were acknowledged before the call, and waits for that.
 func (s *Service) Settle(ctx context.Context) error {
 	if s.inbox == nil {
 		return nil
@@ -204,7 +207,7 @@ func (s *Service) Settle(ctx context.Context) error {
 	return s.file(ctx, last)
 }
 
-// file files the reports up to a number in batches. It waits for another call of file.
+// file files the reports up to the ID last in batches. Concurrent calls wait for each other.
 func (s *Service) file(ctx context.Context, last int64) (failed error) {
 	if err := s.inbox.filing.Acquire(ctx, 1); err != nil {
 		return err
@@ -236,9 +239,9 @@ func (s *Service) file(ctx context.Context, last int64) (failed error) {
 	}
 }
 
-// fileBatch files reports and removes them from the inbox. If they cannot be filed together, it tries each one
-// alone; a report that the database refuses is added to the list of rejected commands. It returns how many reports
-// have left the inbox.
+// fileBatch files reports and removes them from the inbox. If the reports cannot be filed together, it files them one
+// by one, and moves a report that the database refuses to the list of rejected commands. done is the number of reports
+// removed from the inbox.
 func (s *Service) fileBatch(reports []*report) (done int, err error) {
 	err = s.inbox.filer.file(reports)
 	if err != nil && len(reports) > 1 && !errors.Is(err, store.ErrUnavailable) {
@@ -265,8 +268,8 @@ func (s *Service) fileBatch(reports []*report) (done int, err error) {
 	return len(reports), nil
 }
 
-// reread reads reports from the table that follow after begin, up to last, at most as many as are filed at once.
-// end is the number of the last one, or 0 if there are no more.
+// reread reads reports from the table whose IDs are greater than begin and at most last, but at most one batch. end is
+// the ID of the last report read, or 0 if there are no more.
 func (s *Service) reread(ctx context.Context, begin, last int64) (reports []*report, end int64, err error) {
 	unreadable := make(map[int64]error)
 	err = s.db.Read(ctx, func(c store.Conn) error {
@@ -306,7 +309,8 @@ func (s *Service) reread(ctx context.Context, begin, last int64) (reports []*rep
 	return reports, end, nil
 }
 
-// unpack parses a report from the table.
+// unpack parses a report from the table. version is the version of the command. Events before since, in Unix
+// milliseconds, are left out.
 func unpack(version int, since int64, payload []byte) (*report, error) {
 	text, err := packed.Append(nil, payload, maxUnpacked)
 	if err != nil {
@@ -354,7 +358,7 @@ func (s *Service) giveUp(id int64, certname string, reason error) error {
 	return nil
 }
 
-// claim removes reports from the inbox, and returns those that no other process has removed.
+// claim removes reports from the table, and returns those that no other process has removed before.
 func (b *batch) claim(reports []*report) ([]*report, error) {
 	claimed := make([]*report, 0, len(reports))
 	for _, r := range reports {

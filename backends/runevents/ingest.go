@@ -11,24 +11,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Limits of the writer. A batch consists of the reports that wait when the writer is free, and of those that are
-// about to arrive.
+// Limits of the writer. A batch consists of the reports that are waiting when the writer becomes free, and of reports
+// that are about to arrive.
 const (
 	queueLength  = 1024
 	batchReports = 256
 	batchEvents  = 16384
-	// batchWait limits the wait for reports that are being read or are about to arrive. One commit of many writes
-	// fewer pages and flushes the disk less often than several commits.
+	// batchWait limits the wait for reports that are being read or are about to arrive. One commit for many reports
+	// writes fewer pages, and flushes the disk less often, than several commits.
 	batchWait = 50 * time.Millisecond
 )
 
-// job is a report that is to be written.
+// job is a report in the queue of the writer.
 type job struct {
 	report *report
 	done   chan error // buffered, so that the sender never blocks
 }
 
-// enqueue puts a report into the queue for the next batch. The caller must call await with the job. It returns
+// enqueue puts a report into the queue of the writer. The caller must then call await with the job. enqueue returns
 // ErrBusy if the queue is full.
 func (s *Service) enqueue(r *report) (*job, error) {
 	s.closing.RLock()
@@ -46,9 +46,9 @@ func (s *Service) enqueue(r *report) (*job, error) {
 	}
 }
 
-// await returns when the report of a job is durable or has failed. A caller that finds the writer free writes the
-// reports of all waiting callers: a single report is stored without waking another goroutine, which would cost a
-// good part of the time to store it.
+// await returns when the report of a job has been stored durably, or when that has failed. If the writer is free, the
+// caller itself writes the reports in the queue: waking another goroutine would take a considerable part of the time
+// for storing a single report.
 func (s *Service) await(j *job) error {
 	defer s.work.Done()
 	for {
@@ -66,18 +66,19 @@ func (s *Service) await(j *job) error {
 	}
 }
 
-// crowd describes a batch, to predict the next one.
+// crowd describes a batch, to predict the size of the next batch.
 type crowd struct {
-	senders int           // senders whose reports it has stored or left waiting
-	took    time.Duration // how long storing the batch took
+	senders  int           // senders whose reports it has stored or left waiting
+	duration time.Duration // how long storing the batch took
 }
 
-// gather adds to a batch the waiting reports, those that are being read, and those of the senders of the last
-// batch, who are likely to send their next reports now. It waits for them at most as long as the last batch took.
+// gather adds reports to a batch: those in the queue, those that are being read, and the next reports of the last
+// batch's senders, who are likely to send them now. It waits for the latter at most as long as it took to store the
+// last batch.
 func (s *Service) gather(jobs []*job, last crowd) []*job {
 	var timeout, soon <-chan time.Time
 	if last.senders > 1 {
-		timer := time.NewTimer(min(last.took, batchWait))
+		timer := time.NewTimer(min(last.duration, batchWait))
 		defer timer.Stop()
 		soon = timer.C
 	}
@@ -112,7 +113,7 @@ func (s *Service) gather(jobs []*job, last crowd) []*job {
 	return jobs
 }
 
-// writer stores reports. It is used by one goroutine at a time.
+// writer stores reports. Only one goroutine uses a writer at a time.
 type writer struct {
 	*Service
 	caches     caches
@@ -120,7 +121,7 @@ type writer struct {
 	last       crowd
 }
 
-// write stores a batch of the waiting reports in one transaction, and releases the writer.
+// write stores a batch of the reports in the queue in one transaction, and then frees the writer for other goroutines.
 func (w *writer) write() {
 	defer func() { w.writer <- w }()
 	var jobs []*job
@@ -148,7 +149,7 @@ func (w *writer) write() {
 	w.last = crowd{len(jobs) + len(w.queue), time.Since(began)}
 }
 
-// settle stores the reports of a batch. If they cannot be stored together, it tries each one alone, so that a bad
+// settle stores the reports of a batch. If they cannot be stored together, it stores them one by one, so that one bad
 // report does not affect the others.
 func (w *writer) settle(jobs []*job) {
 	reports := make([]*report, len(jobs))
@@ -172,8 +173,8 @@ func (w *writer) settle(jobs []*job) {
 // writeTimeout limits the duration of a transaction.
 const writeTimeout = time.Minute
 
-// store makes reports durable: in the inbox, if there is one, or else in the tables that queries read. It completes
-// even if the service is closing.
+// store stores reports durably: in the inbox, if there is an inbox, and otherwise in the tables that queries read. It
+// also completes while the service is closing.
 func (w *writer) store(reports []*report) error {
 	if w.inbox == nil {
 		return w.file(reports)
@@ -195,7 +196,7 @@ func (w *writer) file(reports []*report) error {
 		err = w.caches.store(ctx, w.db, reports, w.o.Stored)
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "23514" && len(w.partitions.known) > 0 {
-		// check_violation: another process has dropped a partition.
+		// This is check_violation: another process has dropped a partition.
 		w.partitions.forget()
 		if err = w.partitions.cover(ctx, reports); err == nil {
 			err = w.caches.store(ctx, w.db, reports, w.o.Stored)

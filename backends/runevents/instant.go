@@ -5,8 +5,8 @@ import "time"
 // maxMillis is the end of the year 9999 in Unix milliseconds.
 const maxMillis = 253402300799999
 
-// millis parses an ISO 8601 time with an offset, as agents write it, and returns Unix milliseconds. It truncates
-// smaller units.
+// millis parses an ISO 8601 time with an offset, the format of agents, to Unix milliseconds. It truncates smaller
+// units.
 func millis(text []byte) (int64, bool) {
 	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[7] != '-' ||
 		(text[10] != 'T' && text[10] != 't' && text[10] != ' ') || text[13] != ':' || text[16] != ':' {
@@ -28,11 +28,11 @@ func millis(text []byte) (int64, bool) {
 	if !ok || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 60 {
 		return 0, false
 	}
-	at := time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
+	parsed := time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
 	if day > 28 && time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
 		return 0, false
 	}
-	ms := at.UnixMilli()
+	ms := parsed.UnixMilli()
 	i := 19
 	if text[i] == '.' || text[i] == ',' {
 		scale := int64(100)
@@ -49,7 +49,7 @@ func millis(text []byte) (int64, bool) {
 	return ms, ok && ms >= 0 && ms <= maxMillis
 }
 
-// zone parses the offset Z, +hh, +hhmm or +hh:mm and returns milliseconds.
+// zone parses the offset Z, +hh, +hhmm or +hh:mm to milliseconds.
 func zone(text []byte) (int64, bool) {
 	if len(text) == 1 && (text[0] == 'Z' || text[0] == 'z') {
 		return 0, true
@@ -82,10 +82,10 @@ func zone(text []byte) (int64, bool) {
 	return minutes * 60_000, true
 }
 
-// dayOf returns the number of days since 1970 of a time in Unix milliseconds.
+// dayOf returns the day of a time in Unix milliseconds, as the number of days since 1970.
 func dayOf(ms int64) int64 { return floor(ms, 24*60*60*1000) }
 
-// hourOf returns the number of hours since 1970 of a time in Unix milliseconds.
+// hourOf returns the hour of a time in Unix milliseconds, as the number of hours since 1970.
 func hourOf(ms int64) int64 { return floor(ms, 60*60*1000) }
 
 func floor(n, unit int64) int64 {

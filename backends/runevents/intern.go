@@ -1,16 +1,17 @@
 package runevents
 
-// cacheRows limits one generation of a cache.
+// cacheRows limits the number of rows in one generation of a cache.
 const cacheRows = 1 << 16
 
-// interned is a row that is written only once.
+// interned is a row to which many others refer, such as a resource, and which is written only once.
 type interned struct {
 	id  int64
 	day int64 // used_day as far as is known; the database may have a later day
 }
 
-// cache holds the IDs of rows by their natural keys. It has two generations: when the young one is full, it
-// replaces the old one. Rows that are not used in the meantime are thus dropped.
+// cache maps the natural keys of rows to their IDs. It consists of two generations. When the young generation is full,
+// it becomes the old one, and the previous old generation is dropped with all rows that have not been used in the
+// meantime.
 type cache[K comparable] struct {
 	young, old map[K]interned
 }
@@ -36,15 +37,15 @@ func (c *cache[K]) put(key K, row interned) {
 	c.young[key] = row
 }
 
-// overlay is what one transaction knows: rows from the cache, and rows that it has written. The latter are added to
-// the cache after the commit.
+// overlay holds the rows that one transaction uses: rows from the cache, and rows that the transaction has written. The
+// latter are added to the cache after the commit.
 type overlay[K comparable] struct {
-	under *cache[K]
+	cache *cache[K]
 	known map[K]interned
 }
 
-func over[K comparable](c *cache[K]) overlay[K] {
-	return overlay[K]{under: c, known: make(map[K]interned)}
+func newOverlay[K comparable](c *cache[K]) overlay[K] {
+	return overlay[K]{cache: c, known: make(map[K]interned)}
 }
 
 func (o overlay[K]) get(key K) (interned, bool) {
@@ -52,7 +53,7 @@ func (o overlay[K]) get(key K) (interned, bool) {
 	if ok {
 		return row, true
 	}
-	if row, ok = o.under.get(key); ok {
+	if row, ok = o.cache.get(key); ok {
 		o.known[key] = row
 	}
 	return row, ok
@@ -60,6 +61,6 @@ func (o overlay[K]) get(key K) (interned, bool) {
 
 func (o overlay[K]) keep() {
 	for key, row := range o.known {
-		o.under.put(key, row)
+		o.cache.put(key, row)
 	}
 }

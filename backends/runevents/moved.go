@@ -7,13 +7,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The following is used to move the data from one database engine to the other; see store.Schema.
+// The following functions are for moving the data to the other database engine; see store.Schema.
 
-// maxMoved is the number of days from which on partitions do not get longer.
+// maxMoved is the time span of the data, in days, above which partitions do not become longer.
 const maxMoved = 36_500
 
-// movedTo returns the partition of a row. All partitions have the same length, which depends on the time span of
-// all rows. Partitions that are created later may have another length.
+// movedTo returns the partition of a row with the time key. All partitions have the same length, which depends on the
+// time span of all rows, from oldest to newest. Partitions created later by the service may have another length.
 func movedTo(table string, key, oldest, newest int64) store.Partition {
 	const length = int64(day / time.Millisecond)
 	d, span := dayOf(key), spanFor(time.Duration(min(dayOf(newest)-dayOf(oldest), maxMoved))*day)
@@ -24,8 +24,8 @@ func movedTo(table string, key, oldest, newest int64) store.Partition {
 	}
 }
 
-// fileInbox files the reports that a server has acknowledged and left in the inbox. Reports that cannot be filed
-// are added to the list of rejected commands.
+// fileInbox files the acknowledged reports that a server has left in the inbox. It moves reports that cannot be filed
+// to the list of rejected commands.
 func fileInbox(ctx context.Context, db *store.DB) error {
 	const all = 200 * 365 * day
 	s, err := New(Options{DB: db, EventTTL: all, ReportTTL: all, Import: true})

@@ -14,7 +14,7 @@ import (
 //go:embed schemas.json
 var components []byte
 
-// openAPI returns the OpenAPI 3.1 document of the routes below a prefix.
+// openAPI returns the OpenAPI 3.1 document of the routes. prefix is the path before the routes.
 func openAPI(prefix string) ([]byte, error) {
 	var table []rest.Route
 	for _, r := range Routes() {
@@ -38,7 +38,7 @@ func (e *Endpoint) document(w http.ResponseWriter, r *http.Request) {
 	e.openAPI.ServeHTTP(w, r)
 }
 
-// documented returns the entries of the route in the OpenAPI document, one for each method.
+// documented returns the operations of the route in the OpenAPI document, one for each method.
 func (r *Route) documented() (list []rest.Route) {
 	for _, method := range r.Methods {
 		row := rest.Route{
@@ -94,7 +94,7 @@ func (r *Route) queryParams() []rest.Param {
 	return slices.Concat([]rest.Param{queryParam}, pageParams, []rest.Param{pretty})
 }
 
-// The parameters of the routes.
+// The parameters of the routes in the OpenAPI document.
 var (
 	queryParam = rest.Param{
 		Name: "query", Schema: `{"type":"string"}`,

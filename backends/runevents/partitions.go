@@ -13,18 +13,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// partitionLock is the advisory lock of those who create partitions: a zero byte followed by "tollrun".
+// partitionLock is the advisory lock held while a partition is created: a zero byte followed by "tollrun".
 const partitionLock = 0x00746f6c6c72756e
 
-// The lengths of a partition in days. A query without time bounds locks all partitions and their indexes, so a long
-// retention has fewer and longer ones.
+// The possible lengths of a partition, in days. A query without time bounds locks all partitions and their indexes, so
+// a longer retention uses longer, and therefore fewer, partitions.
 const (
 	daily   = 1
 	weekly  = 7
 	monthly = 28
 )
 
-// spanFor returns the length of a partition in days for rows that are kept for ttl.
+// spanFor returns the length of partitions, in days, for rows that are kept for ttl.
 func spanFor(ttl time.Duration) int64 {
 	switch {
 	case ttl <= 30*day:
@@ -35,22 +35,22 @@ func spanFor(ttl time.Duration) int64 {
 	return monthly
 }
 
-// spans describes the partitions of a table.
+// spans determines the partitions of a table.
 type spans struct {
 	table string
 	ttl   time.Duration // zero if the retention is not known
 }
 
-// of returns the length in days of the partition for day d. If the retention is not known, it follows from the age
-// of the row, for which the row has been kept at least.
-func (s spans) of(d, today int64) int64 {
+// length returns the length, in days, of the partition for day d. If the retention is not known, the length follows
+// from the age of the day, because rows of that day have been kept at least since then.
+func (s spans) length(d, today int64) int64 {
 	if s.ttl == 0 {
 		return spanFor(time.Duration(today-d) * day)
 	}
 	return spanFor(s.ttl)
 }
 
-// floor returns the first day of the partition that contains d.
+// floor returns the first day of the partition that contains day d.
 func (s spans) floor(d int64) int64 {
 	span := spanFor(s.ttl)
 	return floor(d, span) * span
@@ -66,20 +66,20 @@ func (s *Service) spans(table string, ttl time.Duration) spans {
 	return spans{table, ttl}
 }
 
-// days is a range of days, which includes from and excludes until.
+// days is a range of days, including from and excluding until.
 type days struct{ from, until int64 }
 
-func (d days) have(day int64) bool { return d.from <= day && day < d.until }
+func (d days) contains(day int64) bool { return d.from <= day && day < d.until }
 
-// partition is a table that is, or was, a partition of another one.
+// partition is a table that is, or was, a partition of another table.
 type partition struct {
 	name string
 	days
 	attached, pending bool // pending: a concurrent detachment was interrupted
 }
 
-// partitionName returns the name of a partition, which contains its first day and, if it has more than one day, the
-// day after the last.
+// partitionName returns the name of the partition of table for the days d. The name contains the first day and, if the
+// partition has several days, the day after the last.
 func partitionName(table string, d days) string {
 	name := table + "_d" + strconv.FormatInt(d.from, 10)
 	if d.until > d.from+1 {
@@ -88,7 +88,7 @@ func partitionName(table string, d days) string {
 	return name
 }
 
-// parsePartition returns the partition of a name that partitionName has made, and false for other names.
+// parsePartition parses a name returned by partitionName. ok is false for any other name.
 func parsePartition(table, name string) (d days, ok bool) {
 	first, end, several := strings.Cut(strings.TrimPrefix(name, table+"_d"), "_")
 	from, err := strconv.ParseInt(first, 10, 64)
@@ -125,8 +125,8 @@ func listPartitions(c store.Conn, table string) (list []partition, err error) {
 	return list, rows.Err()
 }
 
-// partitions holds the known partitions. On PostgreSQL, events and details are partitioned by their column "at";
-// SQLite has no partitions.
+// partitions creates partitions and caches which ones exist. On PostgreSQL, events and details are partitioned by their
+// column "at"; SQLite has no partitions.
 type partitions struct {
 	*Service
 	known map[string][]days // by table
@@ -136,7 +136,7 @@ func (s *Service) newPartitions() *partitions {
 	return &partitions{s, make(map[string][]days)}
 }
 
-// cover creates the partitions that the reports need.
+// cover creates the missing partitions for the reports.
 func (p *partitions) cover(ctx context.Context, reports []*report) error {
 	if p.db.Dialect() != store.Postgres {
 		return nil
@@ -147,10 +147,10 @@ func (p *partitions) cover(ctx context.Context, reports []*report) error {
 			return err
 		}
 		for i := range r.events {
-			if i > 0 && dayOf(r.events[i].at) == dayOf(r.events[i-1].at) {
+			if i > 0 && dayOf(r.events[i].timestamp) == dayOf(r.events[i-1].timestamp) {
 				continue
 			}
-			if err := p.make(ctx, events, dayOf(r.events[i].at)); err != nil {
+			if err := p.make(ctx, events, dayOf(r.events[i].timestamp)); err != nil {
 				return err
 			}
 		}
@@ -158,15 +158,15 @@ func (p *partitions) cover(ctx context.Context, reports []*report) error {
 	return nil
 }
 
-// make creates the partition of a day. The table is attached instead of created in place, because that does not
-// lock out readers.
+// make creates the partition for a day. It creates a table and attaches it, because creating the partition directly
+// would lock out readers.
 func (p *partitions) make(ctx context.Context, s spans, day int64) error {
-	if slices.ContainsFunc(p.known[s.table], func(d days) bool { return d.have(day) }) {
+	if slices.ContainsFunc(p.known[s.table], func(d days) bool { return d.contains(day) }) {
 		return nil
 	}
 	var known []days
-	// The list must show what others have committed while this transaction waited for the lock; the snapshot of a
-	// stricter isolation level would hide it.
+	// After waiting for the lock, the list must contain partitions that others have committed in the meantime. With a
+	// stricter isolation level, the snapshot would hide them.
 	err := p.db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		if err := c.Enter(partitionLock); err != nil {
 			return err
@@ -175,14 +175,14 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 		if err != nil {
 			return err
 		}
-		span := s.of(day, dayOf(p.o.Now().UnixMilli()))
+		span := s.length(day, dayOf(p.o.Now().UnixMilli()))
 		fresh := days{floor(day, span) * span, floor(day, span)*span + span}
 		known = known[:0]
 		for _, old := range list {
 			switch {
 			case !old.attached:
 				continue
-			case old.have(day):
+			case old.contains(day):
 				fresh = days{}
 			case old.until <= day: // with another length, as before a change of the retention
 				fresh.from = max(fresh.from, old.until)
@@ -197,7 +197,7 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 		known = append(known, fresh)
 		name := partitionName(s.table, fresh)
 		if slices.ContainsFunc(list, func(old partition) bool { return old.name == name && !old.attached }) {
-			// It was detached in order to be dropped, which may have happened in the meantime.
+			// The table was detached to be dropped, and may have been dropped in the meantime.
 			if _, err := c.Exec("DROP TABLE IF EXISTS " + name); err != nil {
 				return err
 			}
@@ -226,15 +226,15 @@ func attachPartition(c store.Conn, table string, d days) error {
 	return nil
 }
 
-// forget drops what is known, so that the partitions are looked up again.
+// forget clears the cache of existing partitions.
 func (p *partitions) forget() { clear(p.known) }
 
-// locksOfEvents is the number of locks that a query needs for a partition of the events: on the table and its
+// locksOfEvents is the number of locks that a query needs for one partition of the events: on the table and on its
 // indexes.
 const locksOfEvents = 6
 
-// checkLocks logs a warning if concurrent queries of all events could exhaust PostgreSQL's locks, which it reports
-// as "out of shared memory".
+// checkLocks logs a warning if concurrent queries for all events could exhaust PostgreSQL's locks. PostgreSQL reports
+// this as "out of shared memory".
 func (s *Service) checkLocks(ctx context.Context) {
 	if s.db.Dialect() != store.Postgres {
 		return

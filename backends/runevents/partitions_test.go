@@ -128,7 +128,7 @@ func TestPartitionOfAnother(t *testing.T) {
 		if _, err := c.Exec("SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
 			return err
 		}
-		if err := attachPartition(c, spans.table, days{from, from + spans.of(today, today)}); err != nil {
+		if err := attachPartition(c, spans.table, days{from, from + spans.length(today, today)}); err != nil {
 			return err
 		}
 		if _, err := c.Exec("INSERT INTO run_report_details (at, report, logs, metrics) VALUES ($1, 1, '', '')", now.UnixMilli()); err != nil {

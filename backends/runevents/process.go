@@ -14,22 +14,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// payloadError is the error of a payload that can never be stored.
+// payloadError is the error for a payload that cannot be stored, however often it is sent.
 type payloadError struct{ err error }
 
 func (e *payloadError) Error() string { return e.err.Error() }
 func (e *payloadError) Unwrap() error { return e.err }
 
-// IsPayload reports whether an error of Store or Process is caused by the payload, so that sending it again does
-// not help.
+// IsPayload reports whether the payload is the cause of an error of Store or Process, so that sending the command again
+// would fail, too.
 func IsPayload(err error) bool {
 	_, bad := errors.AsType[*payloadError](err)
 	return bad
 }
 
-// Process carries out a command and returns when the result is durable. A command with a bad payload is added to
-// the list of rejected commands; rejected is its number there, and the error tells the reason. Any other error
-// means that nothing was stored and that the client should send the command again.
+// Process executes a command and returns when the result is durable. A command with a bad payload is added to the list
+// of rejected commands; rejected is then its ID in the list, and the error is the reason. After any other error nothing
+// is stored, and the client should send the command again.
 func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err error) {
 	err = s.Store(ctx, c)
 	if !IsPayload(err) {
@@ -46,9 +46,8 @@ func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err e
 	return number, err
 }
 
-// Store works like Process, but returns the error of a command that cannot be stored instead of keeping the command
-// in the list of rejected ones. The context of a report is only checked at the beginning: a write that has begun is
-// completed.
+// Store is like Process, but only returns the error of a command with a bad payload, without adding it to the list of
+// rejected commands. For a report, ctx is only checked at the beginning: a write that has begun is completed.
 func (s *Service) Store(ctx context.Context, c Command) error {
 	if err := c.check(false); err != nil {
 		return &payloadError{err}
@@ -66,7 +65,7 @@ func (s *Service) Store(ctx context.Context, c Command) error {
 	return s.judge(s.await(j))
 }
 
-// judge records whether the last command could be stored.
+// judge records whether the last command could be stored, for Ready. It returns err, converted by payloads.
 func (s *Service) judge(err error) error {
 	switch err = s.payloads(err); {
 	case err == nil:
@@ -77,8 +76,8 @@ func (s *Service) judge(err error) error {
 	return err
 }
 
-// payloads turns an error by which the database refuses data into a payloadError, as opposed to errors such as a
-// missing privilege or a full disk.
+// payloads converts the error of a database that refuses the data to a payloadError. It returns other errors unchanged,
+// such as those for a missing privilege or a full disk.
 func (s *Service) payloads(err error) error {
 	if IsPayload(err) || !store.IsDataFault(err) {
 		return err
@@ -87,7 +86,7 @@ func (s *Service) payloads(err error) error {
 	return &payloadError{errors.New("the database refused it")}
 }
 
-// failingFor is how long the status reports a failed write if no other command follows.
+// failingFor is the time for which Ready reports a failed write, unless another command is stored.
 const failingFor = 30 * time.Second
 
 // Ready returns an error if commands cannot be stored at the moment.
@@ -95,7 +94,7 @@ func (s *Service) Ready() error {
 	if err := s.db.Ready(); err != nil {
 		return err
 	}
-	failed := func(at int64) bool { return at != 0 && s.o.Now().Sub(time.Unix(0, at)) < failingFor }
+	failed := func(nanos int64) bool { return nanos != 0 && s.o.Now().Sub(time.Unix(0, nanos)) < failingFor }
 	if failed(s.failing.Load()) || s.inbox != nil && failed(s.inbox.failed.Load()) {
 		return errFailing
 	}
@@ -104,8 +103,8 @@ func (s *Service) Ready() error {
 
 var errFailing = errors.New("the last command could not be stored")
 
-// take parses a report and puts it into the queue of the writer. The count of reports that are being read is
-// decremented before that, so that the writer does not wait for reports that it already has.
+// take parses a report and puts it into the queue of the writer. It decrements s.reading first, so that the writer does
+// not wait for reports that are in the queue already.
 func (s *Service) take(c Command) (*job, error) {
 	now := s.o.Now()
 	s.reading.Add(1)
@@ -125,8 +124,8 @@ func (s *Service) take(c Command) (*job, error) {
 	return s.enqueue(r)
 }
 
-// packed returns the payload in its stored form. A compressed payload is stored as it arrived, unless compression
-// has enlarged it.
+// packed returns the payload in compressed form, for storage. A payload that arrived as gzip is used unchanged, unless
+// gzip has enlarged it.
 func (c *Command) packed() []byte {
 	if len(c.Zipped) > 0 && len(c.Zipped) <= len(c.Payload) {
 		return c.Zipped
@@ -134,11 +133,11 @@ func (c *Command) packed() []byte {
 	return packed.Pack(c.Payload)
 }
 
-// deactivate marks a node as deactivated, unless it has sent a later report.
+// deactivate marks a node as deactivated, unless the node has sent a later report.
 func (s *Service) deactivate(ctx context.Context, payload []byte) error {
-	certname, at, err := parseDeactivation(payload)
+	certname, deactivated, err := parseDeactivation(payload)
 	if err == nil {
-		err = checkAhead("deactivate node: producer_timestamp", at, s.o.Now())
+		err = checkAhead("deactivate node: producer_timestamp", deactivated, s.o.Now())
 	}
 	if err != nil {
 		return &payloadError{err}
@@ -150,7 +149,7 @@ func (s *Service) deactivate(ctx context.Context, payload []byte) error {
 		}
 		_, err := c.Exec(`UPDATE run_nodes SET deactivated_at = ? WHERE certname = ?
 			AND (deactivated_at IS NULL OR deactivated_at < ?)
-			AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id AND run_reports.producer_timestamp > ?)`, at, certname, at, at)
+			AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id AND run_reports.producer_timestamp > ?)`, deactivated, certname, deactivated, deactivated)
 		return err
 	})
 	if err != nil {
@@ -160,7 +159,7 @@ func (s *Service) deactivate(ctx context.Context, payload []byte) error {
 }
 
 // parseDeactivation parses the payload of "deactivate node".
-func parseDeactivation(payload []byte) (certname string, at int64, err error) {
+func parseDeactivation(payload []byte) (certname string, deactivated int64, err error) {
 	if !utf8.Valid(payload) {
 		return "", 0, errNotUTF8
 	}
@@ -175,7 +174,7 @@ func parseDeactivation(payload []byte) (certname string, at int64, err error) {
 		case "certname":
 			certname = r.name("certname")
 		case "producer_timestamp":
-			at, timed = r.instant(), true
+			deactivated, timed = r.instant(), true
 		default:
 			r.fail("there is no member %q", rest.Quote(string(name)))
 		}
@@ -186,5 +185,5 @@ func parseDeactivation(payload []byte) (certname string, at int64, err error) {
 	if certname == "" || !timed {
 		return "", 0, errors.New("deactivate node: certname or producer_timestamp is missing")
 	}
-	return certname, at, nil
+	return certname, deactivated, nil
 }

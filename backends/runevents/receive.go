@@ -18,14 +18,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// weight is how many bytes of memory a byte of a command takes until it is stored, in addition to the body itself.
-// A report that consists only of small events was measured to need three, including the writer's share; the garbage
-// collector lets that double.
+// weight is the number of bytes of memory that processing needs for each byte of a command, in addition to the body. A
+// measured report of small events only needed three, including the writer's share; the garbage collector doubles that.
 const weight = 8
 
-// room limits the memory of commands. Bodies take memory as they arrive, so that a slow sender holds only what it
-// has sent. A complete body then waits for memory to be processed, which is a separate budget: otherwise waiting
-// bodies could hold the memory that those being processed still need.
+// room limits the memory of commands by two budgets. A body takes memory from the first budget as it arrives, so that a
+// slow sender holds only as much as it has sent. A complete body then waits for memory to be processed. This is a
+// separate budget: otherwise waiting bodies could hold the memory that bodies in process still need.
 type room struct {
 	bodies   *memory.Budget
 	work     *semaphore.Weighted
@@ -33,7 +32,7 @@ type room struct {
 	pace     inbound.Pace
 }
 
-// roomWait limits how long a complete command waits to be processed.
+// roomWait limits how long a complete body waits to be processed.
 const roomWait = 10 * time.Second
 
 func newRoom(o Options) room {
@@ -50,10 +49,10 @@ var (
 	errNotGzip  = errors.New("it is not gzip")
 )
 
-// unzippers is a pool of gzip readers, whose tables and window are larger than most bodies.
+// unzippers is a pool of gzip readers. The tables and the window of a reader are larger than most bodies.
 var unzippers = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// texts is a pool of buffers for decompressed bodies. Buffers larger than textKept are not returned to it.
+// texts is a pool of buffers for decompressed bodies. Buffers larger than textKept are not returned to the pool.
 var texts = sync.Pool{New: func() any {
 	text := make([]byte, 0, 64<<10)
 	return &text
@@ -61,8 +60,8 @@ var texts = sync.Pool{New: func() any {
 
 const textKept = 256 << 10
 
-// receive reads a body and waits until it may be processed. The caller must call release, which also frees the
-// body. zipped is the body as it arrived if it was compressed with gzip.
+// receive reads the body of a request and waits until the body may be processed. zipped is the original body if it was
+// compressed with gzip. The caller must call release, after which it must not use body.
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped []byte, release func(), err error) {
 	size, known := max(r.ContentLength, 0), r.ContentLength > 0 && !isZipped(r)
 	if n, err := strconv.ParseInt(r.Header.Get("X-Uncompressed-Length"), 10, 64); err == nil && n > 0 {
@@ -106,7 +105,7 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 		}
 		body = *text
 	}
-	// The command is processed even if the client has closed its side; see answer.
+	// The command is processed even if the client has closed its side of the connection; see answer.
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.room.patience)
 	defer cancel()
 	work := weight * int64(len(body))
@@ -116,25 +115,25 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 	return body, zipped, func() { s.room.work.Release(work); free() }, nil
 }
 
-// unzip decompresses zipped to its end, so that the checksum is verified, into text if that is large enough, and else
-// into memory that it takes from held.
-func unzip(ctx context.Context, held *memory.Share, text, zipped []byte, limit int64) ([]byte, error) {
+// unzip decompresses zipped completely, which verifies the checksum. It uses the buffer text if that is large enough,
+// and otherwise takes memory from share. The result has at most limit bytes.
+func unzip(ctx context.Context, share *memory.Share, text, zipped []byte, limit int64) ([]byte, error) {
 	reader := unzippers.Get().(*gzip.Reader)
 	defer unzippers.Put(reader)
 	if reader.Reset(bytes.NewReader(zipped)) != nil {
 		return text, errNotGzip
 	}
-	if err := held.Grow(ctx, int64(cap(text))); err != nil {
+	if err := share.Grow(ctx, int64(cap(text))); err != nil {
 		return text, err
 	}
-	return held.ReadAll(ctx, reader, text, -1, limit)
+	return share.ReadAll(ctx, reader, text, -1, limit)
 }
 
-// unreadable returns the reason why a body could not be read.
+// unreadable converts the error of reading a body to the error for the client. size is the size limit.
 func (s *Service) unreadable(err error, size int64) error {
-	_, over := errors.AsType[*http.MaxBytesError](err)
+	_, tooLong := errors.AsType[*http.MaxBytesError](err)
 	switch {
-	case over:
+	case tooLong:
 		return errTooLarge
 	case errors.Is(err, memory.ErrTooLarge):
 		return s.overlong(size)
@@ -156,7 +155,7 @@ func (s *Service) overlong(size int64) error {
 	return errTooLarge
 }
 
-// isZipped reports whether the body is compressed with gzip. Names of codings are case-insensitive.
+// isZipped reports whether the body is compressed with gzip. The names of codings are case-insensitive.
 func isZipped(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip")
 }

@@ -16,7 +16,7 @@ const (
 	maxRejectedPayload = 4 << 20 // compressed; a larger payload is not stored
 )
 
-// Rejected is a command that was accepted but could not be stored.
+// Rejected is a command that was acknowledged but could not be stored.
 type Rejected struct {
 	ID       int64     `json:"id"`
 	At       time.Time `json:"at"` // of the last attempt
@@ -27,24 +27,24 @@ type Rejected struct {
 	Attempts int       `json:"attempts"`
 }
 
-// ErrNotFound means that there is no such row.
+// ErrNotFound is the error for an ID that is not in the list of rejected commands.
 var ErrNotFound = errors.New("there is no such command")
 
-// reject adds a command to the list with the reason of its failure, and returns its number.
+// reject adds a command to the list of rejected commands with the reason, and returns its ID.
 func (s *Service) reject(ctx context.Context, command Command, reason error) (id int64, err error) {
 	payload := command.packed()
 	if len(payload) > maxRejectedPayload {
 		payload = []byte{}
 	}
 	var length int64
-	// With a stricter isolation level, concurrent calls that shorten the list would fail.
+	// With a stricter isolation level, concurrent calls that delete old entries would fail.
 	err = s.db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		err := c.Row(`INSERT INTO run_rejected (at, command, version, certname, reason, attempts, payload)
 			VALUES (?, ?, ?, ?, ?, 1, ?) RETURNING id`, s.o.Now().UnixMilli(), command.Name, command.Version, command.Certname, reason.Error(), payload).Scan(&id)
 		if err != nil {
 			return err
 		}
-		// Numbers have gaps, so rows are skipped instead of subtracting numbers.
+		// The IDs have gaps, so the oldest entry to keep cannot be computed by subtraction.
 		_, err = c.Exec(`DELETE FROM run_rejected WHERE id <= (SELECT id FROM run_rejected ORDER BY id DESC LIMIT 1 OFFSET ?)`, maxRejected)
 		if err != nil {
 			return err
@@ -57,10 +57,10 @@ func (s *Service) reject(ctx context.Context, command Command, reason error) (id
 	return id, err
 }
 
-// RejectedCount returns the length of the list. If Work was called, it is at most a minute old.
+// RejectedCount returns the number of rejected commands. If Work has been called, the number is at most a minute old.
 func (s *Service) RejectedCount() int64 { return s.rejected.Load() }
 
-// countRejected reads the length of the list, which other processes change, too.
+// countRejected counts the rejected commands again, because other processes change the list, too.
 func (s *Service) countRejected(ctx context.Context) (done int, err error) {
 	var n int64
 	err = s.db.Read(ctx, func(c store.Conn) error {
@@ -83,12 +83,12 @@ func (s *Service) Rejected(ctx context.Context) (list []Rejected, err error) {
 		defer rows.Close()
 		for rows.Next() {
 			var row Rejected
-			var at int64
-			if err := rows.Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason,
+			var millis int64
+			if err := rows.Scan(&row.ID, &millis, &row.Command, &row.Version, &row.Certname, &row.Reason,
 				&row.Attempts); err != nil {
 				return err
 			}
-			row.At = time.UnixMilli(at).UTC()
+			row.At = time.UnixMilli(millis).UTC()
 			list = append(list, row)
 		}
 		return rows.Err()
@@ -96,15 +96,15 @@ func (s *Service) Rejected(ctx context.Context) (list []Rejected, err error) {
 	return list, err
 }
 
-// RejectedCommand returns a rejected command and its payload. It returns ErrNotFound if there is no such command,
-// and another error if the payload was too large to be stored.
+// RejectedCommand returns the rejected command with the given ID and its payload. It returns ErrNotFound if there is no
+// such command, and another error if the payload was too large to be stored.
 func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, c Command, err error) {
-	var at int64
+	var millis int64
 	var payload []byte
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		return c.Row(`SELECT id, at, command, version, certname, reason, attempts, payload FROM run_rejected WHERE id = ?`,
 			id).
-			Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason, &row.Attempts, &payload)
+			Scan(&row.ID, &millis, &row.Command, &row.Version, &row.Certname, &row.Reason, &row.Attempts, &payload)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, c, ErrNotFound
@@ -112,7 +112,7 @@ func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, 
 	if err != nil {
 		return row, c, err
 	}
-	row.At = time.UnixMilli(at).UTC()
+	row.At = time.UnixMilli(millis).UTC()
 	c = Command{Name: row.Command, Version: row.Version, Certname: row.Certname}
 	if len(payload) == 0 {
 		return row, c, errors.New("the payload was too large to be kept")
@@ -121,7 +121,7 @@ func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, 
 	return row, c, err
 }
 
-// Retry carries out a rejected command again, and removes it from the list if that succeeds.
+// Retry executes a rejected command again. If it succeeds, the command is removed from the list.
 func (s *Service) Retry(ctx context.Context, id int64) error {
 	_, c, err := s.RejectedCommand(ctx, id)
 	if err != nil {
@@ -143,5 +143,5 @@ func (s *Service) Retry(ctx context.Context, id int64) error {
 	return errors.Join(failed, err)
 }
 
-// maxUnpacked is larger than any body that a configuration can allow.
+// maxUnpacked limits a decompressed payload. It is larger than any body that the options can allow.
 const maxUnpacked = 1 << 30

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// maxName limits indexed texts, in bytes.
+	// maxName limits the length of texts that are indexed, in bytes.
 	maxName = 1000
-	// maxDays limits the number of days on which the events of one report lie; each day may need a partition.
+	// maxDays limits the number of days that the events of one report cover, because each day may need a partition.
 	maxDays = 62
-	// maxAhead limits how far in the future the times of a report, event or deactivation may be. Times of a wrong
-	// clock would need partitions that are never purged, or keep a node deactivated whatever it reports.
+	// maxAhead limits how far the times of reports, events and deactivations may be in the future. Times from a wrong
+	// clock would create partitions that are never purged, or deactivate a node whatever it reports afterwards.
 	maxAhead = 7 * day
 )
 
-// report is a report in the form in which it is stored.
+// report is a parsed report.
 type report struct {
 	hash                 [sha1.Size]byte
 	certname             string
@@ -54,18 +54,18 @@ type report struct {
 	payload []byte // compressed, for the inbox
 }
 
-// event is an event of a report. Its resource and change are indexes into the lists of the report.
+// event is an event of a report. resource and change are indexes into the lists of the report.
 type event struct {
-	at               int64
+	timestamp        int64
 	status           string
 	resource, change int
 	corrective       sql.NullBool
 }
 
-// digest identifies a row that is stored only once however often it is used.
+// digest is the natural key of a row that is stored only once, however often it is used.
 type digest [16]byte
 
-// resource is a resource and its place in the catalog.
+// resource is a resource with its position in the catalog.
 type resource struct {
 	digest          digest
 	kind, title     string
@@ -75,7 +75,7 @@ type resource struct {
 	containmentPath sql.NullString // JSON
 }
 
-// change is what an event tells about a property.
+// change is the part of an event that describes the change of a property.
 type change struct {
 	digest             digest
 	property, name     sql.NullString
@@ -118,8 +118,8 @@ var memberNames = [...]string{
 	"noop_pending", "corrective_change", "job_id", "type",
 }
 
-// The members that every report must have, and those that each version may have. A member that may be null may also
-// be missing.
+// The members that every report must have, and those that reports of each version may have. A member that may be null
+// may also be missing.
 const (
 	required = memberCertname | memberPuppetVersion | memberFormat | memberConfiguration | memberStart | memberEnd |
 		memberProducerTimestamp |
@@ -129,7 +129,7 @@ const (
 	since8 = memberType<<1 - 1
 )
 
-// identify computes the hash of the report: SHA-1 over eight members as compact JSON.
+// identify computes the hash of the report: the SHA-1 of eight members as compact JSON.
 func (p *report) identify() {
 	b := make([]byte, 0, 512)
 	b = jsontext.AppendQuoted(append(b, `{"certname":`...), p.certname)
@@ -148,13 +148,14 @@ func (p *report) identify() {
 	p.hash = sha1.Sum(append(b, '}')) //nolint:gosec // as above
 }
 
-// checkAhead returns an error for a time that is more than maxAhead in the future.
-func checkAhead(what string, at int64, now time.Time) error {
-	if at <= now.Add(maxAhead).UnixMilli() {
+// checkAhead returns an error if a timestamp is more than maxAhead in the future. label names the timestamp in the
+// error.
+func checkAhead(label string, timestamp int64, now time.Time) error {
+	if timestamp <= now.Add(maxAhead).UnixMilli() {
 		return nil
 	}
 	return fmt.Errorf("%s is %s, more than %d days ahead of the clock of this server",
-		what, syntax.AppendTime(nil, at), maxAhead/day)
+		label, syntax.AppendTime(nil, timestamp), maxAhead/day)
 }
 
 // checkTimes returns an error if a time of the report is too far in the future.
@@ -163,18 +164,18 @@ func (p *report) checkTimes(now time.Time) error {
 		return err
 	}
 	for i := range p.events {
-		if err := checkAhead("report: the timestamp of an event", p.events[i].at, now); err != nil {
+		if err := checkAhead("report: the timestamp of an event", p.events[i].timestamp, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkDays returns an error if the events lie on more than maxDays days.
+// checkDays returns an error if the events cover more than maxDays days.
 func (p *report) checkDays() error {
 	days := make(map[int64]struct{}, 2)
 	for i := range p.events {
-		days[dayOf(p.events[i].at)] = struct{}{}
+		days[dayOf(p.events[i].timestamp)] = struct{}{}
 		if len(days) > maxDays {
 			return fmt.Errorf("report: its events lie on more than %d days", maxDays)
 		}

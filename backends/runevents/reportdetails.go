@@ -39,8 +39,8 @@ func (r *reader) metrics() {
 	}
 }
 
-// once records that a member was read, and fails if it was read before. Queries return metrics and logs as they
-// were sent, so each member must be present exactly once.
+// once records that the member with the given bit has been read, and fails if it was read before. Queries return
+// metrics and logs unchanged, so each member must occur exactly once.
 func (r *reader) once(seen *memberSet, bit memberSet, name []byte) {
 	if *seen&bit != 0 {
 		r.fail("%s is given twice", name)
@@ -48,7 +48,7 @@ func (r *reader) once(seen *memberSet, bit memberSet, name []byte) {
 	*seen |= bit
 }
 
-// logs validates the logs of a report and appends them to out with the times in UTC.
+// logs validates the logs of a report, and appends them to out with all times in UTC.
 func (r *reader) logs(out []byte) []byte {
 	begin := len(out)
 	out = append(out, '[')
@@ -62,7 +62,7 @@ func (r *reader) logs(out []byte) []byte {
 	return append(out, ']')
 }
 
-// logLine reads one line of the logs. Its file and line may be missing.
+// logLine reads one entry of the logs, in which file and line may be missing, and appends it to out.
 func (r *reader) logLine(out []byte) []byte {
 	var seen memberSet
 	for r.object(); ; {
@@ -108,8 +108,8 @@ func (r *reader) logLine(out []byte) []byte {
 			r.fail("a log line has no member %q", rest.Quote(string(name)))
 		}
 	}
-	const whole = seenLevel | seenMessage | seenSource | seenTags | seenTime
-	if seen&whole != whole {
+	const allMembers = seenLevel | seenMessage | seenSource | seenTags | seenTime
+	if seen&allMembers != allMembers {
 		r.fail("a log line lacks its level, message, source, tags or time")
 	}
 	if seen&seenFile == 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// members returns the members that a report of a version may have.
+// members returns the members, as bits, that a report of the given version may have.
 func members(version int) int {
 	switch {
 	case version >= 8:
@@ -40,19 +40,19 @@ type reader struct {
 	oldest  int64
 }
 
-// workspace holds buffers for parsing a report, which are reused for the next report.
+// workspace holds buffers for parsing a report, which are used again for the next report.
 type workspace struct {
 	known  map[eventKey]struct{}
 	buffer []byte
 	lines  []byte // the logs
 
-	// The lists of the report grow in these slices.
+	// The lists of the report that is being parsed.
 	events    []event
 	resources []resource
 	changes   []change
 }
 
-// workspaces is a pool of unused workspaces. One that a long report has enlarged is not returned to it.
+// workspaces is a pool of unused workspaces. A workspace that a long report has enlarged is not returned to the pool.
 var workspaces = sync.Pool{New: func() any { return &workspace{known: make(map[eventKey]struct{}, 64)} }}
 
 const (
@@ -66,19 +66,19 @@ func (w *workspace) release() {
 		return
 	}
 	clear(w.known)
-	// The strings beyond the end of a slice would otherwise stay in memory.
+	// Otherwise the strings beyond the end of a slice would stay in memory.
 	clear(w.events[:cap(w.events)])
 	clear(w.resources[:cap(w.resources)])
 	clear(w.changes[:cap(w.changes)])
 	workspaces.Put(w)
 }
 
-// lend gives a report the slices of the workspace.
+// lend lets a report use the slices of the workspace.
 func (w *workspace) lend(p *report) {
 	p.events, p.resources, p.changes = w.events[:0], w.resources[:0], w.changes[:0]
 }
 
-// takeBack takes the slices back and leaves the report with copies of the exact length.
+// takeBack takes back the slices of the workspace, and gives the report copies of the exact length.
 func (w *workspace) takeBack(p *report) {
 	w.events, w.resources, w.changes = p.events, p.resources, p.changes
 	p.events, p.resources, p.changes = slices.Clone(p.events), slices.Clone(p.resources), slices.Clone(p.changes)
@@ -87,13 +87,13 @@ func (w *workspace) takeBack(p *report) {
 // eventKey identifies an event within a report.
 type eventKey struct {
 	kind, title, file, status string
-	line, at                  int64
+	line, timestamp           int64
 	hasFile, hasLine          bool
 	change                    digest
 }
 
-// memberSet is a set of members that were read: of an event or resource only the required ones, of a metric or a
-// log line all.
+// memberSet is a set of the members that have been read. For an event or a resource it contains required members only;
+// for a metric or a log entry, all members.
 type memberSet uint8
 
 const (
@@ -119,10 +119,11 @@ const (
 	seenLine
 )
 
-// sentNull is a value that was sent as null or left out.
+// sentNull is the value of a property that was sent as null or is missing.
 var sentNull = sql.NullString{String: "null", Valid: true}
 
-// parseReport parses the payload of "store report". It leaves out events before oldest.
+// parseReport parses the payload of "store report" in the given version. It leaves out events before oldest, in Unix
+// milliseconds.
 func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 	if !utf8.Valid(payload) {
 		return nil, errNotUTF8
@@ -141,8 +142,8 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 	return r.report, nil
 }
 
-// read reads a whole report into r.report. It refuses members that are unknown in this version, given twice or
-// missing.
+// read parses a report into r.report. It returns an error for a member that this version does not have, that occurs
+// twice, or that is missing.
 func (r *reader) read() error {
 	seen, allowed := 0, members(r.version)
 	r.object()
@@ -182,7 +183,8 @@ func (r *reader) read() error {
 	return nil
 }
 
-// reportMember reads a member of a report and returns its bit, or 0 if there is no such member.
+// reportMember reads the value of the named member into p, and returns the member's bit. If there is no such member, it
+// returns 0.
 func (r *reader) reportMember(p *report, name []byte) (bit int) {
 	switch string(name) {
 	case "certname":
@@ -255,17 +257,17 @@ func (r *reader) resources() {
 	}
 }
 
-// resource reads an element of "resources" with its events. A resource that was skipped has one event instead,
-// whatever its events are.
+// resource reads an element of "resources" with its events. If the resource was skipped, it gets one special event
+// instead; see skip.
 func (r *reader) resource() {
 	var (
-		res     resource
-		at      int64
-		skipped bool
-		seen    memberSet
-		first   = len(r.report.events)
-		changes = len(r.report.changes)
-		index   = len(r.report.resources)
+		res       resource
+		timestamp int64
+		skipped   bool
+		seen      memberSet
+		first     = len(r.report.events)
+		changes   = len(r.report.changes)
+		index     = len(r.report.resources)
 	)
 	r.object()
 	for {
@@ -279,7 +281,7 @@ func (r *reader) resource() {
 				skipped = r.boolean()
 			}
 		case "timestamp":
-			at, seen = r.instant(), seen|seenTimestamp
+			timestamp, seen = r.instant(), seen|seenTimestamp
 		case "corrective_change":
 			r.nullBool()
 		case "events":
@@ -301,33 +303,33 @@ func (r *reader) resource() {
 	}
 	if skipped {
 		r.report.events, r.report.changes = r.report.events[:first], r.report.changes[:changes]
-		if at >= r.oldest {
-			r.report.events = append(r.report.events, event{at: at, status: "skipped", resource: index, change: r.skip()})
+		if timestamp >= r.oldest {
+			r.report.events = append(r.report.events, event{timestamp: timestamp, status: "skipped", resource: index, change: r.skip()})
 		}
 	}
 	r.keep(res, first)
 }
 
-// keep adds a resource with the events from first on. It drops duplicate events, and the resource if it has no
-// events left.
+// keep adds a resource with the events from index first on. It drops duplicate events, and it drops the resource if no
+// events are left.
 func (r *reader) keep(res resource, first int) {
 	events := r.report.events
-	kept := first
+	end := first
 	for _, e := range events[first:] {
 		key := eventKey{
 			kind: res.kind, title: res.title, file: res.file.String, hasFile: res.file.Valid, line: res.line.Int64,
 			hasLine: res.line.Valid,
-			status:  e.status, at: e.at, change: r.report.changes[e.change].digest,
+			status:  e.status, timestamp: e.timestamp, change: r.report.changes[e.change].digest,
 		}
 		if _, twice := r.known[key]; twice {
 			continue
 		}
 		r.known[key] = struct{}{}
-		events[kept] = e
-		kept++
+		events[end] = e
+		end++
 	}
-	r.report.events = events[:kept]
-	if kept == first {
+	r.report.events = events[:end]
+	if end == first {
 		return
 	}
 	res.digest = r.digest(
@@ -337,8 +339,7 @@ func (r *reader) keep(res resource, first int) {
 	r.report.resources = append(r.report.resources, res)
 }
 
-// path reads the containment path of a resource. The containing class is the innermost element that is not a
-// resource.
+// path reads the containment path of a resource. The innermost element that is not a resource is the containing class.
 func (r *reader) path(res *resource) {
 	if r.null() {
 		res.containmentPath, res.containingClass = sql.NullString{}, sql.NullString{}
@@ -360,7 +361,7 @@ func (r *reader) path(res *resource) {
 	res.containmentPath = sql.NullString{String: string(r.buffer), Valid: true}
 }
 
-// event reads an event of the resource with that index.
+// event reads an event of the resource with the given index.
 func (r *reader) event(index int) {
 	e := event{resource: index}
 	c := change{oldValue: sentNull, newValue: sentNull}
@@ -382,20 +383,21 @@ func (r *reader) event(index int) {
 	if r.err == nil && seen != seenStatus|seenTimestamp {
 		r.fail("an event lacks its status or timestamp")
 	}
-	if r.err == nil && e.at >= r.oldest {
+	if r.err == nil && e.timestamp >= r.oldest {
 		e.change = r.change(c)
 		r.report.events = append(r.report.events, e)
 	}
 }
 
-// eventMember reads a member that events have in all versions. It reports whether name is one.
+// eventMember reads the value of the named member, if it is a member that events have in all versions, and reports
+// whether it is.
 func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) bool {
 	switch string(name) {
 	case "status":
 		e.status = r.name("status")
 		*seen |= seenStatus
 	case "timestamp":
-		e.at = r.instant()
+		e.timestamp = r.instant()
 		*seen |= seenTimestamp
 	case "property":
 		c.property = r.nullText()
@@ -413,7 +415,8 @@ func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) 
 	return true
 }
 
-// resourceMember reads a member that resources have in all versions. It reports whether name is one.
+// resourceMember reads the value of the named member, if it is a member that resources have in all versions, and
+// reports whether it is.
 func (r *reader) resourceMember(res *resource, seen *memberSet, name []byte) bool {
 	switch string(name) {
 	case "resource_type":
@@ -456,8 +459,8 @@ func (r *reader) resourceEvents() {
 	}
 }
 
-// resourceEvent reads an element of "resource_events" of older versions, which describes an event and its resource
-// together. Events before r.oldest are not kept.
+// resourceEvent reads an element of "resource_events", which describes an event together with its resource in older
+// versions. It drops events before r.oldest.
 func (r *reader) resourceEvent() {
 	var (
 		res   resource
@@ -479,7 +482,7 @@ func (r *reader) resourceEvent() {
 	if r.err == nil && seen != seenStatus|seenTimestamp|seenType|seenTitle {
 		r.fail("an event lacks its status, timestamp, resource_type or resource_title")
 	}
-	if r.err != nil || e.at < r.oldest {
+	if r.err != nil || e.timestamp < r.oldest {
 		return
 	}
 	if e.status == "skipped" {
@@ -491,7 +494,7 @@ func (r *reader) resourceEvent() {
 	r.keep(res, first)
 }
 
-// digest returns a hash of texts that may be NULL. Different lists of texts have different inputs.
+// digest returns a hash of texts, which may be NULL. Different lists of texts are encoded differently before hashing.
 func (r *reader) digest(texts ...sql.NullString) digest {
 	b := r.buffer[:0]
 	for _, t := range texts {

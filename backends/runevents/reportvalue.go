@@ -9,20 +9,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// name reads a text that is indexed and must not exceed maxName.
-func (r *reader) name(what string) string {
+// name reads a text that is indexed, of at most maxName bytes. label names the text in errors.
+func (r *reader) name(label string) string {
 	text := r.string()
 	if len(text) > maxName {
-		r.fail("%s is longer than %d bytes", what, maxName)
+		r.fail("%s is longer than %d bytes", label, maxName)
 	}
 	return text
 }
 
-func (r *reader) nullName(what string) sql.NullString {
+func (r *reader) nullName(label string) sql.NullString {
 	if r.null() {
 		return sql.NullString{}
 	}
-	return sql.NullString{String: r.name(what), Valid: true}
+	return sql.NullString{String: r.name(label), Valid: true}
 }
 
 func (r *reader) nullText() sql.NullString {
@@ -51,7 +51,7 @@ func (r *reader) instant() int64 {
 	return ms
 }
 
-// value reads the value of a property and returns its canonical form.
+// value reads the value of a property and returns it as canonical JSON.
 func (r *reader) value() sql.NullString {
 	raw := r.raw()
 	if r.err != nil {
@@ -67,7 +67,7 @@ func (r *reader) value() sql.NullString {
 	return sql.NullString{String: text, Valid: true}
 }
 
-// integer32 reads an integer of 32 bits, so that sums fit into 64 bits.
+// integer32 reads a 32-bit integer. This limit keeps sums of such integers within 64 bits.
 func (r *reader) integer32() int64 {
 	begin := r.text.Start()
 	n := r.integer()
@@ -78,7 +78,7 @@ func (r *reader) integer32() int64 {
 	return n
 }
 
-// line reads the number of a line, or null.
+// line reads a line number, or null.
 func (r *reader) line() sql.NullInt64 {
 	if r.null() {
 		return sql.NullInt64{}

@@ -17,29 +17,31 @@ import (
 const (
 	// purgePause is the time between two purges.
 	purgePause = 10 * time.Minute
-	// countPause is the time between two counts of the rejected commands.
+	// countPause is the time between two counts of rejected commands.
 	countPause = time.Minute
-	// purgeRows limits what one transaction deletes, so that other writers can proceed in between.
+	// purgeRows limits the rows that one transaction deletes, so that other writers can proceed in between.
 	purgeRows = 2000
-	// purgeReports is that limit for reports, which are deleted with their events.
+	// purgeReports limits the reports that one transaction deletes. The limit is lower, because a report is deleted
+	// with its events.
 	purgeReports = 200
-	// sweepMargin is how many days longer a row is kept than the events that refer to it, for writers that are about
-	// to refer to it again.
+	// sweepMargin is the number of days for which a shared row is kept longer than the events that refer to it, for
+	// writers that are about to use the row again.
 	sweepMargin = 2
 )
 
-// Purged counts what a purge has deleted.
+// Purged is the number of deleted rows of each kind, and of dropped partitions.
 type Purged struct {
 	Events, Reports, Nodes, Expired, Resources, Changes, Environments int64
 	Partitions                                                        int
 }
 
-// rows returns the number of deleted rows and partitions.
+// rows returns the total number of deleted rows and dropped partitions.
 func (p *Purged) rows() int {
 	return int(p.Events+p.Reports+p.Nodes+p.Resources+p.Changes+p.Environments) + p.Partitions
 }
 
-// Work starts the background jobs, which delete old rows until the service ends. A second call does nothing.
+// Work starts the background jobs, which delete old rows until the service is closed. Only the first call has an
+// effect.
 func (s *Service) Work() {
 	s.closing.RLock()
 	defer s.closing.RUnlock()
@@ -68,33 +70,32 @@ func (s *Service) purge(ctx context.Context) (done int, err error) {
 	return purged.rows(), err
 }
 
-// Purge deletes what is older than the options allow, in small transactions.
+// Purge deletes all rows that are older than the options allow, in small transactions.
 func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	now := s.o.Now()
 	events, reports := now.Add(-s.o.EventTTL).UnixMilli(), now.Add(-s.o.ReportTTL).UnixMilli()
 	if s.db.Dialect() == store.Postgres {
-		// Reports are deleted at the end of their partition's time span, when their events are dropped with a
-		// partition, too.
+		// Reports are deleted when their partition ends, because their events are then dropped with a partition, too.
 		reports = s.detailsSpans().floor(dayOf(reports)) * day.Milliseconds()
 	}
 	var eventsFrom int64 // no event is older than this day
-	var kept error       // the reason if eventsFrom is not known
+	var eventsErr error  // the reason if eventsFrom is not known
 	steps := []func() error{
 		func() error { return s.Settle(ctx) }, // so that a node that has just reported does not expire
 		func() error { return s.expire(ctx, now, &p) },
-		func() error { eventsFrom, kept = s.purgeEvents(ctx, events, &p); return kept },
+		func() error { eventsFrom, eventsErr = s.purgeEvents(ctx, events, &p); return eventsErr },
 		func() error { return s.purgeNodes(ctx, now, &p) },
 		func() error { return s.purgeOldReports(ctx, reports, &p) },
 		func() error { return s.purgeDetails(ctx, reports, &p) },
 		func() error { return s.purgeEnvironments(ctx, &p) },
 		func() error {
-			if kept != nil {
+			if eventsErr != nil {
 				return nil
 			}
 			return s.delete(ctx, &p.Resources, `DELETE FROM run_resources WHERE id IN (SELECT id FROM run_resources WHERE used_day < ? LIMIT ?)`, eventsFrom-sweepMargin)
 		},
 		func() error {
-			if kept != nil {
+			if eventsErr != nil {
 				return nil
 			}
 			return s.delete(ctx, &p.Changes, `DELETE FROM run_changes WHERE id IN (SELECT id FROM run_changes WHERE used_day < ? LIMIT ?)`, eventsFrom-sweepMargin)
@@ -105,7 +106,7 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 			s.swept.Store(true)
 		}
 	}()
-	// A step that fails, for instance because a long export holds a partition, does not stop the others.
+	// A failing step does not stop the others. It can fail, for instance, because a long export holds a partition.
 	var errs []error
 	for _, step := range steps {
 		err := step()
@@ -117,7 +118,8 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	return p, errors.Join(errs...)
 }
 
-// delete runs a statement until it deletes fewer than purgeRows rows. Its last parameter is the limit.
+// delete executes a DELETE statement repeatedly until it deletes fewer than purgeRows rows. The last parameter of the
+// statement is the limit. The deleted rows are added to *total.
 func (s *Service) delete(ctx context.Context, total *int64, statement string, args ...any) error {
 	n, err := s.db.Purge(ctx, purgeRows, statement, args...)
 	*total += n
@@ -127,7 +129,7 @@ func (s *Service) delete(ctx context.Context, total *int64, statement string, ar
 	return nil
 }
 
-// expire marks nodes that have not reported for NodeTTL as expired.
+// expire marks nodes without reports for NodeTTL as expired.
 func (s *Service) expire(ctx context.Context, now time.Time, p *Purged) error {
 	if s.o.NodeTTL <= 0 {
 		return nil
@@ -160,8 +162,8 @@ func (s *Service) purgeOldReports(ctx context.Context, cutoff int64, p *Purged) 
 		WHERE latest_timestamp < ? AND latest_report IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.id = run_nodes.latest_report) LIMIT ?)`, cutoff)
 }
 
-// deleteReports deletes the reports that a query selects, in batches, after their remaining events: an event always
-// has its report, so readers need not check. The last parameter of the query is the limit.
+// deleteReports deletes the reports whose IDs the query selection returns, in batches. It deletes their events first:
+// every event has a report, so readers need not check this. The last parameter of the query is the limit.
 func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string, args ...any) error {
 	args = append(args, purgeReports)
 	eventArgs := append(slices.Clone(args), purgeRows)
@@ -187,8 +189,8 @@ func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string
 	}
 }
 
-// purgeEvents deletes old events, in chronological order or as whole partitions. No events are left before the
-// returned day.
+// purgeEvents deletes the events before cutoff, in chronological order or as whole partitions. No events are left
+// before the returned day.
 func (s *Service) purgeEvents(ctx context.Context, cutoff int64, p *Purged) (from int64, err error) {
 	if s.db.Dialect() == store.Postgres {
 		return s.dropPartitions(ctx, "run_events", dayOf(cutoff), &p.Partitions)
@@ -225,9 +227,9 @@ func (s *Service) purgeDetails(ctx context.Context, cutoff int64, p *Purged) err
 	return s.delete(ctx, &details, `DELETE FROM run_report_details WHERE (at, report) IN (SELECT at, report FROM run_report_details WHERE at < ? ORDER BY at LIMIT ?)`, cutoff)
 }
 
-// purgeEnvironments deletes at most purgeRows environments that no report refers to. The first statement locks them,
-// and waits for writers that have locked them; the second one checks again, because such a writer may have added a
-// report.
+// purgeEnvironments deletes at most purgeRows environments to which no report refers. The first statement locks these
+// environments, and waits for writers that have locked them. Such a writer may have added a report, so the second
+// statement checks again.
 func (s *Service) purgeEnvironments(ctx context.Context, p *Purged) error {
 	const unused = `NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.environment = run_environments.id)`
 	var n int64
@@ -258,8 +260,9 @@ func numbers(c store.Conn, query string, args ...any) ([]int64, error) {
 // purgeLock is the advisory lock of the process that drops partitions: a zero byte followed by "tollold".
 const purgeLock = 0x00746f6c6c6f6c64
 
-// dropPartitions drops the partitions that end on or before a day, and returns the first day of what is left, but
-// at most that day. Only one process drops partitions at a time; the lock is held by a connection of its own.
+// dropPartitions drops the partitions of a table that end on or before a day. It returns the first day of the remaining
+// partitions, or the given day if that is earlier. Only one process drops partitions at a time; a separate connection
+// holds the lock.
 func (s *Service) dropPartitions(
 	ctx context.Context, table string, cutoff int64, dropped *int,
 ) (from int64, err error) {
@@ -270,9 +273,9 @@ func (s *Service) dropPartitions(
 			return fmt.Errorf("dropping partitions: %w", err)
 		}
 		defer conn.Close()
-		on := c.On(conn)
+		session := c.On(conn)
 		var locked bool
-		if err := on.Row("SELECT pg_try_advisory_lock($1)", int64(purgeLock)).Scan(&locked); err != nil {
+		if err := session.Row("SELECT pg_try_advisory_lock($1)", int64(purgeLock)).Scan(&locked); err != nil {
 			return err
 		}
 		if locked {
@@ -280,7 +283,7 @@ func (s *Service) dropPartitions(
 				_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(purgeLock))
 			}()
 		}
-		list, err := listPartitions(on, table)
+		list, err := listPartitions(session, table)
 		if err != nil {
 			return err
 		}
@@ -289,21 +292,21 @@ func (s *Service) dropPartitions(
 				from = min(from, p.from)
 				continue
 			}
-			if err := p.drop(on, conn, table); err != nil {
+			if err := p.drop(session, conn, table); err != nil {
 				return fmt.Errorf("dropping the partition %s: %w", p.name, err)
 			}
 			*dropped++
 		}
 		if locked && table == "run_events" {
-			return deleteCounts(on, conn, &from)
+			return deleteCounts(session, conn, &from)
 		}
 		return nil
 	})
 	return from, err
 }
 
-// deleteCounts deletes the counts before the first partition. The lock prevents that a partition is created
-// meanwhile, for instance by an import.
+// deleteCounts deletes the stored counts before the first partition. A lock keeps others, such as an import, from
+// creating a partition in the meantime.
 func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
 	tx, err := conn.BeginTx(c.Context(), nil)
 	if err != nil {
@@ -332,24 +335,24 @@ func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
 	return tx.Commit()
 }
 
-// drop detaches a partition concurrently, which waits for readers without locking out others, and then drops the
-// detached table. It also completes a detachment that was interrupted.
+// drop detaches a partition concurrently, which waits for readers but does not lock them out. Then it drops the
+// detached table. It also completes an interrupted detachment.
 func (p partition) drop(c store.Conn, conn *sql.Conn, table string) error {
-	how := " CONCURRENTLY"
+	mode := " CONCURRENTLY"
 	if p.pending {
-		how = " FINALIZE"
+		mode = " FINALIZE"
 	}
 	if p.attached {
-		// DETACH PARTITION CONCURRENTLY must run outside of a transaction. The names consist of constants and
-		// numbers.
-		if _, err := c.Exec("ALTER TABLE " + table + " DETACH PARTITION " + p.name + how); err != nil {
+		// DETACH PARTITION CONCURRENTLY must run outside of a transaction. The names consist of constants and numbers,
+		// so they need no quoting.
+		if _, err := c.Exec("ALTER TABLE " + table + " DETACH PARTITION " + p.name + mode); err != nil {
 			return err
 		}
 	}
 	return p.dropDetached(c, conn)
 }
 
-// dropDetached drops the table, unless a table of the same name has been attached in the meantime.
+// dropDetached drops the table of a detached partition, unless a table of this name has been attached in the meantime.
 func (p partition) dropDetached(c store.Conn, conn *sql.Conn) error {
 	tx, err := conn.BeginTx(c.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {

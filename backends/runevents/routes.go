@@ -14,7 +14,7 @@ import (
 // Right is the right that a client needs for a route.
 type Right int
 
-// The rights. Public routes contain no data.
+// The rights. Public routes return no data.
 const (
 	Public Right = iota
 	Read
@@ -23,23 +23,24 @@ const (
 
 // Route is a row of the routes table.
 type Route struct {
-	// Methods are the methods that the route serves.
+	// Methods are the HTTP methods of the route.
 	Methods []string
-	// Path is a pattern of http.ServeMux, relative to the prefix.
+	// Path is a pattern for http.ServeMux, relative to the prefix.
 	Path  string
 	Right Right
-	// Beside means that the reference implementation serves the path beside "/pdb", not below it. Such a path is
-	// served at both places if the prefix ends with "/pdb".
+	// Beside means that the reference implementation serves the path beside "/pdb", not below it. If the prefix ends
+	// with "/pdb", the route is served both below and beside the prefix.
 	Beside bool
-	// Cost is what a request takes from a budget.
+	// Cost is the cost of a request in a client's budget.
 	Cost int64
-	// Entity is the entity of a query. It is empty if the query names the entity, or if the route is no query.
+	// Entity is the entity that a query route returns. It is empty if the query itself names the entity, or if the
+	// route is not for queries.
 	Entity string
 
 	serve func(e *Endpoint, w http.ResponseWriter, r *http.Request)
-	// These describe the route in the OpenAPI document. A route without a summary is left out.
+	// summary and description are for the OpenAPI document. The document does not contain routes without a summary.
 	summary, description string
-	// answer is the name of a schema, also lists the statuses with this answer in addition to 200.
+	// answer is the name of the answer's schema. also lists the statuses that have this answer in addition to 200.
 	answer string
 	also   []int
 }
@@ -164,8 +165,8 @@ func ownRoutes() []Route {
 	}
 }
 
-// absentRoutes returns the routes for entities that are never stored. Dashboards request them in any case, and
-// would treat a 404 as a failure.
+// absentRoutes returns the routes for entities that are never stored. Dashboards request them nevertheless, and would
+// treat a 404 as a failure.
 func absentRoutes() []Route {
 	facts := []string{"", "/{name}", "/{name}/{value...}"}
 	resources := []string{"", "/{type}", "/{type}/{title...}"}
@@ -216,13 +217,13 @@ var (
 	postMethods  = []string{"POST"}
 )
 
-// mount holds what belongs to one of the prefixes.
+// mount is a prefix of the service, with its OpenAPI document.
 type mount struct {
 	prefix  string
 	openAPI *rest.Published
 }
 
-// Endpoint is a route of a service below one of the prefixes.
+// Endpoint is a route below one of the prefixes of the service.
 type Endpoint struct {
 	*Route
 	*mount
@@ -244,8 +245,8 @@ func (s *Service) addRoutes() {
 
 func (s *Service) prefixes() []string { return append([]string{s.o.Prefix}, s.o.Aliases...) }
 
-// Find returns the endpoint of a request. If there is none, e is nil, and ours reports whether the path is below
-// one of the prefixes nevertheless.
+// Find returns the endpoint for a request. If there is no endpoint, e is nil, and ours reports whether the path is at
+// or below one of the prefixes.
 func (s *Service) Find(r *http.Request) (e *Endpoint, ours bool) {
 	if e, ours = s.paths.Find(r); ours {
 		return e, true
@@ -258,7 +259,7 @@ func (s *Service) Find(r *http.Request) (e *Endpoint, ours bool) {
 	return nil, false
 }
 
-// ServeHTTP serves a request that Find knows, and answers others with 404.
+// ServeHTTP serves a request. It answers with 404 if Find returns no endpoint.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if e, _ := s.Find(r); e != nil {
 		e.ServeHTTP(w, r)
@@ -269,7 +270,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // ServeHTTP serves a request for the endpoint.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Query routes have two methods and refuse others with their own message.
+	// Query routes have two methods, and refuse other methods themselves.
 	if len(e.Methods) == 1 && r.Method != e.Methods[0] && (r.Method != http.MethodHead || e.Methods[0] != http.MethodGet) {
 		w.Header().Set("Allow", e.Methods[0])
 		plain(w, http.StatusMethodNotAllowed, "this path takes "+e.Methods[0]+" only")
@@ -303,7 +304,7 @@ func (e *Endpoint) time(w http.ResponseWriter, _ *http.Request) {
 // StatusPath is the path that reports whether the service works.
 const StatusPath = "/status/v1/simple"
 
-// Unready answers a request for StatusPath if the service must not be used.
+// Unready answers a request for StatusPath while the service must not be used.
 func (*Service) Unready(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", retryAfter)
 	plain(w, http.StatusServiceUnavailable, "error")
@@ -321,20 +322,20 @@ var statusAlso = []int{http.StatusServiceUnavailable}
 
 const statusDescription = "While commands cannot be stored the status is 503, and the state error."
 
-// services answers with the status in the format of the reference implementation, either of all services or of the
-// only one that exists here.
+// services answers with the status of the service in the format of the reference implementation. The request is for the
+// status of all services, or of the single service that exists here.
 func (e *Endpoint) services(w http.ResponseWriter, _ *http.Request) {
 	state, status := "running", http.StatusOK
 	if e.service.Ready() != nil {
 		state, status = "error", http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", retryAfter)
 	}
-	up := status == http.StatusOK
-	one := fmt.Sprintf(`{"service_version":%q,"service_status_version":1,"detail_level":"info","state":%q,`+
+	ready := status == http.StatusOK
+	service := fmt.Sprintf(`{"service_version":%q,"service_status_version":1,"detail_level":"info","state":%q,`+
 		`"status":{"maintenance_mode?":false,"queue_depth":%d,"read_db_up?":%t,"write_db_up?":%t},"active_alerts":[]}`,
-		apiVersion, state, e.service.Queued(), up, up)
+		apiVersion, state, e.service.Queued(), ready, ready)
 	if e.answer == "Services" {
-		one = `{"puppetdb-status":` + one + `}`
+		service = `{"puppetdb-status":` + service + `}`
 	}
-	write(w, status, "%s", one)
+	write(w, status, "%s", service)
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// statementRows limits the number of rows of one statement; each value is a parameter.
+// statementRows limits the number of rows that one statement writes. Each value is a parameter of the statement.
 const statementRows = 64
 
-// The statements that write several rows.
+// The statements that write one or more rows; see manyRows.
 var (
-	// SQLite needs no statement journal if a violation is ignored instead of undone. There are no violations.
+	// INSERT OR IGNORE spares SQLite the statement journal, which is only needed to undo a violation. There are no
+	// violations.
 	eventColumns = " INTO run_events (at, report, seq, node, resource, change, status, corrective_change) VALUES "
 	insertEvents = map[store.Dialect][]string{
 		store.SQLite:   manyRows("INSERT OR IGNORE"+eventColumns, 8, ""),
@@ -37,9 +38,9 @@ var (
 	}
 )
 
-// chunkRows returns how many of n rows the next statement writes. A connection to SQLite keeps few prepared
-// statements, and preparing one costs more than running it, so only powers of two are used there. On PostgreSQL,
-// round trips cost more.
+// chunkRows returns the number of rows, out of n, that the next statement writes. On SQLite it is a power of two,
+// because a connection keeps few prepared statements, and preparing a statement takes longer than executing it. On
+// PostgreSQL, round trips take longer.
 func chunkRows(d store.Dialect, n int) int {
 	if d == store.SQLite {
 		return fewRows(n)
@@ -47,11 +48,12 @@ func chunkRows(d store.Dialect, n int) int {
 	return min(n, statementRows)
 }
 
-// fewRows returns the greatest power of two that is at most n and statementRows. Statements that are sent together
-// use it on both engines, because both keep only few of them prepared.
+// fewRows returns the greatest power of two that is at most n and at most statementRows. It is used for statements that
+// are sent together, on both engines, because both keep only few prepared statements.
 func fewRows(n int) int { return 1 << (bits.Len(uint(min(n, statementRows))) - 1) }
 
-// returning runs statements that write rows, and calls scan for each row that they return.
+// returning executes statements that write rows, and calls scan for each row that they return. statements[n] writes n
+// rows, each with the given number of columns.
 func (b *batch) returning(statements []string, columns int, args []any, scan func(r store.Row) error) error {
 	var q store.Questions
 	for len(args) > 0 {
@@ -62,7 +64,7 @@ func (b *batch) returning(statements []string, columns int, args []any, scan fun
 	return b.Ask(&q)
 }
 
-// later queues statements that write rows, on whose result nothing depends.
+// later queues statements that write rows and whose results are not needed. See returning for the parameters.
 func (b *batch) later(statements []string, columns int, args []any) error {
 	for len(args) > 0 {
 		n := fewRows(len(args) / columns)
@@ -74,7 +76,7 @@ func (b *batch) later(statements []string, columns int, args []any) error {
 	return nil
 }
 
-// manyRows returns statements that write 1, 2 and more rows, at the index of their number.
+// manyRows returns a slice in which the statement at index n writes n rows.
 func manyRows(prefix string, columns int, suffix string) []string {
 	row := "(" + strings.Repeat("?, ", columns-1) + "?)"
 	texts := make([]string, statementRows+1)
@@ -84,14 +86,14 @@ func manyRows(prefix string, columns int, suffix string) []string {
 	return texts
 }
 
-// wanted is a row to which events of a batch refer.
+// wanted is a row to which events of a batch refer. day is the day of its use.
 type wanted[T any] struct {
 	digest digest
 	day    int64
 	row    *T
 }
 
-// want collects the rows that may not exist yet, or that must be marked as used on a later day.
+// want collects the rows that may have to be created, or whose last day of use must be updated.
 type want[T any] struct {
 	known overlay[digest]
 	rows  map[digest]wanted[T]
@@ -107,7 +109,7 @@ func (w *want[T]) add(d digest, day int64, row *T) {
 	w.rows[d] = wanted[T]{d, day, row}
 }
 
-// sorted returns the rows in one order, so that two servers lock them in the same order.
+// sorted returns the rows sorted by digest, so that two processes lock them in the same order.
 func (w *want[T]) sorted() []wanted[T] {
 	list := make([]wanted[T], 0, len(w.rows))
 	for _, row := range w.rows {
@@ -117,13 +119,13 @@ func (w *want[T]) sorted() []wanted[T] {
 	return list
 }
 
-// internResources stores the resources of the reports' events, and looks up their IDs.
+// internResources stores the resources of the reports' events, and finds their IDs.
 func (b *batch) internResources(reports []stored) error {
 	w := want[resource]{b.resources, make(map[digest]wanted[resource])}
 	for _, r := range reports {
 		for i := range r.events {
 			res := &r.resources[r.events[i].resource]
-			w.add(res.digest, dayOf(r.events[i].at), res)
+			w.add(res.digest, dayOf(r.events[i].timestamp), res)
 		}
 	}
 	return upsert(b, b.resources, insertResources[b.Dialect()], w.sorted(), func(args []any, res *resource) []any {
@@ -140,7 +142,7 @@ func (b *batch) internChanges(reports []stored) error {
 	for _, r := range reports {
 		for i := range r.events {
 			c := &r.changes[r.events[i].change]
-			w.add(c.digest, dayOf(r.events[i].at), c)
+			w.add(c.digest, dayOf(r.events[i].timestamp), c)
 		}
 	}
 	return upsert(b, b.changes, insertChanges[b.Dialect()], w.sorted(), func(args []any, c *change) []any {
@@ -148,7 +150,8 @@ func (b *batch) internChanges(reports []stored) error {
 	})
 }
 
-// upsert writes the wanted rows and records their IDs.
+// upsert writes rows, and adds their IDs to known. statements[n] writes n rows, and columns appends the values of a row
+// except its digest and day.
 func upsert[T any](
 	b *batch, known overlay[digest], statements []string, rows []wanted[T], columns func([]any, *T) []any,
 ) error {
@@ -167,7 +170,7 @@ func upsert[T any](
 	return nil
 }
 
-// numbers looks up IDs by digest with a statement, and adds them to known.
+// numbers executes a statement that returns digests, IDs and days of rows, and adds them to known.
 func (b *batch) numbers(known overlay[digest], statement string, args []any) error {
 	result, err := b.Rows(statement, args...)
 	if err != nil {
@@ -185,7 +188,8 @@ func (b *batch) numbers(known overlay[digest], statement string, args []any) err
 	return result.Err()
 }
 
-// insertEvents writes and counts the events of the reports, whose resources and changes have been written.
+// insertEvents writes the events of the reports and adds them to the tally. The resources and changes of the events
+// have been written before.
 func (b *batch) insertEvents(reports []stored) error {
 	const columns = 8
 	statements := insertEvents[b.Dialect()]
@@ -197,8 +201,8 @@ func (b *batch) insertEvents(reports []stored) error {
 			status, _ := b.words.get(word{words, e.status})
 			res, _ := b.resources.get(r.resources[e.resource].digest)
 			chg, _ := b.changes.get(r.changes[e.change].digest)
-			counts.add(e.at, r.node, status.id, 1)
-			args = append(args, e.at, r.id, int64(i), r.node, res.id, chg.id, status.id, bit(e.corrective))
+			counts.add(e.timestamp, r.node, status.id, 1)
+			args = append(args, e.timestamp, r.id, int64(i), r.node, res.id, chg.id, status.id, bit(e.corrective))
 			if len(args) < columns*statementRows {
 				continue
 			}

@@ -1,5 +1,5 @@
-// Package runevents stores the reports of a configuration agent's runs and answers queries about them and their
-// events. Reports are submitted by commands (submit.go); queries are answered by package query.
+// Package runevents stores the reports that a configuration agent sends after its runs, and answers queries about the
+// reports and their events. Reports are submitted as commands (submit.go). Package query answers the queries.
 package runevents
 
 import (
@@ -25,39 +25,40 @@ type Options struct {
 	DB *store.DB
 	// Prefix is the path before "/query" and "/cmd". The default is "/store".
 	Prefix string
-	// Aliases are further paths at which the service is available.
+	// Aliases are further prefixes at which the service is available.
 	Aliases []string
-	// EventTTL is the age from which on events are not accepted, and are deleted. The default is 14 days.
+	// EventTTL is the age above which events are deleted, and are not accepted any more. The default is 14 days.
 	EventTTL time.Duration
-	// ReportTTL is the age from which on reports are deleted, with their remaining events; on PostgreSQL at the end
-	// of their partition. The default is 14 days.
+	// ReportTTL is the age above which reports are deleted with their remaining events; on PostgreSQL this happens when
+	// their partition ends. The default is 14 days.
 	ReportTTL time.Duration
-	// NodeTTL is the time without reports after which a node expires. Zero means that nodes do not expire.
+	// NodeTTL is the time after which a node without reports expires. Zero means that nodes do not expire.
 	NodeTTL time.Duration
-	// UnreportedAfter is the age of its latest report from which on the dashboard marks a node as not reporting. The
-	// default is 2 hours.
+	// UnreportedAfter is the age of a node's latest report above which the dashboard marks the node as not reporting.
+	// The default is 2 hours.
 	UnreportedAfter time.Duration
-	// NodePurgeTTL is how long a deactivated or expired node is kept. The default is 14 days.
+	// NodePurgeTTL is the time for which a deactivated or expired node is kept. The default is 14 days.
 	NodePurgeTTL time.Duration
-	// MaxBody limits a command before and after decompression, in bytes. The default is 32 MiB.
+	// MaxBody limits the size of a command before and after decompression, in bytes. The default is 32 MiB.
 	MaxBody int64
-	// MaxQueued limits the memory of the commands that are processed at the same time, in bytes. It is raised to
-	// what the largest command needs. A submission waits for some seconds and is then refused with 503. The default
-	// is 256 MiB.
+	// MaxQueued limits the memory of all commands that are being processed, in bytes. If it is lower than the largest
+	// command needs, it is raised to this size. A command that gets no memory for some seconds is refused with 503. The
+	// default is 256 MiB.
 	MaxQueued int64
-	// Memory is the budget for the bodies that are being received; it may be shared. The default is a fourth of
-	// MaxQueued, but at least the size of two of the largest bodies.
+	// Memory is the memory budget for bodies that are being received. Other services may share it. The default is a
+	// fourth of MaxQueued, but at least twice MaxBody.
 	Memory *memory.Budget
-	// CorrectiveChange shows corrective_change as it was sent. By default it is null, as in the open-source
-	// reference.
+	// CorrectiveChange shows corrective_change unchanged. By default it is null, as in the open-source reference
+	// implementation.
 	CorrectiveChange bool
-	// Import is set by a program that stores reports beside the server and does not know the server's retention.
+	// Import must be set by a program that stores reports while the server is running and that does not know the
+	// server's retention.
 	Import bool
-	// QueryTimeout, QueryMaxTime and WideQueries limit queries; see Timeout, MaxTime and Wide of query.Options.
+	// QueryTimeout, QueryMaxTime and WideQueries limit queries; see Timeout, MaxTime and Wide in query.Options.
 	QueryTimeout, QueryMaxTime time.Duration
 	WideQueries                int
-	// Stored is called after each transaction with the number of reports and events that it has stored. It must
-	// return quickly, and may be nil.
+	// Stored is called after each transaction with the numbers of reports and events that the transaction has stored.
+	// Stored must return quickly. It may be nil.
 	Stored func(reports, events int)
 	// Observe is called after each run of a background job; see jobs.Options.
 	Observe func(job, outcome string, done int)
@@ -70,7 +71,7 @@ type Options struct {
 
 const day = 24 * time.Hour
 
-// withDefaults returns the options with the default for each that is zero or nil.
+// withDefaults returns a copy of the options in which zero and nil values are replaced by their defaults.
 func (o Options) withDefaults() Options {
 	o.Bar = look.Always(o.Bar)
 	if o.Prefix == "" {
@@ -106,7 +107,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Service stores reports and answers queries. It is safe for concurrent use.
+// Service stores reports and answers queries. A Service is safe for concurrent use.
 type Service struct {
 	o       Options
 	db      *store.DB
@@ -129,14 +130,14 @@ type Service struct {
 	begun  sync.Once      // by Work
 
 	submissions sync.WaitGroup // submissions in progress, even if their client no longer waits
-	// held for reading while a submission begins, and while a report is put into the queue
+	// closing is locked for reading while a submission begins, and while a report is put into the queue.
 	closing sync.RWMutex
 	ending  bool // no submission may begin
 	closed  bool // no report may be put into the queue
 }
 
-// New returns a service and starts its background goroutine. It uses the database only when reports are submitted
-// or queries are asked. The caller must call Close.
+// New returns a service and starts its background goroutine. The service uses the database only for submissions and
+// queries. The caller must call Close.
 func New(o Options) (*Service, error) {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -163,7 +164,7 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// Queued returns how many accepted reports are not yet visible to queries: those that wait for the writer, and
+// Queued returns the number of accepted reports that queries cannot read yet: those in the queue of the writer, and
 // those in the inbox.
 func (s *Service) Queued() int {
 	n := len(s.queue)
@@ -173,8 +174,8 @@ func (s *Service) Queued() int {
 	return n
 }
 
-// Close completes the submissions in progress and ends the service. It refuses later submissions. A second call
-// does nothing.
+// Close completes the submissions in progress and closes the service. Later submissions are refused. Only the first
+// call has an effect.
 func (s *Service) Close() {
 	s.closing.Lock()
 	if s.ending {
@@ -195,10 +196,10 @@ func (s *Service) Close() {
 }
 
 var (
-	// ErrBusy means that too many commands are waiting. The client should try again later.
+	// ErrBusy means that too many commands are waiting, and that the client should try again later.
 	ErrBusy = errors.New("too many commands are waiting")
 	// errClosed is the error of a submission while the service is closing.
 	errClosed = errors.New("the service ends")
-	// errUnfinished is the error of a report whose writer has panicked.
+	// errUnfinished is the error for a report that was not stored because the writer panicked.
 	errUnfinished = errors.New("the report was not written")
 )

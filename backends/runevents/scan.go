@@ -12,10 +12,10 @@ import (
 // maxDepth limits the nesting of a payload.
 const maxDepth = 64
 
-// scanner reads JSON text sequentially without building a tree. The first error is kept in err, with its position;
-// afterwards, values are empty and loops over members and elements end.
+// scanner reads JSON text sequentially, without building a tree. It stores the first error, with its position, in err.
+// After an error, all values are empty, and loops over members and elements end.
 //
-// It expects valid UTF-8. It replaces U+0000, which no database stores, by U+FFFD.
+// The text must be valid UTF-8. The scanner replaces U+0000, which no database stores, by U+FFFD.
 type scanner struct {
 	text   jsontext.Scanner
 	opened bool // no member or element of the innermost container has been read yet
@@ -35,7 +35,7 @@ func (s *scanner) fail(format string, args ...any) {
 	}
 }
 
-// sound records an error, unless there is one already, and reports whether there is none.
+// sound records err, unless there is an error already. It reports whether there is no error so far.
 func (s *scanner) sound(err error) bool {
 	if s.err == nil {
 		s.err = err
@@ -43,31 +43,32 @@ func (s *scanner) sound(err error) bool {
 	return s.err == nil
 }
 
-// is reports whether the next value is of a kind.
+// is reports whether the next value is of the given kind.
 func (s *scanner) is(kind jsontext.Kind) bool { return s.err == nil && s.text.Kind() == kind }
 
-// expect works like is, but records an error if the next value is of another kind. what names the expected kind.
-func (s *scanner) expect(kind jsontext.Kind, what string) bool {
+// expect is like is, but records an error if the next value is of another kind. kindName is the expected kind in the
+// error.
+func (s *scanner) expect(kind jsontext.Kind, kindName string) bool {
 	if !s.is(kind) {
-		s.fail("%s is expected", what)
+		s.fail("%s is expected", kindName)
 	}
 	return s.err == nil
 }
 
-// object and list enter a container.
+// object and list read the opening bracket of an object or a list.
 func (s *scanner) object() { s.open('{', jsontext.Object, "an object") }
 func (s *scanner) list()   { s.open('[', jsontext.Array, "a list") }
 
-func (s *scanner) open(bracket byte, kind jsontext.Kind, what string) {
-	if s.expect(kind, what) {
+func (s *scanner) open(bracket byte, kind jsontext.Kind, kindName string) {
+	if s.expect(kind, kindName) {
 		empty, err := s.text.Enter(bracket)
 		s.sound(err)
 		s.opened, s.empty = true, empty
 	}
 }
 
-// more moves to the next member or element and reports whether there is one. If there is none, it leaves the
-// container.
+// more reports whether the object or list has another member or element, and moves to it. At the end it reads the
+// closing bracket.
 func (s *scanner) more(bracket byte) bool {
 	if s.err != nil {
 		return false
@@ -80,7 +81,8 @@ func (s *scanner) more(bracket byte) bool {
 	return s.sound(err) && !done
 }
 
-// member reads the name of the next member of an object. The bytes may be part of the input.
+// member reads the name of the next member of an object; ok is false at the end of the object. The name may be a part
+// of the input.
 func (s *scanner) member() (name []byte, ok bool) {
 	if !s.more('}') {
 		return nil, false
@@ -123,7 +125,7 @@ func (s *scanner) integer() int64 {
 // string reads a string.
 func (s *scanner) string() string { return string(s.bytes()) }
 
-// bytes reads a string. The result may be part of the input.
+// bytes reads a string. The result may be a part of the input.
 func (s *scanner) bytes() []byte {
 	if !s.expect(jsontext.String, "a string") {
 		return nil
@@ -175,7 +177,7 @@ func (s *scanner) raw() []byte {
 
 var errNotUTF8 = errors.New("it is not UTF-8")
 
-// end returns the first error, or an error if anything follows.
+// end returns the first error, or an error if the input continues after the value.
 func (s *scanner) end() error {
 	if s.err == nil {
 		s.err = s.text.End()

@@ -18,19 +18,19 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// SchemaName is the name of the service among those that have a database.
+// SchemaName is the name of this service in the list of services with a database.
 const SchemaName = "events"
 
-// Schema returns the tables of the service.
+// Schema returns the database schema of the service.
 func Schema() store.Schema {
 	s := store.Embedded(SchemaName, migrations)
 	s.Partition, s.Settle = movedTo, fileInbox
 	return s
 }
 
-// The statements of the writer. Connections keep them prepared.
+// The statements of the writer, which connections keep prepared.
 var (
-	// The statement locks the rows of the nodes until the commit.
+	// The statement locks the rows of the nodes until the transaction ends.
 	insertNodes = manyRows("INSERT INTO run_nodes (certname) VALUES ", 1,
 		" ON CONFLICT (certname) DO UPDATE SET latest_timestamp = run_nodes.latest_timestamp"+
 			" RETURNING certname, id, deactivated_at IS NOT NULL OR expired_at IS NOT NULL")
@@ -48,17 +48,18 @@ const (
 	latestStatement = `UPDATE run_nodes SET latest_report = ?, latest_timestamp = ? WHERE id = ? AND (latest_timestamp IS NULL OR latest_timestamp < ?)`
 )
 
-// The tables of shared texts, represented by the statement that finds or adds a text.
+// The dictionaries: tables of texts that many rows share. Each is represented by the statement that finds or adds a
+// text.
 const (
 	environments = `INSERT INTO run_environments (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id`
 	producers    = `INSERT INTO run_producers (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id`
 	words        = `INSERT INTO run_words (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id`
 )
 
-// word is a text in one of these tables.
+// word is a text in a dictionary.
 type word struct{ dictionary, text string }
 
-// caches are what a writer remembers between its transactions.
+// caches hold the IDs that a writer keeps from one transaction to the next.
 type caches struct {
 	words     cache[word]
 	resources cache[digest]
@@ -75,21 +76,22 @@ type batch struct {
 	reports, events int // that were stored
 }
 
-// store writes the reports that do not exist yet, all or none, and passes their number to tell.
+// store writes those reports that do not exist yet, in one transaction, and passes the numbers of written reports and
+// events to tell.
 //
-// The isolation level read committed is sufficient, and prevents that the writers of two processes fail because of
-// each other: each row that the batch relies on is locked by the statement that finds it. The upserts of nodes,
-// words, resources and changes lock their rows and read the latest version; the latest report of a node and its
-// reactivation are decided under the lock of the node; the unique hash makes the second of two equal reports wait
-// for the first; environments, which all share, are locked against deletion. Reports, words, resources and changes
-// are written in one order, so that deadlocks between two batches are rare. Transactions that delete are
-// serializable: they start over if a batch has locked or changed one of their rows meanwhile.
+// The isolation level read committed is sufficient, and keeps the writers of two processes from failing because of each
+// other. Each row that the batch relies on is locked by the statement that finds the row. The upserts of nodes, words,
+// resources and changes lock their rows and read the latest version. The latest report of a node, and the node's
+// reactivation, are decided while the node is locked. Of two equal reports, the unique hash makes the second wait for
+// the first. Environments, which all reports share, are locked against deletion. Reports, words, resources and changes
+// are written in a fixed order, so deadlocks between two batches are rare. Transactions that delete rows are
+// serializable: they start over if a batch has locked or changed one of their rows in the meantime.
 func (known *caches) store(ctx context.Context, db *store.DB, reports []*report, tell func(reports, events int)) error {
 	reports = slices.Clone(reports)
 	slices.SortStableFunc(reports, func(a, b *report) int { return strings.Compare(a.certname, b.certname) })
 	var b *batch
 	err := db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		b = &batch{Conn: c, words: over(&known.words), resources: over(&known.resources), changes: over(&known.changes)}
+		b = &batch{Conn: c, words: newOverlay(&known.words), resources: newOverlay(&known.resources), changes: newOverlay(&known.changes)}
 		return b.store(reports)
 	})
 	if err == nil {
@@ -101,13 +103,13 @@ func (known *caches) store(ctx context.Context, db *store.DB, reports []*report,
 	return err
 }
 
-// stored is a report with the IDs of its row and its node.
+// stored is a report with the IDs of its row and of its node.
 type stored struct {
 	*report
 	id, node int64
 }
 
-// store stores reports with everything they contain. Reports that are already stored are skipped.
+// store stores reports with their events and details. It skips reports that are already stored.
 func (b *batch) store(reports []*report) error {
 	reports, err := b.claim(reports)
 	if err != nil {
@@ -139,17 +141,17 @@ func (b *batch) store(reports []*report) error {
 	return nil
 }
 
-// internNodes finds or adds the nodes of the reports, which are sorted by name. It reactivates nodes that were
-// deactivated or expired before their latest report.
+// internNodes finds or adds the nodes of the reports, which are sorted by node name, and returns their IDs. It
+// reactivates nodes that were deactivated or expired before their latest report.
 func (b *batch) internNodes(reports []*report) (map[string]int64, error) {
 	nodes, latest := make(map[string]int64, len(reports)), make(map[string]int64, len(reports))
 	var args []any
 	for _, r := range reports {
-		at, twice := latest[r.certname]
+		previous, twice := latest[r.certname]
 		if !twice {
 			args = append(args, r.certname)
 		}
-		if !twice || at < r.producerTimestamp {
+		if !twice || previous < r.producerTimestamp {
 			latest[r.certname] = r.producerTimestamp
 		}
 	}
@@ -167,15 +169,15 @@ func (b *batch) internNodes(reports []*report) (map[string]int64, error) {
 		return nil, err
 	}
 	for _, certname := range slices.Sorted(maps.Keys(latest)) {
-		at := latest[certname]
-		if err := b.Later(returnStatement, at, at, nodes[certname]); err != nil {
+		reported := latest[certname]
+		if err := b.Later(returnStatement, reported, reported, nodes[certname]); err != nil {
 			return nil, err
 		}
 	}
 	return nodes, nil
 }
 
-// insertReports writes the reports that do not exist yet, and returns them.
+// insertReports writes those reports that do not exist yet, and returns them.
 func (b *batch) insertReports(reports []*report, nodes map[string]int64) ([]stored, error) {
 	ids := make(map[[sha1.Size]byte]int64, len(reports))
 	args := make([]any, 0, 21*len(reports))
@@ -206,9 +208,9 @@ func (b *batch) insertReports(reports []*report, nodes map[string]int64) ([]stor
 	return fresh, b.describe(fresh)
 }
 
-// reportRow appends the columns of a report's row.
+// reportRow appends the columns of a report's row to args. node is the ID of the node.
 func (b *batch) reportRow(args []any, r *report, node int64) []any {
-	// id returns the ID of a text that may be missing.
+	// id returns the ID of a text in a dictionary, or nil for a missing text.
 	id := func(dictionary string, text sql.NullString) any {
 		if !text.Valid {
 			return nil
@@ -224,7 +226,7 @@ func (b *batch) reportRow(args []any, r *report, node int64) []any {
 		text(r.jobID), id(words, r.cachedCatalogStatus))
 }
 
-// describe writes the details of the reports, and updates the latest report of each node.
+// describe writes the details of new reports, and updates the latest report of each node.
 func (b *batch) describe(fresh []stored) error {
 	details := make([]any, 0, 4*len(fresh))
 	latest := make(map[int64]stored, len(fresh))
@@ -250,7 +252,7 @@ func (b *batch) describe(fresh []stored) error {
 
 func present(text string) sql.NullString { return sql.NullString{String: text, Valid: true} }
 
-// internWords finds or adds the shared texts of reports and events.
+// internWords finds or adds the texts of reports and events that are in dictionaries.
 func (b *batch) internWords(reports []*report) error {
 	named := make(map[word]struct{})
 	for _, r := range reports {
@@ -286,8 +288,8 @@ func (b *batch) internWords(reports []*report) error {
 	return nil
 }
 
-// intern finds or adds a shared text. Environments may be deleted at any time, so they are always looked up, and
-// locked until the commit.
+// intern finds or adds a text in a dictionary. Since environments may be deleted at any time, they are always looked up
+// in the database, and locked until the transaction ends.
 func (b *batch) intern(w word) error {
 	var row interned
 	if w.dictionary == environments {
@@ -308,7 +310,7 @@ func (b *batch) intern(w word) error {
 	return nil
 }
 
-// bit and text return values that a driver accepts.
+// bit and text convert a value to a type that database drivers accept.
 func bit(b sql.NullBool) any {
 	switch {
 	case !b.Valid:

@@ -24,10 +24,10 @@ const (
 	mediaText = "text/plain;charset=utf-8"
 )
 
-// retryAfter is the value of Retry-After, in seconds.
+// retryAfter is the value of the header Retry-After, in seconds.
 const retryAfter = "2"
 
-// submit answers POST /cmd/v1. It answers after the commit, so that an accepted command is never lost.
+// submit answers POST /cmd/v1. It answers after the commit, so that no acknowledged command is lost.
 func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 	outcome := exchange(r.Context())
 	outcome.Outcome = outcomeRefused
@@ -60,7 +60,7 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 	outcome.Outcome = s.answer(w, r, command, release)
 }
 
-// parse reads the command of a request.
+// parse reads the command in a request, whose body has been read.
 func parse(r *http.Request, body, zipped []byte) (submission, error) {
 	parameters := r.URL.Query()
 	if len(parameters) == 0 {
@@ -71,9 +71,9 @@ func parse(r *http.Request, body, zipped []byte) (submission, error) {
 	return c, err
 }
 
-// answer carries out the command and answers with the result. Processing continues if the client does not wait for
-// it, and also if the request is cancelled: the client may have closed only its side of the connection, and an
-// empty answer would be mistaken for an acknowledgement.
+// answer processes the command and answers with the result. The processing continues even if the answer is not awaited,
+// or the request is canceled: the client may have closed only its side of the connection, and would mistake an empty
+// answer for an acknowledgment.
 func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, release func()) Outcome {
 	id, ctx := uuid.NewString(), context.WithoutCancel(r.Context())
 	s.closing.RLock()
@@ -126,7 +126,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 	return outcomeStored
 }
 
-// failed answers with the error of a command that was not stored.
+// failed answers with the error for a command that was not stored.
 func (s *Service) failed(w http.ResponseWriter, err error) Outcome {
 	switch {
 	case errors.Is(err, ErrBusy), errors.Is(err, errClosed):
@@ -145,7 +145,7 @@ func (s *Service) failed(w http.ResponseWriter, err error) Outcome {
 	}
 }
 
-// admissible checks the headers of a submission. A status of 0 means that they are valid.
+// admissible checks the headers of a submission. If they are valid, status is 0.
 func admissible(r *http.Request) (status int, message string) {
 	if !accepts(r) {
 		return http.StatusNotAcceptable, "must accept application/json"

@@ -9,15 +9,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// tally counts how many events of each hour, node and status were added or deleted.
+// tally counts the added or deleted events of each hour, node and status.
 type tally map[tallyKey]int64
 
-type tallyKey struct{ hour, of, status int64 }
+type tallyKey struct{ hour, node, status int64 }
 
-func (t tally) add(at, node, status, n int64) { t[tallyKey{hourOf(at), node, status}] += n }
+func (t tally) add(timestamp, node, status, n int64) {
+	t[tallyKey{hourOf(timestamp), node, status}] += n
+}
 
-// tallyParts is over how many rows the count of an hour and status may be distributed, and tallyPart is the row of
-// this process: processes on one PostgreSQL server should not wait for each other.
+// tallyParts is the number of rows over which the stored count of an hour and a status may be distributed. This process
+// always uses the row tallyPart, so that several processes on one PostgreSQL server do not wait for each other.
 const tallyParts = 1 << 16
 
 var tallyPart = rand.Int64N(tallyParts) //nolint:gosec // distributes processes; not a secret
@@ -30,7 +32,7 @@ var (
 		" ON CONFLICT (hour, node, status) DO UPDATE SET events = run_node_counts.events + excluded.events")
 )
 
-// write adds the tally to the stored counts, in total and of each node.
+// write adds the tally to the stored counts: to those of all nodes together and to those of each node.
 func (t tally) write(c store.Conn) error {
 	part := tallyPart
 	if c.Dialect() == store.SQLite {
@@ -38,7 +40,7 @@ func (t tally) write(c store.Conn) error {
 	}
 	all := make(tally)
 	for key, n := range t {
-		key.of = part
+		key.node = part
 		all[key] += n
 	}
 	if err := all.addTo(c, addEventCounts); err != nil {
@@ -47,16 +49,16 @@ func (t tally) write(c store.Conn) error {
 	return t.addTo(c, addNodeCounts)
 }
 
-// addTo adds the counts to their table. statements[n] adds n rows. The rows are written in the order of their keys.
+// addTo adds the counts to a table. statements[n] writes n rows. The rows are written in the order of their keys.
 func (t tally) addTo(c store.Conn, statements []string) error {
 	keys := slices.SortedFunc(maps.Keys(t), func(a, b tallyKey) int {
-		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.of, b.of), cmp.Compare(a.status, b.status))
+		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.node, b.node), cmp.Compare(a.status, b.status))
 	})
 	for len(keys) > 0 {
 		n := chunkRows(c.Dialect(), len(keys))
 		args := make([]any, 0, 4*n)
 		for _, key := range keys[:n] {
-			args = append(args, key.hour, key.of, key.status, t[key])
+			args = append(args, key.hour, key.node, key.status, t[key])
 		}
 		if err := c.Later(statements[n], args...); err != nil {
 			return err
@@ -66,8 +68,8 @@ func (t tally) addTo(c store.Conn, statements []string) error {
 	return nil
 }
 
-// deleteEvents runs a DELETE on the events and subtracts the deleted events from the counts. It returns their
-// number.
+// deleteEvents executes a DELETE statement on the events, subtracts the deleted events from the stored counts, and
+// returns their number.
 func deleteEvents(c store.Conn, statement string, args ...any) (n int64, err error) {
 	rows, err := c.Rows(statement+" RETURNING at, node, status", args...)
 	if err != nil {
@@ -76,11 +78,11 @@ func deleteEvents(c store.Conn, statement string, args ...any) (n int64, err err
 	defer rows.Close()
 	t := make(tally)
 	for ; rows.Next(); n++ {
-		var at, node, status int64
-		if err := rows.Scan(&at, &node, &status); err != nil {
+		var timestamp, node, status int64
+		if err := rows.Scan(&timestamp, &node, &status); err != nil {
 			return 0, err
 		}
-		t.add(at, node, status, -1)
+		t.add(timestamp, node, status, -1)
 	}
 	if err := cmp.Or(rows.Err(), rows.Close()); err != nil {
 		return 0, err

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Vary returns a variant of a report, as if another node had sent it: the certname is replaced wherever it occurs,
-// all times are shifted, and the transaction gets an ID of its own. The same input yields the same output.
+// Vary returns a copy of a report that looks as if another node had sent it. It replaces the certname wherever that
+// occurs, shifts all times by shift, and sets a new transaction ID. The same input yields the same output.
 func Vary(payload []byte, certname string, shift time.Duration) ([]byte, error) {
 	if !gjson.ValidBytes(payload) {
 		return nil, errors.New("the report is not JSON")
@@ -24,7 +24,7 @@ func Vary(payload []byte, certname string, shift time.Duration) ([]byte, error) 
 	if old == "" || certname == "" {
 		return nil, errors.New("the report has no certname")
 	}
-	// The name is inserted between quotes and into other texts.
+	// The name is inserted between existing quotes and into other texts, so it has no quotes of its own.
 	quoted := jsontext.AppendQuoted(nil, certname)
 	out := bytes.ReplaceAll(payload, []byte(old), quoted[1:len(quoted)-1])
 	out = shiftTimes(out, shift.Milliseconds())
@@ -37,7 +37,7 @@ func Vary(payload []byte, certname string, shift time.Duration) ([]byte, error) 
 	return out, nil
 }
 
-// shiftTimes shifts every string that is a time in the format of agents.
+// shiftTimes shifts every string in the payload that is a time in the format of agents by ms milliseconds.
 func shiftTimes(payload []byte, ms int64) []byte {
 	const longest = len("2026-03-02T10:27:54.123456789+00:00")
 	out := make([]byte, 0, len(payload))
@@ -52,8 +52,8 @@ func shiftTimes(payload []byte, ms int64) []byte {
 		if end < 0 {
 			continue
 		}
-		if at, ok := millis(payload[:end]); ok {
-			out = time.UnixMilli(at+ms).UTC().AppendFormat(out, "2006-01-02T15:04:05.000-07:00")
+		if parsed, ok := millis(payload[:end]); ok {
+			out = time.UnixMilli(parsed+ms).UTC().AppendFormat(out, "2006-01-02T15:04:05.000-07:00")
 			payload = payload[end:]
 		}
 	}

@@ -24,7 +24,7 @@ func TestVary(t *testing.T) {
 			t.Errorf("%s: %s %d %d, %d events of %d", p.name, after.certname, after.producerTimestamp-before.producerTimestamp, after.end-before.end, len(after.events), len(before.events))
 		}
 		for i := range after.events {
-			if after.events[i].at-before.events[i].at != shift {
+			if after.events[i].timestamp-before.events[i].timestamp != shift {
 				t.Errorf("%s: event %d was not shifted", p.name, i)
 			}
 		}

@@ -1,5 +1,6 @@
-// Package apierror holds the error type that services and middlewares of Tollgate return for clients. The api_errors
-// module renders it in the format of the route. It holds no secrets: every field except Cause may reach the client.
+// Package apierror provides the error type that services and middlewares of Tollgate return to clients. The api_errors
+// module renders these errors in the format of the route. They must not contain secrets: every field except Cause may
+// reach the client.
 package apierror
 
 import (
@@ -22,11 +23,11 @@ type Error struct {
 	Type string
 	// Param is the JSON path of the field at fault, for example "messages[2].role", or "".
 	Param string
-	// Message is the sentence shown to the client: what is wrong, where, and what to do about it.
+	// Message is the sentence shown to the client. It says what is wrong, where, and how to correct it.
 	Message string
 	// RetryAfter is the wait after which the same request may succeed. Zero means unknown.
 	RetryAfter time.Duration
-	// NoRetry tells SDKs that a retry is pointless (x-should-retry: false).
+	// NoRetry sends the header x-should-retry: false, with which SDKs do not retry.
 	NoRetry bool
 	// FailedAttempts is rendered as error.failed_attempts by the formats that have it, unless it is nil.
 	FailedAttempts []Attempt
@@ -36,7 +37,7 @@ type Error struct {
 	Cause error
 }
 
-// Attempt is a candidate that was tried before a request failed.
+// Attempt describes a candidate, such as a provider, that was tried before a request failed.
 type Attempt struct {
 	Provider  string `json:"provider"`
 	Model     string `json:"model"`
@@ -46,7 +47,7 @@ type Attempt struct {
 	LatencyMS int64  `json:"latency_ms"`
 }
 
-// Detail is a field at fault.
+// Detail describes a field at fault.
 type Detail struct {
 	Field   string `json:"field"`   // path or name of the field, for example "title"
 	Reason  string `json:"reason"`  // machine-readable, for example "too_long"
@@ -58,8 +59,8 @@ func New(status int, code, format string, args ...any) *Error {
 	return &Error{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Unavailable returns the 503 of a part that is down and expected to come back, such as the database. cause is only
-// logged.
+// Unavailable returns a 503 error: the named part, such as the database, is down and expected to come back. cause is
+// only logged.
 func Unavailable(what string, cause error) *Error {
 	return &Error{
 		Status:     http.StatusServiceUnavailable,
@@ -70,14 +71,14 @@ func Unavailable(what string, cause error) *Error {
 	}
 }
 
-// With sets the JSON path of the field at fault and returns the error.
+// With sets the field Param, the JSON path of the field at fault, and returns the error.
 func (e *Error) With(param string) *Error {
 	e.Param = param
 	return e
 }
 
-// Join returns a copy of the first *Error among errs with the details of all of them, or nil if there is none. It
-// ignores other errors.
+// Join returns a copy of the first *Error among errs, with the details of all *Errors. It ignores errors of other
+// types, and returns nil if errs has no *Error.
 func Join(errs ...error) error {
 	var all *Error
 	for _, err := range errs {

@@ -1,7 +1,7 @@
 package apierror
 
-// ByStatus maps statuses to the words of a format. The word of 400 applies to all client errors without one, and that
-// of 500 to all server errors without one.
+// ByStatus maps statuses to the error words of a format. The word for 400 also applies to other client errors that have
+// no word, and that for 500 to other server errors.
 type ByStatus map[int]string
 
 // Of returns the word for a status.

@@ -1,7 +1,7 @@
-// Package attempts counts attempts: passwords, registrations, requests for mails. An attempt is counted before its
-// outcome is known, so that parallel attempts cannot exceed the limit together, and given back if it succeeds. The
-// counts are rows of the service's database, so all nodes share them. They are changed in the transaction of the
-// caller, and a row becomes void when its time ends.
+// Package attempts limits attempts, such as logins, registrations and requests for mails. An attempt is counted before
+// its outcome is known, so that parallel attempts cannot exceed the limit together, and subtracted again if it
+// succeeds. The counts are rows of the service's database, so all nodes share them. They are changed in the caller's
+// transaction, and a row is void after its end time.
 package attempts
 
 import (
@@ -14,21 +14,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Limit limits how often something may be attempted. Each attempt restarts the time until none is left; refused
-// attempts do not.
+// Limit limits how often something may be attempted. Each counted attempt restarts the time Within; attempts beyond Max
+// are refused and do not restart it.
 type Limit struct {
 	// Table is the table with the counts: key (text, primary key), tries and ends_at (integers). Times are in Unix
 	// microseconds.
 	Table string
-	// What is attempted. It distinguishes the limits of a table.
+	// What names the action that is attempted. It distinguishes the limits in a table.
 	What string
-	// Max is how many attempts are allowed Within a time.
+	// Max is how many attempts are allowed. The count starts again after the time Within without a counted attempt.
 	Max    int64
 	Within time.Duration
 }
 
-// Of returns the count for the parts, which are any texts such as an account and an address. Only a hash of them is
-// stored.
+// Of returns the count for a subject given by one or more texts, such as an account and an address. Only a hash of them
+// is stored.
 func (l Limit) Of(parts ...string) Count {
 	sum := sha256.New()
 	sum.Write([]byte(l.What))
@@ -38,19 +38,20 @@ func (l Limit) Of(parts ...string) Count {
 	return Count{l, hex.EncodeToString(sum.Sum(nil))}
 }
 
-// Count is a count under a limit.
+// Count counts the attempts of one subject under a limit.
 type Count struct {
 	Limit
 	key string
 }
 
-// Try counts an attempt. If none was left it returns how long there will be none, and otherwise 0.
+// Try counts an attempt. If the limit was reached it returns the time until an attempt is allowed again, and otherwise
+// 0.
 func (n Count) Try(c store.Conn, now time.Time) (wait time.Duration, err error) {
 	query, args := n.try(now)
 	return n.wait(c.Row(query, args...), now)
 }
 
-// Ask adds Try to the questions of a Write. wait is set when the question is answered.
+// Ask adds the query of Try to q. wait is set to the result of Try when q is run.
 func (n Count) Ask(q *store.Questions, now time.Time, wait *time.Duration) {
 	query, args := n.try(now)
 	q.Row(func(r store.Row) (err error) {
@@ -75,7 +76,7 @@ func (n Count) wait(r store.Row, now time.Time) (time.Duration, error) {
 	return time.UnixMicro(ends).Sub(now), nil
 }
 
-// Spent returns how long there is no attempt left, or 0 if there is one. It counts no attempt.
+// Spent returns the time until an attempt is allowed again, or 0 if one is allowed now. It counts no attempt.
 func (n Count) Spent(c store.Conn, now time.Time) (wait time.Duration, err error) {
 	var ends int64
 	err = c.Row("SELECT ends_at FROM "+n.Table+" WHERE key = ? AND ends_at > ? AND tries >= ?",

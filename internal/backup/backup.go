@@ -1,9 +1,9 @@
-// Package backup copies the data of an installation, which is its databases, its key file and the folders of its
-// services, to a folder while the installation serves, and restores such a copy where nothing exists yet.
+// Package backup copies the data of an installation to a folder while the installation serves, and restores such a copy
+// where nothing exists yet. The data are the databases, the key file and the services' folders.
 //
 // A backup is a folder of files and a manifest with their sizes and digests, which is written last. The folder gets its
-// final name when everything was written and has been read back. Each database is copied as it is at one moment after
-// the beginning: on SQLite as a file, on PostgreSQL as the rows of one snapshot.
+// final name when all files were written and have been read back. Each database is copied in its state at one moment
+// after the beginning: on SQLite as a file, on PostgreSQL as the rows of one snapshot.
 package backup
 
 import (
@@ -24,11 +24,11 @@ import (
 // State describes the data of an installation.
 type State struct {
 	Databases []Database
-	// Schemas are the schemas that the program knows, whether or not a database has them.
+	// Schemas are the schemas that the program knows, including those that no database has.
 	Schemas []store.Schema
 	// KeyFile is the file with the master key, or "" if no file has it.
 	KeyFile string
-	// Folders are the folders with files that are not in a database, by the name of the service.
+	// Folders are the folders with the services' files outside of databases, by the service's name.
 	Folders map[string]string
 }
 
@@ -43,8 +43,8 @@ type Database struct {
 type Options struct {
 	// Program is the version of the program.
 	Program string
-	// Progress is called with the number of bytes processed since its last call, and the total number to process, which
-	// is an estimate at first and exact later. Default: none.
+	// Progress is called with the number of bytes processed since its last call, and the total number to process. The
+	// total is an estimate at first and exact later. Default: none.
 	Progress func(more, total int64)
 	// Now returns the time. Default: time.Now.
 	Now func() time.Time
@@ -59,8 +59,8 @@ func (o *Options) complete() {
 	}
 }
 
-// Write makes a backup. It includes everything that was acknowledged before the call. The folder must not exist; its
-// parents are made.
+// Write writes a backup to the folder to. It includes all changes that were acknowledged before the call. The folder
+// must not exist; its parents are made if they are missing.
 func Write(ctx context.Context, to string, s State, o Options) (*Manifest, error) {
 	o.complete()
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // the operator names the folder
@@ -92,15 +92,15 @@ func Write(ctx context.Context, to string, s State, o Options) (*Manifest, error
 	return manifest, nil
 }
 
-// write fills the folder.
+// write copies all data to the folder of the backup and checks the copies.
 func (w *writer) write(ctx context.Context, s State) (*Manifest, error) {
 	m := &Manifest{Format: format, Program: w.options.Program, Begun: w.options.Now().UTC(), Folders: []string{}}
 	folders := slices.Sorted(maps.Keys(s.Folders))
 	if err := w.estimate(ctx, s); err != nil {
 		return nil, err
 	}
-	// Files are written before a database refers to them, and deleted after it stops. Most are therefore copied before
-	// the databases, and those that were added meanwhile afterwards.
+	// A service writes a file before a database refers to it, and deletes the file after the reference. Most files are
+	// copied before the databases, so that the second pass copies only the files that were added meanwhile.
 	for range 2 {
 		for _, service := range folders {
 			if err := w.folder(ctx, s.Folders[service], filesOf(service)); err != nil {
@@ -134,7 +134,7 @@ func (w *writer) write(ctx context.Context, s State) (*Manifest, error) {
 		return nil, err
 	}
 	w.total = w.done + m.bytes()
-	// Read back what was written and compare it with the digests of the source.
+	// Read the copies back and compare them with the digests of the originals.
 	if err := check(ctx, w.root, m, w.progress); err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (w *writer) database(ctx context.Context, d Database, schemas []store.Schem
 	return c, nil
 }
 
-// estimate estimates how many bytes there are to process.
+// estimate estimates the number of bytes to process.
 func (w *writer) estimate(ctx context.Context, s State) error {
 	var bytes int64
 	for _, folder := range s.Folders {

@@ -34,13 +34,13 @@ func (w *writer) progress(bytes int64) {
 	w.options.Progress(bytes, max(w.total, w.done))
 }
 
-// place returns the file of a path in the backup, and makes its folder.
+// place returns the file name of a path in the backup, and makes its folder.
 func (w *writer) place(path string) (string, error) {
 	to := filepath.Join(w.root, filepath.FromSlash(path))
 	return to, os.MkdirAll(filepath.Dir(to), 0o700)
 }
 
-// create writes a file with fill and makes it durable.
+// create makes the file at a path in the backup, calls fill to write its content, and makes it durable.
 func (w *writer) create(ctx context.Context, path string, fill func(to io.Writer) error) error {
 	to, err := w.place(path)
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *writer) create(ctx context.Context, path string, fill func(to io.Writer
 	return nil
 }
 
-// add records a file that was written already, and makes it durable.
+// add records an existing file of the backup, with its digest, and makes it durable.
 func (w *writer) add(ctx context.Context, path string) error {
 	file, err := os.OpenFile(filepath.Join(w.root, filepath.FromSlash(path)), os.O_RDWR, 0)
 	if err != nil {
@@ -74,7 +74,7 @@ func (w *writer) add(ctx context.Context, path string) error {
 	return nil
 }
 
-// file copies a file.
+// file copies the file from to a path in the backup.
 func (w *writer) file(ctx context.Context, from, path string) error {
 	source, err := os.Open(from)
 	if err != nil {
@@ -87,8 +87,8 @@ func (w *writer) file(ctx context.Context, from, path string) error {
 	})
 }
 
-// folder copies the files in a folder, except those that were copied before and have not changed since. A folder that
-// does not exist counts as empty.
+// folder copies the files in a folder, except those that were copied before and have not changed since. A missing
+// folder counts as empty.
 func (w *writer) folder(ctx context.Context, from, to string) error {
 	if w.seen == nil {
 		w.seen = make(map[string]time.Time)
@@ -107,7 +107,7 @@ func (w *writer) folder(ctx context.Context, from, to string) error {
 	})
 }
 
-// syncFolders makes the names of all files durable.
+// syncFolders syncs the backup's folders, which makes the names of all files durable.
 func (w *writer) syncFolders() error {
 	return filepath.WalkDir(w.root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
@@ -117,8 +117,8 @@ func (w *writer) syncFolders() error {
 	})
 }
 
-// walk calls do for the regular files in a folder. A folder that does not exist counts as empty, and files that are
-// deleted meanwhile are left out.
+// walk calls do for the regular files in a folder. A missing folder counts as empty, and files that are deleted
+// meanwhile are left out.
 func walk(ctx context.Context, folder string, do func(name string, info fs.FileInfo) error) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -142,7 +142,7 @@ func walk(ctx context.Context, folder string, do func(name string, info fs.FileI
 	})
 }
 
-// digest reads to the end and returns the SHA-256 in hex and the size.
+// digest reads to the end and returns the SHA-256 in hex and the size in bytes.
 func digest(ctx context.Context, from io.Reader, progress func(bytes int64)) (sum string, size int64, err error) {
 	hash := sha256.New()
 	n := &counter{ctx: ctx, progress: progress}
@@ -150,7 +150,7 @@ func digest(ctx context.Context, from io.Reader, progress func(bytes int64)) (su
 	return hex.EncodeToString(hash.Sum(nil)), n.bytes, err
 }
 
-// counter counts written bytes and fails when its context ends.
+// counter counts written bytes. Its writes fail after its context has ended.
 type counter struct {
 	ctx      context.Context //nolint:containedctx // a counter lives as long as one copy
 	progress func(bytes int64)
@@ -163,7 +163,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), c.ctx.Err()
 }
 
-// writeWhole writes a file and makes it durable.
+// writeWhole writes a file with the content of from and makes it durable.
 func writeWhole(name string, from io.Reader) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -22,18 +22,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// format is the version of the layout of backups. It changes when older programs can no longer read them.
+// format is the version of the layout of backups. It is raised when a change prevents older programs from reading them.
 const format = 1
 
 // Paths in a backup.
 const (
 	manifestFile = "manifest.json"
-	// digestFile has the digest of the manifest, in the format of sha256sum.
+	// digestFile contains the digest of the manifest, in the format of sha256sum.
 	digestFile = "manifest.sha256"
 	keyFile    = "key/tollgate.key"
 )
 
-// filesOf returns the path of the files of a service.
+// filesOf returns the path of a service's files.
 func filesOf(service string) string { return "files/" + service }
 
 // Manifest describes the content of a backup.
@@ -61,7 +61,7 @@ type DatabaseCopy struct {
 // file returns the path of a SQLite database.
 func (c *DatabaseCopy) file() string { return "databases/" + c.Name + ".sqlite" }
 
-// rows returns the path of the rows of a table, in the format of COPY.
+// rows returns the path of a table's rows, in the format of COPY.
 func (c *DatabaseCopy) rows(t *Table) string { return "databases/" + c.Name + "/" + t.Name + ".copy" }
 
 // Table is a table of a PostgreSQL database.
@@ -73,14 +73,14 @@ type Table struct {
 	Sequences  []Sequence  `json:"sequences,omitempty"`
 }
 
-// Partition is a partition of a table, for values from From to before Until.
+// Partition is a partition of a table, for values that are at least From and less than Until.
 type Partition struct {
 	Name  string `json:"name"`
 	From  int64  `json:"from"`
 	Until int64  `json:"until"`
 }
 
-// Sequence is the sequence of a column.
+// Sequence is the sequence that numbers a column.
 type Sequence struct {
 	Column string `json:"column"`
 	Last   int64  `json:"last"`
@@ -176,7 +176,7 @@ func readManifest(root *os.Root) (*Manifest, error) {
 	return m, m.sound()
 }
 
-// sound checks the names from which paths and statements are made, and that all needed files are listed.
+// sound returns an error for a name that is not safe in paths and statements, or a needed file that is not listed.
 func (m *Manifest) sound() error {
 	there := make(map[string]bool)
 	for _, f := range m.Files {

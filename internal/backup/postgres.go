@@ -29,7 +29,7 @@ func tablesOf(ctx context.Context, conn *pgx.Conn, schemas []store.Schema) ([]st
 		WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace AND relname = ANY($1) ORDER BY relname COLLATE "C"`, names)
 }
 
-// list returns the first column of all rows of a query.
+// list returns the values of a query's first column.
 func list[T any](ctx context.Context, conn *pgx.Conn, query string, args ...any) ([]T, error) {
 	rows, err := conn.Query(ctx, query, args...)
 	if err != nil {
@@ -38,7 +38,7 @@ func list[T any](ctx context.Context, conn *pgx.Conn, query string, args ...any)
 	return pgx.CollectRows(rows, pgx.RowTo[T])
 }
 
-// versionsOf returns the versions of the schemas in a database.
+// versionsOf returns the versions of the schemas in a database, by the schemas' names.
 func versionsOf(ctx context.Context, conn *pgx.Conn) (map[string]int64, error) {
 	return store.Versions(store.Postgres, func(query string, scan func(r store.Row) error) error {
 		rows, err := conn.Query(ctx, query)
@@ -55,7 +55,8 @@ func versionsOf(ctx context.Context, conn *pgx.Conn) (map[string]int64, error) {
 	})
 }
 
-// known returns an error if a schema is newer than the program or unknown to it.
+// known returns an error if a version is newer than the program's, or belongs to a schema that the program does not
+// know.
 func known(versions map[string]int64, schemas []store.Schema, d store.Dialect) error {
 	for name, version := range versions {
 		i := slices.IndexFunc(schemas, func(s store.Schema) bool { return s.Name == name })
@@ -89,7 +90,7 @@ func sizeOfPostgres(ctx context.Context, db *store.DB) (size int64, err error) {
 
 func closing(ctx context.Context, conn *pgx.Conn) { _ = conn.Close(context.WithoutCancel(ctx)) }
 
-// postgres copies the rows of one snapshot.
+// postgres copies the rows of all tables as one snapshot sees them.
 func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Schema, c *DatabaseCopy) error {
 	conn, err := db.Connect(ctx)
 	if err != nil {
@@ -105,8 +106,8 @@ func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Sch
 		return err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	// Lock before the snapshot, which the first query takes: from here on the tables, their columns and partitions
-	// stay.
+	// Lock the tables before the first query takes the snapshot: until the end of the transaction the tables, their
+	// columns and their partitions do not change.
 	if _, err := tx.Exec(ctx, "LOCK TABLE "+strings.Join(tables, ", ")+" IN ACCESS SHARE MODE"); err != nil {
 		return fmt.Errorf("locking the tables against changes of their columns: %w", err)
 	}
@@ -122,7 +123,7 @@ func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Sch
 			return fmt.Errorf("table %s: %w", name, err)
 		}
 		err := w.create(ctx, c.rows(&t), func(to io.Writer) error {
-			// A partitioned table has no rows of its own, so a query is copied.
+			// COPY of a partitioned table itself would be empty, so a query is copied.
 			tag, err := conn.PgConn().CopyTo(ctx, to, "COPY (SELECT "+quoted(t.Columns)+" FROM "+name+") TO STDOUT")
 			t.Rows = tag.RowsAffected()
 			return err
@@ -192,7 +193,8 @@ func quoted(columns []string) string {
 	return strings.Join(list, ", ")
 }
 
-// postgresTarget is a PostgreSQL database into which a copy is restored. While it has the mark no server opens it.
+// postgresTarget is a PostgreSQL database into which a copy is restored. Until finish, the database has a mark that
+// keeps servers from opening it.
 type postgresTarget struct {
 	db     *store.DB
 	copied *DatabaseCopy
@@ -229,7 +231,7 @@ func (t *postgresTarget) look(ctx context.Context) error {
 	return err
 }
 
-// prepare fills the database.
+// prepare creates the tables and restores their rows.
 func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
 	if t.loaded {
 		return nil
@@ -253,7 +255,7 @@ func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
 	if err := t.load(ctx, conn, r); err != nil {
 		return err
 	}
-	// ANALYZE gives the first queries good plans. Without it the server would do so later by itself.
+	// ANALYZE gives the first queries good plans, because the server would run it only later.
 	for i := range t.copied.Tables {
 		if _, err := conn.Exec(ctx, "ANALYZE "+t.copied.Tables[i].Name); err != nil {
 			return err
@@ -262,7 +264,7 @@ func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
 	return nil
 }
 
-// load replaces the rows that migrations have inserted by those of the backup, in one transaction.
+// load deletes the rows that migrations have inserted and inserts the rows of the backup, in one transaction.
 func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) error {
 	tx, err := conn.Begin(ctx)
 	if err != nil {
@@ -329,7 +331,7 @@ func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) 
 	return tx.Commit(ctx)
 }
 
-// fill copies the rows of a table into it.
+// fill copies the rows of a table from the backup to the database.
 func (t *postgresTarget) fill(ctx context.Context, conn *pgx.Conn, r *restorer, table *Table) error {
 	file, err := r.open(t.copied.rows(table))
 	if err != nil {
@@ -354,7 +356,7 @@ func (t *postgresTarget) fill(ctx context.Context, conn *pgx.Conn, r *restorer, 
 	return nil
 }
 
-// finish removes the mark.
+// finish removes the mark that keeps servers away.
 func (t *postgresTarget) finish(ctx context.Context) error {
 	conn, err := t.db.Connect(ctx)
 	if err != nil {

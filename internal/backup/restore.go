@@ -15,13 +15,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// target is a place into which a part of a backup is restored.
+// target is a destination into which a part of a backup is restored.
 type target interface {
-	// look returns an error if the place holds something else.
+	// look returns an error if the destination already has other content than the backup.
 	look(ctx context.Context) error
-	// prepare copies the part so that nobody takes it for complete yet.
+	// prepare copies the part in such a way that nobody takes the copy for complete yet.
 	prepare(ctx context.Context, r *restorer) error
-	// finish puts the part in place, in one step.
+	// finish puts the copied part into use, in one step.
 	finish(ctx context.Context) error
 	close()
 }
@@ -40,9 +40,9 @@ func (r *restorer) progress(bytes int64) { r.options.Progress(bytes, r.total) }
 // open opens a file of the backup.
 func (r *restorer) open(path string) (*os.File, error) { return r.root.Open(filepath.FromSlash(path)) }
 
-// Restore restores a backup where nothing exists yet. It changes nothing before the whole backup was read and matches
-// its manifest. If it is interrupted it leaves databases that no server opens; a repeated call resumes, and leaves
-// alone what is in place already.
+// Restore restores a backup from the folder from where nothing exists yet. It changes nothing before the whole backup
+// was read and matches its manifest. If it is interrupted it leaves databases that no server opens. A repeated call
+// resumes; it does not copy parts again that were finished.
 func Restore(ctx context.Context, from string, s State, o Options) (m *Manifest, err error) {
 	o.complete()
 	root, err := os.OpenRoot(from)
@@ -77,8 +77,8 @@ func Restore(ctx context.Context, from string, s State, o Options) (m *Manifest,
 	return m, nil
 }
 
-// targets returns the places of the parts of the backup. The databases come last, so that nobody serves them without
-// the rest.
+// targets returns the destinations of the backup's parts. The databases come last, so that no server uses them without
+// the other parts.
 func (r *restorer) targets() (all []target, err error) {
 	all = append(all, &verified{r})
 	if r.manifest.KeyFile && r.state.KeyFile != "" {
@@ -119,7 +119,7 @@ func (r *restorer) targets() (all []target, err error) {
 	return all, nil
 }
 
-// named adds the name of the database to errors.
+// named adds the name of the database to the errors of a target.
 type named struct {
 	target
 	name string
@@ -140,7 +140,7 @@ func (n named) wrap(err error) error {
 	return nil
 }
 
-// verified is the backup itself. Its prepare reads and checks all of it.
+// verified is a target that copies nothing. Its prepare reads and checks the whole backup.
 type verified struct{ r *restorer }
 
 func (*verified) look(context.Context) error { return nil }
@@ -152,7 +152,7 @@ func (v *verified) prepare(ctx context.Context, r *restorer) error {
 func (*verified) finish(context.Context) error { return nil }
 func (*verified) close()                       {}
 
-// files is a file, or a folder of files, that is restored to one place.
+// files restores one file, or a folder of files, to the path to.
 type files struct {
 	r      *restorer
 	to     string
@@ -181,12 +181,12 @@ func (r *restorer) newFiles(to, prefix string, folder bool) *files {
 	return f
 }
 
-// path returns the destination of a file below a place.
+// path returns the destination of a file of the backup if f is restored to place.
 func (f *files) path(place string, file File) string {
 	return filepath.Join(place, filepath.FromSlash(strings.TrimPrefix(file.Path, f.prefix)))
 }
 
-// look returns an error if the place has something other than exactly these files.
+// look returns an error if the destination has any content other than exactly these files.
 func (f *files) look(ctx context.Context) error {
 	found, wanted := 0, f.byPlace()
 	err := walk(ctx, f.to, func(name string, info fs.FileInfo) error {
@@ -218,7 +218,7 @@ func (f *files) taken() error {
 	return fmt.Errorf("%s is there already, and is not what the backup has: nothing is overwritten", f.to)
 }
 
-// prepare copies the files beside their place.
+// prepare copies the files to a path beside the destination.
 func (f *files) prepare(ctx context.Context, r *restorer) error {
 	if f.there {
 		return nil
@@ -255,7 +255,7 @@ func (f *files) copy(ctx context.Context, r *restorer, file File, to string) err
 	return osfile.SyncFolder(filepath.Dir(to))
 }
 
-// finish renames the files to their final name.
+// finish renames the copy to the destination.
 func (f *files) finish(context.Context) error {
 	if f.there {
 		return nil
@@ -273,7 +273,8 @@ func (f *files) finish(context.Context) error {
 
 func (*files) close() {}
 
-// sqliteTarget is a database file. The file beside its place is the mark that keeps servers away.
+// sqliteTarget restores a database file. The copy that files makes beside the destination is the mark that keeps
+// servers away.
 type sqliteTarget struct {
 	*files
 	release func()
@@ -296,7 +297,7 @@ func (t *sqliteTarget) look(ctx context.Context) error {
 	return nil
 }
 
-// prepare checks the place again, since a server may have started meanwhile.
+// prepare checks the destination again, because a server may have started meanwhile, and copies the file.
 func (t *sqliteTarget) prepare(ctx context.Context, r *restorer) error {
 	if t.release == nil {
 		if err := t.hold(ctx); err != nil {

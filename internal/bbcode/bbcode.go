@@ -1,29 +1,30 @@
 // Package bbcode turns BBCode, the markup of forums, into Markdown. It knows the tags that phpBB, MyBB, XenForo and
-// others have in common. A tag that it does not know stays in the text as it is.
+// other forums have in common. An unknown tag stays in the text unchanged.
 package bbcode
 
 import (
 	"strings"
 )
 
-// maxDepth is the limit for tags within tags. Deeper ones are left out, and their content stays.
+// maxDepth limits how deeply tags are nested. Deeper tags are left out, and their content stays.
 const maxDepth = 24
 
 // Options are the settings of Markdown.
 type Options struct {
-	// File returns the Markdown of a file at the post that the text shows by its number and name. Default: the name.
+	// File returns the Markdown for a file attached to the post. The text refers to the file by number and name.
+	// Default: the name.
 	File func(number, name string) string
 }
 
-// Markdown returns a text with BBCode as Markdown. Whatever the text is, the time and the size of the result are
-// proportional to its length.
+// Markdown converts a text with BBCode to Markdown. The time and the size of the result are at most proportional to the
+// length of the text.
 func Markdown(source string, o Options) string {
 	source = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(source)
 	root := parse(source)
 	return (&writer{Options: o}).blocks(root.children)
 }
 
-// kind is how a tag is treated.
+// kind says how a tag is converted.
 type kind int
 
 const (
@@ -49,7 +50,7 @@ const (
 	textual             // not a tag but a text
 )
 
-// kinds are the tags that are known.
+// kinds are the kinds of known tags by name.
 var kinds = map[string]kind{
 	"b": bold, "strong": bold, "bold": bold, "i": italic, "em": italic, "italic": italic, "s": strike, "strike": strike,
 	"del": strike, "u": plain, "ins": plain, "size": plain, "color": plain, "colour": plain, "font": plain,
@@ -109,7 +110,7 @@ func parse(source string) *node {
 	return t.open[0]
 }
 
-// lower returns a text with the letters of ASCII in lower case, so that offsets stay.
+// lower returns a text with ASCII letters in lower case. Offsets into the text remain valid.
 func lower(text string) string {
 	raw := []byte(text)
 	for i, b := range raw {
@@ -130,8 +131,8 @@ func (t *tree) text(text string) {
 	}
 }
 
-// abandon ends the innermost tag, which is not closed: it stays in the text as it was written, unless its end is where
-// the tag around it ends.
+// abandon ends the innermost open tag, which has no closing tag: the opening tag becomes text. A list item needs no
+// closing tag and stays an item.
 func (t *tree) abandon() {
 	n := t.top()
 	t.open = t.open[:len(t.open)-1]
@@ -143,12 +144,13 @@ func (t *tree) abandon() {
 	t.top().children = append(siblings, n.children...)
 }
 
-// maxTag is the limit for the name of a tag, in bytes.
+// maxTag limits the name of a tag, in bytes.
 const maxTag = 16
 
 func isTag(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '*' }
 
-// scanTag reads the tag that begins with a bracket. end is the offset behind it, or 0 if it is no tag.
+// scanTag reads the tag whose opening bracket is at an offset. end is the offset after the tag, or 0 if there is no
+// tag.
 func (t *tree) scanTag(at int) (name, arg string, closing bool, end int) {
 	i := at + 1
 	if i < len(t.lower) && t.lower[i] == '/' {
@@ -192,7 +194,7 @@ func (t *tree) scanTag(at int) (name, arg string, closing bool, end int) {
 	return "", "", false, 0
 }
 
-// tag adds the tag at an offset and returns the offset behind it, or the same offset if there is no tag.
+// tag adds the tag at an offset and returns the offset after it. If there is no known tag it returns the same offset.
 func (t *tree) tag(at int) int {
 	name, arg, closing, end := t.scanTag(at)
 	k, known := kinds[name]
@@ -234,7 +236,7 @@ func (t *tree) tag(at int) int {
 	return end
 }
 
-// raw reports whether the content of a tag is no BBCode.
+// raw reports whether the content of a tag is not parsed as BBCode.
 func raw(n *node) bool {
 	switch n.kind {
 	case address, picture, video, file, code, letters:
@@ -246,7 +248,7 @@ func raw(n *node) bool {
 	}
 }
 
-// endItem ends the item of the innermost list.
+// endItem ends the innermost list's open item.
 func (t *tree) endItem() {
 	for i := len(t.open) - 1; i > 0 && t.open[i].kind != list; i-- {
 		if t.open[i].kind == item {
@@ -256,7 +258,7 @@ func (t *tree) endItem() {
 	}
 }
 
-// endAt ends the tags from index i on.
+// endAt ends the open tags from index i on. Closing tags that follow for the inner tags are ignored later.
 func (t *tree) endAt(i int) {
 	for _, n := range t.open[i+1:] {
 		t.closed[n.tag]++
@@ -264,7 +266,8 @@ func (t *tree) endAt(i int) {
 	t.open = t.open[:i]
 }
 
-// close ends the innermost open tag with a name.
+// close handles a closing tag with the offsets at and end: it ends the innermost open tag of that name. It returns end,
+// or the same offset if no tag is open to which the closing tag could belong.
 func (t *tree) close(name string, at, end int) int {
 	if t.over[name] > 0 {
 		t.over[name]--

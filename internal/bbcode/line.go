@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// lineOf returns the pieces of a line as Markdown. White space is outside of the marks of styles, since marks beside
-// white space are none.
+// lineOf returns the pieces of a line as Markdown. White space is moved out of the marks of styles, because a mark
+// beside white space has no effect.
 func lineOf(runs []run) string {
 	var line strings.Builder
 	for len(runs) > 0 {
@@ -87,10 +87,10 @@ func styled(runs []run) string {
 	return out.String() + pending
 }
 
-// blockStart matches what would make a line something else than the text of a paragraph.
+// blockStart matches the beginning of a line that Markdown would not take for a paragraph.
 var blockStart = regexp.MustCompile(`^(?:#{1,6}(?:\s|$)|[+=>-]|\d{1,9}[.)])`)
 
-// guarded returns a line that is not taken for the beginning of a block.
+// guarded returns a line, escaped so that Markdown does not take it for the beginning of a block.
 func guarded(line string) string {
 	if !blockStart.MatchString(line) {
 		return line
@@ -101,10 +101,10 @@ func guarded(line string) string {
 	return `\` + line
 }
 
-// bareURL matches an address in a text, which Markdown makes a link.
+// bareURL matches a URL in a text, which Markdown turns into a link.
 var bareURL = regexp.MustCompile(`(?:https?://|www\.)[^\s<>"\[\]` + "`" + `]+`)
 
-// escape returns a text on one line as Markdown that shows it. Addresses stay as they are.
+// escape returns a text on one line, escaped so that Markdown shows it literally. URLs stay unchanged.
 func escape(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -129,10 +129,11 @@ func escape(text string) string {
 	return out.String()
 }
 
-// entity matches what Markdown shows as another character.
+// entity matches a character reference, which Markdown shows as another character.
 var entity = regexp.MustCompile(`^&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});`)
 
-// escapeInto writes a part of a text, with backslashes before what Markdown would understand.
+// escapeInto writes the part of a text between two offsets, with backslashes before characters that have a meaning in
+// Markdown.
 func escapeInto(out *strings.Builder, text string, from, to int) {
 	for i := from; i < to; i++ {
 		b := text[i]
@@ -156,7 +157,7 @@ func escapeInto(out *strings.Builder, text string, from, to int) {
 
 func isLetter(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-// destination returns an address as the destination of a link, or nothing if it is none that the board would show.
+// destination returns an address as the destination of a Markdown link, or "" if the board would not show such a link.
 func destination(raw string) string {
 	raw = strings.TrimSpace(raw)
 	if strings.HasPrefix(strings.ToLower(raw), "www.") {

@@ -31,19 +31,19 @@ const (
 	styleStrike
 )
 
-// marks are the styles in the order in which their marks are written.
+// marks are the styles with their Markdown marks, in the order in which the marks are written.
 var marks = []struct {
 	style
 	mark string
 }{{styleBold, "**"}, {styleItalic, "*"}, {styleStrike, "~~"}}
 
-// look is what the tags around a text say about it.
+// look has the style and link that a text gets from the tags around it.
 type look struct {
 	style style
 	link  string
 }
 
-// blocks returns nodes as Markdown without white space around it.
+// blocks returns nodes as Markdown without empty lines around it.
 func (w *writer) blocks(nodes []*node) string {
 	inner := &writer{Options: w.Options}
 	inner.walk(nodes, look{})
@@ -114,7 +114,7 @@ func (w *writer) node(n *node, l look) {
 	}
 }
 
-// text adds a text, whose line ends stay.
+// text adds a text with its line ends.
 func (w *writer) text(text string, l look) {
 	for {
 		line, rest, more := strings.Cut(text, "\n")
@@ -145,7 +145,7 @@ func (w *writer) endLine() {
 	w.para = append(w.para, line)
 }
 
-// endRow ends a line that has something.
+// endRow ends a line that is not empty.
 func (w *writer) endRow() {
 	if len(w.line) > 0 {
 		w.endLine()
@@ -165,7 +165,7 @@ func (w *writer) endParagraph() {
 	}
 }
 
-// block adds lines that are no paragraph.
+// block adds lines that are a block of their own, not part of a paragraph.
 func (w *writer) block(markdown string) {
 	w.endParagraph()
 	if markdown != "" {
@@ -180,7 +180,7 @@ func (w *writer) write(markdown string) {
 	w.out.WriteString(markdown)
 }
 
-// address adds a link whose text is its address.
+// address adds a link to the URL to, with the given text.
 func (w *writer) address(text, to string, l look) {
 	if l.link == "" {
 		l.link = to
@@ -197,7 +197,7 @@ func (w *writer) picture(n *node, l look) {
 	w.add("![]("+to+")", l)
 }
 
-// videoID matches the id of a video at YouTube.
+// videoID matches the id of a YouTube video.
 var videoID = regexp.MustCompile(`^[A-Za-z0-9_-]{6,20}$`)
 
 func (w *writer) video(n *node, l look) {
@@ -218,7 +218,7 @@ func (w *writer) file(n *node, l look) {
 	w.add(w.File(unquote(n.arg), name), look{l.style, ""})
 }
 
-// letters adds a code within a line.
+// letters adds a code span within a line.
 func (w *writer) letters(text string, l look) {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\n", " "))
 	if text == "" {
@@ -231,7 +231,7 @@ func (w *writer) letters(text string, l look) {
 	w.add(fence+text+fence, l)
 }
 
-// longest returns the length of the longest row of a byte in a text.
+// longest returns the length of the longest sequence of the byte b in a text.
 func longest(text string, b byte) (most int) {
 	for n, i := 0, 0; i < len(text); i++ {
 		if n++; text[i] != b {
@@ -242,7 +242,7 @@ func longest(text string, b byte) (most int) {
 	return most
 }
 
-// language matches the name of a language of programs.
+// language matches the name of a programming language.
 var language = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+#-]{0,19}$`)
 
 func (w *writer) code(n *node) {
@@ -261,7 +261,7 @@ func (w *writer) code(n *node) {
 	w.block(fence + name + "\n" + text + "\n" + fence)
 }
 
-// quoted adds a quotation below the name of its author.
+// quoted adds a quotation, with the author's name above it unless the name is empty.
 func (w *writer) quoted(name string, children []*node) {
 	text := w.blocks(children)
 	if name != "" {
@@ -272,7 +272,7 @@ func (w *writer) quoted(name string, children []*node) {
 	}
 }
 
-// prefixed puts a prefix before each line.
+// prefixed puts the prefix first before the first line and the prefix others before each other line.
 func prefixed(text, first, others string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -339,11 +339,11 @@ func unquote(arg string) string {
 	return arg
 }
 
-// attributes begin what follows the name of an author in the argument of a quotation.
+// attributes matches the attributes after the author's name in the argument of a quotation.
 var attributes = regexp.MustCompile(
 	`(?i)(?:\s+(?:post_id|user_id|time|pid|dateline|msg_id|author|date)=.*|,\s*(?:post|member):.*|;\d+)$`)
 
-// author returns the name in the argument of a quotation.
+// author returns the author's name in the argument of a quotation.
 func author(arg string) string {
 	if !strings.HasPrefix(arg, `"`) && !strings.HasPrefix(arg, "'") {
 		return strings.TrimSpace(attributes.ReplaceAllString(" "+arg, ""))

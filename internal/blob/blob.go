@@ -1,6 +1,6 @@
-// Package blob stores files that people send. It checks that their content matches their names, strips metadata from
-// images, and stores content under its SHA-256 in a folder or in the database, so that stored content never changes and
-// is stored only once. The service decides who may send and see a file, and how large it may be.
+// Package blob stores files that users send. It checks that their content matches their names and strips metadata from
+// images. Content is stored under its SHA-256, in a folder or in the database, so stored content never changes and is
+// stored only once. The service decides who may send and see a file, and how large it may be.
 package blob
 
 import (
@@ -33,7 +33,7 @@ type File struct {
 	Height    int64
 }
 
-// Inline reports whether a file may be shown within a page. Only images may, since browsers run nothing in them.
+// Inline reports whether a file may be shown within a page. Only images may, since browsers run no code in them.
 func (f *File) Inline() bool { return f.Width > 0 }
 
 // Options says where content is stored.
@@ -42,7 +42,7 @@ type Options struct {
 	Folder string
 	// Table is a table with the columns of Schema.
 	Table string
-	// Uses are the places where the service refers to content. Content without a reference is swept.
+	// Uses are the columns in which the service refers to content. Sweep removes content without a reference.
 	Uses []Use
 	// Now returns the time. Default: time.Now.
 	Now func() time.Time
@@ -71,7 +71,7 @@ type place interface {
 	sweep(ctx context.Context, cutoff time.Time) (int, error)
 }
 
-// New returns a store. It does not access the database or the folder.
+// New returns a Store. It does not access the database or the folder yet.
 func New(db *store.DB, o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -83,18 +83,19 @@ func New(db *store.DB, o Options) *Store {
 	return &Store{in}
 }
 
-// Keep stores what was received durably before it returns.
+// Keep stores received content durably before it returns.
 func (s *Store) Keep(ctx context.Context, r *Received) error {
 	return s.place.keep(ctx, r.content, r.Hash)
 }
 
-// Open opens the content of a file. The error is ErrGone if it does not exist, which may only show with the first read.
+// Open opens the content of a file. If the content does not exist the error is ErrGone, possibly only from the first
+// read.
 func (s *Store) Open(ctx context.Context, f *File) (io.ReadSeekCloser, error) {
 	return s.place.open(ctx, f.Hash, f.Size)
 }
 
-// Sweep removes unused content, and files that were received but never kept, if they are older than cutoff: content is
-// stored a moment before it is referred to. It returns how many it removed.
+// Sweep removes unused content, and received files that were never kept, if they are older than cutoff. Newer content
+// may be unused only because the reference to it is stored a moment later. Sweep returns how many it removed.
 func (s *Store) Sweep(ctx context.Context, cutoff time.Time) (int, error) {
 	return s.place.sweep(ctx, cutoff)
 }

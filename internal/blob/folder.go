@@ -45,7 +45,7 @@ func (f folder) keep(_ context.Context, received *os.File, hash string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	// Renaming over the same content makes it new again, so that it is not swept.
+	// Renaming over the same content renews its modification time, so that it is not swept.
 	if err := os.Rename(received.Name(), to); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 		} else if !strings.HasPrefix(path.Base(name), temporaryPrefix) {
 			return nil // not one of our files
 		}
-		// The same content may be stored again at any moment. Nobody stores anything under the name aside, so its age
+		// The same content may be stored again at any moment. Nothing else uses the name aside, so the age of the file
 		// can be checked again there.
 		aside := temporaryPrefix + hash
 		if err := root.Rename(name, aside); err != nil {
@@ -104,7 +104,7 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 	return n, err
 }
 
-// back moves content to its place if an interrupted sweep has left it aside.
+// back moves content from the name that an interrupted sweep gave it back to its place.
 func back(root *os.Root, name, hash string) error {
 	if name == inPlace(hash) {
 		return nil

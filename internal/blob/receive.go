@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
 )
 
-// Errors of receiving content, besides an *Error.
+// Errors of Receive, besides an *Error.
 var (
 	ErrTooLarge   = errors.New("the file is too large")
 	ErrIncomplete = errors.New("the file could not be read whole")
@@ -20,7 +20,7 @@ var (
 
 // Error is the reason why a file is refused.
 type Error struct {
-	// Field is what is at fault: name or file.
+	// Field is the part at fault: name or file.
 	Field string
 	// Reason is a word for programs: required, length, characters, control_character, type or image.
 	Reason string
@@ -30,7 +30,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Received is a file that was checked, and stripped of metadata if it is an image. It is not stored yet.
+// Received is a file that was checked and, if it is an image, stripped of metadata. It is not stored yet.
 type Received struct {
 	File
 	content *os.File // a temporary file
@@ -41,8 +41,8 @@ func (r *Received) Close() { discard(r.content) }
 
 func discard(file *os.File) { _, _ = file.Close(), os.Remove(file.Name()) }
 
-// Receive reads a file of at most limit bytes that somebody sends. name may be a path. Errors that are the sender's
-// fault are an *Error, ErrTooLarge or ErrIncomplete. The caller closes the result.
+// Receive reads and checks a file of at most limit bytes from a user. Only the last element of name counts. Errors that
+// are the sender's fault are an *Error, ErrTooLarge or ErrIncomplete. The caller closes the result.
 func (s *Store) Receive(name string, content io.Reader, limit int64) (_ *Received, err error) {
 	r := new(Received)
 	var k kind
@@ -99,7 +99,7 @@ func (r *Received) read(content io.Reader, limit int64) error {
 }
 
 // Strip reads a stored image again and strips its metadata as Receive does. The caller keeps the result if its hash
-// differs. The error is imagemeta.ErrBroken if the file is not a complete image.
+// differs from that of f. The error is imagemeta.ErrBroken if the file is not a complete image.
 func (s *Store) Strip(ctx context.Context, f *File) (*Received, error) {
 	content, err := s.Open(ctx, f)
 	if err != nil {
@@ -135,7 +135,8 @@ func (s *Store) strip(f *File, content io.ReadSeeker) (_ *Received, err error) {
 	return r, err
 }
 
-// upright sets the width and height with which an image is shown: if Exif turns it on its side they are exchanged.
+// upright sets the width and height with which an image is shown: they are exchanged if its Exif orientation turns it
+// on its side.
 func (f *File) upright(content io.ReadSeeker, orientation byte) error {
 	if orientation < 5 {
 		return nil

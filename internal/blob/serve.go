@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Serve answers with a file, or with the requested range of it. The headers let a browser show images and run nothing.
-// The caller sets Cache-Control, and Cross-Origin-Resource-Policy unless it is to be same-origin.
+// Serve answers with a file, or with the requested range of the file. The headers let a browser show images and run
+// nothing. The caller sets Cache-Control. It also sets Cross-Origin-Resource-Policy, unless "same-origin" is right.
 func Serve(w http.ResponseWriter, r *http.Request, f *File, modified time.Time, content io.ReadSeeker) {
 	h := w.Header()
 	h.Set("Content-Type", f.MediaType)
@@ -22,8 +22,8 @@ func Serve(w http.ResponseWriter, r *http.Request, f *File, modified time.Time, 
 	http.ServeContent(w, r, "", modified, content)
 }
 
-// disposition returns the Content-Disposition with the name of the file (RFC 6266). Anything but an image is to be
-// downloaded.
+// disposition returns the Content-Disposition with the name of the file (RFC 6266). Browsers download any file except
+// an image.
 func disposition(f *File) string {
 	kind := "attachment"
 	if f.Inline() {

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// table stores content in rows, in parts. Nodes that share the database share them.
+// table stores content in rows of a table, in parts.
 type table struct {
 	db *store.DB
 	Options
@@ -68,7 +68,7 @@ func (t table) sweep(ctx context.Context, cutoff time.Time) (n int, err error) {
 	return int(deleted), err
 }
 
-// isUsed reports whether some row refers to a content.
+// isUsed reports whether any row refers to the content with the given hash.
 func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
 	err = t.db.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT "+t.used("?"), slices.Repeat([]any{hash}, len(t.Uses))...).Scan(&used)
@@ -76,7 +76,7 @@ func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
 	return used, err
 }
 
-// used returns the SQL condition that a row refers to the content of hash, which is an SQL expression.
+// used returns an SQL condition: some row refers to content whose hash is the SQL expression hash.
 func (t table) used(hash string) string {
 	named := append(make([]string, 0, 1+len(t.Uses)), "1 = 0")
 	for _, use := range t.Uses {

@@ -88,13 +88,13 @@ func MediaTypes() string {
 	return strings.Join(slices.Compact(list), ",")
 }
 
-// CheckName returns an *Error if a file cannot have a name.
+// CheckName returns an *Error if name is not allowed as a file's name.
 func CheckName(name string) error {
 	_, _, err := checkName(name)
 	return err
 }
 
-// checkName returns the last element of a name, and the kind that its extension implies.
+// checkName returns the last element of a name, and the kind that its extension implies. Its error is an *Error.
 func checkName(name string) (string, kind, error) {
 	if !utf8.ValidString(name) {
 		return "", kind{}, &Error{"name", "characters", "the name of the file is not UTF-8"}

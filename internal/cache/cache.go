@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Age is how long rows that others may change are cached. A revocation on another node takes effect here after five
-// seconds at the latest.
+// Age is how long rows that another node may change are cached. With it, a revocation on another node takes effect here
+// after at most five seconds.
 const Age = 4 * time.Second
 
 // Cache caches rows by their key for a short time. The zero Cache cannot be used; see New.
@@ -27,12 +27,12 @@ type cached[V any] struct {
 	until time.Time
 }
 
-// New makes a cache of at most limit values that load returns, each for Age. Errors are not cached.
+// New makes a cache of at most limit values, each for Age. load loads the value of a key; its errors are not cached.
 func New[V any](limit int, now func() time.Time, load func(ctx context.Context, key string) (V, error)) *Cache[V] {
 	return &Cache[V]{load: load, now: now, most: limit, entries: make(map[string]cached[V])}
 }
 
-// Get returns the value of a key, as it was at most Age ago.
+// Get returns the value of a key, in its state of at most Age ago.
 func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 	now := c.now()
 	c.mu.RLock()
@@ -57,8 +57,8 @@ func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 	return value, nil
 }
 
-// evict makes room. It checks a few entries, in no order, and removes the expired ones, or one of them if none is
-// expired.
+// evict makes room. It checks a few entries, in random order, and removes the expired ones, or an arbitrary entry if no
+// checked one has expired.
 func (c *Cache[V]) evict(now time.Time) {
 	looked, gone := 0, false
 	for key, e := range c.entries {
@@ -79,7 +79,7 @@ func (c *Cache[V]) evict(now time.Time) {
 	}
 }
 
-// Drop removes a key, or all keys if key is empty, and keeps the results of loads under way from being cached.
+// Drop removes a key, or all keys if key is empty. The results of loads under way are not cached.
 func (c *Cache[V]) Drop(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// table has a line for each code point that looks like something else: the code point and its prototype, in hex.
-// testdata/confusables.c writes it from ICU 72, whose Unicode 15.0 is that of Go's tables.
+// table has a line for each code point that looks like another text: the code point and its prototype, in hex.
+// testdata/confusables.c writes the table from ICU 72, whose Unicode 15.0 is that of Go's tables.
 //
 //go:embed confusables.txt
 var table string
@@ -40,8 +40,8 @@ var prototypes = sync.OnceValue(func() map[rune]string {
 	return all
 })
 
-// Skeleton returns the same text for texts that look alike (UTS #39, section 4). It is only meant for comparison: it
-// may look like neither, and may be many times as long.
+// Skeleton returns the same text for texts that look alike (UTS #39, section 4). The result is only for comparison: it
+// may look different from the text, and may be many times as long.
 //
 // A few prototypes decompose into letters that have prototypes themselves, so the replacement is repeated until the
 // text no longer changes.
@@ -56,7 +56,7 @@ func Skeleton(text string) string {
 	return text
 }
 
-// pass replaces all characters by their prototypes once.
+// pass replaces each character by its prototype once.
 func pass(text string) string {
 	known := prototypes()
 	var b strings.Builder

@@ -7,7 +7,7 @@ import (
 // writing is a set of writing systems, one per bit.
 type writing uint32
 
-// The writing systems that use more than one script. Latin may be combined with each of them.
+// The writing systems that use more than one script. Each may be combined with Latin.
 const (
 	chinese writing = 1 << iota // Han and Bopomofo
 	japanese
@@ -19,9 +19,9 @@ var eastAsian = map[string]writing{
 	"Han": chinese | japanese | korean, "Bopomofo": chinese, "Hiragana": japanese, "Katakana": japanese, "Hangul": korean,
 }
 
-// MixesScripts reports whether a text is not "highly restrictive" (UTS #39, section 5.2), which means written in one
-// script, or in Latin together with those of Chinese, Japanese or Korean. Characters that many scripts share, such as
-// digits, are ignored.
+// MixesScripts reports whether a text is not "highly restrictive" (UTS #39, section 5.2). A text is highly restrictive
+// if it is written in one script, or in Latin together with the scripts of Chinese, Japanese or Korean. Characters that
+// many scripts share, such as digits, are ignored.
 func MixesScripts(text string) bool {
 	latin, other := false, ""
 	together := chinese | japanese | korean
@@ -84,7 +84,8 @@ func MixesDigits(text string) bool {
 	return false
 }
 
-// zeroOf returns the zero of the system of a decimal digit. Digits come in ranges of ten.
+// zeroOf returns the zero of the numeral system to which a decimal digit belongs. Unicode has the digits in ranges of
+// ten.
 func zeroOf(r rune) rune {
 	for _, t := range unicode.Nd.R16 {
 		if low := rune(t.Lo); r >= low && r <= rune(t.Hi) {

@@ -1,5 +1,6 @@
 // Package counters keeps the numbers against which requests are checked: sliding budget windows, one-time marks, and
-// held places. Memory serves one node; Redis (or Valkey) lets any number of nodes share one budget.
+// places, of which a key has a limited number. Memory serves one node; Redis (or Valkey) lets any number of nodes share
+// one budget.
 package counters
 
 import (
@@ -8,29 +9,28 @@ import (
 	"time"
 )
 
-// ErrUnavailable is in the chain of every error which means that the counters cannot be reached now but may be later.
+// ErrUnavailable is wrapped by every error which means that the counters cannot be reached now but may be later.
 var ErrUnavailable = errors.New("counters unavailable")
 
 // Result is the state of a window after Take or Charge.
 type Result struct {
-	// Allowed reports whether the cost fitted and was spent. A refused Take spends nothing.
+	// Allowed reports whether the cost was within the limit and was spent. A refused Take spends nothing.
 	Allowed bool
-	// Limit is the limit that was asked for.
+	// Limit is the limit passed to Take.
 	Limit int64
-	// Remaining is how much can be spent right now. It is never negative.
+	// Remaining is how much can be spent right now, at least 0.
 	Remaining int64
 	// Reset is the time until the current bucket ends.
 	Reset time.Duration
-	// RetryAfter is the shortest wait after which the same Take fits, if nothing else is spent meanwhile. It is zero if
-	// Allowed is set, and -1 if the cost is above the limit, so that it can never fit.
+	// RetryAfter is the shortest wait after which the same Take succeeds, if nothing else is spent meanwhile. It is
+	// zero if Allowed is set, and -1 if the cost is above the limit, so that it is never allowed.
 	RetryAfter time.Duration
 }
 
-// Store counts. Implementations are safe for concurrent use and exact: any number of goroutines (and, for Redis, nodes)
-// together admit exactly what one caller would.
+// Store counts. Implementations are safe for concurrent use and exact: however many goroutines (and, for Redis, nodes)
+// call it, they are together allowed exactly what one caller would be.
 //
-// A window is a sliding counter of two buckets aligned to multiples of window
-// since the Unix epoch:
+// A window is a sliding counter of two buckets aligned to multiples of window since the Unix epoch:
 //
 //	used = current + ceil(previous * remaining fraction of the current bucket)
 //
@@ -40,18 +40,18 @@ type Store interface {
 	// Take checks that used+cost <= limit and, if so, spends cost, in one step. A cost of 0 is always allowed and
 	// returns the state.
 	Take(ctx context.Context, key string, cost, limit int64, window time.Duration) (Result, error)
-	// Charge spends cost whatever the limit, for the cost that a request turned out to have once it was answered. It
-	// may overdraw the window.
+	// Charge spends cost even if that exceeds the limit. It is for a cost that is known only once a request was
+	// answered.
 	Charge(ctx context.Context, key string, cost int64, window time.Duration) error
-	// SetNX marks key for ttl and reports whether it was unmarked before. It serves as a replay guard.
+	// SetNX marks key for the duration ttl and reports whether key was unmarked before. It serves as a replay guard.
 	SetNX(ctx context.Context, key string, ttl time.Duration) (bool, error)
-	// Hold takes one of limit places of a key for a holder and reports whether one was free. The place becomes free
-	// after Release, or after ttl, which is from 1 ms to 24 hours, so that a node that has died does not hold it for
-	// ever.
+	// Hold takes a place of a key for a holder and reports whether fewer than limit places were taken. The place
+	// becomes free after Release or after ttl, which is from 1 ms to 24 hours, so that a node that has died does not
+	// hold it for ever.
 	Hold(ctx context.Context, key, holder string, limit int64, ttl time.Duration) (bool, error)
-	// Release frees the place of a holder. It is not an error if none is held.
+	// Release frees the place of a holder. It is not an error if the holder has no place.
 	Release(ctx context.Context, key, holder string) error
-	// Ready returns nil if counting works now, which it tries.
+	// Ready counts once as a test and returns nil if that works.
 	Ready(ctx context.Context) error
 	// Close releases the resources of the store. Later calls fail.
 	Close() error

@@ -10,15 +10,15 @@ import (
 // probeEvery is the pause between attempts while the server is down.
 const probeEvery = 200 * time.Millisecond
 
-// health keeps callers from queueing up for a server that does not answer, and logs each change once.
+// health keeps callers from queueing up for a server that does not answer, and logs when the server is lost and back.
 type health struct {
 	logger *zap.Logger
 	down   atomic.Bool
 	next   atomic.Int64 // Unix nanoseconds of the next attempt while the server is down
 }
 
-// admit reports whether an operation may try the server: always while it is up, and once every probeEvery while it is
-// down.
+// admit reports whether an operation may call the server: always while the server is up, and once every probeEvery
+// while it is down.
 func (h *health) admit(now time.Time) bool {
 	if !h.down.Load() {
 		return true
@@ -38,8 +38,8 @@ func (h *health) up() {
 	}
 }
 
-// failed records that an operation failed. A single failure, such as that of a connection broken by a restart, causes
-// no pause: the next operation tries at once.
+// failed records that an operation failed. A single failure, such as a connection broken by a restart, causes no pause:
+// the next operation is tried at once.
 func (h *health) failed(err error, now time.Time) {
 	reply := isReply(err)
 	if reply && !isStateReply(err) {

@@ -5,11 +5,10 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/redis/rueidis"
+	"github.com/gomodule/redigo/redis"
 )
 
 // maxHold is the longest time for which a place may be held.
@@ -25,8 +24,8 @@ func checkHold(limit int64, ttl time.Duration) error {
 	return nil
 }
 
-// holds are the places that are held in the memory of one process: the time at which each becomes free, by key and
-// holder.
+// holds are the places taken in the memory of one process. The value is the time at which a place becomes free, by key
+// and holder.
 type holds struct {
 	mu    sync.Mutex
 	byKey map[string]map[string]int64 // in microseconds since 1970
@@ -79,21 +78,19 @@ func (m *Memory) Release(_ context.Context, key, holder string) error {
 //go:embed hold.lua
 var holdLua string
 
-var holdScript = rueidis.NewLuaScript(holdLua)
+var holdScript = redis.NewScript(1, holdLua)
 
 // Hold implements Store.
 func (r *Redis) Hold(ctx context.Context, key, holder string, limit int64, ttl time.Duration) (held bool, err error) {
 	if err := checkHold(limit, ttl); err != nil {
 		return false, fmt.Errorf("holding in the counters: %w", err)
 	}
-	now := "0"
+	now := int64(0)
 	if r.clock != nil {
-		now = strconv.FormatInt(r.clock()/1000, 10)
+		now = r.clock() / 1000
 	}
-	args := []string{now, strconv.FormatInt(ttl.Milliseconds(), 10), strconv.FormatInt(limit, 10), holder}
-	err = r.do(ctx, func(ctx context.Context) error {
-		answer, err := holdScript.Exec(ctx, r.client, []string{r.places + key}, args).AsInt64()
-		held = answer == 1
+	err = r.do(ctx, func(ctx context.Context, c redis.Conn) error {
+		held, err = redis.Bool(holdScript.DoContext(ctx, c, r.places+key, now, ttl.Milliseconds(), limit, holder))
 		return err
 	})
 	if err != nil {
@@ -104,8 +101,9 @@ func (r *Redis) Hold(ctx context.Context, key, holder string, limit int64, ttl t
 
 // Release implements Store.
 func (r *Redis) Release(ctx context.Context, key, holder string) error {
-	err := r.do(ctx, func(ctx context.Context) error {
-		return r.client.Do(ctx, r.client.B().Zrem().Key(r.places+key).Member(holder).Build()).Error()
+	err := r.do(ctx, func(ctx context.Context, c redis.Conn) error {
+		_, err := redis.DoContext(c, ctx, "ZREM", r.places+key, holder)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("releasing in the counters: %w", err)

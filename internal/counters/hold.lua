@@ -1,6 +1,9 @@
--- Takes one of the places of a key for a holder. KEYS[1]: a sorted set of holders by when their
--- places are free again, in milliseconds. ARGV: the time, 0 for that of the server; for how long;
--- how many places there are; the holder. Returns 1 where a place was free, else 0.
+-- Takes one of the places of a key for a holder. Returns 1 if a place was free, and 0 otherwise.
+--   KEYS[1] the sorted set of the holders; the score is the time in milliseconds at which the place becomes free
+--   ARGV[1] the current time in milliseconds; 0 means the server's clock
+--   ARGV[2] the time for which the place is held, in milliseconds
+--   ARGV[3] the number of places
+--   ARGV[4] the holder
 local now = tonumber(ARGV[1])
 if now == 0 then
 	local t = redis.call('TIME')

@@ -13,8 +13,8 @@ import (
 
 const (
 	memoryShards = 64 // a power of two
-	// shrinkAbove is the number of keys above which a shard reallocates its map once most of them have expired, as Go's
-	// maps never shrink.
+	// shrinkAbove is the number of keys from which a shard reallocates its map after most of them have expired, because
+	// Go's maps never shrink.
 	shrinkAbove = 1024
 	// MaxMemoryKeys limits the keys of a Memory, and thereby its memory to about 200 MB.
 	MaxMemoryKeys = 1 << 20
@@ -23,12 +23,12 @@ const (
 )
 
 // Memory is a Store in the memory of one process. A key takes about 150 bytes plus its text until two windows after its
-// last use. There is no background work: each call checks one or two other keys of its shard and drops expired ones, so
-// that the number of dead keys never outgrows that of live ones.
+// last use. There is no background work: each call checks one or two other keys of its shard and drops them if they
+// have expired, so that expired keys never outnumber the others.
 //
-// It holds at most MaxMemoryKeys. Beyond that each new key evicts an old one: of 8 candidates the one that would expire
-// first and, among equal ones, the one with the least spent; a mark is evicted only if all candidates are marks. So a
-// flood of addresses that each spend a little in a window of a minute does not erase the count of a month, or of a
+// It holds at most MaxMemoryKeys keys. Beyond that each new key evicts one of 8 candidates: the candidate that would
+// expire first and, among equals, the candidate with the least spending. A mark is evicted only if all candidates are
+// marks. So a flood of addresses that each spend a little in a window of a minute does not erase a month's count or a
 // spent budget.
 type Memory struct {
 	now    func() time.Time
@@ -152,7 +152,7 @@ func (m *Memory) Ready(context.Context) error {
 	return nil
 }
 
-// Close implements Store. It drops every key.
+// Close implements Store. It removes every key.
 func (m *Memory) Close() error {
 	if m.closed.Swap(true) {
 		return nil
@@ -173,7 +173,7 @@ func (m *Memory) shard(key string) *shard {
 // mark is the window of keys set by SetNX; no real window is that short.
 const mark = 0
 
-// entryKey identifies a counter. The window is part of it: the same key with another window is another counter.
+// entryKey identifies a counter by key and window: the same key with another window is another counter.
 type entryKey struct {
 	name   string
 	window int64
@@ -193,7 +193,7 @@ func (e *entry) set(s *state, bucket int64) {
 	e.expires = (bucket + 2) * s.window
 }
 
-// leavesBefore reports whether e is to be evicted rather than other.
+// leavesBefore reports whether e should be evicted before other.
 func (e *entry) leavesBefore(other *entry) bool {
 	if e.isMark() != other.isMark() {
 		return other.isMark()
@@ -206,8 +206,8 @@ func (e *entry) leavesBefore(other *entry) bool {
 
 func (e *entry) isMark() bool { return e.key.window == mark }
 
-// shard is a lock with its keys. ring holds the same entries as the map in a fixed order, so that the hand can visit
-// them a few at a time.
+// shard is a part of the keys with its lock. ring holds the entries of the map in a fixed order, so that sweep can
+// visit a few at a time, beginning at hand.
 type shard struct {
 	mu      sync.Mutex
 	entries map[entryKey]*entry
@@ -218,13 +218,14 @@ type shard struct {
 	_       [64]byte
 }
 
-// add makes the entry for a new key and checks two others, so that keys expire at least as fast as they are added.
+// add makes the entry for a new key and checks two other entries, so that expired keys are removed at least as fast as
+// keys are added.
 func (sh *shard) add(id entryKey, now int64) *entry {
 	sh.sweep(now, 2)
 	if len(sh.ring) >= sh.most {
 		sh.evict()
 	}
-	// The caller's string may be part of something much larger.
+	// A clone is stored because the caller's string may be part of a much larger one.
 	id.name = strings.Clone(id.name)
 	e := &entry{key: id, expires: math.MaxInt64}
 	sh.entries[id] = e
@@ -233,7 +234,7 @@ func (sh *shard) add(id entryKey, now int64) *entry {
 	return e
 }
 
-// sweep moves the hand over n entries and drops the expired ones.
+// sweep moves the hand over n entries and drops those that have expired.
 func (sh *shard) sweep(now int64, n int) {
 	for ; n > 0 && len(sh.ring) > 0; n-- {
 		if sh.hand >= len(sh.ring) {
@@ -250,8 +251,8 @@ func (sh *shard) sweep(now int64, n int) {
 	}
 }
 
-// evict removes one entry. It considers entries all over the ring, because neighbours were added at the same time and
-// may all be worth keeping.
+// evict removes one entry. It considers entries from all over the ring, because neighbours were added at the same time
+// and may all be worth keeping.
 func (sh *shard) evict() {
 	n := len(sh.ring)
 	first := sh.hand % n
@@ -264,7 +265,7 @@ func (sh *shard) evict() {
 	sh.hand++
 }
 
-// drop removes an entry and moves the last one of the ring to its place.
+// drop removes the entry at an index of the ring, and moves the last entry there.
 func (sh *shard) drop(at int) {
 	last := len(sh.ring) - 1
 	delete(sh.entries, sh.ring[at].key)
@@ -272,7 +273,7 @@ func (sh *shard) drop(at int) {
 	sh.ring = sh.ring[:last]
 }
 
-// shrink copies the remaining entries to a map of their size.
+// shrink copies the remaining entries to a new, smaller map.
 func (sh *shard) shrink() {
 	entries := make(map[entryKey]*entry, len(sh.ring))
 	for _, e := range sh.ring {

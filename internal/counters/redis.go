@@ -5,12 +5,13 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/rueidis"
+	"github.com/gomodule/redigo/redis"
 	"go.uber.org/zap"
 	"golang.org/x/sync/singleflight"
 )
@@ -22,17 +23,17 @@ const (
 )
 
 const (
-	// redisInFlight is the number of operations that may be on the wire at the same time; others wait for a slot within
-	// their time limit. It is half of the connection's ring (2^redisRingScale slots), so that operations that were
-	// given up on a stalled server do not fill the ring, which would make the client block without a limit.
-	redisInFlight  = 256
-	redisRingScale = 9
+	// redisConnections is the largest number of connections to the server, and so of operations under way. Further
+	// operations wait for a connection within their time limit.
+	redisConnections = 64
+	// redisIdleTimeout is the time after which an unused connection is closed.
+	redisIdleTimeout = time.Minute
+	// redisQuiet is the time after which an unused connection is tried with a PING before its next use.
+	redisQuiet = time.Second
 	// readyFor is how long the result of Ready is cached.
 	readyFor = 500 * time.Millisecond
 	// readyTTL is the lifetime of the key that Ready writes.
 	readyTTL = time.Second
-	// redisBuffer replaces the client's default of 512 KiB: a script call has about 200 bytes.
-	redisBuffer = 32 << 10
 )
 
 // RedisOptions are the settings of a Redis store.
@@ -41,37 +42,38 @@ type RedisOptions struct {
 	Timeout time.Duration
 	// Prefix is the prefix of every key. Default: "tollgate:".
 	Prefix string
-	// Logger logs when the server is lost and when it is back. Default: none.
+	// Logger logs when the server is lost and when it is back. Default: no log.
 	Logger *zap.Logger
 }
 
 // Redis is a Store on one Redis (7 or later) or Valkey server, shared by any number of nodes. Each operation is one
-// script or command and one round trip, timed by the server's own clock, so that the clocks of the nodes do not matter.
+// script or command and one round trip. It uses the server's clock, so that the clocks of the nodes do not matter.
 //
-// It connects when it is first used, and reconnects after a loss. While the server is unreachable operations fail with
-// ErrUnavailable: the first ones within the time limit, the others at once, except for one attempt every 200 ms that
-// finds out whether the server is back. An operation whose answer was lost is not repeated; it may have been counted.
+// The store connects when it is first used, and reconnects after a loss. While the server is unreachable operations
+// fail with ErrUnavailable: the first ones within the time limit, later ones at once, except for one attempt every 200
+// ms to find out whether the server is back. An operation whose answer was lost is not repeated, though it may have
+// been counted.
 type Redis struct {
-	client  rueidis.Client
+	pool    *redis.Pool
 	timeout time.Duration
-	windows string // key prefix of windows
-	marks   string // key prefix of marks
-	places  string // key prefix of held places
-	slots   chan struct{}
+	lost    atomic.Int64 // when the server last closed a connection, in nanoseconds since 1970
+	windows string       // key prefix of windows
+	marks   string       // key prefix of marks
+	places  string       // key prefix of held places
 	health  health
 	closed  atomic.Bool
 	probing singleflight.Group
 	probed  atomic.Pointer[probed]
-	// clock replaces the server's time in tests. It returns microseconds above zero.
+	// clock replaces the server's time in tests. It returns microseconds, more than 0.
 	clock func() int64
 }
 
-// NewRedis returns a store on the server at rawURL,
+// NewRedis returns a store on the server at rawURL, which has one of the forms
 //
 //	redis://[user[:password]@]host[:port][/db]
 //	rediss://… (TLS 1.2 or later, certificate checked against the system's roots)
 //
-// without connecting to it: it returns an error only for a malformed URL. The error does not contain the URL.
+// It does not connect and returns an error only for a malformed URL. The error does not contain the URL.
 func NewRedis(rawURL string, o RedisOptions) (*Redis, error) {
 	target, err := parseRedisURL(rawURL)
 	if err != nil {
@@ -86,22 +88,19 @@ func NewRedis(rawURL string, o RedisOptions) (*Redis, error) {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
-	client, err := newRedisClient(target, o.Timeout)
-	if err != nil {
-		return nil, err
-	}
-	return &Redis{
-		client:  client,
+	r := &Redis{
 		timeout: o.Timeout,
 		windows: o.Prefix + "window:",
 		marks:   o.Prefix + "mark:",
 		places:  o.Prefix + "places:",
-		slots:   make(chan struct{}, redisInFlight),
 		health:  health{logger: o.Logger.With(zap.String("server", target.address))},
-	}, nil
+	}
+	// A restarted server has closed every connection that was idle then.
+	r.pool = newRedisPool(target, o.Timeout, func(lastUsed time.Time) bool { return lastUsed.UnixNano() <= r.lost.Load() })
+	return r, nil
 }
 
-// Both scripts begin with the code that loads the window.
+// Both scripts begin with the code that loads the window, window.lua.
 var (
 	//go:embed window.lua
 	windowLua string
@@ -110,8 +109,8 @@ var (
 	//go:embed charge.lua
 	chargeLua string
 
-	takeScript   = rueidis.NewLuaScript(windowLua + takeLua)
-	chargeScript = rueidis.NewLuaScript(windowLua + chargeLua)
+	takeScript   = redis.NewScript(1, windowLua+takeLua)
+	chargeScript = redis.NewScript(1, windowLua+chargeLua)
 )
 
 // Take implements Store.
@@ -120,11 +119,11 @@ func (r *Redis) Take(ctx context.Context, key string, cost, limit int64, window 
 		return Result{}, fmt.Errorf("taking from the counters: %w", err)
 	}
 	width := window.Microseconds()
-	resp, err := r.run(ctx, takeScript, key, width, cost, limit)
+	resp, err := redis.Int64s(r.run(ctx, takeScript, key, width, cost, limit))
 	if err != nil {
 		return Result{}, fmt.Errorf("taking from the counters: %w", err)
 	}
-	// allowed, current, previous, rest
+	// The reply has the values allowed, current, previous and rest.
 	if len(resp) != 4 || resp[1] < 0 || resp[2] < 0 || resp[3] <= 0 || resp[3] > width {
 		return Result{}, fmt.Errorf("taking from the counters: %w: unexpected answer %v", ErrUnavailable, resp)
 	}
@@ -152,13 +151,9 @@ func (r *Redis) SetNX(ctx context.Context, key string, ttl time.Duration) (bool,
 		return false, fmt.Errorf("marking in the counters: %w", err)
 	}
 	var fresh bool
-	err := r.do(ctx, func(ctx context.Context) error {
-		err := r.client.Do(ctx, r.client.B().Set().Key(r.marks+key).Value("1").Nx().
-			PxMilliseconds(ttl.Milliseconds()).Build()).Error()
-		if rueidis.IsRedisNil(err) {
-			return nil
-		}
-		fresh = err == nil
+	err := r.do(ctx, func(ctx context.Context, c redis.Conn) error {
+		reply, err := redis.DoContext(c, ctx, "SET", r.marks+key, "1", "NX", "PX", ttl.Milliseconds())
+		fresh = reply != nil
 		return err
 	})
 	if err != nil {
@@ -167,8 +162,8 @@ func (r *Redis) SetNX(ctx context.Context, key string, ttl time.Duration) (bool,
 	return fresh, nil
 }
 
-// Ready implements Store. Its result is cached for a moment and concurrent callers share one probe, since anybody may
-// ask as often as they like.
+// Ready implements Store. The result is cached for readyFor and concurrent callers share one probe, because clients may
+// call it as often as they like.
 func (r *Redis) Ready(ctx context.Context) error {
 	if last := r.probed.Load(); last != nil && !r.closed.Load() && time.Since(last.at) < readyFor {
 		return last.err
@@ -192,11 +187,11 @@ type probed struct {
 	at  time.Time
 }
 
-// probe writes a key, because a server may answer but take no writes: a replica, or one whose memory is full.
+// probe writes a key, because a server may answer but refuse writes: a replica does, and a server whose memory is full.
 func (r *Redis) probe(ctx context.Context) error {
-	err := r.do(ctx, func(ctx context.Context) error {
-		return r.client.Do(ctx, r.client.B().Set().Key(r.marks+"ready").Value("1").
-			PxMilliseconds(readyTTL.Milliseconds()).Build()).Error()
+	err := r.do(ctx, func(ctx context.Context, c redis.Conn) error {
+		_, err := redis.DoContext(c, ctx, "SET", r.marks+"ready", "1", "PX", readyTTL.Milliseconds())
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("trying the counters: %w", err)
@@ -204,36 +199,34 @@ func (r *Redis) probe(ctx context.Context) error {
 	return nil
 }
 
-// Close implements Store. It waits for operations under way, within their time limits.
+// Close implements Store. Operations under way still end, and their connections are closed then.
 func (r *Redis) Close() error {
 	if !r.closed.Swap(true) {
-		r.client.Close()
+		return r.pool.Close()
 	}
 	return nil
 }
 
 // run executes a script on the window of key; see window.lua for its arguments.
 func (r *Redis) run(
-	ctx context.Context, script *rueidis.Lua, key string, window, cost, limit int64,
-) (resp []int64, err error) {
-	width := strconv.FormatInt(window, 10)
-	now := "0"
+	ctx context.Context, script *redis.Script, key string, window, cost, limit int64,
+) (reply any, err error) {
+	now := int64(0)
 	if r.clock != nil {
-		now = strconv.FormatInt(r.clock(), 10)
+		now = r.clock()
 	}
-	keys := []string{r.windows + key + ":" + width}
-	args := []string{now, width, strconv.FormatInt(cost, 10), strconv.FormatInt(limit, 10)}
-	err = r.do(ctx, func(ctx context.Context) error {
+	name := r.windows + key + ":" + strconv.FormatInt(window, 10)
+	err = r.do(ctx, func(ctx context.Context, c redis.Conn) error {
 		var err error
-		resp, err = script.Exec(ctx, r.client, keys, args).AsIntSlice()
+		reply, err = script.DoContext(ctx, c, name, now, window, cost, limit)
 		return err
 	})
-	return resp, err
+	return reply, err
 }
 
-// do runs one operation within the time limit and updates the server's health. Every error that it returns wraps
+// do runs one operation within the time limit and updates the server's health. All errors that it returns wrap
 // ErrUnavailable.
-func (r *Redis) do(ctx context.Context, op func(context.Context) error) error {
+func (r *Redis) do(ctx context.Context, op func(context.Context, redis.Conn) error) error {
 	if r.closed.Load() {
 		return errClosed
 	}
@@ -248,41 +241,54 @@ func (r *Redis) do(ctx context.Context, op func(context.Context) error) error {
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline, ours = d, false
 	}
-	// A request that is given up must neither interrupt connecting, for which others wait, nor leave open whether it
-	// was counted.
+	// A request that is given up must not interrupt connecting, for which others wait. Nor may it leave open whether
+	// the operation was counted.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
 
-	select {
-	case r.slots <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
-	}
-	err := op(ctx)
-	<-r.slots
-
+	err := r.exchange(ctx, op)
 	switch {
 	case err == nil:
 		r.health.up()
 		return nil
 	case r.closed.Load():
 		return errClosed
-	case !ours && errors.Is(err, context.DeadlineExceeded):
-		// The caller's limit was tighter than ours, so the error says nothing about the server.
+	case !ours && isTimeout(err):
+		// The caller's deadline was earlier than our limit, so the error says nothing about the server.
 	default:
 		r.health.failed(err, time.Now())
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// isReply reports whether err is a reply of the server.
-func isReply(err error) bool {
-	_, ok := rueidis.IsRedisErr(err)
-	return ok
+// exchange runs an operation on a connection of the pool, for which it waits until the deadline of ctx.
+func (r *Redis) exchange(ctx context.Context, op func(context.Context, redis.Conn) error) error {
+	c, err := r.pool.GetContext(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close() //nolint:errcheck // the error of a broken connection is that of the operation
+	err = op(ctx, c)
+	if c.Err() != nil && !isTimeout(err) {
+		r.lost.Store(time.Now().UnixNano())
+	}
+	return err
 }
 
-// isStateReply reports whether err is a reply which says that the server cannot serve now (LOADING, READONLY, OOM,
-// NOAUTH …), as opposed to one about this key or command.
+// isTimeout reports whether err means that a time limit was reached.
+func isTimeout(err error) bool {
+	var timeout net.Error // context.DeadlineExceeded is one
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// isReply reports whether err is a reply of the server.
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
+
+// isStateReply reports whether err is a reply which means that the server cannot serve any command now (LOADING,
+// READONLY, OOM, NOAUTH …). Other replies concern only the key or the command.
 func isStateReply(err error) bool {
 	code, _, _ := strings.Cut(err.Error(), " ")
 	return code != "ERR" && code != "WRONGTYPE"

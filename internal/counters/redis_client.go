@@ -4,15 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/redis/rueidis"
+	"github.com/gomodule/redigo/redis"
 )
 
 // redisTarget is a parsed URL.
@@ -30,9 +28,8 @@ func CheckRedisURL(rawURL string) error {
 	return err
 }
 
-// parseRedisURL parses a redis:// or rediss:// URL. Unlike the client's parser it refuses parameters, some of which
-// would turn off certificate checks, and its errors never quote the URL, as those of url.Parse do, including the
-// password.
+// parseRedisURL parses a redis:// or rediss:// URL. Unlike the client's parser it refuses parameters, because some
+// would turn off certificate checks. Its errors never quote the URL; those of url.Parse do, including the password.
 func parseRedisURL(rawURL string) (redisTarget, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -73,51 +70,40 @@ func parseRedisURL(rawURL string) (redisTarget, error) {
 	return t, nil
 }
 
-// errNotYet is the error of dialling while the client is being made.
-var errNotYet = errors.New("connecting is left to the first operation")
-
-// newRedisClient makes a client that connects on first use. The constructor of rueidis dials; with ForceSingleClient it
-// returns a working client even if that fails, so the first dial is made to fail without using the network.
-func newRedisClient(t redisTarget, timeout time.Duration) (rueidis.Client, error) {
-	var ready atomic.Bool
-	options := rueidis.ClientOption{
-		InitAddress:       []string{t.address},
-		Username:          t.username,
-		Password:          t.password,
-		SelectDB:          t.db,
-		ClientName:        "tollgate",
-		ClientSetInfo:     rueidis.DisableClientSetInfo,
-		ForceSingleClient: true,
-		// Nothing is cached, and a script that may have run is not run again.
-		DisableCache: true,
-		DisableRetry: true,
-		// Use one connection. Its own reader goroutine notices at once when it is lost, and a call can time out without
-		// closing it.
-		PipelineMultiplex:   -1,
-		AlwaysPipelining:    true,
-		RingScaleEachConn:   redisRingScale,
-		ReadBufferEachConn:  redisBuffer,
-		WriteBufferEachConn: redisBuffer,
-		BlockingPoolSize:    1,
-		ConnWriteTimeout:    timeout,
-		Dialer:              net.Dialer{Timeout: timeout, KeepAlive: time.Second},
-		DialCtxFn: func(ctx context.Context, address string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
-			if !ready.Load() {
-				return nil, errNotYet
-			}
-			if config != nil {
-				return (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", address)
-			}
-			return dialer.DialContext(ctx, "tcp", address)
+// newRedisPool returns a pool of connections to the server, which dials when an operation needs a connection. timeout
+// limits dialling, each read and each write. stale reports whether the server has closed a connection since the time at
+// which it was last used.
+func newRedisPool(t redisTarget, timeout time.Duration, stale func(lastUsed time.Time) bool) *redis.Pool {
+	options := []redis.DialOption{
+		redis.DialConnectTimeout(timeout),
+		redis.DialTLSHandshakeTimeout(timeout),
+		redis.DialReadTimeout(timeout),
+		redis.DialWriteTimeout(timeout),
+		redis.DialUsername(t.username),
+		redis.DialPassword(t.password),
+		redis.DialClientName("tollgate"),
+		redis.DialDatabase(t.db),
+		redis.DialUseTLS(t.secure),
+		redis.DialTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.host}),
+	}
+	return &redis.Pool{
+		DialContext: func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialContext(ctx, "tcp", t.address, options...)
 		},
+		// A connection that the server has closed meanwhile would fail the operation that uses it next.
+		TestOnBorrowContext: func(ctx context.Context, c redis.Conn, lastUsed time.Time) error {
+			switch {
+			case stale(lastUsed):
+				return net.ErrClosed
+			case time.Since(lastUsed) < redisQuiet:
+				return nil
+			}
+			_, err := redis.DoContext(c, ctx, "PING")
+			return err
+		},
+		MaxActive:   redisConnections,
+		MaxIdle:     redisConnections,
+		IdleTimeout: redisIdleTimeout,
+		Wait:        true,
 	}
-	if t.secure {
-		options.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.host}
-	}
-	client, err := rueidis.NewClient(options)
-	if client == nil || (err != nil && !errors.Is(err, errNotYet)) {
-		return nil, fmt.Errorf("making the redis client: %w", err)
-	}
-	ready.Store(true)
-	return client, nil
 }

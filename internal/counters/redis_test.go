@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -52,6 +53,17 @@ func TestRedisNodesShareOneBudget(t *testing.T) {
 	}
 }
 
+// command sends a command on a connection of the store's pool.
+func command(t *testing.T, r *Redis, name string, args ...any) (reply any, err error) {
+	t.Helper()
+	c, err := r.pool.GetContext(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	return redis.DoContext(c, t.Context(), name, args...)
+}
+
 func TestRedisServerTime(t *testing.T) {
 	t.Parallel()
 	r := redisStore(t, nil)
@@ -75,7 +87,7 @@ func TestRedisKeysExpire(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := r.windows + "key:60000000"
-	ttl, err := r.client.Do(t.Context(), r.client.B().Pttl().Key(name).Build()).AsInt64()
+	ttl, err := redis.Int64(command(t, r, "PTTL", name))
 	if err != nil || ttl <= 110_000 || ttl > 120_000 {
 		t.Errorf("ttl %d ms, %v; want two windows", ttl, err)
 	}
@@ -91,8 +103,7 @@ func TestRedisPasswordAndDatabase(t *testing.T) {
 	}
 	defer admin.Close()
 	const password = "p@ss/wörd"
-	set := admin.client.B().ConfigSet().ParameterValue().ParameterValue("requirepass", password).Build()
-	if err := admin.client.Do(t.Context(), set).Error(); err != nil {
+	if _, err := command(t, admin, "CONFIG", "SET", "requirepass", password); err != nil {
 		t.Fatal(err)
 	}
 	target, err := url.Parse(server.URL())
@@ -109,7 +120,7 @@ func TestRedisPasswordAndDatabase(t *testing.T) {
 	if _, err := r.Take(t.Context(), "key", 1, 10, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	info, err := r.client.Do(t.Context(), r.client.B().Info().Section("keyspace").Build()).ToString()
+	info, err := redis.String(command(t, r, "INFO", "keyspace"))
 	if err != nil || !strings.Contains(info, "db3:keys=1") {
 		t.Errorf("keyspace %q, %v", info, err)
 	}
@@ -169,6 +180,43 @@ func TestRedisRecovers(t *testing.T) {
 	}
 }
 
+// TestRedisIdleConnectionsAreReplaced checks that connections which a restart of the server has closed while nobody
+// used them fail at most one operation, however many there are.
+func TestRedisIdleConnectionsAreReplaced(t *testing.T) {
+	t.Parallel()
+	server := testenv.NewRedis(t)
+	r, err := NewRedis(server.URL(), RedisOptions{Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	idle := make([]redis.Conn, 16)
+	for i := range idle {
+		if idle[i], err = r.pool.GetContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range idle {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := r.pool.IdleCount(); n != len(idle) {
+		t.Fatalf("%d idle connections, want %d", n, len(idle))
+	}
+	server.Stop()
+	server.Start()
+	failed := 0
+	for range 2 * len(idle) {
+		if _, err := r.Take(t.Context(), "key", 1, 1<<40, time.Minute); err != nil {
+			failed++
+		}
+	}
+	if failed > 1 {
+		t.Errorf("%d operations failed after a restart, want at most one", failed)
+	}
+}
+
 func TestRedisStartsLater(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewRedis(t)
@@ -214,7 +262,7 @@ func TestRedisSilentServer(t *testing.T) {
 	defer r.Close()
 	start := time.Now()
 	var wg sync.WaitGroup
-	for range 4 * redisInFlight {
+	for range 16 * redisConnections {
 		wg.Go(func() {
 			if _, err := r.Take(context.Background(), "key", 1, 1, time.Minute); !errors.Is(err, ErrUnavailable) {
 				t.Error(err)
@@ -223,7 +271,7 @@ func TestRedisSilentServer(t *testing.T) {
 	}
 	wg.Wait()
 	if d := time.Since(start); d > limit+4*time.Second {
-		t.Errorf("%d takes lasted %s", 4*redisInFlight, d)
+		t.Errorf("%d takes lasted %s", 16*redisConnections, d)
 	}
 	// Now that it is known to be down, nobody waits.
 	r.health.down.Store(true)
@@ -262,8 +310,8 @@ func TestRedisForeignValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	do := func(args ...string) {
-		if err := r.client.Do(t.Context(), r.client.B().Arbitrary(args...).Build()).Error(); err != nil {
+	do := func(name string, args ...any) {
+		if _, err := command(t, r, name, args...); err != nil {
 			t.Fatal(err)
 		}
 	}

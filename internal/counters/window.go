@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Limits of what a Store accepts.
+// Limits of a Store's arguments.
 const (
-	// MaxUnits is the limit for costs, limits and sums. Up to it every integer is exact as a double, which Redis
-	// scripts and JSON calculate with.
+	// MaxUnits is the limit for costs, limits and sums. Redis scripts and JSON calculate with doubles, which represent
+	// every integer up to this limit exactly.
 	MaxUnits = 1<<53 - 1
 	// MinWindow is the shortest window.
 	MinWindow = time.Millisecond
@@ -18,8 +18,8 @@ const (
 )
 
 // state is a sliding window at one moment. Times are whole microseconds, the resolution of Redis' TIME command, so that
-// every Store divides the same numbers. Products of units and microseconds need up to 95 bits and are calculated with
-// 128.
+// every Store calculates with the same numbers. Products of units and microseconds need up to 95 bits and are
+// calculated with 128.
 type state struct {
 	current  int64 // spent in the current bucket
 	previous int64 // spent in the previous bucket
@@ -27,18 +27,18 @@ type state struct {
 	window   int64
 }
 
-// bucketAt returns the bucket in which now lies and the remaining time in it.
+// bucketAt returns the number of the bucket that contains the time now, and the rest of its duration.
 func bucketAt(now, window int64) (bucket, rest int64) {
 	now = max(now, 0)
 	return now / window, window - now%window
 }
 
-// roll advances a window that was last spent from in the bucket stored to the bucket now, and returns the bucket that
-// it is in afterwards.
+// roll advances a window from the bucket stored, in which it was last spent from, to the bucket now. It returns the
+// bucket in which the window then is.
 //
-// A clock that was set back by less than a bucket does not move the window back: it stays at the start of the stored
-// bucket, and nothing is spent twice. After a larger step the old numbers mean nothing and are dropped; otherwise a
-// clock that was wrong once would lock a key for that long.
+// A clock that was set back by less than a bucket does not move the window back: the window stays at the start of the
+// stored bucket, and nothing is spent twice. After a larger step the old numbers mean nothing and are dropped;
+// otherwise a clock that was wrong once would lock a key for that long.
 func (s *state) roll(stored, now int64) int64 {
 	switch now - stored {
 	case 0:
@@ -78,8 +78,8 @@ func (s *state) remaining(limit int64) int64 {
 	return max(0, limit-s.current-s.carried())
 }
 
-// retryAfter returns the shortest wait, in microseconds, after which a cost that does not fit now will fit. cost must
-// not exceed limit.
+// retryAfter returns the shortest wait, in microseconds, after which a cost that exceeds the limit now will be within
+// it. cost must not exceed limit.
 //
 // Within the current bucket only the carried part shrinks: it is at most left as soon as previous*rest <= left*window.
 // If the current bucket alone is too much, the same holds one bucket later, with current in place of previous.
@@ -121,8 +121,8 @@ func mulDiv(a, b, c int64) (quotient int64, remainder bool) {
 	return int64(q), r != 0
 }
 
-// checkTake returns an error for arguments outside the limits of Store, which are mistakes of the caller, not of a
-// client.
+// checkTake returns an error for arguments outside the limits of Store. Such arguments are a mistake of the caller, not
+// of a client.
 func checkTake(cost, limit int64, window time.Duration) error {
 	if limit < 0 || limit > MaxUnits {
 		return fmt.Errorf("limit %d is not within 0..2^53-1", limit)

@@ -1,6 +1,6 @@
 -- Loads the sliding window of KEYS[1]. Numbers are integers below 2^53, exact in
 -- doubles; math.fmod is used because Lua 5.1's % rounds its quotient.
---   ARGV[1] now in microseconds, 0: the server's time
+--   ARGV[1] the current time in microseconds; 0 means the server's clock
 --   ARGV[2] width of the window in microseconds
 --   ARGV[3] cost
 --   ARGV[4] limit
@@ -28,7 +28,7 @@ if text then
 	end
 end
 
--- save stores the window until it can no longer count.
+-- save stores the window. Redis deletes it after two widths, when it cannot count any more.
 local function save()
 	redis.call('SET', KEYS[1], string.format('%.0f %.0f %.0f', bucket, current, previous),
 		'PX', string.format('%.0f', math.ceil(2 * width / 1000)))

@@ -1,17 +1,17 @@
 // Package doctest reads the fenced blocks of the documents for tests that adapt, check or run them.
 //
-// A block in a shell language is run as it stands: `sh` is a script, `console` has commands after `$ ` and their output
-// below. A comment right above a block, which readers do not see, gives further instructions:
+// A block in a shell language is run unchanged: `sh` is a script, `console` has commands after `$ ` and their output
+// below. A comment directly above a block, which readers do not see, gives further instructions:
 //
-//	<!-- not run: why -->     it needs something that the test does not have
-//	<!-- on another machine -->  it runs in a new folder that has the Caddyfile
-//	<!-- prints -->           for a block of text: the output of the last command contains this
-//	<!-- a browser ends at -->  for a block of text: where the printed address leads somebody
-//	                          who signs in and allows what is asked
-//	<!-- in a browser: role mail -->  before the block, a user does what the text above says in
-//	                          a browser, which shows what a block of text contains
+//	<!-- not run: why -->     the block needs something that the test does not have
+//	<!-- on another machine -->  the block runs in a new folder that has only the Caddyfile
+//	<!-- prints -->           for a block of text: the output of the last command contains this text
+//	<!-- a browser ends at -->  for a block of text: a user opens the printed address, signs in and consents;
+//	                          the browser ends at this address
+//	<!-- in a browser: role mail -->  before the block, a user does in a browser what the text above says; the
+//	                          browser shows the content of a block of text
 //	<!-- copied curl -i -->   for a block of text: the output of the printed command that begins
-//	                          with `curl`, run with the options that follow, contains this
+//	                          with `curl`, run with the options that follow, contains this text
 package doctest
 
 import (
@@ -84,7 +84,7 @@ type Step struct {
 	Shown   bool // the page shows the output
 }
 
-// Steps returns the commands of a block, which are none if it is not in a shell language. A script is one step.
+// Steps returns the commands of a block in a shell language, and nil for other blocks. A script is one step.
 func (b Block) Steps() []Step {
 	switch b.Language() {
 	case "sh":

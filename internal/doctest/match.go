@@ -7,8 +7,8 @@ import (
 )
 
 // varying matches output that differs in each run: keys and ids after their prefix, generated passwords, times and
-// dates. Whatever else differs is written as `…` in the documents, which stands for any text within a line; a line of
-// `…` alone stands for any lines.
+// dates. For other output that differs, documents have `…`, which stands for any text within a line; a line of only `…`
+// stands for any lines.
 var varying = regexp.MustCompile(strings.Join([]string{
 	`(?:\b(?:ak-|gk_|pk_|brd_pat_|req_|chatcmpl-)[0-9A-Za-z_-]+)`,
 	`(?:\b[A-Z2-7]{20}\b)`,
@@ -53,8 +53,8 @@ func form(text string) string {
 	return regexp.QuoteMeta(text)
 }
 
-// Match compares the output that a page shows with what was printed. With among set, the page may show only some of the
-// printed lines.
+// Match compares the output that a page shows with the output printed, and returns an error if they differ. With among
+// set, the page may show only some of the printed lines.
 func Match(shown, printed string, among bool) error {
 	pattern, printed := Pattern(shown), trimmed(printed)
 	if !among {
@@ -69,7 +69,7 @@ func Match(shown, printed string, among bool) error {
 	return err
 }
 
-// trimmed returns a text without white space at the ends of lines and with a final line feed.
+// trimmed removes white space at the ends of lines and empty lines at both ends of the text. It adds a final line feed.
 func trimmed(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.Trim(strings.TrimRight(text, " \t\r\n"), "\r\n")) {

@@ -1,5 +1,5 @@
-// Package dpop verifies proofs of possession (RFC 9449): a client signs each request with a key of its own, so that a
-// token that is bound to the key is of no use to a thief.
+// Package dpop verifies proofs of possession (RFC 9449): a client signs each request with its private key, so that a
+// token that is bound to the key is useless to a thief.
 package dpop
 
 import (
@@ -22,11 +22,11 @@ import (
 // Header is the request header with a proof.
 const Header = "DPoP"
 
-// Algorithms are those that may sign proofs.
+// Algorithms are the algorithms accepted in the signatures of proofs.
 var Algorithms = []string{"ES256", "RS256", "PS256"}
 
 const (
-	// maxProof is the limit for a proof, in bytes. A proof with an RSA key of 8192 bits has about 3500.
+	// maxProof limits the size of a proof, in bytes. A proof with an RSA key of 8192 bits has about 3500.
 	maxProof = 8 << 10
 	maxID    = 256
 	// maxTime is the end of the year 9999.
@@ -63,18 +63,18 @@ var (
 type Verifier struct {
 	// Lifetime is how far the iat of a proof may be from now, in either direction.
 	Lifetime time.Duration
-	// Nonces are the nonces of this server. A nonce in a proof must be valid. If Life is zero this server issues none,
-	// and a nonce in a proof is ignored, as it is another server's.
+	// Nonces are the nonces of this server. A nonce in a proof must be valid. If Life is zero this server issues no
+	// nonces, and a nonce in a proof is ignored, because it is from another server.
 	Nonces Nonces
 	// RequireNonce refuses proofs without a nonce.
 	RequireNonce bool
-	// Replays records which proofs were used, for all nodes, under keys that begin with Prefix.
+	// Replays records which proofs were used, under keys that begin with Prefix. All nodes should share it.
 	Replays counters.Store
 	Prefix  string
 	Now     func() time.Time
 }
 
-// Request is the request that a proof must be for.
+// Request describes the request for which a proof must have been made.
 type Request struct {
 	Method string
 	URL    string // the public URL, absolute; query and fragment are ignored
@@ -102,8 +102,9 @@ type claims struct {
 // parser decodes proofs. Their claims are checked separately.
 var parser = golang.NewParser(golang.WithoutClaimsValidation(), golang.WithStrictDecoding())
 
-// Verify verifies the proof of a request (RFC 9449, section 4.3), given the values of its header, and records its use:
-// a proof can be used only once. The error is an *Error, or that of Replays.
+// Verify verifies the proof of the request r (RFC 9449, section 4.3) and records that it was used, because a proof can
+// be used only once. header has the values of the request's DPoP header. The error is an *Error, or an error of
+// Replays.
 func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Proof, error) {
 	if len(header) != 1 {
 		return nil, ErrMany
@@ -148,7 +149,7 @@ func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Pro
 	return proof, nil
 }
 
-// Hash returns the SHA-256 of a token in base64url, which is the claim ath of proofs for it.
+// Hash returns the SHA-256 of a token in base64url. A proof for the token has it as the claim ath.
 func Hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -11,13 +11,13 @@ import (
 // NonceHeader is the response header with a nonce (RFC 9449, section 8).
 const NonceHeader = "DPoP-Nonce"
 
-// Nonces issues and checks nonces, which are signed and not stored: every node with the key knows them.
+// Nonces issues and checks nonces. They are signed and not stored, so every node with the key accepts them.
 type Nonces struct {
 	Signer signed.Signer
 	Life   time.Duration
 }
 
-// nonceSize is the size of a time in microseconds and 16 random bytes.
+// nonceSize is the size of a time in microseconds (8 bytes) and 16 random bytes.
 const nonceSize = 8 + 16
 
 // New returns a nonce that is valid for Life from now on.
@@ -28,8 +28,8 @@ func (n Nonces) New(now time.Time) string {
 	return n.Signer.Sign(payload)
 }
 
-// check reports whether a nonce is valid now, and whether half of its life is over. Since the clocks of nodes may
-// differ, a nonce of the near future is valid.
+// check reports as ok whether a nonce is valid now, and as late whether half of its life is over. Since the clocks of
+// nodes may differ, a nonce of the near future is valid.
 func (n Nonces) check(text string, now time.Time) (late, ok bool) {
 	payload, ok := n.Signer.Open(text)
 	if !ok || len(payload) != nonceSize {

@@ -36,8 +36,8 @@ func Normalize(address string) (normal string, ok bool) {
 	return u.Scheme + "://" + host + path, true
 }
 
-// plain decodes the characters of an encoded path that need no encoding, and converts the digits of the other encodings
-// to upper case.
+// plain decodes the characters of an encoded path that need no encoding, and converts the hexadecimal digits of the
+// remaining escapes to upper case.
 func plain(path string) string {
 	if !strings.Contains(path, "%") {
 		return path
@@ -59,7 +59,7 @@ func plain(path string) string {
 	return string(out)
 }
 
-// nibble returns the value of a hexadecimal digit, which url.Parse has checked.
+// nibble returns the value of a hexadecimal digit. url.Parse has checked that it is one.
 func nibble(c byte) byte {
 	if c >= 'a' {
 		return c - 'a' + 10

@@ -1,5 +1,5 @@
-// Package formguard distinguishes people from programs at a form that is open to everybody, such as a registration
-// form. It needs no script and no external service.
+// Package formguard helps to keep programs from using a form that is open to everybody, such as a registration form. It
+// needs no script and no external service.
 //
 // Programs send forms at once, fill in every field, send a form that they read long ago, and come in large numbers from
 // one network. In addition to this package a form has a field that people do not see (see the templates of its users)
@@ -26,19 +26,19 @@ var (
 	ErrOld = errors.New("the form was shown too long ago")
 )
 
-// EarlyError means that a form was sent too soon.
+// EarlyError means that a form was sent too soon. It can be sent after Wait.
 type EarlyError struct{ Wait time.Duration }
 
 func (e *EarlyError) Error() string { return "the form was sent too soon" }
 
 // Stamp returns the value of a form field that records when the form was shown: base64url(Unix microseconds (8) | MAC).
-// It is valid only for the given form and browser, which are any texts.
+// It is valid only for the same form and browser, which are identified by arbitrary texts.
 func Stamp(s signed.Signer, form, browser string, now time.Time) string {
 	return s.Sign(binary.BigEndian.AppendUint64(nil, uint64(now.UnixMicro())), form, browser)
 }
 
-// Check checks a stamp. It returns ErrForged if the stamp was not made here, ErrOld if it is older than oldest, and an
-// *EarlyError if it is younger than youngest.
+// Check checks a stamp that Stamp returned for the same form and browser. The error is ErrForged for any other stamp,
+// ErrOld for a stamp older than oldest, and an *EarlyError for one younger than youngest.
 func Check(s signed.Signer, form, browser, stamp string, now time.Time, youngest, oldest time.Duration) error {
 	raw, ok := s.Open(stamp, form, browser)
 	if !ok || len(raw) != 8 {
@@ -54,8 +54,8 @@ func Check(s signed.Signer, form, browser, stamp string, now time.Time, youngest
 	return nil
 }
 
-// Answered reports whether an answer is among the accepted ones, one per line. Case, width, spaces and punctuation are
-// ignored.
+// Answered reports whether an answer equals a line of accepted, which has one accepted answer per line. Case, width,
+// spaces and punctuation are ignored.
 func Answered(answer, accepted string) bool {
 	answer = bare(answer)
 	for line := range strings.Lines(accepted) {
@@ -76,7 +76,7 @@ func bare(text string) string {
 }
 
 // Network returns the network of a client that may have many addresses: a /24 for IPv4, a /56 for IPv6. client is an
-// address or a network; any other text is returned as it is.
+// address or a network; any other text is returned unchanged.
 func Network(client string) string {
 	ip, err := netip.ParseAddr(client)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package idempotency makes repeated requests safe. A client that did not see the response sends the request again; the
-// second one gets the response of the first and changes nothing. The client chooses a key, in the header
-// Idempotency-Key (draft-ietf-httpapi-idempotency-key-header), and the service stores it with the result in a table of
-// its own.
+// Package idempotency makes repeated requests safe. A client that did not get the response sends the request again; the
+// second request changes nothing and gets the response of the first. The client chooses a key, in the header
+// Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). The service stores the key with the result, in a Table.
 package idempotency
 
 import (
@@ -20,21 +19,21 @@ import (
 // Header is the name of the header with the key.
 const Header = "Idempotency-Key"
 
-// maxKey is the limit for a key, in characters.
+// maxKey limits the length of a key, in characters.
 const maxKey = 64
 
-// Refusals, which each service words in its own way.
+// These errors are the client's fault. Each service answers with its own message for them.
 var (
 	ErrMalformed = errors.New("the key of the request is not 1 to 64 visible ASCII characters")
 	ErrMismatch  = errors.New("the key was used for another request")
 )
 
-// Once identifies a request. Key is chosen by the client, or empty if the request may be repeated; Hash is a hash of
-// the request.
+// Once identifies a request. Key is chosen by the client; an empty Key means that a repeated request is run again. Hash
+// is a hash of the request.
 type Once struct{ Key, Hash string }
 
-// Of returns the Once of a request with a path, as the service knows it, and a body. It returns the zero Once if there
-// is no key. Its error is ErrMalformed.
+// Of returns the Once of a request. Path and body are parts of the hash; path need not be the path of r's URL. Of
+// returns the zero Once if the request has no key. If the key is malformed the error is ErrMalformed.
 func Of(r *http.Request, path string, body []byte) (Once, error) {
 	key := r.Header.Get(Header)
 	if key == "" {
@@ -63,7 +62,7 @@ type Table struct {
 	forget, claim, look, answer, purges string
 }
 
-// NewTable returns a table whose keys are forgotten after kept.
+// NewTable returns a Table for the table name, whose keys are forgotten after the time kept.
 func NewTable(name string, kept time.Duration) *Table {
 	return &Table{
 		kept:   kept,
@@ -75,9 +74,10 @@ func NewTable(name string, kept time.Duration) *Table {
 	}
 }
 
-// Do runs fn within the transaction of c, unless the user has sent the same key before; then it returns the result of
-// that time, which is stored as JSON. A concurrent request with the same key waits until the first one ends; if that
-// fails, its key is free again. The error is ErrMismatch if the key was used for another request.
+// Do runs fn within the transaction of c and stores its result as JSON. If the user has sent the same key before, Do
+// returns the stored result and does not run fn. A concurrent request with the same key waits until the first request
+// ends; if that one fails, its key is free again. The error is ErrMismatch if the key was used for another request. If
+// once has no key, Do only runs fn.
 func Do[T any](
 	c store.Conn, t *Table, user any, once Once, now time.Time, fn func(c store.Conn) (T, error),
 ) (done T, err error) {

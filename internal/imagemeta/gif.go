@@ -14,7 +14,7 @@ const (
 	gifApplication = 0xff
 )
 
-// gif copies the images with their durations, and the number of repetitions.
+// gif copies the images with their durations, and the number of repetitions. The orientation is always 1.
 func gif(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	in, out := bufio.NewReader(r), bufio.NewWriter(w)
 	head := make([]byte, 13)
@@ -64,7 +64,7 @@ func gif(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	}
 }
 
-// copyColours copies the colour table whose presence and size flags give.
+// copyColours copies a colour table if flags, the packed field before the table, says that there is one.
 func copyColours(out io.Writer, in io.Reader, flags byte) error {
 	if flags&0x80 == 0 {
 		return nil
@@ -97,7 +97,7 @@ func copyImage(out *bufio.Writer, in *bufio.Reader) error {
 	})
 }
 
-// subBlocks calls do for each block up to and including the empty one.
+// subBlocks calls do for each data sub-block, including the empty one at the end.
 func subBlocks(in *bufio.Reader, do func(block []byte) error) error {
 	var block [255]byte
 	for {
@@ -114,8 +114,9 @@ func subBlocks(in *bufio.Reader, do func(block []byte) error) error {
 	}
 }
 
-// keepExtension reads an extension. It returns a control extension, which is held back until the image comes. Texts and
-// comments are removed, and so is a control extension held back for a text.
+// keepExtension reads an extension and copies it to out if it is kept. It does not copy a graphic control extension but
+// returns it: the caller writes it before the next image. control is the one that is waiting, which is dropped if a
+// text extension follows. Texts and comments are removed.
 func keepExtension(out io.Writer, in *bufio.Reader, control []byte) ([]byte, error) {
 	label, err := in.ReadByte()
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package imagemeta strips from images what does not belong to the picture: where and with what it was taken, who made
-// it, thumbnails, comments. It copies parts of the file and never changes a pixel, so nothing visible is lost. Anything
-// not known to belong to the picture is removed. Colour profiles are kept; of Exif only the orientation is kept, if it
-// is not the usual one.
+// Package imagemeta strips metadata from images: place, camera, author, thumbnails and comments. It copies parts of the
+// file and never changes a pixel, so nothing visible is lost. Only parts that are known to belong to the picture are
+// copied, including colour profiles. Of Exif only the orientation is kept, unless it is 1.
 //
-// The memory it needs does not grow with the image.
+// The memory used does not grow with the image.
 package imagemeta
 
 import (
@@ -19,7 +18,7 @@ var ErrBroken = errors.New("broken image")
 
 func broken(what string) error { return fmt.Errorf("%w: %s", ErrBroken, what) }
 
-// strippers has the functions by media type.
+// strippers has a function like Strip for each supported media type.
 var strippers = map[string]func(w io.Writer, r io.ReadSeeker) (orientation byte, err error){
 	"image/jpeg": jpeg, "image/png": png, "image/gif": gif, "image/webp": webp,
 }
@@ -27,9 +26,10 @@ var strippers = map[string]func(w io.Writer, r io.ReadSeeker) (orientation byte,
 // Knows reports whether Strip supports a media type: image/jpeg, image/png, image/gif or image/webp.
 func Knows(mediaType string) bool { return strippers[mediaType] != nil }
 
-// Strip copies an image without its metadata. r must be at the beginning of the image. Strip returns the orientation of
-// the copy, 1 to 8 as in Exif; from 5 on the width and height are exchanged when it is shown. The error is ErrBroken
-// for anything but an image of that type, and otherwise that of r or w. Something may have been written when it fails.
+// Strip copies an image of a media type from r to w, without metadata. r must be at the beginning of the image. Strip
+// returns the orientation of the copy, 1 to 8 as in Exif; from 5 on, width and height are exchanged when the image is
+// shown. The error is ErrBroken if r is not a complete image of that type, and otherwise an error of r or w. Strip may
+// have written a part when it fails.
 func Strip(w io.Writer, r io.ReadSeeker, mediaType string) (orientation byte, err error) {
 	strip := strippers[mediaType]
 	if strip == nil {
@@ -38,7 +38,7 @@ func Strip(w io.Writer, r io.ReadSeeker, mediaType string) (orientation byte, er
 	return strip(w, r)
 }
 
-// short converts the end of a file to ErrBroken.
+// short converts an error that means the end of the file to ErrBroken, and returns other errors unchanged.
 func short(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return broken("it ends too early")
@@ -46,11 +46,11 @@ func short(err error) error {
 	return err
 }
 
-// maxExif limits how much Exif is examined for the orientation.
+// maxExif limits how many bytes of Exif are searched for the orientation.
 const maxExif = 64 << 10
 
-// orientation reads the orientation, 1 to 8, from Exif, which is a TIFF file whose first directory has a tag for it. It
-// returns 1, upright, if there is none.
+// orientation reads the orientation, 1 to 8, from Exif data: a TIFF file with an orientation tag in its first
+// directory. It returns 1, upright, if there is no such tag.
 func orientation(tiff []byte) byte {
 	var order binary.ByteOrder = binary.BigEndian
 	switch {
@@ -80,7 +80,7 @@ func orientation(tiff []byte) byte {
 	return 1
 }
 
-// turned returns Exif with an orientation and nothing else.
+// turned returns Exif data that has only the given orientation.
 func turned(orientation byte) []byte {
 	return []byte{
 		'M', 'M', 0, '*', 0, 0, 0, 8, // the directory begins at offset 8
@@ -91,7 +91,7 @@ func turned(orientation byte) []byte {
 }
 
 // Turned reads the orientation, 1 to 8 as in Exif, from the first bytes of an image written by Strip. It returns 1 if
-// there is none.
+// they have no orientation.
 func Turned(head []byte) byte {
 	for o := byte(2); o <= 8; o++ {
 		if bytes.Contains(head, turned(o)) {

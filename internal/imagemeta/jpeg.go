@@ -23,8 +23,8 @@ const (
 	jpegCOM  = 0xfe
 )
 
-// jpeg copies segments up to the end of the image. What some cameras append, such as further pictures and films, is
-// removed.
+// jpeg copies segments up to the end of the image. It removes data after the image, such as the further pictures and
+// films that some cameras append.
 func jpeg(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	orientation = 1
 	in, out := bufio.NewReader(r), bufio.NewWriter(w)
@@ -96,8 +96,8 @@ func nextMarker(in *bufio.Reader) (byte, error) {
 
 var exifHeader = []byte("Exif\x00\x00")
 
-// keptSegment returns what is kept of a segment, or nil, and the orientation. previous is the orientation so far, which
-// is 1 until a segment sets another one; the first Exif with another orientation counts.
+// keptSegment returns the part of a segment to copy, or nil, and the orientation known after the segment. previous is
+// the orientation known before, which is 1 at first. The first Exif segment with another orientation than 1 counts.
 func keptSegment(marker byte, body []byte, previous byte) ([]byte, byte) {
 	switch {
 	case marker == jpegAPP0:
@@ -130,7 +130,7 @@ func keptSegment(marker byte, body []byte, previous byte) ([]byte, byte) {
 	return body, previous
 }
 
-// copyScan copies the data of a scan and returns the marker after it.
+// copyScan copies the compressed data of a scan and returns the marker that follows.
 func copyScan(out *bufio.Writer, in *bufio.Reader) (marker byte, err error) {
 	for {
 		chunk, err := in.ReadSlice(0xff)

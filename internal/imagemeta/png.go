@@ -95,7 +95,7 @@ func copyPNGChunk(out io.Writer, in io.Reader, head []byte, n int64) error {
 	return err
 }
 
-// readOrientation reads the body of an eXIf chunk and the checksum after it.
+// readOrientation reads the orientation from an eXIf chunk's body of n bytes, and passes the checksum that follows.
 func readOrientation(in io.Reader, n int64) (byte, error) {
 	body := make([]byte, n+4)
 	if _, err := io.ReadFull(in, body); err != nil {

@@ -34,7 +34,7 @@ func webp(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	return plan.orientation, plan.copy(w, bufio.NewReader(r))
 }
 
-// webpPlan is the result of the first pass.
+// webpPlan is the result of the first pass, which decides what to copy.
 type webpPlan struct {
 	write       bool // the second pass
 	size        int64
@@ -117,7 +117,7 @@ func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
 	return nil
 }
 
-// header copies the ten bytes of VP8X, with the flags of the metadata that is kept.
+// header copies the ten bytes of a VP8X chunk. The flags announce only metadata that is kept.
 func (p *webpPlan) header(w io.Writer, r io.Reader, padded int64) error {
 	chunk := []byte("VP8X\x0a\x00\x00\x00..........")
 	if _, err := io.ReadFull(r, chunk[8:]); err != nil {
@@ -133,13 +133,14 @@ func (p *webpPlan) header(w io.Writer, r io.Reader, padded int64) error {
 	return skip(r, padded-10)
 }
 
-// skip skips n bytes, which must be there.
+// skip reads n bytes and drops them. It returns an error if there are fewer.
 func skip(r io.Reader, n int64) error {
 	_, err := io.CopyN(io.Discard, r, n)
 	return short(err)
 }
 
-// copyWebPChunk copies a chunk with its padding. It checks that a frame has no chunks that do not belong to a picture.
+// copyWebPChunk copies a chunk with a body of n bytes, and its padding. It returns an error for an animation frame that
+// contains other chunks than those of a picture.
 func copyWebPChunk(w io.Writer, r io.Reader, head []byte, n int64) error {
 	if _, err := w.Write(head); err != nil {
 		return err

@@ -9,9 +9,9 @@ import (
 // piece is how much of a response is written under one deadline.
 const piece = 64 << 10
 
-// Write writes a response to a client that has to keep the pace in receiving it, and then removes the deadline. ctx is
-// that of the request. After an error the deadline stays, as the connection is of no use any more. A server's own
-// WriteTimeout takes precedence.
+// Write writes a response to a client that must receive it at pace p, and then removes the deadline. ctx is that of the
+// request. After an error the deadline stays, as the connection cannot be used any more. The server's WriteTimeout
+// takes precedence.
 func (p Pace) Write(ctx context.Context, w http.ResponseWriter, answer []byte) error {
 	control, began := http.NewResponseController(w), time.Now()
 	server, ok := ctx.Value(http.ServerContextKey).(*http.Server)
@@ -30,7 +30,7 @@ func (p Pace) Write(ctx context.Context, w http.ResponseWriter, answer []byte) e
 	return control.SetWriteDeadline(time.Time{})
 }
 
-// deadline returns when the next bytes must have been transferred, after moved bytes since began.
+// deadline returns when the next bytes must have been transferred, if moved bytes were transferred since began.
 func (p Pace) deadline(began time.Time, moved int64) time.Time {
 	whole := began.Add(p.Stall + time.Duration(moved*int64(time.Second)/p.Rate))
 	if stall := time.Now().Add(p.Stall); stall.Before(whole) {

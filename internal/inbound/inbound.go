@@ -1,5 +1,5 @@
-// Package inbound limits the time in which the body of a request must arrive, and a large response must be received, so
-// that a client that sends or receives a byte now and then cannot hold a request for ever.
+// Package inbound limits the time in which the body of a request must arrive and a large response must be received.
+// Without a limit, a client that sends or receives a byte now and then could hold a request for ever.
 package inbound
 
 import (
@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Pace is the slowest pace at which a body may arrive or be received.
+// Pace is the minimum speed of a transfer.
 type Pace struct {
 	// Stall is the longest time without any progress.
 	Stall time.Duration
-	// Rate is the least average rate in bytes per second, after a first Stall.
+	// Rate is the minimum average rate in bytes per second, after a first Stall.
 	Rate int64
 }
 
 // Default allows 33 minutes for 32 MB, over a line of 128 kbit/s, and half a minute for a small body.
 var Default = Pace{Stall: 30 * time.Second, Rate: 16 << 10}
 
-// Body is the body of a request that has to keep a pace. If it does not, reads fail with an error for which TooSlow
-// reports true.
+// Body is the body of a request that must arrive at a pace. If it arrives more slowly, reads fail with an error for
+// which TooSlow reports true.
 type Body struct {
 	from    io.ReadCloser
 	control http.ResponseController
@@ -35,7 +35,7 @@ type Body struct {
 	armed   time.Time
 }
 
-// Body returns a Body that reads the body of r, which w answers.
+// Body returns a Body that reads the body of r and sets deadlines on the connection through w.
 func (p Pace) Body(w http.ResponseWriter, r *http.Request) *Body {
 	b := &Body{from: r.Body, control: *http.NewResponseController(w), request: r, pace: p, began: time.Now()}
 	if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && server.ReadTimeout > 0 {
@@ -44,15 +44,15 @@ func (p Pace) Body(w http.ResponseWriter, r *http.Request) *Body {
 	return b
 }
 
-// Keep replaces the body of r, which w answers, by one that has to keep the pace, whoever reads it. The deadline ends
-// with the body.
+// Keep replaces the body of r by a Body with the pace p, so that the pace applies to every reader. w is the response
+// writer for r. The deadline ends with the body.
 func (p Pace) Keep(w http.ResponseWriter, r *http.Request) {
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = p.Body(w, r)
 	}
 }
 
-// Long works like Body for a request that may take longer than the server's ReadTimeout: the pace replaces that limit.
+// Long works like Body for a request that may take longer than the server's ReadTimeout. The pace replaces that limit.
 func (p Pace) Long(w http.ResponseWriter, r *http.Request) *Body {
 	b := p.Body(w, r)
 	b.last = time.Time{}
@@ -73,7 +73,7 @@ func (b *Body) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (b *Body) Close() error { return b.from.Close() }
 
-// arm moves the deadline, though not for each small read.
+// arm sets the deadline for the next read, but not before every small read.
 func (b *Body) arm() {
 	if b.free {
 		return
@@ -85,7 +85,7 @@ func (b *Body) arm() {
 	if deadline.Sub(b.armed) < b.pace.Stall/32 {
 		return
 	}
-	// After the end of a request its connection may serve another one.
+	// After the end of a request its connection may serve another request.
 	if b.request.Context().Err() != nil || b.control.SetReadDeadline(deadline) != nil {
 		b.free = true
 		return
@@ -93,9 +93,9 @@ func (b *Body) arm() {
 	b.armed = deadline
 }
 
-// Done removes the deadline when no more of the body is read, including that of the server's ReadTimeout: both apply to
-// the body, and would otherwise cancel the context of the work that follows. Reading to the end calls Done. A body that
-// failed keeps its deadline, since the server may wait for the rest.
+// Done removes the read deadline, including the server's ReadTimeout, when no more of the body will be read. Both
+// deadlines are for the body, and would otherwise cancel the context of the work that follows. Reading to the end calls
+// Done. A body that failed keeps its deadline, since the server may wait for the rest.
 func (b *Body) Done() {
 	if !b.free && !b.armed.IsZero() && b.request.Context().Err() == nil {
 		_ = b.control.SetReadDeadline(time.Time{}) // it could be set, so it can be removed
@@ -103,7 +103,7 @@ func (b *Body) Done() {
 	}
 }
 
-// TooSlow reports whether a body could not be read because it did not keep its pace or the server's limit.
+// TooSlow reports whether err means that a body was slower than its pace or the server's limit.
 func TooSlow(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err) // os.ErrDeadlineExceeded is one
 	return ok && timeout.Timeout()

@@ -3,8 +3,8 @@ package instant
 
 import "time"
 
-// Moment is an instant in microseconds since 1970, as it is stored. Zero means never. Its JSON form is that for
-// clients.
+// Moment is an instant in microseconds since 1970, as stored in databases. Zero means never. In JSON it is a text; see
+// String.
 type Moment int64
 
 // Of returns the moment of a time.
@@ -28,7 +28,7 @@ func (m Moment) MarshalText() ([]byte, error) { return m.append(nil), nil }
 // AppendJSON appends the text of MarshalText as a JSON string.
 func (m Moment) AppendJSON(to []byte) []byte { return append(m.append(append(to, '"')), '"') }
 
-// UnmarshalText parses what MarshalText returns.
+// UnmarshalText parses the text that MarshalText returns.
 func (m *Moment) UnmarshalText(text []byte) error {
 	t, err := time.Parse(time.RFC3339, string(text))
 	*m = Of(t)

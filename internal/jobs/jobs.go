@@ -1,5 +1,5 @@
 // Package jobs runs a service's background work repeatedly, with pauses, through outages of the database, until it is
-// told to stop. If several processes share a database, a lease lets one of them at a time do a piece of work.
+// stopped. If several processes share a database, a lease ensures that only one of them at a time does a piece of work.
 package jobs
 
 import (
@@ -21,13 +21,14 @@ const (
 	OutcomeUnavailable = "unavailable" // the database is down
 )
 
-// ErrNotNow is the error of a job that has nothing to work with yet. It is run again soon.
+// ErrNotNow is the error of a job's Run that cannot work yet because something is still starting. The job runs again
+// soon.
 var ErrNotNow = errors.New("there is nothing to work with now")
 
 const (
-	// soon is the first pause of a job that waits for the database. It doubles up to the job's interval.
+	// soon is the first pause of a job that waits for the database. The pause doubles up to the job's interval.
 	soon = time.Second
-	// settleTime is the time limit for what is written when the work ends.
+	// settleTime limits the time for results that are written when the work ends.
 	settleTime = 2 * time.Second
 )
 
@@ -36,9 +37,10 @@ type Job struct {
 	Name string
 	// Every is the interval between runs. A run that takes longer delays the next.
 	Every time.Duration
-	// Run does the work and returns how much it did.
+	// Run does the work and returns how much it did, in a unit of its choice.
 	Run func(ctx context.Context) (done int, err error)
-	// Wake makes the job run before its time, also if the last lease was this process's. Default: none.
+	// Wake makes the job run before its time, even if this process did the work last and its lease says that the work
+	// is not due. Default: nil, never.
 	Wake <-chan struct{}
 	// Lease is taken for each run. The run is skipped if another process has it. Default: each process runs the job.
 	Lease *Lease
@@ -71,7 +73,7 @@ func (r *Runner) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// Start calls Run on a goroutine of its own. The returned function stops the work and waits until it has ended.
+// Start calls Run on a new goroutine. The returned function stops the work and waits until it has ended.
 func (r *Runner) Start() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -106,7 +108,7 @@ func (r *Runner) repeat(ctx context.Context, j Job) {
 			next = time.After(min(j.Every, pause))
 			pause = min(2*pause, j.Every)
 		default:
-			// A lease that was taken in vain is still held.
+			// After a run that failed, this process still has the lease and may run again before it ends.
 			pause, again = soon, err != nil && !errors.Is(err, ErrHeld)
 		}
 		select {
@@ -119,10 +121,10 @@ func (r *Runner) repeat(ctx context.Context, j Job) {
 	}
 }
 
-// waits reports whether a run did not begin because something is still starting, though nothing is down.
+// waits reports whether a run did not begin because something is still starting, as opposed to being down.
 func waits(err error) bool { return errors.Is(err, ErrNotNow) || errors.Is(err, store.ErrOpening) }
 
-// once runs a job once, and logs and reports the outcome.
+// once runs a job once, and logs and reports the outcome. again is passed to Lease.Do.
 func (r *Runner) once(ctx context.Context, j Job, again bool) error {
 	done, err := j.do(ctx, again)
 	if ctx.Err() != nil || waits(err) || errors.Is(err, ErrHeld) {
@@ -163,7 +165,7 @@ func (j Job) do(ctx context.Context, again bool) (done int, err error) {
 	return done, err
 }
 
-// Settling returns a context for what must be recorded even when the work ends.
+// Settling returns a context for recording results even when the work ends. Its time is limited to settleTime.
 func Settling(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 }

@@ -18,11 +18,11 @@ func Schema(prefix string) store.Schema { return store.Prefixed(migrations, "job
 // ErrHeld means that another process has the lease, or that the work is not due.
 var ErrHeld = errors.New("another process does this work, or it is not due")
 
-// farOff limits how far ahead the end of a lease can be, in multiples of Every. An end beyond it was written with a
+// farOff limits how far in the future the end of a lease can be, in multiples of Every. A later end was written with a
 // wrong clock.
 const farOff = 24
 
-// Lease is the right of one among the processes that share a database to do a piece of work.
+// Lease is a right to do a piece of work. Of all processes that share a database, one at a time has it.
 type Lease struct {
 	DB *store.DB
 	// Table is a table with the columns of Schema.
@@ -31,17 +31,17 @@ type Lease struct {
 	Name string
 	// Holder is a name of this process that no other process has.
 	Holder string
-	// Every is the time from the end of the work, by whichever process, until it is due again.
+	// Every is the time after the end of the work until it is due again, for all processes.
 	Every time.Duration
-	// Lasts is how long other processes wait for one that does not report back.
+	// Lasts is how long other processes wait for a process that has the lease and does not extend or end it.
 	Lasts time.Duration
 	// Now returns the time. Default: time.Now.
 	Now func() time.Time
 }
 
-// Do runs the work if it is due, or if again is set and this process was the last one to do it, unless another process
-// is doing it; otherwise it returns ErrHeld. After a run that fails the work is due for others when the lease ends, and
-// for this process when it calls Do with again set.
+// Do calls run if the work is due; if not, or if another process has the lease, it returns ErrHeld. With again set, it
+// also calls run if this process was the last to do the work. After an error of run the work is due for other processes
+// when the lease ends, and for this process in a call with again set.
 func (l *Lease) Do(ctx context.Context, again bool, run func(ctx context.Context) error) error {
 	now, holder := l.now(), ""
 	if again {
@@ -64,7 +64,7 @@ func (l *Lease) Do(ctx context.Context, again bool, run func(ctx context.Context
 }
 
 // Hold extends the lease by Lasts, within a transaction of the work. It returns ErrHeld if another process has taken
-// the lease; the transaction must be given up then.
+// the lease; the caller must then roll the transaction back.
 func (l *Lease) Hold(c store.Conn) error { return l.until(c, l.now().Add(l.Lasts)) }
 
 func (l *Lease) until(c store.Conn, at time.Time) error {

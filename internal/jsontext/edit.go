@@ -14,7 +14,7 @@ type Edit struct {
 // Edits is a list of replacements in ascending, non-overlapping order.
 type Edits []Edit
 
-// Replace adds a replacement. It must follow those that were added before.
+// Replace adds a replacement of the text between two offsets. It must follow the replacements that were added before.
 func (e *Edits) Replace(from, to int, text string) {
 	*e = append(*e, Edit{from, to, text})
 }
@@ -24,7 +24,7 @@ func (e Edits) Apply(dst, src []byte) []byte {
 	return e.Part(dst, src, 0, len(src))
 }
 
-// Part appends src[from:to] with the replacements that lie within it.
+// Part appends src[from:to] with the replacements within that range.
 func (e Edits) Part(dst, src []byte, from, to int) []byte {
 	for _, x := range e {
 		if x.From >= from && x.To <= to {
@@ -36,7 +36,7 @@ func (e Edits) Part(dst, src []byte, from, to int) []byte {
 	return append(dst, src[from:to]...)
 }
 
-// Sort orders the replacements by their offset. Only callers that did not add them in that order need it.
+// Sort orders the replacements by their offset. It is only needed if they were added in another order.
 func (e Edits) Sort() {
 	slices.SortFunc(e, func(a, b Edit) int { return cmp.Compare(a.From, b.From) })
 }
@@ -47,7 +47,8 @@ type Item struct {
 	Drop     bool // the item is to be removed
 }
 
-// Remove adds replacements that remove the items of one object or array whose Drop is set, each with one comma.
+// Remove adds replacements that remove items whose Drop is set, each with one comma. items are all items of one object
+// or array.
 func (e *Edits) Remove(items []Item) {
 	kept := false
 	for i, item := range items {
@@ -89,7 +90,7 @@ func (s *Scanner) ArrayItems(element func(item *Item) error) (items []Item, err 
 }
 
 // KeyAt returns the offset of the opening quote of the key whose value begins at from. A Scanner must have validated
-// the object up to there.
+// the object up to from.
 func KeyAt(body []byte, from int) int {
 	i := from - 1
 	for body[i] != ':' {

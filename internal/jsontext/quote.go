@@ -9,15 +9,16 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendQuoted appends text as a JSON string (RFC 8259, section 7). It escapes only what must be escaped, because a
-// longer text costs its reader tokens. Invalid UTF-8 becomes U+FFFD.
+// AppendQuoted appends text as a JSON string (RFC 8259, section 7). It escapes only the characters that must be
+// escaped, because a longer text costs its reader tokens. Invalid UTF-8 becomes U+FFFD.
 func AppendQuoted[T string | []byte](dst []byte, text T) []byte {
 	dst = append(dst, '"')
 	dst = AppendEscaped(dst, text)
 	return append(dst, '"')
 }
 
-// AppendMember appends a JSON text that ends with a member's name and its colon, and then a text as the member's value.
+// AppendMember appends before, a JSON text that ends with a member's name and a colon, and then text as the member's
+// value.
 func AppendMember[T string | []byte](dst []byte, before string, text T) []byte {
 	return AppendQuoted(append(dst, before...), text)
 }
@@ -84,8 +85,8 @@ func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 	return append(dst, text[from:]...)
 }
 
-// AppendUnquoted appends the value of the inside of a JSON string, which a Scanner must have validated. An unpaired
-// surrogate becomes U+FFFD.
+// AppendUnquoted appends the value of a JSON string, given the raw text between its quotes. A Scanner must have
+// validated that text. An unpaired surrogate becomes U+FFFD.
 func AppendUnquoted[T string | []byte](dst []byte, raw T) []byte {
 	for i := 0; ; {
 		from := i
@@ -120,7 +121,7 @@ func unquoted(raw string) string {
 	}
 }
 
-// Known returns string(raw), without an allocation if it is one of the usual texts.
+// Known returns string(raw), without an allocation if it equals one of the usual texts.
 func Known(raw []byte, usual ...string) string {
 	for _, text := range usual {
 		if string(raw) == text {
@@ -130,7 +131,7 @@ func Known(raw []byte, usual ...string) string {
 	return string(raw)
 }
 
-// appendEscape appends the value of the escape sequence at i and returns the offset after it.
+// appendEscape appends the character of the escape sequence at offset i and returns the offset after the sequence.
 func appendEscape[T string | []byte](dst []byte, raw T, i int) (_ []byte, next int) {
 	switch c := raw[i+1]; c {
 	case 'b':
@@ -169,7 +170,7 @@ func load[T string | []byte](text T, i int) uint64 {
 		uint64(text[i+4])<<32 | uint64(text[i+5])<<40 | uint64(text[i+6])<<48 | uint64(text[i+7])<<56
 }
 
-// escapeAt returns the offset of the first backslash at or after i, or the length.
+// escapeAt returns the offset of the first backslash at or after i, or len(raw).
 func escapeAt[T string | []byte](raw T, i int) int {
 	for ; i+8 <= len(raw); i += 8 {
 		slash := load(raw, i) ^ (ones * '\\')

@@ -1,6 +1,6 @@
-// Package jsontext handles JSON as text (RFC 8259). A Scanner validates and walks it in one pass, Members and Elements
-// walk text that is known to be valid, AppendQuoted writes strings, and Edits change parts of a text while every other
-// byte stays as it is. The package knows no field of any format.
+// Package jsontext handles JSON as text (RFC 8259). A Scanner validates a text and walks it in one pass. Members and
+// Elements walk text that is known to be valid. AppendQuoted writes strings, and Edits change parts of a text while all
+// other bytes stay unchanged. The package knows no field of any format.
 package jsontext
 
 import (
@@ -10,7 +10,7 @@ import (
 	"math/bits"
 )
 
-// MaxDepth is how deep arrays and objects may nest, unless Limit says otherwise. Deeper input is refused.
+// MaxDepth is how deep arrays and objects may nest, unless Limit sets another limit. Deeper input is an error.
 const MaxDepth = 128
 
 // Kind is the kind of a JSON value, determined by its first byte.
@@ -42,13 +42,12 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset)
 }
 
-// Scanner walks a JSON text once and validates what it passes (RFC 8259), without copying. The callbacks of Object and
-// Array are called for each member in order, and must consume its value by one call of Skip, Text, Object or Array.
-// Enter, Key and Next walk the same way without callbacks.
+// Scanner walks a JSON text once and validates the part it has passed (RFC 8259), without copying. The callbacks of
+// Object and Array are called for each member or element in order. Each callback must consume the value by one call of
+// Skip, Text, Object or Array. Enter, Key and Next walk the same way without callbacks.
 //
-// It exists because one validating pass that also records offsets is several times cheaper than validating, parsing and
-// searching one after the other, and because a recursive validator without a depth limit can be made to exhaust the
-// stack.
+// Scanner has two advantages. One validating pass that also records offsets is several times cheaper than validating,
+// parsing and searching one after the other. And its depth is limited, so that no text can exhaust the stack.
 type Scanner struct {
 	b     []byte
 	i     int
@@ -63,13 +62,13 @@ func NewScanner(b []byte) Scanner { return Scanner{b: b, limit: MaxDepth} }
 // Limit makes the scanner refuse values that nest deeper than levels.
 func (s *Scanner) Limit(levels int) { s.limit = levels }
 
-// From moves to an offset at which a value begins.
+// From moves the scanner to an offset at which a value begins.
 func (s *Scanner) From(offset int) { s.i = offset }
 
-// Offset returns the position of the next byte to read.
+// Offset returns the offset of the next byte to read.
 func (s *Scanner) Offset() int { return s.i }
 
-// Start skips white space and returns the offset of what follows.
+// Start skips white space and returns the offset after it.
 func (s *Scanner) Start() int {
 	s.space()
 	return s.i
@@ -91,8 +90,8 @@ func (s *Scanner) space() {
 	}
 }
 
-// Kind skips white space and returns the kind of the next value. It returns Invalid at the end, or if no JSON value
-// follows.
+// Kind skips white space and returns the kind of the next value. It returns Invalid at the end of the text, or if no
+// JSON value follows.
 func (s *Scanner) Kind() Kind {
 	s.space()
 	if s.i >= len(s.b) {
@@ -149,8 +148,8 @@ func (s *Scanner) Skip() error {
 	return s.fail("unexpected character")
 }
 
-// Object passes an object. It calls member with each key (unescaped, valid until the next call) when the scanner is at
-// the value, which member must consume. A nil member skips all.
+// Object passes an object. It calls member for each member when the scanner is at the value, which member must consume.
+// The key is unescaped and valid until the next call. If member is nil Object skips all members.
 func (s *Scanner) Object(member func(key []byte) error) error {
 	if empty, err := s.Enter('{'); empty || err != nil {
 		return err
@@ -177,7 +176,8 @@ func (s *Scanner) Object(member func(key []byte) error) error {
 	}
 }
 
-// Array passes an array. It calls element before each element, which element must consume. A nil element skips all.
+// Array passes an array. It calls element, with the index, before each element, which element must consume. If element
+// is nil Array skips all elements.
 func (s *Scanner) Array(element func(i int) error) error {
 	if empty, err := s.Enter('['); empty || err != nil {
 		return err
@@ -198,8 +198,8 @@ func (s *Scanner) Array(element func(i int) error) error {
 	}
 }
 
-// Text passes a string and returns the text between its quotes, still escaped; see Unquoted. It fails on any other
-// kind.
+// Text passes a string and returns the text between its quotes, still escaped; see Unquoted. escaped reports whether it
+// has escapes. Text returns an error for a value of any other kind.
 func (s *Scanner) Text() (raw []byte, escaped bool, err error) {
 	s.space()
 	return s.string()
@@ -263,7 +263,7 @@ func (s *Scanner) Int() (n int64, ok bool, err error) {
 	return n, true, nil
 }
 
-// Inside passes a value of any kind. For a string it returns the text as Text does, and otherwise nil.
+// Inside passes a value of any kind. For a string it returns the raw text between the quotes, and otherwise nil.
 func (s *Scanner) Inside() ([]byte, error) {
 	if s.Kind() != String {
 		return nil, s.Skip()
@@ -272,7 +272,7 @@ func (s *Scanner) Inside() ([]byte, error) {
 	return raw, err
 }
 
-// Count passes a value of any kind. If it is an integer above zero it is stored in into.
+// Count passes a value of any kind. If it is an integer above zero Count stores it in into.
 func (s *Scanner) Count(into *int64) error {
 	if s.Kind() != Number {
 		return s.Skip()
@@ -284,7 +284,8 @@ func (s *Scanner) Count(into *int64) error {
 	return err
 }
 
-// Enter passes the opening bracket of an object or array. If it is empty it passes the closing bracket too.
+// Enter passes the opening bracket of an object or array. If the object or array is empty, Enter passes the closing
+// bracket too and returns empty as true.
 func (s *Scanner) Enter(open byte) (empty bool, err error) {
 	s.space()
 	if s.i >= len(s.b) {
@@ -306,7 +307,7 @@ func (s *Scanner) Enter(open byte) (empty bool, err error) {
 	return false, nil
 }
 
-// Key passes the key of a member and the colon, and returns the key as Text does.
+// Key passes the key of a member and the colon, and returns the key as Text returns a string.
 func (s *Scanner) Key() (raw []byte, escaped bool, err error) {
 	s.space()
 	if raw, escaped, err = s.string(); err != nil {
@@ -320,7 +321,7 @@ func (s *Scanner) Key() (raw []byte, escaped bool, err error) {
 	return raw, escaped, nil
 }
 
-// Next passes the comma after a member or element, or the closing bracket.
+// Next passes the comma after a member or element, or the closing bracket. done reports whether it was the bracket.
 func (s *Scanner) Next(closing byte) (done bool, err error) {
 	s.space()
 	if s.i >= len(s.b) {
@@ -387,13 +388,13 @@ const (
 	highs = 0x8080808080808080
 )
 
-// special marks the bytes of w that end a run of plain string bytes: the quote, the backslash and control characters. A
-// byte above a marked one may be marked wrongly (borrow), but never without a true mark below it, so special reliably
-// shows whether there is one.
+// special marks, with the high bit, the bytes of w that end a run of plain string bytes: the quote, the backslash and
+// control characters. A byte above a marked byte may be marked wrongly (borrow), but the lowest mark is always right. A
+// result of 0 therefore means that no byte is special.
 func special(w uint64) uint64 { return below(w) &^ w & highs }
 
-// below works like special but may also mark non-ASCII bytes. Flipping bit 1 (value 2) swaps the quote with the space,
-// so that it is below '!' together with the control characters.
+// below works like special but may also mark non-ASCII bytes. Flipping the bit with the value 2 swaps the quote with
+// the space, so that the quote and the control characters are all below '!'.
 func below(w uint64) uint64 {
 	return ((w ^ ones*('"'^' ')) - ones*'!') | ((w ^ ones*'\\') - ones)
 }
@@ -430,7 +431,7 @@ func (s *Scanner) string() (raw []byte, escaped bool, err error) {
 	}
 }
 
-// plain passes string bytes that need no further check, a word at a time, and stops at the first that does.
+// plain passes string bytes that need no further check, a word at a time, and stops at the first other byte.
 func (s *Scanner) plain() {
 	b, n, seen := s.b[s.i:], 0, s.bits
 	for len(b) >= n+32 { // long texts by four words at a time
@@ -456,7 +457,7 @@ func (s *Scanner) plain() {
 	s.i += n
 }
 
-// ASCII reports whether all strings passed so far were ASCII.
+// ASCII reports whether all strings passed until now were ASCII.
 func (s *Scanner) ASCII() bool { return s.bits&highs == 0 }
 
 func (s *Scanner) escape() error {

@@ -7,9 +7,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Members calls member with each member of a JSON object until it returns false. It calls nothing for another value.
-// Like Elements it replaces gjson's ForEach for text that a Scanner has validated: it examines less of the text and
-// copies a string with escapes only once.
+// Members calls member with each member of a JSON object until member returns false. For any other value it calls
+// nothing. Members and Elements replace gjson's ForEach for text that a Scanner has validated: they examine less of the
+// text and copy a string with escapes only once.
 func Members(object gjson.Result, member func(key string, v gjson.Result) bool) {
 	if !object.IsObject() {
 		return
@@ -26,7 +26,7 @@ func Members(object gjson.Result, member func(key string, v gjson.Result) bool) 
 	}
 }
 
-// Elements calls element with each element of a JSON array until it returns false. See Members.
+// Elements calls element with each element of a JSON array until element returns false. See Members.
 func Elements(array gjson.Result, element func(v gjson.Result) bool) {
 	if !array.IsArray() {
 		return
@@ -41,7 +41,7 @@ func Elements(array gjson.Result, element func(v gjson.Result) bool) {
 	}
 }
 
-// KindOf returns the kind of a value. It returns Null for null and for a missing value.
+// KindOf returns the kind of a value. A missing value has the kind Null.
 func KindOf(v gjson.Result) Kind {
 	switch v.Type {
 	case gjson.String:

@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// maxKeySet is the limit for a document with keys, in bytes, and maxKeys the limit for the keys in it.
+	// maxKeySet limits a document with keys, in bytes, and maxKeys limits the number of its keys.
 	maxKeySet = 1 << 20
 	maxKeys   = 100
 
 	minRSA, maxRSA = 2048, 8192 // bits
 )
 
-// Error is the reason why there is no key for a token. It may be sent in a header: it is ASCII without quotes, and has
-// nothing of the token itself.
+// Error is the reason why no key fits a token. Its text may be sent in a header: it is ASCII without quotes and
+// contains nothing from the token.
 type Error string
 
 func (e Error) Error() string { return string(e) }
@@ -40,22 +40,22 @@ const (
 	ErrNoKeyID    Error = "the token does not say with which key it is signed"
 )
 
-// Finder finds the keys that may have signed a token: by its key id (kid), which may be empty, among the keys that fit
-// the algorithm (alg, RFC 7518). If no key fits it returns an Error; if it has no keys now it returns an
+// Finder finds the keys that may have signed a token, by the token's key id (kid), which may be empty, and algorithm
+// (alg, RFC 7518). If no key fits, the error is an Error. If the Finder has no keys now, the error is an
 // *apierror.Error with status 503.
 type Finder interface {
 	Find(ctx context.Context, kid, algorithm string) ([]any, error)
 }
 
-// Key is a key with its properties according to its owner.
+// Key is a public key with the properties that its owner published.
 type Key struct {
 	ID        string
 	Algorithm string // empty for any that fits the key
 	Key       any    // *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey, or []byte for a secret
 }
 
-// verifies reports whether the key may be used for an algorithm. It keeps a public key from ever being used as a
-// secret.
+// verifies reports whether the key may be used for an algorithm. The check ensures that a public key is never used as a
+// shared secret.
 func (k *Key) verifies(algorithm string) bool {
 	if k.Algorithm != "" && k.Algorithm != algorithm {
 		return false
@@ -81,7 +81,7 @@ func (k *Key) verifies(algorithm string) bool {
 	return false
 }
 
-// Fixed are keys from a configuration. They have no ids, so every key that fits is tried.
+// Fixed are keys from a configuration. They have no ids, so Find returns every key that fits the algorithm.
 type Fixed []Key
 
 // Find implements Finder.
@@ -101,8 +101,8 @@ func (f Fixed) Find(_ context.Context, _, algorithm string) ([]any, error) {
 // Set is the keys of a JWK set.
 type Set []Key
 
-// Find implements Finder. It finds one key. If several keys have the id it finds the one that fits; without an id, only
-// one key may fit.
+// Find implements Finder. It returns the only key that fits the algorithm and, unless kid is empty, has that id. If
+// several keys do, the error is ErrNoKeyID.
 func (s Set) Find(_ context.Context, kid, algorithm string) ([]any, error) {
 	var found []any
 	known := false
@@ -130,7 +130,7 @@ func (s Set) Find(_ context.Context, kid, algorithm string) ([]any, error) {
 }
 
 // ParseSet parses the keys of a JWK set (RFC 7517) that verify signatures, at most 100. It leaves out other keys and
-// invalid ones, and returns an error if none remains.
+// invalid keys, and returns an error if no key remains.
 func ParseSet(text []byte) (Set, error) {
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -161,7 +161,7 @@ func parseJWK(raw json.RawMessage) (Key, bool) {
 	if len(jwk.KEYOPS) > 0 && !slices.Contains(jwk.KEYOPS, jwkset.KeyOpsVerify) {
 		return Key{}, false
 	}
-	// Use the bare key and ignore certificates that may come with it.
+	// Use only the key and ignore certificates that the JWK may contain.
 	bare := jwkset.JWKMarshal{KTY: jwk.KTY, CRV: jwk.CRV, X: jwk.X, Y: jwk.Y, N: jwk.N, E: jwk.E}
 	parsed, err := jwkset.NewJWKFromMarshal(bare, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 	if err != nil || checkPublic(parsed.Key()) != nil {
@@ -225,7 +225,7 @@ func checkPublic(key any) error {
 	return nil
 }
 
-// readBounded reads at most maxKeySet bytes and closes from. More is an error.
+// readBounded reads at most maxKeySet bytes and closes from. Longer input is an error.
 func readBounded(from io.ReadCloser) ([]byte, error) {
 	defer from.Close()
 	text, err := io.ReadAll(io.LimitReader(from, maxKeySet+1))

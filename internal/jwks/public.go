@@ -9,8 +9,8 @@ import (
 	"github.com/MicahParks/jwkset"
 )
 
-// Marshal encodes a public key (*rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey) as a member of a JWK set, with
-// the use of verifying signatures of an algorithm.
+// Marshal encodes a public key (*rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey) as a member of a JWK set, for
+// verifying signatures with the given algorithm.
 func Marshal(kid, algorithm string, public any) (json.RawMessage, error) {
 	m, err := members(public)
 	if err != nil {
@@ -20,8 +20,8 @@ func Marshal(kid, algorithm string, public any) (json.RawMessage, error) {
 	return json.Marshal(m)
 }
 
-// Thumbprint returns the thumbprint of a public key, which anybody can compute from it: the SHA-256 of its required
-// members in base64url (RFC 7638).
+// Thumbprint returns the thumbprint of a public key (RFC 7638), which anybody can compute: the SHA-256 of the key's
+// required members, in base64url.
 func Thumbprint(public any) (string, error) {
 	m, err := members(public)
 	if err != nil {
@@ -55,7 +55,7 @@ func members(public any) (jwkset.JWKMarshal, error) {
 	return jwkset.JWKMarshal{KTY: m.KTY, CRV: m.CRV, X: m.X, Y: m.Y, N: m.N, E: m.E}, nil
 }
 
-// ParsePublic parses a JWK that a client sends along, such as that of a DPoP proof (RFC 9449, section 4.2). It refuses
+// ParsePublic parses a JWK from a client, such as that in a DPoP proof (RFC 9449, section 4.2). It returns an error for
 // a key with any private member.
 func ParsePublic(raw []byte) (any, error) {
 	var all map[string]json.RawMessage

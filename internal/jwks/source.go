@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// fetchTimeout is the time limit for discovery and keys together, and keyWait that of a request which waits for
-	// them.
+	// fetchTimeout limits a fetch of the discovery document and the keys together. keyWait limits how long a request
+	// waits for the fetch.
 	fetchTimeout = 10 * time.Second
 	keyWait      = 5 * time.Second
 	maxRedirects = 3
@@ -32,10 +32,10 @@ const (
 	// staleFor is how long expired keys are still used while the provider is down.
 	staleFor = 24 * time.Hour
 
-	// fetchGap is the least time between two fetches, and firstGap the least time while there are no keys at all.
+	// fetchGap is the minimum time between two fetches. firstGap applies instead while there are no keys at all.
 	fetchGap = 10 * time.Second
 	firstGap = time.Second
-	// warnGap is the least time between two warnings, so that an outage does not fill the log.
+	// warnGap is the minimum time between two warnings, so that an outage does not fill the log.
 	warnGap = time.Minute
 )
 
@@ -47,9 +47,9 @@ type Address struct{ JWKS, Issuer string }
 func (a Address) Check() error { return checkURL(a.JWKS + a.Issuer) }
 
 // Source fetches the keys of an identity provider. It keeps them as long as their Cache-Control says (1 minute to 24
-// hours; 10 minutes if it says nothing), and for 24 hours more while the provider is down. It fetches only when a
-// request needs keys, mostly ahead of their expiry and without delaying the request, at most once in 10 seconds. A
-// source that is not used does not poll.
+// hours; 10 minutes by default), and for 24 hours more while the provider is down. It fetches only when a request needs
+// keys, at most once in 10 seconds, and mostly ahead of their expiry without delaying the request. An unused source
+// does not poll.
 type Source struct {
 	Address
 	logger func() *zap.Logger
@@ -57,8 +57,8 @@ type Source struct {
 	end    context.CancelFunc
 	client *http.Client
 	now    func() time.Time
-	// fresh applies to answers without a lifetime, mostFresh limits the lifetimes that answers give, and gap is the
-	// least time between two fetches.
+	// fresh is the lifetime of answers that give none, mostFresh limits the lifetimes that answers give, and gap is the
+	// minimum time between two fetches.
 	fresh, mostFresh, gap time.Duration
 
 	fetched atomic.Pointer[fetchedKeys]
@@ -76,8 +76,8 @@ type fetchedKeys struct {
 	renew, expires, useless time.Time
 }
 
-// NewSource makes a source, which does not fetch yet. The address comes from the operator, so it may be in any network.
-// A source may outlive a configuration, so it calls logger for each line.
+// NewSource makes a Source, which does not fetch yet. The address comes from the operator, so it may be in any network.
+// The Source calls logger for each log line, because it may outlive the configuration with the current logger.
 func NewSource(address Address, logger func() *zap.Logger) *Source {
 	return newSource(address, logger, &http.Transport{
 		Proxy:        http.ProxyFromEnvironment,
@@ -86,8 +86,8 @@ func NewSource(address Address, logger func() *zap.Logger) *Source {
 	})
 }
 
-// NewForeignSource works like NewSource for an address that comes from others: it must be public or in one of the
-// allowed networks (see outbound.NewClient). No proxy is used and no redirect followed.
+// NewForeignSource works like NewSource for an address from an untrusted source: it must be public or in one of the
+// allowed networks (see outbound.NewClient). The Source uses no proxy and follows no redirect.
 func NewForeignSource(address Address, allow []netip.Prefix, logger func() *zap.Logger) *Source {
 	s := newSource(address, logger, &http.Transport{})
 	s.client = outbound.NewClient(allow, fetchTimeout)
@@ -116,8 +116,8 @@ func newSource(address Address, logger func() *zap.Logger, transport *http.Trans
 	return s
 }
 
-// Limit sets the longest lifetime of keys, which is also the lifetime if the answer gives none, and the least time gap
-// between two fetches. It must be called before the source is used.
+// Limit sets fresh, the longest lifetime of keys, which is also the lifetime if an answer gives none, and gap, the
+// minimum time between two fetches. It must be called before the source is used.
 func (s *Source) Limit(fresh, gap time.Duration) {
 	s.fresh, s.mostFresh, s.gap = fresh, fresh, gap
 }
@@ -125,7 +125,7 @@ func (s *Source) Limit(fresh, gap time.Duration) {
 // Clock replaces the clock of the source. It must be called before the source is used.
 func (s *Source) Clock(now func() time.Time) { s.now = now }
 
-// Refresh fetches the keys now and returns the error of the fetch, or of ctx.
+// Refresh fetches the keys now and returns the error of the fetch or of ctx.
 func (s *Source) Refresh(ctx context.Context) error {
 	s.mu.Lock()
 	if s.flight == nil {
@@ -142,7 +142,7 @@ func (s *Source) Refresh(ctx context.Context) error {
 	return s.failure
 }
 
-// Close ends the current fetch and allows no other. The keys stay available to requests that go on.
+// Close ends the current fetch and prevents later ones. Find still returns the keys fetched before.
 func (s *Source) Close() {
 	s.end()
 	s.client.CloseIdleConnections()
@@ -164,8 +164,8 @@ func (s *Source) Find(ctx context.Context, kid, algorithm string) ([]any, error)
 	return found, err
 }
 
-// Kept finds a key among those that are valid now without waiting for others. It returns ok as false if it finds none.
-// Keys that are due for renewal are fetched in the background.
+// Kept returns the keys for a token that are valid now, without waiting for a fetch. ok is false if there are none. If
+// the keys should be renewed, Kept begins a fetch in the background.
 func (s *Source) Kept(kid, algorithm string) (found []any, ok bool) {
 	now, f := s.now(), s.fetched.Load()
 	if f == nil || !now.Before(f.expires) {
@@ -178,7 +178,7 @@ func (s *Source) Kept(kid, algorithm string) (found []any, ok bool) {
 	return found, err == nil
 }
 
-// current returns the current keys. It waits for a fetch only if there are no keys that are still valid.
+// current returns the current keys. It waits for a fetch only if no key is valid any more.
 func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {
 	now := s.now()
 	switch f := s.fetched.Load(); {
@@ -212,8 +212,8 @@ func (s *Source) down() bool {
 	return s.failure != nil
 }
 
-// fetch begins a fetch, unless one is under way or the last one began less than gap ago. The returned channel is closed
-// when the fetch ends; it is nil if there is nothing to wait for.
+// fetch begins a fetch, unless a fetch is under way or the last fetch began less than gap ago. The returned channel is
+// closed when the fetch ends; it is nil if there is nothing to wait for.
 func (s *Source) fetch(gap time.Duration) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +236,7 @@ func (s *Source) fetch(gap time.Duration) <-chan struct{} {
 	return done
 }
 
-// landed stores the result of a fetch.
+// landed stores the result of a fetch: keys with the lifetime fresh, or an error.
 func (s *Source) landed(keys Set, fresh time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -332,7 +332,7 @@ func (s *Source) get(ctx context.Context, address string) ([]byte, http.Header, 
 	return text, answer.Header, err
 }
 
-// freshness returns how long an answer may be kept: its max-age within limits.
+// freshness returns how long an answer may be cached: the max-age in its Cache-Control, within limits.
 func (s *Source) freshness(header http.Header) time.Duration {
 	fresh := s.fresh
 	for directive := range strings.SplitSeq(strings.Join(header.Values("Cache-Control"), ","), ",") {
@@ -349,7 +349,7 @@ func (s *Source) freshness(header http.Header) time.Duration {
 	return fresh
 }
 
-// checkURL accepts https URLs, and http URLs with a loopback address.
+// checkURL accepts https URLs, and http URLs with a loopback address. It returns an error for any other text.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.User != nil {

@@ -14,16 +14,17 @@ import (
 const (
 	// verifiedTTL is how long the result of a verification is used.
 	verifiedTTL = time.Minute
-	// verifiedBytes limits the memory for verified tokens.
+	// verifiedBytes limits the memory for the results of verifications, in bytes.
 	verifiedBytes = 16 << 20
 )
 
-// Verify checks a token and returns the value to cache, its size in bytes, and until when it may be cached.
+// Verify checks the text of a token. It returns the value to cache, its size in bytes, and the time until which it may
+// be cached.
 type Verify[T any] func(ctx context.Context, text string) (value T, size int64, until time.Time, err error)
 
-// Cache caches the results of Verify by the first bytes of a token's SHA-256, each for at most a minute, all together
-// in at most 16 MB. A request may outlive the cache, and the library's cache must not be used during or after its
-// Close, hence the lock.
+// Cache caches the results of a Verify function. The key is the first bytes of the token's SHA-256. Each result is
+// cached for at most a minute, and all together take at most 16 MB. The lock is needed because a request may outlive
+// the cache, and the library's cache must not be used during or after its Close.
 type Cache[T any] struct {
 	verify Verify[T]
 	now    func() time.Time
@@ -32,7 +33,7 @@ type Cache[T any] struct {
 	cache *ristretto.Cache[uint64, *remembered[T]] // nil once closed
 }
 
-// remembered is a verified token.
+// remembered is the result of verifying a token.
 type remembered[T any] struct {
 	sum   [sha256.Size]byte
 	until time.Time

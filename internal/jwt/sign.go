@@ -24,12 +24,12 @@ type Signer struct {
 	Algorithm string
 	// KeyID is the header parameter kid.
 	KeyID string
-	// Signature signs bytes according to RFC 7518, sections 3.3 and 3.4, in this process or where the key is kept.
+	// Signature signs bytes according to RFC 7518, sections 3.3 and 3.4. It may call the service that holds the key.
 	Signature func(ctx context.Context, input []byte) ([]byte, error)
 }
 
-// NewSigner makes a signer with a private key in memory: a P-256 key for ES256 or an RSA key for RS256. Its key id is
-// the thumbprint of the public key (RFC 7638).
+// NewSigner makes a signer with a private key in memory: a P-256 key for ES256 or an RSA key for RS256. The signer's
+// key id is the thumbprint of the public key (RFC 7638).
 func NewSigner(key any) (Signer, error) {
 	var method golang.SigningMethod
 	var public any

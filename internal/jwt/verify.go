@@ -1,5 +1,6 @@
-// Package jwt signs JSON Web Tokens (RFC 7519) and verifies those of this gateway and of other issuers, following RFC
-// 8725: each issuer has its own keys, algorithms and audiences, and a key is never used with another kind of algorithm.
+// Package jwt signs JSON Web Tokens (RFC 7519), and verifies tokens of this gateway and of other issuers. It follows
+// RFC 8725: each issuer has separate keys, algorithms and audiences, and a key is never used with another kind of
+// algorithm.
 package jwt
 
 import (
@@ -23,8 +24,8 @@ const (
 	maxTime = 253402300799
 )
 
-// Error is the reason why a token is refused. It may be sent in a header: it is ASCII without quotes, and has nothing
-// of the token itself.
+// Error is the reason why a token is refused. Its text may be sent in a header: it is ASCII without quotes and contains
+// nothing from the token.
 type Error = jwks.Error
 
 // The reasons why a token is refused.
@@ -51,25 +52,25 @@ const (
 type Verifier struct {
 	Issuers []*Issuer
 
-	// Types are the accepted values of the header parameter typ. An empty one means that it may be absent.
+	// Types are the accepted values of the header parameter typ. An empty value accepts a token without typ.
 	Types []string
 
 	// Leeway is the tolerance for clocks that differ.
 	Leeway time.Duration
 
-	// ValidSubject reports whether a text may be a subject.
+	// ValidSubject reports whether a text is allowed as a subject.
 	ValidSubject func(string) bool
 
 	Now func() time.Time
 }
 
-// Issuer is an issuer whose tokens are accepted, with the rules for them.
+// Issuer describes an accepted issuer and the rules for its tokens.
 type Issuer struct {
-	// Name is the claim iss. An empty name matches any issuer, even none. The first issuer that matches a token
-	// applies.
+	// Name is the required value of the claim iss. An empty name matches any token, even one without iss. The first
+	// issuer that matches a token applies.
 	Name string
 
-	// Audiences are those of which aud must name one. If it is empty aud is not checked.
+	// Audiences are the accepted audiences: the claim aud must contain one. If Audiences is empty aud is not checked.
 	Audiences []string
 
 	// SoleAudience refuses tokens whose aud names more than one audience.
@@ -78,13 +79,14 @@ type Issuer struct {
 	// Algorithms are the accepted algorithms.
 	Algorithms []string
 
-	// Claims are required claims by name. Each must be one of the values, or a list that has one of them.
+	// Claims are required claims by name. The value of a claim must be one of the listed values, or a list that
+	// contains one.
 	Claims map[string][]string
 
 	// SubjectClaim is the name of the claim with the subject, such as sub.
 	SubjectClaim string
 
-	// Keys finds the keys. It is asked once everything else is valid.
+	// Keys finds the keys. It is called after all other checks except that of the signature.
 	Keys jwks.Finder
 }
 
@@ -100,7 +102,8 @@ type Token struct {
 var parser = golang.NewParser(golang.WithoutClaimsValidation(), golang.WithStrictDecoding())
 
 // Verify verifies a token. It checks the claims before the signature, so that a token that would be refused anyway
-// costs neither a signature check nor a fetch of keys. The error is an Error, or that of the Finder if it has no keys.
+// costs neither a signature check nor a fetch of keys. The error is an Error, or the Finder's error if that has no
+// keys.
 func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
 	if len(text) > maxToken {
 		return nil, ErrLong
@@ -147,8 +150,8 @@ func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
 	}
 }
 
-// Unverified returns a claim of a token that was not verified. It may only be used to choose the keys to verify with.
-// ok is false if the claim is missing, empty or not a text.
+// Unverified returns a claim of a token without verifying the token. The claim may only be used to choose the keys for
+// the verification. ok is false if the claim is missing, empty or not a text.
 func Unverified(text, claim string) (value string, ok bool) {
 	if len(text) > maxToken {
 		return "", false
@@ -163,7 +166,7 @@ func Unverified(text, claim string) (value string, ok bool) {
 	return value, value != ""
 }
 
-// accepts compares the header parameter typ according to RFC 7515, section 4.1.9.
+// accepts reports whether the header parameter typ is one of v.Types, compared according to RFC 7515, section 4.1.9.
 func (v *Verifier) accepts(typ any) bool {
 	text, ok := typ.(string)
 	if typ != nil && !ok {
@@ -176,7 +179,7 @@ func (v *Verifier) accepts(typ any) bool {
 	return slices.ContainsFunc(v.Types, func(t string) bool { return strings.EqualFold(t, text) })
 }
 
-// check checks the claims of a token and finds the keys that may have signed it.
+// check checks the claims of a parsed token. It returns the Token and the keys that may have signed it.
 func (v *Verifier) check(ctx context.Context, parsed *golang.Token, claims golang.MapClaims) (*Token, []any, error) {
 	name, _ := claims["iss"].(string)
 	at := slices.IndexFunc(v.Issuers, func(i *Issuer) bool { return i.Name == "" || i.Name == name })
@@ -214,8 +217,8 @@ func (v *Verifier) check(ctx context.Context, parsed *golang.Token, claims golan
 	return &Token{Subject: subject, Issuer: name, Expires: expires, Claims: claims}, keys, err
 }
 
-// times checks exp, which is required, nbf and iat. The library's own check comes after the signature and accepts times
-// that overflow.
+// times checks exp, which is required, nbf and iat, and returns exp. The library's own check comes after the signature
+// and accepts times that overflow.
 func (v *Verifier) times(claims golang.MapClaims) (expires time.Time, err error) {
 	var at [3]float64
 	for i, name := range [3]string{"exp", "nbf", "iat"} {
@@ -245,7 +248,7 @@ func (v *Verifier) times(claims golang.MapClaims) (expires time.Time, err error)
 // seconds converts a NumericDate (RFC 7519, section 2). Fractions are dropped.
 func seconds(number float64) time.Time { return time.Unix(int64(number), 0) }
 
-// oneOf reports whether a claim is one of the values, or a list that has one of them.
+// oneOf reports whether a claim is one of the values, or a list that contains one of them.
 func oneOf(claim any, values []string) bool {
 	switch claim := claim.(type) {
 	case string:

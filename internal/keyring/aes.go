@@ -30,8 +30,8 @@ const (
 	idSize    = 4
 )
 
-// AES seals with AES-256-GCM. Each text has its own key, derived from the master key and a random salt by HKDF-SHA-256
-// (RFC 5869), so that no nonce is ever used twice with the same key, however many texts there are.
+// AES is a Keyring that seals with AES-256-GCM. Each text has a separate key, derived from the master key and a random
+// salt by HKDF-SHA-256 (RFC 5869). No nonce is therefore used twice with the same key, however many texts there are.
 //
 // A sealed text is "aes1." + base64url(key id (4 bytes) | salt (16) | ciphertext and tag).
 type AES struct {
@@ -45,8 +45,8 @@ type masterKey struct {
 	secret []byte
 }
 
-// NewAES makes a keyring from master keys. It seals with the first and opens with any: to rotate, put the new key
-// first, seal everything again, and remove the old key.
+// NewAES makes a keyring from master keys. The keyring seals with the first key and opens with any: to rotate, put the
+// new key first, seal everything again, and remove the old key.
 func NewAES(masterKeys ...[]byte) (*AES, error) {
 	if len(masterKeys) == 0 {
 		return nil, errors.New("a keyring needs at least one master key")
@@ -104,7 +104,7 @@ func (a *AES) Seal(_ context.Context, plaintext, associated []byte) (string, err
 	if err != nil {
 		return "", fmt.Errorf("sealing: %w", err)
 	}
-	// The key is used for this text only, so the nonce may be fixed.
+	// The key is used for this text only, so the nonce may be constant.
 	sealed := aead.Seal(head, make([]byte, aead.NonceSize()), plaintext, associated) //nolint:gosec // G407: one key, one text
 	return aesPrefix + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
@@ -188,7 +188,7 @@ func ParseMasterKey(text string) ([]byte, error) {
 }
 
 // LoadOrCreateKeyFile reads the master key in a file. If the file does not exist it makes the file (mode 0600) with a
-// random key, and returns created as true. Two processes that do so at the same time agree on one key.
+// random key, and returns created as true. Two processes that call it at the same time get the same key.
 func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
 	key, err = readKeyFile(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -209,13 +209,13 @@ func NewMasterKey() []byte {
 	return key
 }
 
-// MakeKeyFile makes a file that only this user can read (mode 0600), and its folder. An existing file is left alone: of
-// two processes that do so at the same time, one wins.
+// MakeKeyFile makes a file with the given text that only this user can read (mode 0600), and its folder. If the file
+// exists, also because another process made it at the same time, it stays unchanged.
 func MakeKeyFile(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("making the folder of the key file: %w", err)
 	}
-	// The file is written aside and then linked, so that it appears complete and only once.
+	// The file is written under another name and then linked, so that it appears complete and only once.
 	aside, err := os.CreateTemp(filepath.Dir(path), ".key-*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("making the key file: %w", err)
@@ -245,7 +245,7 @@ func readKeyFile(path string) ([]byte, error) {
 	return key, nil
 }
 
-// ReadKeyFile reads a file of at most limit bytes. A file that others may read is an error.
+// ReadKeyFile reads a file of at most limit bytes. It returns an error if other users may read the file.
 func ReadKeyFile(path string, limit int64) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

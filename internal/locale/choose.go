@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxWish is the limit for a text that states the languages of a reader, in bytes. The rest is ignored.
+	// maxWish limits the text that states a reader's languages, in bytes. The rest is ignored.
 	maxWish = 256
-	// maxTags limits how many languages of it are read.
+	// maxTags limits the number of languages that are read from that text.
 	maxTags = 16
 )
 
 // Choose returns the language for a reader. Each wish is a text in the form of the header Accept-Language (RFC 9110,
-// section 12.5.4), and earlier ones take precedence: the first wish that names a language which there is decides.
-// What is malformed in a wish is ignored. Without a match, Choose returns the default language.
+// section 12.5.4). The first wish that names an available language decides; malformed parts of a wish are ignored.
+// Without a match, Choose returns the default language.
 func (s *Languages) Choose(wishes ...string) *Language {
 	if s == nil || len(s.list) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func (s *Languages) Choose(wishes ...string) *Language {
 	return s.list[0]
 }
 
-// Match returns the language that one wish of Choose names, or nil if there is none.
+// Match returns the available language that fits a wish best (see Choose), or nil if none fits.
 func (s *Languages) Match(wish string) *Language {
 	tags := parse(wish)
 	if s == nil || len(tags) == 0 {
@@ -46,11 +46,11 @@ func (s *Languages) Match(wish string) *Language {
 	return nil
 }
 
-// Wish returns a list of language tags that are separated by spaces, such as the parameter ui_locales of OpenID
-// Connect, in the form that Choose takes.
+// Wish converts a list of language tags separated by spaces, such as the parameter ui_locales of OpenID Connect, to the
+// form that Choose takes.
 func Wish(tags string) string { return strings.Join(strings.Fields(cut(tags)), ",") }
 
-// parse returns the languages of a wish, the preferred ones first.
+// parse returns the languages of a wish, in order of preference.
 func parse(wish string) []language.Tag {
 	if wish = cut(wish); wish == "" {
 		return nil
@@ -91,12 +91,12 @@ func cut(wish string) string {
 
 type contextKey struct{}
 
-// NewContext returns a context that carries the language of whoever sent the request, for what is composed later.
+// NewContext returns a context that carries the language of the request's sender, for texts that are composed later.
 func NewContext(ctx context.Context, l *Language) context.Context {
 	return context.WithValue(ctx, contextKey{}, l)
 }
 
-// FromContext returns the language that a context carries. Default: nil, which is English.
+// FromContext returns the language in a context, or nil, which is English, if there is none.
 func FromContext(ctx context.Context) *Language {
 	l, _ := ctx.Value(contextKey{}).(*Language)
 	return l

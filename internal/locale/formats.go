@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// Formats are how a language writes dates and numbers. The formats of times have the placeholders {day}, {month},
+// Formats defines how a language writes dates and numbers. The formats of times have the placeholders {day}, {month},
 // {short_month}, {weekday}, {year}, {time}, {second} and {zone}.
 type Formats struct {
-	// Months and ShortMonths are the names of the twelve months, and Weekdays those of the days from Sunday on.
+	// Months and ShortMonths are the names of the twelve months, and Weekdays the names of the days from Sunday on.
 	Months      []string `json:"months"`
 	ShortMonths []string `json:"short_months"`
 	Weekdays    []string `json:"weekdays"`
-	// Moment is a time in short, Exact a time with everything, and Until the end of a period.
+	// Moment is the format of a short time, Exact that of a time with all parts, and Until that of the end of a period.
 	Moment string `json:"moment"`
 	Exact  string `json:"exact"`
 	Until  string `json:"until"`
-	// Group separates thousands, and Decimal the fraction.
+	// Group separates thousands, and Decimal separates the fraction.
 	Group   string `json:"group"`
 	Decimal string `json:"decimal"`
 }
 
-// check returns an error if something is missing.
+// check returns an error if a field is missing or incomplete.
 func (f *Formats) check() error {
 	switch {
 	case len(f.Months) != 12 || len(f.ShortMonths) != 12 || len(f.Weekdays) != 7:
@@ -47,7 +47,7 @@ func (f *Formats) check() error {
 	return nil
 }
 
-// english are the formats of languages that state none.
+// english has the formats of languages whose catalogue has none.
 var english = &Formats{
 	Moment: "{day} {short_month} {year}, {time}", Exact: "{weekday}, {day} {month} {year}, {time}:{second} {zone}",
 	Until: "{day} {month} {year}, {time} {zone}", Group: "\u202f", Decimal: ".",
@@ -61,10 +61,10 @@ func (l *Language) written() *Formats {
 	return l.formats
 }
 
-// Moment returns a time in short, in its own zone.
+// Moment returns a time in the short format. The zone is that of t.
 func (l *Language) Moment(t time.Time) string { return l.time(l.written().Moment, t) }
 
-// Exact returns a time with its day of the week, its seconds and its zone.
+// Exact returns a time with the day of the week, the seconds and the zone.
 func (l *Language) Exact(t time.Time) string { return l.time(l.written().Exact, t) }
 
 // Until returns a time with its zone.

@@ -15,10 +15,9 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Language is a language with its texts. It is safe for concurrent use. A nil *Language is English without a
-// catalogue.
+// Language is a language with its texts. It is safe for concurrent use. A nil *Language is English without a catalogue.
 type Language struct {
-	// Name is what the language calls itself, such as Deutsch.
+	// Name is the name of the language in the language itself, such as Deutsch.
 	Name string
 
 	tag      string
@@ -58,14 +57,14 @@ func (l *Language) compile() {
 		}
 		l.patterns = append(l.patterns, pattern{regexp.MustCompile("(?s)^" + expression + "$"), names, text})
 	}
-	// The pattern that states most comes first.
+	// A pattern with more literal text is tried first.
 	slices.SortFunc(l.patterns, func(a, b pattern) int {
 		one, other := a.matches.String(), b.matches.String()
 		return cmp.Or(len(other)-len(one), strings.Compare(one, other))
 	})
 }
 
-// normal returns a message with a small first letter and without a full stop at its end.
+// normal returns a message in the form for comparison: with a small first letter and without a full stop at the end.
 func normal(message string) string {
 	r, size := utf8.DecodeRuneInString(message)
 	if size == 0 {
@@ -82,8 +81,8 @@ func (l *Language) Tag() string {
 	return l.tag
 }
 
-// Translate returns a text, which is named by its English form. values are names of placeholders, each followed by
-// its value.
+// Translate returns a text in the language. The text is identified by its English form. values has alternately the name
+// and the value of a placeholder.
 func (l *Language) Translate(english string, values ...any) string {
 	return fill(l.form(english, alone), values, plain)
 }
@@ -94,8 +93,8 @@ func (l *Language) TranslateHTML(english string, values ...any) template.HTML {
 	return template.HTML(fill(l.form(english, alone), values, escaped)) //nolint:gosec // a text of a catalogue, and what is escaped
 }
 
-// Plural returns the form of a text for a number, which is named by its two English forms. The placeholder {n} is the
-// number.
+// Plural returns the plural form of a text for the number n, in the language. The text is identified by its two English
+// forms. The placeholder {n} is the number; values are as for Translate.
 func (l *Language) Plural(n int64, one, other string, values ...any) string {
 	return fill(l.plural(n, one, other), append(values, "n", l.Number(n)), plain)
 }
@@ -105,7 +104,7 @@ func (l *Language) PluralHTML(n int64, one, other string, values ...any) templat
 	return template.HTML(fill(l.plural(n, one, other), append(values, "n", l.Number(n)), escaped)) //nolint:gosec // as above
 }
 
-// form returns the form of a text for a plural category.
+// form returns the translation of a text for a plural category, or the text if there is none.
 func (l *Language) form(english, category string) string {
 	if l == nil {
 		return english
@@ -113,7 +112,7 @@ func (l *Language) form(english, category string) string {
 	return cmp.Or(l.texts[english][category], english)
 }
 
-// plural returns the form of a text for a number.
+// plural returns the form of a text for the number n, with its placeholders.
 func (l *Language) plural(n int64, one, other string) string {
 	if l != nil {
 		if forms := l.texts[other]; forms != nil {
@@ -128,7 +127,7 @@ func (l *Language) plural(n int64, one, other string) string {
 
 // category returns the plural category of a number.
 func (l *Language) category(n int64) string {
-	// The rules look at the last digits alone (TR 35, part 3, section 5.1).
+	// The rules depend only on the last digits (TR 35, part 3, section 5.1).
 	switch plural.Cardinal.MatchPlural(l.parsed, int(max(n, 0)%1_000_000), 0, 0, 0, 0) {
 	case plural.Zero:
 		return "zero"
@@ -145,8 +144,8 @@ func (l *Language) category(n int64) string {
 	return "other"
 }
 
-// Message returns the translation of a sentence that is already composed. What stands for a placeholder is translated,
-// too, if there is a message for it. A sentence without a translation is returned as it is.
+// Message returns the translation of a sentence that is already composed. A text in the place of a placeholder is also
+// translated if it is itself a message. A sentence without a translation is returned unchanged.
 func (l *Language) Message(english string) string {
 	if l == nil || len(l.messages) == 0 {
 		return english
@@ -175,7 +174,7 @@ func (l *Language) Message(english string) string {
 
 var placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
 
-// Placeholders returns the names of the placeholders of a text in their order, without duplicates.
+// Placeholders returns the names of a text's placeholders in their order, without duplicates.
 func Placeholders(text string) (names []string) {
 	for _, match := range placeholder.FindAllStringSubmatch(text, -1) {
 		if !slices.Contains(names, match[1]) {
@@ -185,7 +184,8 @@ func Placeholders(text string) (names []string) {
 	return names
 }
 
-// fill replaces the placeholders of a text. A placeholder without a value stays as it is.
+// fill replaces the placeholders of a text by their values (see Translate), converted by show. A placeholder without a
+// value stays unchanged.
 func fill(text string, values []any, show func(value any) string) string {
 	if len(values) == 0 || !strings.Contains(text, "{") {
 		return text
@@ -208,7 +208,7 @@ func fill(text string, values []any, show func(value any) string) string {
 	}
 }
 
-// indexOf returns the index of the value of a placeholder, or -1.
+// indexOf returns the index of a placeholder's value in values, or -1.
 func indexOf(values []any, name string) int {
 	for i := 0; i+1 < len(values); i += 2 {
 		if values[i] == name {

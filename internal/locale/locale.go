@@ -1,14 +1,14 @@
-// Package locale shows texts of the program in the language of their reader. The source has each text in English, and
-// a catalogue has its translations into another language:
+// Package locale shows texts of the program in the language of their reader. The source has each text in English, and a
+// catalogue has its translations into another language:
 //
 //	l := languages.Choose(r.Header.Get("Accept-Language"))
 //	l.Translate("Signed in as {name}", "name", user.Name)
 //	l.Plural(n, "{n} code is left", "{n} codes are left")
 //	l.Message(err.Message) // an English sentence that was composed elsewhere
 //
-// A catalogue is a JSON file that is named for its language, such as de.json. A text without a translation is shown
-// in English. Catalogues of several folders are combined, later ones replacing entries of earlier ones, so that an
-// operator can change texts of the program, also English ones. See File for the format.
+// A catalogue is a JSON file that is named for its language, such as de.json. A text without a translation is shown in
+// English. Catalogues of several folders are combined; later catalogues replace entries of earlier ones. With this an
+// operator can change texts of the program, also English texts. See File for the format.
 package locale
 
 import (
@@ -37,7 +37,7 @@ const maxFile = 1 << 20
 //go:embed languages
 var embedded embed.FS
 
-// own returns the catalogues of this package, which have how dates and numbers are written.
+// own returns the catalogues of this package, which define how dates and numbers are written.
 func own() fs.FS {
 	folder, err := fs.Sub(embedded, "languages")
 	if err != nil {
@@ -48,17 +48,17 @@ func own() fs.FS {
 
 // File is the content of a catalogue.
 type File struct {
-	// Name is what the language calls itself, such as Deutsch.
+	// Name is the name of the language in the language itself, such as Deutsch.
 	Name string `json:"name,omitempty"`
-	// Formats are how dates and numbers are written.
+	// Formats defines how dates and numbers are written.
 	Formats *Formats `json:"formats,omitempty"`
-	// Texts are the translations by English text. Placeholders have their names in braces, as in the English text. A
-	// text with a number has one form for each plural category of the language (Unicode CLDR), such as one and other;
-	// it is found by the English form of other.
+	// Texts are the translations by English text. Placeholders have the same names in braces as in the English text. A
+	// text with a number has a form for each plural category of the language (Unicode CLDR), such as one and other; its
+	// key is the English form of the category other.
 	Texts map[string]Forms `json:"texts,omitempty"`
-	// Messages are the translations of sentences that are already composed when they are translated, such as those of
-	// errors. A placeholder of the English text matches any text. They are compared without regard to the case of the
-	// first letter and a full stop at the end.
+	// Messages are the translations of sentences that were composed before they are translated, such as errors. A
+	// placeholder of the English text matches any text. The comparison ignores the case of the first letter and a full
+	// stop at the end.
 	Messages map[string]string `json:"messages,omitempty"`
 }
 
@@ -99,9 +99,9 @@ type Languages struct {
 	matcher language.Matcher
 }
 
-// Load reads the catalogues of folders. Each *.json file in a folder is one. offered limits the languages; if it is
-// empty, there are all that have a catalogue, and English. fallback is the tag of the default language, and must be
-// one of them. An error names the file and what is wrong in it.
+// Load reads the catalogues, which are the *.json files in folders. offered has the tags of the languages to offer; if
+// it is empty, English and all languages with a catalogue are offered. fallback is the tag of the default language,
+// which must be offered. An error names the file and its fault.
 func Load(fallback string, offered []string, folders ...fs.FS) (*Languages, error) {
 	found := map[string]*Language{English: newLanguage(English)}
 	for _, folder := range append([]fs.FS{own()}, folders...) {
@@ -149,7 +149,7 @@ func Load(fallback string, offered []string, folders ...fs.FS) (*Languages, erro
 	return s, nil
 }
 
-// read adds the content of a file to the language.
+// read adds the content of a catalogue file to the language.
 func (l *Language) read(folder fs.FS, name string) error {
 	file, err := folder.Open(name)
 	if err != nil {
@@ -176,8 +176,8 @@ func (l *Language) read(folder fs.FS, name string) error {
 	return nil
 }
 
-// Parse reads a catalogue. The error names what is wrong: an unknown member, a category, or a translation with a
-// placeholder that the English text does not have.
+// Parse reads a catalogue. It returns an error for an unknown member or category, or a translation with a placeholder
+// that the English text does not have.
 func Parse(raw []byte) (*File, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
@@ -236,7 +236,7 @@ func (s *Languages) Tags() []string {
 	return tags
 }
 
-// Find returns the language with a tag, or nil if there is none.
+// Find returns the language with a tag, or nil if it is not offered.
 func (s *Languages) Find(tag string) *Language {
 	for _, l := range s.List() {
 		if l != nil && l.tag == tag {

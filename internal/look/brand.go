@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// Brand is the operator's branding of the pages. The zero value is the product's own.
+// Brand is the operator's branding of the pages. The zero value is the product's branding.
 type Brand struct {
 	// Name is shown in the bar, in titles and in mails. Default: Tollgate.
 	Name string
-	// Logo is an SVG or PNG that replaces the product's own logo. It is shown 28 pixels high.
+	// Logo is an SVG or PNG that replaces the product's logo. It is shown 28 pixels high.
 	Logo []byte
 	// Accent and AccentDark are the colours of links, buttons and marks on light and on dark backgrounds, in the
-	// notation of CSS: #0b6159. Default: the product's green; if only Accent is set, AccentDark is a lighter shade of
-	// it.
+	// notation of CSS: #0b6159. Default: the product's green. If only Accent is set, AccentDark is a lighter shade of
+	// the same colour.
 	Accent, AccentDark string
 	// Footer is plain text at the end of every page. Default: none.
 	Footer string
@@ -28,7 +28,7 @@ type Brand struct {
 	CSS []byte
 }
 
-// The names of the files of a brand.
+// Names of a brand's files.
 const (
 	brandSheet = "brand.css"
 	brandSVG   = "brand.svg"
@@ -42,7 +42,7 @@ const (
 	maxCSS    = 64 << 10
 )
 
-// Called returns the name of the product for pages and mails. A nil brand is the product's own.
+// Called returns the name of the product for pages and mails. It may be called on a nil Brand.
 func (b *Brand) Called() string {
 	if b == nil {
 		return "Tollgate"
@@ -50,7 +50,8 @@ func (b *Brand) Called() string {
 	return cmp.Or(b.Name, "Tollgate")
 }
 
-// Validate returns an error if a colour is not readable, the logo is not a picture, or something is too large.
+// Validate returns an error if a colour is malformed or would be hard to read, the logo is not a picture, or a field is
+// too large.
 func (b Brand) Validate() error {
 	switch {
 	case len(b.Name) > maxName:
@@ -111,7 +112,7 @@ func checkPicture(picture []byte) error {
 	}
 }
 
-// logo returns the name of the logo's file, or "" if the product's own is used.
+// logo returns the file name of the operator's logo, or "" if the product's logo is used.
 func (b *Brand) logo() string {
 	switch {
 	case b == nil || len(b.Logo) == 0:
@@ -122,7 +123,7 @@ func (b *Brand) logo() string {
 	return brandSVG
 }
 
-// Names returns the names of the brand's style sheet and logo. A name is empty if there is no such file.
+// Names returns the names of the brand's style sheet and logo. A name is "" if the brand does not have that file.
 func (b *Brand) Names() (sheet, logo string) {
 	if len(b.Sheet()) > 0 {
 		sheet = brandSheet
@@ -130,7 +131,7 @@ func (b *Brand) Names() (sheet, logo string) {
 	return sheet, b.logo()
 }
 
-// Sheet returns the style sheet of the brand, or nil if there is none.
+// Sheet returns the brand's style sheet, or nil if the brand has none.
 func (b *Brand) Sheet() []byte {
 	if b == nil {
 		return nil
@@ -155,10 +156,10 @@ type File struct {
 	Text []byte // nil if there is no such file
 }
 
-// FilePolicy is the Content-Security-Policy of the files of a brand. It keeps scripts in a picture from running.
+// FilePolicy is the Content-Security-Policy of a brand's files. It keeps scripts in a picture from running.
 const FilePolicy = "default-src 'none'; sandbox"
 
-// File returns a file of the brand. Its Text is nil if there is no such file.
+// File returns the brand's file with a name. Its Text is nil if the brand does not have that file.
 func (b *Brand) File(name string) File {
 	switch {
 	case name == brandSheet && len(b.Sheet()) > 0:
@@ -174,7 +175,7 @@ func (b *Brand) File(name string) File {
 // Has reports whether the brand has a file.
 func (b *Brand) Has(name string) bool { return b.File(name).Text != nil }
 
-// Version returns the version of a file of the brand.
+// Version returns a hash of the brand's file with a name; see the function Version.
 func (b *Brand) Version(name string) string { return Version(b.File(name).Text) }
 
 // Serve answers a GET or HEAD request with a file of the brand, which must exist.

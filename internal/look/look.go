@@ -1,6 +1,6 @@
-// Package look has what every page of the product shares: a style sheet with colours, type, controls and components,
-// icons, a script, the bar at the top, and the operator's branding. The pages of internal/pages and the consoles of
-// internal/webassets use it.
+// Package look provides the parts that all pages of the product share: a style sheet with colours, type, controls and
+// components, icons, a script, the bar at the top, and the operator's branding. The pages of internal/pages and the
+// consoles of internal/webassets use it.
 package look
 
 import (
@@ -15,15 +15,15 @@ import (
 	"sync"
 )
 
-// Service is an entry of the menu in the bar that links the services.
+// Service is an entry of the bar's menu, which links the services.
 type Service struct {
 	Name  string // as in the configuration, such as board
 	Title string // for people, such as Forum
 	URL   string // absolute, or a path of the same host
 }
 
-// Bar is what the bar at the top of every page shows besides the page's own navigation. The zero value shows neither a
-// menu of services nor a brand of the operator.
+// Bar is the content of the bar at the top of every page, besides the page's navigation. The zero value shows neither a
+// menu of services nor an operator's brand.
 type Bar struct {
 	Brand    *Brand
 	Services []Service // services that the visitor may see; there is a menu if there are at least two
@@ -87,7 +87,8 @@ type Top struct {
 	Name string // of the service, if it has its own. Default: the brand's
 	Part string // what the service is, if it has no name of its own
 	Home string // target of the name
-	// At returns the URL of a file that every page uses, or of the brand. It returns "" if the page has no such file.
+	// At returns the URL of a file that every page uses, or of a file of the brand. It returns "" if the page does not
+	// use that file.
 	At func(name string) string
 	// Translate returns a text in the language of the page. Default: English.
 	Translate func(english string) string
@@ -104,7 +105,7 @@ func (t Top) T(english string) string {
 // Address returns the URL of a file.
 func (t Top) Address(name string) string { return t.At(name) }
 
-// Templates has the template "brand", whose data is a Top. The header of a page begins with it.
+// Templates has the template "brand", with which the header of a page begins. Its data is a Top.
 const Templates = `{{define "brand"}}<a class="brand" href="{{.Home}}">{{with .Picture}}<img src="{{.}}" alt="" height="28">{{end}}<span>{{.Called}}</span>{{with .Part}}<span class="part">{{.}}</span>{{end}}</a>
 {{with .Menu}}<details class="services"><summary>{{with $.Address "icons.svg"}}<svg class="icon" aria-hidden="true"><use href="{{.}}#services"/></svg>{{end}}<span>{{$.T "Services"}}</span></summary>
 <nav aria-label="{{$.T "Services"}}"><ul>
@@ -115,7 +116,7 @@ const Templates = `{{define "brand"}}<a class="brand" href="{{.Home}}">{{with .P
 // Called returns the name that the bar shows.
 func (t Top) Called() string { return cmp.Or(t.Name, t.Brand.Called()) }
 
-// Menu returns the services to choose from, or nil if there is no choice.
+// Menu returns the services for the menu, or nil if there are fewer than two.
 func (t Top) Menu() []Service {
 	if len(t.Services) < 2 {
 		return nil
@@ -126,7 +127,7 @@ func (t Top) Menu() []Service {
 // Picture returns the URL of the logo.
 func (t Top) Picture() string { return t.Address(cmp.Or(t.Brand.logo(), Logo)) }
 
-// Footer returns the operator's text for the end of every page, or "".
+// Footer returns the operator's text at the end of every page, or "".
 func (t Top) Footer() string {
 	if t.Brand == nil {
 		return ""

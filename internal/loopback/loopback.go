@@ -1,5 +1,5 @@
-// Package loopback recognises requests that programs on this machine make directly. Access that needs no other proof
-// may be granted to those only.
+// Package loopback recognises requests that programs on this machine make directly. Such requests may be trusted
+// without a credential.
 package loopback
 
 import (
@@ -12,13 +12,14 @@ import (
 // Direct reports whether a program on this machine has sent a request directly to this machine. It reports false
 //
 //   - if the connection or the client comes from another machine; client is the address that a trusted proxy reports,
-//     or that of the connection;
-//   - if the request has a header that proxies add, even an empty one, because the proxy speaks for somebody else;
-//   - if the request is for a host name that somebody else's DNS may have pointed here, as a page in a browser on this
+//     or else the address of the connection;
+//   - if the request has a header that proxies add, even an empty one, because the proxy passes on another client's
+//     request;
+//   - if the request is for a host name that anybody's DNS may have pointed here, as a page in a browser on this
 //     machine could do (DNS rebinding). localhost, names below it and IP addresses are safe.
 //
-// A connection over a Unix socket is from this machine. A proxy on this machine that adds no header cannot be told from
-// a program.
+// A connection over a Unix socket is from this machine. A proxy on this machine that adds no header cannot be
+// distinguished from another program.
 func Direct(r *http.Request, client string) bool {
 	if !near(r.RemoteAddr) || !near(client) || !ownName(r.Host) {
 		return false
@@ -31,7 +32,7 @@ func Direct(r *http.Request, client string) bool {
 	return true
 }
 
-// near reports whether an address, with or without a port, is one of this machine or of a Unix socket.
+// near reports whether an address, with or without a port, is a loopback address or that of a Unix socket.
 func near(address string) bool {
 	if address == "" || address[0] == '@' || address[0] == '/' {
 		return true
@@ -43,7 +44,7 @@ func near(address string) bool {
 	return err == nil && at.Unmap().WithZone("").IsLoopback()
 }
 
-// ofProxy reports whether a header, in canonical form, is one that proxies add.
+// ofProxy reports whether proxies add the header with a name in canonical form.
 func ofProxy(name string) bool {
 	switch name {
 	case "Forwarded", "Via", "X-Real-Ip":

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// maxRun limits the mails sent in one run, so that a broken database is noticed.
+	// maxRun limits the mails sent in one run. If a broken database lists the same mails again and again, the run ends.
 	maxRun = 500
 	// sendTimeout is the time limit for sending one mail.
 	sendTimeout = 30 * time.Second
-	// downFor is how long a mail that could not be attempted rests.
+	// downFor is the wait before the next attempt for a mail that could not be attempted.
 	downFor = 5 * time.Minute
 )
 
-// ErrLater is the error of a mail that should not be sent now, which is not a fault.
+// ErrLater means that a mail should not be sent now, which is not a fault.
 var ErrLater = errors.New("the mail is not to be sent now")
 
 // Outbox is the store of a service's waiting mails.
@@ -29,25 +29,25 @@ type Outbox interface {
 	Due(ctx context.Context, limit int) ([]Due, error)
 }
 
-// Due is a mail that waits.
+// Due is a mail to send now.
 type Due interface {
-	// Claim claims the mail for this node until a lease ends that is longer than sending takes. It returns nil if
-	// another node was faster.
+	// Claim claims the mail for this node with a lease that lasts longer than sending takes. It returns nil if another
+	// node has claimed the mail.
 	Claim(ctx context.Context) (Claimed, error)
 }
 
 // Claimed is a mail that this node has claimed.
 type Claimed interface {
-	// Message returns the message, or nil if there is no longer anything to send. With ErrLater or any other error the
-	// mail rests; with ErrPermanent it is over.
+	// Message returns the message, or nil if the mail is no longer wanted. After ErrPermanent the mail is ended; after
+	// any other error, including ErrLater, it waits for another attempt.
 	Message() (*Message, error)
-	// Over ends a mail. refused is nil if it was sent or is no longer wanted; otherwise it says why the mail will never
-	// be sent, without the address.
+	// Over ends a mail. refused is nil if the mail was sent or is no longer wanted. Otherwise it is the reason why the
+	// mail will never be sent, without the address.
 	Over(ctx context.Context, refused error) error
-	// Failed schedules the next attempt after one that failed, and reports whether there is one. reason does not
-	// contain the address.
+	// Failed schedules another attempt after a failed one, and reports as again whether there will be one. reason does
+	// not contain the address.
 	Failed(ctx context.Context, reason error) (again bool, err error)
-	// Hold releases a mail that could not be attempted, for another attempt after wait.
+	// Hold releases a mail that could not be attempted, so that the next attempt is after wait.
 	Hold(ctx context.Context, wait time.Duration) error
 }
 
@@ -77,7 +77,7 @@ func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logg
 		if sent {
 			done++
 		}
-		// After a failure the state of the connection is not known.
+		// After a failure the state of the session is not known.
 		if _, failed := errors.AsType[*sendError](err); failed {
 			session.Close()
 			session, err = transport.Open(ctx)
@@ -93,7 +93,7 @@ func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logg
 	return done, nil
 }
 
-// sendError is the error of a mail that was not sent.
+// sendError is an error of Session.Send.
 type sendError struct{ error }
 
 func (e *sendError) Unwrap() error { return e.error }
@@ -143,7 +143,7 @@ func sendOne(ctx context.Context, session Session, claimed Claimed, logger *zap.
 	return false, errors.Join(&sendError{err}, planned)
 }
 
-// nothing is a session that is closed.
+// nothing replaces a session that was closed.
 type nothing struct{}
 
 func (nothing) Send(context.Context, *Message) error { return errors.New("no connection") }

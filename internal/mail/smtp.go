@@ -15,27 +15,27 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// SMTPOptions says which server relays mails.
+// SMTPOptions are the settings of the server that relays mails.
 type SMTPOptions struct {
 	// URL is smtp://host:port, which requires STARTTLS except on this machine, or smtps://host:port, which uses TLS
 	// from the first byte. Default ports: 587 and 465.
 	URL string
 	// From is the sender, such as: Board <board@example.com>.
 	From string
-	// Sender is the name of the sender if From has none. Default: none.
+	// Sender is the sender's display name if From has none. Default: no name.
 	Sender string
-	// User and Password are the credentials, if the server asks for them.
+	// User and Password are the credentials, if the server requires them.
 	User, Password string
 }
 
-// SMTP sends mails through a server.
+// SMTP is a Transport that sends mails through an SMTP server.
 type SMTP struct {
 	client *gomail.Client
 	from   *netmail.Address
 	domain string // domain of message ids
 }
 
-// NewSMTP checks the options. It does not connect.
+// NewSMTP checks the options and returns an SMTP. It does not connect.
 func NewSMTP(o SMTPOptions) (*SMTP, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.User != nil ||
@@ -91,8 +91,8 @@ func local(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// Open implements Transport by connecting. It waits in a goroutine of its own, because the client observes the context
-// only until the connection is established, and a server may be silent after that.
+// Open implements Transport by connecting. A separate goroutine connects, because the client observes ctx only until
+// the connection is established, and a server may be silent after that.
 func (s *SMTP) Open(ctx context.Context) (Session, error) {
 	type dialed struct {
 		conn *smtp.Client
@@ -136,7 +136,7 @@ func (s *smtpSession) Send(ctx context.Context, m *Message) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPermanent, err)
 	}
-	// Close of the client would wait for the server.
+	// The client's Close would wait for the server.
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.Text.Close() })
 	err = s.client.SendWithSMTPClient(s.conn, mail)
 	stop()
@@ -144,7 +144,7 @@ func (s *smtpSession) Send(ctx context.Context, m *Message) error {
 	if !ok {
 		return err
 	}
-	// The error's own text has the address of the recipient, which must not be logged.
+	// The error's text contains the recipient's address, which must not be logged.
 	err = fmt.Errorf("%s (%d %s)", refused.Reason, refused.ErrorCode(), refused.EnhancedStatusCode())
 	// Only a refusal of the recipient is permanent: a refused sender may be a mistake in the settings.
 	if refused.Reason == gomail.ErrSMTPRcptTo && refused.ErrorCode() >= 500 {
@@ -186,7 +186,7 @@ func (s *SMTP) message(m *Message) (*gomail.Msg, error) {
 	return mail, nil
 }
 
-// phrase returns a text of one line as a header may have it before an address (RFC 5322, RFC 2047).
+// phrase encodes a text of one line as a display name before an address in a header (RFC 5322, RFC 2047).
 func phrase(text string) string {
 	if text == "" {
 		return ""

@@ -1,4 +1,4 @@
-// Package mailaddress parses mail addresses that people type and determines which of them are the same.
+// Package mailaddress parses mail addresses that people type and determines which addresses are the same.
 package mailaddress
 
 import (
@@ -22,8 +22,8 @@ const (
 )
 
 // Parse returns an address in the form in which it is stored: trimmed and composed (NFC). It returns ErrForm for a text
-// with a name or a comment besides the address, bidirectional controls, a local part that is too long, or a host to
-// which no mail can be sent, such as -example.com.
+// with a name or a comment besides the address, bidirectional controls, or a local part that is too long. It also
+// returns ErrForm for a host to which no mail can be sent, such as -example.com.
 func Parse(typed string) (address string, err error) {
 	address = text.Normal(typed)
 	parsed, err := mail.ParseAddress(address)
@@ -53,8 +53,8 @@ func isHost(name string) bool {
 
 // Key returns the form in which addresses are compared everywhere. Addresses that differ only in case, surrounding
 // space or the composition of letters have the same key. The argument may be any text, such as the name with which a
-// user signs in. The capital letter İ becomes an i with a combining dot, as in SpecialCasing of Unicode; a plain i
-// would make the address equal to that of another user.
+// user signs in. The capital letter İ becomes an i with a combining dot, as in SpecialCasing of Unicode. A plain i
+// would make the address equal to another user's.
 func Key(typed string) string {
 	return text.Storable(strings.ToLower(strings.ReplaceAll(text.Normal(typed), "İ", "i\u0307")))
 }

@@ -1,7 +1,7 @@
-// Package maillink manages links that are mailed to an address. A link does one thing, once, for the user and the
-// address for which it was made, since whoever opens it can read the mails of that address. Its secret is made when the
-// mail is sent and is only in that mail; the database has its hash. The rows belong to the service and are changed in
-// the transaction of the caller.
+// Package maillink manages links that are mailed to an address. A link works once, for one action by the user and the
+// address for which it was made: opening the link proves access to the mails of that address. Its secret is made when
+// the mail is sent and is only in that mail; the database has its hash. The rows belong to the service and are changed
+// in the caller's transaction.
 package maillink
 
 import (
@@ -22,7 +22,7 @@ type Store[U any] struct {
 	// Table has the columns id (integer, assigned by the database), kind, user_id, email, secret_hash (text, unique;
 	// NULL before the mail is sent) and expires_at, in Unix microseconds.
 	Table string
-	// Notices are the kinds of mails that only inform: they have no secret, and Drop leaves them.
+	// Notices are the kinds of mails that only inform. They have no secret, and Drop does not delete them.
 	Notices []string
 }
 
@@ -33,8 +33,8 @@ type Link[U any] struct {
 	Email string // the address to which it was mailed
 }
 
-// Ask adds a link to be mailed, for the user_id and the email that a query of the service returns, and returns its id.
-// It returns 0, after the same work, if the query returns no row.
+// Ask adds a link to be mailed and returns its id. The query, one of the service's, returns the link's user_id and
+// email. If it returns no row, Ask returns 0 after the same work.
 func (s Store[U]) Ask(c store.Conn, kind string, expires time.Time, query string, args ...any) (id int64, err error) {
 	err = c.Row("INSERT INTO "+s.Table+
 		" (kind, user_id, email, expires_at) SELECT CAST(? AS TEXT), q.user_id, q.email, CAST(? AS BIGINT) FROM ("+
@@ -46,8 +46,9 @@ func (s Store[U]) Ask(c store.Conn, kind string, expires time.Time, query string
 	return id, err
 }
 
-// Mail makes and returns the secret of a link that is being mailed; for a notice it is empty. The secret of an earlier
-// mail becomes void. The error is ErrGone if the link no longer waits to be mailed.
+// Mail makes the secret of a link that is being mailed and returns the link, the secret text and the time of expiry.
+// For a notice the text is empty. The secret of an earlier mail becomes void. The error is ErrGone if the link no
+// longer waits to be mailed.
 func (s Store[U]) Mail(c store.Conn, id int64, now time.Time) (l Link[U], text string, expires time.Time, err error) {
 	text = secret.New()
 	var ends int64
@@ -65,12 +66,13 @@ func (s Store[U]) Mail(c store.Conn, id int64, now time.Time) (l Link[U], text s
 	return l, text, time.UnixMicro(ends), err
 }
 
-// Look reads a link of one of the kinds without using it, because programs that scan mails open links too.
+// Look reads the link with the secret text, which must be of one of the kinds. It does not use the link up, because
+// programs that scan mails open links too.
 func (s Store[U]) Look(c store.Conn, text string, now time.Time, kinds ...string) (Link[U], error) {
 	return s.find(c, "SELECT kind, user_id, email FROM "+s.Table, "", text, now, kinds)
 }
 
-// Take uses a link and deletes all other links of its user.
+// Take works like Look but uses the link up, and deletes all other links of its user.
 func (s Store[U]) Take(c store.Conn, text string, now time.Time, kinds ...string) (Link[U], error) {
 	l, err := s.find(c, "DELETE FROM "+s.Table, " RETURNING kind, user_id, email", text, now, kinds)
 	if err == nil {

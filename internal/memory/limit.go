@@ -7,16 +7,16 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// MinBudget is the smallest budget: the largest body of a model request fits into it together with the largest answer,
-// which counts twice because of what is made of it.
+// MinBudget is the smallest budget. It is enough for the largest body of a model request together with the largest
+// answer, which counts twice because it is copied while it is converted.
 const MinBudget = 96 << 20
 
-// unknown replaces the memory of a system that does not report it.
+// unknown is assumed if the system does not report its memory, in bytes.
 const unknown = 1 << 30
 
-// Default returns a quarter of the memory that the process may use: the limit set for Go by GOMEMLIMIT or
-// debug.SetMemoryLimit, or else that of the control group or the machine. The other quarters are for what is made of a
-// body on its way, for garbage, and for everything else.
+// Default returns a quarter of the memory that the process may use. That is the limit set for Go by GOMEMLIMIT or
+// debug.SetMemoryLimit, or else that of the control group or the machine. The other quarters are for copies of bodies
+// that are being processed, for garbage, and for everything else.
 func Default() int64 {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {

@@ -1,5 +1,6 @@
-// Package memory is a budget of bytes. Buffers that grow with what others send, such as bodies of requests and answers
-// of upstreams, take from it before they grow, so that together they cannot take more memory than there is.
+// Package memory provides a budget of bytes for buffers that grow with received data, such as request bodies and
+// answers of upstreams. A buffer takes from the budget before it grows. All buffers together therefore cannot take more
+// memory than there is.
 package memory
 
 import (
@@ -11,17 +12,18 @@ import (
 	"time"
 )
 
-// ErrFull is the error of a share that has waited in vain.
+// ErrFull means that a share has waited for memory in vain.
 var ErrFull = errors.New("the memory for bodies and answers is full")
 
-// Patience is how long a share waits for memory, summed over all its waits. It is short, since a waiting share may hold
-// memory that another one waits for.
+// Patience is how long a share waits for memory, summed over all its waits. It is short, because a waiting share may
+// hold memory for which another share waits.
 const Patience = 2 * time.Second
 
-// small is the size up to which a share does not count against its owner. Nearly all are that small, and need no lock.
+// small is the size up to which a share does not count against its owner. Nearly all shares are that small, and need no
+// lock.
 const small = 64 << 10
 
-// Budget is a number of bytes for any number of goroutines. A nil Budget has no limit.
+// Budget is a number of bytes that any number of goroutines share. A nil Budget has no limit.
 type Budget struct {
 	size, taken atomic.Int64
 	refused     atomic.Int64
@@ -40,7 +42,7 @@ type growth struct {
 	from, to int64
 }
 
-// waiter waits for a growth. granted is closed when it gets it.
+// waiter waits for a growth. granted is closed when the share has grown.
 type waiter struct {
 	growth
 	granted chan struct{}
@@ -62,14 +64,14 @@ func (b *Budget) Taken() int64 { return b.taken.Load() }
 // Refused returns how often a share was refused.
 func (b *Budget) Refused() int64 { return b.refused.Load() }
 
-// Resize changes the size. More than that may be in use for a while.
+// Resize changes the size. If more bytes are in use, they stay in use.
 func (b *Budget) Resize(size int64) {
 	b.size.Store(size)
 	b.grant()
 }
 
-// part returns the limit for the large shares of one owner together, so that an owner whose large requests wait for
-// slow servers, on purpose or not, leaves as much to the others.
+// part limits the sum of an owner's large shares to half of the budget, but at least MinBudget. An owner whose large
+// requests wait for slow servers, on purpose or not, thus leaves as much to the others.
 func (b *Budget) part() int64 { return max(b.size.Load()/2, MinBudget) }
 
 // try grows a share if the bytes for it are free.
@@ -89,7 +91,8 @@ func (b *Budget) try(g growth) bool {
 	}
 }
 
-// own counts a growth for its owner, and reports false if that would exceed the owner's part.
+// own counts a growth, or a shrinking, for the share's owner. It reports false if the growth would exceed the owner's
+// part.
 func (b *Budget) own(g growth) bool {
 	if g.owner == "" || max(g.from, g.to) <= small {
 		return true
@@ -117,7 +120,7 @@ func large(size int64) int64 {
 	return size
 }
 
-// give returns n bytes of an owner's share.
+// give releases a share of n bytes that an owner had.
 func (b *Budget) give(owner string, n int64) {
 	b.own(growth{owner, n, 0})
 	b.taken.Add(-n)
@@ -126,7 +129,7 @@ func (b *Budget) give(owner string, n int64) {
 	}
 }
 
-// grant gives free bytes to waiters in their order. What is too little for one may be enough for the next.
+// grant gives free bytes to waiters in their order. If they are not enough for a waiter, they may be for a later one.
 func (b *Budget) grant() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,7 +147,7 @@ func (b *Budget) grantLocked() {
 	})
 }
 
-// wait grows a share, and waits for at most patience.
+// wait grows a share when the bytes for it become free, and waits for at most patience.
 func (b *Budget) wait(ctx context.Context, g growth, patience time.Duration) error {
 	if patience <= 0 || g.to-g.from > b.size.Load() || g.owner != "" && g.to > b.part() { // waiting is pointless
 		b.refused.Add(1)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Share is the part of a budget that one body or answer has. It must be used by one goroutine at a time. The zero value
-// has no limit.
+// Share is the part of a budget that one body or answer takes. It must be used by one goroutine at a time. The zero
+// value has no limit.
 type Share struct {
 	budget *Budget
 	owner  string
@@ -20,7 +20,7 @@ type Share struct {
 // owner has no such limit.
 func (b *Budget) Share(owner string) Share { return Share{budget: b, owner: owner} }
 
-// Grow grows the share to at least size bytes and waits for them if necessary. The error is ErrFull, or the cause of
+// Grow grows the share to at least size bytes, and waits if they are not free. The error is ErrFull, or the cause of
 // ctx.
 func (s *Share) Grow(ctx context.Context, size int64) error {
 	if s.budget == nil || size <= s.size {
@@ -38,7 +38,7 @@ func (s *Share) Grow(ctx context.Context, size int64) error {
 	return nil
 }
 
-// Free returns all bytes of the share. It may be called repeatedly.
+// Free returns all bytes of the share to the budget. It may be called repeatedly.
 func (s *Share) Free() {
 	if s.size > 0 {
 		s.budget.give(s.owner, s.size)
@@ -46,19 +46,19 @@ func (s *Share) Free() {
 	}
 }
 
-// The first allocation if the length is known, and if it is not.
+// Sizes of the first allocation, with and without a known length.
 const (
 	firstKnown   = 64 << 10
 	firstUnknown = 4 << 10
 )
 
-// ErrTooLarge is the error of something longer than its limit.
+// ErrTooLarge means that a text is longer than its limit.
 var ErrTooLarge = errors.New("too large")
 
-// ReadAll reads r to its end into buffer and, if that is too small, into memory of the share, which is allocated as the
-// bytes arrive, because a length is only a promise. size is the length if it is known, or -1. ReadAll returns
-// io.ErrUnexpectedEOF if r ends before size, and ErrTooLarge if it has more than limit bytes. Without a size it may
-// read one byte more than limit.
+// ReadAll reads r to its end into buffer and, if that is too small, into memory of the share. It allocates as the bytes
+// arrive, because a stated length may be false. size is the length if it is known, or -1. ReadAll returns
+// io.ErrUnexpectedEOF if r ends before size, and ErrTooLarge if r has more than limit bytes. Without a size it may read
+// one byte more than limit.
 func (s *Share) ReadAll(ctx context.Context, r io.Reader, buffer []byte, size, limit int64) ([]byte, error) {
 	if size > limit {
 		return buffer, ErrTooLarge
@@ -91,8 +91,8 @@ func (s *Share) ReadAll(ctx context.Context, r io.Reader, buffer []byte, size, l
 	return body, nil
 }
 
-// enlarge doubles the memory, up to what may arrive. A body of unknown length that has filled its first allocation gets
-// that of a known length, so that most need no third.
+// enlarge copies body to twice its memory, but at least first and at most room bytes. A body of unknown length that has
+// filled its first allocation gets the first allocation of a known length, so that most bodies need no third.
 func (s *Share) enlarge(ctx context.Context, body []byte, first, room int64) ([]byte, error) {
 	if len(body) >= firstUnknown {
 		first = firstKnown

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// targetDB returns the database that is filled. On SQLite it is a file beside the final one.
+// targetDB returns the database to fill. On SQLite it is a file beside the final one.
 func (m *mover) targetDB() (*store.DB, error) {
 	file := m.To.File()
 	if file == "" {
@@ -22,7 +22,7 @@ func (m *mover) targetDB() (*store.DB, error) {
 	return store.NewSQLite(store.SQLiteOptions{Path: file + store.MovingEnding}, m.Logger)
 }
 
-// latest returns the latest versions of the source's schemas on an engine.
+// latest returns the latest versions that the source's schemas have for an engine.
 func (m *mover) latest(d store.Dialect) (map[string]int64, error) {
 	versions := make(map[string]int64)
 	for _, s := range m.schemas {
@@ -46,7 +46,7 @@ func (m *mover) connect(ctx context.Context, db *store.DB) error {
 	return nil
 }
 
-// openTarget makes the tables of the target if it is empty. It continues with a target that holds a part of this move.
+// openTarget makes the tables of the target if it is empty, and continues with a target that holds a part of this move.
 func (m *mover) openTarget(ctx context.Context) error {
 	open := m.openPostgresTarget
 	if m.To.Dialect() == store.SQLite {
@@ -67,7 +67,7 @@ func (m *mover) mark(ctx context.Context) error {
 	return m.set(ctx, "from", m.source())
 }
 
-// source names the database that is moved.
+// source returns a text that identifies the database to move.
 func (m *mover) source() string {
 	if file := m.From.File(); file != "" {
 		return file
@@ -81,12 +81,12 @@ type state struct {
 	// After is the key of the last row that was copied.
 	After cursor `json:"after,omitempty"`
 	Rows  int64  `json:"rows"`
-	// Oldest and Newest are the least and the greatest number in the column by which the table is partitioned.
+	// Oldest and Newest are the minimum and the maximum of the column by which the table is partitioned.
 	Oldest int64 `json:"oldest,omitempty"`
 	Newest int64 `json:"newest,omitempty"`
 }
 
-// set records a value in the table of the mark.
+// set records a value under a name in the mark, the table store.MovingTable.
 func (m *mover) set(ctx context.Context, name string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -96,7 +96,7 @@ func (m *mover) set(ctx context.Context, name string, value any) error {
 		" (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, string(text))
 }
 
-// noted reads a recorded value into into. It returns found as false if there is none.
+// noted reads the value that set recorded under a name into into. found is false if there is none.
 func (m *mover) noted(ctx context.Context, name string, into any) (found bool, err error) {
 	var text string
 	err = m.to.row(ctx, "SELECT value FROM "+store.MovingTable+" WHERE name = ?", name).Scan(&text)
@@ -109,7 +109,7 @@ func (m *mover) noted(ctx context.Context, name string, into any) (found bool, e
 	return err == nil, err
 }
 
-// The names of recorded values.
+// Names of values recorded by set.
 const (
 	notedKeys  = "foreign keys"
 	notedTable = "table "
@@ -120,8 +120,8 @@ func (m *mover) keys(ctx context.Context) (keys []constraint, err error) {
 	return keys, err
 }
 
-// begin empties the tables of rows that migrations have inserted, and removes the foreign keys, which would refuse rows
-// in arbitrary order. When a move is resumed it reads the recorded progress.
+// begin deletes rows that migrations have inserted, and removes the foreign keys, which would refuse rows in arbitrary
+// order. When a move is resumed it only reads the recorded progress.
 func (m *mover) begin(ctx context.Context) error {
 	if m.To.Dialect() == store.SQLite {
 		var there bool
@@ -183,7 +183,7 @@ func (m *mover) clear(ctx context.Context) (err error) {
 	return m.set(ctx, notedKeys, append([]constraint{}, keys...))
 }
 
-// copy copies what has not been copied yet.
+// copy copies the rows that no earlier run has copied.
 func (m *mover) copy(ctx context.Context) error {
 	for _, p := range m.plans {
 		if err := m.copyTable(ctx, p); err != nil {
@@ -193,7 +193,7 @@ func (m *mover) copy(ctx context.Context) error {
 	return nil
 }
 
-// copyTable copies a table, or the rest of it, one batch of rows per transaction.
+// copyTable copies a table, or the rest that no earlier run has copied, one batch of rows per transaction.
 func (m *mover) copyTable(ctx context.Context, p *plan) error {
 	if p.state.Done {
 		m.progress(p.state.Rows)
@@ -254,7 +254,7 @@ func (m *mover) copyTable(ctx context.Context, p *plan) error {
 	return flush(true)
 }
 
-// restart resets a table so that it is copied from the beginning.
+// restart empties a table of the target so that it is copied from the beginning.
 func (m *mover) restart(ctx context.Context, p *plan) error {
 	p.state, p.here, p.earlier = state{}, sum{}, false
 	return m.to.within(ctx, func() error {
@@ -272,8 +272,8 @@ func (s *side) insert(ctx context.Context, p *plan, rows [][]any) error {
 	return s.insertSQLite(ctx, p, rows)
 }
 
-// compare reads the target and compares it with the source. A table that an earlier run copied in part, and that
-// differs because the source was changed in between, is copied again.
+// compare reads the target and compares it with the source. If a table was partly copied by an earlier run, the source
+// may have changed in between; if the table differs, it is copied again.
 func (m *mover) compare(ctx context.Context) error {
 	for _, p := range m.plans {
 		if p.earlier {
@@ -312,7 +312,7 @@ func (m *mover) compare(ctx context.Context) error {
 // stepRows is how many rows are read between two reports of progress.
 const stepRows = 1000
 
-// sum reads a whole table and adds its rows to into.
+// sum reads a whole table and adds its rows to into. step is called with the number of rows read since its last call.
 func (s *side) sum(ctx context.Context, p *plan, into *sum, step func(rows int64)) error {
 	err := s.read(ctx, p, nil, false, func(row []any) error {
 		if into.add(row); into.rows%stepRows == 0 {

@@ -1,13 +1,13 @@
-// Package move copies a database to one of the other engine while nothing writes: row by row every table of every
-// schema in it. It then compares the rows of both.
+// Package move copies a database to a database of the other engine while nothing writes: row by row, every table of
+// every schema. It then compares the rows of both databases.
 //
-// The list of what to copy is read from the databases themselves. The target gets its tables by the same migrations.
-// Tables that both databases have are copied, with values converted to the types of the other engine. Full-text
-// indexes, which each engine has in its own form, are rebuilt by the schemas. Anything else that only one engine has
-// must be empty; see [store.Schema].
+// The list of tables is read from the databases. The target gets its tables by the same migrations. Tables that both
+// databases have are copied, with values converted to the types of the other engine. Full-text indexes, which differ
+// between the engines, are rebuilt by the schemas. All other tables that only one engine has must be empty; see
+// [store.Schema].
 //
-// Until everything is copied and equal, the target has a mark, the table store.MovingTable, and no server opens it. A
-// move that was interrupted resumes where it stopped.
+// Until all rows are copied and equal, the target has a mark, the table store.MovingTable, and no server opens the
+// target. An interrupted move resumes where it stopped.
 package move
 
 import (
@@ -26,30 +26,30 @@ import (
 
 // Options says what to move.
 type Options struct {
-	// From and To are of different engines and not started. Run closes both.
+	// From and To are databases of different engines that were not started. Run closes both.
 	From, To *store.DB
-	// Schemas are the schemas that the program knows, whether or not From has them.
+	// Schemas are the schemas that the program knows, including those that From does not have.
 	Schemas []store.Schema
 	// Progress is called with the number of rows processed since its last call, and the total number to process: each
 	// row is copied and then read again. Default: none.
 	Progress func(more, total int64)
-	// Logger is the logger for the databases. Default: nothing is logged.
+	// Logger is the logger of the databases. Default: no log.
 	Logger *zap.Logger
 
 	batch int // rows per transaction; 0 means batchRows
 }
 
-// Limits of what is copied in one transaction.
+// Limits of the rows copied in one transaction.
 const (
 	batchRows  = 5000
 	batchBytes = 8 << 20
 )
 
-// Report says what was moved.
+// Report describes the result of a move.
 type Report struct {
 	From string `json:"from"` // engines of the two databases
 	To   string `json:"to"`
-	// Resumed means that the target held a part already.
+	// Resumed reports whether an earlier run had filled a part of the target.
 	Resumed bool    `json:"resumed"`
 	Tables  []Table `json:"tables"`
 	// Indexed names the schemas whose full-text index was rebuilt.
@@ -68,11 +68,12 @@ func (r *Report) Rows() (n int64) {
 type Table struct {
 	Name string `json:"name"`
 	Rows int64  `json:"rows"`
-	// Digest is a digest of all rows, equal in both databases, in hex. It does not depend on their order.
+	// Digest is a digest of all rows, in hex. It is equal in both databases and does not depend on the order of the
+	// rows.
 	Digest string `json:"digest"`
 }
 
-// mover is a run of a move.
+// mover is one run of a move.
 type mover struct {
 	Options
 	from, to *side
@@ -84,7 +85,7 @@ type mover struct {
 	ends     []func()
 }
 
-// Run moves a database. Its errors name the table, and the column if one is at fault.
+// Run moves a database. Its errors name the table and, where possible, the column.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
@@ -126,7 +127,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// ended adds the cause of a cancelled context to an error, since drivers then only report a broken connection.
+// ended adds the cause of a cancelled context to an error, because drivers only report a broken connection then.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
@@ -163,8 +164,8 @@ func (m *mover) hold(ctx context.Context) error {
 	return nil
 }
 
-// settle opens the source as a server does, so that it has the tables of this program, and moves what servers have left
-// in tables that the other engine does not have.
+// settle opens the source as a server does, which migrates it to this program's tables. It then calls Settle of the
+// schemas, which moves rows out of tables that the other engine does not have.
 func (m *mover) settle(ctx context.Context) error {
 	conn, end, err := m.From.Alone(ctx)
 	if err != nil {
@@ -220,14 +221,14 @@ func (m *mover) open(ctx context.Context, db *store.DB) error {
 		}
 	}
 	db.Start(ctx)
-	// If it is still migrating, wait as long as that takes.
+	// If the database is still migrating, wait without a time limit.
 	if err := db.Ready(); err != nil && !errors.Is(err, store.ErrOpening) {
 		return err
 	}
 	return db.WaitReady(ctx)
 }
 
-// openSource opens the source so that nobody else changes it from then on.
+// openSource opens the source so that no other program changes it from then on.
 func (m *mover) openSource(ctx context.Context) error {
 	conn, end, err := m.From.Alone(ctx)
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 type column struct {
 	name string
 	typ  string // in the spelling of the engine, in lower case
-	// derived means that the database computes the value from others.
+	// derived means that the database computes the value from other columns.
 	derived bool
 	// words means that the column is a full-text index.
 	words bool
 }
 
-// table is a table as the database describes it.
+// table is the description of a table in a database.
 type table struct {
 	name    string
 	columns []column
 	key     []string // columns of the primary key; nil if there is none
-	// identity is the column whose numbers the database assigns, or "". It is only determined on PostgreSQL.
+	// identity is the column whose numbers the database assigns, or "". It is determined only on PostgreSQL.
 	identity string
 	// divided is the column by which the table is partitioned, or "".
 	divided string
@@ -68,7 +68,7 @@ func (p *plan) wrap(err error) error {
 	return nil
 }
 
-// plan determines what to copy. It returns an error if something cannot be copied, before anything is changed.
+// plan determines which tables to copy. It changes nothing, and returns an error if some content cannot be copied.
 func (m *mover) plan(ctx context.Context) error {
 	from, err := m.from.tables(ctx, m.schemas)
 	if err != nil {
@@ -121,7 +121,7 @@ func (m *mover) plan(ctx context.Context) error {
 	return m.count(ctx)
 }
 
-// empty returns an error if a table that the target does not have has rows.
+// empty returns an error if a table has rows. It is called for tables that the target does not have.
 func (s *side) empty(ctx context.Context, name string) error {
 	var n int64
 	if err := s.row(ctx, "SELECT count(*) FROM "+name).Scan(&n); err != nil {
@@ -133,7 +133,8 @@ func (s *side) empty(ctx context.Context, name string) error {
 	return nil
 }
 
-// planOf compares the definitions of a table on both sides.
+// planOf returns the plan for copying a table. It returns an error if the columns differ between source and target. d
+// is the source's engine.
 func planOf(from, to *table, d store.Dialect) (*plan, error) {
 	p := &plan{name: from.name, divided: -1}
 	postgres := to

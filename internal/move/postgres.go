@@ -14,18 +14,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// lockWait is how long to wait for a writer.
+// lockWait limits the wait for other writers' locks.
 const lockWait = "5s"
 
 const (
-	// closingWait is how long the connections of a server that has just stopped may take to disappear: PostgreSQL shows
-	// them for a moment longer.
+	// closingWait limits the wait for the connections of a server that has just stopped, because PostgreSQL lists them
+	// for a moment longer.
 	closingWait = 2 * time.Second
 	closingLook = 50 * time.Millisecond
 )
 
-// unserved returns an error if a server has the database open. It recognises servers by the application_name of their
-// connections, which is tollgate unless their DSN has another one.
+// unserved returns an error if a server has the database open. It recognises a server by the application_name of its
+// connections, which is tollgate unless the server's DSN sets another name.
 func unserved(ctx context.Context, db *store.DB) error {
 	conn, end, err := db.Alone(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func unserved(ctx context.Context, db *store.DB) error {
 	}
 }
 
-// lockPostgres keeps others from writing to the tables of schemas, and takes a snapshot of them.
+// lockPostgres locks the tables of the schemas against other writers, and takes a snapshot.
 func (s *side) lockPostgres(ctx context.Context, schemas []store.Schema) error {
 	tables, err := s.tables(ctx, schemas)
 	if err == nil {
@@ -72,7 +72,7 @@ func (s *side) lockPostgres(ctx context.Context, schemas []store.Schema) error {
 	return nil
 }
 
-// postgresTables returns the descriptions of those tables of the database that are in names.
+// postgresTables returns descriptions of the existing tables whose names are in names.
 func (s *side) postgresTables(ctx context.Context, names map[string]bool) (map[string]*table, error) {
 	all := make(map[string]*table)
 	err := s.all(ctx, `SELECT c.relname::text, COALESCE((SELECT a.attname::text FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = p.partattrs[0]
@@ -131,8 +131,8 @@ func (s *side) lastPostgres(ctx context.Context, p *plan) (last int64, err error
 	return last, err
 }
 
-// setLastPostgres makes the numbers of rows continue after last, or after those that migrations have assigned if they
-// are greater.
+// setLastPostgres makes the numbers of new rows continue after last, or after the greatest number assigned in the
+// target if that is greater.
 func (s *side) setLastPostgres(ctx context.Context, p *plan, last int64) error {
 	own, err := s.lastPostgres(ctx, p)
 	if err != nil || last <= own {
@@ -214,7 +214,7 @@ func (m *mover) openPostgresTarget(ctx context.Context) error {
 	return nil
 }
 
-// constraint is a foreign key, which is dropped while rows are inserted in arbitrary order.
+// constraint is a foreign key, which is dropped and restored because rows are inserted in arbitrary order.
 type constraint struct{ Table, Name, Definition string }
 
 // dropKeys drops the foreign keys and returns them.

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// side is one of the two databases, with a connection of its own.
+// side is the source or the target, with a separate connection.
 type side struct {
 	db   *store.DB
 	conn *sql.Conn
@@ -53,7 +53,7 @@ func versionsOf(ctx context.Context, d store.Dialect, conn *sql.Conn) (map[strin
 	})
 }
 
-// within runs do in a transaction.
+// within runs do in a transaction and rolls it back if do returns an error.
 func (s *side) within(ctx context.Context, do func() error) error {
 	begin := "BEGIN"
 	if s.dialect() == store.SQLite {
@@ -72,7 +72,7 @@ func (s *side) within(ctx context.Context, do func() error) error {
 	return err
 }
 
-// tables returns the descriptions of the tables of schemas in the database.
+// tables returns descriptions of the tables of the schemas, by name.
 func (s *side) tables(ctx context.Context, schemas []store.Schema) (map[string]*table, error) {
 	names := make(map[string]bool)
 	for _, schema := range schemas {
@@ -90,8 +90,8 @@ func (s *side) tables(ctx context.Context, schemas []store.Schema) (map[string]*
 	return s.sqliteTables(ctx)
 }
 
-// read calls do for the rows of a table: those after a key if after is not nil, and in the order of the key if ordered
-// is set. The row is valid until do returns.
+// read calls do for the rows of a table. With ordered, it reads in the order of the key, and only rows after the key
+// after unless that is nil. The row is valid until do returns.
 func (s *side) read(ctx context.Context, p *plan, after cursor, ordered bool, do func(row []any) error) error {
 	query := "SELECT " + p.list() + " FROM " + p.name
 	var args []any
@@ -130,7 +130,7 @@ func (s *side) read(ctx context.Context, p *plan, after cursor, ordered bool, do
 	})
 }
 
-// named identifies a row by its key for an error.
+// named describes a row by its key, for an error.
 func (p *plan) named(read []any) string {
 	parts := make([]string, 0, len(p.key))
 	for _, i := range p.key {

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// sqliteTables returns the descriptions of the tables in the file, except those of SQLite, of versions and of moves,
-// and virtual tables.
+// sqliteTables returns descriptions of the tables in the file. It leaves out SQLite's own tables, virtual tables, and
+// the tables of versions and marks.
 func (s *side) sqliteTables(ctx context.Context) (map[string]*table, error) {
 	all := make(map[string]*table)
 	err := s.all(ctx, "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'virtual') AND substr(name, 1, 7) NOT IN ('sqlite_', 'schema_') AND name <> ?",
@@ -75,14 +75,14 @@ func (s *side) lastSQLite(ctx context.Context, p *plan) (last int64, err error) 
 	return max(last, given), nil
 }
 
-// counts reports whether a table never assigns a number twice.
+// counts reports whether a table has AUTOINCREMENT, with which SQLite never assigns a number twice.
 func (s *side) counts(ctx context.Context, name string) (bool, error) {
 	var made string
 	err := s.row(ctx, "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", name).Scan(&made)
 	return strings.Contains(strings.ToUpper(made), "AUTOINCREMENT"), err
 }
 
-// setLastSQLite makes the numbers of rows continue after last.
+// setLastSQLite makes the numbers of new rows continue after last, if the table has AUTOINCREMENT.
 func (s *side) setLastSQLite(ctx context.Context, p *plan, last int64) error {
 	counted, err := s.counts(ctx, p.name)
 	if err != nil || !counted {
@@ -121,7 +121,7 @@ func (s *side) insertSQLite(ctx context.Context, p *plan, rows [][]any) error {
 	return nil
 }
 
-// checkKeys returns an error if a row refers to one that does not exist.
+// checkKeys returns an error if a foreign key refers to a row that does not exist.
 func (s *side) checkKeys(ctx context.Context) error {
 	var from, to string
 	err := s.row(ctx, `SELECT "table", parent FROM pragma_foreign_key_check LIMIT 1`).Scan(&from, &to)

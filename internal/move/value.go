@@ -13,7 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// kind is the type of a column's values, whatever the engines call it. A value is nil or of the Go type in the comment.
+// kind is the type of a column's values in this package, which is the same for both engines. A value is nil or of the
+// Go type in the comment.
 type kind int
 
 const (
@@ -27,8 +28,8 @@ const (
 	kindMoment             // time.Time in UTC, in microseconds
 )
 
-// kinds has the kinds by the types of PostgreSQL. Types whose values would not come back unchanged are missing, such as
-// jsonb, which reformats its text.
+// kinds maps the types of PostgreSQL to kinds. It does not have types whose values would not come back unchanged, such
+// as jsonb, which reformats its text.
 var kinds = map[string]kind{
 	"int8": kindInt, "int4": kindInt4, "int2": kindInt2, "bool": kindBool, "float8": kindFloat,
 	"text": kindText, "varchar": kindText, "json": kindText, "bytea": kindBytes,
@@ -43,10 +44,10 @@ func kindOf(typ string) (kind, error) {
 	return k, nil
 }
 
-// moments are the formats in which SQLite stores times as text. The first one is written.
+// moments are the formats in which SQLite may hold times as text. New values are written in the first format.
 var moments = []string{"2006-01-02 15:04:05.999999-07:00", time.RFC3339Nano, "2006-01-02 15:04:05.999999", "2006-01-02"}
 
-// value converts what a driver has read to the Go type of the kind.
+// value converts a value from a driver to the Go type of the kind.
 func (k kind) value(read any) (any, error) {
 	if read == nil {
 		return nil, nil
@@ -118,7 +119,7 @@ func (k kind) number(read any) (any, error) {
 	return v, nil
 }
 
-// checked returns an error for a text that PostgreSQL cannot store.
+// checked returns a text unchanged, or an error if PostgreSQL cannot store it.
 func checked(v string) (any, error) {
 	if !utf8.ValidString(v) {
 		return nil, errors.New("holds text that is not UTF-8, which PostgreSQL does not keep: correct it in the source")
@@ -129,7 +130,7 @@ func checked(v string) (any, error) {
 	return v, nil
 }
 
-// forSQLite converts a value to what is written to SQLite.
+// forSQLite converts a value to the form in which SQLite stores it.
 func forSQLite(v any) any {
 	if t, ok := v.(time.Time); ok {
 		return t.Format(moments[0])
@@ -137,7 +138,7 @@ func forSQLite(v any) any {
 	return v
 }
 
-// appendValue appends an encoding of a value that differs for different values.
+// appendValue appends an encoding of a value. Different values have different encodings.
 func appendValue(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -161,8 +162,8 @@ func appendValue(b []byte, v any) []byte {
 	panic(fmt.Sprintf("a value of the type %T", v)) // kind.value returns no other type
 }
 
-// sum is a digest of rows in any order: the sum of their SHA-256 hashes as numbers, modulo 2^256. It does not store the
-// rows, which each engine returns in a different order.
+// sum is a digest of rows that does not depend on their order: the sum of their SHA-256 hashes as numbers, modulo
+// 2^256. It is needed because each engine returns the rows in a different order.
 type sum struct {
 	rows int64
 	acc  [4]uint64

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
 )
 
-// Facts are parts of the discovery document and the key set of a provider.
+// Facts has facts about a provider, from its discovery document and its key set.
 type Facts struct {
-	// Authorization and Token are URLs of endpoints.
+	// Authorization and Token are the URLs of these endpoints.
 	Authorization, Token string
 	// Keys is the number of keys that verify tokens.
 	Keys int
@@ -21,7 +21,7 @@ type Facts struct {
 }
 
 // Check fetches the discovery document and the keys of the provider, even if they are cached, and caches the document.
-// The error is for the operator: it says what does not work and may quote the provider.
+// The error is for the operator: it describes the fault and may quote the provider.
 func (p *Provider) Check(ctx context.Context) (Facts, error) {
 	asked := p.asking.DoChan("", func() (any, error) {
 		k, err := p.fetch(p.o.Now())

@@ -2,12 +2,13 @@ package oidclogin
 
 import "strings"
 
-// Claims are names of claims about a person. If no claim has the whole name, points lead into objects, as in
-// realm_access.roles.
+// Claims has names of claims about a person. If no claim has the whole name, its dots separate the names of nested
+// objects, as in realm_access.roles.
 type Claims struct {
-	// Username is the user name at the provider, and Name the full name. Default: neither is read.
+	// Username is the claim with the user name at the provider, and Name that with the full name. Default: neither is
+	// read.
 	Username, Name string
-	// Email is the mail address. Default: email, the only claim that email_verified is about.
+	// Email is the claim with the mail address. Default: email, the only claim to which email_verified applies.
 	Email string
 }
 
@@ -21,7 +22,7 @@ func (c *Claims) email() string {
 	return c.Email
 }
 
-// called sets the names and the mail address of a person.
+// called sets the names and the mail address of a person from claims.
 func (p *Provider) called(person *Person, claims map[string]any) {
 	text := func(name string) string {
 		if name == "" {

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// fetchTimeout is the time limit for one request to the provider.
+	// fetchTimeout limits the time of one request to the provider.
 	fetchTimeout = 10 * time.Second
-	// maxAnswer is the limit for an answer, in bytes.
+	// maxAnswer limits an answer of the provider, in bytes.
 	maxAnswer = 1 << 20
 )
 
-// fetcher is the transport for requests to a provider. The host of the issuer comes from the operator; other hosts,
-// which the provider's metadata names, are guarded.
+// fetcher is the transport for requests to a provider. The operator has configured the issuer's host. Other hosts come
+// from the provider's metadata, so connections to them are guarded (see package outbound).
 type fetcher struct {
 	host         string
 	own, foreign http.RoundTripper
@@ -63,12 +63,13 @@ func (f *fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// downError is the reason why a provider could not be asked, which is not the fault of the person who signs in.
+// downError is the reason why a provider could not be reached, for which the person who signs in is not to blame.
 type downError struct{ error }
 
 func (e *downError) Unwrap() error { return e.error }
 
-// failed returns the error of a request to the provider: a 503 if the provider was down, and else a refusal.
+// failed returns the error for a request to the provider that failed with err: a 503 if the provider was down, and
+// otherwise a refusal. what names the step that failed.
 func failed(what string, err error) error {
 	if _, down := errors.AsType[*downError](err); down {
 		return apierror.Unavailable(fromProvider, fmt.Errorf("%s: %w", what, err))
@@ -76,7 +77,7 @@ func failed(what string, err error) error {
 	return refused(fmt.Errorf("%s: %w", what, err))
 }
 
-// keySet keeps the error of a signature check, of which the library only passes on the text.
+// keySet records the error of a signature check, because the library passes on only the error's text.
 type keySet struct {
 	oidc.KeySet
 	err error
@@ -88,7 +89,7 @@ func (k *keySet) VerifySignature(ctx context.Context, token string) (payload []b
 	return payload, k.err
 }
 
-// bounded is a body whose Read fails once it has returned left bytes and more follow.
+// bounded is a body whose Read fails if it has more than left bytes.
 type bounded struct {
 	io.ReadCloser
 	left int
@@ -103,9 +104,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// discover returns the metadata of the provider. It is fetched when somebody signs in, once for all concurrent callers.
-// For staleFor after its expiry the old metadata is returned while it is fetched again, so that nobody waits, also
-// while the provider is down.
+// discover returns the metadata of the provider. It fetches the metadata when somebody signs in, once for all
+// concurrent callers. For staleFor after their expiry it returns the old metadata while it fetches new ones, so that
+// nobody waits, also while the provider is down.
 func (p *Provider) discover(ctx context.Context) (*known, error) {
 	now, old := p.o.Now(), p.known.Load()
 	if old != nil && now.Before(old.until) {
@@ -132,7 +133,7 @@ func (p *Provider) discover(ctx context.Context) (*known, error) {
 	}
 }
 
-// fetch fetches the metadata. It is not cancelled with the first caller's context, since others wait for it too.
+// fetch fetches the metadata. The first caller's context does not cancel it, because other callers wait for it too.
 func (p *Provider) fetch(now time.Time) (*known, error) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.Background(), p.client), fetchTimeout)
 	defer cancel()

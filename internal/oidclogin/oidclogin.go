@@ -1,7 +1,7 @@
 // Package oidclogin signs people in to the pages of this product at an OpenID provider: the code flow (OpenID Connect
 // Core 1.0, section 3.1) with PKCE (RFC 7636) and a nonce. The state between the two requests of a sign-in is in the
-// URL and valid in one browser only, so nothing is stored except that it was used. The service decides who the person
-// is there.
+// URL and valid in one browser only, so nothing is stored except that a state was used. The service decides which
+// account the person has.
 package oidclogin
 
 import (
@@ -33,34 +33,35 @@ const (
 	lasts = 15 * time.Minute
 	// leeway is the tolerance for clocks that differ.
 	leeway = 30 * time.Second
-	// nextMost and codeMost are limits for texts from outside, in bytes.
+	// nextMost and codeMost limit Ask.Next and the authorization code, in bytes.
 	nextMost, codeMost = 1024, 4096
 	// knownFor is how long the metadata of a provider is used.
 	knownFor = time.Hour
-	// staleFor is how long it is still used after that while the provider cannot be asked.
+	// staleFor is how long expired metadata is still used while the provider cannot be reached.
 	staleFor = 24 * time.Hour
 	// fromProvider names the provider in errors.
 	fromProvider = "the identity provider"
 )
 
-// Options are the options of a provider. Those without a default are required.
+// Options are the options of a provider. Options without a default are required.
 type Options struct {
-	// Issuer is the provider, exactly as its tokens name it (iss): an https URL, or http on this machine. It comes from
-	// the operator and may be in any network.
+	// Issuer is the URL of the provider, exactly as in the claim iss of its tokens. It must be https, or http on this
+	// machine. It comes from the operator and may be in any network.
 	Issuer string
-	// ClientID identifies the service to the provider. Secret is for a confidential client. Default: a public client.
+	// ClientID identifies the service to the provider. Secret is the secret of a confidential client. Default: none, a
+	// public client.
 	ClientID, Secret string
-	// Scopes are the scopes to ask for, which must include openid. Default: openid, profile, email.
+	// Scopes are the requested scopes, which must include openid. Default: openid, profile, email.
 	Scopes []string
-	// Wishes are scopes to ask for if the provider supports them.
+	// Wishes are further scopes that are requested if the provider supports them.
 	Wishes []string
-	// Parameters are added to the authorization URL, besides those of the flow.
+	// Parameters are added to the parameters of the authorization URL.
 	Parameters map[string]string
 	// Lasts is how long a person may take at the provider. Default: 15 min.
 	Lasts time.Duration
-	// GroupsClaim is the name of the claim with the groups of a person. Default: groups.
+	// GroupsClaim is the claim with the person's groups. Default: groups.
 	GroupsClaim string
-	// Claims are the names of the claims with the names and the mail address of a person.
+	// Claims are the names of the claims with the person's names and mail address.
 	Claims Claims
 	// TrustEmail treats every mail address as confirmed.
 	TrustEmail bool
@@ -70,7 +71,7 @@ type Options struct {
 	Networks []netip.Prefix
 	// Key returns a secret of at least 32 bytes, the same on all nodes.
 	Key func() []byte
-	// Counters returns the store that remembers which sign-ins are over.
+	// Counters returns the store that records which states were used.
 	Counters func() counters.Store
 	// Now returns the time. Default: time.Now.
 	Now func() time.Time
@@ -125,7 +126,7 @@ func (p *Provider) lasts() time.Duration { return cmp.Or(p.o.Lasts, lasts) }
 // Issuer returns the issuer of the provider.
 func (p *Provider) Issuer() string { return p.o.Issuer }
 
-// Managed returns the sorted groups of the service that the provider assigns.
+// Managed returns the service's groups to which Options.Groups maps, sorted.
 func (p *Provider) Managed() []string {
 	var all []string
 	for _, groups := range p.o.Groups {
@@ -137,23 +138,24 @@ func (p *Provider) Managed() []string {
 
 // Browser is the browser in which a sign-in happens.
 type Browser struct {
-	// Secret is a secret that only this browser has (a cookie) and that does not change until it comes back.
+	// Secret is a secret that only this browser has, in a cookie. It must not change during the sign-in.
 	Secret string
-	// Redirect is the redirect URI, as it is registered with the provider.
+	// Redirect is the redirect URI registered with the provider.
 	Redirect string
 }
 
-// Ask says what a sign-in is for.
+// Ask describes the purpose of a sign-in.
 type Ask struct {
-	// Next is where the service sends the person afterwards. It is dropped if it has more than 1024 bytes.
+	// Next is the path to which the service redirects the person afterwards. It is dropped if it has more than 1024
+	// bytes.
 	Next string
-	// Again makes the provider authenticate the person again, even if signed in there.
+	// Again makes the provider authenticate the person again, even if the person is signed in there.
 	Again bool
 	// Hint is sent as login_hint, such as a mail address. Finish does not return it.
 	Hint string
 }
 
-// state is an Ask on its way through the provider.
+// state is the content of the parameter state, with which an Ask comes back from the provider.
 type state struct {
 	Ask
 	began time.Time
@@ -192,7 +194,8 @@ func (p *Provider) open(from Browser, text string) (s state, ok bool) {
 	return s, age < p.lasts() && age > -leeway
 }
 
-// nonce and verifier are derived from a state and its browser's secret. The browser never sees the verifier.
+// nonce and verifier derive the nonce and the PKCE verifier from a state and its browser's secret. The browser never
+// sees the verifier.
 func (p *Provider) nonce(from Browser, text string) string {
 	return p.signer("nonce").Sign(nil, text, from.Secret)
 }
@@ -201,8 +204,8 @@ func (p *Provider) verifier(from Browser, text string) string {
 	return p.signer("verifier").Sign(nil, text, from.Secret)
 }
 
-// Begin returns the authorization URL to which the browser is redirected. If the provider cannot be asked it returns an
-// *apierror.Error with status 503.
+// Begin returns the authorization URL to which the service redirects the browser. If the provider cannot be reached the
+// error is an *apierror.Error with status 503.
 func (p *Provider) Begin(ctx context.Context, from Browser, ask Ask) (location string, err error) {
 	k, err := p.discover(ctx)
 	if err != nil {
@@ -213,7 +216,7 @@ func (p *Provider) Begin(ctx context.Context, from Browser, ask Ask) (location s
 		oidc.Nonce(p.nonce(from, text)), oauth2.S256ChallengeOption(p.verifier(from, text)),
 	}
 	if ask.Again {
-		// With max_age the token has the time of the authentication.
+		// With max_age the ID token contains the time of the authentication.
 		options = append(options, oauth2.SetAuthURLParam("max_age", "0"))
 	}
 	if ask.Hint != "" {
@@ -252,8 +255,9 @@ var (
 		"What the identity provider answered is not good. Begin again, and tell the operator if that does not help.")
 )
 
-// Finish returns the person who comes back from the provider with the query of that request. A state can be used once.
-// The error is an *apierror.Error: 403 for a refusal, with the cause for the log, or 503 if something cannot be asked.
+// Finish ends a sign-in when the browser comes back from the provider, with the query of that request, and returns the
+// person. A state can be used once. The error is an *apierror.Error: 403 for a refusal, whose cause is for the log, or
+// 503 if the provider or the store of used states cannot be reached.
 func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (*Person, error) {
 	text, good := one(query, "state")
 	s, mine := p.open(from, text)
@@ -295,7 +299,7 @@ func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (
 	return person, nil
 }
 
-// one returns a parameter, and reports whether it is given at most once (RFC 6749, section 3.1).
+// one returns a parameter of the query. ok is false if it occurs more than once (RFC 6749, section 3.1).
 func one(query url.Values, name string) (value string, ok bool) {
 	values := query[name]
 	return query.Get(name), len(values) < 2
@@ -324,7 +328,7 @@ func (p *Provider) use(ctx context.Context, text string) error {
 	if store == nil {
 		return apierror.Unavailable("the memory of sign-ins", errors.New("there are no counters"))
 	}
-	// The MAC at the end identifies the state. It is no longer a secret.
+	// The MAC at the end identifies the state. It need not be secret any more.
 	first, err := store.SetNX(ctx, "oidclogin:"+text[max(0, len(text)-43):], p.lasts()+leeway)
 	if err != nil {
 		return apierror.Unavailable("the memory of sign-ins", err)
@@ -335,7 +339,7 @@ func (p *Provider) use(ctx context.Context, text string) error {
 	return nil
 }
 
-// secure reports whether a URL is https, or on this machine.
+// secure reports whether a URL is https, or http on this machine.
 func secure(u *url.URL) bool {
 	host := u.Hostname()
 	ip, err := netip.ParseAddr(host)

@@ -14,41 +14,43 @@ import (
 )
 
 const (
-	// subjectMost is the longest subject (OpenID Connect Core 1.0, section 2), and groupsMost the number of groups
-	// considered.
+	// subjectMost limits the length of a subject (OpenID Connect Core 1.0, section 2), and groupsMost the number of
+	// groups considered.
 	subjectMost, groupsMost = 255, 1000
 )
 
-// ahead is how far the clock of a provider may be ahead of ours.
+// ahead is how far the provider's clock may be ahead of ours.
 const ahead = 10 * time.Second
 
-// algorithms are those that may sign ID tokens.
+// algorithms are the accepted signature algorithms of ID tokens.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512,
 }
 
 // Person is a person who has signed in at a provider.
 type Person struct {
-	// Issuer and Subject identify the person, whatever else changes.
+	// Issuer and Subject identify the person. They never change.
 	Issuer, Subject string
-	// Email is an address, or "". Confirmed reports whether the provider has verified that it is the person's.
+	// Email is the mail address, or "". Confirmed reports whether the provider has verified that the address is the
+	// person's.
 	Email     string
 	Confirmed bool
-	// Names are names for the person, best first. There may be none that the service accepts.
+	// Names are suggestions for a user name, best first. The service may accept none of them.
 	Names []string
 	// Username and Name are the values of Options.Claims; each may be empty.
 	Username, Name string
 	// Groups are the sorted groups of the service to which the person's groups are mapped.
 	Groups []string
-	// Claimed are the person's groups in the provider's names, or nil if the provider returns none.
+	// Claimed has the person's groups in the provider's names. It is nil if the provider returns no groups.
 	Claimed []string
-	// AuthTime is when the provider last authenticated the person, or zero if it does not say.
+	// AuthTime is when the provider last authenticated the person. It is zero if the provider does not return that
+	// time.
 	AuthTime time.Time
-	// Ask is what the sign-in was for.
+	// Ask is the Ask of Begin.
 	Ask
 }
 
-// verify returns the claims of the ID token, completed by those of the userinfo endpoint.
+// verify verifies the ID token and returns its claims, completed by those of the userinfo endpoint.
 func (p *Provider) verify(
 	ctx context.Context, k *known, s state, token *oauth2.Token, nonce string,
 ) (map[string]any, error) {
@@ -101,7 +103,7 @@ func (p *Provider) verify(
 	return claims, nil
 }
 
-// lacks reports whether an ID token lacks claims that userinfo may have.
+// lacks reports whether an ID token lacks claims that the userinfo endpoint may have.
 func (p *Provider) lacks(claims map[string]any) bool {
 	for _, name := range []string{p.o.Claims.email(), p.o.Claims.Username, p.o.Claims.Name} {
 		if name != "" && claim(claims, name) == nil {

@@ -1,8 +1,8 @@
-// Package origin determines the scheme and host that a client used. The scheme is that of the connection, or what a
-// trusted proxy reports if it has terminated TLS; the host is that of the request.
+// Package origin determines the scheme and host that a client used. The scheme is that of the connection or, if a
+// trusted proxy has terminated TLS, the one that the proxy reports. The host is that of the request.
 //
 // The edge decides which proxies are trusted (Pass). The original host of a proxied request is never read from a
-// header, which many proxies pass on as the client has sent it: it has to be configured.
+// header, because many proxies pass such headers on unchanged from the client. It has to be configured.
 package origin
 
 import (
@@ -13,8 +13,8 @@ import (
 
 type schemeKey struct{}
 
-// Pass returns a request that a trusted proxy has passed on, with the scheme that it reports (X-Forwarded-Proto). In a
-// list the first value counts. A value other than http and https changes nothing.
+// Pass returns a copy of a request that a trusted proxy has passed on, with the scheme in reported, the value of
+// X-Forwarded-Proto. In a list the first value counts. A value other than http and https changes nothing.
 func Pass(r *http.Request, reported string) *http.Request {
 	first, _, _ := strings.Cut(reported, ",")
 	switch scheme := strings.ToLower(strings.TrimSpace(first)); scheme {

@@ -1,2 +1,3 @@
-// Package osfile holds what systems do differently with files: making names durable, and knowing who may read a file.
+// Package osfile provides file operations that differ between operating systems: making names durable, and determining
+// whether others may read a file.
 package osfile

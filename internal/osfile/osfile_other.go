@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// SyncFolder makes the names in a folder survive the loss of power. It is called after a file was made or renamed
-// there and its content was synchronized.
+// SyncFolder makes the names in a folder survive the loss of power. The caller calls it after it has made or renamed a
+// file there, and synchronized the file's content.
 func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {

@@ -21,8 +21,8 @@ type Logs struct {
 	fields   []zapcore.Field
 }
 
-// NewLogs makes a core for a level and those above it. It connects to the collector in the background. Lines that the
-// collector does not accept in time are lost.
+// NewLogs makes a core for log lines of a level and above. It connects to the collector in the background. Lines that
+// the collector does not accept in time are lost.
 func NewLogs(c Collector, s Service, level zapcore.LevelEnabler) (*Logs, error) {
 	exporter, err := otlploggrpc.New(context.Background(),
 		apply(c, otlploggrpc.WithEndpointURL, otlploggrpc.WithEndpoint, otlploggrpc.WithInsecure)...)
@@ -36,7 +36,7 @@ func NewLogs(c Collector, s Service, level zapcore.LevelEnabler) (*Logs, error) 
 	}, nil
 }
 
-// Close sends what is buffered.
+// Close sends the buffered lines.
 func (l *Logs) Close() error { return end(l.provider) }
 
 // With implements zapcore.Core.
@@ -62,7 +62,7 @@ var severities = map[zapcore.Level]log.Severity{
 	zapcore.FatalLevel: log.SeverityFatal3,
 }
 
-// Write implements zapcore.Core. Fields that name a trace attach the line to it.
+// Write implements zapcore.Core. If fields name a trace, the line is attached to that trace.
 func (l *Logs) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	encoder := zapcore.NewMapObjectEncoder()
 	for _, list := range [...][]zapcore.Field{l.fields, fields} {
@@ -94,7 +94,7 @@ func (l *Logs) Write(e zapcore.Entry, fields []zapcore.Field) error {
 // Sync implements zapcore.Core.
 func (l *Logs) Sync() error { return nil } // Close sends what is buffered
 
-// inTrace returns a context of the trace that fields name, in our spelling or in Caddy's.
+// inTrace returns a context of the trace that fields name, with this program's field names or with Caddy's.
 func inTrace(fields map[string]any) context.Context {
 	ctx := context.Background()
 	var config trace.SpanContextConfig
@@ -120,7 +120,7 @@ func first(fields map[string]any, names ...string) string {
 // maxDepth limits the nesting of values.
 const maxDepth = 5
 
-// value converts the value of a field to one of OpenTelemetry.
+// value converts the value of a field to an OpenTelemetry value. depth is the nesting so far.
 func value(v any, depth int) attribute.Value {
 	switch v := v.(type) {
 	case string:

@@ -1,8 +1,8 @@
-// Package otlp sends traces, metrics and logs to a collector by OTLP over gRPC. Its users determine what is sent;
-// nothing is sent, and no goroutine runs, until one of them begins.
+// Package otlp sends traces, metrics and logs to a collector by OTLP over gRPC. Its users choose what to send; until
+// then no goroutine runs.
 //
 // The environment variables of OpenTelemetry apply in addition to the options: OTEL_SERVICE_NAME,
-// OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, OTEL_METRIC_EXPORT_INTERVAL and others like them.
+// OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, OTEL_METRIC_EXPORT_INTERVAL and similar ones.
 package otlp
 
 import (
@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// Collector is the collector to send to.
+// Collector is the address of a collector.
 type Collector struct {
 	// Endpoint is a host with a port, or an http or https URL.
 	Endpoint string
@@ -27,10 +27,10 @@ type Collector struct {
 // Service identifies the sender.
 type Service struct{ Name, Version string }
 
-// closeTime is how long sending the buffered data may take at the end.
+// closeTime limits the time for sending the buffered data at the end.
 const closeTime = 5 * time.Second
 
-// resource describes the service. The environment overrides it.
+// resource describes the service. The environment variables of OpenTelemetry override it.
 func (s Service) resource() *resource.Resource {
 	// Attributes that cannot be determined are left out.
 	r, _ := resource.New(context.Background(),
@@ -42,7 +42,8 @@ func (s Service) resource() *resource.Resource {
 // isURL reports whether an endpoint has a scheme.
 func (c Collector) isURL() bool { return strings.Contains(c.Endpoint, "://") }
 
-// apply returns the options of an exporter for a collector.
+// apply returns the options of an exporter for a collector. url and host make the option for an endpoint with and
+// without a scheme, and insecure makes the option to send without TLS.
 func apply[T any](c Collector, url, host func(string) T, insecure func() T) []T {
 	var all []T
 	if c.isURL() {
@@ -56,12 +57,12 @@ func apply[T any](c Collector, url, host func(string) T, insecure func() T) []T 
 	return all
 }
 
-// ender is flushed and ended by Shutdown.
+// ender is a provider of OpenTelemetry, whose Shutdown sends the buffered data.
 type ender interface {
 	Shutdown(ctx context.Context) error
 }
 
-// end sends what is buffered, within closeTime.
+// end shuts e down, which sends the buffered data within closeTime.
 func end(e ender) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
@@ -71,8 +72,8 @@ func end(e ender) error {
 // logEvery is how often a failure to send is reported.
 const logEvery = time.Minute
 
-// OnError sets the function that is called when something cannot be sent, at most once a minute. It is global to the
-// process: the last call wins.
+// OnError sets the function that is called when data cannot be sent, at most once a minute. There is one such function
+// for the process: a later call replaces it.
 func OnError(tell func(err error)) {
 	var mu sync.Mutex
 	var last time.Time

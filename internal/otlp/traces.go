@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Tracer sends spans: one for each request that is served, and further ones for its parts.
+// Tracer sends spans: one for each request that is served, and further spans for parts of a request.
 type Tracer struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
@@ -22,9 +22,9 @@ type Tracer struct {
 // w3c handles the header traceparent (W3C Trace Context).
 var w3c = propagation.TraceContext{}
 
-// NewTracer makes a tracer. share, from 0 to 1, is the share of requests that are traced among those without a trace;
-// for a request of an existing trace the sampling decision of that trace applies. The tracer connects to the collector
-// in the background.
+// NewTracer makes a tracer. share, from 0 to 1, is the share of requests that are traced. It applies to requests
+// without a trace; for a request of an existing trace the sampling decision of that trace applies. The tracer connects
+// to the collector in the background.
 func NewTracer(c Collector, s Service, share float64) (*Tracer, error) {
 	exporter, err := otlptracegrpc.New(context.Background(),
 		apply(c, otlptracegrpc.WithEndpointURL, otlptracegrpc.WithEndpoint, otlptracegrpc.WithInsecure)...)
@@ -36,7 +36,7 @@ func NewTracer(c Collector, s Service, share float64) (*Tracer, error) {
 	return &Tracer{provider, provider.Tracer("github.com/tollgate-gateway/tollgate")}, nil
 }
 
-// Close sends what is buffered.
+// Close sends the buffered spans.
 func (t *Tracer) Close() error { return end(t.provider) }
 
 // Serve begins the span of a request, within the trace of its context or its header. The caller calls end with the
@@ -62,8 +62,8 @@ func (t *Tracer) Serve(r *http.Request) (_ *http.Request, end func(route string,
 	}
 }
 
-// methodOf returns the method of a request for the name of a span and for its attribute. An unknown method, which may
-// be any text from the client, is replaced (OpenTelemetry semantic conventions, HTTP spans).
+// methodOf returns the request's method twice: for the name of a span and for its attribute. An unknown method, which
+// may be any text from the client, is replaced (OpenTelemetry semantic conventions, HTTP spans).
 func methodOf(r *http.Request) (name, method string) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
@@ -73,8 +73,8 @@ func methodOf(r *http.Request) (name, method string) {
 	return "HTTP", "_OTHER"
 }
 
-// Begin begins the span of a part of a trace. If ctx is not being traced it does nothing. An error passed to end is
-// recorded without its text, which may be confidential.
+// Begin begins a span within the trace of ctx. Without such a trace it does nothing. end records that there was an
+// error, but not the error's text, which may be confidential.
 func (t *Tracer) Begin(ctx context.Context, name string) (_ context.Context, end func(err error)) {
 	return t.begin(ctx, name, trace.SpanKindInternal)
 }
@@ -92,8 +92,8 @@ func (t *Tracer) begin(ctx context.Context, name string, kind trace.SpanKind) (c
 	}
 }
 
-// Transport traces requests to other servers and passes the trace on to them. Only the host of their URLs is recorded,
-// since paths and queries may hold secrets.
+// Transport returns a RoundTripper that traces requests to other servers through base and passes the trace on to these
+// servers. Only the host of a URL is recorded, since paths and queries may contain secrets.
 func (t *Tracer) Transport(base http.RoundTripper) http.RoundTripper { return &transport{t, base} }
 
 type transport struct {

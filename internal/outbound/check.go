@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// lookupTime is the time limit for looking up a name in Check.
+// lookupTime limits the time for looking up a name in Check.
 const lookupTime = 2 * time.Second
 
-// Check returns ErrNotAllowed early, when a person enters an address, if Dialer would refuse it later: an IP address
-// that is not Allowed, or a name with no address that is. A name that cannot be resolved now passes; Dialer has the
-// last word.
+// Check returns ErrNotAllowed if Dialer would later refuse a host. Callers use it when a person enters an address. It
+// refuses an IP address that is not Allowed, and a name none of whose addresses is. A name that cannot be resolved now
+// is accepted, because Dialer checks again.
 func Check(ctx context.Context, host string, allow []netip.Prefix) error {
 	return check(ctx, host, allow, net.DefaultResolver.LookupNetIP)
 }

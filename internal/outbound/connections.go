@@ -13,15 +13,16 @@ import (
 // ErrShutdown is the error of a connection that Connections.Cut has closed.
 var ErrShutdown = errors.New("the gateway is shutting down")
 
-// Connections tracks the connections of transports so that all can be cut at once: their exchanges then fail while the
-// requests that made them go on. A context per request could do the same but would cost memory for each request.
+// Connections tracks the connections of transports, so that Cut can close all of them at once. Exchanges with upstreams
+// then fail, while the requests of clients that caused them go on. A context per request could do the same but would
+// cost memory for each request.
 type Connections struct {
 	isCut atomic.Bool
 	mu    sync.Mutex
 	open  map[*connection]struct{}
 }
 
-// Watch tracks the connections that a transport makes from now on. It must be called before the transport is used.
+// Watch tracks all later connections of a transport. It must be called before the transport is used.
 func (c *Connections) Watch(t *http.Transport) {
 	dial := t.DialContext
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -48,7 +49,7 @@ func (c *Connections) keep(conn net.Conn) (net.Conn, error) {
 	return kept, nil
 }
 
-// Cut closes all connections and refuses new ones.
+// Cut closes all connections. New connections are refused from then on.
 func (c *Connections) Cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,8 +78,7 @@ func (c *connection) Write(p []byte) (int, error) {
 	return n, c.reason(err)
 }
 
-// ReadFrom implements io.ReaderFrom for bodies that a transport sends. It copies r in large writes through a pooled
-// buffer.
+// ReadFrom implements io.ReaderFrom for request bodies. It copies r in large writes through a pooled buffer.
 func (c *connection) ReadFrom(r io.Reader) (int64, error) {
 	buffer := bodies.Get().(*[]byte)
 	defer bodies.Put(buffer)
@@ -90,7 +90,7 @@ const bodyBuffer = 128 << 10
 
 var bodies = sync.Pool{New: func() any { b := make([]byte, bodyBuffer); return &b }}
 
-// reason returns ErrShutdown in place of an error after Cut.
+// reason returns ErrShutdown instead of err after Cut, and err otherwise.
 func (c *connection) reason(err error) error {
 	if err != nil && c.all.isCut.Load() {
 		return ErrShutdown

@@ -8,7 +8,7 @@ import (
 )
 
 // OutOfFiles reports whether a connection could not be made because the process or the machine has no file descriptor
-// left, which is not the fault of the other side.
+// left. Such an error is not the other server's fault.
 func OutOfFiles(err error) bool {
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		return true

@@ -12,13 +12,12 @@ import (
 	"time"
 )
 
-// maxHeader is the limit for the header of a response from a foreign address, in bytes.
+// maxHeader limits the header of a response from a foreign address, in bytes.
 const maxHeader = 64 << 10
 
-// NewClient returns a client for short fetches from addresses that anybody may have set. A name is looked up once and
-// refused if any of its addresses is not Allowed; connections are made only to the addresses that were checked. The
-// client uses no proxy, follows no redirect, keeps no connection alive and decompresses nothing. timeout limits a fetch
-// as a whole.
+// NewClient returns a client for short fetches from addresses that may come from an attacker. A name is looked up once
+// and refused if any of its addresses is not Allowed; connections are made only to the checked addresses. The client
+// uses no proxy, follows no redirect, keeps no connection alive and decompresses nothing. timeout limits a whole fetch.
 func NewClient(allow []netip.Prefix, timeout time.Duration) *http.Client {
 	return newClient(foreign{allow, net.DefaultResolver.LookupNetIP, Dialer(allow).DialContext}, timeout)
 }
@@ -34,15 +33,15 @@ func newClient(f foreign, timeout time.Duration) *http.Client {
 	}
 }
 
-// foreign dials for NewClient.
+// foreign dials connections for NewClient.
 type foreign struct {
 	allow   []netip.Prefix
 	lookup  func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	connect func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// connectShare is the time for each of several addresses except the last, so that a silent one leaves time for the
-// next.
+// connectShare limits the time for connecting to each of several addresses except the last, so that an address that
+// does not answer leaves time for the next.
 const connectShare = 3 * time.Second
 
 func (f foreign) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -98,8 +97,8 @@ func (f foreign) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	return addrs, err
 }
 
-// numeric reports whether a host that is not an address ends like one, such as 127.1, 0x7f.1 and 2130706433: some
-// resolvers make an address of it (WHATWG URL Standard, ends in a number).
+// numeric reports whether a host that is not an IP address ends in a number, such as 127.1, 0x7f.1 and 2130706433. Some
+// resolvers interpret such hosts as IP addresses (WHATWG URL Standard, ends in a number).
 func numeric(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	last := strings.ToLower(host[strings.LastIndexByte(host, '.')+1:])

@@ -1,5 +1,5 @@
 // Package outbound guards connections to addresses that users set: webhooks, base URLs of models, documents of clients.
-// It keeps them away from the operator's own network. It also cuts connections when the process ends.
+// It prevents connections to the operator's own network. It also cuts connections when the process ends.
 package outbound
 
 import (
@@ -15,8 +15,9 @@ import (
 // ErrNotAllowed is the error of a dial that the guard refuses.
 var ErrNotAllowed = errors.New("the address is not public and not among the allowed networks")
 
-// Dialer returns a dialer that refuses addresses that are not Allowed. It checks the address that is connected to, so a
-// name cannot circumvent it. A transport that uses it must have no proxy, which would dial in its place.
+// Dialer returns a dialer that refuses addresses that are not Allowed. It checks the IP address to which it connects,
+// so a name cannot circumvent the check. A transport with this dialer must have no proxy, which would connect in its
+// place.
 func Dialer(allow []netip.Prefix) *net.Dialer {
 	return &net.Dialer{
 		Timeout: 10 * time.Second, KeepAlive: 30 * time.Second,
@@ -37,8 +38,8 @@ func Dialer(allow []netip.Prefix) *net.Dialer {
 // outside it embed IPv4 or have another use.
 var global = netip.MustParsePrefix("2000::/3")
 
-// special are the ranges that do not lead to the public Internet (IANA special-purpose address registries), besides
-// those that netip has methods for.
+// special are address ranges that do not belong to the public Internet (IANA special-purpose address registries),
+// besides those for which netip has methods.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"), // shared address space, used by some clouds for metadata
@@ -55,7 +56,8 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("3fff::/20"),
 }
 
-// Allowed reports whether a connection may be made to an address that a user has set: a public one, or one in allow.
+// Allowed reports whether a connection may be made to an address that a user has set: a public address, or an address
+// in allow.
 func Allowed(addr netip.Addr, allow []netip.Prefix) bool {
 	addr = addr.Unmap().WithZone("")
 	for _, p := range allow {

@@ -18,9 +18,9 @@ import (
 )
 
 // NewBrandedLook works like NewLook with an additional folder of the operator, which has the same two subfolders. Its
-// templates and files replace those with the same names, its parts replace the parts that they define, and its
-// static/name.css follows the other style sheets. Each page is rendered once with a sample of its data, and with site
-// as Call.Site. languages are those of Look.In. An error names the file and the line.
+// templates and files replace those with the same names. Its parts replace the blocks that they define, and its
+// static/name.css follows the other style sheets. languages are passed to Look.In. To find faults, each page is
+// rendered once, with its data in samples and with site as Call.Site. An error names the file and the line.
 func NewBrandedLook(
 	name string, files fs.FS, funcs template.FuncMap, folder fs.FS, languages *locale.Languages, site any,
 	samples map[string]any,
@@ -52,7 +52,7 @@ func NewBrandedLook(
 	return l, t.ExecuteTemplate(io.Discard, "bare", l.bareOf(in, "", look.Bar{}, refusal))
 }
 
-// try renders a page and discards it.
+// try renders a page with shown as Call.Site and data, and discards the result.
 func (l *Look) try(page string, shown, data any) error {
 	r, err := http.NewRequest(http.MethodGet, "/", http.NoBody) //nolint:noctx // it goes nowhere
 	if err != nil {
@@ -67,7 +67,7 @@ func (l *Look) try(page string, shown, data any) error {
 	return c.show(http.StatusOK, page, "Sample", data, problem)
 }
 
-// nowhere discards a page.
+// nowhere is a response writer that discards a page.
 type nowhere struct{}
 
 func (nowhere) Header() http.Header                { return make(http.Header) }

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
-// maxNotice limits the notice on the page after a form, in bytes.
+// maxNotice limits the notice that is shown on the page after a form, in bytes.
 const maxNotice = 400
 
 // Call is a request for a page.
@@ -31,7 +31,7 @@ type Call struct {
 	Name string
 	// Zone is the time zone in which the page shows times. Default: UTC.
 	Zone *time.Location
-	// Site is what templates see as .Site: the user, settings, what the head needs.
+	// Site is the value of .Site in templates: the user, settings, data for the head.
 	Site any
 
 	site     *site
@@ -95,8 +95,9 @@ func (c *Call) setPolicy() {
 	c.W.Header().Set("Content-Security-Policy", policy(c.images, c.forms, c.requests))
 }
 
-// policy returns a Content-Security-Policy that allows scripts, styles and images from the site itself, images from
-// further sources, forms that lead to further targets, and requests of scripts as a further directive allows.
+// policy returns a Content-Security-Policy that allows scripts, styles and images from the site itself. images and
+// forms are further sources of images and targets of forms. requests is a directive for the requests of scripts, or
+// empty.
 func policy(images, forms, requests string) string {
 	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'" + images + requests +
 		"; form-action 'self'" + forms + "; frame-ancestors 'none'; base-uri 'none'"
@@ -109,7 +110,7 @@ func (c *Call) AllowImages(source string) {
 }
 
 // AllowForms lets a form of the page lead to another site, such as https://client.example, also by a redirect. A text
-// that is not a source (CSP 3, section 2.3.1) is ignored, since others may have written it.
+// that is not a source (CSP 3, section 2.3.1) is ignored, because it may come from an attacker.
 func (c *Call) AllowForms(source string) {
 	c.forms += onePolicySource(source)
 	c.setPolicy()
@@ -121,7 +122,7 @@ func (c *Call) AllowRequests() {
 	c.setPolicy()
 }
 
-// onePolicySource returns a source after a space, or "" if text is not exactly one source.
+// onePolicySource returns a text after a space if it is exactly one source of a policy, and otherwise "".
 func onePolicySource(text string) string {
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r > '~' || strings.ContainsRune(`;,'"`, r)
@@ -131,8 +132,8 @@ func onePolicySource(text string) string {
 	return " " + text
 }
 
-// Common returns the call itself. A service's call, which embeds it, inherits the method, so that packages that serve
-// pages of any service can reach the common part of its calls.
+// Common returns the call itself. A service's call, which embeds it, inherits the method. Packages that serve pages of
+// any service use it to get the common part of the call.
 func (c *Call) Common() *Call { return c }
 
 // Context returns the context of the request.
@@ -141,7 +142,7 @@ func (c *Call) Context() context.Context { return c.R.Context() }
 // Answered reports whether the request has been answered, for example by Redirect.
 func (c *Call) Answered() bool { return c.answered }
 
-// At returns the URL path of a path of this site, which is the mount and the path.
+// At returns the URL path of a path within this site: the mount followed by the path.
 func (c *Call) At(path string) string { return c.site.mount + path }
 
 // Base returns the URL of this site with its host, without a slash at the end.
@@ -152,7 +153,8 @@ func (c *Call) Base() string {
 	return origin.Of(c.R) + c.site.mount
 }
 
-// Here returns the path of this page with its parameters, to return to. If its URL holds a secret, Here returns "/".
+// Here returns the path of this page with its parameters, so that another page can lead back. If the URL contains a
+// secret, Here returns "/".
 func (c *Call) Here() string {
 	if c.concealed {
 		return "/"
@@ -168,7 +170,8 @@ func (c *Call) inside(uri string) string {
 	return Local(path)
 }
 
-// Referrer returns the path of the page of this site from which the request comes, or "/" if it comes from elsewhere.
+// Referrer returns the path of the page of this site that sent the browser here, or "/" if it was another site or is
+// unknown.
 func (c *Call) Referrer() string {
 	u, err := url.Parse(c.R.Referer())
 	if err != nil || u.Host != c.R.Host && (u.Host == "" || u.Host != c.site.host) {
@@ -177,7 +180,7 @@ func (c *Call) Referrer() string {
 	return c.inside(u.RequestURI())
 }
 
-// Redirect redirects to a path of this site, whose page shows notice unless it is empty.
+// Redirect redirects to a path of this site. The page there shows notice unless it is empty.
 func (c *Call) Redirect(to, notice string) error {
 	if notice != "" {
 		c.setCookie(noticeCookie, base64.RawURLEncoding.EncodeToString([]byte(short(notice))), time.Minute)
@@ -187,7 +190,7 @@ func (c *Call) Redirect(to, notice string) error {
 	return nil
 }
 
-// RedirectForGood redirects the browser to a page of the site, whose address has changed for good.
+// RedirectForGood redirects to a path of this site, with status 301, which browsers remember.
 func (c *Call) RedirectForGood(to string) error {
 	c.answered = true
 	http.Redirect(c.W, c.R, c.At(to), http.StatusMovedPermanently)
@@ -215,8 +218,9 @@ func (c *Call) Then(err error, to, notice string) error {
 	return c.Redirect(to, notice)
 }
 
-// ToLogin redirects a guest to the sign-in page, with the path to return to in a parameter (Options.Back). A form that
-// was sent is refused instead, as its fields would be lost; see Page.Keeps for forms whose text must be kept.
+// ToLogin redirects a guest to the sign-in page, with the path to return to in a parameter (Options.Back). If the
+// request is a form, ToLogin returns an error instead, because a redirect would lose the fields; see Page.Keeps for
+// forms whose text must be kept.
 func (c *Call) ToLogin(page string) error {
 	if c.R.Method == http.MethodPost {
 		return errSignedOut
@@ -224,8 +228,8 @@ func (c *Call) ToLogin(page string) error {
 	return c.Redirect(page+"?"+c.site.back+"="+url.QueryEscape(c.Here()), "")
 }
 
-// ToConfirm redirects to the page that asks for the password again, and from there back to this page or, after a form
-// was sent, to the page that it was on.
+// ToConfirm redirects to the page that asks for the password again. That page leads back to this page or, if the
+// request is a form, to the page with the form.
 func (c *Call) ToConfirm(page string) error {
 	next := c.Here()
 	if c.R.Method == http.MethodPost {
@@ -247,8 +251,8 @@ func (c *Call) notice() string {
 	return string(text)
 }
 
-// The names of the cookies follow the name of the look. The prefix __Host- protects secure ones from other hosts and
-// paths.
+// The names of the cookies begin with the name of the look. The prefix __Host- protects secure cookies from other hosts
+// and paths.
 const (
 	sessionCookie = "_session"
 	formCookie    = "_form"
@@ -270,7 +274,7 @@ func (c *Call) cookieName(name string) string {
 	return full
 }
 
-// secure reports whether the browser is told to send a cookie over https only.
+// secure reports whether the cookie with a name is marked Secure, so that browsers send it over https only.
 func (c *Call) secure(name string) bool {
 	if name == sessionCookie && c.site.sameSite == http.SameSiteNoneMode {
 		return true // browsers reject it otherwise
@@ -289,7 +293,7 @@ func (c *Call) cookie(name string) string {
 	return cookie.Value
 }
 
-// setCookie sets a cookie with a lifetime. A lifetime of zero removes it.
+// setCookie sets a cookie with the lifetime lasts. A lifetime of zero removes the cookie.
 func (c *Call) setCookie(name, value string, lasts time.Duration) {
 	age := int(lasts.Seconds())
 	if age <= 0 {
@@ -305,8 +309,8 @@ func (c *Call) setCookie(name, value string, lasts time.Duration) {
 	})
 }
 
-// Session returns the session cookie that the browser sent, which may not be valid. It returns "" if there is none, and
-// always on public pages.
+// Session returns the session cookie that the browser sent, which may not be valid. It returns "" if the browser sent
+// none, and on all public pages.
 func (c *Call) Session() string {
 	if c.public {
 		return ""
@@ -314,24 +318,24 @@ func (c *Call) Session() string {
 	return c.cookie(sessionCookie)
 }
 
-// SignedIn records that the session of the browser is valid. Begin calls it. person is the id of the user, unique
-// within the site. The forms of the page are then valid for this person only, in this browser, also after a further
-// sign-in of theirs, and no cache keeps the page. Without SignedIn the request counts as a guest's.
+// SignedIn records that the browser's session is valid. Begin calls it. person is the user's id, unique within the
+// site. The forms of the page are then valid only for this user in this browser, also after the user signs in again,
+// and no cache stores the page. Without SignedIn the request counts as a guest's.
 func (c *Call) SignedIn(person string) { c.person = person }
 
-// SignIn sets the session cookie, or extends its lifetime.
+// SignIn sets the session cookie with the lifetime lasts, or extends its lifetime.
 func (c *Call) SignIn(cookie string, lasts time.Duration) { c.setCookie(sessionCookie, cookie, lasts) }
 
 // SignOut removes the session cookie.
 func (c *Call) SignOut() { c.setCookie(sessionCookie, "", 0) }
 
-// browserLasts is how long a browser keeps its secret after the last page that used it. It is longer than idle sessions
-// last, so that a form that was left open is valid as long as its session is.
+// browserLasts is how long a browser keeps its secret after the last page that used the secret. It is longer than idle
+// sessions last, so that an open form is valid as long as the session.
 const browserLasts = 30 * 24 * time.Hour
 
-// Browser returns a secret of the browser, to which forms and processes over several pages are bound. It stays the same
-// when somebody signs in or out, so that all tabs share it. The first call in a request sets the cookie that holds it,
-// or extends its lifetime.
+// Browser returns a secret of the browser, to which forms and processes over several pages are bound. The secret stays
+// the same when somebody signs in or out, so that all tabs share it. The first call in a request sets the cookie with
+// the secret, or extends its lifetime.
 func (c *Call) Browser() string {
 	if c.browser != "" {
 		return c.browser
@@ -346,9 +350,9 @@ func (c *Call) Browser() string {
 	return c.browser
 }
 
-// Once returns a key that identifies a form, so that sending it twice can be detected. The texts are part of the key,
-// so that a text changed after going back counts as another form. Once returns "" if the form has no field for it
-// (View.Once).
+// Once returns a key that identifies a form, so that a service can detect a form that is sent twice. The key also
+// depends on texts: a form whose texts were changed after going back counts as another form. Once returns "" if the
+// form has no field for the key (View.Once).
 func (c *Call) Once(texts ...string) string {
 	word := c.Form.Text("once")
 	if word == "" || len(word) > maxToken {

@@ -14,7 +14,8 @@ type Change struct {
 // maxDiff limits the number of changed lines that are compared; the work grows with its square.
 const maxDiff = 400
 
-// Diff compares two texts line by line. If too many lines differ, the result has all old ones followed by all new ones.
+// Diff compares two texts line by line. If too many lines differ, the result has all lines of previous before all lines
+// of current.
 func Diff(previous, current string) []Change {
 	a, b := strings.Split(previous, "\n"), strings.Split(current, "\n")
 	head := 0
@@ -37,7 +38,8 @@ func lines(out []Change, kind string, text []string) []Change {
 	return out
 }
 
-// middle compares the part between the equal begin and end by the longest common subsequence.
+// middle appends the changes between a and b, which have no equal lines at the beginning and the end, to out. It finds
+// their longest common subsequence.
 func middle(out []Change, a, b []string) []Change {
 	if len(a) > maxDiff || len(b) > maxDiff {
 		return lines(lines(out, "gone", a), "came", b)

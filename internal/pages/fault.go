@@ -80,8 +80,8 @@ func (c *Call) fail(err error) {
 	_, _ = c.W.Write(body) //nolint:gosec // html/template has written it; the client may be gone
 }
 
-// ErrorPage returns the header and the body of an error page that needs nothing of the service, for requests that are
-// refused in front of it or that it cannot serve.
+// ErrorPage returns the header and the body of an error page for a request that the service does not see, because it
+// was refused before or the service cannot serve it.
 func (l *Look) ErrorPage(mount string, e *apierror.Error) (http.Header, []byte) {
 	return l.errorPage(l.languages.Choose(), mount, look.Bar{}, e)
 }

@@ -14,8 +14,9 @@ import (
 // maxNumbers limits how many fields of one name are read.
 const maxNumbers = 3000
 
-// Fields holds the fields of a form, or the parameters of a URL. Err reports the first one that could not be read as
-// asked for. Callers that read numbers of a form check it before they use them; Call.Show does so for the parameters.
+// Fields holds the fields of a form, or the parameters of a URL. Err reports the first field that could not be read as
+// the requested type. Callers that read numbers of a form check it before they use them; Call.Show does so for the
+// parameters.
 type Fields struct {
 	values url.Values
 	err    error
@@ -30,7 +31,7 @@ func (f *Fields) Values(name string) []string { return f.values[name] }
 // Has reports whether a field was sent, even an empty one.
 func (f *Fields) Has(name string) bool { return f.values.Has(name) }
 
-// Flag reports whether a box is ticked, or whether a button was used to send the form.
+// Flag reports whether a field was sent with a value: a box is ticked, or a button was used to send the form.
 func (f *Fields) Flag(name string) bool { return f.values.Get(name) != "" }
 
 // Number returns a field that is a number from 0 on, or 0 if it is empty.

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// MaxForm is the limit for a form without files, in bytes.
+	// MaxForm limits a form without files, in bytes.
 	MaxForm = 256 << 10
-	// maxToken is the limit for the first field of a form with files, in bytes.
+	// maxToken limits the first field of a form with files, which is the token, in bytes.
 	maxToken = 256
 )
 
@@ -28,16 +28,17 @@ var (
 		"You are signed out. Sign in in another tab, then go back and send the form again.")
 )
 
-// errOther refuses a form that was made in this browser, but for another person than the one who is signed in now.
+// errOther refuses a form that was made in this browser, but for another person than the one now signed in.
 var errOther = fmt.Errorf("made for somebody else: %w", errForm)
 
-// token returns what forms of this page send back: the person the page was made for, signed for this browser.
+// token returns the token that forms of this page send back: the person for whom the page was made, signed for this
+// browser.
 func (c *Call) token() string {
 	c.noStore() // another person could not use a cached copy of the form
 	return c.site.signer().Sign(c.madeFor(), c.Browser())
 }
 
-// madeFor returns what tokens state about the signed-in person. It is empty for a guest.
+// madeFor returns the part of a token that identifies the signed-in person. It is empty for a guest.
 func (c *Call) madeFor() []byte {
 	if c.person == "" {
 		return nil
@@ -46,8 +47,9 @@ func (c *Call) madeFor() []byte {
 	return sum[:16]
 }
 
-// checkToken returns nil for a token that was made in this browser for the person who is signed in now, errOther for
-// one that was made in this browser for another person or before somebody signed in or out, and errForm for any other.
+// checkToken returns nil for a token that was made in this browser for the person now signed in. It returns errOther
+// for a token that was made in this browser for another person, or before somebody signed in or out, and errForm for
+// any other.
 func (c *Call) checkToken(token string) error {
 	browser := c.browser
 	if browser == "" && !c.public {
@@ -66,7 +68,7 @@ func (c *Call) checkToken(token string) error {
 	return nil
 }
 
-// guard refuses a form unless a page of this site made it for this browser.
+// guard returns an error for a form unless a page of this site made the form for this browser.
 func (c *Call) guard() error {
 	if err := c.site.origin.Check(c.R); err != nil && !c.hidesOrigin() {
 		return errForm
@@ -88,8 +90,8 @@ func (c *Call) guard() error {
 	return c.takeForm(c.Form.Text(c.site.tokenField))
 }
 
-// takeForm refuses a form whose token is not valid. A form whose text is kept (Page.Keeps) is accepted all the same,
-// but only to be shown again.
+// takeForm returns an error for a form whose token is not valid. A form whose text is kept (Page.Keeps) is accepted
+// nevertheless, but only to be shown again.
 func (c *Call) takeForm(token string) error {
 	err := c.checkToken(token)
 	if err != nil && len(c.keeps) > 0 {
@@ -99,8 +101,8 @@ func (c *Call) takeForm(token string) error {
 	return err
 }
 
-// Script refuses a request of a script, which changes something with a method other than POST, unless it comes from a
-// page of this site: either the browser says so, or the request has a token returned by Token.
+// Script checks a request of a script that changes something with a method other than POST. It returns an error unless
+// the request comes from a page of this site, according to the browser's headers or by a token from the method Token.
 func (c *Call) Script(token string) error {
 	if c.site.origin.Check(c.R) == nil {
 		return nil
@@ -108,18 +110,18 @@ func (c *Call) Script(token string) error {
 	return c.checkToken(token)
 }
 
-// Token returns what a script in this browser may send back to Script.
+// Token returns a token that a script in this browser may send back to Script.
 func (c *Call) Token() string { return c.token() }
 
-// hidesOrigin reports whether the browser does not say where a form comes from: on a closed site it must not
-// (Referrer-Policy), and without https it has no other means. The token decides then.
+// hidesOrigin reports whether the browser does not reveal where a form comes from. On a closed site the Referrer-Policy
+// forbids that, and without https the browser has no other means. Only the token is then checked.
 func (c *Call) hidesOrigin() bool {
 	h := c.R.Header
 	return c.site.closed && h.Get("Origin") == "null" && h.Get("Sec-Fetch-Site") == ""
 }
 
-// ReadForm reads the fields of a form without files into Form. It is called automatically for all forms except those of
-// pages with NoToken.
+// ReadForm reads the fields of a form without files into Form. The site calls it for all forms except those of pages
+// with NoToken.
 func (c *Call) ReadForm() error {
 	if c.R.ContentLength > MaxForm {
 		return c.tooLarge()
@@ -148,11 +150,12 @@ func (c *Call) badForm(err error) error {
 	return apierror.New(http.StatusBadRequest, "bad_request", "The form could not be read.")
 }
 
-// Uploads reports whether the form that was sent may have files, which Parts or ReadFiles has yet to read. Any other
-// form is in Form.
+// Uploads reports whether the request is a form that may have files, which Parts or ReadFiles has yet to read. Any
+// other form is in Form.
 func (c *Call) Uploads() bool { return c.Form.values == nil }
 
-// Parts returns a reader for a form with files as it arrives, after checking its first field, the token.
+// Parts checks the token, which is the first field of a form with files, and returns a reader for the rest as it
+// arrives.
 func (c *Call) Parts() (*multipart.Reader, error) {
 	reader, err := c.R.MultipartReader()
 	if err != nil {
@@ -173,8 +176,8 @@ func (c *Call) Parts() (*multipart.Reader, error) {
 }
 
 // ReadFiles reads a form with files of at most limit bytes, and its fields into Form. The caller removes the files with
-// RemoveAll. A caller that would refuse the form anyway passes that refusal, which is then returned instead of the
-// error that the form is too large.
+// RemoveAll. A caller that would refuse the form anyway passes the reason as refusal: if the form is too large,
+// ReadFiles returns it instead of its own error.
 func (c *Call) ReadFiles(limit int64, refusal error) (*multipart.Form, error) {
 	c.R.Body = http.MaxBytesReader(c.W, c.R.Body, limit)
 	reader, err := c.Parts()

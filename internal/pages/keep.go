@@ -9,15 +9,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// errOutdated is reported with a form that is shown again.
+// errOutdated is shown with a form that is shown again.
 var errOutdated = apierror.New(http.StatusForbidden, "forbidden",
 	"You have signed in since this form was opened. Nothing was sent yet: look at it and send it again.")
 
 // Kept is a field of a form that is shown again.
 type Kept struct{ Name, Value string }
 
-// Kept returns the fields of the form that Page.Keeps names, for an intermediate form, such as the sign-in form, that
-// sends them on to the same path.
+// Kept returns the form's fields that Page.Keeps names. An intermediate form, such as the sign-in form, sends them on
+// to the same path.
 func (c *Call) Kept() (list []Kept) {
 	for _, name := range c.keeps {
 		if c.Form.Has(name) {
@@ -27,21 +27,21 @@ func (c *Call) Kept() (list []Kept) {
 	return list
 }
 
-// Keeps reports whether a form was sent whose text is kept (Page.Keeps).
+// Keeps reports whether the request is a form whose text is kept (Page.Keeps).
 func (c *Call) Keeps() bool { return c.R.Method == http.MethodPost && len(c.keeps) > 0 }
 
-// Outdated reports whether the form that was sent belongs to another session than the browser's current one.
+// Outdated reports whether the request is a form of another session than the browser's current one.
 func (c *Call) Outdated() bool { return c.outdated }
 
-// ShowAgain makes the form that was sent only be shown again, since its sender has signed in with it.
+// ShowAgain makes Outdated report true, so that the form is only shown again, because its sender has signed in with it.
 func (c *Call) ShowAgain() { c.outdated = true }
 
-// Previews reports whether a form is only to be shown with its content, because a preview was asked for or the form is
+// Previews reports whether a form should only be shown with its content: its sender wants a preview, or the form is
 // outdated.
 func (c *Call) Previews() bool { return c.outdated || c.Form.Flag("preview") }
 
-// ReadKept reads the fields of a form with files into Form, up to the first file, and marks the form as outdated. It
-// is called when the sender is not signed in. It does nothing if the form was read before.
+// ReadKept reads the fields of a form with files into Form, up to the first file, and marks the form as outdated.
+// Callers use it when the sender is not signed in. It does nothing if the form was read before.
 func (c *Call) ReadKept() error {
 	if !c.Uploads() {
 		return nil

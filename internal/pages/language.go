@@ -12,14 +12,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/locale"
 )
 
-// A look whose service has catalogues (Look.In) shows each page in the language of its reader. Templates write
-// {{t "Signed in as {name}" "name" .Name}} and {{tn .N "{n} code" "{n} codes"}}, Go code writes
-// Call.T("Sign in"), and the messages of errors are translated where they are shown.
+// A look whose service has catalogues (Look.In) shows each page in the language of its reader. Templates write {{t
+// "Signed in as {name}" "name" .Name}} and {{tn .N "{n} code" "{n} codes"}}, Go code writes Call.T("Sign in"). Messages
+// of errors are translated when they are shown.
 
 //go:embed languages
 var catalogues embed.FS
 
-// Catalogues returns the translations of what this package itself shows, for locale.Load.
+// Catalogues returns the translations of this package's texts, for locale.Load.
 func Catalogues() fs.FS {
 	folder, err := fs.Sub(catalogues, "languages")
 	if err != nil {
@@ -28,8 +28,8 @@ func Catalogues() fs.FS {
 	return folder
 }
 
-// LoadLanguages returns the languages of a service: with the catalogues of this package, those of the service and,
-// unless its path is empty, those in a folder of the operator. fallback and offered are as for locale.Load.
+// LoadLanguages returns the languages of a service. It loads the catalogues of this package, those of the service and,
+// unless folder is empty, those in the operator's folder. fallback and offered are as for locale.Load.
 func LoadLanguages(fallback string, offered []string, service fs.FS, folder string) (*locale.Languages, error) {
 	folders := []fs.FS{Catalogues(), service}
 	if folder != "" {
@@ -41,14 +41,14 @@ func LoadLanguages(fallback string, offered []string, service fs.FS, folder stri
 	return locale.Load(fallback, offered, folders...)
 }
 
-// In returns a look that shows its pages in languages.
+// In returns a copy of the look that shows its pages in languages.
 func (l *Look) In(languages *locale.Languages) *Look {
 	in := *l
 	in.languages, in.spoken = languages, newSpoken()
 	return &in
 }
 
-// spoken has the templates of a look in the languages in which they were shown so far.
+// spoken caches the templates of a look in the languages in which they were shown so far.
 type spoken struct {
 	mu sync.Mutex
 	// by the tag of the language and the name of the page; the name of the bare templates is empty
@@ -87,13 +87,13 @@ func (l *Look) find(in *locale.Language, name string, base *template.Template) (
 	return t, nil
 }
 
-// Prefer sets the language of the page. wishes state what the reader prefers, as for locale.Languages.Choose; they take
+// Prefer sets the language of the page. wishes are the reader's preferences, as for locale.Languages.Choose. They take
 // precedence over the header Accept-Language, which counts even without a call of Prefer.
 func (c *Call) Prefer(wishes ...string) {
 	c.language = c.site.look.languages.Choose(append(wishes, c.R.Header.Get("Accept-Language"))...)
 }
 
-// Language returns the language of the page. It is nil for English without a catalogue.
+// Language returns the language of the page, or nil for English without a catalogue.
 func (c *Call) Language() *locale.Language { return c.language }
 
 // T returns a text in the language of the page; see locale.Language.Translate.
@@ -110,8 +110,8 @@ var scriptTexts = []string{
 	"Search, or filter the list", "Show these keys", "Go to the next control", "Close what is open",
 }
 
-// scripted returns the attribute of the body that has the texts of the script in a language. It is empty for English
-// texts.
+// scripted returns the attribute of the body element that has the script's texts in a language. It is empty for
+// English.
 func scripted(in *locale.Language) template.HTMLAttr {
 	texts := make(map[string]string)
 	for _, english := range scriptTexts {

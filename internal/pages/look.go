@@ -30,10 +30,11 @@ type Look struct {
 	funcs     template.FuncMap // of the service
 }
 
-// NewLook reads templates/*.html and static/* of a service. funcs is added to the functions of words.go. name begins
-// the names of the cookies, and static/name.css is loaded after the style sheet of every page. A page with the same
-// name as one of this package replaces it. shared has folders that several services use, such as resource.Templates;
-// files of the service replace theirs. The files are part of the program, so NewLook panics if they are invalid.
+// NewLook reads templates/*.html and static/* of a service. funcs is added to the template functions of words.go. The
+// names of the cookies begin with name, and static/name.css is loaded after the style sheet of every page. A page with
+// the same name as one of this package replaces that page. shared has folders that several services use, such as
+// resource.Templates; files of the service replace those in them. The files are part of the program, so NewLook panics
+// if they are invalid.
 func NewLook(name string, files fs.FS, funcs template.FuncMap, shared ...fs.FS) *Look {
 	l, err := newLook(name, funcs, slices.Concat([]fs.FS{own}, shared, []fs.FS{files})...)
 	if err != nil {
@@ -110,8 +111,8 @@ func glob(files fs.FS, pattern string) []string {
 	return names
 }
 
-// asset returns the path of a static file without the mount, with a version by which it may be cached forever. It
-// returns "" if there is no such file.
+// asset returns the path of a static file without the mount, or "" if the look does not have the file. The path
+// contains a version, so that the file may be cached forever.
 func (l *Look) asset(name string) string {
 	if !l.files.Has(name) {
 		return ""
@@ -119,7 +120,8 @@ func (l *Look) asset(name string) string {
 	return "/assets/" + name + "?v=" + l.files.Version(name)
 }
 
-// address returns the path of a file of the look or the brand, with a version by which it may be cached forever.
+// address returns the path of a file of the look or the brand. The path contains a version, so that the file may be
+// cached forever.
 func (l *Look) address(mount string, brand *look.Brand, name string) string {
 	if brand.Has(name) {
 		return mount + "/assets/" + name + "?v=" + brand.Version(name)

@@ -1,6 +1,6 @@
-// Package pages serves pages for people: a table of pages, forms that are bound to a browser, notices, faults of
-// fields, error pages, versions of what is changed, and a style. The pages use html/template and work without scripts.
-// Their content, and who may open them, is up to the service.
+// Package pages serves HTML pages. It has a table of pages, forms that are bound to a browser, notices, faults of
+// fields, error pages, versions of edited records, and a style. The pages use html/template and work without scripts.
+// The service determines their content and the access to them.
 //
 // A service has a type for a request, which embeds *Call, one Look, and a table:
 //
@@ -34,26 +34,28 @@
 //		return c.Redirect("/", "Saved.")
 //	}
 //
-// An error becomes a page with its status. ShowForm shows the form again, with what was entered and the faults of its
+// An error becomes a page with its status. ShowForm shows the form again, with the entered values and the faults of the
 // fields.
 //
-// templates/thing.html defines "main" and gets a View, in which .Data is what Show was given and .Site is Call.Site.
-// Files whose names end in parts.html are shared by all pages and may define the blocks that the layout leaves open:
+// templates/thing.html defines "main" and gets a View. Its .Data is the data passed to Show, and .Site is Call.Site.
+// Files whose names end in parts.html are shared by all pages. They may define the optional blocks of the layout:
 // "head", "top", "foot" and "home". "top" begins with {{template "brand" .Top}}, the name and the menu of services. A
-// form that posts contains {{template "token" .}}, which is checked before Admit. A field looks like this:
+// form with the method POST contains {{template "token" .}}; the token is checked before Admit. A field looks like
+// this:
 //
 //	{{template "problems" .}}
 //	<input id="title" name="title" value="{{.Data.Title}}" {{.Invalid "title"}}>
 //	{{template "note" .Note "title"}}
 //
-// A form for data that others may change too states its version by {{template "version" .Data}}, whose data embeds an
-// Edit (Call.Edit). The service compares the version (Call.Match), and whoever saves second sees both texts. Rows with
-// Upload read files with Call.ReadFiles, or as a stream with Call.Parts.
+// A form for a record that several users may change contains its version by {{template "version" .Data}}, whose data
+// embeds an Edit (Call.Edit). The service compares the version (Call.Match). If another user has saved meanwhile, the
+// form is shown again with both texts. Pages with Upload read files with Call.ReadFiles, or as a stream with
+// Call.Parts.
 //
 // A template that pages share gets the view by {{template "things" ($.With .List)}}. {{$.When .At}} shows a time in the
 // reader's time zone; words.go has further functions. static/shop.css follows static/pages.css of this package, which
 // has the colours, light and dark, and the components. {{$.At (asset "shop.svg")}} is the URL of a file, under which
-// browsers cache it until it changes.
+// browsers cache the file until it changes.
 package pages
 
 import (
@@ -79,31 +81,30 @@ type Page[C any] struct {
 	// Path is a pattern of http.ServeMux without the mount. A wildcard whose name ends in Id matches only numbers from
 	// 1 on (Call.ID); anything else is answered with 404.
 	Path string
-	// Admit is the access rule. Default: that of the options.
+	// Admit is the access rule. Default: Options.Admit.
 	Admit func(C) error
 	Serve func(C) error
-	// Else answers a form that was made in this browser for another person than the one who is signed in now, or before
-	// somebody signed in or out, for example in another tab. It must not do what the form asks for in the name of the
-	// person who is signed in now. Default: the form is refused.
+	// Else answers a form that was made in this browser for another person than the one now signed in. That also
+	// happens if somebody has signed in or out since, for example in another tab. Else must not do for the person now
+	// signed in what the form requests. Default: the form is refused.
 	Else func(C) error
 	// Public pages are the same for everybody: no cookie is read or set.
 	Public bool
-	// NoToken means that a form posted here needs no token, since the URL holds a proof or another site sends the form.
-	// Its fields are read only by Call.ReadForm.
+	// NoToken means that a form posted to this page needs no token, because the URL contains a proof or another site
+	// sends the form. Serve reads the fields with Call.ReadForm.
 	NoToken bool
 	// Secret means that the URL holds a secret, which must not reach logs or other sites.
 	Secret bool
-	// Upload is the maximum size of a multipart form, in bytes. Default: none is accepted.
+	// Upload is the maximum size of a multipart form, in bytes. Default: 0, multipart forms are refused.
 	Upload int64
-	// Keeps names the fields of a form that hold a text which took time to write. If the session has ended, or another
-	// one has begun, since the form was opened, the form is not refused but shown again with them: Serve then changes
-	// nothing (Call.Previews), and Admit may ask the user to sign in (Call.ReadKept, Call.Kept). Default: the form is
-	// refused.
+	// Keeps names the fields of a form whose text took time to write. If the session has ended or changed since the
+	// form was opened, the form is not refused but shown again with these fields. Serve must then change nothing
+	// (Call.Previews), and Admit may ask the user to sign in (Call.ReadKept, Call.Kept). Default: the form is refused.
 	Keeps []string
 }
 
-// Within returns the pages of a part of a site as pages of the site, which admit admits to. part returns the call for
-// which the part serves a call of the site.
+// Within converts the pages of a part of a site, whose calls are of the type D, to pages of the site. admit is the
+// access rule of all these pages. part makes the part's call from a call of the site.
 func Within[C, D any](list []Page[D], admit func(C) error, part func(C) D) []Page[C] {
 	pages := make([]Page[C], len(list))
 	for i, p := range list {
@@ -122,38 +123,39 @@ func Within[C, D any](list []Page[D], admit func(C) error, part func(C) D) []Pag
 type Options[C any] struct {
 	Look  *Look
 	Table []Page[C]
-	// Bar returns what the bar shows besides the site's own navigation, for the sender of the request. Default: the
-	// product's own name, and no menu of services.
+	// Bar returns the content of the bar for the sender of a request, besides the site's own navigation. Default: the
+	// product's name, and no menu of services.
 	Bar func(*http.Request) look.Bar
-	// Begin identifies the user. An error that it returns is shown without the layout.
+	// Begin identifies the user and returns the service's call. If it returns an error, the error page has no layout.
 	Begin func(*Call) (C, error)
-	// Admit is the access rule of pages that have none.
+	// Admit is the access rule of pages without a rule.
 	Admit func(C) error
 	// Signer signs the tokens of forms.
 	Signer func() signed.Signer
-	// Called is what sentences call the site, for example "the board".
+	// Called is the name of the site within sentences, for example "the board".
 	Called string
-	// Part is what the bar shows after the brand's name, for a site without a name of its own (Call.Name).
+	// Part is shown in the bar after the brand's name, if the site has no name (Call.Name).
 	Part string
 	// BaseURL is the URL of the site, such as https://forum.example.com. If it begins with https, cookies are marked
 	// Secure even behind a proxy that terminates TLS. Default: taken from the request.
 	BaseURL string
 	// Mount is the path prefix of all pages, such as /forum. Default: none.
 	Mount string
-	// SessionCookie is the name of the session cookie. Default: the name of the look and _session, after __Host- on
-	// https.
+	// SessionCookie is the name of the session cookie. Default: the look's name followed by _session, and after __Host-
+	// if the site is on https.
 	SessionCookie string
-	// SameSite is that attribute of the session cookie (RFC 6265bis, section 5.6.7). Default: lax, as for all others.
+	// SameSite is the attribute SameSite of the session cookie (RFC 6265bis, section 5.6.7). Default: lax, as for all
+	// other cookies.
 	SameSite http.SameSite
-	// Secure says whether browsers send cookies over https only. A session cookie with SameSite=None is always sent so.
+	// Secure says whether browsers send cookies over https only. A session cookie with SameSite=None is always Secure.
 	// Default: true if the site is on https.
 	Secure *bool
-	// TokenField is the name of the form field with the token. Default: token.
+	// TokenField is the name of the form field for the token. Default: token.
 	TokenField string
 	// Back is the query parameter of the sign-in page with the path to return to. Default: next.
 	Back string
-	// Closed keeps pages out of frames and of all caches, and hides their URLs from other sites, for a site that hands
-	// out valuable secrets.
+	// Closed keeps pages out of frames and of all caches, and hides their URLs from other sites. It is for a site that
+	// issues valuable secrets.
 	Closed bool
 	// Conceal keeps a request whose URL holds a secret out of the logs. Default: none.
 	Conceal func(*http.Request)
@@ -168,7 +170,7 @@ type Site[C any] struct {
 }
 
 // site is the part of a Site that does not depend on the type parameter C, so that other types can refer to it. Its
-// fields are Options with their defaults, unless a comment says otherwise.
+// fields are those of Options, with their defaults, unless a comment says otherwise.
 type site struct {
 	look                            *Look
 	called, part                    string
@@ -185,7 +187,7 @@ type site struct {
 	buffers                         sync.Pool // of *bytes.Buffer, for rendering pages
 }
 
-// New makes a site. It panics if two rows conflict, which is a mistake in a table.
+// New makes a site. It panics if two rows of the table conflict, which is a programming mistake.
 func New[C any](o Options[C]) *Site[C] {
 	o.Bar = look.Always(o.Bar)
 	s := &Site[C]{options: o, mux: http.NewServeMux(), site: &site{
@@ -246,7 +248,7 @@ func idsOf(path string) (names []string) {
 	return names
 }
 
-// run answers a request with a row of the table.
+// run answers a request for a page. ids are the names of the wildcards with numbers in its path.
 func (s *Site[C]) run(w http.ResponseWriter, r *http.Request, page *Page[C], ids []string) {
 	c := newCall(s.site, w, r)
 	c.public, c.concealed, c.upload, c.keeps = page.Public, page.Secret, page.Upload, page.Keeps
@@ -256,7 +258,7 @@ func (s *Site[C]) run(w http.ResponseWriter, r *http.Request, page *Page[C], ids
 	}
 }
 
-// answer makes the checks that precede every page and serves it.
+// answer makes the checks that precede every page, and then calls Serve.
 func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
 	own, err := s.options.Begin(c)
 	if err != nil || c.answered {
@@ -288,12 +290,12 @@ func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
 	return serve(own)
 }
 
-// NotFound returns the error for what does not exist or must not be seen by the sender of the request.
+// NotFound returns the error for a record that does not exist, or that the sender of the request must not see.
 func NotFound() error {
 	return apierror.New(http.StatusNotFound, "not_found", "There is nothing here that you may see.")
 }
 
-// readIDs parses the numbers of the path. Text after a hyphen is ignored; it is there for readers.
+// readIDs parses the numbers in the path. It ignores the text after a hyphen, which is for readers.
 func (c *Call) readIDs(names []string) error {
 	for _, name := range names {
 		text, _, _ := strings.Cut(c.R.PathValue(name), "-")
@@ -311,7 +313,7 @@ type id struct {
 	number int64
 }
 
-// ID returns the number that a wildcard of the path matched.
+// ID returns the number in the path that matched a wildcard.
 func (c *Call) ID(name string) int64 {
 	for _, id := range c.ids {
 		if id.name == name {
@@ -321,7 +323,7 @@ func (c *Call) ID(name string) int64 {
 	return 0
 }
 
-// Slugged returns the path of something with a number, followed by words for readers: /things/7-a-thing.
+// Slugged returns the path of a record with a number, followed by words for readers: /things/7-a-thing.
 func Slugged(prefix string, id int64, slug string) string {
 	path := prefix + strconv.FormatInt(id, 10)
 	if slug != "" {
@@ -330,11 +332,11 @@ func Slugged(prefix string, id int64, slug string) string {
 	return path
 }
 
-// Local returns a path of this site from a parameter that anybody may have written. If it leads elsewhere, or has more
-// than 2000 bytes, Local returns "/".
+// Local checks a path of this site that comes from a parameter. It returns the path or, if the path leads to another
+// site or has more than 2000 bytes, "/".
 func Local(path string) string { return LocalUpTo(2000, path) }
 
-// LocalUpTo works like Local with a limit in bytes.
+// LocalUpTo works like Local with another limit, in bytes.
 func LocalUpTo(limit int, path string) string {
 	if len(path) > limit || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") ||
 		strings.ContainsAny(path, "\\\r\n\t") {

@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
-// maxKept is the largest buffer that is reused for another page, in bytes.
+// maxKept limits the size of a buffer that is reused for another page, in bytes.
 const maxKept = 256 << 10
 
-// View is what a template sees.
+// View is the data of a page's template.
 type View struct {
 	Title    string
 	Name     string // of the site, or else of the brand
@@ -50,13 +50,13 @@ func (v *View) Token() string { return v.call.token() }
 // TokenField returns the name of the field for the token.
 func (v *View) TokenField() string { return v.call.site.tokenField }
 
-// Once returns a new word by which a form that is sent twice is recognised.
+// Once returns a new random text by which the service detects that a form is sent twice.
 func (v *View) Once() string { return secret.New() }
 
-// Bar returns what the bar shows besides the site's own navigation.
+// Bar returns the content of the bar besides the site's own navigation.
 func (v *View) Bar() look.Bar { return v.bar }
 
-// Top returns what the bar begins with.
+// Top returns the data of the template "brand", with which the bar begins.
 func (v *View) Top() look.Top {
 	site := v.call.site
 	top := look.Top{Bar: v.bar, Name: v.Name, Part: site.part, Home: v.At("/"), Translate: v.translate}
@@ -72,7 +72,7 @@ func (v *View) Links() template.HTML { return v.call.site.look.links(v.call.site
 // Icon returns a picture of look.Icons, to be shown beside a text with the same meaning.
 func (v *View) Icon(name string) template.HTML { return look.Icon(v.Top().Address(look.Icons), name) }
 
-// At returns the URL path of a path of this site.
+// At returns the URL path of a path within this site.
 func (v *View) At(path string) string { return v.call.At(path) }
 
 // Zone returns the time zone in which the page shows times.
@@ -85,7 +85,7 @@ func (v *View) With(data any) *View {
 	return &part
 }
 
-// Problem returns what is wrong with a field, or "".
+// Problem returns the fault of a field, or "".
 func (v *View) Problem(field string) string {
 	for _, p := range v.Problems {
 		if p.Field == field {
@@ -109,8 +109,8 @@ func (v *View) Note(field string) Note { return Note{field, v.Problem(field)} }
 // Note is the problem of a field.
 type Note struct{ Field, Text string }
 
-// Show shows a page: the template with that name, with a title and its data. It returns the error of Query instead if
-// a parameter of the address was malformed.
+// Show shows a page: the template with the given name, with a title and its data. If a parameter of the URL was
+// malformed, it shows nothing and returns the error of Query.
 func (c *Call) Show(name, title string, data any) error {
 	return c.ThenShow(nil, name, title, data)
 }
@@ -123,8 +123,8 @@ func (c *Call) ThenShow(err error, name, title string, data any) error {
 	return c.show(http.StatusOK, name, title, data, nil)
 }
 
-// ShowForm shows a form: for the first time if refusal is nil, and otherwise again, with the status and the faults of
-// the refusal. A refusal that does not concern the form, such as that there is nothing to change, is returned.
+// ShowForm shows a form. If refusal is not nil it shows the form again, with the status and the faults of the refusal.
+// It returns a refusal that does not concern the form, for example because the record does not exist.
 func (c *Call) ShowForm(refusal error, name, title string, data any) error {
 	if refusal == nil && c.outdated {
 		refusal = errOutdated

@@ -7,17 +7,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// A form states the version of what it changes. Whoever saves second sees the other's text beside the own one, with its
-// version: saving again is then a decision between them.
+// A form contains the version of the record that it changes. If somebody else has changed the record meanwhile, the
+// form is shown again with both texts and the new version; saving once more then replaces the other text deliberately.
 
-// Edit is the version of what a form changes, and where the current one differs: a list of structs with What, From
-// (what is stored) and To (what the form says). The template "version" shows it within the form.
+// Edit is the version of the record that a form changes. Differing lists the differences from the current version:
+// structs with What, From (the stored value) and To (the value in the form). The template "version" shows it within the
+// form.
 type Edit struct {
 	Version   string
 	Differing any
 }
 
-// Match returns the condition that the version of the form is still current. A form without a version matches any.
+// Match returns the condition that the version in the form is still current. It returns nil, no condition, for a form
+// without a version.
 func (c *Call) Match() rest.Match {
 	version := c.Form.Text("version")
 	if version == "" {
@@ -26,8 +28,8 @@ func (c *Call) Match() rest.Match {
 	return func(tag string) bool { return tag == version }
 }
 
-// Changed reports whether err refuses a change because the record has another version than the one that was edited,
-// and returns a refusal worded for people.
+// Changed reports whether err refuses a change because the record no longer has the version that was edited. If so, it
+// returns a refusal worded for people, and otherwise err.
 func Changed(err error) (refusal error, is bool) {
 	e, ok := apierror.From(err)
 	if !ok || e.Status != http.StatusPreconditionFailed {
@@ -37,8 +39,9 @@ func Changed(err error) (refusal error, is bool) {
 		"somebody else has changed this since you opened it; look at both below, and save again what is right"), true
 }
 
-// Edit returns the version that a form shows: the one that it was based on or, at first and after a conflict, the
-// current one, which now returns. The error is the refusal worded for people, or that of now if it fails.
+// Edit returns the version for a form. After a refusal this is the version in the form that was sent; at first and
+// after a conflict it is the current version, which the function now returns. The error is the refusal, worded for
+// people, or an error of now.
 func (c *Call) Edit(refusal error, now func() (tag string, differing any, err error)) (Edit, error) {
 	refusal, is := Changed(refusal)
 	e := Edit{Version: c.Form.Text("version")}

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/locale"
 )
 
-// wordsIn returns the functions of all templates for a language.
+// wordsIn returns the functions of all templates, for a language.
 func wordsIn(in *locale.Language) template.FuncMap {
 	return template.FuncMap{
 		"t": in.TranslateHTML,
@@ -45,8 +45,8 @@ func deref(text *string) string {
 	return *text
 }
 
-// When shows a time, which is a time.Time, a number of microseconds or a value with a method Time. It shows it in
-// short, with the exact time in the title.
+// When shows a time: a time.Time, a number of microseconds or a value with a method Time. It shows the short form, with
+// the exact time in the title.
 func (v *View) When(at any) template.HTML {
 	switch t := at.(type) {
 	case int64:
@@ -62,7 +62,7 @@ func (v *View) When(at any) template.HTML {
 	return ""
 }
 
-// moment shows a time in microseconds since 1970. Zero means never.
+// moment shows a time in microseconds since 1970, in a zone. Zero means never.
 func moment(in *locale.Language, micros int64, zone *time.Location) template.HTML {
 	if micros == 0 {
 		return in.TranslateHTML("never")
@@ -72,7 +72,7 @@ func moment(in *locale.Language, micros int64, zone *time.Location) template.HTM
 		template.HTMLEscapeString(in.Moment(t)) + `</time>`)
 }
 
-// Plural returns a number with its noun.
+// Plural returns a number with its noun in English: one for the number 1, and many otherwise.
 func Plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -89,7 +89,7 @@ func count(n int64) string {
 	return digits
 }
 
-// number shows a number. A script formats large ones as the reader is used to.
+// number shows a number. A script formats large numbers in the reader's usual format.
 func number(in *locale.Language, n int64) template.HTML {
 	if n < 1000 {
 		return template.HTML(strconv.FormatInt(n, 10)) //nolint:gosec // digits
@@ -102,7 +102,7 @@ func pluralIn(in *locale.Language, n int64, one, other string, values []any) tem
 	return in.PluralHTML(n, one, other, append(values, "n", number(in, n))...)
 }
 
-// plural shows a number with its noun.
+// plural works like Plural and returns HTML.
 func plural(n int64, one, many string) template.HTML {
 	if n == 1 {
 		return template.HTML("1 " + template.HTMLEscapeString(one)) //nolint:gosec // escaped

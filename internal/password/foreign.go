@@ -13,7 +13,7 @@ import (
 	"golang.org/x/crypto/scrypt"
 )
 
-// Limits for the cost of checking the hash of another program, and for the sizes of its salt and sum in bytes.
+// Limits for hashes of other programs: the cost of checking, and the sizes of salt and sum in bytes.
 const (
 	maxIterations = 2_000_000
 	maxScryptLog  = 20
@@ -29,12 +29,13 @@ var pbkdf2Hashes = map[string]func() hash.Hash{
 }
 
 // PBKDF2 returns the stored form of a password that another program has hashed with PBKDF2 (RFC 8018). digest is sha1,
-// sha256 or sha512.
+// sha256 or sha512; sum is the hash.
 func PBKDF2(digest string, iterations int, salt, sum []byte) string {
 	return fmt.Sprintf("$pbkdf2-%s$i=%d,l=%d$%s$%s", digest, iterations, len(sum), encode(salt), encode(sum))
 }
 
-// Argon2id returns the stored form of a password that another program has hashed with argon2id (RFC 9106).
+// Argon2id returns the stored form of a password that another program has hashed with argon2id (RFC 9106). sumOf is the
+// hash.
 func Argon2id(p Params, salt, sumOf []byte) string { return sum{p, salt, sumOf}.String() }
 
 func encode(raw []byte) string { return base64.RawStdEncoding.EncodeToString(raw) }
@@ -45,15 +46,15 @@ func decode(text string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(text)
 }
 
-// foreign is a password that another program has hashed with PBKDF2, scrypt or phpass, or as Salted says.
+// foreign is a password that another program has hashed with PBKDF2, scrypt or phpass, or in one of the ways of Salted.
 type foreign struct {
 	sum    []byte
 	derive func(password []byte) []byte
 }
 
-// parseForeign parses the stored forms $pbkdf2-<digest>$i=…,l=…$salt$sum of Ory Hydra and $scrypt$ln=…,r=…,p=…$salt$sum
-// of passlib, the portable hashes of phpass, and the result of Salted. ok is false for any other form, and for one that
-// would cost too much to check.
+// parseForeign parses a stored form of another program: $pbkdf2-<digest>$i=…,l=…$salt$sum of Ory Hydra,
+// $scrypt$ln=…,r=…,p=…$salt$sum of passlib, a portable hash of phpass, or a result of Salted. ok is false for any other
+// form, and for a hash that would cost too much to check.
 func parseForeign(stored string) (f foreign, ok bool) {
 	if f, ok = parsePhpass(stored); ok {
 		return f, true

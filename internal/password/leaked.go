@@ -11,17 +11,16 @@ import (
 	"strings"
 )
 
-// Leaked is a list of passwords that are known to have been leaked, as a file of their SHA-1 hashes: one in 40
-// hexadecimal digits per line, in ascending order, optionally followed by a colon and a count. Have I Been Pwned
-// publishes them in this form, ordered by hash. The file is searched on disk and not read into memory. Leaked is safe
-// for concurrent use.
+// Leaked is a list of leaked passwords: a file of their SHA-1 hashes, one in 40 hexadecimal digits per line, in
+// ascending order. A colon and a count may follow a hash. Have I Been Pwned publishes such files, ordered by hash. The
+// file is searched on disk and not read into memory. Leaked is safe for concurrent use.
 type Leaked struct {
 	file *os.File
 	size int64
 	name string
 }
 
-// Close closes the file. It does nothing for a nil receiver.
+// Close closes the file. It may be called on a nil *Leaked.
 func (l *Leaked) Close() {
 	if l != nil {
 		_ = l.file.Close() // it was only read
@@ -31,10 +30,10 @@ func (l *Leaked) Close() {
 // hashDigits is the length of a hash in digits.
 const hashDigits = 2 * sha1.Size
 
-// maxLine is the limit for a line, in bytes.
+// maxLine limits a line, in bytes.
 const maxLine = 80
 
-// OpenLeaked opens a list. It checks the format of the first line and the order of the first two.
+// OpenLeaked opens a list. It returns an error if the first line is malformed or the first two lines are not in order.
 func OpenLeaked(name string) (*Leaked, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -70,7 +69,7 @@ func (l *Leaked) fault(what string) error {
 		l.name, what)
 }
 
-// line returns the hash in the line that begins at an offset, in upper case, and the offset of the next line.
+// line returns the hash in the line that begins at offset at, in upper case, and the offset of the next line.
 func (l *Leaked) line(at int64) (hash string, next int64, err error) {
 	var buffer [maxLine]byte
 	n, err := l.file.ReadAt(buffer[:], at)
@@ -93,7 +92,8 @@ func (l *Leaked) line(at int64) (hash string, next int64, err error) {
 	return hash, next, nil
 }
 
-// begin returns the offset of the first line that begins at or after an offset. It may be the end of the file.
+// begin returns the offset of the first line that begins at or after the offset at. It returns the size of the file if
+// no line does.
 func (l *Leaked) begin(at int64) (int64, error) {
 	if at == 0 {
 		return 0, nil
@@ -113,7 +113,7 @@ func (l *Leaked) begin(at int64) (int64, error) {
 	return at + int64(end), nil
 }
 
-// Has reports whether a password is on the list. For a nil receiver it returns false.
+// Has reports whether a password is on the list. It reports false on a nil *Leaked.
 func (l *Leaked) Has(password string) (bool, error) {
 	if l == nil {
 		return false, nil

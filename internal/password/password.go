@@ -1,7 +1,7 @@
-// Package password stores the passwords of people: argon2id (RFC 9106) in PHC format, and bcrypt and others where
-// another program has hashed them. It limits how many are hashed at the same time, and checks new passwords. A password
-// is the same whether its accents were typed as precomposed letters or as combining marks (Unicode normalization form
-// C). The service chooses the limits and the wording of refusals.
+// Package password stores the passwords of people: as argon2id (RFC 9106) in PHC format, or as bcrypt and other hashes
+// that come from another program. It limits how many passwords are hashed at the same time, and checks new passwords.
+// Letters with accents are equal whether they were typed precomposed or with combining marks (Unicode normalization
+// form C). The service chooses the limits and the wording of refusals.
 package password
 
 import (
@@ -26,7 +26,7 @@ type Params struct {
 	Lanes  uint8
 }
 
-// Default is used by a Hasher without Params: 19 MiB, two passes, one lane.
+// Default has the parameters of a Hasher that sets none: 19 MiB, two passes, one lane.
 var Default = Params{Memory: 19 << 10, Passes: 2, Lanes: 1}
 
 const (
@@ -35,31 +35,31 @@ const (
 	// The limits for a stored hash.
 	maxMemory = 1 << 20
 	maxPasses = 64
-	// The limits for a hash from elsewhere; maxGivenWork is that over all passes.
+	// The limits for a hash from another program. maxGivenWork limits memory times passes.
 	maxGivenMemory = 256 << 10 // in KiB
 	maxGivenWork   = 1 << 20   // in KiB
 	maxCost        = 16
-	// minCost is the least cost of a bcrypt hash of another program.
+	// minCost is the minimum cost of a bcrypt hash of another program.
 	minCost    = 10
 	bcryptSize = 60
-	// maxBcrypt is how many bytes of a password bcrypt uses.
+	// maxBcrypt is the number of bytes of a password that bcrypt uses.
 	maxBcrypt = 72
 )
 
-// gate is the gate that Hashers of the process share by default.
+// gate is the default Gate of all Hashers in the process.
 var gate = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 
 // Hasher hashes and checks passwords. The zero Hasher is ready for use.
 type Hasher struct {
-	// Params are those of new hashes. Default: Default.
+	// Params are the parameters for new hashes. Default: Default.
 	Params
-	// Gate has a place for each password that is hashed at the same time; others wait. Default: a shared gate with as
-	// many places as processors, at least two.
+	// Gate limits how many passwords are hashed at the same time, to its capacity. Default: a gate shared by the
+	// process, with a capacity of the number of processors, at least two.
 	Gate chan struct{}
 }
 
-// Hash returns a password in its stored form: $argon2id$v=19$m=…,t=…,p=…$salt$sum. It returns the error of ctx if that
-// ends before there is a place.
+// Hash returns the stored form of a password: $argon2id$v=19$m=…,t=…,p=…$salt$sum. It waits for the gate, and returns
+// the error of ctx if that ends first.
 func (h Hasher) Hash(ctx context.Context, password string) (stored string, err error) {
 	s := sum{Params: h.params(), salt: make([]byte, saltSize)}
 	_, _ = rand.Read(s.salt) // never fails
@@ -69,13 +69,13 @@ func (h Hasher) Hash(ctx context.Context, password string) (stored string, err e
 	return s.String(), nil
 }
 
-// Verify compares a password with a stored form, that of Hash or of another program. An empty stored form means that
-// there is none; Verify takes the same time then. It returns the error of ctx if that ends before there is a place. A
-// password of more than 72 bytes never matches a bcrypt hash, because bcrypt ignores the rest.
+// Verify compares a password with a stored form, from Hash or another program. For an empty stored form, such as that
+// of an unknown user, it reports false after the same time. It waits for the gate, and returns the error of ctx if that
+// ends first. A password of more than 72 bytes never matches a bcrypt hash, because bcrypt ignores the rest.
 //
-// It tries the password in normalization form C and, if that differs, also as it was typed, since another program may
-// have hashed it so. Programs such as phpBB escape a password for HTML first, so it tries that form, too, but only for
-// a hash of another program. All forms are always hashed, so that the time does not depend on what is stored.
+// It tries the password in normalization form C and, if that differs, also as typed, because another program may have
+// hashed it so. Programs such as phpBB escape a password for HTML first; for a hash of another program Verify tries
+// that form, too. All forms are always hashed, so that the time does not depend on the stored form.
 func (h Hasher) Verify(ctx context.Context, stored, password string) (ok bool, err error) {
 	forms := []string{norm.NFC.String(password)}
 	if forms[0] != password {
@@ -96,7 +96,7 @@ func (h Hasher) Verify(ctx context.Context, stored, password string) (ok bool, e
 	return ok, err
 }
 
-// escapes escapes a text for HTML as PHP's htmlspecialchars does by default in the versions that phpBB supports.
+// escapes escapes a text for HTML like PHP's htmlspecialchars by default, in the PHP versions that phpBB supports.
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
 // comparison returns a function that reports whether a text matches the stored form. The function always hashes the
@@ -117,22 +117,23 @@ func (h Hasher) comparison(stored string) func(text string) bool {
 	return func(text string) bool { return subtle.ConstantTimeCompare(s.sum, s.of(text)) == 1 && known }
 }
 
-// Stale reports whether a stored password was hashed with other parameters than new ones are, or by another program,
-// and should be hashed again when it is known, which is at a login.
+// Stale reports whether a stored password was hashed with other parameters than those for new hashes, or by another
+// program. It should then be hashed again at the next login, when the password is known.
 func (h Hasher) Stale(stored string) bool {
 	s, ok := parse(stored)
 	return ok && (s.Params != h.params() || len(s.sum) != sumSize) || Imported(stored)
 }
 
-// Imported reports whether a stored form is one of another program that Verify accepts: bcrypt ($2a$, $2b$, $2y$) with
-// a cost from 10 to 16, PBKDF2, scrypt, phpass or Salted; see parseForeign.
+// Imported reports whether a stored form is a hash of another program that Verify accepts: bcrypt ($2a$, $2b$, $2y$)
+// with a cost from 10 to 16, PBKDF2, scrypt, phpass or Salted; see parseForeign.
 func Imported(stored string) bool {
 	_, ok := parseForeign(stored)
 	return ok || isBcrypt(stored)
 }
 
-// Known reports whether Verify accepts a stored form from elsewhere at an acceptable cost, which is at most 256 MiB of
-// memory at a time and 1 GiB in all: anybody who knows a mail address can have it checked.
+// Known reports whether Verify accepts a stored form from another program at an acceptable cost: at most 256 MiB of
+// memory at a time and 1 GiB in all. The cost matters because anybody who knows a mail address can make the server
+// check the hash.
 func Known(stored string) bool {
 	s, ok := parse(stored)
 	if ok {
@@ -159,7 +160,7 @@ func (h Hasher) params() Params {
 	return h.Params
 }
 
-// run calls hash when there is a place.
+// run waits for the gate and calls hash. It returns the error of ctx if that ends first.
 func (h Hasher) run(ctx context.Context, hash func()) error {
 	places := h.Gate
 	if places == nil {
@@ -181,8 +182,8 @@ type sum struct {
 	salt, sum []byte
 }
 
-// of returns the sum of a password with the salt and the parameters of s. It has the length of the sum in s, or sumSize
-// if there is none yet.
+// of returns the hash of a password with the salt and the parameters of s. It is as long as s.sum, or sumSize if that
+// is empty.
 func (s sum) of(password string) []byte {
 	return argon2.IDKey([]byte(password), s.salt, s.Passes, s.Memory, s.Lanes,
 		uint32(cmp.Or(len(s.sum), sumSize))) //nolint:gosec // at most maxForeignSum

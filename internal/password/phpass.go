@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The portable hashes of phpass are $H$ (phpBB) or $P$, a digit for the logarithm of the number of rounds, eight
-// characters of salt, and a sum of MD5 in 22 digits.
+// A portable hash of phpass is $H$ (phpBB) or $P$, a digit for the logarithm of the number of rounds, eight characters
+// of salt, and an MD5 sum in 22 digits.
 const (
 	phpassDigits = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	phpassSize   = 34
@@ -15,7 +15,7 @@ const (
 	maxPhpass    = 20 // the largest logarithm that is accepted
 )
 
-// parsePhpass parses a portable hash of phpass. ok is false for any other form, and for one that would cost too much
+// parsePhpass parses a portable hash of phpass. ok is false for any other form, and for a hash that would cost too much
 // to check.
 func parsePhpass(stored string) (f foreign, ok bool) {
 	if len(stored) != phpassSize || stored[:3] != "$H$" && stored[:3] != "$P$" {

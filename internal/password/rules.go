@@ -16,7 +16,7 @@ var (
 	ErrGuessable = errors.New("the password is the name or the address of the account")
 )
 
-// Rules are the limits for the length of a new password, in characters. A letter with its accents counts as one if
+// Rules limits the length of a new password, in characters. A letter with its accents counts as one character if
 // Unicode has a composed form.
 type Rules struct{ Min, Max int }
 
@@ -25,8 +25,8 @@ func (r Rules) Long(password string) bool { return count(password) > r.Max }
 
 func count(password string) int { return utf8.RuneCountInString(norm.NFC.String(password)) }
 
-// Check returns ErrShort, ErrLong or, if the password equals one of the texts that everybody would try, apart from case
-// and width, ErrGuessable. Empty texts in tried are ignored.
+// Check returns ErrShort, ErrLong, or ErrGuessable for a password that equals one of the texts in tried, which an
+// attacker would try first, such as the user's name. Case and width are ignored, and so are empty texts in tried.
 func (r Rules) Check(password string, tried ...string) error {
 	switch n := count(password); {
 	case n < r.Min:

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// The ways in which other forums have hashed passwords with a salt and without rounds. They are weak, so a password
-// should be hashed anew at the first sign-in. A sum within another one is in hexadecimal digits.
+// Kinds of hashes of other forums with a salt and without rounds. They are weak, so a password should be hashed again
+// at the first sign-in. A sum within another sum is in hexadecimal digits.
 const (
 	SaltedMyBB   = "mybb"   // MyBB: md5(md5(salt) md5(password))
 	SaltedSHA256 = "sha256" // XenForo: sha256(sha256(password) salt)
@@ -17,7 +17,7 @@ const (
 	SaltedMD5    = "md5"    // vBulletin: md5(md5(password) salt)
 )
 
-// Salted returns the stored form of a password that another program has hashed in one of these ways.
+// Salted returns the stored form of a password that another program has hashed. kind is one of the constants above.
 func Salted(kind string, salt, sum []byte) string {
 	return "$salted$" + kind + "$" + encode(salt) + "$" + encode(sum)
 }
@@ -26,7 +26,8 @@ func md5Of(text []byte) []byte    { sum := md5.Sum(text); return sum[:] }  //nol
 func sha1Of(text []byte) []byte   { sum := sha1.Sum(text); return sum[:] } //nolint:gosec // see above
 func sha256Of(text []byte) []byte { sum := sha256.Sum256(text); return sum[:] }
 
-// parseSalted returns how a password with a salt is hashed, or nil if the way is not known. size is that of the sum.
+// parseSalted returns the function that hashes a password with a salt, and the size of its result. The function is nil
+// if the kind is unknown.
 func parseSalted(kind string, salt []byte) (derive func(password []byte) []byte, size int) {
 	digits := func(sum []byte) []byte { return hex.AppendEncode(nil, sum) }
 	behind := func(of func([]byte) []byte) func([]byte) []byte {

@@ -1,8 +1,9 @@
-// Package people decides which account of a service a person has who signs in at an OpenID provider. It is the one
-// place with this rule; the services only say how they store accounts and whom they let in.
+// Package people finds the account of a service for a person who signs in at an OpenID provider. It is the only place
+// with this rule; the services only define how accounts are stored and who may have one.
 //
 // The issuer and the subject alone identify a person. A mail address leads to an existing account at most once, to link
-// the person with it, and only if both the provider and the service know that the address belongs to them.
+// the account with the person. This requires that both the provider and the service have verified that the address
+// belongs to the person and the account's owner.
 package people
 
 import (
@@ -22,9 +23,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// RefusedError is the reason why a person gets no account.
+// RefusedError is the error for a person who gets no account.
 type RefusedError struct {
-	// Reason is one of the constants below, or one of the service.
+	// Reason is one of the constants below, or a reason of the service.
 	Reason string
 }
 
@@ -32,59 +33,61 @@ func (e *RefusedError) Error() string { return "the person gets no account: " + 
 
 // Values of RefusedError.Reason.
 const (
-	// BadSubject is the reason if the subject is none that identifies one person alone.
+	// BadSubject means that the subject does not identify exactly one person; see Identifies.
 	BadSubject = "bad_subject"
-	// NoRegistration is the reason if the service neither links nor adds people.
+	// NoRegistration means that the service neither links nor adds accounts.
 	NoRegistration = "registration_off"
-	// NoAddress is the reason if the provider returns no valid mail address.
+	// NoAddress means that the provider returned no valid mail address.
 	NoAddress = "no_address"
-	// Unconfirmed is the reason if the provider has not verified the address.
+	// Unconfirmed means that the provider has not verified the address.
 	Unconfirmed = "address_not_confirmed"
-	// Unproven is the reason if the service does not know that the account with the address belongs to the owner of
-	// the address.
+	// Unproven means that the service has not verified that the account with the address belongs to the owner of the
+	// address.
 	Unproven = "address_not_proven"
-	// Taken is the reason if an account has the address into which nobody gets by it.
+	// Taken means that the account with the address is barred for people who only have the address; see Holder.Barred.
 	Taken = "address_taken"
 )
 
-// Holder is the account that has the mail address of a person.
+// Holder is the account that has a person's mail address.
 type Holder[ID any] struct {
 	ID    ID
 	Email string
-	// Proven is set if the service knows that whoever uses the account owns the address.
+	// Proven reports whether the service has verified that the account's user owns the address.
 	Proven bool
-	// Barred is set if the address alone never leads into the account, for example because another person of the
-	// same provider is linked with it.
+	// Barred reports whether the address alone never leads to the account, for example because another person of the
+	// same provider is linked with the account.
 	Barred bool
 	// Closed is the error for an account that is disabled, or nil.
 	Closed error
 }
 
-// Rules tell how a service stores accounts, and whom it lets in. All functions run in the transaction of the sign-in.
+// Rules defines how a service stores accounts, and who may have one. All functions run in the transaction of the
+// sign-in.
 type Rules[ID any] struct {
 	// Linked returns the account that is linked with a person, or sql.ErrNoRows.
 	Linked func(c store.Conn, issuer, subject string) (ID, error)
-	// Holder returns the account with an address, given by mailaddress.Key, or sql.ErrNoRows. It locks the account.
+	// Holder returns the account with an address, given by mailaddress.Key, or sql.ErrNoRows. It locks the account's
+	// row.
 	Holder func(c store.Conn, key string) (*Holder[ID], error)
-	// Join adds an account with an address for a person. If it is nil the service neither links nor adds anybody.
+	// Join adds an account with an address for a new person. If it is nil the service neither links nor adds accounts.
 	Join func(c store.Conn, email string) (ID, error)
 	// Link links an account with the person. isNew reports whether Join has added the account.
 	Link func(c store.Conn, id ID, isNew bool) error
 	// JoinUnconfirmed lets people join whose address the provider has not verified. They are never linked with an
-	// account that exists.
+	// existing account.
 	JoinUnconfirmed bool
-	// Wording has errors that are returned instead of a *RefusedError, by its reason.
+	// Wording maps reasons to errors that are returned instead of a *RefusedError.
 	Wording map[string]error
 }
 
 // Account returns the account of a person. It is the first of these:
-//   - the account that is linked with the issuer and subject of the person, whatever their address is now;
-//   - the account with the mail address of the person, if the provider has verified the address and the account is
-//     proven and not barred; the two are linked from then on;
+//   - the account that is linked with the person's issuer and subject, whatever the address is now;
+//   - the account with the person's mail address, if the provider has verified the address and the account is proven
+//     and not barred; the account is linked with the person from then on;
 //   - a new account, if the service lets the person join.
 //
-// Otherwise the error is a *RefusedError, or what Wording has for its reason. Account runs in the transaction of the
-// sign-in, which the caller runs by Retry.
+// Otherwise the error is a *RefusedError, or the error that Wording has for its reason. Account runs in the transaction
+// of the sign-in, which the caller runs by Retry.
 func (r *Rules[ID]) Account(c store.Conn, p *oidclogin.Person) (ID, error) {
 	id, err := r.account(c, p)
 	if refused, ok := errors.AsType[*RefusedError](err); ok && r.Wording[refused.Reason] != nil {
@@ -140,15 +143,15 @@ func (h *Holder[ID]) admits(p *oidclogin.Person, email string) error {
 // maxSubject is the maximum length of a subject (OpenID Connect Core 1.0, section 2).
 const maxSubject = 255
 
-// Identifies reports whether an issuer and a subject identify one person. A subject that a database cannot store, or in
-// which a decoder has replaced invalid bytes, could be equal to that of another person.
+// Identifies reports whether an issuer and a subject identify one person. It reports false for a subject that a
+// database cannot store, or in which a decoder has replaced invalid bytes, because it could equal another person's.
 func Identifies(issuer, subject string) bool {
 	return issuer != "" && subject != "" && len(subject) <= maxSubject && utf8.ValidString(subject) &&
 		!strings.ContainsFunc(subject, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) })
 }
 
-// Retry calls try, which signs somebody in in a transaction. If the same person was faster in another tab, or another
-// one has taken the name or the address meanwhile, it calls try once more.
+// Retry calls try, which signs somebody in in a transaction. It calls try once more if that conflicts with another
+// transaction: a sign-in of the same person in another tab, or of another person who takes the name or the address.
 func Retry(try func() error) error {
 	err := try()
 	if e, ok := apierror.From(err); store.IsUniqueViolation(err) || ok && e.Status == http.StatusConflict {
@@ -157,8 +160,8 @@ func Retry(try func() error) error {
 	return err
 }
 
-// Names returns names for the account of a person, best first: those that the provider suggests, the local part of the
-// mail address, and random ones that begin with prefix. No name has an @.
+// Names returns names for a person's account, best first: the provider's suggestions, the local part of the mail
+// address, and random names that begin with prefix. No name contains an @.
 func Names(p *oidclogin.Person, email, prefix string) []string {
 	names := slices.Concat(p.Names, []string{email})
 	for range 3 {

@@ -29,7 +29,7 @@ func (t Table) Has(c store.Conn, id int64, issuer string) (has bool, err error) 
 	return has, err
 }
 
-// IfLinked calls then with the account of a person, unless there is none.
+// IfLinked calls then with the id of a person's account. It does nothing if the person has no account.
 func (t Table) IfLinked(c store.Conn, issuer, subject string, then func(id int64) error) error {
 	id, err := t.Linked(c, issuer, subject)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -7,11 +7,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/instant"
 )
 
-// maxBuckets bounds how many keys a Limiter knows. A bucket takes about 100 bytes.
+// maxBuckets limits the number of keys in a Limiter. A bucket takes about 100 bytes.
 const maxBuckets = 100_000
 
-// Limiter has a bucket for each key, such as an address. The buckets are kept in the memory of this process and are
-// bounded. It is safe for concurrent use.
+// Limiter has a bucket for each key, such as an address, in the memory of this process. The number of buckets is
+// limited. It is safe for concurrent use.
 type Limiter struct {
 	limit Limit
 	now   func() time.Time
@@ -30,7 +30,7 @@ func New(limit Limit, now func() time.Time) *Limiter {
 // Allow reports whether a key has a token left now. If so, it takes the token.
 func (l *Limiter) Allow(key string) bool { return l.allow(key, l.limit) }
 
-// Borrow works like Allow for a more important event, which may use a token that the bucket has yet to gain.
+// Borrow works like Allow for a more important event. If the bucket is empty, it may take the next token in advance.
 func (l *Limiter) Borrow(key string) bool {
 	limit := l.limit
 	limit.Burst++
@@ -52,8 +52,8 @@ func (l *Limiter) allow(key string, limit Limit) bool {
 	return wait == 0
 }
 
-// makeRoom drops the buckets that are full again, as often as an empty bucket takes to fill. It drops arbitrary ones
-// while there are too many.
+// makeRoom drops buckets that are full again; it looks for them once in the time that an empty bucket takes to fill. If
+// there are still too many, it drops arbitrary buckets.
 func (l *Limiter) makeRoom(now instant.Moment) {
 	if now >= l.sweep {
 		l.sweep = now.Add(max(time.Second, time.Duration(l.limit.Burst)*l.limit.Interval))

@@ -1,5 +1,5 @@
-// Package ratelimit limits how often something happens, by token buckets. The state of a bucket is a single time, which
-// the caller of Limit stores in its database, and Limiter keeps in memory.
+// Package ratelimit limits how often an event happens, by token buckets. The state of a bucket is a single time.
+// Callers of Limit store it in their database, and Limiter keeps it in memory.
 package ratelimit
 
 import (
@@ -8,13 +8,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/instant"
 )
 
-// Limit admits Burst events at once, and one more each Interval. The zero Limit admits everything.
+// Limit allows Burst events at once, and one more each Interval. The zero Limit allows all events.
 type Limit struct {
 	Burst    int64
 	Interval time.Duration // in whole microseconds
 }
 
-// Every returns the limit that admits n events in a period. If n is 0 there is no limit.
+// Every returns the limit that allows n events in a period. If n is 0 the number is not limited.
 func Every(n int64, period time.Duration) Limit {
 	if n == 0 {
 		return Limit{}
@@ -22,8 +22,8 @@ func Every(n int64, period time.Duration) Limit {
 	return Limit{n, period / time.Duration(n)}
 }
 
-// PerSecond returns the limit that admits a burst of events at once, and rate per second from then on. Both must be
-// positive; more than a million per second are the same as a million.
+// PerSecond returns the limit that allows a burst of events at once, and then rate events per second. Both must be
+// positive; a rate of more than a million counts as a million.
 func PerSecond(rate float64, burst int) Limit {
 	const maxBurst, maxFill = 1e12, 100 * 365 * 24 * time.Hour // so that nothing overflows
 	l := Limit{Burst: min(int64(burst), maxBurst)}
@@ -32,8 +32,9 @@ func PerSecond(rate float64, burst int) Limit {
 	return l
 }
 
-// Take admits an event at the time now if the bucket, which is full again at the time full, has a token left. It
-// returns the new state and 0. Otherwise it returns how long to wait, and the event does not count.
+// Take allows an event at the time now if the bucket has a token. full is the state of the bucket: the time at which it
+// is full again. If the event is allowed, Take returns the new state and 0. Otherwise it returns how long to wait, and
+// the event does not count.
 func (l Limit) Take(full, now instant.Moment) (next instant.Moment, wait time.Duration) {
 	if l.Interval == 0 {
 		return full, 0

@@ -10,18 +10,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// Action is something that can be done with the ticked rows of a list, with one row, or with the subject of a form.
+// Action is an action on the ticked rows of a list, on one row, or on the subject of a form.
 type Action[C Caller] struct {
-	// Name is the value of the action in forms.
+	// Name identifies the action in forms.
 	Name string
-	// Label is the text of the button. Done is the participle for sentences about the rows, such as deleted.
+	// Label is the text of the button. Done is the participle for sentences about the rows, such as "deleted".
 	Label, Done string
 	Danger      bool
-	// Confirm is a question that is asked first. If it and Ask are empty the action runs at once.
+	// Confirm is a question on a page that is shown before the action. If Confirm and Ask are empty the action runs at
+	// once.
 	Confirm string
-	// Ask has the inputs of the page that asks.
+	// Ask has the inputs of that page.
 	Ask []Input[C]
-	// Each also puts a button into each row of a list.
+	// Each also shows a button in each row of a list.
 	Each bool
 	// Do runs the action on the row with an id, or on the subject of the form. A refusal is shown beside the row's
 	// name.
@@ -29,17 +30,17 @@ type Action[C Caller] struct {
 	// Make replaces Do in an action that makes a secret, such as a password, which is shown once. Such an action runs
 	// on one row at a time.
 	Make func(c C, id string) (secret string, err error)
-	// To is the path that the page of a form leads to afterwards. Default: the same page.
+	// To is the path to which a form's page leads after the action. Default: the same page.
 	To string
 }
 
-// button is what the templates show of an action.
+// button is the data of an action's button for the templates.
 type button struct {
 	Name, Label, Of string
 	Danger          bool
 }
 
-// confirmPage asks whether to run an action.
+// confirmPage is the data of the page that is shown before an action runs (see Action.Confirm).
 type confirmPage struct {
 	Head
 	Here     string
@@ -70,7 +71,7 @@ func find[C Caller](actions []Action[C], name string) *Action[C] {
 	return &actions[i]
 }
 
-// act runs the action whose button was pressed on the list.
+// act runs the action whose button on the list was pressed.
 func (l *List[C, R]) act(c C) error {
 	p := c.Common()
 	name, values := p.Form.Text("do"), p.Form.Values("row")
@@ -129,7 +130,8 @@ func (r refusedRow) reason() string {
 	return e.Message
 }
 
-// over runs the action on one row after the other. It returns an error only for a failure that does not concern a row.
+// over runs the action on one row after another. done counts the rows on which it succeeded, and refused lists those
+// for which it was refused. over stops and returns an error only for a failure that does not concern the row.
 func (a *Action[C]) over(c C, rows []chosenRow) (done int, refused []refusedRow, err error) {
 	for _, r := range rows {
 		err := a.Do(c, r.id)
@@ -145,7 +147,7 @@ func (a *Action[C]) over(c C, rows []chosenRow) (done int, refused []refusedRow,
 	return done, refused, nil
 }
 
-// sentence says what was done.
+// sentence returns a sentence about the result of an action, of which done rows were changed.
 func (l *List[C, R]) sentence(a *Action[C], rows []chosenRow, done int) string {
 	was := map[bool]string{true: " was ", false: " were "}[done == 1] + a.Done + "."
 	switch {
@@ -157,12 +159,12 @@ func (l *List[C, R]) sentence(a *Action[C], rows []chosenRow, done int) string {
 	return pages.Plural(int64(done), l.Nouns[0], l.Nouns[1]) + was
 }
 
-// asks reports whether the page that asks has to be shown first.
+// asks reports whether the page with the question must be shown first.
 func (a *Action[C]) asks(p *pages.Call) bool {
 	return (a.Confirm != "" || len(a.Ask) > 0) && !p.Form.Flag("sure")
 }
 
-// confirm shows the page that asks. After a refusal it shows what was entered again.
+// confirm shows the page with the question. After a refusal it shows the page again with the entered values.
 func (a *Action[C]) confirm(c C, refusal error, top Head, here string, rows []chosenRow, values []string) error {
 	p, label := c.Common(), strings.TrimSuffix(a.Label, "…")
 	d := &confirmPage{
@@ -189,7 +191,7 @@ func (a *Action[C]) confirm(c C, refusal error, top Head, here string, rows []ch
 	return p.ShowForm(refusal, "resource_confirm", d.Title, d)
 }
 
-// reveal makes a secret and shows it once.
+// reveal makes a secret for a row and shows the secret once.
 func (a *Action[C]) reveal(c C, r chosenRow, to string) error {
 	secret, err := a.Make(c, r.id)
 	if err != nil {
@@ -198,7 +200,7 @@ func (a *Action[C]) reveal(c C, r chosenRow, to string) error {
 	return reveal(c.Common(), a.Label+" of "+r.name, secret, to)
 }
 
-// secretPage shows a secret.
+// secretPage is the data of a page that shows a secret.
 type secretPage struct {
 	Head
 	Secret, To string

@@ -22,13 +22,13 @@ type Cell struct {
 // Text returns a cell with a text.
 func Text(text string) Cell { return Cell{Kind: "text", Text: text} }
 
-// Note returns a cell with a text that is less important than others.
+// Note returns a cell with a text that is shown as less important.
 func Note(text string) Cell { return Cell{Kind: "note", Text: text} }
 
 // Link returns a cell with a text that links to a path of the site.
 func Link(path, text string) Cell { return Cell{Kind: "link", Path: path, Text: text} }
 
-// Code returns a cell with a text for machines, such as a path or a scope.
+// Code returns a cell with a text for programs, such as a path or a scope.
 func Code(text string) Cell { return Cell{Kind: "code", Text: text} }
 
 // Time returns a cell with a time. Zero is shown as never.
@@ -37,10 +37,11 @@ func Time(at instant.Moment) Cell { return Cell{Kind: "time", At: at} }
 // Count returns a cell with a number.
 func Count(n int64) Cell { return Cell{Kind: "count", N: n} }
 
-// Tag returns a cell with a state. class sets its look: held for what waits, gone for what has ended, or empty.
+// Tag returns a cell with the state of a row. class sets its look: "held" for a state of waiting, "gone" for an ended
+// row, or "".
 func Tag(text, class string) Cell { return Cell{Kind: "tag", Text: text, Class: class} }
 
-// Cells returns a cell that shows several others side by side, without empty ones.
+// Cells returns a cell that shows several cells side by side, without the empty ones.
 func Cells(cells ...Cell) Cell {
 	several := Cell{Kind: "several"}
 	for _, cell := range cells {
@@ -59,7 +60,7 @@ func (c Cell) If(condition bool) Cell {
 	return c
 }
 
-// Plain returns the cell as plain text, for files.
+// Plain returns the cell as plain text, for CSV files.
 func (c Cell) Plain() string {
 	switch c.Kind {
 	case "time":
@@ -79,7 +80,7 @@ func (c Cell) Plain() string {
 	return c.Text
 }
 
-// Column is a column of a table. One of Show, Text, Code, Count and Time returns a row's content.
+// Column is a column of a table. Exactly one of Show, Text, Code, Count and Time is set and returns a row's content.
 type Column[R any] struct {
 	Label string
 	Show  func(R) Cell
@@ -87,21 +88,21 @@ type Column[R any] struct {
 	Code  func(R) string
 	Count func(R) int64
 	Time  func(R) instant.Moment
-	// Sort is the word for the order by this column in the URL of a list. It is empty if the database has no index for
-	// that order. The first column with one gives the initial order.
+	// Sort is the word in the URL of a list for the order by this column. It is empty if the database has no index for
+	// that order. The initial order is that of the first column with such a word.
 	Sort string
 	// Down means that the order is descending.
 	Down bool
 }
 
-// Table is a table that a page shows besides its list or form, with rows that belong to the subject of the page.
+// Table is an additional table on the page of a list or form, with rows that belong to the subject of the page.
 type Table[R any] struct {
 	Title   string
 	Empty   string // text for a table without rows
 	Columns []Column[R]
 }
 
-// Of returns the table with rows.
+// Of returns the table filled with rows.
 func (t *Table[R]) Of(rows []R) Part {
 	part := Part{Title: t.Title, Empty: t.Empty, Table: table{Caption: t.Title}}
 	for _, column := range t.Columns {
@@ -113,7 +114,7 @@ func (t *Table[R]) Of(rows []R) Part {
 	return part
 }
 
-// Part is a table with a title, for the template "part".
+// Part is a filled table with a title, for the template "part".
 type Part struct {
 	Title, Empty string
 	Table        table
@@ -139,7 +140,7 @@ type row struct {
 	Buttons     []button
 }
 
-// labelled is a cell with the label of its column, which narrow screens show beside it.
+// labelled is a cell with its column's label, which narrow screens show beside the cell.
 type labelled struct {
 	Label string
 	Cell

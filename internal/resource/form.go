@@ -12,28 +12,28 @@ import (
 
 // Form describes a page that shows and changes a T.
 type Form[C Caller, T any] struct {
-	// Path is the path of the page of an existing T, a pattern of pages.Page, and New that of a new one. Either may be
-	// empty.
+	// Path is the path of the page of an existing T, and New that of the page for a new T. They are patterns of
+	// pages.Page. Either may be empty.
 	Path, New string
 	Head
-	// About changes the head for a call, above all its title.
+	// About changes the head for a request, above all its title.
 	About func(C, *T, *Head) error
 	Admit func(C) error
-	// Load returns the T of the page, or the initial value of a new one.
+	// Load returns the T of the page, or the initial value of a new T.
 	Load   func(C) (*T, error)
 	Fields []Field[C, T]
-	// Save saves what was entered and returns where to go on. Faults in its error that name a field are shown beside
-	// it.
+	// Save saves the entered values and returns what to show next. If its error names fields, the faults are shown
+	// beside them.
 	Save func(C, *T) (Done, error)
 	// Submit is the text of the button. Default: Save.
 	Submit string
-	// Version returns the version on which the form is based; the service compares it by Call.Match. If Version is nil
-	// the last one to save wins.
+	// Version returns the version of the T on which the form is based; the service compares it by Call.Match. If
+	// Version is nil, a later change silently replaces an earlier one.
 	Version func(*T) string
-	// Actions are further buttons, for an existing T. Name returns its name for their sentences.
+	// Actions are further buttons, for an existing T. Name returns the T's name for sentences about actions.
 	Actions []Action[C]
 	Name    func(*T) string
-	// Offers reports whether the page has an action. Default: all.
+	// Offers reports whether the page has the button of an action. Default: all.
 	Offers func(c C, t *T, action string) bool
 	// Facts are shown above the form.
 	Facts func(C, *T) []Fact
@@ -41,13 +41,14 @@ type Form[C Caller, T any] struct {
 	Below func(C, *T) ([]Part, error)
 }
 
-// Fact is a labelled piece of information.
+// Fact is a piece of information with a label.
 type Fact struct {
 	Label string
 	Cell
 }
 
-// One returns the row of a list for which is returns true, for Form.Load. If there is none it returns pages.NotFound.
+// One returns the row of a list for which is returns true. If there is no such row it returns pages.NotFound, and if
+// err is not nil it returns err. It helps to write Form.Load with a function that returns a list.
 func One[R any](list []R, err error, is func(R) bool) (row R, _ error) {
 	if err != nil {
 		return row, err
@@ -58,26 +59,27 @@ func One[R any](list []R, err error, is func(R) bool) (row R, _ error) {
 	return row, pages.NotFound()
 }
 
-// Done says what follows a saved form.
+// Done describes the page that follows a saved form.
 type Done struct {
 	To     string // a path of the site. Default: the same page
 	Notice string // Default: Saved.
 	Secret string // shown once, with Notice as its title, before going on
 }
 
-// Field is a field of a form. One of Text, Number, Flag and List points to its place in T.
+// Field is a field of a form. Exactly one of Text, Number, Flag and List is set and returns a pointer to the value in
+// T.
 type Field[C Caller, T any] struct {
 	Name, Label, Help string
-	// Section is a heading in front of it.
+	// Section is a heading before the field.
 	Section string
 	Text    func(*T) *string
 	Number  func(*T) *int64 // if the field is not Required, 0 is shown as empty
 	Flag    func(*T) *bool
-	// List has the ticked values of Options or, without Options, the lines of a text.
+	// List returns the ticked values of Options or, without Options, the lines of a text.
 	List func(*T) *[]string
-	// Options makes a text or a number a select.
+	// Options returns choices. A text or a number with Options is shown as a select element.
 	Options func(C, *T) ([]Choice, error)
-	// Type is the type of a text's element: email, url, date, number, password. A password is never shown again.
+	// Type is the type of a text's input element: email, url, date, number, password. A password is never shown again.
 	Type         string
 	Autocomplete string // Default: new-password for a password, otherwise off
 	Lines        int    // number of lines of a longer text
@@ -88,7 +90,7 @@ type Field[C Caller, T any] struct {
 	Hide func(C, *T) bool
 }
 
-// Pages returns the rows for the table of pages.
+// Pages returns the form's pages for the service's table.
 func (f *Form[C, T]) Pages() (list []pages.Page[C]) {
 	for _, path := range []string{f.New, f.Path} {
 		if path != "" {
@@ -102,7 +104,7 @@ func (f *Form[C, T]) Pages() (list []pages.Page[C]) {
 	return list
 }
 
-// formPage is the data of the template.
+// formPage is the data of a form's template.
 type formPage struct {
 	Head
 	pages.Edit
@@ -122,7 +124,7 @@ func (f *Form[C, T]) open(c C) error {
 	return f.show(c, nil, t, false)
 }
 
-// show shows the form. typed means that its fields hold what was sent.
+// show shows the form. typed means that the fields have the values that were sent.
 func (f *Form[C, T]) show(c C, refusal error, t *T, typed bool) (err error) {
 	p := c.Common()
 	d := &formPage{Head: f.Head, Here: p.Here(), Submit: f.Submit}
@@ -176,7 +178,7 @@ func (f *Form[C, T]) offers(c C, t *T, action string) bool {
 	return f.Offers == nil || f.Offers(c, t, action)
 }
 
-// change saves the form, or runs the action of another button.
+// change saves the form, or runs the action of another button. fresh means that the T is new.
 func (f *Form[C, T]) change(c C, fresh bool) error {
 	p := c.Common()
 	t, err := f.Load(c)
@@ -232,7 +234,7 @@ func (f *Form[C, T]) act(c C, t *T, a *Action[C], fresh bool) error {
 	return p.Redirect(to, r.name+" was "+a.Done+".")
 }
 
-// read copies what was sent to t. Its error names the fields that cannot be read.
+// read copies the values that were sent to t. Its error names the fields that cannot be read.
 func (f *Form[C, T]) read(c C, t *T) error {
 	form := &c.Common().Form
 	refusal := apierror.New(http.StatusUnprocessableEntity, "validation_failed", "the form has mistakes")
@@ -279,7 +281,7 @@ func words(text string) (list []string) {
 	return list
 }
 
-// inputs returns the fields as they are shown.
+// inputs returns the fields of the form as data for the templates.
 func (f *Form[C, T]) inputs(c C, t *T) ([]input, error) {
 	list := make([]input, 0, len(f.Fields))
 	for i := range f.Fields {

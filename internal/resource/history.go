@@ -11,8 +11,8 @@ type Change struct {
 	Detail string
 }
 
-// History returns a list of who changed what, newest first, as the service has recorded it. It has filters for who (a
-// name) and what (one of actions).
+// History returns a list of the changes that the service has recorded, newest first. It has filters for the name of the
+// person who made a change and for the action, one of actions.
 func History[C Caller](
 	path string, top Head, actions []string, changes func(C, Query) ([]Change, string, error),
 ) List[C, Change] {

@@ -17,7 +17,7 @@ import (
 const (
 	// rowsPerPage is how many rows a page shows, and rowsPerRead how many are read at once for a file.
 	rowsPerPage, rowsPerRead = 50, 500
-	// maxFile limits the rows of a file, and maxTicked those of an action.
+	// maxFile limits the rows of a file, and maxTicked the rows on which an action runs.
 	maxFile, maxTicked = 100_000, 500
 )
 
@@ -26,32 +26,32 @@ type List[C Caller, R any] struct {
 	// Path is the path of the page, a pattern of pages.Page.
 	Path string
 	Head
-	// About changes the head for a call: what is listed, and what the caller may do there.
+	// About changes the head for a request: the kind of rows, and links to what the sender of the request may do.
 	About func(C, *Head) error
-	// Admit is the access rule of the page. Default: that of the site.
+	// Admit is the access rule of the page. Default: pages.Options.Admit.
 	Admit func(C) error
-	// Nouns are what one row and several rows are called in sentences.
+	// Nouns are the words for one row and for several rows in sentences.
 	Nouns [2]string
-	// Empty is shown for a list without rows: what it would list, and what to do first.
+	// Empty is shown for a list without rows. It describes the rows, and how to get the first one.
 	Empty   string
 	Columns []Column[R]
 	Filters []Input[C]
-	// Search is the path of another list, with the same filters, to which they lead. Default: this list.
+	// Search is the path of another list with the same filters, which shows their results. Default: this list.
 	Search string
-	// Fixed reports whether the filters of a query allow only one order, since there is no index for another one.
+	// Fixed reports whether the filters of a query allow only one order, because there is no index for another order.
 	Fixed func(Query) bool
-	// Rows returns a page of the list and the cursor of the next page, which is empty on the last one.
+	// Rows returns a page of the list, and the cursor of the next page, which is empty after the last page.
 	Rows func(C, Query) ([]R, string, error)
-	// ID returns the id of a row for actions, which has no space. Name returns what the row is called.
+	// ID returns the id of a row for actions; it must not contain a space. Name returns the row's name for people.
 	ID, Name func(R) string
 	Actions  []Action[C]
-	// Offers reports whether a row has the button of an action with Each. Default: all have.
+	// Offers reports whether a row has the button of an action whose Each is set. Default: all have.
 	Offers func(c C, r R, action string) bool
-	// CSV is the name of the file to download the list as. If it is empty there is no download.
+	// CSV is the file name for downloading the list. If it is empty the list cannot be downloaded.
 	CSV string
 }
 
-// Whole returns the Rows of a list that is read as a whole, because the service limits its length.
+// Whole returns a function for List.Rows that returns all rows at once. The service must limit their number.
 func Whole[C Caller, R any](rows func(C) ([]R, error)) func(C, Query) ([]R, string, error) {
 	return func(c C, _ Query) ([]R, string, error) {
 		list, err := rows(c)
@@ -59,7 +59,7 @@ func Whole[C Caller, R any](rows func(C) ([]R, error)) func(C, Query) ([]R, stri
 	}
 }
 
-// Query is what is asked of a list.
+// Query describes the requested page of a list.
 type Query struct {
 	*pages.Fields        // the filters, by their names
 	Sort          string // word of a column; empty if no column has one, or the order is fixed
@@ -67,7 +67,7 @@ type Query struct {
 	Limit         int
 }
 
-// Pages returns the rows for the table of pages.
+// Pages returns the list's pages for the service's table.
 func (l *List[C, R]) Pages() []pages.Page[C] {
 	list := []pages.Page[C]{{Method: http.MethodGet, Path: l.Path, Admit: l.Admit, Serve: func(c C) error {
 		if l.CSV != "" && c.Common().Query.Text("format") == "csv" {
@@ -95,7 +95,7 @@ func (l *List[C, R]) query(p *pages.Call, limit int) Query {
 	return q
 }
 
-// parameters returns the filters and the order in the URL.
+// parameters returns the filters and the order in the URL, and reports whether a filter is set.
 func (l *List[C, R]) parameters(p *pages.Call) (parameters url.Values, filtered bool) {
 	parameters = make(url.Values)
 	for _, filter := range l.Filters {
@@ -110,7 +110,7 @@ func (l *List[C, R]) parameters(p *pages.Call) (parameters url.Values, filtered 
 	return parameters, filtered
 }
 
-// here returns the URL path of this page of the list.
+// here returns the URL path of the current page of the list.
 func (l *List[C, R]) here(p *pages.Call) string {
 	parameters, _ := l.parameters(p)
 	if after := p.Query.Text("after"); after != "" {
@@ -119,7 +119,7 @@ func (l *List[C, R]) here(p *pages.Call) string {
 	return address(path(p), parameters)
 }
 
-// listPage is the data of the template.
+// listPage is the data of a list's template.
 type listPage struct {
 	Head
 	Path, Here, Search       string
@@ -132,7 +132,8 @@ type listPage struct {
 	First, Next, Noun, Files string
 }
 
-// show shows a page of the list. After an action it shows the refusals and the result.
+// show shows a page of the list. After an action it also shows the refusal and the result, and the rows with the ids
+// ticked are ticked.
 func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) error {
 	p := c.Common()
 	q := l.query(p, rowsPerPage)
@@ -225,7 +226,7 @@ func (l *List[C, R]) fill(c C, d *listPage, rows []R, ticked []string) {
 	}
 }
 
-// filters returns the inputs of the filters, and of the order if there are several.
+// filters returns the inputs of the filters. If rows can be sorted by several columns, an input for the order follows.
 func (l *List[C, R]) filters(c C, q Query) (list []input, err error) {
 	for i := range l.Filters {
 		v, err := l.Filters[i].view(c, "filter-", "search", q.Text(l.Filters[i].Name))
@@ -246,9 +247,9 @@ func (l *List[C, R]) filters(c C, q Query) (list []input, err error) {
 	return list, nil
 }
 
-// download sends the rows that match the filters. It reads them in batches, so that no list is held in memory as a
-// whole. If there are more rows than a file may have, the last row says so. An error in the middle breaks the
-// connection, so that nobody takes a part for the whole.
+// download sends the rows that match the filters as CSV. It reads them in batches, so that the list is never in memory
+// as a whole. If there are more rows than a file may have, the last row of the file says that. After an error in the
+// middle the connection is broken, so that nobody takes the part for the whole.
 func (l *List[C, R]) download(c C) error {
 	p := c.Common()
 	q := l.query(p, rowsPerRead)
@@ -292,8 +293,9 @@ func (l *List[C, R]) download(c C) error {
 	return nil
 }
 
-// Before reads a page of a list that continues before an id. In read, 0 stands for the beginning of the list and
-// for its end.
+// Before reads a page of a list that continues before an id: the function read reads the rows before an id, and returns
+// the id at which the next page continues. An id of 0 means the beginning of the list as an argument, and its end as a
+// result.
 func Before[R any](q Query, read func(before int64) ([]R, int64, error)) ([]R, string, error) {
 	before, err := strconv.ParseInt(q.After, 10, 64)
 	if err != nil && q.After != "" {

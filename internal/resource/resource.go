@@ -1,6 +1,6 @@
-// Package resource provides the administration pages of every service: a list, a form or a history is a descriptor in
-// Go, and the templates of this package show all of them alike. What is in a list, who may see it, and what a change
-// does is up to the service; the page around it is written once.
+// Package resource provides the administration pages of every service. Lists, forms and histories are descriptors in
+// Go, and the templates of this package show all of them alike. The service determines the content, the access and the
+// effect of a change; the pages around them are written once.
 //
 // A List has columns, filters, sort orders, and actions on the rows that are ticked:
 //
@@ -24,12 +24,12 @@
 //
 // The filters, order and position of a list are in its URL, so that a page can be bookmarked, shared and returned to.
 // Rows returns a page of at most Query.Limit rows after the cursor Query.After, and the cursor of the next page. A list
-// has no page numbers, and it can be sorted by a column only if the database has an index for it. An action runs on one
-// row after the other; the page then shows which rows were refused and why, and how many were changed.
+// has no page numbers, and it can be sorted only by columns for which the database has an index. An action runs on one
+// row after another; the page then shows which rows were refused and why, and how many were changed.
 //
-// A Form has fields, each of which points into a value of the service (Field.Text, Number, Flag or List). The package
-// shows it, reads it, shows it again with the faults beside the fields, and compares it with what somebody else has
-// saved meanwhile, without any code in the service:
+// A Form has fields, each of which points into a value of the service (Field.Text, Number, Flag or List). Without any
+// code in the service, the package shows and reads the form, and shows it again with the faults beside the fields. It
+// also shows the differences if somebody else has changed the value meanwhile:
 //
 //	var member = resource.Form[*call, shop.Member]{
 //		Path: "/admin/members/{memberId}", New: "/admin/members/new", Load: load, Save: save,
@@ -40,15 +40,16 @@
 //		Version: func(m *shop.Member) string { return m.Tag() },
 //	}
 //
-// History returns a list of who changed what. A service adds the pages to its table and the templates to its look:
+// History returns a list of changes and their authors. A service adds the pages to its table and the templates to its
+// look:
 //
 //	var table = slices.Concat(own, members.Pages(), member.Pages())
 //
 //	pages.NewLook("shop", files, nil, resource.Templates)
 //
-// Its type for a request embeds *pages.Call, as in every service. Permissions are checked in Admit, as on all pages,
-// and above all by the service's own methods, whichever page calls them. A template of the service shows a list's tabs
-// or a table of its own by {{template "tabs" ($.With .Tabs)}} and {{template "table" ($.With .Part)}}.
+// The service's type for a request embeds *pages.Call. Permissions are checked in Admit, as on all pages, and above all
+// by the methods of the service, whichever page calls them. In its own templates, a service shows tabs by
+// {{template "tabs" ($.With .Tabs)}} and tables by {{template "table" ($.With .Part)}}.
 package resource
 
 import (
@@ -61,12 +62,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// Templates are the pages that descriptors are shown by, for pages.NewLook.
+// Templates are the templates of the pages in this package, for pages.NewLook.
 //
 //go:embed templates
 var Templates embed.FS
 
-// Caller is a service's call.
+// Caller is a service's type for a request, which embeds *pages.Call.
 type Caller interface{ Common() *pages.Call }
 
 // Head is the top of a page.
@@ -80,23 +81,23 @@ type Head struct {
 	Links []Target // beside the title
 }
 
-// Target is the target of a link, a path of the site.
+// Target is a link to a path of the site.
 type Target struct{ Label, Path string }
 
-// Tabs link a page and its siblings.
+// Tabs are the links between a page and its siblings.
 type Tabs struct {
 	Label string // of the navigation, for screen readers
 	Links []Target
 	path  string
 }
 
-// At returns the tabs for the page of a path.
+// At returns the tabs as shown on the page with a path.
 func (t Tabs) At(path string) Tabs {
 	t.path = path
 	return t
 }
 
-// Current reports whether a link leads to this page or, if none does, to the nearest page above it.
+// Current reports whether a link leads to the current page or, if no link does, to the nearest page above.
 func (t Tabs) Current(link Target) bool {
 	nearest := ""
 	for _, l := range t.Links {
@@ -123,16 +124,16 @@ func Words(words ...string) []Choice {
 	return list
 }
 
-// Fixed returns the Options of a field that are always the same.
+// Fixed returns a function for Field.Options that always returns the same choices.
 func Fixed[C, T any](list ...Choice) func(C, T) ([]Choice, error) {
 	return func(C, T) ([]Choice, error) { return list, nil }
 }
 
-// All returns choices after one that stands for all of them, for a filter.
+// All returns the choices after a first choice "All" with an empty value, for a filter.
 func All(list ...Choice) []Choice { return append([]Choice{{Label: "All"}}, list...) }
 
-// Input is a filter of a list, or a question of an action. Its value is read by its name: that of a filter from the URL
-// (Query.Text), that of an action from the form (Call.Form).
+// Input is a filter of a list, or an input on the page before an action. Its value is found by its name: that of a
+// filter in the URL (Query.Text), that of an action in the form (Call.Form).
 type Input[C Caller] struct {
 	Name, Label, Help string
 	// Type is the type of the element: text, date, number, or flag for a checkbox. Default: text, or search for a
@@ -141,13 +142,13 @@ type Input[C Caller] struct {
 	Value    string // initial value
 	Max      int64  // in characters, or the greatest number
 	Required bool
-	// FirstDate returns the first date that may be given, such as 2027-01-31.
+	// FirstDate returns the earliest allowed date, such as 2027-01-31.
 	FirstDate func(C) string
-	// Options makes it a select.
+	// Options returns choices, which make the input a select element.
 	Options func(C) ([]Choice, error)
 }
 
-// view returns what templates show of an input with a value.
+// view returns an input with a value as data for the templates.
 func (i *Input[C]) view(c C, id, kind, value string) (input, error) {
 	v := input{
 		ID: id + i.Name, Name: i.Name, Label: i.Label, Help: i.Help, Kind: kind, Type: i.Type,
@@ -170,7 +171,7 @@ func (i *Input[C]) view(c C, id, kind, value string) (input, error) {
 	return v, nil
 }
 
-// chosen returns a copy of the choices in which those in values are on.
+// chosen returns a copy of the choices in which those with the given values are on.
 func chosen(list []Choice, values ...string) []Choice {
 	shown := make([]Choice, len(list))
 	for i, choice := range list {
@@ -182,7 +183,7 @@ func chosen(list []Choice, values ...string) []Choice {
 	return shown
 }
 
-// input is the data of the template "input": an element with its label, its help and its fault.
+// input is the data of the template "input": an element with its label and help.
 type input struct {
 	ID, Name, Label, Help, Section string
 	Kind                           string // text, search, number, area, select, flag, boxes

@@ -18,19 +18,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
 
-// MaxBody is the limit for the body of a request, in bytes.
+// MaxBody limits the body of a request, in bytes.
 const MaxBody = 1 << 20
 
 // maxDepth is how deep the values of a body may nest.
 const maxDepth = 32
 
-// Call is one request on its way through a route.
+// Call is a request that a route serves.
 type Call struct {
 	W http.ResponseWriter
 	R *http.Request
-	// Who sent the request; nil if that is unknown.
+	// Who is the sender of the request, or nil if the sender is unknown.
 	Who Identity
-	// Status is the status of the answer. It is preset from the route's table.
+	// Status is the status of the answer. It is preset to the route's Status.
 	Status int
 
 	unchanged bool // the client has the current version already
@@ -44,11 +44,11 @@ func (c *Call) User() string {
 	return c.Who.UserID()
 }
 
-// Path returns the value of a wildcard of the route's path.
+// Path returns the value of a wildcard in the route's path.
 func (c *Call) Path(name string) string { return c.R.PathValue(name) }
 
-// Decode reads the JSON body into a struct. It refuses unknown members, data after the value, and bodies that are too
-// large or nest too deep, with a message that names the fault.
+// Decode reads the JSON body into the struct to which into points. It returns an error for unknown members, data after
+// the value, and a body that is too large or nested too deep. The error's message names the fault.
 func (c *Call) Decode(into any) error {
 	text, err := c.jsonBody()
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *Call) Decode(into any) error {
 	return decode(text, into)
 }
 
-// DecodeIfAny works like Decode but accepts an empty body, which leaves into as it is.
+// DecodeIfAny works like Decode but accepts an empty body, after which into is unchanged.
 func (c *Call) DecodeIfAny(into any) error {
 	text, err := c.jsonBody()
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -80,13 +80,13 @@ func (c *Call) jsonBody() ([]byte, error) {
 	return text, err
 }
 
-// Faults of a body that its readers word in different ways.
+// Faults of a body, which the functions that read one report in different words.
 var (
 	errTooLarge   = errors.New("the body is too large")
 	errIncomplete = errors.New("the body could not be read whole")
 )
 
-// body reads a body of at most limit bytes. The client has to keep the pace; see package inbound.
+// body reads a body of at most limit bytes. The client must send at a pace; see package inbound.
 func (c *Call) body(limit int64) ([]byte, error) {
 	if c.R.ContentLength > limit {
 		return nil, errTooLarge
@@ -145,8 +145,8 @@ func decode(text []byte, into any) error {
 		"the body has a value that cannot be read: "+Quote(err.Error()))
 }
 
-// memberPath returns the path of a member of the body. It leaves out the names of embedded structs, which encoding/json
-// includes in the path: they begin with a capital, and no member does.
+// memberPath returns the path of a body's member. It leaves out the names of embedded structs, which encoding/json
+// includes: they begin with a capital letter, and no member does.
 func memberPath(field string) string {
 	path := strings.Split(field, ".")
 	return strings.Join(slices.DeleteFunc(path, func(name string) bool {
@@ -154,8 +154,8 @@ func memberPath(field string) string {
 	}), ".")
 }
 
-// mismatch says what a member must be. It does not quote the error, since that of a number that does not fit repeats
-// its digits.
+// mismatch returns a message about the type that a member must have. It does not quote the error, because for a number
+// that is too large the error repeats the digits.
 func mismatch(kind *json.UnmarshalTypeError) string {
 	number, ok := strings.CutPrefix(kind.Value, "number ")
 	switch {
@@ -167,7 +167,7 @@ func mismatch(kind *json.UnmarshalTypeError) string {
 	return "is out of range"
 }
 
-// tooDeep reports whether a body nests deeper than maxDepth. It counts brackets outside strings.
+// tooDeep reports whether a body nests deeper than maxDepth. It counts the brackets outside of strings.
 func tooDeep(text []byte) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -192,7 +192,8 @@ func refuse(status int, code, param, message string) error {
 	return &apierror.Error{Status: status, Code: code, Param: param, Message: message}
 }
 
-// Int returns a query parameter from minimum to maximum, or byDefault if it is not given.
+// Int returns a query parameter, or byDefault if the parameter is missing. A value that is not from minimum to maximum
+// is an error.
 func (c *Call) Int(name string, byDefault, minimum, maximum int) (int, error) {
 	text := c.query(name)
 	if text == "" {
@@ -206,8 +207,8 @@ func (c *Call) Int(name string, byDefault, minimum, maximum int) (int, error) {
 	return n, nil
 }
 
-// Time returns a query parameter that is a time in RFC 3339, or a date, which means its beginning in UTC. It returns
-// the zero time if the parameter is not given.
+// Time returns a query parameter that is a time in RFC 3339, or a date, which means the beginning of that day in UTC.
+// It returns the zero time if the parameter is missing.
 func (c *Call) Time(name string) (time.Time, error) {
 	text := c.query(name)
 	if text == "" {
@@ -225,7 +226,7 @@ func (c *Call) Time(name string) (time.Time, error) {
 	return at, nil
 }
 
-// Choice returns a query parameter that must be one of words. The first word is the default.
+// Choice returns a query parameter that must be one of words. If the parameter is missing it returns the first word.
 func (c *Call) Choice(name string, words ...string) (string, error) {
 	text := c.query(name)
 	if text == "" {
@@ -239,7 +240,7 @@ func (c *Call) Choice(name string, words ...string) (string, error) {
 	return "", refuse(http.StatusBadRequest, "invalid_value", name, name+" must be one of "+strings.Join(words, ", "))
 }
 
-// List returns the words of a comma-separated query parameter, or nil if it is not given.
+// List returns the words of a comma-separated query parameter, or nil if the parameter is missing.
 func (c *Call) List(name string) []string {
 	text := c.query(name)
 	if text == "" {
@@ -248,13 +249,13 @@ func (c *Call) List(name string) []string {
 	return strings.Split(text, ",")
 }
 
-// Text returns a query parameter as it was sent.
+// Text returns a query parameter unchanged.
 func (c *Call) Text(name string) string { return c.query(name) }
 
 func (c *Call) query(name string) string { return c.R.URL.Query().Get(name) }
 
-// Write writes the answer of a route; see Route.Serve. It returns an error, and has written nothing, if the answer
-// cannot be encoded as JSON.
+// Write writes the answer of a route; see Route.Serve. If the answer cannot be encoded as JSON, Write writes nothing
+// and returns an error.
 func (c *Call) Write(answer any) error {
 	w := c.W
 	if c.unchanged {
@@ -296,7 +297,8 @@ func (c *Call) Write(answer any) error {
 	return nil
 }
 
-// Quote makes text from outside fit for a message: it removes control characters and cuts it to about 100 bytes.
+// Quote returns text from outside in a form that can be quoted in a message: without control characters, and cut to
+// about 100 bytes.
 func Quote(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == utf8.RuneError {

@@ -11,7 +11,8 @@ func Cursor(position int64) string {
 	return base64.RawURLEncoding.EncodeToString(strconv.AppendInt(nil, position, 36))
 }
 
-// Cursor returns the position of a query parameter made by the function Cursor, or 0 if it is not given.
+// Cursor decodes a query parameter made by the function Cursor and returns the position, or 0 if the parameter is
+// missing.
 func (c *Call) Cursor(name string) (int64, error) {
 	text := c.query(name)
 	if text == "" {

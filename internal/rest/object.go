@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Faults lists what is wrong with a request, to be reported together.
+// Faults lists the faults of a request, which are reported together.
 type Faults []apierror.Detail
 
 // maxFaults limits how many unknown properties are reported.
@@ -27,7 +27,7 @@ func (f *Faults) Note(field, reason, message string) {
 	*f = append(*f, apierror.Detail{Field: field, Reason: reason, Message: message})
 }
 
-// Err returns an error that reports all faults, or nil if there are none.
+// Err returns an error that reports all faults, or nil without faults.
 func (f Faults) Err(status int, code string) error {
 	if len(f) == 0 {
 		return nil
@@ -35,16 +35,16 @@ func (f Faults) Err(status int, code string) error {
 	return &apierror.Error{Status: status, Code: code, Message: f[0].Message, Details: f}
 }
 
-// Objects reads JSON objects whose members are checked one by one, and reports all faults together. Call.Decode, by
-// contrast, decodes into a struct and stops at the first fault.
+// Objects reads JSON objects whose members are checked separately, and reports all faults together. By contrast,
+// Call.Decode decodes into a struct and stops at the first fault.
 type Objects struct {
 	MaxBytes int64  // limit for the body, in bytes
 	Code     string // code of refusals, which have status 400
 	TooLarge string // code for a body that is too large, with status 413
 }
 
-// Object is the JSON object in the body of a request. Its methods remove members from it and note what is wrong with
-// them; Err reports all faults. The zero value has no members.
+// Object is the JSON object in the body of a request. Its methods remove members from the object and record faults of
+// their values; Err reports all faults. The zero value has no members.
 type Object struct {
 	Raw []byte // the body as it was received
 
@@ -53,8 +53,8 @@ type Object struct {
 	code    string
 }
 
-// Read reads the body of a call. It refuses a body that is not an object or has a name twice. With an error it returns
-// an empty Object, whose methods may be called.
+// Read reads the body of a call. It returns an error for a body that is not an object or has a duplicate name. With an
+// error it also returns an empty Object, whose methods may be called.
 func (o Objects) Read(c *Call) (*Object, error) {
 	raw, err := o.read(c)
 	if err != nil {
@@ -95,7 +95,7 @@ func (o Objects) read(c *Call) ([]byte, error) {
 	return raw, err
 }
 
-// Parse parses a body that was read before, as Read does.
+// Parse works like Read for a body that was read before.
 func (o Objects) Parse(raw []byte) (*Object, error) {
 	switch {
 	case len(bytes.TrimSpace(raw)) == 0:
@@ -113,12 +113,12 @@ func (o Objects) Parse(raw []byte) (*Object, error) {
 	return b, nil
 }
 
-// Refuse returns the error for a single fault. An empty field means the body as a whole.
+// Refuse returns an error that reports a single fault. An empty field means the body as a whole.
 func (o Objects) Refuse(field, reason, message string) error {
 	return Faults{{Field: field, Reason: reason, Message: message}}.Err(http.StatusBadRequest, o.Code)
 }
 
-// wellFormed checks what decoding does not: duplicate names, nesting, and data after the value.
+// wellFormed makes the checks that decoding does not make: duplicate names, nesting, and data after the value.
 func (o Objects) wellFormed(raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -180,7 +180,8 @@ func (b *Object) take(name string) json.RawMessage {
 	return value
 }
 
-// member removes and decodes a member. It returns nil if it is missing, and notes a fault if it is not of type T.
+// member removes and decodes a member. It returns nil if the member is missing. If the value is not of type T it also
+// records a fault, which calls the type kind.
 func member[T any](b *Object, name, kind string) *T {
 	raw := b.take(name)
 	if raw == nil {
@@ -194,7 +195,7 @@ func member[T any](b *Object, name, kind string) *T {
 	return value
 }
 
-// Text returns a text that is required.
+// Text returns a required text.
 func (b *Object) Text(name string) string {
 	value := member[string](b, name, "text")
 	if value == nil {
@@ -213,7 +214,7 @@ func (b *Object) Flag(name string) *bool { return member[bool](b, name, "true or
 // Integer returns a whole number, or nil if it is missing.
 func (b *Object) Integer(name string) *int64 { return member[int64](b, name, "a whole number") }
 
-// Required returns a whole number that is required.
+// Required returns a required whole number.
 func (b *Object) Required(name string) int64 {
 	n := b.Integer(name)
 	if n == nil {
@@ -236,7 +237,7 @@ func (b *Object) Nullable(name string) *int64 {
 	return id
 }
 
-// Err returns an error that reports all faults, including members that were not taken, or nil if there are none.
+// Err returns an error that reports all faults, or nil without faults. A member that no method has removed is a fault.
 func (b *Object) Err() error {
 	for _, name := range slices.Sorted(maps.Keys(b.members)) {
 		name = Quote(name)

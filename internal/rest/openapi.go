@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// Document holds what the OpenAPI document of a table needs besides the table.
+// Document has the parts of an OpenAPI document that are not in the table of routes.
 type Document struct {
 	Title, Version, Description string
-	// Components is the member "components" of the document, as JSON. It holds the schemas that the routes name, the
-	// schema "Error", and, under the name Security, the security scheme of routes that are not for guests.
+	// Components is the member "components" of the document, as JSON. It has the schemas that the routes name and the
+	// schema "Error". Under the name in Security it has the security scheme of routes that are not for guests.
 	Components json.RawMessage
 	Security   string
-	// License and LicenseID are the name and the SPDX identifier of the license. Default: Apache 2.0.
+	// License and LicenseID are the license's name and SPDX identifier. Default: Apache 2.0.
 	License, LicenseID string
-	// Server is the URL in front of the paths. Default: /.
+	// Server is the URL that precedes the paths. Default: /.
 	Server string
 	// PathSchema is the JSON Schema of path parameters. Default: a string.
 	PathSchema string
-	// ErrorMedia is the type of errors. Default: application/json.
+	// ErrorMedia is the media type of errors. Default: application/json.
 	ErrorMedia string
 	// PlainErrors documents that errors may be plain text as well.
 	PlainErrors bool
-	// Extra has path items, as JSON, for what is served besides the table.
+	// Extra has path items, as JSON, for paths that are not in the table.
 	Extra map[string]json.RawMessage
 }
 
@@ -150,7 +150,7 @@ func (d Document) parameters(r *Route) (params []object, err error) {
 
 func (r *Route) reads() bool { return r.Method == http.MethodGet }
 
-// answers returns the responses of success by status.
+// answers returns the responses of success, keyed by status.
 func (r *Route) answers() object {
 	answers := make(object)
 	for _, status := range append([]int{r.status()}, r.Also...) {
@@ -196,7 +196,8 @@ func (r *Route) refusals() []int {
 	return list
 }
 
-// condition returns the header parameter with which a request states the version it knows.
+// condition returns the header parameter with which a request states a version: If-None-Match if it reads, and If-Match
+// otherwise.
 func condition(reads bool) object {
 	name, what := "If-Match",
 		"The ETag that the change was made of; where another version is there by now the answer is 412. Several between commas, or * for any."
@@ -206,7 +207,7 @@ func condition(reads bool) object {
 	return object{"name": name, "in": "header", "description": what, "schema": object{"type": "string"}}
 }
 
-// security returns the security requirements of a route. A route for guests without a scope has none.
+// security returns the security requirements of a route. A route for guests without a scope has no requirements.
 func security(scheme string, r *Route) []object {
 	scopes := []string{}
 	if r.Scope != "" {

@@ -9,12 +9,13 @@ import (
 // no patterns.
 type Paths[T any] struct {
 	mux *http.ServeMux
-	// heads has the first segments of all patterns, so that a request for anything else is rejected without the mux.
+	// heads has the first segments of all patterns, so that a request with another first segment is rejected without
+	// the mux.
 	heads map[string]struct{}
 	wild  bool // one of the first segments is a wildcard
 }
 
-// Add adds a pattern. It panics if the pattern conflicts with another one.
+// Add adds a pattern with its value. It panics if the pattern conflicts with another pattern.
 func (p *Paths[T]) Add(pattern string, what T) {
 	if p.mux == nil {
 		p.mux, p.heads = http.NewServeMux(), make(map[string]struct{})
@@ -25,8 +26,8 @@ func (p *Paths[T]) Add(pattern string, what T) {
 	p.wild = p.wild || strings.HasPrefix(name, "{")
 }
 
-// Find returns the value for the path of a request and sets the request's path values. It does not match a path that
-// would match only after cleaning.
+// Find returns the value for the path of a request and sets the request's path values. ok is false if no pattern
+// matches. A path that would match only after cleaning does not match.
 func (p *Paths[T]) Find(r *http.Request) (what T, ok bool) {
 	if _, known := p.heads[head(r.URL.Path)]; !known && !p.wild || p.mux == nil {
 		return what, false
@@ -46,7 +47,8 @@ func head(path string) string {
 	return name
 }
 
-// place is the handler of a pattern. It stores its value in the finder that it gets as the ResponseWriter.
+// place is the handler of a pattern in the mux. Its ServeHTTP stores the pattern's value in the finder, which is passed
+// to it as the ResponseWriter.
 type place[T any] struct{ what T }
 
 func (p place[T]) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -54,7 +56,7 @@ func (p place[T]) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	f.what, f.ok = p.what, true
 }
 
-// finder receives the value of a place. It discards what the mux writes.
+// finder receives the value of a place. It discards everything that the mux writes.
 type finder[T any] struct {
 	what   T
 	ok     bool

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Published is an OpenAPI document that is made once and served with an entity tag.
+// Published is an OpenAPI document that is built once and served with an entity tag.
 type Published struct {
 	make func() ([]byte, error)
 
@@ -19,7 +19,7 @@ type Published struct {
 // Publish returns a Published for the JSON that document makes. document is called once, at the first use.
 func Publish(document func() ([]byte, error)) *Published { return &Published{make: document} }
 
-// Text returns the document. It makes the document at the first call.
+// Text returns the document. The first call builds it.
 func (p *Published) Text() ([]byte, error) {
 	p.once.Do(func() {
 		p.text, p.err = p.make()
@@ -28,13 +28,13 @@ func (p *Published) Text() ([]byte, error) {
 	return p.text, p.err
 }
 
-// Serve returns the Published as the answer of its route, for Route.Serve. It returns the error of Text.
+// Serve is a Route.Serve. It returns the Published, which writes the answer, or the error of Text.
 func (p *Published) Serve(*Call) (any, error) {
 	_, err := p.Text()
 	return http.Handler(p), err
 }
 
-// ServeHTTP answers with the document, or with 304 if the client has it. If Text fails it answers with 500.
+// ServeHTTP answers with the document, or with 304 if the client already has it. If Text fails it answers with 500.
 func (p *Published) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, err := p.Text()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package rest holds what the HTTP APIs of the services share: a table of routes, which the router, the OpenAPI
+// Package rest provides the common parts of the services' HTTP APIs: a table of routes, which the router, the OpenAPI
 // document and the tests read, the decoding and encoding of JSON, and cursors.
 package rest
 
@@ -16,38 +16,39 @@ type Route struct {
 	Method string // GET also answers HEAD
 	// Path is a pattern of http.ServeMux without method and host, for example "/users/{user_id}/keys".
 	Path string
-	// Tag and Summary head the route in the documentation. Description explains it.
+	// Tag, Summary and Description document the route. Tag groups routes, and Summary is the heading.
 	Tag, Summary, Description string
-	// Guest admits requests without a credential.
+	// Guest allows requests without a credential.
 	Guest bool
-	// Scope is what a token must hold. If it is empty any token will do.
+	// Scope is the scope that a token must have. If it is empty any token is accepted.
 	Scope string
-	// Cost is what the request takes from a budget, for the document. Nil leaves it out.
+	// Cost is the cost of the request to be shown in the document. Nil means that no cost is shown.
 	Cost *int64
 	// Hidden leaves the route out of the document, because it is not part of the API.
 	Hidden bool
-	// Versioned means that a read answers with an ETag (Call.Tell) and that a write takes one as If-Match (Call.Match).
+	// Versioned means that a read answers with an ETag (Call.Tell) and that a write accepts one as If-Match
+	// (Call.Match).
 	Versioned bool
 	// Query lists the query parameters.
 	Query []Param
-	// Body and Answer name schemas of the document. They are empty if there is no body or no answer.
+	// Body and Answer name schemas of the document. An empty name means that the route has no body or no answer.
 	Body, Answer string
-	// BodyMedia is the type of a body that is not JSON; */* means any type.
+	// BodyMedia is the media type of a body that is not JSON; */* means any type.
 	BodyMedia string
 	// OptionalBody lets a request omit its body.
 	OptionalBody bool
-	// Status is that of success. Default: 200, or 204 if there is no Answer.
+	// Status is the status of success. Default: 200, or 204 without an Answer.
 	Status int
-	// Also lists further statuses with the same Answer: of success, or one which reports that something is down.
+	// Also lists further statuses with the same Answer, either of success or to report that a part is down.
 	Also []int
-	// Media is the type of the answer or, without an Answer, several types separated by commas. Default:
+	// Media is the media type of the answer or, without an Answer, several types separated by commas. Default:
 	// application/json.
 	Media string
-	// Errors lists the statuses of errors besides those that every route has: 400, 429 and 503, and 401 if a credential
-	// is needed.
+	// Errors lists the statuses of errors besides those of every route: 400, 429 and 503, and 401 if a credential is
+	// needed.
 	Errors []int
 	// Serve returns the answer: a value to encode as JSON, a Raw, an http.Handler that writes the answer, or nil for
-	// 204. To answer with one of Also it sets Call.Status.
+	// 204. To answer with a status of Also it sets Call.Status.
 	Serve func(c *Call) (any, error)
 }
 
@@ -59,7 +60,7 @@ type Param struct {
 	Required bool
 }
 
-// Raw is an answer that is not JSON, or that is encoded already.
+// Raw is an answer that is not JSON, or that is already encoded.
 type Raw struct {
 	Type string // Content-Type
 	// Name is the file name of a download. If it is empty the answer is displayed.
@@ -77,12 +78,12 @@ func (r *Route) status() int {
 	return http.StatusOK
 }
 
-// Call returns a request for the route, which is being served.
+// Call returns a Call with which the route serves a request.
 func (r *Route) Call(w http.ResponseWriter, req *http.Request, who Identity) *Call {
 	return &Call{W: w, R: req, Who: who, Status: r.status()}
 }
 
-// Identity is the sender of a request, as a service knows its users.
+// Identity identifies the sender of a request in a service.
 type Identity interface {
 	// UserID returns the id of the signed-in user, or "" for a guest.
 	UserID() string
@@ -90,7 +91,7 @@ type Identity interface {
 
 // Router finds the route of a request.
 type Router struct {
-	// Admit may refuse a request before its route serves it. A nil Admit refuses none.
+	// Admit returns an error for a request that its route must not serve. If it is nil all requests are served.
 	Admit func(c *Call, route *Route) error
 
 	paths Paths[*node]
@@ -102,8 +103,8 @@ type node struct {
 	allow   string
 }
 
-// NewRouter makes a router of tables, whose paths it puts behind a prefix such as "/api/v1", which may be empty. It
-// panics when two routes conflict, which is a mistake in a table.
+// NewRouter makes a router for the routes of tables, after a prefix of their paths such as "/api/v1", which may be
+// empty. It panics if two routes conflict, which is a programming mistake.
 func NewRouter(prefix string, tables ...[]Route) *Router {
 	nodes := make(map[string]*node)
 	rt := new(Router)
@@ -137,23 +138,23 @@ func NewRouter(prefix string, tables ...[]Route) *Router {
 	return rt
 }
 
-// Found is a request whose path matches a router.
+// Found is a request whose path a router knows.
 type Found struct {
 	router *Router
 	node   *node
 	r      *http.Request
 }
 
-// Find looks up the path of a request, whatever its method, and reports whether it exists.
+// Find looks up the path of a request. ok reports whether the path exists, for any method.
 func (rt *Router) Find(r *http.Request) (f Found, ok bool) {
 	n, ok := rt.paths.Find(r)
 	return Found{rt, n, r}, ok
 }
 
-// Route returns the route of the request's method, or nil if there is none.
+// Route returns the route of the request's method, or nil if the path has no route for that method.
 func (f Found) Route() *Route { return f.node.methods[f.r.Method] }
 
-// Guest reports whether guests are admitted. They are for a method that does not exist, so that they get a 405.
+// Guest reports whether guests are admitted. It reports true for a method that does not exist, so that they get a 405.
 func (f Found) Guest() bool {
 	route := f.Route()
 	return route == nil || route.Guest
@@ -162,8 +163,8 @@ func (f Found) Guest() bool {
 // Allow returns the methods of the path as a list for the header Allow.
 func (f Found) Allow() string { return f.node.allow }
 
-// Serve answers the request of a user; a nil who means that the user is unknown. Refusals are returned as
-// *apierror.Error, and nothing has been written then.
+// Serve answers the request of a user; a nil who means that the user is unknown. If it returns an *apierror.Error it
+// has written nothing.
 func (f Found) Serve(w http.ResponseWriter, who Identity) error {
 	route := f.Route()
 	if route == nil {

@@ -8,17 +8,18 @@ import (
 	"strings"
 )
 
-// Reads and writes use versions (RFC 9110, sections 8.8.3 and 13.1): a read returns an entity tag, and a write that
-// sends it back is refused if the resource has changed since.
+// Reads and writes use versions (RFC 9110, sections 8.8.3 and 13.1). A read returns an entity tag. A write may send the
+// tag back, and is refused if the resource has changed since.
 
-// ETag returns the strong entity tag of a representation. It depends only on the content, so it is the same on every
-// node.
+// ETag returns the strong entity tag of a representation. The tag depends only on the content, so it is the same on
+// every node.
 func ETag(content []byte) string {
 	sum := sha256.Sum256(content)
 	return `"` + hex.EncodeToString(sum[:16]) + `"`
 }
 
-// Match reports whether the current entity tag of a resource is one that a write was based on. A nil Match accepts any.
+// Match reports whether a resource's current entity tag is among the tags that a write was based on. A nil Match
+// accepts any.
 type Match func(tag string) bool
 
 // Check returns an error with status 412 if the write was based on another version.
@@ -30,8 +31,8 @@ func (m Match) Check(tag string) error {
 		"this has changed since you read it: read it again, and send the ETag of that as If-Match")
 }
 
-// Match returns the condition of the header If-Match, or nil if there is none. Tags are compared strongly, so a weak
-// one never matches. A header that is not a list of tags is refused.
+// Match returns the condition of the header If-Match, or nil without that header. Tags are compared strongly, so a weak
+// tag never matches. A header that is not a list of tags is an error.
 func (c *Call) Match() (Match, error) {
 	lines, given := c.R.Header["If-Match"]
 	if !given {
@@ -49,7 +50,8 @@ func (c *Call) Match() (Match, error) {
 }
 
 // Uncoded removes the suffix that a compressing handler in front of a service adds to an entity tag ("5-gzip"). Caddy
-// removes it only from If-None-Match, but a client that read a compressed answer has no other tag to base a change on.
+// removes the suffix only from If-None-Match. A client that read a compressed answer, however, sends the same tag as
+// If-Match.
 func Uncoded(tag string) string {
 	for _, coding := range []string{"gzip", "zstd", "br"} {
 		if bare, ok := strings.CutSuffix(tag, "-"+coding+`"`); ok {
@@ -59,14 +61,14 @@ func Uncoded(tag string) string {
 	return tag
 }
 
-// Tell sets the ETag of the resource that is read. If the client has that version already, by If-None-Match, the answer
-// becomes 304.
+// Tell sets the ETag of the resource that is read. If the client has that version already, according to If-None-Match,
+// the answer becomes 304.
 func (c *Call) Tell(tag string) {
 	c.W.Header().Set("ETag", tag)
 	c.unchanged = unchanged(c.R, tag)
 }
 
-// unchanged reports whether a read states by If-None-Match that the client has the version of tag.
+// unchanged reports whether a read's If-None-Match shows that the client has the version with a tag.
 func unchanged(r *http.Request, tag string) bool {
 	lines, given := r.Header["If-None-Match"]
 	if !given || r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -82,7 +84,7 @@ type entityTags struct {
 	strong, weak map[string]bool
 }
 
-// parseTags parses * or a list of entity tags, in which elements may be empty. It reports false for anything else.
+// parseTags parses * or a list of entity tags, in which elements may be empty. ok is false for any other text.
 func parseTags(text string) (tags entityTags, ok bool) {
 	const space = " \t"
 	if strings.Trim(text, space) == "*" {

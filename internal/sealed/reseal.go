@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// Batch is the usual number of texts that are read together and changed in one transaction.
+	// Batch is the default number of texts that are read together and changed in one transaction.
 	Batch = 100
-	// sampleSize is the largest number of texts of a column in a sample.
+	// sampleSize limits the number of texts of a column in a sample.
 	sampleSize = 20
 )
 
-// Column is a column of sealed texts. Its names and expressions must come from the code, never from a request.
+// Column is a column of sealed texts. All names and SQL expressions must come from the code, never from a request.
 type Column struct {
-	// Table is the table, and ID a column that is unique in it, either text or a positive number.
+	// Table is the name of the table, and ID a column with unique values, either texts or positive numbers.
 	Table, ID string
 	// Text is the column with the sealed texts.
 	Text string
-	// Prefix marks sealed texts in the column, and is not a part of them. Other texts are not sealed.
+	// Prefix precedes the sealed texts in the column, but is not a part of them. Texts without it are not sealed.
 	Prefix string
-	// Where is an SQL condition for the rows that have a sealed text. If it is empty, all rows have one.
+	// Where is an SQL condition for the rows with a sealed text. If Where and Prefix are empty, all rows have one.
 	Where string
-	// Number reports whether the column ID has numbers.
+	// Number means that the column ID has numbers.
 	Number bool
-	// Row is the SQL expression that Place is called with. Default: ID.
+	// Row is the SQL expression whose value is passed to Place. Default: ID.
 	Row string
-	// Place returns the associated data of a row.
+	// Place returns the associated data with which a row's text is sealed.
 	Place func(row string) string
 	// Batch is how many texts are read and changed at a time. Default: the constant Batch.
 	Batch int
@@ -43,27 +43,27 @@ type Column struct {
 // Columns are the columns of a service's sealed texts.
 type Columns []Column
 
-// Result says what Reseal has done.
+// Result describes the progress and the result of Reseal.
 type Result struct {
-	// Checked is the number of sealed texts that were read until now, and Total the number of those in the database.
+	// Checked is the number of sealed texts that were read until now, and Total their number in the database.
 	Checked int `json:"-"`
 	Total   int `json:"total"`
 	// Resealed is the number of texts that were sealed with an older key and are now sealed with the current one.
 	Resealed int `json:"resealed"`
-	// Changed is the number of texts that somebody else replaced or removed meanwhile, which seals them with the
-	// current key of that node. Call Reseal again to be sure.
+	// Changed is the number of texts that another writer replaced or removed meanwhile. A replaced text was sealed with
+	// the current key of the writer's node; call Reseal again to be sure.
 	Changed int `json:"changed"`
-	// Unreadable is the number of texts that none of the configured keys can open. They stay as they are.
+	// Unreadable is the number of texts that cannot be opened with the configured keys. They stay unchanged.
 	Unreadable int `json:"unreadable"`
 }
 
-// Database is what Reseal reads and changes. A store.DB is one.
+// Database has the methods of a store.DB with which Reseal reads and changes texts.
 type Database interface {
 	Read(ctx context.Context, fn func(c store.Conn) error) error
 	Write(ctx context.Context, fn func(c store.Conn) error) error
 }
 
-// Sealer seals and opens texts. A keyring.Keyring is one, and its methods say what each does.
+// Sealer has the methods of a keyring.Keyring that Reseal needs; they are described there.
 type Sealer interface {
 	Seal(ctx context.Context, plaintext, associated []byte) (string, error)
 	Open(ctx context.Context, sealed string, associated []byte) ([]byte, error)
@@ -77,7 +77,7 @@ type text struct {
 	resealed, placed string // resealed is empty if the text is not changed
 }
 
-// Sample implements the type Sample: it returns some texts of each column.
+// Sample is a function of the type Sample. It returns some texts of each column.
 func (c Columns) Sample(ctx context.Context, db *store.DB) (sample []Text, err error) {
 	for i := range c {
 		page, err := c[i].page(ctx, db, nil, min(sampleSize, c[i].batch()))
@@ -91,10 +91,10 @@ func (c Columns) Sample(ctx context.Context, db *store.DB) (sample []Text, err e
 	return sample, nil
 }
 
-// Reseal seals every text anew that is not sealed with the newest key. If the sealer is a keyring, it first makes that
-// key the one with which all nodes seal; all must have it. It works in batches that do not keep others from working,
-// and leaves a text alone that is changed meanwhile. It may be interrupted at any point and called again. Texts that
-// cannot be opened are logged. It calls progress after each batch, unless that is nil.
+// Reseal seals every text again that is not sealed with the newest key. If the sealer is a keyring, Reseal first makes
+// all nodes seal with the newest key, which all must have. It works in batches, between which other writers get their
+// turn, and does not touch a text that is changed meanwhile. It may be interrupted at any point and called again. Texts
+// that cannot be opened are logged. It calls progress after each batch, unless progress is nil.
 func (c Columns) Reseal(
 	ctx context.Context, db Database, by Sealer, logger *zap.Logger, progress func(Result),
 ) (result Result, err error) {
@@ -144,7 +144,8 @@ func (c *Column) batch() int {
 	return c.Batch
 }
 
-// condition returns word and the SQL condition for the rows that have a sealed text, or "" if all have one.
+// condition returns the SQL condition for the rows with a sealed text, after word, which is WHERE or AND. It returns ""
+// if all rows have a sealed text.
 func (c *Column) condition(word string) string {
 	switch {
 	case c.Prefix != "":
@@ -162,7 +163,7 @@ func (c *Column) count(ctx context.Context, db Database) (n int, err error) {
 	return n, err
 }
 
-// page reads the texts that follow the row after, or the first ones if after is nil.
+// page reads at most limit texts of the rows after the id after, or the first texts if after is nil.
 func (c *Column) page(ctx context.Context, db Database, after any, limit int) (page []text, err error) {
 	row := c.Row
 	if row == "" {

@@ -1,6 +1,6 @@
-// Package sealed ensures that a keyring fits the secrets in a database. A node with a different master key than the
-// others would seal texts that they cannot open, and could open none of theirs. A check value in the database lets it
-// notice before it does either.
+// Package sealed ensures that a keyring fits the secrets in a database. A node with another master key than the other
+// nodes would seal texts that they cannot open, and could not open theirs. With a check value in the database, the node
+// notices this before it seals or opens a text.
 package sealed
 
 import (
@@ -23,22 +23,22 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Schema returns the schema of the table of check values, which has a row for each service that keeps secrets in the
-// database.
+// Schema returns the schema of the table of check values. The table has a row for each service that stores secrets in
+// the database.
 func Schema() store.Schema { return store.Embedded("keyring", migrations) }
 
-// ErrUnfit is in the chain of every error which means that the keyring is not that of the database.
+// ErrUnfit is wrapped by every error which means that the keyring is not that of the database.
 var ErrUnfit = errors.New("the keyring does not open the stored secrets")
 
 const (
-	// topic is the topic of notices about a changed check value. Their text is the name of the service.
+	// topic is the topic of notices about a changed check value. The text of a notice is the name of the service.
 	topic = "keyring"
-	// checkEvery is how often each node reads the check value, whether or not it gets a notice, and settleTime is the
+	// checkEvery is the interval at which each node reads the check value, even without a notice. settleTime is the
 	// time after which all nodes have read it.
 	checkEvery = 4 * time.Second
 	settleTime = checkEvery + time.Second
-	// checkTime is the time limit for reading a check value. Whatever waits for a check, above all a start, must not hang
-	// on a database that does not answer.
+	// checkTime limits the time for reading a check value, so that a start does not hang on a database that does not
+	// answer.
 	checkTime = 5 * time.Second
 	// checkText is the text that is sealed as a check value.
 	checkText = "tollgate"
@@ -47,13 +47,13 @@ const (
 // Text is a sealed text with the associated data that it was sealed with.
 type Text struct{ Sealed, Associated string }
 
-// Sample reads some of a service's sealed texts, or none if there are none. It is called only for databases without a
-// check value.
+// Sample reads some of a service's sealed texts, or returns nil if the service has none. It is called only for
+// databases without a check value.
 type Sample func(ctx context.Context, db *store.DB) ([]Text, error)
 
-// Ring is a keyring for a service. Until [Ring.Check] has found that it fits the database, sealing and opening fail
-// with a 503. It seals with the key with which the check value is sealed; [Ring.Advance] changes that key for all nodes
-// at once, so that nodes can be given a new key one after the other.
+// Ring is a keyring for a service. Until [Ring.Check] has found that the keyring fits the database, sealing and opening
+// fail with a 503. Ring seals with the key with which the check value is sealed. [Ring.Advance] changes that key for
+// all nodes at once. Nodes can thus be given a new key one after another before any node uses it.
 type Ring struct {
 	db      *store.DB
 	service string
@@ -76,7 +76,7 @@ type state struct {
 
 var errUnchecked = errors.New("the database could not yet be asked whether the keyring is its own")
 
-// New returns a Ring that was not checked yet. Schema must be registered with the database.
+// New returns a Ring around the keyring base, which was not checked yet. Schema must be registered with the database.
 func New(db *store.DB, service string, base keyring.Keyring, sample Sample, logger *zap.Logger) *Ring {
 	r := &Ring{
 		db: db, service: service, base: base, sample: sample, logger: logger, every: checkEvery, settle: settleTime,
@@ -86,7 +86,7 @@ func New(db *store.DB, service string, base keyring.Keyring, sample Sample, logg
 	return r
 }
 
-// Held reports whether a database has secrets of a service, or the check value of a keyring for them.
+// Held reports whether a database has secrets of a service, or a check value for the service.
 func Held(ctx context.Context, db *store.DB, service string, sample Sample) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -98,7 +98,7 @@ func Held(ctx context.Context, db *store.DB, service string, sample Sample) (boo
 	return len(texts) > 0, err
 }
 
-// Ready returns nil while the keyring may be used, and otherwise a 503 with the reason as its cause.
+// Ready returns nil while the keyring may be used, and otherwise a 503 error with the reason as its cause.
 func (r *Ring) Ready() error {
 	_, err := r.current()
 	return err
@@ -112,9 +112,10 @@ func (r *Ring) current() (keyring.Keyring, error) {
 	return s.ring, nil
 }
 
-// Check determines within a few seconds whether the keyring fits the database. The first node writes the check value,
-// if it can open what is stored already. After an error that wraps ErrUnfit the keyring may no longer be used. After
-// any other error the previous result stays; if there is none, the error is the reason why the keyring is not Ready.
+// Check determines within a few seconds whether the keyring fits the database. If the database has no check value,
+// Check writes one, provided that the keyring opens the stored texts. After an error that wraps ErrUnfit the keyring
+// may no longer be used. After any other error the previous result stays valid; without a previous result, Ready
+// returns the error as its cause.
 func (r *Ring) Check(ctx context.Context) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()
@@ -133,7 +134,7 @@ func (r *Ring) Check(ctx context.Context) error {
 	return err
 }
 
-// fit selects the key with which a check value is sealed.
+// fit selects the keyring's key with which a check value is sealed.
 func (r *Ring) fit(ctx context.Context, value string) error {
 	if _, err := r.base.Open(ctx, value, r.associated()); err != nil {
 		return r.unfit(err)
@@ -146,18 +147,18 @@ func (r *Ring) fit(ctx context.Context, value string) error {
 	return nil
 }
 
-// unfit replaces ErrOpen by an error that says what to do. It returns other errors unchanged.
+// unfit replaces ErrOpen by an error that tells the operator what to do. It returns other errors unchanged.
 func (r *Ring) unfit(err error) error {
 	if !errors.Is(err, keyring.ErrOpen) {
 		return err
 	}
-	// ErrOpen is not wrapped: it stands for single texts, which callers skip.
+	// ErrOpen is not wrapped, because callers skip single texts with that error.
 	return fmt.Errorf("%w of %s: give it the master key that sealed them, which the other nodes have; "+
 		"if that is lost: tollgate keyring adopt --service %s, then store them again", ErrUnfit, r.service, r.service)
 }
 
-// first writes the check value and returns the one that is stored, since another node may be faster. One sample that
-// opens is enough, as a single one may be damaged.
+// first writes the check value and returns the stored value, which another node may have written first. It suffices
+// that one text of the sample opens, because a single text may be damaged.
 func (r *Ring) first(ctx context.Context) (value string, err error) {
 	texts, err := r.sample(ctx, r.db)
 	if err != nil {
@@ -176,7 +177,7 @@ func (r *Ring) first(ctx context.Context) (value string, err error) {
 		`INSERT INTO keyring_checks (service, sealed) VALUES (?, ?) ON CONFLICT (service) DO NOTHING`)
 }
 
-// write changes the check value with a statement and returns the stored value.
+// write changes the check value with an SQL statement and returns the stored value.
 func (r *Ring) write(ctx context.Context, ring keyring.Keyring, statement string) (value string, err error) {
 	sealed, err := ring.Seal(ctx, []byte(checkText), r.associated())
 	if err != nil {
@@ -212,8 +213,8 @@ func checkValue(ctx context.Context, db *store.DB, service string) (value string
 
 func (r *Ring) associated() []byte { return []byte("keyring_checks/" + r.service) }
 
-// Advance seals the check value with the newest key, so that all nodes seal with that key once Advance returns. It
-// waits some seconds for nodes that receive no notice. Nodes without the key can no longer use their keyring.
+// Advance seals the check value with the newest key. When it returns, all nodes seal with that key: it waits some
+// seconds for nodes that receive no notice. Nodes without the key can no longer use their keyring.
 func (r *Ring) Advance(ctx context.Context) error {
 	if err := r.Check(ctx); err != nil {
 		return err
@@ -245,8 +246,8 @@ func (r *Ring) advance(ctx context.Context) (changed bool, err error) {
 	return changed, r.fit(ctx, value)
 }
 
-// Adopt makes the keyring that of the database, whichever that was before. Secrets sealed with keys that it lacks are
-// lost.
+// Adopt makes the keyring that of the database, in place of any other keyring. Secrets sealed with keys that it does
+// not have are lost.
 func (r *Ring) Adopt(ctx context.Context) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()
@@ -267,7 +268,7 @@ func (r *Ring) Run(ctx context.Context) {
 	for ctx.Err() == nil && r.db.WaitReady(ctx) == nil {
 		err := r.Check(ctx)
 		switch {
-		// The store reports a database that is down.
+		// The store already logs that the database is down.
 		case err != nil && r.Ready() != nil && !errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil && !logged:
 			logged = true
 			r.logger.Error("secrets are neither sealed nor opened", zap.String("service", r.service), zap.Error(err))
@@ -311,7 +312,7 @@ func (r *Ring) Open(ctx context.Context, sealed string, associated []byte) ([]by
 	return ring.Open(ctx, sealed, associated)
 }
 
-// Derive implements keyring.Keyring. It does not need the database.
+// Derive implements keyring.Keyring. It works without the database.
 func (r *Ring) Derive(ctx context.Context, label string) ([][]byte, error) {
 	return r.base.Derive(ctx, label)
 }

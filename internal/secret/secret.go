@@ -1,5 +1,5 @@
-// Package secret makes the secrets that a browser or a mail carries, and the form in which they are stored, which is of
-// no use to somebody who reads the database.
+// Package secret makes secrets for browsers and mails, and the form in which they are stored. From the stored form
+// nobody can compute the secret.
 package secret
 
 import (
@@ -18,8 +18,8 @@ func New() string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// Hash returns the form in which a secret is stored: the SHA-256 of its bytes, in hex. It returns "" for a text that
-// New cannot have made, which is in no database. A secret has 256 random bits, so it needs no salt and no slow hash.
+// Hash returns the form in which a secret is stored: the SHA-256 of its bytes, in hex. It returns "", which no database
+// contains, for a text that New cannot have made. A secret has 256 random bits, so it needs no salt and no slow hash.
 func Hash(text string) string {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	// The length is checked because the decoder ignores line breaks.

@@ -1,6 +1,6 @@
-// Package session stores who is signed in: a browser has a secret, and the database has its hash with the user, when
-// the session was made and used, and when the password was last given. The rows belong to the service and are changed
-// in the transaction of the caller. The cookies are handled by internal/pages.
+// Package session stores sessions of signed-in users. A browser has a secret. The database has the secret's hash with
+// the user, and the times at which the session was made and used and the password was last entered. The rows belong to
+// the service and are changed in the caller's transaction. Package internal/pages handles the cookies.
 package session
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ErrNone means that a secret has no session, or one that has ended.
+// ErrNone means that a secret has no session, or that the session has ended.
 var ErrNone = errors.New("there is no such session")
 
 // Store stores sessions. U is the type of user ids.
@@ -20,15 +20,15 @@ type Store[U any] struct {
 	// Table has the columns id (integer, assigned by the database), secret_hash (text, unique), user_id, and
 	// created_at, seen_at and confirmed_at, in Unix microseconds.
 	Table string
-	// Idle ends a session that was not used for so long, according to Renew.
+	// Idle ends a session that was not used for this time, according to Renew.
 	Idle time.Duration
-	// Whole ends a session after so long, however much it is used. Default: never.
+	// Whole ends a session this time after its beginning, even if it is used. Default: never.
 	Whole time.Duration
 	// Every is how often the use of a session is recorded.
 	Every time.Duration
-	// MaxPerUser is how many sessions a user may have. The oldest end.
+	// MaxPerUser limits a user's sessions. Begin ends the oldest ones.
 	MaxPerUser int
-	// More lists columns that the service has added to the table, separated by commas, which Find reads too. Default:
+	// More lists columns that the service has added to the table, separated by commas. Find reads them too. Default:
 	// none.
 	More string
 }
@@ -58,8 +58,8 @@ func (s Store[U]) Begin(c store.Conn, user U, now time.Time) (text string, err e
 	return text, err
 }
 
-// Find returns the session of a secret. The error is ErrNone if it has ended or never existed. Find scans the columns
-// of More into more.
+// Find returns the session of the secret text. The error is ErrNone if the session has ended or never existed. Find
+// scans the columns of Store.More into more.
 func (s Store[U]) Find(c store.Conn, text string, now time.Time, more ...any) (n Session[U], err error) {
 	since := int64(0)
 	if s.Whole > 0 {
@@ -80,22 +80,22 @@ func (s Store[U]) Find(c store.Conn, text string, now time.Time, more ...any) (n
 	return n, err
 }
 
-// Due reports whether the use of a session has to be recorded with Renew.
+// Due reports whether the caller should record the use of a session with Renew.
 func (s Store[U]) Due(n Session[U], now time.Time) bool { return now.Sub(n.SeenAt) >= s.Every }
 
-// Renew records the use of a session, which keeps it from ending.
+// Renew records the use of a session, after which the time Idle begins again.
 func (s Store[U]) Renew(c store.Conn, id int64, now time.Time) error {
 	_, err := c.Exec("UPDATE "+s.Table+" SET seen_at = ? WHERE id = ?", now.UnixMicro(), id)
 	return err
 }
 
-// Confirm records that the password was given again.
+// Confirm records that the user has entered the password again.
 func (s Store[U]) Confirm(c store.Conn, id int64, now time.Time) error {
 	_, err := c.Exec("UPDATE "+s.Table+" SET confirmed_at = ? WHERE id = ?", now.UnixMicro(), id)
 	return err
 }
 
-// End ends the session of a secret, if there is one.
+// End ends the session of the secret text, if it exists.
 func (s Store[U]) End(c store.Conn, text string) error {
 	hash := secret.Hash(text)
 	if hash == "" {
@@ -111,8 +111,8 @@ func (s Store[U]) EndAll(c store.Conn, user U) error {
 	return err
 }
 
-// BeganAt records the issuer at which the user of a new session has signed in. The table needs the column issuer for
-// it, which is empty by default.
+// BeganAt records the issuer at which the user of a new session signed in. The table needs a column issuer, which is
+// empty by default.
 func (s Store[U]) BeganAt(c store.Conn, text, issuer string) error {
 	_, err := c.Exec("UPDATE "+s.Table+" SET issuer = ? WHERE secret_hash = ?", issuer, secret.Hash(text))
 	return err

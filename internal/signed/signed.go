@@ -1,6 +1,6 @@
-// Package signed makes short texts that only the holder of a key can have made: cursors, form tokens, links that need
-// no login, stamps of forms. Everybody can read their content. They do not expire by themselves: a text that must
-// expire contains a time.
+// Package signed makes short texts that only the holder of a key can make: cursors, form tokens, links that need no
+// login, stamps of forms. Everybody can read their content. They do not expire by themselves: a text that must expire
+// contains a time.
 package signed
 
 import (
@@ -15,15 +15,15 @@ import (
 type Signer struct {
 	// Key is a secret of at least 32 random bytes. Signers with different labels may share it.
 	Key []byte
-	// Label names the purpose of the texts, so that a text for another purpose is not accepted. It has no space and no
-	// line break. If it is empty, the first bytes of the payload must name the purpose.
+	// Label names the purpose of the texts, so that a text for another purpose is not accepted. It contains no space
+	// and no line break. If it is empty, the first bytes of the payload must name the purpose.
 	Label string
 	// MACSize is how many bytes of the HMAC-SHA256 (RFC 2104) a text has. Default: 16.
 	MACSize int
 }
 
-// Sign returns base64url(payload | MAC), without padding. The text is valid only for the names, which are any texts
-// such as a browser or a list, and are not part of the result.
+// Sign returns base64url(payload | MAC), without padding. The text is valid only for the same names, which identify for
+// example a browser or a list, and are not part of the text.
 func (s Signer) Sign(payload []byte, names ...string) string {
 	raw := append(make([]byte, 0, len(payload)+sha256.Size), payload...)
 	return base64.RawURLEncoding.EncodeToString(append(raw, s.mac(payload, names)...))
@@ -50,8 +50,8 @@ func (s Signer) size() int {
 	return s.MACSize
 }
 
-// mac returns the MAC. It covers the number of the names and their lengths, so that different lists of names never give
-// the same input.
+// mac returns the MAC of a payload and names. It covers the number of names and their lengths, so that different lists
+// of names never give the same input.
 func (s Signer) mac(payload []byte, names []string) []byte {
 	head := make([]byte, 0, 64)
 	if head = append(head, s.Label...); len(names) > 0 {

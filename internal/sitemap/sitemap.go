@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// MaxURLs is how many URLs a file may have.
+// MaxURLs limits the URLs in a file.
 const MaxURLs = 50_000
 
-// Writer writes a file entry by entry. Close returns its errors.
+// Writer writes a file entry by entry. Close returns an error of any write.
 type Writer struct {
 	out        *bufio.Writer
 	file, each string
@@ -20,7 +20,7 @@ type Writer struct {
 // Pages begins a list of pages.
 func Pages(to io.Writer) *Writer { return begin(to, "urlset", "url") }
 
-// Parts begins a list of files with pages.
+// Parts begins an index, which lists sitemap files.
 func Parts(to io.Writer) *Writer { return begin(to, "sitemapindex", "sitemap") }
 
 func begin(to io.Writer, file, each string) *Writer {

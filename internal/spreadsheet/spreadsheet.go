@@ -1,5 +1,5 @@
 // Package spreadsheet writes rows as CSV (RFC 4180) for spreadsheet programs. A cell that such a program would take for
-// a formula gets an apostrophe in front, so that a name or a text written by somebody else cannot run anything.
+// a formula gets an apostrophe in front. Otherwise a name or a text of a stranger could execute a formula.
 package spreadsheet
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Type is the media type of what a Writer writes, whose first row has the names of the columns.
+// Type is the media type of the files that a Writer writes. Their first row has the names of the columns.
 const Type = "text/csv; charset=utf-8; header=present"
 
 // Writer writes rows.
@@ -37,8 +37,8 @@ func (w *Writer) Flush() error {
 	return w.csv.Error()
 }
 
-// Safe returns the cell in a form that no spreadsheet program takes for a formula. It puts an apostrophe before a
-// cell that begins with =, +, -, @, a tab or a carriage return, unless the cell is a negative number.
+// Safe returns a cell in a form that no spreadsheet program takes for a formula. It puts an apostrophe before a cell
+// that begins with =, +, -, @, a tab or a carriage return, unless the cell is a negative number.
 func Safe(cell string) string {
 	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return cell

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// additiveLine marks a migration that older programs can go on with.
+// additiveLine matches the line that marks a migration as additive: older programs can still use the database after it.
 var additiveLine = regexp.MustCompile(`(?m)^-- additive$`)
 
-// The statements of additive migrations, with one space between words and no comments.
+// These patterns match statements and clauses of additive migrations, normalized by the function statements.
 var (
 	createsTable = regexp.MustCompile(`(?i)^CREATE (?:VIRTUAL )?TABLE (?:IF NOT EXISTS )?(\w+)`)
 	createsIndex = regexp.MustCompile(`(?i)^CREATE (UNIQUE )?INDEX (?:IF NOT EXISTS )?\w+ ON (?:ONLY )?(\w+)`)
@@ -25,9 +25,9 @@ var (
 	isUnique     = regexp.MustCompile(`(?i)\b(?:UNIQUE|PRIMARY KEY)\b`)
 )
 
-// isAdditive reports whether a migration is marked as one that older programs can go on with. A mark on a migration
-// that takes away or changes what older programs use is an error. What passes makes tables, adds columns that older
-// programs need not know, and fills both.
+// isAdditive reports whether a migration is marked as additive, so that older programs can still use the database after
+// it. It returns an error for a marked migration with a statement that could disturb older programs. Allowed statements
+// make tables, add columns that older programs need not know, or fill these tables and columns.
 func isAdditive(text string) (bool, error) {
 	if !additiveLine.MatchString(text) {
 		return false, nil
@@ -49,7 +49,8 @@ type additions struct {
 	columns []string // table.column
 }
 
-// allows reports whether older programs can go on after a statement, and notes what it makes.
+// allows reports whether older programs can still use the database after a statement. It records the tables and columns
+// that the statement adds.
 func (a *additions) allows(statement string) bool {
 	if match := createsTable.FindStringSubmatch(statement); match != nil {
 		a.tables = append(a.tables, strings.ToLower(match[1]))
@@ -74,7 +75,8 @@ func (a *additions) allows(statement string) bool {
 // made reports whether the migration has made a table.
 func (a *additions) made(table string) bool { return slices.Contains(a.tables, strings.ToLower(table)) }
 
-// refers reports whether references to tables of older programs let these delete rows as before.
+// refers reports whether every foreign key in a definition lets older programs delete the rows that it references: it
+// has an ON DELETE action, or references a table of this migration.
 func (a *additions) refers(definition string) bool {
 	return !slices.ContainsFunc(refersTo.FindAllStringSubmatch(definition, -1), func(match []string) bool {
 		return match[2] == "" && !a.made(match[1])
@@ -95,7 +97,7 @@ func (a *additions) addsColumns(table, actions string) bool {
 }
 
 // statements returns the statements of a migration, with one space between words and without comments. Semicolons in
-// texts and in blocks of other languages divide statements too, so that what has them is not additive.
+// string literals and in procedural code divide statements too, so a migration with such semicolons is not additive.
 func statements(text string) []string {
 	text, _, _ = strings.Cut(text, "-- +goose Down")
 	var plain strings.Builder
@@ -114,7 +116,7 @@ func statements(text string) []string {
 	return list
 }
 
-// outside returns what a statement has outside of parentheses.
+// outside returns the parts of a statement that are not in parentheses.
 func outside(statement string) string {
 	depth := 0
 	return strings.Map(func(c rune) rune {

@@ -18,7 +18,8 @@ type question struct {
 	scan  func(r Row) error
 }
 
-// Row adds a query for one row. If there is no row, the Scan of the Row passed to scan returns sql.ErrNoRows.
+// Row adds a query for one row. If the query finds no row, the Scan method of the Row passed to scan returns
+// sql.ErrNoRows.
 func (q *Questions) Row(scan func(r Row) error, query string, args ...any) {
 	q.list = append(q.list, question{query, args, true, scan})
 }
@@ -28,8 +29,9 @@ func (q *Questions) All(scan func(r Row) error, query string, args ...any) {
 	q.list = append(q.list, question{query, args, false, scan})
 }
 
-// Ask runs the queries in order: within a Write on PostgreSQL in one message, otherwise one after another. It stops at
-// the first error of a query or a scan and returns it; later queries may have run by then.
+// Ask runs the queries in order: within a Write on PostgreSQL in one message, otherwise one after another. It returns
+// the first error of a query or a scan function and does not scan the results of later queries, which may have run
+// nevertheless.
 func (c Conn) Ask(q *Questions) error {
 	if c.ahead == nil {
 		return c.askEach(q.list)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Purge runs a DELETE or an UPDATE repeatedly, each time in a transaction of its own so that other writers get in
-// between, until it changes fewer than limit rows. Purge appends limit as the last argument of the statement:
+// Purge runs a DELETE or an UPDATE repeatedly until it changes fewer than limit rows. Each run is a separate
+// transaction, so that other writers get in between. Purge appends limit as the last argument of the statement:
 //
 //	DELETE FROM t WHERE id IN (SELECT id FROM t WHERE at <= ? LIMIT ?)
 //
@@ -20,8 +20,8 @@ func (db *DB) Purge(ctx context.Context, limit int, statement string, args ...an
 	})
 }
 
-// InBatches calls fn in one Write after another until fn returns more as false, and pauses between them to leave the
-// database to others. It returns the sum of n over the writes that were committed, also with an error.
+// InBatches calls fn in one Write after another until fn returns false as more. It pauses between the writes to leave
+// the database to other callers. It returns the sum of n over the committed writes, also with an error.
 func (db *DB) InBatches(
 	ctx context.Context, pause time.Duration, fn func(c Conn) (n int64, more bool, err error),
 ) (total int64, err error) {
@@ -49,9 +49,9 @@ func (db *DB) InBatches(
 	}
 }
 
-// Walk goes through a table in the order of a numeric key. It calls fn in one Write after another, each time for at
-// most limit rows whose keys are greater than after, until fn finds fewer than limit. fn returns the number of rows it
-// found and the last key. After each commit step is called with that number.
+// Walk goes through a table in the order of a numeric key, one Write after another. Each Write calls fn for at most
+// limit rows whose keys are greater than after; fn returns the number of rows found and the last key. Walk ends when fn
+// finds fewer than limit rows. After each commit it calls step with the number of rows.
 func (db *DB) Walk(
 	ctx context.Context, limit int, step func(rows int64),
 	fn func(c Conn, after int64, limit int) (n int, last int64, err error),

@@ -7,9 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Conn runs the statements of a function passed to [DB.Read] or [DB.Write]: on the pool of readers, on one of its
-// connections, or in the transaction. Statements are written with "?" placeholders, see [DB.Rebind], and run with the
-// context of the call. A Conn is valid until that function returns.
+// Conn runs statements for a function passed to [DB.Read] or [DB.Write]: on the pool of readers, on one connection, or
+// in a transaction. Statements have "?" placeholders, see [DB.Rebind], and run with the context of the call. A Conn is
+// valid until that function returns.
 type Conn struct {
 	ctx context.Context //nolint:containedctx // a Conn lives as long as one call of Read or Write
 	db  *DB
@@ -60,10 +60,10 @@ func (c Conn) Later(query string, args ...any) error {
 	return nil
 }
 
-// Last works like Later for a statement that changes what no Write reads, such as a full-text index. On SQLite, where
-// several writes share a commit, it runs at the end of that commit, after the statements that earlier writes deferred.
-// The reason is that FTS5 makes a segment of its own of what it is given between two savepoints, which costs more than
-// indexing the words.
+// Last works like Later for a statement that changes only data which no Write reads, such as a full-text index. On
+// SQLite, where several writes share a commit, the statement runs at the end of that commit, after the statements that
+// earlier writes deferred. This saves work: FTS5 makes a separate segment of the rows added between two savepoints,
+// which costs more than indexing the words.
 func (c Conn) Last(query string, args ...any) error {
 	if c.last == nil {
 		return c.Later(query, args...)
@@ -80,7 +80,7 @@ type lastStatement struct {
 	args  []any
 }
 
-// Row runs a query for one row. If there is none, the Scan of the result returns sql.ErrNoRows.
+// Row runs a query for one row. If the query finds no row, the Scan method of the result returns sql.ErrNoRows.
 func (c Conn) Row(query string, args ...any) *sql.Row {
 	query, args = c.db.Rebind(query), c.planned(args)
 	row := c.q.QueryRowContext(c.ctx, query, args...)
@@ -100,9 +100,9 @@ func (c Conn) Rows(query string, args ...any) (*sql.Rows, error) {
 	return rows, err
 }
 
-// repeats reports whether a query is to run again after an attempt: one outside of a transaction that PostgreSQL ended
-// because of a deadlock. That happens to queries of several tables while another program of a rolling upgrade changes
-// these tables.
+// repeats reports whether a query should run again after the given number of attempts. That is so for a query outside
+// of a transaction that PostgreSQL ended because of a deadlock, as happens to queries of several tables while another
+// program of a rolling upgrade changes these tables.
 func (c Conn) repeats(err error, attempt int) bool {
 	return err != nil && c.Pool() != nil && lostRace(err) && attempt <= sharedAttempts && c.ctx.Err() == nil
 }
@@ -145,28 +145,29 @@ func (c Conn) Prepare(query string) (*sql.Stmt, error) {
 	return c.q.PrepareContext(c.ctx, c.db.Rebind(query))
 }
 
-// Pool returns the pool of readers, for callers that need a connection or a transaction of their own. It returns nil in
-// a Write and in a ReadBriefly.
+// Pool returns the pool of readers, for callers that need a separate connection or transaction. It returns nil in a
+// Write and in a ReadBriefly.
 func (c Conn) Pool() *sql.DB {
 	pool, _ := c.q.(*sql.DB)
 	return pool
 }
 
-// On returns a Conn on a connection or a transaction of the Pool. It must not be used after the function that c was
-// passed to has returned.
+// On returns a Conn that runs statements on q, a connection or a transaction of the Pool. The caller must not use it
+// after the function that received c has returned.
 func (c Conn) On(q querier) Conn { return Conn{ctx: c.ctx, db: c.db, q: q, byValues: c.byValues} }
 
-// ByValues returns a copy of c whose queries PostgreSQL plans anew each time, for the values they have. Otherwise a
-// query that has run five times on a connection gets one generic plan, made for a value with few rows: for a value that
-// most of a table has, that plan may read all those rows and sort them to return a page of fifty. ByValues suits lists
-// of large tables filtered by a chosen value, which are read now and then; planning costs about as much as reading a
-// page. On SQLite it has no effect, as SQLite plans without values.
+// ByValues returns a copy of c whose queries PostgreSQL plans anew each time, for the actual arguments. Otherwise a
+// query that has run five times on a connection gets one generic plan, made for a value with few rows. If most rows of
+// a table have the value, that plan may read and sort all of them to return a page of fifty. ByValues suits occasional
+// lists of large tables filtered by a chosen value; planning costs about as much as reading a page. On SQLite it has no
+// effect, as SQLite plans without values.
 func (c Conn) ByValues() Conn {
 	c.byValues = true
 	return c
 }
 
-// planned returns the arguments of a query, preceded where needed by the pgx option that has it planned for its values.
+// planned returns the arguments of a query. If PostgreSQL is to plan the query for these arguments, a pgx option that
+// requests this precedes them.
 func (c Conn) planned(args []any) []any {
 	if !c.byValues || c.db.dialect != Postgres || len(args) == 0 {
 		return args

@@ -17,7 +17,7 @@ import (
 
 // The functions of this file serve backups. None of them needs Start.
 
-// File returns the absolute path of the file of a SQLite database, or "" on PostgreSQL.
+// File returns the absolute path of a SQLite database's file, or "" on PostgreSQL.
 func (db *DB) File() string {
 	if s, ok := db.engine.(*sqlite); ok {
 		return s.options.Path
@@ -38,8 +38,8 @@ func (db *DB) Connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// MigrateTo migrates each schema to the version that versions has for its name. Schemas without a version, or with
-// version 0, are left out.
+// MigrateTo migrates each schema to its version in the map versions, which is keyed by schema name. Schemas without a
+// version, or with version 0, are left out.
 func (db *DB) MigrateTo(ctx context.Context, schemas []Schema, versions map[string]int64) error {
 	var to []*schema
 	for _, s := range schemas {
@@ -77,7 +77,7 @@ func (s Schema) Tables(d Dialect) (names []string, err error) {
 	return slices.Compact(names), err
 }
 
-// each calls do for each migration for an engine.
+// each calls do for each migration for an engine, with the migration's number and text.
 func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
 	checked, err := newSchema(s, d)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
 // schemaPrefix begins the names of the tables that hold the versions of schemas.
 const schemaPrefix = "schema_"
 
-// Versions reads which version each schema of a database is migrated to. It runs its queries through query, which calls
+// Versions reads the version of each schema in a database. It runs its queries with the function query, which calls
 // scan for each row.
 func Versions(d Dialect, query func(sql string, scan func(r Row) error) error) (map[string]int64, error) {
 	tables := `SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) = 'schema_'`
@@ -137,8 +137,9 @@ func Versions(d Dialect, query func(sql string, scan func(r Row) error) error) (
 // copyPages is how many pages are copied between two checks of the context.
 const copyPages = 256
 
-// CopySQLite copies a database, as it is at one moment after the call, to a new file while others write. The copy is a
-// single file that only its owner can read. progress is called with the number of bytes copied since its last call.
+// CopySQLite copies a database to a new file while others write. The copy has the state of one moment after the call,
+// and is a single file that only its owner can read. progress is called with the number of bytes copied since its last
+// call.
 func CopySQLite(ctx context.Context, from, to string, progress func(bytes int64)) (err error) {
 	source, err := openSingle(fileURI(from) + "?" + url.Values{
 		"mode": {"ro"}, "_busy_timeout": {"5000"}, "_error_rc": {"true"},
@@ -155,8 +156,7 @@ func CopySQLite(ctx context.Context, from, to string, progress func(bytes int64)
 		return fmt.Errorf("opening %s: %w", from, err)
 	}
 	defer func() { _ = conn.Close() }()
-	// The copy is made of the snapshot of this transaction: without it each change by another process would start the
-	// copy over.
+	// This transaction fixes the snapshot to copy. Without it, each change by another process would restart the copy.
 	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
 		return fmt.Errorf("reading %s: %w", from, err)
 	}
@@ -200,7 +200,7 @@ func copyPagewise(ctx context.Context, from backuper, uri string, progress func(
 	return errors.Join(err, run.Finish())
 }
 
-// single gives a copy the rollback journal mode, so that it needs no other file beside it and gets none when it is
+// single sets the journal mode of a copy to a rollback journal, so that the copy consists of one file, also while it is
 // read.
 func single(ctx context.Context, file string) error {
 	pool, err := openSingle(fileURI(file) + "?mode=rw&_error_rc=true")

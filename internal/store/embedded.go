@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// Embedded returns a schema whose migrations are in the folder "migrations" of files, as services embed them.
+// Embedded returns a schema with the given name whose migrations are in the folder "migrations" of files.
 func Embedded(name string, files fs.FS) Schema {
 	migrations, err := fs.Sub(files, "migrations")
 	if err != nil {
@@ -14,8 +14,8 @@ func Embedded(name string, files fs.FS) Schema {
 	return Schema{Name: name, Migrations: migrations}
 }
 
-// Prefixed works like Embedded for tables of which several services have their own set. In the migrations the table
-// names begin with PREFIX_, which is replaced by the prefix and an underscore.
+// Prefixed works like Embedded, for tables of which several services have a set each. In the migrations the table names
+// begin with PREFIX_, which is replaced by the prefix and an underscore.
 func Prefixed(files fs.FS, room, prefix string) Schema {
 	s := Embedded(prefix+"_"+room, files)
 	s.Migrations = speller{s.Migrations, func(text []byte) ([]byte, error) {

@@ -21,9 +21,9 @@ func IsUniqueViolation(err error) bool {
 	return ok && pg.Code == "23505" // unique_violation
 }
 
-// IsDataFault reports whether err means, on either engine, that the values of a statement can never be stored as they
-// are: out of range, too large, or against a constraint. A row that fits no partition is not such a fault, as the
-// partition can be created.
+// IsDataFault reports whether err means, on either engine, that the database can never store the values of a statement:
+// they are out of range, too large, or violate a constraint. It reports false for a row that fits no partition, because
+// the partition can be created.
 func IsDataFault(err error) bool {
 	switch sqliteCode(err) & 0xff { // the low byte of an extended code
 	case sqlitelib.SQLITE_TOOBIG, sqlitelib.SQLITE_CONSTRAINT, sqlitelib.SQLITE_MISMATCH:
@@ -41,8 +41,8 @@ func IsDataFault(err error) bool {
 	return false
 }
 
-// IsFailure reports whether err means that the engine could not do its work, so that the same statement may succeed at
-// another time. It reports false for faults in the values (see IsDataFault).
+// IsFailure reports whether err means that the engine could not do its work, so that the same statement may succeed
+// later. It reports false for faults in the values (see IsDataFault).
 func IsFailure(err error) bool {
 	if err == nil || IsDataFault(err) {
 		return false

@@ -22,7 +22,7 @@ type health struct {
 	announced bool       // a write failure was logged and its end was not yet
 }
 
-// lamentEvery is the least time between two log lines about failing writes: on a disk that is nearly full, small writes
+// lamentEvery is the minimum interval between two log lines about failing writes. On a nearly full disk, small writes
 // succeed in between.
 const lamentEvery = time.Minute
 
@@ -59,9 +59,9 @@ func (h *health) up() {
 	}
 }
 
-// down marks the database unusable. It logs the first failure, and again only when a different step fails (the server
-// is back, but a migration is broken). The step is the text before the first colon; the rest may hold an address that
-// changes.
+// down marks the database unusable. It logs the first failure, and a later one only if a different step fails, such as
+// a migration after the server is back. The step is the text of the error before the first colon; the rest may contain
+// an address that changes.
 func (h *health) down(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,7 +72,7 @@ func (h *health) down(err error) {
 	}
 }
 
-// writes returns nil while writes work, and otherwise the error of the last failed one.
+// writes returns nil while writes work, and otherwise the last write's error.
 func (h *health) writes() error {
 	if err := h.failing.Load(); err != nil {
 		return *err
@@ -80,7 +80,7 @@ func (h *health) writes() error {
 	return nil
 }
 
-// unwritable records that writes fail, until the method written is called. It logs at most one failure per minute.
+// unwritable records that writes fail with err, until the next call of written. It logs at most one failure per minute.
 func (h *health) unwritable(err error) {
 	failure := unavailable(err)
 	if h.failing.Swap(&failure) != nil {

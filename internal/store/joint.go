@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// ReadTimeout limits a read that a request waits for.
+// ReadTimeout limits a read for which a request waits.
 const ReadTimeout = 5 * time.Second
 
-// InTime runs a read that a request waits for. If it takes longer than ReadTimeout, InTime returns an error that wraps
-// ErrUnavailable: a database that hangs is as good as gone.
+// InTime runs a read for which a request waits. If it takes longer than ReadTimeout, InTime returns an error that wraps
+// ErrUnavailable, because a database that hangs is of no more use than one that is down.
 func InTime(ctx context.Context, read func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, ReadTimeout)
 	defer cancel()
@@ -25,7 +25,7 @@ func InTime(ctx context.Context, read func(ctx context.Context) error) error {
 	return err
 }
 
-// JointReads lets concurrent callers that want the same read share one.
+// JointReads lets concurrent callers that need the same data share one read.
 type JointReads struct {
 	logger *zap.Logger
 	flight singleflight.Group
@@ -34,9 +34,9 @@ type JointReads struct {
 // NewJointReads returns a JointReads that logs panics to logger.
 func NewJointReads(logger *zap.Logger) *JointReads { return &JointReads{logger: logger} }
 
-// Do runs read, or waits for a read of the same name that is under way. The read runs on a goroutine of its own, so
-// that a request that streams for minutes does not keep the stack a query needs. A caller whose ctx ends returns
-// without ending the read for the others. The read is limited as by InTime. A panic in it is logged and becomes an
+// Do runs read, or waits for a running read of the same name, and returns its result. The read runs on a separate
+// goroutine, so that a request that streams for minutes does not keep the large stack of a query. If ctx ends, Do
+// returns but the read goes on for the other callers. InTime limits the read. A panic in it is logged and becomes an
 // error.
 func (j *JointReads) Do(ctx context.Context, name string, read func(ctx context.Context) (any, error)) (any, error) {
 	guarded := func() (found any, err error) {

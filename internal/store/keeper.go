@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Times of the keeper.
+// Times of the keeper, the goroutine that runs DB.keep.
 const (
 	startWait    = 5 * time.Second        // how long Start waits for the first attempt
 	retryFirst   = 200 * time.Millisecond // wait after the first failed attempt
@@ -16,9 +16,9 @@ const (
 )
 
 // Start opens the database and applies the migrations of every registered schema. It waits for the first attempt for at
-// most 5 s or until ctx is done. A failed attempt is logged and repeated in the background (after 200 ms, doubling up
-// to 5 s) until it works or the DB is closed; meanwhile [DB.Ready] gives the reason. A long migration is not cut short
-// by the end of the wait.
+// most 5 s or until ctx is done; a migration that takes longer goes on in the background. A failed attempt is logged
+// and repeated in the background (after 200 ms, doubling up to 5 s) until an attempt succeeds or the DB is closed;
+// meanwhile [DB.Ready] returns the reason.
 //
 // Start is idempotent: a later call applies the schemas registered since.
 func (db *DB) Start(ctx context.Context) {
@@ -62,7 +62,7 @@ func (db *DB) WaitReady(ctx context.Context) error {
 	}
 }
 
-// rouse makes the keeper check the database now. It does not block.
+// rouse makes the keeper check the database at once. It does not block.
 func (db *DB) rouse() {
 	select {
 	case db.wake <- struct{}{}:
@@ -70,9 +70,8 @@ func (db *DB) rouse() {
 	}
 }
 
-// keep runs on the keeper goroutine, the only one that opens and migrates the database and finds out whether a lost one
-// is back. It acts when roused, with growing pauses while something is wrong, and at intervals where the engine asks
-// for it.
+// keep runs on the keeper goroutine, the only goroutine that opens, migrates and probes the database. It acts when
+// roused, with growing pauses after failures, and at the interval that the engine's probeEvery returns.
 func (db *DB) keep() {
 	var (
 		opened bool
@@ -133,7 +132,8 @@ func (db *DB) tryWriting() {
 	}
 }
 
-// attempt makes the database reachable, migrated and open, as far as it is not.
+// attempt makes the database reachable, migrated and open, leaving out the steps that were done before. opened holds
+// whether the engine is open.
 func (db *DB) attempt(opened *bool) error {
 	if *opened {
 		ctx, cancel := context.WithTimeout(db.ctx, probeTimeout)

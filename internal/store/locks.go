@@ -3,18 +3,18 @@ package store
 // The methods below return the locking clause for the end of a SELECT. The locks last until the end of the transaction.
 // On SQLite, which has one writer, the clause is empty.
 
-// Lock returns the clause that locks rows which are about to change: others who change or lock them wait. Rows that
-// refer to them may still be added.
+// Lock returns the clause that locks rows which are about to change. Others who change or lock these rows wait; rows
+// that refer to them may still be added.
 func (c Conn) Lock() string { return c.onPostgres(" FOR NO KEY UPDATE") }
 
-// LockKeys returns the clause that locks rows which are about to be deleted: others who add rows that refer to them
-// wait too.
+// LockKeys returns the clause that locks rows which are about to be deleted. Others who change or lock these rows, or
+// add rows that refer to them, wait.
 func (c Conn) LockKeys() string { return c.onPostgres(" FOR UPDATE") }
 
 // Keep returns the clause that keeps rows from being deleted, while others may still change them.
 func (c Conn) Keep() string { return c.onPostgres(" FOR KEY SHARE") }
 
-// LockFree returns the clause that locks the rows which nobody else has locked and leaves out the others.
+// LockFree returns the clause that locks the selected rows and leaves out rows that another transaction has locked.
 func (c Conn) LockFree() string { return c.onPostgres(" FOR UPDATE SKIP LOCKED") }
 
 func (c Conn) onPostgres(words string) string {
@@ -24,8 +24,8 @@ func (c Conn) onPostgres(words string) string {
 	return ""
 }
 
-// Enter takes a PostgreSQL advisory lock that it holds until the end of the transaction, and waits while another
-// transaction holds it. The number gate identifies the lock. Enter does nothing on SQLite.
+// Enter takes the PostgreSQL advisory lock with the number gate until the end of the transaction. It waits while
+// another transaction holds that lock. It does nothing on SQLite.
 func (c Conn) Enter(gate int64) error {
 	if c.db.dialect == SQLite {
 		return nil

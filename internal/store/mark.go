@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A database that is being restored, or filled from one of the other engine, has a mark, and no server opens it. On
-// SQLite the mark is the file with this ending beside it, which becomes the database in the end; on PostgreSQL it is
-// this table.
+// A database is marked while it is being restored, or filled from a database of the other engine; no server opens a
+// marked database. On SQLite the mark is a file beside the database, whose name has the ending in addition and which
+// becomes the database in the end. On PostgreSQL it is a table.
 const (
 	RestoringEnding = ".restoring"
 	RestoringTable  = "tollgate_restoring"
@@ -19,7 +19,7 @@ const (
 	MovingTable     = "tollgate_moving"
 )
 
-// Errors of a database with a mark.
+// These errors are returned for a marked database.
 var (
 	errRestoring = errors.New(
 		"a restore into this database has not ended: run it again, or begin anew with an empty database")
@@ -27,16 +27,16 @@ var (
 		"a move into this database has not ended: run it again, or begin anew with an empty database")
 )
 
-// marks lists the marks that a database may have.
+// marks lists the possible marks.
 var marks = []struct {
 	ending, table string
 	err           error
 }{{RestoringEnding, RestoringTable, errRestoring}, {MovingEnding, MovingTable, errMoving}}
 
-// OwnMark makes Start open the database in spite of a mark, because the caller has set it.
+// OwnMark makes Start open a marked database. It is for the program that has set the mark.
 func (db *DB) OwnMark() { db.ownMark.Store(true) }
 
-// marked returns an error while a file that is a mark exists.
+// marked returns an error if a file beside the database marks it.
 func (s *sqlite) marked(context.Context) error {
 	for _, m := range marks {
 		if _, err := os.Stat(s.options.Path + m.ending); err == nil {
@@ -46,7 +46,7 @@ func (s *sqlite) marked(context.Context) error {
 	return nil
 }
 
-// marked returns an error while the database has a table that is a mark.
+// marked returns an error if the database has a table that marks it.
 func (p *postgres) marked(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err != nil {

@@ -16,33 +16,35 @@ import (
 	"go.uber.org/zap"
 )
 
-// migrateLockWait limits the wait for another process that migrates. After it the attempt counts as failed and is
-// repeated like any other.
+// migrateLockWait limits the wait for another process that migrates. After this time the attempt fails and is repeated
+// like any other.
 const migrateLockWait = time.Minute
 
 // Schema describes the tables of one service.
 type Schema struct {
-	// Name distinguishes the schemas of a database, for example "gateway". The versions applied are kept in the table
-	// "schema_<name>". It has at most 40 lower case letters, digits and underscores and begins with a letter.
+	// Name distinguishes the schemas of a database, for example "gateway". The versions of applied migrations are in
+	// the table "schema_<name>". A name has at most 40 lower case letters, digits and underscores and begins with a
+	// letter.
 	Name string
 	// Migrations holds in its root the files NNNNN_name.sql for both engines, or NNNNN_name.sqlite.sql and
-	// NNNNN_name.postgres.sql for one, with the annotations of goose ("-- +goose Up"). Other files are ignored. A line
-	// "-- additive" marks a migration that programs of the last release can go on with; see isAdditive. Words
-	// in double braces are replaced by the spelling of the engine: {{id}} is the type of a primary key whose numbers
-	// the database assigns, {{bytes}} the type of binary data, {{bytewise}} a collation and {{without rowid}} a table
-	// option. See spellings. A line that begins with {{sqlite}} or {{postgres}} is for that engine alone.
+	// NNNNN_name.postgres.sql for one engine, with the annotations of goose ("-- +goose Up"). Other files are ignored.
+	// A line "-- additive" marks a migration after which programs of the last release can still use the database; see
+	// isAdditive. Words in double braces are replaced by the spelling of the engine: {{id}} is the type of a primary
+	// key whose numbers the database assigns, {{bytes}} the type of binary data, {{bytewise}} a collation and {{without
+	// rowid}} a table option. See spellings. A line that begins with {{sqlite}} or {{postgres}} is for that engine
+	// alone.
 	Migrations fs.FS
-	// The remaining fields describe what each engine stores in its own way, for a move from one engine to the other.
-	// They are nil where there is no such thing. See Partition and internal/move.
+	// The functions below describe data that each engine stores in a different way, for a move from one engine to the
+	// other. Each is nil if the service has no such data. See Partition and internal/move.
 
-	// Partition returns the partition of a table that a row belongs to. key is the row's number in the column by which
+	// Partition returns the partition of a table to which a row belongs. key is the row's number in the column by which
 	// PostgreSQL partitions the table; all rows have numbers from oldest to newest. Different results never overlap.
 	Partition func(table string, key, oldest, newest int64) Partition
-	// Settle moves the rows of tables that the other engine does not have into those that both have. No server runs on
+	// Settle moves rows from tables that only the other engine uses to tables that both engines use. No server runs on
 	// the database meanwhile.
 	Settle func(ctx context.Context, db *DB) error
-	// Reindex rebuilds the full-text index, an FTS5 table or a TSVECTOR column, from the rows of the other tables,
-	// whatever it holds. step is called with the number of rows processed since its last call.
+	// Reindex rebuilds the full-text index, an FTS5 table or a TSVECTOR column, from the rows of the other tables.
+	// Earlier content of the index is replaced. step is called with the number of rows processed since its last call.
 	Reindex func(ctx context.Context, db *DB, step func(rows int64)) error
 }
 
@@ -69,7 +71,7 @@ var (
 	migrationFile = regexp.MustCompile(`^([0-9]+)_[a-z0-9_]+(?:\.(sqlite|postgres))?\.sql$`)
 )
 
-// Register adds a schema, which the next Start, or the one after it if one is running, brings up to date. It reads
+// Register adds a schema, whose migrations the next Start applies; a Start that is running may not. It reads
 // s.Migrations but not the database. Registering the same name again with the same files changes nothing; with other
 // files it is an error.
 func (db *DB) Register(s Schema) error {
@@ -93,7 +95,7 @@ func (db *DB) Register(s Schema) error {
 	return nil
 }
 
-// newSchema checks s and sets aside the files of the other engine.
+// newSchema checks s and leaves out migrations that are only for the other engine.
 func newSchema(s Schema, d Dialect) (*schema, error) {
 	if !schemaName.MatchString(s.Name) {
 		return nil, errors.New("a name is 1 to 40 lower case letters, digits and underscores, a letter first")
@@ -151,17 +153,17 @@ func readMigration(files fs.FS, name string) ([]byte, error) {
 	return text, nil
 }
 
-// Errors of databases that this program does not use.
+// Errors of databases that another version of the program has made.
 var (
-	// ErrNewer is wrapped by the error of a database whose tables were made by a newer version of the program.
+	// ErrNewer is wrapped by the error for a database whose tables a newer version of the program made.
 	ErrNewer = errors.New("the database is of a newer program")
-	// ErrTooOld is wrapped by the error of a database whose tables are older than the first migration there is. The
-	// migrations before it were replaced by one that creates all tables at once.
+	// ErrTooOld is wrapped by the error for a database whose tables are older than the program's first migration. That
+	// migration creates all tables at once and replaced the migrations before it.
 	ErrTooOld = errors.New("the database is of a program before release 0.1.0")
 )
 
-// applyAll brings schemas up to date. It first checks all of them, so that a database that it refuses is not changed.
-// The caller holds the migration lock.
+// applyAll brings schemas up to date. It checks all schemas before it changes the database, so that a refused database
+// stays unchanged. The caller holds the migration lock.
 func applyAll(ctx context.Context, schemas []*schema, pool *sql.DB, d goose.Dialect, logger *zap.Logger) error {
 	providers := make([]*goose.Provider, len(schemas))
 	for i, s := range schemas {
@@ -187,7 +189,7 @@ func applyAll(ctx context.Context, schemas []*schema, pool *sql.DB, d goose.Dial
 	return nil
 }
 
-// apply brings one schema up to date that is known.
+// apply brings one schema up to date. The method known must have accepted the schema.
 func (s *schema) apply(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
 	up := provider.Up
 	if s.until > 0 {

@@ -9,16 +9,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// channel is the PostgreSQL channel that carries the notices of all topics.
+// channel is the PostgreSQL notification channel that carries the notices of all topics.
 const channel = "tollgate"
 
-// maxNotice limits the text of a notice, in bytes. PostgreSQL takes 8000 including the topic.
+// maxNotice limits the text of a notice, in bytes. PostgreSQL limits topic and text together to 8000.
 const maxNotice = 4000
 
-// Notify sends a notice of the change to all nodes on the database, this one included, once the transaction is
-// committed; see [DB.Listen]. A text that is too long is sent as "", which stands for any change. Everybody who may
-// connect to the database can read a notice, so it must hold no secret. Notify does nothing on SQLite, where there is
-// only one node.
+// Notify sends a notice to all nodes on the database, including this node, when the transaction is committed; see
+// [DB.Listen]. A text longer than maxNotice is replaced by "", which stands for any change. Everybody who may connect
+// to the database can read a notice, so the text must not contain a secret. Notify does nothing on SQLite, where there
+// is only one node.
 func (c Conn) Notify(topic, text string) error {
 	if c.db.dialect == SQLite {
 		return nil
@@ -32,13 +32,13 @@ func (c Conn) Notify(topic, text string) error {
 	return nil
 }
 
-// Listen calls heard with the text of each notice of a topic (one word), in order, until stop is called. It calls heard
-// with "" when notices may have been missed: when listening begins, and when it resumes after a lost connection. heard
-// must return soon, because all listeners are called from one goroutine.
+// Listen calls heard with the text of each notice of a topic, in order, until the caller calls stop. A topic is one
+// word. Listen calls heard with "" when notices may have been missed: when listening begins, and when it resumes after
+// a lost connection. heard must return soon, because all listeners are called from one goroutine.
 //
 // A notice arrives milliseconds after the commit, but delivery is not guaranteed: a connection can be dead for half a
-// minute before that is noticed, and a pooler in between may pass none on. Caches that rely on notices must therefore
-// expire as well.
+// minute before that is noticed, and a pooler in between may drop all notices. Caches that rely on notices must
+// therefore expire as well.
 func (db *DB) Listen(topic string, heard func(text string)) (stop func()) {
 	l := &listener{topic, heard}
 	db.listeners.add(l)
@@ -56,8 +56,8 @@ type listener struct {
 	heard func(text string)
 }
 
-// listeners is the set of registered listeners. Its lock is held while they are called, so that none is called after it
-// was removed.
+// listeners is the set of registered listeners. Its lock is held while listeners are called, so that a removed listener
+// is not called any more.
 type listeners struct {
 	mu  sync.Mutex
 	all map[*listener]struct{}
@@ -78,7 +78,7 @@ func (ls *listeners) remove(l *listener) {
 	delete(ls.all, l)
 }
 
-// tell calls the listeners of the notice's topic.
+// tell calls the listeners of a notice's topic. A notice is the topic, a space and the text.
 func (ls *listeners) tell(notice string) {
 	topic, text, _ := strings.Cut(notice, " ")
 	ls.mu.Lock()
@@ -99,7 +99,7 @@ func (ls *listeners) missed() {
 	}
 }
 
-// listen keeps a connection for notices until the DB is closed. It runs on its own goroutine.
+// listen keeps a connection for notices until the DB is closed. It runs on a separate goroutine.
 func (db *DB) listen() {
 	server := db.engine.(*postgres)
 	failed := false

@@ -1,9 +1,9 @@
 package store
 
-// A page of a list is read by keyset: WHERE key > ? ORDER BY key LIMIT ?, beginning after the last key of the previous
-// page. The limit is one more than the page holds, so that the extra row shows whether there is another page.
+// A page of a list is read by keyset: WHERE key > ? ORDER BY key LIMIT ?, where the first argument is the last key of
+// the previous page. The limit is the page's size plus 1; an extra row shows that there is another page.
 
-// Cut trims the extra row of a list that was read with LIMIT limit+1 and reports whether the list goes on.
+// Cut removes the extra row of a list that was read with LIMIT limit+1 and reports whether there was an extra row.
 func Cut[T any](list []T, limit int) (page []T, more bool) {
 	if len(list) <= limit {
 		return list, false
@@ -11,8 +11,8 @@ func Cut[T any](list []T, limit int) (page []T, more bool) {
 	return list[:limit], true
 }
 
-// CutAt works like Cut but returns the key of the last row of the page, after which the next page begins, or the zero K
-// if there is no next page.
+// CutAt works like Cut but returns as next the key of the page's last row, after which the next page begins. If there
+// is no next page, next is the zero K.
 func CutAt[T, K any](list []T, limit int, key func(T) K) (page []T, next K) {
 	page, more := Cut(list, limit)
 	if more && limit > 0 {

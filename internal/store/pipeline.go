@@ -13,7 +13,7 @@ import (
 // pipeline is a transaction on PostgreSQL that sends several statements in one message.
 type pipeline struct {
 	conn *sql.Conn
-	// before holds statements to send ahead of the next one: those that begin the transaction.
+	// before holds the statements that begin the transaction. They are sent ahead of the first other statement.
 	before  pgx.Batch
 	later   pgx.Batch // statements deferred to the end of a Write
 	opening int       // number of statements that begin the transaction
@@ -30,7 +30,7 @@ func newPipeline(conn *sql.Conn, opening []string) *pipeline {
 	return p
 }
 
-// send runs the statements of a batch, after those that wait in before.
+// send runs the statements of a batch, after those in p.before.
 func (p *pipeline) send(ctx context.Context, batch *pgx.Batch) error {
 	if p.failed != nil {
 		return p.failed
@@ -53,7 +53,7 @@ func (p *pipeline) sendAll(ctx context.Context, batch *pgx.Batch) error {
 	})
 }
 
-// begin sends the statements that wait in before, ahead of a statement that is not sent in a batch.
+// begin sends the statements in p.before, ahead of a statement that is not sent in a batch.
 func (p *pipeline) begin(ctx context.Context) error {
 	if len(p.before.QueuedQueries) == 0 {
 		return p.failed
@@ -77,8 +77,8 @@ func (p *pipeline) QueryContext(ctx context.Context, query string, args ...any) 
 	return p.conn.QueryContext(ctx, query, args...)
 }
 
-// QueryRowContext implements querier. If the transaction has not begun, the row's error does not give the reason; the
-// error of the Write does.
+// QueryRowContext implements querier. If the transaction cannot begin, the row's error does not give the reason, but
+// the error of the Write does.
 func (p *pipeline) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if p.begin(ctx) != nil {
 		var cancel context.CancelFunc
@@ -97,7 +97,7 @@ func (p *pipeline) PrepareContext(ctx context.Context, query string) (*sql.Stmt,
 }
 
 // commit runs the deferred statements and commits in one message, so that no row lock is held for an extra round trip.
-// It returns an error that wraps pgx.ErrTxCommitRollback if the server rolled back instead.
+// If the server rolled back instead, the error wraps pgx.ErrTxCommitRollback.
 func (p *pipeline) commit(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -117,8 +117,8 @@ func (p *pipeline) commit(ctx context.Context) error {
 	return nil
 }
 
-// rollback rolls the transaction back unless it has ended, even if ctx has been cancelled. A connection on which that
-// fails is not used again.
+// rollback rolls the transaction back unless it has ended, even if ctx was cancelled. If that fails, the connection is
+// not used again.
 func (p *pipeline) rollback(ctx context.Context) {
 	if p.ended || p.begun == 0 && p.failed == nil {
 		return

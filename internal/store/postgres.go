@@ -23,12 +23,12 @@ import (
 
 // PostgresOptions holds the settings of a PostgreSQL database.
 type PostgresOptions struct {
-	// DSN is a URL (postgres://user:password@host:5432/name) or a list of key=value words as libpq understands it. It
-	// is never logged.
+	// DSN is a URL (postgres://user:password@host:5432/name) or a list of key=value words as libpq accepts it. It is
+	// never logged.
 	DSN string
 	// MaxConns bounds the connections of the pool. Default: 16. At most 1000.
 	MaxConns int
-	// MinConns is how many connections are opened with the database, at most MaxConns. Default: none.
+	// MinConns is how many connections are opened with the database, at most MaxConns. Default: 0.
 	MinConns int
 	// MaxIdleTime is how long an unused connection is kept. Default: 5m.
 	MaxIdleTime time.Duration
@@ -41,18 +41,18 @@ const (
 	connMaxIdle    = 5 * time.Minute
 	connMaxLife    = time.Hour
 
-	// migrateLockID identifies the advisory lock of all migrations in a database. It is the bytes "tollgate".
+	// migrateLockID identifies the advisory lock of all migrations in a database. Its bytes spell "tollgate".
 	migrateLockID int64 = 0x746f6c6c67617465
 
 	sharedAttempts = 2 // after so many attempts a write runs without other writes of this process
 	retryPause     = 5 * time.Millisecond
 	retryPauseMax  = 200 * time.Millisecond
-	// writePatience is how long a write that loses races is repeated if its context has no deadline.
+	// writePatience is how long a write is repeated after serialization failures if its context has no deadline.
 	writePatience = 30 * time.Second
 )
 
 // NewPostgres returns a DB on a PostgreSQL server. It only checks the options and parses the DSN; Start connects to the
-// server. Its errors never repeat the DSN.
+// server. Its errors never contain the DSN.
 func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 	if strings.TrimSpace(o.DSN) == "" {
 		return nil, errors.New("postgres: dsn is missing")
@@ -78,7 +78,7 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTimeout
 	}
-	// These settings let a server that vanished without a word be noticed within half a minute.
+	// With these settings the loss of a server that no longer answers is noticed within half a minute.
 	config.DialFunc = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3,
 	}}).DialContext
@@ -107,7 +107,8 @@ type postgres struct {
 	maxLife  time.Duration
 	logger   *zap.Logger
 	pool     *sql.DB
-	// slots lets a write that lost its races run alone, by acquiring all of them.
+	// slots has one slot per connection, and every write takes a slot. A write that repeatedly failed to serialize
+	// takes all of them, and so runs alone.
 	slots    *semaphore.Weighted
 	turns    *turns
 	patience time.Duration
@@ -117,7 +118,7 @@ func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
 	if len(schemas) == 0 {
 		return nil
 	}
-	// Migrations use a pool of their own: one connection holds the lock, goose uses the other, and neither waits for
+	// Migrations use a separate pool: one connection holds the lock, goose uses the other, and neither waits for
 	// readers.
 	pool := stdlib.OpenDB(*p.config)
 	defer func() { _ = pool.Close() }()
@@ -164,7 +165,7 @@ func (p *postgres) warm(ctx context.Context) error {
 	return nil
 }
 
-// probe makes a new connection, so that a pool that is merely busy does not count as a server that is gone.
+// probe makes a new connection, because a busy pool would not show whether the server can be reached.
 func (p *postgres) probe(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err == nil {
@@ -178,8 +179,8 @@ func (p *postgres) probe(ctx context.Context) error {
 	return nil
 }
 
-// listen passes on the notices of the channel until its own connection breaks. It calls begun once listening has begun,
-// from when on no notice is missed.
+// listen calls heard with the notices of the channel until its connection breaks, and returns the error. It calls begun
+// when it has begun to listen; no later notice is missed while the connection lasts.
 func (p *postgres) listen(ctx context.Context, begun func(), heard func(notice string)) error {
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err != nil {
@@ -203,12 +204,12 @@ func (p *postgres) listen(ctx context.Context, begun func(), heard func(notice s
 	}
 }
 
-// probeWrite does nothing: whether a reachable server takes writes is its own concern.
+// probeWrite does nothing: whether a reachable server accepts writes is the server's concern.
 func (p *postgres) probeWrite(context.Context) error { return nil }
 
 func (p *postgres) probeEvery() time.Duration { return 0 }
 
-// dropIdle closes idle connections, which a restart of the server has cut, so that callers do not find out one by one.
+// dropIdle closes idle connections, which a restart of the server has broken, so that callers do not run into them.
 func (p *postgres) dropIdle() {
 	if p.pool != nil {
 		p.pool.SetMaxIdleConns(-1)
@@ -220,11 +221,11 @@ func (p *postgres) readers() *sql.DB { return p.pool }
 
 func (p *postgres) brief() *sql.DB { return nil }
 
-// write runs fn in a serializable transaction, which makes the same promise as SQLite's single writer: checking first
-// and changing afterwards is safe. The price is that a transaction may lose a race and has to be repeated; that is done
-// with growing pauses of random length until the deadline of ctx, or for p.patience. From the third attempt on it runs
-// without other transactions of this process beside it, so that rows which many requests change still make progress. A
-// context may ask for a lower isolation level: see ReadCommitted.
+// write runs fn in a serializable transaction. This makes the same promise as SQLite's single writer: checking first
+// and changing afterwards is safe. The price is that a transaction may fail to serialize and is repeated, after growing
+// pauses of random length, until the deadline of ctx or for p.patience. From the third attempt on, no other transaction
+// of this process runs at the same time, so that rows which many requests change still make progress. ctx may request a
+// lower isolation level: see ReadCommitted.
 func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -241,7 +242,7 @@ func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 		case err == nil:
 			return nil
 		case attempt <= sharedAttempts && errors.As(err, new(*beginError)) && p.judge(err) == verdictLost:
-			// The server was asked nothing yet: an idle connection had been cut.
+			// The transaction had not begun, because a pooled connection was broken: try again at once.
 			p.dropIdle()
 			continue
 		case !lostRace(err):
@@ -262,13 +263,13 @@ func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 	}
 }
 
-// beginError marks the error of a transaction that never began.
+// beginError wraps the error of a transaction that could not begin.
 type beginError struct{ err error }
 
 func (e *beginError) Error() string { return "beginning a transaction: " + e.err.Error() }
 func (e *beginError) Unwrap() error { return e.err }
 
-// transact makes one attempt.
+// transact makes one attempt to run fn in a transaction. weight is the number of slots to take.
 func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) error {
 	var mine *taken
 	if name := ctx.Value(turnKey{}); name != nil {
@@ -305,7 +306,7 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 	return nil
 }
 
-// lostRace reports whether the transaction failed only because of other transactions.
+// lostRace reports whether a transaction failed only because of concurrent transactions.
 func lostRace(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pg.Code == "40001" || // serialization_failure

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// rebindsKept limits the cache of rewritten queries. Queries are constants of the program, so one with more of them
-// must be building queries at run time.
+// rebindsKept limits the cache of rewritten queries. Queries are constants of the program: a program with more queries
+// than this must be building them at run time.
 const rebindsKept = 2048
 
 // rebinder caches queries rewritten with PostgreSQL placeholders.
@@ -18,7 +18,7 @@ type rebinder struct {
 }
 
 // Rebind returns the query with its "?" placeholders numbered $1, $2 … on PostgreSQL, and unchanged on SQLite. Question
-// marks in quoted text, quoted names and comments stay; PostgreSQL operators that contain one cannot be written.
+// marks in string literals, quoted names and comments stay. PostgreSQL operators with a question mark cannot be used.
 // Results are cached, so a repeated call costs a look-up.
 func (db *DB) Rebind(query string) string {
 	if db.dialect == SQLite {
@@ -59,7 +59,7 @@ func numberPlaceholders(query string) string {
 	return b.String()
 }
 
-// literalLength returns the length of the quoted text, quoted name or comment that begins at i, or 0 if none does.
+// literalLength returns the length of the string literal, quoted name or comment at index i, or 0 if none begins there.
 func literalLength(query string, i int) int {
 	s := query[i:]
 	switch {
@@ -79,7 +79,8 @@ func literalLength(query string, i int) int {
 	return 0
 }
 
-// through returns the length of s up to and including the first occurrence of end at or after from, or len(s).
+// through returns the index after the first occurrence of end in s at or after from, or len(s) if there is no
+// occurrence.
 func through(s, end string, from int) int {
 	if j := strings.Index(s[from:], end); j >= 0 {
 		return from + j + len(end)
@@ -87,8 +88,9 @@ func through(s, end string, from int) int {
 	return len(s)
 }
 
-// quotedLength returns the length of the quoted text at the begin of s, whose first byte is the quote. A doubled quote
-// reads as the end of one text and the begin of another, which gives the same result.
+// quotedLength returns the length of the quoted text at the beginning of s, whose first byte is the quote. With
+// escapes, a backslash escapes the next byte. A doubled quote is read as the end of one text and the beginning of
+// another, which gives the same result.
 func quotedLength(s string, escapes bool) int {
 	for j := 1; j < len(s); j++ {
 		switch {
@@ -101,12 +103,12 @@ func quotedLength(s string, escapes bool) int {
 	return len(s)
 }
 
-// escapes reports whether the quote at i follows a separate E, in which case backslashes escape.
+// escapes reports whether the quote at index i follows a separate letter E, in which case backslashes escape.
 func escapes(query string, i int) bool {
 	return i > 0 && query[i-1]|0x20 == 'e' && (i == 1 || !isWord(query[i-2]))
 }
 
-// commentLength returns the length of a block comment. Block comments nest.
+// commentLength returns the length of the block comment at the beginning of s. Block comments nest.
 func commentLength(s string) int {
 	depth := 0
 	for j := 0; j+1 < len(s); j++ {
@@ -125,7 +127,7 @@ func commentLength(s string) int {
 	return len(s)
 }
 
-// dollarTag returns the "$tag$" with which s begins, or "".
+// dollarTag returns the "$tag$" at the beginning of s, or "".
 func dollarTag(s string) string {
 	for j := 1; j < len(s); j++ {
 		switch c := s[j]; {

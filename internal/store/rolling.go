@@ -13,22 +13,22 @@ import (
 )
 
 // The functions of this file let programs of two releases use one database during an upgrade. The table of versions
-// tells for each additive migration which release applied it. An older program goes on if all migrations that it does
-// not know are additive and of its own release or the next one.
+// records for each additive migration which release applied it. An older program can use the database if all migrations
+// that it does not know are additive, and were applied by its own release or the next one.
 
-// releaseNumber matches the part of a version that says which release comes next.
+// releaseNumber matches the first two numbers of a version. They identify a release.
 var releaseNumber = regexp.MustCompile(`^(\d{1,6})\.(\d{1,6})(?:\.|$)`)
 
-// SetRelease sets the version of this program, such as 0.1.0. Without it, and for a version that has no such form,
-// other releases cannot use the database at the same time. It must be called before Register.
+// SetRelease sets the version of this program, such as 0.1.0. Without a version, or with one of another form, programs
+// of other releases cannot use the database at the same time. It must be called before Register.
 func (db *DB) SetRelease(version string) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.release = version
 }
 
-// follows reports whether a version is of the same release as another one or of the next: its second number is the same
-// or one higher, or it begins the next first number.
+// follows reports whether a version belongs to the same release as the version older, or to the next release. In the
+// next release, the second number is one higher, or the first number is one higher and the second is 0.
 func follows(version, older string) bool {
 	next, own := releaseNumber.FindStringSubmatch(version), releaseNumber.FindStringSubmatch(older)
 	if next == nil || own == nil {
@@ -44,15 +44,16 @@ func follows(version, older string) bool {
 	return number(next[2]) == number(own[2]) || number(next[2]) == number(own[2])+1
 }
 
-// additiveColumn is the column of the table of versions that holds the release which applied an additive migration. It
-// is missing until there is one.
+// additiveColumn is the column of the table of versions with the release that applied an additive migration. The column
+// does not exist before the first additive migration.
 const additiveColumn = "additive_in"
 
 // table returns the name of the table of versions.
 func (s *schema) table() string { return schemaPrefix + s.Name }
 
-// known returns an error if the tables are older than the first migration of this program, or further than the last one
-// and it would not know what to store in them.
+// known returns an error if this program cannot use the schema's tables. That is so if they are older than the
+// program's first migration, or if later migrations than its last one were applied and the program cannot work with
+// their changes.
 func (s *schema) known(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
 	there, err := provider.GetDBVersion(ctx)
 	if err != nil {
@@ -84,8 +85,9 @@ func (s *schema) known(ctx context.Context, provider *goose.Provider, pool *sql.
 	return nil
 }
 
-// foreignRelease returns the release of the migrations after a version, the first one that is not next to this
-// program's if there are several, or an empty string if one of the migrations is not additive.
+// foreignRelease returns the release that applied the migrations after a version. If there are several, it returns the
+// first one that is not next to this program's release, or else the last. It returns "" if one of the migrations is not
+// additive.
 func (s *schema) foreignRelease(ctx context.Context, pool *sql.DB, after int64) (string, error) {
 	marked, err := s.marked(ctx, pool)
 	if err != nil || !marked {
@@ -113,7 +115,7 @@ func (s *schema) foreignRelease(ctx context.Context, pool *sql.DB, after int64) 
 	return found, rows.Err()
 }
 
-// marked reports whether the table of versions has the column of releases.
+// marked reports whether the table of versions has the column additiveColumn.
 func (s *schema) marked(ctx context.Context, pool *sql.DB) (bool, error) {
 	query := "SELECT count(*) FROM pragma_table_info('" + s.table() + "') WHERE name = '" + additiveColumn + "'"
 	if s.dialect == Postgres {
@@ -125,8 +127,8 @@ func (s *schema) marked(ctx context.Context, pool *sql.DB) (bool, error) {
 	return n > 0, err
 }
 
-// mark notes in the table of versions which migrations of this program are additive. A program that ends between
-// applying one and noting it does so at its next start. The caller holds the migration lock.
+// mark records in the table of versions which migrations of this program are additive. If a program ends between a
+// migration and this record, it makes the record at its next start. The caller holds the migration lock.
 func (s *schema) mark(ctx context.Context, pool *sql.DB) error {
 	if len(s.additive) == 0 || !releaseNumber.MatchString(s.release) {
 		return nil

@@ -29,7 +29,7 @@ type SQLiteOptions struct {
 	// Path is the database file. If it is missing it is made with mode 0600, and its folder with mode 0700. A relative
 	// path counts from the working directory at the time of NewSQLite.
 	Path string
-	// Readers limits the connections that read at the same time, separately for Read and for ReadBriefly. Default: the
+	// Readers limits the connections that read at the same time, separately for Read and ReadBriefly. Default: the
 	// number of CPUs, at least 4. At most 256.
 	Readers int
 	// Synchronous is "FULL" (an acknowledged write survives the loss of power) or "NORMAL" (it survives only the end of
@@ -37,26 +37,26 @@ type SQLiteOptions struct {
 	Synchronous string
 	// BusyTimeout is how long to wait for another process that writes. Default: 5s.
 	BusyTimeout time.Duration
-	// NoWAL uses a rollback journal instead of a write-ahead log, for file systems without shared memory: commits and
-	// readers then wait for each other. All processes on a file must use the same setting.
+	// NoWAL uses a rollback journal instead of a write-ahead log, for file systems without shared memory. Commits and
+	// readers then wait for each other. All processes that use a file must use the same setting.
 	NoWAL bool
 }
 
 // The sizes below were measured; see docs/decisions/storage.md. All are in bytes.
 const (
 	// pageSize is the page size of new files: rows of some kilobytes, such as posts, fit within one page. An existing
-	// file keeps its own.
+	// file keeps its page size.
 	pageSize = 16 << 10
 	// walSizeLimit is the size to which the write-ahead log is truncated after a checkpoint, so that a burst does not
 	// leave a huge file behind.
 	walSizeLimit = 64 << 20
-	// walMerge is how far the log grows before a commit checkpoints it, which delays that commit.
+	// walMerge is the size of the write-ahead log at which a commit checkpoints it, which delays that commit.
 	walMerge = 8 << 20
-	// writerCache is the page cache of the writer, for the pages that changes touch again and again.
+	// writerCache is the page cache of the writer, for pages that it changes repeatedly.
 	writerCache = 32 << 20
-	// mapped is how much of the file readers map into memory, which they share with each other and with other
-	// processes, unlike a page cache. The connections of ReadBriefly do not map the file: the first read after a commit
-	// would map it anew, which costs more than copying a few pages.
+	// mapped is how much of the file readers map into memory. The mapping is shared by all readers and other processes,
+	// unlike a page cache. Connections of ReadBriefly do not map the file: the first read after a commit would map it
+	// anew, which costs more than copying a few pages.
 	mapped = 1 << 30
 )
 
@@ -98,11 +98,11 @@ func NewSQLite(o SQLiteOptions, logger *zap.Logger) (*DB, error) {
 // fileCheck is how often the engine checks that the file is still at its path.
 const fileCheck = 3 * time.Second
 
-// errMoved means that the file is no longer at its path. A process that still holds it open would write where nobody
-// else can see it.
+// errMoved means that the file is no longer at its path. A process that still has the file open would write to it where
+// nobody else can see the changes.
 var errMoved = errors.New("the database file was removed or replaced")
 
-// sqlite is the engine for one file: pools of readers, and a writer that groups changes.
+// sqlite is the engine for a SQLite file. It has pools of readers, and a writer that groups changes.
 type sqlite struct {
 	options SQLiteOptions
 	logger  *zap.Logger
@@ -112,7 +112,7 @@ type sqlite struct {
 	log     os.FileInfo                 // the write-ahead log at the last check; used by the keeper only
 }
 
-// sqlitePools holds the connections to one file.
+// sqlitePools holds the connections to the file.
 type sqlitePools struct {
 	file    os.FileInfo // the file they are connected to
 	reading *sql.DB
@@ -120,7 +120,7 @@ type sqlitePools struct {
 	writer  *writer
 }
 
-// dsn returns the URI of the file with the settings that all connections share and those in more.
+// dsn returns the URI of the file with the settings of all connections and the additional settings in more.
 func (s *sqlite) dsn(more url.Values) string {
 	q := url.Values{
 		"_error_rc":     {"true"},  // messages that belong to the error
@@ -218,8 +218,8 @@ func (s *sqlite) walFile() os.FileInfo {
 	return log
 }
 
-// foreignLog returns an error while another file has taken the database's place beside its write-ahead log, which
-// SQLite would merge into that file page by page.
+// foreignLog returns an error if the file at the database's path is not the one to which the write-ahead log beside it
+// belongs. SQLite would copy the log's pages into that file.
 func (s *sqlite) foreignLog() error {
 	pools, log := s.pools.Load(), s.walFile()
 	if pools == nil || s.log == nil || log == nil || !os.SameFile(log, s.log) {
@@ -233,12 +233,12 @@ func (s *sqlite) foreignLog() error {
 			"or stop the server before files are replaced", s.options.Path)
 }
 
-// touching is held while touch makes a file, so that this process does not lock the file meanwhile.
+// touching is held while touch makes a file, so that this process takes no lock on the file meanwhile.
 var touching sync.Mutex
 
-// touch makes the file, readable only by its owner, unless it exists. SQLite gives the files beside it the same mode. A
-// file that exists is not opened, because on POSIX systems closing a file releases every lock that the process has on
-// it, including those of SQLite's connections.
+// touch makes the file, readable only by its owner, unless it exists. SQLite gives its other files beside it the same
+// mode. An existing file is not opened: on POSIX systems, closing a file releases every lock that the process has on
+// it, including the locks of SQLite's connections.
 func touch(file string) error {
 	touching.Lock()
 	defer touching.Unlock()
@@ -314,8 +314,8 @@ func (s *sqlite) openReaders(pragmas ...string) (*sql.DB, error) {
 	return pool, nil
 }
 
-// probe checks that the file is still the one that was opened, and reads from it. It does not check whether another
-// process holds the write lock, since reads go on meanwhile.
+// probe checks that the file at the path is still the opened file, and reads from it. It does not check whether another
+// process holds the write lock, because reads go on meanwhile.
 func (s *sqlite) probe(ctx context.Context) error {
 	pools := s.pools.Load()
 	if file, err := os.Stat(s.options.Path); err != nil || !os.SameFile(file, pools.file) {
@@ -332,7 +332,7 @@ func (s *sqlite) probe(ctx context.Context) error {
 	return err
 }
 
-// retire closes the writer. Reads under way go on: the pools of readers keep no idle connections from then on and are
+// retire closes the writer. Reads under way go on: the pools of readers keep no idle connections any more and are
 // closed with the engine.
 func (s *sqlite) retire(pools *sqlitePools) {
 	if slices.Contains(s.retired, pools) {
@@ -348,8 +348,8 @@ func (s *sqlite) retire(pools *sqlitePools) {
 
 func (s *sqlite) probeEvery() time.Duration { return fileCheck }
 
-// probeWrite sets user_version, a number in the file's header that is not used otherwise. It needs as much of the disk
-// as any small write, even if the value does not change.
+// probeWrite sets user_version, an otherwise unused number in the file's header. This needs as much disk space as any
+// small write, even if the value does not change.
 func (s *sqlite) probeWrite(ctx context.Context) error {
 	return s.write(ctx, func(ctx context.Context, tx querier, _ *pipeline, _ *ending) error {
 		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 0")
@@ -357,7 +357,7 @@ func (s *sqlite) probeWrite(ctx context.Context) error {
 	})
 }
 
-// readable reads the schema table and returns the size of a page.
+// readable reads the schema table and returns the page size.
 func readable(ctx context.Context, pool *sql.DB) (page int, err error) {
 	var tables int
 	if err := pool.QueryRowContext(ctx,
@@ -397,8 +397,8 @@ func (s *sqlite) close() error {
 		errs = append(errs, old.reading.Close(), old.brief.Close())
 	}
 	if !slices.Contains(s.retired, pools) {
-		// The writer is closed last: closing the last connection to the file checkpoints the write-ahead log, which a
-		// reader cannot do.
+		// The writer is closed last, because closing the last connection to the file checkpoints the write-ahead log,
+		// which a reader cannot do.
 		errs = append(errs, pools.reading.Close(), pools.brief.Close(), pools.writer.close())
 	}
 	return errors.Join(errs...)

@@ -18,9 +18,9 @@ import (
 // lockPoll is the pause between two attempts to take a lock that another process holds.
 const lockPoll = 20 * time.Millisecond
 
-// lockFile takes a lock that holds across processes and ends with the process, however it ends. It waits for at most
-// wait. The lock is an exclusive transaction on an empty SQLite file, so it works on every system where the database
-// does, without system-specific code. The file stays behind; removing it would let a third process lock another one.
+// lockFile takes a lock that also excludes other processes, and that ends with this process even after a crash. It
+// waits for at most wait. The lock is an exclusive transaction on an empty SQLite file, so it needs no system-specific
+// code. The file is not removed: otherwise a third process could make and lock a new file while this one is locked.
 func lockFile(ctx context.Context, file string, wait time.Duration) (unlock func(), err error) {
 	if err := touch(file); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func lockFile(ctx context.Context, file string, wait time.Duration) (unlock func
 	ticker := time.NewTicker(lockPoll)
 	defer ticker.Stop()
 	for {
-		// The transaction does not use ctx: it would end with it.
+		// The transaction does not use ctx, because the end of ctx would end the transaction.
 		tx, err := pool.BeginTx(context.WithoutCancel(ctx), nil)
 		switch {
 		case err == nil:
@@ -88,18 +88,18 @@ func ReadableSQLite(ctx context.Context, file string) error {
 	return err
 }
 
-// holdTries is how often HoldSQLite tries again after losing a race for the lock.
+// holdTries is how often HoldSQLite tries again when another process takes the lock first.
 const holdTries = 10
 
-// LockEnding is the ending of the file that HoldSQLite locks. The file stays behind.
+// LockEnding is the ending of the file that HoldSQLite locks. The file is not removed after use.
 const LockEnding = ".lock"
 
-// HoldSQLite marks a SQLite file as served, or being restored, by this process until release is called or the process
-// ends, however it ends. If another process holds the file, the error is a [HeldError]. Commands use the database
+// HoldSQLite marks a SQLite file as served, or being restored, by this process, until release is called or the process
+// ends, even by a crash. If another process holds the file, the error is a [HeldError]. Commands use the database
 // without holding it.
 //
-// The lock is the write lock of another SQLite file, for the reasons given at lockFile. That file also records which
-// process has it.
+// The lock is the write lock of another SQLite file, as described at lockFile. That file also records which process
+// holds it.
 func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 	lock := file + LockEnding
 	if err := os.MkdirAll(filepath.Dir(lock), 0o700); err != nil {
@@ -117,7 +117,7 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 		var tx *sql.Tx
 		_, err = pool.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(own, 10))
 		if err == nil {
-			// The transaction does not use ctx: it would end with it.
+			// The transaction does not use ctx, because the end of ctx would end the transaction.
 			tx, err = pool.BeginTx(context.WithoutCancel(ctx), nil)
 		}
 		var holder int64
@@ -144,8 +144,7 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 	return nil, fmt.Errorf("locking the database: %w", named(lock, err))
 }
 
-// named adds the file name and the usual reason to the error of a file that cannot be opened, because SQLite gives
-// neither.
+// named adds the file name, and the usual reason, to an error of opening a file, because SQLite's error has neither.
 func named(file string, err error) error {
 	switch sqliteCode(err) & 0xff {
 	case sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_READONLY:

@@ -17,8 +17,8 @@ const (
 	statementSize  = 8 << 10 // bytes of text; longer statements are not kept
 )
 
-// openPool opens a pool on a SQLite file whose connections cache prepared statements: parsing and planning a statement
-// takes longer than running most of them.
+// openPool opens a pool on a SQLite file. Its connections cache prepared statements, because parsing and planning a
+// statement takes longer than running it in most cases.
 func openPool(dsn string) (*sql.DB, error) {
 	connector, err := sqlitedriver.NewConnector(dsn)
 	if err != nil {
@@ -62,8 +62,8 @@ type statement interface {
 	driver.StmtQueryContext
 }
 
-// keepingConn caches the most recently used statements by their text. A statement that runs is taken out of the cache,
-// so that the same text can run again meanwhile.
+// keepingConn is a connection that caches its most recently used statements, by their text. A running statement is not
+// in the cache, so that the same text can run again meanwhile.
 type keepingConn struct {
 	sqliteConn
 	kept  map[string]*list.Element
@@ -104,8 +104,8 @@ func (c *keepingConn) QueryContext(ctx context.Context, query string, args []dri
 	return kept, nil
 }
 
-// closeRows closes rows that were left open. They would keep the snapshot that the transaction has seen, and so keep
-// the log from being checkpointed.
+// closeRows closes rows that were left open. Open rows would keep the transaction's snapshot, which prevents a
+// checkpoint of the write-ahead log.
 func (c *keepingConn) closeRows() {
 	for len(c.open) > 0 {
 		_ = c.open[0].Close() // removes it from the list
@@ -129,7 +129,8 @@ func (c *keepingConn) take(ctx context.Context, query string) (*keptStatement, e
 	return &keptStatement{query, s}, nil
 }
 
-// giveBack returns a statement to the cache if it can run again, and closes it otherwise.
+// giveBack returns a statement to the cache if good is set and the same text is not in the cache, and closes
+// it otherwise.
 func (c *keepingConn) giveBack(s *keptStatement, good bool) error {
 	if _, twice := c.kept[s.query]; twice || !good || len(s.query) > statementSize {
 		return s.statement.Close()

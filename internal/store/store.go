@@ -1,10 +1,10 @@
-// Package store gives the backends one database schema on two engines, SQLite and PostgreSQL. It hides what differs
-// (placeholders, the single writer, reconnection) and nothing else: the backends write SQL.
+// Package store lets the backends use one database schema on two engines, SQLite and PostgreSQL. It hides only the
+// engines' differences, such as placeholders, the single writer and reconnection; the backends write SQL.
 //
 // A [DB] is made by [NewSQLite] or [NewPostgres], which do no I/O. It gets its schemas from [DB.Register] and works
-// once [DB.Start] has opened and migrated it. Writes behave alike on both engines: each is atomic, is durable when it
-// returns (but see [Hastily]), and all of them together leave the state that running them one after another would
-// leave.
+// once [DB.Start] has opened and migrated the database. Writes behave alike on both engines: each write is atomic and,
+// when the call returns, durable (but see [Hastily]). Writes are serializable: concurrent writes have the same result
+// as if they had run one after another.
 package store
 
 import (
@@ -19,13 +19,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// ErrUnavailable is in the chain of every error which means that the database cannot be used now but may be later: it
-// is not opened yet, it is down, the connection was lost, another process holds the lock for longer than the busy
-// timeout, contention lets no transaction through, or its file is damaged, gone or not writable. A broken statement and
-// a violated constraint are none of these.
+// ErrUnavailable is wrapped by every error which means that the database cannot be used now but may be later. Examples:
+// it is not opened yet, it is down, the connection was lost, another process holds the lock for longer than the busy
+// timeout, transactions fail to serialize for too long, or the file is damaged, missing or not writable. Errors in a
+// statement and violated constraints do not wrap it.
 var ErrUnavailable = errors.New("database unavailable")
 
-// ErrOpening is the ErrUnavailable of a database whose first attempt to open is still under way. The attempt may be
+// ErrOpening wraps ErrUnavailable for a database whose first attempt to open is still running. The attempt may be
 // migrating, for which there is no time limit.
 var ErrOpening = fmt.Errorf("%w: not opened yet", ErrUnavailable)
 
@@ -35,7 +35,7 @@ var (
 		"store: Read or Write was called inside the function of a Write, which would wait for itself; use its transaction")
 )
 
-// Dialect names the engine of a DB, for the few statements that differ.
+// Dialect identifies the engine of a DB, for the few statements that differ.
 type Dialect int
 
 // The two engines.
@@ -44,7 +44,7 @@ const (
 	Postgres
 )
 
-// String returns "sqlite" or "postgres", the words that the names of migration files use too.
+// String returns "sqlite" or "postgres", which are also used in the names of migration files.
 func (d Dialect) String() string {
 	if d == Postgres {
 		return "postgres"
@@ -52,37 +52,37 @@ func (d Dialect) String() string {
 	return "sqlite"
 }
 
-// engine holds what differs between SQLite and PostgreSQL.
+// engine has the operations that differ between SQLite and PostgreSQL.
 type engine interface {
 	// marked returns an error while a restore or a move into the database is unfinished.
 	marked(ctx context.Context) error
-	// migrate applies the migrations that the schemas lack, under a lock that holds across processes. It does not need
-	// open.
+	// migrate applies the missing migrations of the schemas, under a lock that also excludes other processes. It may be
+	// called before open.
 	migrate(ctx context.Context, schemas []*schema) error
-	// open makes the pools. It is called after migrate, and again only after probe returned errMoved.
+	// open makes the pools. It is called after migrate, and a second time only after probe returned errMoved.
 	open(ctx context.Context) error
-	// probe reports, as an error, that an opened database cannot be reached. After an error that wraps errMoved the
-	// engine waits for another call of open.
+	// probe returns an error if an opened database cannot be reached. If the error wraps errMoved, open is called
+	// again.
 	probe(ctx context.Context) error
-	// probeWrite reports, as an error, that the database cannot be written.
+	// probeWrite returns an error if the database cannot be written.
 	probeWrite(ctx context.Context) error
-	// probeEvery returns how often to probe without a cause. Zero means never.
+	// probeEvery returns the interval at which to call probe while everything works. Zero means never.
 	probeEvery() time.Duration
 	readers() *sql.DB
-	// brief returns the pool for ReadBriefly. Nil means that the pool of readers serves it as well.
+	// brief returns the pool for ReadBriefly. Nil means that ReadBriefly uses the pool of readers.
 	brief() *sql.DB
 	write(ctx context.Context, fn writeFunc) error
 	judge(err error) verdict
-	// close releases the pools. It may be called whether or not open was.
+	// close releases the pools. It may be called even if open was not.
 	close() error
 }
 
-// writeFunc is called by an engine with a transaction. The pipeline sends several of its statements in one message; if
-// it is nil each statement runs at once. The ending collects statements for the end of a shared commit; if it is nil
-// the end of the transaction is that of the commit.
+// writeFunc is called by an engine with a transaction. The pipeline, ahead, sends several of the transaction's
+// statements in one message; if it is nil each statement runs at once. The ending, last, collects statements for the
+// end of a shared commit; if it is nil the transaction has a commit of its own.
 type writeFunc = func(ctx context.Context, tx querier, ahead *pipeline, last *ending) error
 
-// verdict classifies what an error says about the database it came from.
+// verdict classifies an error by what it means for the use of the database.
 type verdict int
 
 const (
@@ -102,7 +102,7 @@ type DB struct {
 
 	listeners listeners // see notify.go
 
-	// ctx ends with Close and bounds all background work.
+	// ctx ends with Close and limits all background work.
 	ctx    context.Context
 	cancel context.CancelFunc
 	// wake rouses the keeper; see keeper.go.
@@ -138,10 +138,10 @@ func newDB(d Dialect, e engine, logger *zap.Logger) *DB {
 // Dialect returns the engine of the database.
 func (db *DB) Dialect() Dialect { return db.dialect }
 
-// Read calls fn with the pool of readers. Each statement sees all writes that were acknowledged before it. On SQLite
-// the pool refuses statements that write; on PostgreSQL it does not, but they belong in Write all the same.
+// Read calls fn with a Conn on the pool of readers. Each statement sees all writes that returned before it. On SQLite
+// the pool refuses statements that write. On PostgreSQL it does not, but such statements belong in Write all the same.
 //
-// The errors of fn are returned as they are, except that those which mean that the database cannot be reached also wrap
+// Read returns the errors of fn, unchanged unless they mean that the database cannot be reached: then they also wrap
 // [ErrUnavailable]. While the database is not open Read returns such an error at once and does not call fn.
 func (db *DB) Read(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
@@ -150,9 +150,9 @@ func (db *DB) Read(ctx context.Context, fn func(c Conn) error) error {
 	return db.settleError(ctx, fn(Conn{ctx: ctx, db: db, q: db.engine.readers()}))
 }
 
-// ReadBriefly works like Read, for a few statements that each find a small number of rows by an index. On SQLite all
-// of them share one connection, so fn must not call Read, and the end of ctx does not interrupt a statement. Watching
-// ctx would need two goroutines per statement, which cost more than most of these statements.
+// ReadBriefly works like Read, for a few statements that each find a small number of rows by an index. On SQLite all of
+// them use one connection, so fn must not call Read, and the end of ctx does not interrupt a statement. Watching ctx
+// would need two goroutines per statement, which cost more than most of these statements.
 func (db *DB) ReadBriefly(ctx context.Context, fn func(c Conn) error) error {
 	return db.Read(ctx, func(c Conn) error {
 		pool := db.engine.brief()
@@ -169,22 +169,23 @@ func (db *DB) ReadBriefly(ctx context.Context, fn func(c Conn) error) error {
 }
 
 // Write runs fn as one atomic change and returns nil once that change is durable. When fn returns an error or panics,
-// nothing of the change remains. Errors are returned as by Read.
+// nothing of the change remains. Write wraps errors in the same way as Read.
 //
 // Rules for fn:
 //
 //   - It uses only the Conn it is given, with that Conn's context, and does no other
-//     I/O: on SQLite every other writer waits for it, and the changes of others share
-//     the transaction.
-//   - It returns the error of a statement instead of going on after it: PostgreSQL
-//     refuses all statements of a transaction after the first error.
-//   - It may be called more than once (after a lost race, or when another change has
-//     spoilt the shared transaction), so it sets the variables it captured instead of
-//     adding to them. Calls never overlap and all run on the caller's goroutine.
+//     I/O: on SQLite all other writers wait meanwhile, and changes of other callers
+//     share the transaction.
+//   - It returns the error of a statement instead of going on: PostgreSQL refuses all
+//     statements of a transaction after the first error.
+//   - It may be called more than once (after a conflict with another transaction, or
+//     when another change has spoilt the shared transaction), so it sets the variables
+//     it captured instead of adding to them. Calls never overlap and all run on the
+//     caller's goroutine.
 //
-// If ctx ends before fn was called, fn is never called. After that, on SQLite the change is carried through and Write
-// reports its true outcome; on PostgreSQL it is rolled back, but see [InTurn]. A connection that breaks during the
-// final commit leaves the outcome unknown; the error then wraps ErrUnavailable.
+// If ctx ends before fn was called, fn is never called. If ctx ends later, SQLite completes the change and Write
+// reports its outcome; PostgreSQL rolls the change back, but see [InTurn]. If the connection breaks during the final
+// commit, the outcome is unknown; the error then wraps ErrUnavailable.
 func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
@@ -205,8 +206,8 @@ func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {
 }
 
 // Ready returns nil while the database is open with every schema in place and the last write did not find the database
-// unwritable. Otherwise it returns an error that wraps [ErrUnavailable] and gives the reason. It does no I/O. While
-// only writes fail, reads and writes are still attempted.
+// unwritable. Otherwise it returns the reason, an error that wraps [ErrUnavailable]. It does no I/O. While only writes
+// fail, reads and writes are still attempted.
 func (db *DB) Ready() error {
 	if err := db.health.ready(); err != nil {
 		return err
@@ -214,8 +215,8 @@ func (db *DB) Ready() error {
 	return db.health.writes()
 }
 
-// Close releases the database. It lets the change that is being committed finish. Changes that wait, and all later
-// calls, are refused with an error that wraps [ErrUnavailable]. Close is idempotent.
+// Close releases the database. It waits for a change that is being committed. Waiting changes and all later calls get
+// an error that wraps [ErrUnavailable]. Close is idempotent.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	if db.closed {
@@ -234,8 +235,8 @@ func (db *DB) Close() error {
 // writingKey marks the context of a function that Write runs. Its value is the *DB.
 type writingKey struct{}
 
-// admit refuses a call that cannot succeed: one whose context has ended, one nested in a Write, or one on a database
-// that is not open.
+// admit returns an error for a call that cannot succeed: its context has ended, it is nested in a Write, or the
+// database is not open.
 func (db *DB) admit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -246,8 +247,8 @@ func (db *DB) admit(ctx context.Context) error {
 	return db.health.ready()
 }
 
-// settleError adds ErrUnavailable to the errors that mean it, and wakes the keeper to check a database that may be
-// gone.
+// settleError returns err, wrapped with ErrUnavailable if it means that, and wakes the keeper to check a database that
+// may be gone.
 func (db *DB) settleError(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrUnavailable) {
 		return err
@@ -260,7 +261,7 @@ func (db *DB) settleError(ctx context.Context, err error) error {
 	case v == verdictContended:
 		return unavailable(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		// A server that has stopped answering shows only as calls that run out of time.
+		// A server that has stopped answering is noticed only by calls that run out of time.
 		db.rouse()
 	}
 	return err

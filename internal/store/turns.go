@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// minTurns is the minimum for the number of turns that run at once.
+	// minTurns is the minimum for the number of writes that run at once.
 	minTurns = 3
-	// turnBrief is how long a turn counts against that number.
+	// turnBrief is how long a write counts against that number.
 	turnBrief = 100 * time.Millisecond
 )
 
-// turns runs a limited number of writes at a time, in the order in which they came, but never two of the same name at
-// once: a write that would only wait for another of its name lets those behind it pass. A write that takes long, such
-// as one that waits for a lock, stops counting against the limit.
+// turns runs a limited number of named writes at a time, in the order of their calls, but never two writes of the same
+// name at once. A write that waits for another of its name lets later writes of other names pass. A write that takes
+// long, such as one that waits for a lock, stops counting against the limit.
 type turns struct {
 	mu      sync.Mutex
 	free    int            // how many more may run
@@ -30,7 +30,7 @@ type waiter struct {
 	admit chan *taken // buffers one
 }
 
-// taken is a turn that is running. Its holder ends it.
+// taken is the turn of a running write, which calls end when it has finished.
 type taken struct {
 	of    *turns
 	name  any
@@ -63,7 +63,7 @@ func (t *turns) take(ctx context.Context, name any) (*taken, error) {
 	return nil, ctx.Err()
 }
 
-// admit begins the turns of waiting writes while there is room. The caller holds the lock.
+// admit begins the turns of waiting writes while the limit allows. The caller holds the lock.
 func (t *turns) admit() {
 	for at := t.waiting.Front(); at != nil && t.free > 0; {
 		q, next := at.Value.(*waiter), at.Next()
@@ -90,7 +90,7 @@ func (m *taken) end() {
 	}
 }
 
-// makeRoom yields a turn that takes long. The timer calls it.
+// makeRoom calls yield for a turn that takes long. The turn's timer calls it.
 func (m *taken) makeRoom() {
 	m.of.mu.Lock()
 	defer m.of.mu.Unlock()

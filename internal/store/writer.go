@@ -29,13 +29,13 @@ var (
 	errLeft       = errors.New("store: nobody waits for the lock any more")
 )
 
-// writer is the one connection that changes a SQLite file. Durability costs a disk flush per commit, not per change, so
-// changes that wait at the same time share a commit, each after the first in a savepoint of its own: one that fails
-// rolls back only itself.
+// writer is the single connection that changes a SQLite file. Durability costs a disk flush per commit, not per change,
+// so changes that wait at the same time share a commit. Each change after the first has a savepoint, so that a failing
+// change rolls back only itself.
 //
-// The functions run on the goroutines of their callers, which take turns with the transaction, so a panic is the
-// caller's and has its stack. A caller that finds the writer idle, as most do, makes the group on its own goroutine: to
-// hand a change to another goroutine and back costs as much as a small change.
+// The functions run on the goroutines of their callers, which take turns with the transaction. A panic thus has the
+// caller's stack. A caller that finds the writer idle, as most do, makes the group on its own goroutine: handing a
+// change to another goroutine and back costs as much as a small change.
 type writer struct {
 	pool        *sql.DB
 	conn        *sql.Conn // the only connection of the pool
@@ -53,7 +53,7 @@ type writer struct {
 	locked  bool         // another process holds the lock; guarded by group
 }
 
-// change is one call of write.
+// change is one call of writer.write.
 type change struct {
 	fn     writeFunc
 	own    context.Context // the context of a caller that makes the group itself; nil if another goroutine does
@@ -63,20 +63,22 @@ type change struct {
 	result chan error // from the caller, when its turn is over; buffers one
 }
 
-// Stages of a change. It is either claimed by the writer or withdrawn by its caller, never both.
+// Stages of a change. A change is either claimed by the writer or withdrawn by its caller, never both.
 const (
 	stageWaiting = iota
 	stageClaimed
 	stageWithdrawn
 )
 
-// turn tells a caller to run its function in the transaction or, if ended is set, that its change has ended with err.
+// turn makes a caller run its function in the transaction. If ended is set, it instead reports that the change has
+// ended with err.
 type turn struct {
 	ended bool
 	err   error
 }
 
-// newWriter takes the connection of the pool, which close closes, and starts the writer's goroutine.
+// newWriter takes the only connection of the pool and starts the writer's goroutine. The writer's close also closes the
+// pool.
 func newWriter(ctx context.Context, pool *sql.DB, busyTimeout time.Duration, logger *zap.Logger) (*writer, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
@@ -107,7 +109,8 @@ func (w *writer) close() error {
 	return errors.Join(err, w.pool.Close())
 }
 
-// write runs fn and returns when its change is durable or was given up.
+// write runs fn and returns when the change is durable, has failed, or was withdrawn because ctx ended or the writer
+// stopped.
 func (w *writer) write(ctx context.Context, fn writeFunc) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -151,7 +154,7 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 	}
 }
 
-// direct makes a group of its caller's change and those that arrive meanwhile. The caller has locked group.
+// direct makes a group of its caller's change and the changes that arrive meanwhile. The caller has locked w.group.
 func (w *writer) direct(c *change) error {
 	defer w.group.Unlock()
 	select {
@@ -163,8 +166,8 @@ func (w *writer) direct(c *change) error {
 	return (<-c.turn).err
 }
 
-// take runs the function and hands the transaction back, whatever happens. The function gets a context that ignores
-// cancellation: an interrupted statement makes SQLite roll back the transaction with the changes of all others in it.
+// take runs the function and hands the transaction back, even after a panic. The function gets a context that ignores
+// cancellation: when a statement is interrupted, SQLite rolls back the transaction with all other changes in it.
 func (c *change) take(ctx context.Context, conn *sql.Conn) {
 	err := errUnfinished
 	defer func() { c.result <- err }()
@@ -185,15 +188,15 @@ func (w *writer) runs(c *change) {
 	returned = true
 }
 
-// claim reserves the change for the writer. It returns false if its caller has withdrawn it.
+// claim reserves the change for the writer. It returns false if the caller has withdrawn the change.
 func (c *change) claim() bool {
 	return c.stage.CompareAndSwap(stageWaiting, stageClaimed)
 }
 
-// end sends the caller the outcome of its change.
+// end sends the outcome of the change to its caller.
 func (c *change) end(err error) { c.turn <- turn{true, err} }
 
-// run makes groups of queued changes that no caller's group has taken. It runs on the writer's own goroutine.
+// run makes groups of queued changes that are in no caller's group. It runs on the writer's goroutine.
 func (w *writer) run() {
 	defer close(w.stopped)
 	for {
@@ -238,7 +241,7 @@ func (w *writer) refuseAll(err error) {
 	}
 }
 
-// makeGroup commits c together with changes that wait in the queue. The caller has locked group.
+// makeGroup commits c together with changes that wait in the queue. The caller has locked w.group.
 func (w *writer) makeGroup(c *change) {
 	var left <-chan struct{}
 	if c.own != nil {
@@ -300,8 +303,8 @@ func (w *writer) makeGroup(c *change) {
 	w.commit(joined)
 }
 
-// lead runs the first change of a transaction. It needs no savepoint, because when it fails the whole transaction is
-// rolled back; that spares it the savepoint's journal, a copy of each page that it changes.
+// lead runs the first change of a transaction. The change needs no savepoint, because the whole transaction is rolled
+// back when it fails. This saves the savepoint's journal, which has a copy of each changed page.
 func (w *writer) lead(c *change) (ok bool) {
 	if c.own != nil {
 		w.runs(c)
@@ -316,8 +319,8 @@ func (w *writer) lead(c *change) (ok bool) {
 	return failed == nil
 }
 
-// standing checks that the transaction is still open, and returns an error if a change has ended it silently: the
-// next change would then run outside of it. The check executes BEGIN, which must fail inside a transaction.
+// standing returns an error if a change has silently ended the transaction, because the next change would then run
+// outside of a transaction. The check executes BEGIN, which must fail inside a transaction.
 func (w *writer) standing() error {
 	err := w.do("BEGIN")
 	switch {
@@ -329,8 +332,8 @@ func (w *writer) standing() error {
 	return err
 }
 
-// join runs one change in a savepoint. It returns ok as true if the change awaits the commit; otherwise the change was
-// ended. lost is not nil when the transaction is gone.
+// join runs one change in a savepoint. It returns ok as true if the change waits for the commit; otherwise the change
+// has ended. lost is not nil if the whole transaction is lost.
 func (w *writer) join(c *change) (ok bool, lost error) {
 	if err := w.do("SAVEPOINT change"); err != nil {
 		c.end(err)
@@ -353,9 +356,9 @@ func (w *writer) join(c *change) (ok bool, lost error) {
 	return false, lost
 }
 
-// rescue handles the changes of a transaction that one of them has lost. SQLite rolls back a whole transaction on its
-// own when a statement is interrupted, the disk is full or I/O fails. The other changes, which are not at fault, are
-// run again, each in a transaction of its own.
+// rescue runs the changes of a lost transaction again, each in a separate transaction. SQLite rolls back a whole
+// transaction on its own when a statement is interrupted, the disk is full or I/O fails. joined holds the changes
+// that waited for the commit.
 func (w *writer) rescue(joined []*change) {
 	w.rollback()
 	for _, c := range slices.Backward(joined) { // the first may run on this goroutine, and panic
@@ -363,7 +366,7 @@ func (w *writer) rescue(joined []*change) {
 	}
 }
 
-// alone runs a change that was claimed before in a transaction of its own.
+// alone runs a claimed change in a separate transaction.
 func (w *writer) alone(c *change) {
 	if err := w.begin(nil); err != nil {
 		c.end(err)
@@ -374,9 +377,9 @@ func (w *writer) alone(c *change) {
 	}
 }
 
-// commit commits the transaction with the changes that joined it, and ends each of them with the outcome. If one of
-// several changes makes that impossible, the transaction is rolled back and every change runs again in a transaction of
-// its own, so that only the one at fault fails. Without changes, commit rolls the transaction back.
+// commit commits the transaction with the changes that joined it, and ends each of them with the outcome. If the commit
+// of several changes fails because of one of them, the transaction is rolled back and each change runs again in a
+// separate transaction, so that only that change fails. Without changes, commit rolls the transaction back.
 func (w *writer) commit(joined []*change) {
 	if len(joined) == 0 {
 		w.rollback()
@@ -399,8 +402,8 @@ func (w *writer) commit(joined []*change) {
 	switch {
 	case err == nil:
 	case len(joined) > 1 && sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT:
-		// A deferred constraint is checked only now. The commit did not happen; running the changes one by one finds
-		// the one at fault.
+		// A deferred constraint is checked only at the commit, which failed. Running the changes separately finds the
+		// faulty one.
 		for _, c := range slices.Backward(joined) { // backward as in rescue
 			w.alone(c)
 		}
@@ -413,8 +416,8 @@ func (w *writer) commit(joined []*change) {
 	}
 }
 
-// finish runs the statements that the changes left for the end of their commit. It returns an error if the transaction
-// is lost, since the statements would then be applied without the changes.
+// finish runs the statements that the changes deferred to the end of their commit. It returns an error if the
+// transaction is lost, because the statements would then take effect without the changes.
 func (w *writer) finish(joined []*change) error {
 	looked := false
 	for _, c := range joined {
@@ -434,8 +437,8 @@ func (w *writer) finish(joined []*change) error {
 }
 
 // begin takes the write lock. It tries every millisecond instead of leaving the wait to SQLite, which tries ever less
-// often, down to ten times a second: beside a process that writes all the time and releases the lock only for moments,
-// it could wait in vain. begin returns errLeft when left is closed.
+// often, down to ten times a second. Beside a process that writes all the time and releases the lock only for moments,
+// SQLite could wait in vain. begin returns errLeft when left is closed.
 func (w *writer) begin(left <-chan struct{}) error {
 	deadline := time.Now().Add(w.busyTimeout)
 	for {
@@ -468,18 +471,18 @@ func (w *writer) begin(left <-chan struct{}) error {
 	}
 }
 
-// Statements that end a transaction. They close rows that are still open; see keepingConn.
+// Statements that end a transaction. keepingConn closes open rows before them.
 const (
 	commit   = "COMMIT"
 	rollback = "ROLLBACK"
 )
 
-// do runs a statement that controls the transaction. Transactions are plain statements here, because a *sql.Tx starts a
-// goroutine that watches over it and another for each query in it, which costs more than a small change.
+// do runs a statement that controls the transaction. A *sql.Tx is not used because it starts one goroutine to watch its
+// context and another for each query, which costs more than a small change.
 func (w *writer) do(statement string) error {
 	_, err := w.conn.ExecContext(context.Background(), statement)
 	return err
 }
 
-// rollback rolls the transaction back. Its error is ignored: SQLite may have rolled back already.
+// rollback rolls the transaction back. The error is ignored, because SQLite may have rolled back already.
 func (w *writer) rollback() { _ = w.do(rollback) }

@@ -23,12 +23,13 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	_ "github.com/tollgate-gateway/tollgate/modules/apiauth"
 	_ "github.com/tollgate-gateway/tollgate/modules/apierrors"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
@@ -190,7 +191,7 @@ func (s *site) app(name string) any {
 
 func (s *site) gateway() *gateway.Gateway {
 	s.t.Helper()
-	g, err := s.app("tollgate.gateway").(*gateway.App).Gateway()
+	g, err := s.app("tollgate.gateway").(*gatewayapp.App).Gateway()
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/postgres"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
@@ -71,7 +71,7 @@ func start(tb testing.TB) *site {
 	if err := s.app.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	app, err := gateway.From(s.ctx)
+	app, err := gatewayapp.From(s.ctx)
 	if err != nil {
 		tb.Fatal(err)
 	}

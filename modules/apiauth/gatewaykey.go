@@ -10,10 +10,11 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/directive"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 func init() {
@@ -53,7 +54,7 @@ const identityVar = "tollgate.gateway_key"
 //	{http.auth.user.operator_team_rate_limit}          requests per minute of all keys that count for the team
 //	{http.auth.user.operator_organisation_rate_limit}  requests per minute of all users together
 type GatewayKey struct {
-	app *gateway.App
+	app *gatewayapp.App
 }
 
 // CaddyModule returns the Caddy module information.
@@ -66,7 +67,7 @@ func (GatewayKey) CaddyModule() caddy.ModuleInfo {
 
 // Provision gets the app with the keychain.
 func (g *GatewayKey) Provision(ctx caddy.Context) (err error) {
-	if g.app, err = gateway.From(ctx); err != nil {
+	if g.app, err = gatewayapp.From(ctx); err != nil {
 		return err
 	}
 	warnOfShownKeys(ctx)

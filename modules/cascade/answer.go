@@ -7,12 +7,12 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/body"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // answer answers a request at a path of a format. A zero place means a request for embeddings. The steps before the

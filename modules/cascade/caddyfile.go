@@ -10,7 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/tollgate-gateway/tollgate/modules/directive"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 func init() {
@@ -54,11 +54,11 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return directive.Options(d, func(option string) (err error) {
 		switch option {
 		case "first_content":
-			err = gateway.Durations(d, &h.FirstContent)
+			err = gatewayapp.Durations(d, &h.FirstContent)
 		case "answer":
-			err = gateway.Durations(d, &h.Answer)
+			err = gatewayapp.Durations(d, &h.Answer)
 		case "idle":
-			h.Idle, err = gateway.Duration(d)
+			h.Idle, err = gatewayapp.Duration(d)
 		case "answer_items":
 			err = h.answerItems(d)
 		case "store_responses":
@@ -176,7 +176,7 @@ func (o *StoreResponses) unmarshal(d *caddyfile.Dispenser) error {
 		case "background_parallel":
 			o.BackgroundParallel, err = count(d)
 		case "background_time":
-			o.BackgroundTime, err = gateway.Duration(d)
+			o.BackgroundTime, err = gatewayapp.Duration(d)
 		default:
 			return directive.NoOption(d,
 				"unknown option %q; there are: size, quota, conversation_items, chain, background_parallel, background_time", option)

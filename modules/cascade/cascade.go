@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
 	"github.com/tollgate-gateway/tollgate/modules/body"
 	"github.com/tollgate-gateway/tollgate/modules/edge"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -125,7 +125,7 @@ type Handler struct {
 	// key before this handler is refused.
 	Anonymous string `json:"anonymous,omitempty"`
 
-	app       *gateway.App
+	app       *gatewayapp.App
 	options   cascade.Options
 	stored    *stored.Options    // nil if nothing is stored
 	anonymous *keychain.Identity // nil if there is none
@@ -144,16 +144,16 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 // Provision gets the app and checks the options.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
-	app, err := gateway.From(ctx)
+	app, err := gatewayapp.From(ctx)
 	if err != nil {
 		return err
 	}
 	h.app, h.reading = app, make(chan struct{}, 1)
-	first, err := gateway.PerTier("first_content", h.FirstContent)
+	first, err := gatewayapp.PerTier("first_content", h.FirstContent)
 	if err != nil {
 		return err
 	}
-	answer, err := gateway.PerTier("answer", h.Answer)
+	answer, err := gatewayapp.PerTier("answer", h.Answer)
 	if err != nil {
 		return err
 	}
@@ -317,7 +317,7 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) erro
 // has a page for them.
 func probe(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	const text = "Tollgate model gateway\n"
-	if gateway.ConsoleOffered(r) {
+	if gatewayapp.ConsoleOffered(r) {
 		w.Header().Set("Vary", "Accept")
 		if strings.Contains(r.Header.Get("Accept"), "text/html") {
 			return edge.ServeRoot(w, r, next, "console/")

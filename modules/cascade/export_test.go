@@ -7,11 +7,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // ChargeSome runs the job that charges batches once.
-func ChargeSome(ctx context.Context, app *gateway.App, before time.Time) {
+func ChargeSome(ctx context.Context, app *gatewayapp.App, before time.Time) {
 	h := &Handler{app: app, options: cascade.Options{}.WithDefaults(), logger: zap.NewNop()}
 	h.chargeSome(ctx, before)
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	_ "github.com/tollgate-gateway/tollgate/modules"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // answers is an upstream without a network.
@@ -95,12 +95,12 @@ func BenchmarkGateway(b *testing.B) {
 	}
 }
 
-func startGateway(b testing.TB) (*caddyhttp.Server, *gateway.App) {
+func startGateway(b testing.TB) (*caddyhttp.Server, *gatewayapp.App) {
 	b.Helper()
 	return startSite(b, "tollgate gateway")
 }
 
-func startSite(b testing.TB, directives string) (*caddyhttp.Server, *gateway.App) {
+func startSite(b testing.TB, directives string) (*caddyhttp.Server, *gatewayapp.App) {
 	b.Helper()
 	dir := b.TempDir()
 	file := fmt.Sprintf(`{
@@ -149,7 +149,7 @@ http://localhost:0 {
 		b.Fatal(err)
 	}
 	for _, server := range web.(*caddyhttp.App).Servers {
-		return server, app.(*gateway.App)
+		return server, app.(*gatewayapp.App)
 	}
 	b.Fatal("there is no server")
 	return nil, nil

@@ -13,9 +13,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // Inside returns the cascade as an http.RoundTripper, for a service of the same configuration, which needs no network

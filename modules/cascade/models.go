@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/modellist"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // usableModels is the set of models that a key can use.

@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
@@ -23,7 +24,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/origin"
 	"github.com/tollgate-gateway/tollgate/modules/body"
 	"github.com/tollgate-gateway/tollgate/modules/edge"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // passthroughRequest is a request to an endpoint whose bodies are passed on without translation.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/passthrough"
 	"github.com/tollgate-gateway/tollgate/modules/cascade"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // TestChargeBatches checks that a batch that nobody asks for again is charged once, when it is done.
@@ -43,7 +43,7 @@ func TestChargeBatches(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 
 // startBatch starts a site whose user alice has made the batch batch_1. charges counts the rows of her usage log, and
 // adds up what they cost.
-func startBatch(t *testing.T, up *httptest.Server) (app *gateway.App, charges func() (n int, cost int64)) {
+func startBatch(t *testing.T, up *httptest.Server) (app *gatewayapp.App, charges func() (n int, cost int64)) {
 	t.Helper()
 	_, app = startSite(t, "route {\n\t\tapi_auth gateway_key\n\t\tcascade\n\t}")
 	kept, err := app.Gateway()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -14,7 +15,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
 	"github.com/tollgate-gateway/tollgate/modules/body"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // client returns the gateway and the sender of the request.

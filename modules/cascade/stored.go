@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
@@ -16,7 +17,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/modules/body"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // StoreResponses is the option that stores answers of the Responses API and conversations, encrypted. They belong to

@@ -4,15 +4,17 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
-	"sync"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
@@ -22,6 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -52,10 +55,20 @@ type App struct {
 	first      *FirstRun       // nil if first_run is not configured
 	requestLog *time.Duration  // how long requests stay in the log; nil means the default
 	alerts     *alerts.Options // nil if no alerts are configured
-	gateway    atomic.Pointer[Gateway]
+	gateway    atomic.Pointer[gateway.Gateway]
+	prices     *gateway.Prices // set before gateway is
+}
 
-	pricing sync.Mutex    // guards priced, and keeps changes of prices in order
-	priced  *storedPrices // the prices in this configuration's catalog; nil before the first reading
+// gateways keeps gateways across reloads.
+var gateways = caddy.NewUsagePool()
+
+var errNotStarted = errors.New("the app has not started yet")
+
+// gatewayKey identifies a gateway. Configurations with the same key share a gateway.
+type gatewayKey struct {
+	db    *store.DB
+	ring  *sealed.Ring
+	allow string
 }
 
 // CaddyModule returns the Caddy module information.
@@ -122,55 +135,60 @@ func (a *App) takeGateway() error {
 		return err
 	}
 	allow := a.host.AllowedNetworks()
-	gateway, err := tollgate.Share(a.host, gateways, gatewayKey{a.db, ring, fmt.Sprint(allow)},
-		func() (*Gateway, error) { return newGateway(a.db, ring, allow, a.logger) }, (*Gateway).close)
+	create := func() (*gateway.Gateway, error) { return gateway.New(options(a.db, ring, allow, a.logger)) }
+	key := gatewayKey{a.db, ring, fmt.Sprint(allow)}
+	g, err := tollgate.Share(a.host, gateways, key, create, (*gateway.Gateway).Close)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
 	go a.catalog.source.Run(a.ctx)
-	if last := gateway.prices.Load(); last != nil {
-		a.priced = last
-		a.catalog.source.UsePrices(last.prices) // until the prices are read
-	}
-	a.gateway.Store(gateway) // from now on requests may call Reprice
-	go a.followPrices(a.ctx, gateway)
+	a.prices = g.NewPrices(a.catalog.source, a.logger)
+	a.gateway.Store(g) // from now on requests may call Reprice
+	go a.prices.Follow(a.ctx)
 	if a.first != nil {
-		go a.firstRun(a.ctx, gateway)
+		go a.firstRun(a.ctx, g)
 	}
 	return nil
+}
+
+// options returns the options of a gateway.
+func options(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *zap.Logger) gateway.Options {
+	return gateway.Options{DB: db, Ring: ring, Allow: allow, Logger: logger, Observe: jobMetrics.Observe}
 }
 
 // closeConnections closes the upstream connections, which ends the requests that wait for them.
 func (a *App) closeConnections() {
 	if g := a.gateway.Load(); g != nil {
-		g.Stored.Cut() // first, so that a stream that is cut off is not stored as an answer
-		g.connections.Cut()
+		g.Cut()
 	}
 }
 
 // Gateway returns the model gateway. It returns an error with status 503 before the app has started, and while the
 // keyring does not match the database.
-func (a *App) Gateway() (*Gateway, error) {
+func (a *App) Gateway() (*gateway.Gateway, error) {
 	g := a.gateway.Load()
 	if g == nil {
 		return nil, apierror.Unavailable("the gateway", errNotStarted)
 	}
-	return g, g.ring.Ready()
+	return g, g.Ready()
 }
 
 // Catalog returns the current catalog.
 func (a *App) Catalog() *catalog.Catalog { return a.catalog.source.Current() }
 
-// Engine creates a cascade with the given options. All cascades share the state of providers that the gateway keeps,
-// such as failures and cooldowns.
-func (a *App) Engine(g *Gateway, options cascade.Options, logger *zap.Logger) *cascade.Engine {
-	return &cascade.Engine{
-		Options: options, Memory: g.Memory, Budget: a.host.MemoryBudget(), Catalog: a.Catalog,
-		Providers: g.Providers, Custom: g.Custom, Mark: g.Mark, Logger: logger, Now: time.Now,
-		AdmitKey: func(ctx context.Context, key *keychain.Key, cost int64) (*keychain.KeyRefusal, error) {
-			return g.Keychain.AdmitKey(ctx, a.Counters(), key, cost)
-		},
+// Reprice reads the prices in the database, and updates the catalog of this configuration if they have changed.
+func (a *App) Reprice(ctx context.Context) error {
+	if _, err := a.Gateway(); err != nil {
+		return err
 	}
+	return a.prices.Read(ctx)
+}
+
+// Engine makes a cascade of the gateway with this configuration's catalog, counters and memory.
+func (a *App) Engine(g *gateway.Gateway, o cascade.Options, logger *zap.Logger) *cascade.Engine {
+	return g.Engine(gateway.Surroundings{
+		Catalog: a.Catalog, Counters: a.Counters, Memory: a.host.MemoryBudget(), Logger: logger,
+	}, o)
 }
 
 // OnSettled registers a function that is called once the configuration has run for some seconds; see

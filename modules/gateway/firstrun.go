@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
@@ -73,11 +74,11 @@ func (f *FirstRun) Provision(caddy.Context) error {
 
 // firstRun prepares the first run when the database is ready. It logs errors, because the gateway works without the
 // first run.
-func (a *App) firstRun(ctx context.Context, g *Gateway) {
+func (a *App) firstRun(ctx context.Context, g *gateway.Gateway) {
 	if err := a.db.WaitReady(ctx); err != nil {
 		return // the configuration was stopped
 	}
-	err := g.ring.Check(ctx)
+	err := g.CheckRing(ctx)
 	if err == nil {
 		err = a.prepare(ctx, g)
 	}
@@ -86,7 +87,7 @@ func (a *App) firstRun(ctx context.Context, g *Gateway) {
 	}
 }
 
-func (a *App) prepare(ctx context.Context, g *Gateway) error {
+func (a *App) prepare(ctx context.Context, g *gateway.Gateway) error {
 	_, key, created, err := g.Keychain.InitUser(ctx, LocalUser)
 	if err != nil {
 		return err
@@ -118,7 +119,7 @@ func (a *App) prepare(ctx context.Context, g *Gateway) error {
 	if err != nil {
 		return err
 	}
-	if !g.greeted.Swap(true) || created {
+	if !g.Greeted.Swap(true) || created {
 		a.waitUntilServing(ctx)
 		a.banner(key, created, serving, scripted)
 	}
@@ -128,7 +129,7 @@ func (a *App) prepare(ctx context.Context, g *Gateway) error {
 // useFallback adds the models of the fallback server if use is true, otherwise it removes them. It reports whether the
 // server has models. The server may be a site of this process that does not listen yet, so useFallback retries for a
 // few seconds.
-func (a *App) useFallback(ctx context.Context, g *Gateway, use bool) (bool, error) {
+func (a *App) useFallback(ctx context.Context, g *gateway.Gateway, use bool) (bool, error) {
 	if a.first.Fallback == "" {
 		return false, nil
 	}

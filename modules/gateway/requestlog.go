@@ -26,4 +26,4 @@ func (a *App) requestLogTime() time.Duration {
 }
 
 // applyRequestLog applies the retention of this configuration to the log.
-func (a *App) applyRequestLog() { a.gateway.Load().retention.Keep(a.requestLogTime()) }
+func (a *App) applyRequestLog() { a.gateway.Load().KeepRequests(a.requestLogTime()) }

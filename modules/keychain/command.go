@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // command is the command line of the gateway's keychain.
@@ -65,7 +65,7 @@ func (o *options) run(
 ) func(*cobra.Command, []string) error {
 	begin := o.withKeychain(work)
 	return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
-		if err := s.App.Exists(gateway.Name); err != nil {
+		if err := s.App.Exists(gatewayapp.Name); err != nil {
 			return err
 		}
 		return begin(s, cmd, args)
@@ -78,7 +78,7 @@ func (o *options) withKeychain(
 	work func(s *session, cmd *cobra.Command, args []string) error,
 ) func(*cli.Session, *cobra.Command, []string) error {
 	return func(base *cli.Session, cmd *cobra.Command, args []string) error {
-		service, ledger, cat, err := gateway.OpenKeychain(base.Ctx, base.App)
+		service, ledger, cat, err := gatewayapp.OpenKeychain(base.Ctx, base.App)
 		if err != nil {
 			return err
 		}

@@ -5,11 +5,12 @@ import (
 	"io"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // keyTest is the outcome of testing a provider key, in the JSON form of the management API.
@@ -39,7 +40,7 @@ for no budget and does not change the health of the key that a running server ha
 		Args: cobra.ExactArgs(1),
 	}
 	o.forOwner(cmd, func(s *session, _ *cobra.Command, args []string, owner keychain.Owner) error {
-		provider, probe, err := gateway.Probe(s.Ctx, s.Service, s.catalog, owner, args[0])
+		provider, probe, err := gateway.Probe(s.Ctx, s.Service, s.catalog, owner, args[0], caddy.Log())
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/postgres"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
@@ -82,7 +82,7 @@ func (l *line) begin() {
 		l.t.Fatal(err)
 	}
 	defer end()
-	service, _, _, err := gateway.OpenKeychain(l.t.Context(), app)
+	service, _, _, err := gatewayapp.OpenKeychain(l.t.Context(), app)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 	"github.com/tollgate-gateway/tollgate/modules/mailserver"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -69,7 +69,7 @@ type Handler struct {
 	// ever. All handlers of a configuration share one log. Default: 90d.
 	RequestLog caddy.Duration `json:"request_log,omitempty"`
 
-	app     *gateway.App
+	app     *gatewayapp.App
 	logger  *zap.Logger
 	service *management.Service
 	router  *rest.Router
@@ -87,7 +87,7 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 
 // Provision gets the app and checks the options.
 func (h *Handler) Provision(ctx caddy.Context) error {
-	app, err := gateway.From(ctx)
+	app, err := gatewayapp.From(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
 	p := tollgate.Presence{
-		Service: gateway.Name, Title: "Model gateway",
+		Service: gatewayapp.Name, Title: "Model gateway",
 		Summary: "One address for many language models: keys, limits, usage and a playground.", API: "/docs",
 	}
 	if h.console != nil {
@@ -146,7 +146,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return withStatus(h.console.Serve(w, r))
 	}
 	if h.console != nil && r.URL.Path == "/" {
-		gateway.OfferConsole(r)
+		gatewayapp.OfferConsole(r)
 	}
 	found, ok := h.router.Find(r)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/body"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -27,7 +27,7 @@ var form string
 //	}
 func init() {
 	tollgate.Register(tollgate.Service{
-		Name: gateway.Name, Form: form, Block: optionNames, Command: command,
+		Name: gatewayapp.Name, Form: form, Block: optionNames, Command: command,
 		Schemas: []store.Schema{schema.Gateway()}, Sealed: keychain.Sealed, Handlers: []string{"keychain", "cascade"},
 		Options: []tollgate.Option{
 			{Name: "max_body", Read: readSize}, {Name: "user_jwt"}, {Name: "oauth", Excludes: "user_jwt"}, {Name: "cascade"},

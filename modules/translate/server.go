@@ -62,8 +62,8 @@ func (t *translation) write(result *conversion) error {
 
 // write returns the request as a chat completion for the server.
 func (h *Handler) write(request *hub.Request) (hub.Written, error) {
-	if request.Own != nil {
-		return hub.Written{}, request.Own
+	if request.OwnFormatError != nil {
+		return hub.Written{}, request.OwnFormatError
 	}
 	model := catalog.Model{
 		Provider: server.Code, ID: h.Model, Family: request.Model, Tools: true, JSONSchema: true, Prefill: true,

@@ -1,13 +1,13 @@
-// Package accounts manages the callers of the answer API: accounts with their quota, and the keys they use.
-// Each question takes a place in the rate of its key and a reservation from the quota of its account before
-// any work is done. The reservation is settled in the transaction that stores the answer, so that a crash
-// neither loses one nor lets a caller have one too many.
+// Package accounts manages the callers of the answer API: accounts with their quota, and the keys they use. Before any
+// work is done, each question is counted against the rate limit of its key, and one answer is reserved from the quota
+// of its account. The reservation is settled in the transaction that stores the answer, so that a crash neither loses
+// an answer nor lets a caller exceed the quota.
 //
 // Choices where the specification is silent:
-//   - A key may be for the quota alone, such as that of a dashboard; it gets a 403 for a question.
-//   - What the rate refuses takes nothing from the quota, and what the quota refuses takes nothing from the
-//     rate.
-//   - A key that several clients use has one rate.
+//   - A key may be restricted to reading the quota, for example for a dashboard. A question with such a key gets a 403.
+//   - A question refused by the rate limit takes nothing from the quota, and a question refused by the quota is not
+//     counted against the rate limit.
+//   - Clients that share a key share its rate limit.
 package accounts
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Services that a key may be for.
+// Services to which a key may give access.
 const (
 	ServiceAnswer = "answer"
 	ServiceQuota  = "quota"
@@ -55,7 +55,7 @@ type Options struct {
 	RateWindow time.Duration
 	// Limit is the quota of new accounts, in answers per Window. Default: 1000.
 	Limit int64
-	// Window is the period that a quota is counted over. Default: the calendar month in UTC.
+	// Window is the period over which a quota is counted. Default: the calendar month in UTC.
 	Window Window
 	// Lease is how long a reservation lasts if it is not settled. Default: 175s, one minute more than an answer
 	// may take.
@@ -94,7 +94,7 @@ type Caller struct {
 	services     []string
 }
 
-// May reports whether the key is for a service.
+// May reports whether the key gives access to a service.
 func (c *Caller) May(service string) bool { return slices.Contains(c.services, service) }
 
 // NewKey describes a key to be made.
@@ -106,11 +106,11 @@ type NewKey struct {
 	Limit *int64
 	// Expires is when the key expires. The zero time means never.
 	Expires time.Time
-	// Services are those that the key is for. Default: all.
+	// Services are the services to which the key gives access. Default: all.
 	Services []string
 }
 
-// Key is a key as it is listed.
+// Key describes a key without its secret.
 type Key struct {
 	ID        int64
 	Account   string
@@ -130,7 +130,7 @@ func (p InvalidError) Error() string { return string(p) }
 
 // Create makes a key, ans_<lookup>_<secret>, and returns it. The key cannot be read again, because only the
 // digest of its secret is stored. It returns an InvalidError if n is not valid.
-func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, made Key, err error) {
+func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, created Key, err error) {
 	n.Label, n.Account = strings.TrimSpace(n.Label), strings.TrimSpace(n.Account)
 	if n.Account == "" {
 		n.Account = n.Label
@@ -140,13 +140,13 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, made Key, 
 	}
 	switch {
 	case n.Label == "" || len(n.Label) > 200 || len(n.Account) > 200:
-		return "", made, InvalidError("a key needs a label, and it and the account's name have at most 200 bytes")
+		return "", created, InvalidError("a key needs a label, and it and the account's name have at most 200 bytes")
 	case n.Limit != nil && (*n.Limit < -1 || *n.Limit > Unlimited):
-		return "", made, InvalidError("the limit must be from 0 to 2^53-1, or -1 for none")
+		return "", created, InvalidError("the limit must be from 0 to 2^53-1, or -1 for none")
 	case !n.Expires.IsZero() && !n.Expires.After(a.Now()):
-		return "", made, InvalidError("the key would have ended already")
+		return "", created, InvalidError("the key would have ended already")
 	case slices.ContainsFunc(n.Services, func(s string) bool { return !slices.Contains(Services, s) }):
-		return "", made, InvalidError("the services of a key are " + strings.Join(Services, " and "))
+		return "", created, InvalidError("the services of a key are " + strings.Join(Services, " and "))
 	}
 	limit := a.options.Limit
 	if n.Limit != nil {
@@ -155,7 +155,7 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, made Key, 
 		}
 	}
 	lookup, hidden := strings.NewReplacer("-", "x", "_", "y").Replace(secret.New()[:lookupSize]), secret.New()
-	made = Key{
+	created = Key{
 		Account: n.Account, Label: n.Label, Lookup: lookup, Services: n.Services, CreatedAt: a.Now(),
 		ExpiresAt: n.Expires,
 	}
@@ -171,15 +171,15 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, made Key, 
 		}
 		var account int64
 		if err := c.Row("SELECT id, total_limit FROM answer_accounts WHERE name = ?",
-			n.Account).Scan(&account, &made.Limit); err != nil {
+			n.Account).Scan(&account, &created.Limit); err != nil {
 			return err
 		}
 		return c.Row(`INSERT INTO answer_keys (account_id, label, lookup, digest, services, created_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 			account, n.Label, lookup, digest(hidden), strings.Join(n.Services, " "), a.Micros(),
-			micros(n.Expires)).Scan(&made.ID)
+			micros(n.Expires)).Scan(&created.ID)
 	})
-	return keyPrefix + lookup + "_" + hidden, made, err
+	return keyPrefix + lookup + "_" + hidden, created, err
 }
 
 func digest(hidden string) string {
@@ -204,15 +204,15 @@ func instant(micros int64) time.Time {
 // Caller returns the holder of a key. It returns ErrUnknown if the key is not valid, and otherwise errors of
 // the database.
 func (a *Accounts) Caller(ctx context.Context, key string) (*Caller, error) {
-	rest, ours := strings.CutPrefix(key, keyPrefix)
-	lookup, hidden, whole := strings.Cut(rest, "_")
-	if !ours || !whole || len(lookup) != lookupSize || len(key) > 200 {
+	rest, hasPrefix := strings.CutPrefix(key, keyPrefix)
+	lookup, hidden, complete := strings.Cut(rest, "_")
+	if !hasPrefix || !complete || len(lookup) != lookupSize || len(key) > 200 {
 		return nil, ErrUnknown
 	}
 	var (
-		c                         Caller
-		stored, services          string
-		expires, revoked, nowTime = int64(0), int64(0), a.Micros()
+		c                     Caller
+		stored, services      string
+		expires, revoked, now = int64(0), int64(0), a.Micros()
 	)
 	err := a.Read(ctx, func(conn kernel.Conn) error {
 		return conn.Row(`SELECT k.id, k.account_id, a.total_limit, k.digest, k.services, k.expires_at, k.revoked_at
@@ -223,7 +223,7 @@ func (a *Accounts) Caller(ctx context.Context, key string) (*Caller, error) {
 		return nil, err
 	}
 	same := subtle.ConstantTimeCompare([]byte(stored), []byte(digest(hidden))) == 1
-	if err != nil || !same || revoked != 0 || expires != 0 && expires <= nowTime {
+	if err != nil || !same || revoked != 0 || expires != 0 && expires <= now {
 		return nil, ErrUnknown
 	}
 	c.services = strings.Fields(services)
@@ -253,8 +253,8 @@ func (a *Accounts) Keys(ctx context.Context) (list []Key, err error) {
 	return list, err
 }
 
-// Revoke revokes a key, which is given by its id or by its public part. It reports whether there was such a
-// key that was not revoked yet.
+// Revoke revokes the key with the given id or the given public part. It reports whether there was such a key and it was
+// not revoked before.
 func (a *Accounts) Revoke(ctx context.Context, id int64, lookup string) (done bool, err error) {
 	err = a.Write(ctx, func(c kernel.Conn) error {
 		n, err := c.Exec("UPDATE answer_keys SET revoked_at = ? WHERE (id = ? OR lookup = ?) AND revoked_at = 0",

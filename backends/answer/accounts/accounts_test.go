@@ -350,7 +350,7 @@ func TestOnceAndAge(t *testing.T) {
 		if earlier, err := accept(caller, "a5", "new"); err != nil || earlier != "" {
 			t.Errorf("after a day: %q, %v", earlier, err)
 		}
-		k.Clock.Move(accounts.Kept)
+		k.Clock.Move(accounts.Retention)
 		if _, err := a.Answer(t.Context(), caller.Account, "a1"); !errors.Is(err, accounts.ErrNone) {
 			t.Errorf("an old answer: %v", err)
 		}
@@ -395,7 +395,7 @@ func TestRecent(t *testing.T) {
 				t.Errorf("%q, want %q", got, want)
 			}
 		}
-		k.Clock.Move(accounts.Kept)
+		k.Clock.Move(accounts.Retention)
 		if got := ids("", 9); got != "" {
 			t.Errorf("after 30 days: %q", got)
 		}

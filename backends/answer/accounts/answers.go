@@ -17,8 +17,8 @@ const (
 	Failed  = "failed"
 )
 
-// Kept is how long answers are kept.
-const Kept = 30 * 24 * time.Hour
+// Retention is how long answers are stored.
+const Retention = 30 * 24 * time.Hour
 
 // Answer is a stored answer.
 type Answer struct {
@@ -39,10 +39,10 @@ var (
 	errLeaseEnded = errors.New("the reservation of this answer has ended")
 )
 
-// Settle stores the outcome of a question and settles its reservation in one transaction. An answer counts as
-// used; all other outcomes are free. If again is true, the Idempotency-Key of the question is freed, so that
-// a fault is not kept. It fails if the reservation has expired.
-func (a *Accounts) Settle(ctx context.Context, ended Answer, again bool) error {
+// Settle stores the outcome of a question and settles its reservation in one transaction. An answer counts as used; all
+// other outcomes are free. If freeKey is true, the question's Idempotency-Key may be used again, so that a client can
+// repeat the question after a fault. Settle fails if the reservation has expired.
+func (a *Accounts) Settle(ctx context.Context, ended Answer, freeKey bool) error {
 	return a.Write(store.ReadCommitted(ctx), func(c kernel.Conn) error {
 		var account, began int64
 		err := c.Row("SELECT account_id, began FROM answer_reservations WHERE answer = ?", ended.ID).Scan(&account, &began)
@@ -62,24 +62,24 @@ func (a *Accounts) Settle(ctx context.Context, ended Answer, again bool) error {
 		if err := release(c, ended.ID, account, began, used); err != nil {
 			return err
 		}
-		free := "UPDATE answer_answers SET status = ?, code = ?, reason = ?, body = ?, trace = ? WHERE id = ?"
-		if again {
-			free = "UPDATE answer_answers SET status = ?, code = ?, reason = ?, body = ?, trace = ?, once_key = NULL WHERE id = ?"
+		update := "UPDATE answer_answers SET status = ?, code = ?, reason = ?, body = ?, trace = ? WHERE id = ?"
+		if freeKey {
+			update = "UPDATE answer_answers SET status = ?, code = ?, reason = ?, body = ?, trace = ?, once_key = NULL WHERE id = ?"
 		}
-		_, err = c.Exec(free, status, ended.Code, ended.Reason, ended.Body, ended.Trace, ended.ID)
+		_, err = c.Exec(update, status, ended.Code, ended.Reason, ended.Body, ended.Trace, ended.ID)
 		return err
 	})
 }
 
-// Answer returns a stored answer of an account, or of any account if account is 0. It returns ErrNone if
-// there is none.
+// Answer returns a stored answer of an account, or of any account if account is 0. It returns ErrNone if there is no
+// such answer.
 func (a *Accounts) Answer(ctx context.Context, account int64, id string) (ans Answer, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
-		var at int64
+		var created int64
 		err := c.Row(`SELECT id, account_id, status, code, reason, body, trace, created_at FROM answer_answers WHERE id = ? AND created_at > ?`,
-			id, a.Now().Add(-Kept).UnixMicro()).Scan(&ans.ID, &ans.Account, &ans.Status, &ans.Code, &ans.Reason, &ans.Body,
-			&ans.Trace, &at)
-		ans.At = instant(at)
+			id, a.Now().Add(-Retention).UnixMicro()).Scan(&ans.ID, &ans.Account, &ans.Status, &ans.Code, &ans.Reason, &ans.Body,
+			&ans.Trace, &created)
+		ans.At = instant(created)
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && account != 0 && ans.Account != account {
@@ -88,27 +88,27 @@ func (a *Accounts) Answer(ctx context.Context, account int64, id string) (ans An
 	return ans, err
 }
 
-// Recent returns at most limit answers of all accounts, newest first and without their texts. It begins
-// behind the answer with the id before, or with the newest one if before is empty.
+// Recent returns at most limit answers of all accounts, newest first and without their texts. The list begins after the
+// answer whose id is before, or with the newest answer if before is empty.
 func (a *Accounts) Recent(ctx context.Context, before string, limit int) (list []Answer, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		list, err = store.List(c, func(r store.Row) (ans Answer, err error) {
-			var at int64
-			err = r.Scan(&ans.ID, &ans.Account, &ans.Status, &ans.Code, &ans.Reason, &at)
-			ans.At = instant(at)
+			var created int64
+			err = r.Scan(&ans.ID, &ans.Account, &ans.Status, &ans.Code, &ans.Reason, &created)
+			ans.At = instant(created)
 			return ans, err
 		}, "SELECT id, account_id, status, code, reason, created_at FROM answer_answers WHERE (id < ? OR ? = '') AND created_at > ? ORDER BY id DESC LIMIT ?",
-			before, before, a.Now().Add(-Kept).UnixMicro(), limit)
+			before, before, a.Now().Add(-Retention).UnixMicro(), limit)
 		return err
 	})
 	return list, err
 }
 
-// Purge removes answers that are older than Kept and log entries that are older than the rate window, at most
-// limit of each. It returns how many it removed.
+// Purge removes answers that are older than Retention and entries of the rate log that are older than the rate window,
+// at most limit of each. It returns how many it removed.
 func (a *Accounts) Purge(ctx context.Context, limit int) (int64, error) {
 	now := a.Now()
-	n, err := a.DB.Purge(ctx, limit, "DELETE FROM answer_answers WHERE id IN (SELECT id FROM answer_answers WHERE created_at <= ? LIMIT ?)", now.Add(-Kept).UnixMicro())
+	n, err := a.DB.Purge(ctx, limit, "DELETE FROM answer_answers WHERE id IN (SELECT id FROM answer_answers WHERE created_at <= ? LIMIT ?)", now.Add(-Retention).UnixMicro())
 	if err != nil {
 		return n, err
 	}

@@ -22,10 +22,10 @@ func (q Quota) Exceeded() bool { return q.Used+q.Pending >= q.Limit }
 // Rate is the state of a key's rate limit.
 type Rate struct {
 	Limit, Remaining int
-	// Reset is the number of seconds until the oldest counted question leaves the window, so that one more is
-	// accepted. It is 0 if none is counted.
+	// Reset is the number of seconds until the oldest counted question leaves the window and one more question is
+	// accepted. It is 0 if no question is counted.
 	Reset int64
-	// Window is the period that the limit is counted over.
+	// Window is the period over which the questions are counted.
 	Window time.Duration
 }
 
@@ -44,20 +44,20 @@ const (
 	QuotaExceeded = "QuotaExceeded"
 )
 
-// Once is the Idempotency-Key of a question and the hash of the request that it stands for. The zero Once
-// means that there is none.
+// Once is the Idempotency-Key of a request and the hash of the request. The zero Once means that the request has no
+// Idempotency-Key.
 type Once struct{ Key, Hash string }
 
 // ErrMismatch is returned if the Idempotency-Key was used for another request.
 var ErrMismatch = errors.New("the Idempotency-Key was used for another request")
 
-// onceKept is how long an Idempotency-Key stands for its question.
-const onceKept = 24 * time.Hour
+// onceLifetime is how long an Idempotency-Key belongs to its first request.
+const onceLifetime = 24 * time.Hour
 
-// Accept takes a place in the rate of the caller's key and a reservation from the quota of its account for
-// the answer id, or neither. If the same Idempotency-Key was sent before, it takes nothing and returns the id
-// of the earlier answer. It returns a *RefusedError if the rate or the quota is used up, and ErrMismatch if
-// the Idempotency-Key was used for another request.
+// Accept counts a question against the rate limit of the caller's key and reserves the answer with the given id from
+// the quota of the caller's account. If it does not do both, it does neither. If the same Idempotency-Key was sent
+// before, Accept changes nothing and returns the id of the earlier answer. It returns a *RefusedError if the rate or
+// the quota is used up, and ErrMismatch if the Idempotency-Key was used for another request.
 func (a *Accounts) Accept(
 	ctx context.Context, caller *Caller, id string, once Once,
 ) (rate Rate, earlier string, err error) {
@@ -72,7 +72,7 @@ func (a *Accounts) Accept(
 			return err
 		}
 		if once.Key != "" {
-			if earlier, err = a.before(c, caller, once, now); err != nil || earlier != "" {
+			if earlier, err = a.earlierAnswer(c, caller, once, now); err != nil || earlier != "" {
 				return err
 			}
 		}
@@ -121,27 +121,27 @@ func nullable(text string) any {
 	return text
 }
 
-// lock locks the account until the transaction ends. A write that begins with it runs at the isolation level
-// read committed: concurrent writers wait for each other, where PostgreSQL would otherwise refuse all but one
-// of them and have them try again.
+// lock locks the account until the transaction ends. A write that begins with lock may run at the isolation level read
+// committed: concurrent writers wait for each other. At a stricter level PostgreSQL would refuse all but one of them,
+// and they would have to try again.
 func lock(c kernel.Conn, account int64) error {
 	_, err := c.Exec("UPDATE answer_accounts SET name = name WHERE id = ?", account)
 	return err
 }
 
-// before returns the id of the answer that an Idempotency-Key stands for, or the empty string. It frees a key
-// that is older than onceKept, and returns ErrMismatch for a key that was used for another request.
-func (a *Accounts) before(c kernel.Conn, caller *Caller, once Once, now time.Time) (id string, err error) {
+// earlierAnswer returns the id of the answer to an earlier request with the same Idempotency-Key, or the empty string.
+// It frees a key that is older than onceLifetime, and returns ErrMismatch for a key that was used for another request.
+func (a *Accounts) earlierAnswer(c kernel.Conn, caller *Caller, once Once, now time.Time) (id string, err error) {
 	var hash string
-	var at int64
+	var created int64
 	err = c.Row("SELECT id, once_hash, created_at FROM answer_answers WHERE account_id = ? AND once_key = ?",
-		caller.Account, once.Key).Scan(&id, &hash, &at)
+		caller.Account, once.Key).Scan(&id, &hash, &created)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", nil
 	case err != nil:
 		return "", err
-	case at <= now.Add(-onceKept).UnixMicro():
+	case created <= now.Add(-onceLifetime).UnixMicro():
 		_, err = c.Exec("UPDATE answer_answers SET once_key = NULL WHERE id = ?", id)
 		return "", err
 	case hash != once.Hash:
@@ -150,21 +150,21 @@ func (a *Accounts) before(c kernel.Conn, caller *Caller, once Once, now time.Tim
 	return id, nil
 }
 
-// rate returns the state of a key's rate and removes the entries that have left the window. The rate is a
-// sliding log, so that no window of its length ever holds more than the limit.
+// rate returns the state of a key's rate limit and removes the entries that have left the window. The rate is measured
+// by a sliding log, so that no period as long as the window ever has more questions than the limit.
 func (a *Accounts) rate(c kernel.Conn, key int64, now time.Time) (Rate, error) {
 	r := Rate{Limit: a.options.Rate, Window: a.options.RateWindow}
 	if _, err := c.Exec("DELETE FROM answer_accepted WHERE key_id = ? AND at <= ?",
 		key, now.Add(-r.Window).UnixMicro()); err != nil {
 		return r, err
 	}
-	err := a.stand(c, &r, key, now)
+	err := a.countRate(c, &r, key, now)
 	return r, err
 }
 
-// stand sets r.Remaining and r.Reset, the time until the oldest entry leaves the window, from the entries of the
-// key in the window before now.
-func (a *Accounts) stand(c kernel.Conn, r *Rate, key int64, now time.Time) error {
+// countRate sets r.Remaining and r.Reset from the key's entries in the window that ends at now. r.Reset is the time
+// until the oldest entry leaves the window.
+func (a *Accounts) countRate(c kernel.Conn, r *Rate, key int64, now time.Time) error {
 	var n int
 	var oldest int64
 	err := c.Row("SELECT COUNT(*), COALESCE(MIN(at), 0) FROM answer_accepted WHERE key_id = ? AND at > ?",
@@ -175,14 +175,14 @@ func (a *Accounts) stand(c kernel.Conn, r *Rate, key int64, now time.Time) error
 	return err
 }
 
-// Rate returns the state of a key's rate without taking a place.
+// Rate returns the state of a key's rate limit without counting a question.
 func (a *Accounts) Rate(ctx context.Context, caller *Caller) (r Rate, err error) {
 	r = Rate{Limit: a.options.Rate, Window: a.options.RateWindow}
-	err = a.Read(ctx, func(c kernel.Conn) error { return a.stand(c, &r, caller.Key, a.Now()) })
+	err = a.Read(ctx, func(c kernel.Conn) error { return a.countRate(c, &r, caller.Key, a.Now()) })
 	return r, err
 }
 
-// window returns the bounds of the window that contains now, and makes the window if it does not exist.
+// window returns the window that contains now, with Start and End alone, and stores the window if it does not exist.
 func (a *Accounts) window(c kernel.Conn, account int64, now time.Time) (q Quota, err error) {
 	if q.Start, q.End, err = a.bounds(c, account, now); err != nil {
 		return q, err
@@ -192,23 +192,23 @@ func (a *Accounts) window(c kernel.Conn, account int64, now time.Time) (q Quota,
 	return q, err
 }
 
-// bounds returns the bounds of the window that contains now. A rolling window that has begun goes on until it
-// ends; otherwise a new one begins now.
+// bounds returns the bounds of the window that contains now. A rolling window that has begun continues until it ends;
+// otherwise a new window begins now.
 func (a *Accounts) bounds(c kernel.Conn, account int64, now time.Time) (began, ends time.Time, err error) {
-	began, ends = a.options.Window.at(now)
+	began, ends = a.options.Window.bounds(now)
 	if a.options.Window.rolling == 0 {
 		return began, ends, nil
 	}
-	var from, to int64
+	var storedBegan, storedEnds int64
 	err = c.Row("SELECT began, ends FROM answer_windows WHERE account_id = ? AND began <= ? AND ends > ? ORDER BY began DESC LIMIT 1",
-		account, now.UnixMicro(), now.UnixMicro()).Scan(&from, &to)
+		account, now.UnixMicro(), now.UnixMicro()).Scan(&storedBegan, &storedEnds)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return began, ends, nil
 	case err != nil:
 		return began, ends, err
 	}
-	return instant(from), instant(to), nil
+	return instant(storedBegan), instant(storedEnds), nil
 }
 
 // reap releases the reservations of an account whose lease has ended, which happens after a crash. If account is 0 it

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Window is the period that a quota is counted over. The zero Window is the calendar month in UTC.
+// Window is the period over which a quota is counted. The zero Window is the calendar month in UTC.
 type Window struct {
 	day     bool
 	rolling time.Duration // counted from the first use
@@ -31,9 +31,9 @@ func ParseWindow(text string) (Window, error) {
 	return Window{}, fmt.Errorf("%q is not a window: month, day or rolling:<days>, with 1 to %d days", text, maxRolling)
 }
 
-// at returns the window that contains t. A rolling window begins at t; the caller has to look for an earlier
-// one that has not ended.
-func (w Window) at(t time.Time) (began, ends time.Time) {
+// bounds returns the window that contains t. A rolling window begins at t; the caller has to look for an earlier window
+// that has not ended.
+func (w Window) bounds(t time.Time) (began, ends time.Time) {
 	t = t.UTC()
 	switch {
 	case w.day:

@@ -10,17 +10,17 @@ import (
 )
 
 var (
-	passageOf  = regexp.MustCompile(`(?s)<passage id="(p\d+)"[^\n]*>\n(.*?)\n</passage>`)
-	computedOf = regexp.MustCompile(`(?m)^Computed:\n- (.*)$`)
-	askedOf    = regexp.MustCompile(`(?s)Question: (.*)$`)
-	markOf     = regexp.MustCompile(`\s*\[p\d+\]`)
-	formulaOf  = regexp.MustCompile(` \([^()]*=.*\)$`)
+	passagePattern  = regexp.MustCompile(`(?s)<passage id="(p\d+)"[^\n]*>\n(.*?)\n</passage>`)
+	computedPattern = regexp.MustCompile(`(?m)^Computed:\n- (.*)$`)
+	questionPattern = regexp.MustCompile(`(?s)Question: (.*)$`)
+	markPattern     = regexp.MustCompile(`\s*\[p\d+\]`)
+	formulaPattern  = regexp.MustCompile(` \([^()]*=.*\)$`)
 )
 
-// Scripted returns a model that follows its instructions and knows nothing itself. It states the computed
-// value, then the answers to the parts, or else the two sentences of the passages that share the most words
-// with the question. As a judge it passes everything. So the stages that use a model can be measured without
-// one.
+// Scripted returns a model that follows its instructions and knows nothing itself. It states the computed value of the
+// prompt. Without one it repeats the answers to the parts of the question. Without these it cites the sentence of the
+// passages that shares the most words with the question. As a judge it accepts every answer. With Scripted, the stages
+// that use a model can be measured without a model.
 func Scripted() models.Model {
 	return models.Scripted(func(r models.Request) (string, error) {
 		text := r.Messages[len(r.Messages)-1].Content
@@ -35,21 +35,21 @@ func Scripted() models.Model {
 }
 
 func writeDraft(text string) string {
-	if m := computedOf.FindStringSubmatch(text); m != nil {
-		marks := strings.Join(markOf.FindAllString(m[1], -1), "")
-		return formulaOf.ReplaceAllString(markOf.ReplaceAllString(m[1], ""), "") + "." + marks
+	if m := computedPattern.FindStringSubmatch(text); m != nil {
+		marks := strings.Join(markPattern.FindAllString(m[1], -1), "")
+		return formulaPattern.ReplaceAllString(markPattern.ReplaceAllString(m[1], ""), "") + "." + marks
 	}
 	if _, list, ok := strings.Cut(text, "Answers to parts of the question:\n"); ok {
 		list, _, _ = strings.Cut(list, "\nQuestion: ")
 		return strings.TrimPrefix(strings.ReplaceAll(list, "\n- ", "\n"), "- ")
 	}
-	m := askedOf.FindStringSubmatch(text)
+	m := questionPattern.FindStringSubmatch(text)
 	if m == nil {
 		return draft.NotFound
 	}
-	asked := terms.Of(m[1])
-	best, mark, most := "", "", 0
-	for _, p := range passageOf.FindAllStringSubmatch(text, -1) {
+	wanted := terms.Of(m[1])
+	best, mark, maxShared := "", "", 0
+	for _, p := range passagePattern.FindAllStringSubmatch(text, -1) {
 		for line := range strings.Lines(p[2]) {
 			if strings.HasPrefix(strings.TrimSpace(line), "|") || strings.HasPrefix(line, "#") {
 				continue
@@ -60,18 +60,18 @@ func writeDraft(text string) string {
 					words[t] = true
 				}
 				shared := 0
-				for _, t := range asked {
+				for _, t := range wanted {
 					if words[t] {
 						shared++
 					}
 				}
-				if shared > most && !draft.Speaks(s) {
-					best, mark, most = s, p[1], shared
+				if shared > maxShared && !draft.Speaks(s) {
+					best, mark, maxShared = s, p[1], shared
 				}
 			}
 		}
 	}
-	if 4*most < 3*len(asked) {
+	if 4*maxShared < 3*len(wanted) {
 		return draft.NotFound
 	}
 	return best + " [" + mark + "]"

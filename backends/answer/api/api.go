@@ -1,20 +1,19 @@
-// Package api serves the answer API over HTTP. Every response has the same envelope. A request is checked in
-// this order: its path, its key, the services of the key, its body, a free place in the queue, the rate, the
-// quota.
+// Package api serves the answer API over HTTP. Every response has the same envelope. A request is checked in this
+// order: its path, its key, the services of the key, its body, a free place in the queue, the rate, the quota.
 //
 // Choices where the specification is silent:
 //   - The key is accepted in x-api-key alone, so that no link carries it.
 //   - Sources need a key too: ingested documents may be licensed to the operator.
-//   - An Idempotency-Key keeps the outcomes that a client should not ask for again, including the four reasons
-//     with status 200. After a fault of the service (5xx) it is free again.
+//   - A repeated Idempotency-Key gets the stored outcome, also if that is one of the four reasons with status 200.
+//     A fault of the service (5xx) is not stored: the key may be used again.
 //   - A client that accepts text/event-stream gets the stages of its question as events before the answer
 //     (WHATWG HTML, server-sent events): "stage" with {"stage"}, then "answer" with the envelope.
-//   - GET /v1/answers/{id} answers 200 for a failed answer: its envelope tells the reason.
-//   - The member "previous" of a question is the id of an answer of the same account that it follows. A company
-//     or period that the question leaves out is taken from there.
+//   - GET /v1/answers/{id} answers 200 for a failed answer: its envelope has the reason.
+//   - The member "previous" of a question is the id of an earlier answer of the same account. A company or period
+//     that the question leaves out is taken from the question of that answer.
 //   - Beyond the contract, GET /v1/openapi.json describes the API, without a key, GET
-//     /v1/answers/{id}/evidence returns the passages that an answer stands on, and GET /v1/companies and
-//     /v1/companies/{id} return what the corpus holds.
+//     /v1/answers/{id}/evidence returns the passages that an answer is based on, and GET /v1/companies and
+//     /v1/companies/{id} return the companies of the corpus, and the documents and figures of a company.
 package api
 
 import (
@@ -37,7 +36,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// Reference is a document that an answer stands on.
+// Reference is a document that an answer is based on.
 type Reference struct {
 	Title string `json:"title"`
 	URL   string `json:"url"`
@@ -56,10 +55,9 @@ type Outcome struct {
 	Answer     string // Markdown
 	References []Reference
 	Subqueries []Subquery
-	// Asked is the question that was answered: the query together with what it takes from the question that it
-	// follows.
+	// Asked is the question that was answered: the query, completed from the question that it follows.
 	Asked string
-	// Claims are the sentences of Answer with the passages that they stand on.
+	// Claims are the sentences of Answer with the passages that they are based on.
 	Claims []Claim
 	// Makeshift reports that a better answer may be available soon, because a model or a provider was down.
 	Makeshift bool
@@ -67,7 +65,7 @@ type Outcome struct {
 	Trace any
 }
 
-// Question is what a client asks.
+// Question is the question of a client.
 type Question struct {
 	Text string
 	// Force lifts the refusal of questions that are not about investments.
@@ -77,7 +75,7 @@ type Question struct {
 	Previous string
 }
 
-// Reasons of an Outcome that are no faults. They are sent with status 200 and success false.
+// Reasons of an Outcome that are not faults. They are sent with status 200 and success false.
 const (
 	ContentFiltered      = "ContentFiltered"
 	NonInvestmentRelated = "NonInvestmentRelated"
@@ -115,7 +113,7 @@ type Options struct {
 	Source func(ctx context.Context, id string) (s Source, ok bool, err error)
 	// SourceURL returns the public URL of a document from its URL in the corpus. Default: the same URL.
 	SourceURL func(url string) string
-	// Library reads what the corpus holds.
+	// Library reads the companies of the corpus with their documents and figures.
 	Library *library.Library
 	// Passages returns those of the passages with these ids that the corpus still has.
 	Passages func(ctx context.Context, ids []int64) ([]kernel.Passage, error)
@@ -127,8 +125,8 @@ type Options struct {
 	Deadline time.Duration
 	// LogQueries writes the questions to the log. Default: false.
 	LogQueries bool
-	// Observe is called for every question that was accepted, with Answered or the reason of the failure. It may
-	// be nil.
+	// Observe is called for every question that was accepted, with Answered or the reason why there is no answer. It
+	// may be nil.
 	Observe func(reason string, took time.Duration)
 }
 
@@ -139,9 +137,9 @@ const Answered = "Answered"
 type API struct {
 	o Options
 
-	running chan struct{} // a semaphore of Options.Running
-	house   chan struct{} // a semaphore of Options.Running + Options.Queued
-	waiters chan struct{} // a semaphore for requests that wait for an earlier request with the same Idempotency-Key
+	running  chan struct{} // a semaphore of Options.Running
+	admitted chan struct{} // a semaphore of Options.Running + Options.Queued
+	waiters  chan struct{} // a semaphore for requests that wait for an earlier request with the same Idempotency-Key
 
 	ctx  context.Context //nolint:containedctx // of the work that outlives its request
 	stop context.CancelFunc
@@ -163,7 +161,7 @@ func New(o Options) *API {
 		o.Observe = func(string, time.Duration) {}
 	}
 	a := &API{
-		o: o, running: make(chan struct{}, o.Running), house: make(chan struct{}, o.Running+o.Queued),
+		o: o, running: make(chan struct{}, o.Running), admitted: make(chan struct{}, o.Running+o.Queued),
 		waiters: make(chan struct{}, o.Running+o.Queued),
 	}
 	a.ctx, a.stop = context.WithCancel(context.Background())
@@ -177,7 +175,7 @@ func (a *API) Close() {
 }
 
 // Waiting returns how many questions are being worked on or waiting.
-func (a *API) Waiting() int { return len(a.house) }
+func (a *API) Waiting() int { return len(a.admitted) }
 
 // ServeHTTP serves every path of the API and answers 404 for all others. It authenticates the caller before
 // it calls the function of the route. The OpenAPI document needs no key.

@@ -111,7 +111,7 @@ type result struct {
 	Subqueries []Subquery  `json:"subqueries"`
 }
 
-// record is the stored form of an answer: the result that the client gets, and what it stands on.
+// record is the stored form of an answer: the result that the client gets, the completed question, and the claims.
 type record struct {
 	result
 	Asked  string  `json:"asked,omitempty"`
@@ -160,13 +160,13 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 		a.unavailable(w, err)
 		return
 	}
-	if !a.enter(w, a.house) {
+	if !a.enter(w, a.admitted) {
 		return
 	}
 	id := newID(a.o.Kernel.Now())
 	rate, earlier, err := a.o.Accounts.Accept(r.Context(), caller, id, accounts.Once(once))
 	if err != nil || earlier != "" {
-		<-a.house
+		<-a.admitted
 		a.unaccepted(w, r, caller, earlier, err)
 		return
 	}
@@ -180,7 +180,7 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 		progress = stages.stage
 	}
 	a.work.Go(func() {
-		defer func() { <-a.house }()
+		defer func() { <-a.admitted }()
 		ctx := r.Context()
 		if detached {
 			ctx = a.ctx
@@ -202,7 +202,8 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	}
 }
 
-// enter takes a place and reports whether one was free. If none was, it has answered 503.
+// enter takes a place in the semaphore places and reports whether a place was free. If it returns false, it has
+// answered 503.
 func (a *API) enter(w http.ResponseWriter, places chan<- struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -251,8 +252,8 @@ func prefersAsync(h http.Header) bool {
 	return false
 }
 
-// unaccepted answers a request that Accept has not accepted: it waits for the earlier request with the same
-// Idempotency-Key, or it writes the refusal.
+// unaccepted answers a request for which Accept has returned an earlier answer or an error: it waits for the earlier
+// answer, or it writes the refusal.
 func (a *API) unaccepted(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, earlier string, err error) {
 	refused, isRefused := errors.AsType[*accounts.RefusedError](err)
 	switch {
@@ -277,8 +278,8 @@ func (a *API) later(w http.ResponseWriter, id string) {
 	a.write(w, http.StatusAccepted, "", map[string]string{"id": id, "status": accounts.Pending})
 }
 
-// wait answers with the outcome of an earlier request, once it is known. With "Prefer: respond-async" it does
-// not wait for a pending one. A client that accepts events gets the answer as an event; the stages were sent
+// wait answers with the outcome of an earlier request, once it is known. With "Prefer: respond-async" it does not wait
+// for a pending answer. A client that accepts events gets the answer as an event, but not the stages, which were sent
 // to the first request.
 func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	if !a.enter(w, a.waiters) { // waiting requests do not count towards the rate of their key
@@ -391,8 +392,8 @@ func (a *API) safely(ctx context.Context, id string, q question, progress func(s
 	return a.o.Asker.Ask(ctx, Question{Text: q.query, Force: q.force, Previous: q.previous}, progress)
 }
 
-// store stores the outcome of a question and settles its reservation. It goes on when ctx has ended. A
-// returned fault (5xx) frees the Idempotency-Key.
+// store stores the outcome of a question and settles its reservation, even if ctx has ended. If the answer it returns
+// is a fault (5xx), the Idempotency-Key may be used again.
 func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans accounts.Answer, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settling)
 	defer cancel()
@@ -418,11 +419,11 @@ func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans 
 			return ans, err
 		}
 		ans.Body = string(text)
-		kept, err := json.Marshal(record{res, o.Asked, o.Claims})
+		recordText, err := json.Marshal(record{res, o.Asked, o.Claims})
 		if err != nil {
 			return ans, err
 		}
-		if stored.Body, err = a.seal(ctx, id, kept); err != nil {
+		if stored.Body, err = a.seal(ctx, id, recordText); err != nil {
 			return ans, err
 		}
 	}

@@ -38,16 +38,15 @@ func (e *events) stage(name string) {
 	}
 }
 
-// stream writes the stages of a question as events until its answer arrives from done, then the answer. The
-// status is always 200; the envelope in the last event tells the outcome. It returns early when the request
-// ends.
+// stream writes the stages of a question as events until its answer arrives from done, then the answer. The status is
+// always 200; the outcome is in the envelope of the last event. stream returns early when the request ends.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, progress *events, done <-chan accounts.Answer) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	out := http.NewResponseController(w)
-	say := func(event string, data any) {
+	send := func(event string, data any) {
 		text, err := json.Marshal(data)
 		if err != nil { // never happens: all data are our own types
 			return
@@ -59,7 +58,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, progress *events, d
 	_ = out.Flush()
 	quiet := time.NewTicker(keepAlive)
 	defer quiet.Stop()
-	stage := func(name string) { say("stage", map[string]string{"stage": name}) }
+	stage := func(name string) { send("stage", map[string]string{"stage": name}) }
 	for {
 		select {
 		case name := <-progress.stages:
@@ -75,7 +74,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, progress *events, d
 			if ans.Reason != "" {
 				e.Error = &ans.Reason
 			}
-			say("answer", e)
+			send("answer", e)
 			return
 		case <-quiet.C:
 			_, _ = w.Write([]byte(": \n\n"))

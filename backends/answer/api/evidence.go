@@ -11,13 +11,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/library"
 )
 
-// Claim is a sentence of an answer with the ids of the passages that it stands on.
+// Claim is a sentence of an answer with the ids of the passages that it is based on.
 type Claim struct {
 	Text     string  `json:"text"` // Markdown, without its marks
 	Passages []int64 `json:"passages,omitempty"`
 }
 
-// evidencePassage is a passage that an answer stands on.
+// evidencePassage is a passage that an answer is based on.
 type evidencePassage struct {
 	ID      int64  `json:"id"`
 	Title   string `json:"title"` // of its document
@@ -33,10 +33,10 @@ type part struct {
 	Marked bool   `json:"marked,omitempty"`
 }
 
-// evidence serves GET /v1/answers/{id}/evidence: the sentences of an answer of the caller, and those of the
-// passages they stand on that the corpus still has.
+// evidence serves GET /v1/answers/{id}/evidence: the sentences of one of the caller's answers, and the passages they
+// are based on. Passages that the corpus no longer has are only counted.
 func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
-	ans, kept, err := a.open(r.Context(), caller.Account, id)
+	ans, stored, err := a.open(r.Context(), caller.Account, id)
 	switch {
 	case errors.Is(err, accounts.ErrNone):
 		a.refuse(w, http.StatusNotFound, "NotFound")
@@ -46,11 +46,11 @@ func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.
 		return
 	}
 	var ids []int64
-	said := make(map[int64]string)
-	for _, claim := range kept.Claims {
+	claimed := make(map[int64]string)
+	for _, claim := range stored.Claims {
 		for _, passage := range claim.Passages {
 			ids = append(ids, passage)
-			said[passage] += claim.Text + "\n"
+			claimed[passage] += claim.Text + "\n"
 		}
 	}
 	passages, err := a.o.Passages(r.Context(), ids)
@@ -63,7 +63,7 @@ func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.
 		p := &passages[i]
 		list[i] = evidencePassage{
 			p.ID, p.Title, a.address(p), p.Page, p.Section,
-			parts(p.Text, library.Highlight(p.Text, said[p.ID])),
+			parts(p.Text, library.Highlight(p.Text, claimed[p.ID])),
 		}
 	}
 	a.write(w, http.StatusOK, "", struct {
@@ -72,7 +72,7 @@ func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.
 		Claims   []Claim           `json:"claims"`
 		Passages []evidencePassage `json:"passages"`
 		Gone     int               `json:"gone,omitempty"` // the number of passages that the corpus no longer has
-	}{id, ans.Status, orNone(kept.Claims), list, len(said) - len(list)})
+	}{id, ans.Status, orNone(stored.Claims), list, len(claimed) - len(list)})
 }
 
 // address returns the public URL of a passage's document.
@@ -86,16 +86,16 @@ func (a *API) address(p *kernel.Passage) string {
 // parts splits a text into its marked and unmarked pieces. The marks must be sorted and must not overlap.
 func parts(text string, marks []library.Span) []part {
 	list := make([]part, 0, 2*len(marks)+1)
-	at := 0
+	end := 0
 	for _, m := range marks {
-		if m.Start > at {
-			list = append(list, part{Text: text[at:m.Start]})
+		if m.Start > end {
+			list = append(list, part{Text: text[end:m.Start]})
 		}
 		list = append(list, part{text[m.Start:m.End], true})
-		at = m.End
+		end = m.End
 	}
-	if at < len(text) {
-		list = append(list, part{Text: text[at:]})
+	if end < len(text) {
+		list = append(list, part{Text: text[end:]})
 	}
 	return list
 }
@@ -143,7 +143,7 @@ func (a *API) company(w http.ResponseWriter, r *http.Request, caller *accounts.C
 		a.refuse(w, http.StatusNotFound, "NotFound")
 		return
 	}
-	held, err := a.o.Library.Company(r.Context(), number)
+	found, err := a.o.Library.Company(r.Context(), number)
 	switch {
 	case errors.Is(err, library.ErrNotFound):
 		a.refuse(w, http.StatusNotFound, "NotFound")
@@ -153,14 +153,14 @@ func (a *API) company(w http.ResponseWriter, r *http.Request, caller *accounts.C
 		return
 	}
 	if a.o.SourceURL != nil {
-		for i := range held.List {
-			held.List[i].URL = a.o.SourceURL(held.List[i].URL)
+		for i := range found.List {
+			found.List[i].URL = a.o.SourceURL(found.List[i].URL)
 		}
-		for i := range held.Measures {
-			for k := range held.Measures[i].Figures {
-				held.Measures[i].Figures[k].URL = a.o.SourceURL(held.Measures[i].Figures[k].URL)
+		for i := range found.Measures {
+			for k := range found.Measures[i].Figures {
+				found.Measures[i].Figures[k].URL = a.o.SourceURL(found.Measures[i].Figures[k].URL)
 			}
 		}
 	}
-	a.write(w, http.StatusOK, "", held)
+	a.write(w, http.StatusOK, "", found)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// route is a row of the table of routes. The router reads Method and Path of the rest.Route, and the OpenAPI document
-// all of it. A Path with {id} is followed by an id in place of that.
+// route is a row of the table of routes. The router uses Method and Path of the rest.Route; the OpenAPI document uses
+// all of it. In a Path, {id} stands for any id.
 type route struct {
 	rest.Route
 	service string // the service that the key must have
@@ -28,10 +28,10 @@ func (r *route) allow() string {
 // documentPath is the path of the OpenAPI document.
 const documentPath = "/v1/openapi.json"
 
-// missing are the statuses of errors of a route whose path has an id.
+// missing lists the error statuses of the routes whose path has an id.
 var missing = []int{http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError}
 
-// routes is the table of routes. Of two rows that match a path the first serves it.
+// routes is the table of routes. If a path matches several rows, the first of them serves it.
 var routes = []route{
 	{
 		rest.Route{

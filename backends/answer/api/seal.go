@@ -27,33 +27,34 @@ func (a *API) seal(ctx context.Context, id string, text []byte) (string, error) 
 	return sealedMark + sealed, err
 }
 
-// stored returns an answer with the body that the client got.
+// stored returns an answer with its body in the form that was sent to the client.
 func (a *API) stored(ctx context.Context, account int64, id string) (accounts.Answer, error) {
 	ans, _, err := a.open(ctx, account, id)
 	return ans, err
 }
 
-// open returns an answer with the body that the client got, and the whole stored record.
+// open returns an answer with its body in the form that was sent to the client, and the complete stored record. The
+// record is empty if the answer has no body.
 func (a *API) open(ctx context.Context, account int64, id string) (accounts.Answer, record, error) {
-	var kept record
+	var stored record
 	ans, err := a.unsealed(ctx, account, id)
 	if err != nil || ans.Body == "" {
-		return ans, kept, err
+		return ans, stored, err
 	}
-	if err := json.Unmarshal([]byte(ans.Body), &kept); err != nil {
-		return ans, kept, err
+	if err := json.Unmarshal([]byte(ans.Body), &stored); err != nil {
+		return ans, stored, err
 	}
-	body, err := json.Marshal(kept.result)
+	body, err := json.Marshal(stored.result)
 	ans.Body = string(body)
-	return ans, kept, err
+	return ans, stored, err
 }
 
 // unsealed returns a stored answer with its texts unsealed. A sealed answer without a keyring is an error.
 func (a *API) unsealed(ctx context.Context, account int64, id string) (accounts.Answer, error) {
 	ans, err := a.o.Accounts.Answer(ctx, account, id)
 	for _, text := range []*string{&ans.Body, &ans.Trace} {
-		sealed, is := strings.CutPrefix(*text, sealedMark)
-		if !is || err != nil {
+		sealed, isSealed := strings.CutPrefix(*text, sealedMark)
+		if !isSealed || err != nil {
 			continue
 		}
 		if a.o.Keyring == nil {
@@ -72,7 +73,7 @@ func (a *API) unsealed(ctx context.Context, account int64, id string) (accounts.
 	return ans, err
 }
 
-// Sealed are the columns of stored answers and traces.
+// Sealed lists the sealed columns: the bodies and traces of stored answers.
 var Sealed = sealed.Columns{columnOf("body"), columnOf("trace")}
 
 func columnOf(text string) sealed.Column {

@@ -17,8 +17,8 @@ type Trace struct {
 	Trace   json.RawMessage `json:"trace,omitempty"`
 }
 
-// Recent returns at most limit answers of all accounts, newest first and without their texts. It begins
-// behind the answer with the id before, or with the newest one if before is empty.
+// Recent returns at most limit answers of all accounts, newest first and without their texts. The list begins after the
+// answer whose id is before, or with the newest answer if before is empty.
 func (a *API) Recent(ctx context.Context, before string, limit int) ([]Trace, error) {
 	list, err := a.o.Accounts.Recent(ctx, before, limit)
 	traces := make([]Trace, len(list))

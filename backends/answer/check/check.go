@@ -1,17 +1,17 @@
-// Package check decides whether a draft may be sent: every sentence must stand on passages that were found,
-// its numbers must be in them or be computed, and it must be about their issuer and period. What fails is
-// removed; the rest is judged.
+// Package check decides whether a draft may be sent. Every sentence must be supported by passages that were found: its
+// numbers must be in them or be computed, and the passages must be about the issuer and the period of the sentence.
+// Sentences that fail are removed; the rest is judged.
 //
 // Choices where the specification is silent:
-//   - Every sentence needs a mark, whether or not it names somebody. Only the service's own lines have none.
-//   - Half of the words of a sentence must be in the passages that it marks. If it has a figure, words of the
+//   - Every sentence needs a mark, whether or not it names an issuer. Only the service's own lines have none.
+//   - Half of a sentence's words must be in the passages that it marks. If the sentence has a figure, words of the
 //     question and names of issuers count too. A judge that is a model can be fooled; a count of words cannot.
-//   - What a sentence denies must be denied by a passage that it marks.
+//   - A denial in a sentence must be in a passage that the sentence marks.
 //   - A sentence with an address is removed, whoever wrote it.
 //   - A quarter or half of a year is looked up in the same way as a year.
 //   - A loss may be written without its sign, but not in a sentence that states a gain.
-//   - A number up to ten that is spelled out and is no percentage is not looked up. A name with digits in it
-//     (10-K, A320) must stand in a marked passage, or in the question, as it is.
+//   - A number up to ten that is spelled out and is not a percentage is not looked up. A name with digits in it
+//     (10-K, A320) must occur unchanged in a marked passage or in the question.
 package check
 
 import (
@@ -35,7 +35,7 @@ const (
 	minWords    = 0.5 // the share of a sentence's words that must be in its passages
 )
 
-// Material is what a draft stands on.
+// Material is the input of a check: the question, the passages that were found and the values that were computed.
 type Material struct {
 	Question  *question.Question
 	Passages  []kernel.Passage
@@ -43,7 +43,7 @@ type Material struct {
 	Directory *metrics.Directory
 }
 
-// Problem is what is wrong with a sentence.
+// Problem is the reason why a sentence fails.
 type Problem struct {
 	Check    int // 1 to 7, as in the specification
 	Sentence string
@@ -60,31 +60,31 @@ func short(s string) string {
 	return s
 }
 
-// Checker checks sentences against what they stand on. It is not safe for concurrent use.
+// Checker checks the sentences of drafts against a Material. It is not safe for concurrent use.
 type Checker struct {
-	m        Material
-	figures  [][]kernel.Figure // of each passage, computed on demand
-	words    []map[terms.Term]bool
-	own      []kernel.Figure // the computed figures and their inputs
-	computed []kernel.Figure // the figures in their calculations
-	asked    map[terms.Term]bool
+	m             Material
+	figures       [][]kernel.Figure // of each passage, computed on demand
+	words         []map[terms.Term]bool
+	results       []kernel.Figure // the computed figures and their inputs
+	calculations  []kernel.Figure // the figures in their calculations
+	questionWords map[terms.Term]bool
 }
 
 // New returns a Checker.
 func New(m Material) *Checker {
 	c := &Checker{
 		m: m, figures: make([][]kernel.Figure, len(m.Passages)),
-		words: make([]map[terms.Term]bool, len(m.Passages)), asked: wordsOf(m.Question.Text),
+		words: make([]map[terms.Term]bool, len(m.Passages)), questionWords: wordsOf(m.Question.Text),
 	}
 	for _, v := range m.Computed {
-		c.own = append(c.own, v.Figures...)
-		for _, in := range v.Inputs {
-			c.own = append(c.own, in.Figure)
+		c.results = append(c.results, v.Figures...)
+		for _, input := range v.Inputs {
+			c.results = append(c.results, input.Figure)
 		}
 		for _, text := range append([]string{v.Label, v.Sentence, v.Formula}, v.Words...) {
 			for _, m := range figures.Find(text) {
 				if !m.Year {
-					c.computed = append(c.computed, m.Figure)
+					c.calculations = append(c.calculations, m.Figure)
 				}
 			}
 		}
@@ -92,10 +92,10 @@ func New(m Material) *Checker {
 	return c
 }
 
-// Sentences applies the checks 1 to 4 and 7 to each sentence. It returns those that pass and the problems of
-// the others. If a computed sentence fails, nothing is kept.
-func (c *Checker) Sentences(d draft.Draft) (kept draft.Draft, problems []Problem) {
-	kept.Confidence = d.Confidence
+// Sentences applies the checks 1 to 4 and 7 to each sentence. It returns the sentences that pass and the problems of
+// the others. If a computed sentence fails, the returned draft is empty.
+func (c *Checker) Sentences(d draft.Draft) (passed draft.Draft, problems []Problem) {
+	passed.Confidence = d.Confidence
 	for _, s := range d.Sentences {
 		if p := c.sentence(s); p != nil {
 			problems = append(problems, *p)
@@ -104,9 +104,9 @@ func (c *Checker) Sentences(d draft.Draft) (kept draft.Draft, problems []Problem
 			}
 			continue
 		}
-		kept.Sentences = append(kept.Sentences, s)
+		passed.Sentences = append(passed.Sentences, s)
 	}
-	return kept, problems
+	return passed, problems
 }
 
 func (c *Checker) sentence(s draft.Sentence) *Problem {
@@ -124,23 +124,23 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	if len(s.Marks) == 0 {
 		return problem(2, "a sentence has no mark")
 	}
-	if draft.Speaks(c.unnamed(s)) || strings.Contains(s.Text, "](") || strings.ContainsAny(s.Text, "<>") {
+	if draft.Speaks(c.withoutNames(s)) || strings.Contains(s.Text, "](") || strings.ContainsAny(s.Text, "<>") {
 		return problem(1, "a sentence names an address, or speaks to a model")
 	}
 	if number, ok := c.numbers(s); !ok {
 		return problem(3, "%s is in no marked passage", number)
 	}
-	if what := c.about(s); what != "" {
-		return problem(4, "%s", what)
+	if reason := c.about(s); reason != "" {
+		return problem(4, "%s", reason)
 	}
-	if name := c.otherPart(s); name != "" {
-		return problem(4, "the marked passages are not about %s", name)
+	if part := c.unsupportedPart(s); part != "" {
+		return problem(4, "the marked passages are not about %s", part)
 	}
 	if s.Computed { // its words are the service's own
 		return nil
 	}
-	if what := c.denied(s); what != "" {
-		return problem(7, "no marked passage denies %q", what)
+	if word := c.unsupportedDenial(s); word != "" {
+		return problem(7, "no marked passage denies %q", word)
 	}
 	if !c.grounded(s) {
 		return problem(7, "the marked passages do not say so")
@@ -148,9 +148,9 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	return nil
 }
 
-// unnamed returns a sentence that the service has written without the names of the question's issuers:
-// "Amazon.com, Inc." is a name, and not an address from a document. Other sentences are returned as they are.
-func (c *Checker) unnamed(s draft.Sentence) string {
+// withoutNames returns a computed sentence without the names of the question's issuers: "Amazon.com, Inc." is a name,
+// and not an address from a document. Other sentences are returned unchanged.
+func (c *Checker) withoutNames(s draft.Sentence) string {
 	text := s.Text
 	if !s.Computed {
 		return text
@@ -163,8 +163,8 @@ func (c *Checker) unnamed(s draft.Sentence) string {
 	return text
 }
 
-// about returns the problem of a sentence that names an issuer which its passages are not about, or the empty
-// string.
+// about returns the problem of a sentence that names an issuer without marking a passage about that issuer, or the
+// empty string.
 func (c *Checker) about(s draft.Sentence) string {
 	if c.m.Directory == nil {
 		return ""
@@ -194,22 +194,22 @@ func (c *Checker) names(p *kernel.Passage, issuers []int64) bool {
 	})
 }
 
-// grounded reports whether the words of a sentence are in its passages. Words of the question and names of
+// grounded reports whether at least half of a sentence's words are in its passages. Words of the question and names of
 // issuers count only if the sentence has a figure, which is looked up; without a figure they prove nothing.
 func (c *Checker) grounded(s draft.Sentence) bool {
-	got, all := 0, 0
-	counted := len(figures.Find(s.Text)) > 0 || len(figures.Spelled(s.Text)) > 0
+	found, all := 0, 0
+	hasFigure := len(figures.Find(s.Text)) > 0 || len(figures.Spelled(s.Text)) > 0
 	text := s.Text
-	if !counted {
-		text = c.nameless(text)
+	if !hasFigure {
+		text = c.withoutIssuers(text)
 	}
 	for t := range wordsOf(text) {
 		if len(t) > 0 && t[0] >= '0' && t[0] <= '9' {
 			continue // numbers are looked up elsewhere
 		}
-		if c.asked[t] || frame[t] {
-			if counted {
-				got, all = got+1, all+1
+		if c.questionWords[t] || templateWords[t] {
+			if hasFigure {
+				found, all = found+1, all+1
 			}
 			continue
 		}
@@ -220,41 +220,41 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 				c.words[m] = wordsOf(p.Title + " " + p.Section + " " + p.Text)
 			}
 			if c.words[m][t] {
-				got++
+				found++
 				break
 			}
 		}
 	}
-	return all == 0 || float64(got) >= minWords*float64(all)
+	return all == 0 || float64(found) >= minWords*float64(all)
 }
 
 // nameless returns a text without the names of issuers.
-func (c *Checker) nameless(text string) string {
+func (c *Checker) withoutIssuers(text string) string {
 	if c.m.Directory == nil {
 		return text
 	}
 	var b strings.Builder
-	at := 0
+	end := 0
 	for _, mention := range c.m.Directory.Find(text) {
-		if mention.Start >= at {
-			b.WriteString(text[at:mention.Start] + " ")
-			at = mention.End
+		if mention.Start >= end {
+			b.WriteString(text[end:mention.Start] + " ")
+			end = mention.End
 		}
 	}
-	return b.String() + text[at:]
+	return b.String() + text[end:]
 }
 
-// denial matches a word that denies what follows it.
+// denial matches a word such as "not" that denies the words after it.
 var denial = regexp.MustCompile(`(?i)\b(?:no|not|never|without|none|neither|nor|cannot|[a-z]+n['’]t)\b`)
 
-// denied returns the word that a sentence denies without support from its passages, or the empty string. A
-// denial has no figure that could be looked up.
-func (c *Checker) denied(s draft.Sentence) string {
-	for _, at := range denial.FindAllStringIndex(s.Text, 20) {
-		behind := slices.DeleteFunc(terms.Of(s.Text[at[1]:]), func(t terms.Term) bool { return frame[t] })
-		if len(behind) > 0 && !slices.ContainsFunc(s.Marks,
-			func(m int) bool { return denies(c.m.Passages[m].Text, behind[0]) }) {
-			return string(behind[0])
+// unsupportedDenial returns the word that a sentence denies although no marked passage denies it, or the empty string.
+// A denial needs this check because it has no figure that could be looked up.
+func (c *Checker) unsupportedDenial(s draft.Sentence) string {
+	for _, match := range denial.FindAllStringIndex(s.Text, 20) {
+		following := slices.DeleteFunc(terms.Of(s.Text[match[1]:]), func(t terms.Term) bool { return templateWords[t] })
+		if len(following) > 0 && !slices.ContainsFunc(s.Marks,
+			func(m int) bool { return denies(c.m.Passages[m].Text, following[0]) }) {
+			return string(following[0])
 		}
 	}
 	return ""
@@ -275,8 +275,8 @@ func denies(text string, word terms.Term) bool {
 	return false
 }
 
-// frame holds the words of templates and conjunctions.
-var frame = wordsOf(`change percentage change difference average sum ratio compound annual growth rate number years quarters with above below period highest lowest items
+// templateWords holds the words of the service's sentence templates and conjunctions.
+var templateWords = wordsOf(`change percentage change difference average sum ratio compound annual growth rate number years quarters with above below period highest lowest items
 	under calculation respectively reported increased decreased rose fell to from compared up down was were as printed source names no unit net total of fiscal year`)
 
 func wordsOf(s string) map[terms.Term]bool {
@@ -287,8 +287,8 @@ func wordsOf(s string) map[terms.Term]bool {
 	return m
 }
 
-// Whole applies check 6 to the rest of the draft, and checks that there is any. It returns nil if there is no
-// problem.
+// Whole checks the draft that is left after Sentences: it must have an answer, and pass check 6 (length and language).
+// It returns nil if there is no problem.
 func (c *Checker) Whole(d draft.Draft) *Problem {
 	text := d.Text()
 	switch n := len([]rune(text)); {
@@ -303,12 +303,12 @@ func (c *Checker) Whole(d draft.Draft) *Problem {
 	return nil
 }
 
-// Answers reports whether a draft has a sentence that is not the service's own.
+// Answers reports whether a draft has a sentence that is not one of the service's fixed lines.
 func Answers(d draft.Draft) bool {
 	return slices.ContainsFunc(d.Sentences, func(s draft.Sentence) bool { return !s.Fixed })
 }
 
-// foreign reports whether most letters are not Latin.
+// foreign reports whether a text has more letters of other scripts than Latin ones.
 func foreign(s string) bool {
 	latin, other := 0, 0
 	for _, r := range s {

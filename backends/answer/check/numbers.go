@@ -18,7 +18,7 @@ import (
 // listNumber matches the number at the beginning of a list item.
 var listNumber = regexp.MustCompile(`^\s*\(?\d{1,2}[.)]\s`)
 
-// numbers looks up each number of a sentence. If ok is false, number is the first one that is found nowhere.
+// numbers looks up each number of a sentence. If ok is false, number is the first number that was not found.
 func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
 	text := listNumber.ReplaceAllString(s.Text, "")
 	for _, m := range figures.Find(text) {
@@ -38,8 +38,8 @@ func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
 		}
 		return m.Text, false
 	}
-	for _, name := range names(text) {
-		if !c.says(s.Marks, name) && !c.hasPeriod(s.Marks, name) {
+	for _, name := range namesWithDigits(text) {
+		if !c.mentioned(s.Marks, name) && !c.hasPeriod(s.Marks, name) {
 			return name, false
 		}
 	}
@@ -49,12 +49,12 @@ func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
 // maxSmall is the largest spelled-out number that is treated as a word: "two segments".
 const maxSmall = 10
 
-// ordinary matches names with digits that may be used about every report.
+// ordinary matches names with digits that may be used about every report, such as Q1 and 10-K.
 var ordinary = regexp.MustCompile(`(?i)^(?:[QH][1-4]|\d{0,3}(?:1st|2nd|3rd|\dth)|(?:10|20|8|6)-[KQF])$`)
 
-// names returns the words of a text with digits that are no figures: parts of names, numbers too long for a
-// figure, and digits of other scripts.
-func names(text string) (list []string) {
+// namesWithDigits returns the words of a text that have digits but are not figures: parts of names, numbers too long
+// for a figure, and digits of other scripts. It returns at most maxNames.
+func namesWithDigits(text string) (list []string) {
 	found := figures.Find(text)
 	inFigure := func(start, end int) bool {
 		return slices.ContainsFunc(found, func(m figures.Mention) bool { return m.Start < end && start < m.End })
@@ -62,16 +62,16 @@ func names(text string) (list []string) {
 	part := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '-' || r == '.' || r == ',' || r == '/'
 	}
-	for at := 0; at < len(text) && len(list) < maxNames; {
-		start := at + strings.IndexFunc(text[at:], part)
-		if start < at {
+	for next := 0; next < len(text) && len(list) < maxNames; {
+		start := next + strings.IndexFunc(text[next:], part)
+		if start < next {
 			break
 		}
 		end := len(text)
 		if n := strings.IndexFunc(text[start:], func(r rune) bool { return !part(r) }); n >= 0 {
 			end = start + n
 		}
-		at = end
+		next = end
 		word := strings.Trim(text[start:end], "-.,/")
 		foreign := strings.ContainsFunc(word, func(r rune) bool { return r > unicode.MaxASCII && unicode.IsNumber(r) })
 		if foreign || strings.ContainsAny(word, "0123456789") && !inFigure(start, end) && !ordinary.MatchString(word) {
@@ -84,14 +84,14 @@ func names(text string) (list []string) {
 // maxNames bounds the names of a sentence.
 const maxNames = 200
 
-// says reports whether a name occurs in a marked passage or in the question.
-func (c *Checker) says(marks []int, name string) bool {
+// mentioned reports whether a name occurs in a marked passage or in the question.
+func (c *Checker) mentioned(marks []int, name string) bool {
 	name = strings.ToLower(name)
-	contains := func(text string) bool { return holds(strings.ToLower(text), name) }
+	contains := func(text string) bool { return containsNumber(strings.ToLower(text), name) }
 	return contains(c.m.Question.Text) || c.anywhere(marks, contains)
 }
 
-// anywhere reports whether has accepts the text, title or section of one of the marked passages.
+// anywhere reports whether accepts returns true for the text, title or section of one of the marked passages.
 func (c *Checker) anywhere(marks []int, accepts func(text string) bool) bool {
 	return slices.ContainsFunc(marks, func(m int) bool {
 		p := &c.m.Passages[m]
@@ -99,23 +99,25 @@ func (c *Checker) anywhere(marks []int, accepts func(text string) bool) bool {
 	})
 }
 
-// holds reports whether a text contains a number, or a name with one, that is not a part of a longer number.
-func holds(text, number string) bool {
-	digit := func(at int) bool { return at >= 0 && at < len(text) && text[at] >= '0' && text[at] <= '9' }
-	for at := 0; ; at++ {
-		next := strings.Index(text[at:], number)
+// containsNumber reports whether a text contains a number, or a name with digits, other than as a part of a longer
+// number.
+func containsNumber(text, number string) bool {
+	isDigit := func(at int) bool { return at >= 0 && at < len(text) && text[at] >= '0' && text[at] <= '9' }
+	for start := 0; ; start++ {
+		next := strings.Index(text[start:], number)
 		if next < 0 {
 			return false
 		}
-		at += next
-		end := at + len(number)
-		if (!digit(at) || !digit(at-1)) && (!digit(end-1) || !digit(end)) {
+		start += next
+		end := start + len(number)
+		if (!isDigit(start) || !isDigit(start-1)) && (!isDigit(end-1) || !isDigit(end)) {
 			return true
 		}
 	}
 }
 
-// hasPeriod reports whether a name is that of a year, such as FY19, that the passages have.
+// hasPeriod reports whether a name is the name of a year, such as FY19, and the marked passages or the computed values
+// have that year.
 func (c *Checker) hasPeriod(marks []int, name string) bool {
 	years := metrics.Years(name)
 	for _, year := range years {
@@ -130,8 +132,8 @@ func (c *Checker) hasYear(marks []int, year int) bool {
 	digits := strconv.Itoa(year)
 	for _, m := range marks {
 		p := &c.m.Passages[m]
-		if p.Period.AnyYear() == year || p.Published.Year() == year || holds(p.Text, digits) || holds(p.Title, digits) ||
-			holds(p.Section, digits) {
+		if p.Period.AnyYear() == year || p.Published.Year() == year || containsNumber(p.Text, digits) || containsNumber(p.Title, digits) ||
+			containsNumber(p.Section, digits) {
 			return true
 		}
 		if slices.Contains(metrics.Years(p.Text), year) { // such as FY19
@@ -139,29 +141,29 @@ func (c *Checker) hasYear(marks []int, year int) bool {
 		}
 	}
 	for _, v := range c.m.Computed {
-		if slices.Contains(v.Words, digits) || holds(v.Label, digits) {
+		if slices.Contains(v.Words, digits) || containsNumber(v.Label, digits) {
 			return true
 		}
 	}
 	return false
 }
 
-// gaining matches words for a gain, losing those for a loss or a payment.
+// gainWords matches words for a gain, lossWords words for a loss or a payment.
 var (
-	gaining = regexp.MustCompile(`(?i)\b(?:net income|profits?|earnings|eps|operating income|income (?:from|before)|gain(?:s|ed)?|surplus|grew|grown|growth|rose|risen|increas\w+)\b`)
-	losing  = regexp.MustCompile(`(?i)\b(?:loss(?:es)?|lost|deficits?|negative|minus|decreas\w+|declin\w+|fell|fall(?:s|en)?|drop\w*|down|lower|reduc\w+|outflows?|used|pays?|paid|payments?|spent|expenses?|costs?|tax(?:es)?|charges?|write-?(?:offs?|downs?)|impair\w+|swung)\b`)
+	gainWords = regexp.MustCompile(`(?i)\b(?:net income|profits?|earnings|eps|operating income|income (?:from|before)|gain(?:s|ed)?|surplus|grew|grown|growth|rose|risen|increas\w+)\b`)
+	lossWords = regexp.MustCompile(`(?i)\b(?:loss(?:es)?|lost|deficits?|negative|minus|decreas\w+|declin\w+|fell|fall(?:s|en)?|drop\w*|down|lower|reduc\w+|outflows?|used|pays?|paid|payments?|spent|expenses?|costs?|tax(?:es)?|charges?|write-?(?:offs?|downs?)|impair\w+|swung)\b`)
 )
 
 func (c *Checker) hasFigure(s draft.Sentence, shown figures.Mention) bool {
 	marks := s.Marks
 	fits := func(exact kernel.Figure) bool { return Says(shown.Figure, exact) }
-	if gaining.MatchString(s.Text) && !losing.MatchString(s.Text) { // here a loss must not lose its sign
+	if gainWords.MatchString(s.Text) && !lossWords.MatchString(s.Text) { // here a loss must not lose its sign
 		fits = func(exact kernel.Figure) bool { return figures.Shows(shown.Figure, exact) }
 	}
-	if slices.ContainsFunc(c.own, fits) {
+	if slices.ContainsFunc(c.results, fits) {
 		return true
 	}
-	if slices.ContainsFunc(c.computed, fits) {
+	if slices.ContainsFunc(c.calculations, fits) {
 		return true
 	}
 	for _, m := range marks {
@@ -174,7 +176,7 @@ func (c *Checker) hasFigure(s draft.Sentence, shown figures.Mention) bool {
 	})
 }
 
-// Says reports whether a printed figure states the exact one. A loss may be written without its sign.
+// States reports whether the printed figure shown states the exact figure. A loss may be written without its sign.
 func Says(shown, exact kernel.Figure) bool {
 	if figures.Shows(shown, exact) {
 		return true
@@ -186,13 +188,13 @@ func Says(shown, exact kernel.Figure) bool {
 	return false
 }
 
-// figuresOf returns the figures of a passage. They are computed once.
-func (c *Checker) figuresOf(at int) []kernel.Figure {
-	if c.figures[at] != nil {
-		return c.figures[at]
+// figuresOf returns the figures of the passage with an index. They are computed once.
+func (c *Checker) figuresOf(passage int) []kernel.Figure {
+	if c.figures[passage] != nil {
+		return c.figures[passage]
 	}
-	c.figures[at] = Figures(&c.m.Passages[at])
-	return c.figures[at]
+	c.figures[passage] = Figures(&c.m.Passages[passage])
+	return c.figures[passage]
 }
 
 // Figures returns all figures of a passage, as printed and with their scale: those in its title, section and

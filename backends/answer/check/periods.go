@@ -9,8 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// quarterWords and halfWords match the names of quarters and halves without a year. ofQuarters and ofHalves match
-// the words for their lengths, which make a date in the same text the end of a quarter or a half.
+// quarterWords and halfWords match the names of quarters and halves without a year. quarterLengths and halfLengths
+// match words for the length of a quarter or half. A date in the same text as such words is the end of a quarter or
+// half.
 var (
 	quarterWords = [...]*regexp.Regexp{
 		regexp.MustCompile(`(?i)\bq1\b|\b1q|\bfirst[- ]quarter`), regexp.MustCompile(`(?i)\bq2\b|\b2q|\bsecond[- ]quarter`),
@@ -20,14 +21,14 @@ var (
 		regexp.MustCompile(`(?i)\bh1\b|\b1h|\bfirst[- ]half`),
 		regexp.MustCompile(`(?i)\bh2\b|\b2h|\bsecond[- ]half`),
 	}
-	ofQuarters = regexp.MustCompile(`(?i)\b(?:three|3) months|\b13 weeks|\bquarter`)
-	ofHalves   = regexp.MustCompile(`(?i)\b(?:six|6) months|\b26 weeks|\bhalf`)
+	quarterLengths = regexp.MustCompile(`(?i)\b(?:three|3) months|\b13 weeks|\bquarter`)
+	halfLengths    = regexp.MustCompile(`(?i)\b(?:six|6) months|\b26 weeks|\bhalf`)
 )
 
-// otherPart returns the first quarter or half of a year that the sentence names, as it is written there, and
-// that neither the passages marked in the sentence nor the computed values are about. It returns the empty
-// string if there is none. It ignores the years, which are checked as numbers.
-func (c *Checker) otherPart(s draft.Sentence) string {
+// unsupportedPart returns the first quarter or half of a year that the sentence names, if neither the passages marked
+// in the sentence nor the computed values are about it. It returns the words of the sentence, or the empty string if
+// there is no such quarter or half. Years are ignored, because they are checked as numbers.
+func (c *Checker) unsupportedPart(s draft.Sentence) string {
 	for _, m := range metrics.Periods(s.Text) {
 		p := m.Period
 		if p.Quarter == 0 && p.Half == 0 {
@@ -46,7 +47,7 @@ func (c *Checker) otherPart(s draft.Sentence) string {
 	return ""
 }
 
-// samePart reports whether p is the quarter or the half that q names, in any year.
+// samePart reports whether p is the same quarter or half as q, in any year.
 func samePart(p, q kernel.Period) bool {
 	quarter, half := p.Part()
 	return q.Quarter != 0 && quarter == q.Quarter || q.Half != 0 && half == q.Half
@@ -54,15 +55,15 @@ func samePart(p, q kernel.Period) bool {
 
 // namesPeriod reports whether a text names the quarter or half of p, in any year.
 func namesPeriod(text string, p kernel.Period) bool {
-	months, of := 3, ofQuarters
+	months, lengths := 3, quarterLengths
 	if p.Half != 0 {
-		months, of = 6, ofHalves
+		months, lengths = 6, halfLengths
 	}
 	if p.Quarter != 0 && quarterWords[p.Quarter-1].MatchString(text) ||
 		p.Half != 0 && halfWords[p.Half-1].MatchString(text) {
 		return true
 	}
-	return of.MatchString(text) && slices.ContainsFunc(metrics.Periods(text), func(m metrics.Mention) bool {
+	return lengths.MatchString(text) && slices.ContainsFunc(metrics.Periods(text), func(m metrics.Mention) bool {
 		if m.Period.Months == 0 { // in a table the date stands below the length
 			m.Period.Months = months
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Among returns an SQL condition that holds if the column is one of ids, and its one argument. The text of
-// the condition does not depend on the number of ids, so that the database can reuse its plan.
+// Among returns an SQL condition that holds if the column is one of ids, and the single argument of the condition. The
+// text of the condition does not depend on the number of ids, so that the database can reuse its plan.
 func Among(c kernel.Conn, column string, ids []int64) (condition string, arg any) {
 	list := make([]string, len(ids))
 	for i, id := range ids {

@@ -56,19 +56,19 @@ func blocks(text string) []block {
 }
 
 var (
-	part     = regexp.MustCompile(`^(?i:part|item|chapter)\s+[IVX0-9]+[A-Z]?\b[.:–—-]?\s*`)
-	note     = regexp.MustCompile(`^(?i:note)s?\s+\d{1,2}[A-Z]?\b[.:–—-]*\s*`)
-	numbered = regexp.MustCompile(`^\(?\d{1,2}(?:\.\d{1,2}){0,2}[.)]?\s+\p{Lu}`)
+	partHeading     = regexp.MustCompile(`^(?i:part|item|chapter)\s+[IVX0-9]+[A-Z]?\b[.:–—-]?\s*`)
+	noteHeading     = regexp.MustCompile(`^(?i:note)s?\s+\d{1,2}[A-Z]?\b[.:–—-]*\s*`)
+	numberedHeading = regexp.MustCompile(`^\(?\d{1,2}(?:\.\d{1,2}){0,2}[.)]?\s+\p{Lu}`)
 )
 
-// running matches a line that stands at the top of every page and is no heading of what follows.
-var running = regexp.MustCompile(`(?i)^(?:table of contents|contents|index(?: to (?:consolidated )?financial statements)?|back to top|page \d+.*)$`)
+// runningHead matches a line that stands at the top of every page and is not a heading.
+var runningHead = regexp.MustCompile(`(?i)^(?:table of contents|contents|index(?: to (?:consolidated )?financial statements)?|back to top|page \d+.*)$`)
 
 // maxHeading is the largest length of a heading in bytes.
 const maxHeading = 120
 
-// heading returns the level of a heading, or 0 if the line is none. A line without Markdown marks is a
-// heading if it is short, begins with a capital letter and does not end as a sentence does.
+// heading returns the level of a heading, or 0 if the line is not a heading. A line without Markdown marks is a heading
+// if it is short, begins with a capital letter and does not end like a sentence.
 func heading(line string) int {
 	if hashes := len(line) - len(strings.TrimLeft(line, "#")); hashes > 0 {
 		if hashes <= 6 && strings.HasPrefix(line[hashes:], " ") {
@@ -77,7 +77,7 @@ func heading(line string) int {
 		return 0
 	}
 	line = strings.Trim(line, "*_ ")
-	if running.MatchString(line) {
+	if runningHead.MatchString(line) {
 		return 0
 	}
 	if line == "" || len(line) > maxHeading || strings.ContainsAny(line[len(line)-1:], ".,;:") ||
@@ -85,9 +85,9 @@ func heading(line string) int {
 		return 0
 	}
 	switch {
-	case part.MatchString(line):
+	case partHeading.MatchString(line):
 		return 1
-	case note.MatchString(line), numbered.MatchString(line):
+	case noteHeading.MatchString(line), numberedHeading.MatchString(line):
 		return 2
 	}
 	first := []rune(line)[0]
@@ -109,7 +109,7 @@ func heading(line string) int {
 	return 3
 }
 
-// sections are the headings above a place, outermost first.
+// sections are the headings above a block, outermost first.
 type sections [6]string
 
 // enter returns the sections below a heading of the given level.

@@ -15,7 +15,7 @@ const (
 	tableFull    = 1500 // a longer table is split by its rows
 )
 
-// chunk is a part of a document that is found as one.
+// chunk is a part of a document that a search finds as a unit.
 type chunk struct {
 	section string
 	page    int
@@ -43,14 +43,14 @@ func chunks(pages []Page) []chunk {
 
 // chunker gathers the blocks of a page into chunks.
 type chunker struct {
-	page    int
-	above   sections
-	section string // the section of the chunk that is being gathered
-	parts   []string
-	tokens  int
-	fresh   bool // the chunk has more than what it repeats
-	leading bool // the chunk has nothing but headings
-	done    []chunk
+	page         int
+	above        sections
+	section      string // the section of the chunk that is being gathered
+	parts        []string
+	tokens       int
+	hasNew       bool // the chunk has more than what it repeats
+	onlyHeadings bool // the chunk has nothing but headings
+	done         []chunk
 }
 
 func (c *chunker) add(b block) {
@@ -65,7 +65,7 @@ func (c *chunker) add(b block) {
 		caption := c.caption()
 		for _, piece := range divideTable(b.text, caption) {
 			c.flush(false)
-			c.put(piece, terms.Tokens(piece))
+			c.append(piece, terms.Tokens(piece))
 		}
 		c.flush(false)
 		return
@@ -77,17 +77,17 @@ func (c *chunker) add(b block) {
 	case c.tokens+b.tokens > chunkFull:
 		c.flush(true)
 	}
-	c.put(b.text, b.tokens)
-	c.leading = c.leading && b.level > 0
+	c.append(b.text, b.tokens)
+	c.onlyHeadings = c.onlyHeadings && b.level > 0
 }
 
-func (c *chunker) put(text string, tokens int) {
-	if !c.fresh || c.leading {
-		c.section, c.leading = c.above.String(), true
+func (c *chunker) append(text string, tokens int) {
+	if !c.hasNew || c.onlyHeadings {
+		c.section, c.onlyHeadings = c.above.String(), true
 	}
 	c.parts = append(c.parts, text)
 	c.tokens += tokens
-	c.fresh = true
+	c.hasNew = true
 }
 
 // caption returns the last paragraph before a table if it is short, and the empty string otherwise.
@@ -102,28 +102,28 @@ func (c *chunker) caption() string {
 	return last
 }
 
-// flush ends the current chunk. If overlap is true, the next one begins with the end of this one. A chunk
-// that only repeats text is dropped.
+// flush ends the current chunk. If overlap is true, the next chunk begins with the end of this chunk. A chunk that only
+// repeats text is dropped.
 func (c *chunker) flush(overlap bool) {
-	if !c.fresh {
+	if !c.hasNew {
 		c.parts, c.tokens = nil, 0
 		return
 	}
-	one := chunk{section: c.section, page: c.page, text: strings.Join(c.parts, "\n\n"), tokens: c.tokens}
-	one.tables = tables.ParseAll(one.text, 8)
-	one.headers = names(one.tables)
-	c.done = append(c.done, one)
+	ended := chunk{section: c.section, page: c.page, text: strings.Join(c.parts, "\n\n"), tokens: c.tokens}
+	ended.tables = tables.ParseAll(ended.text, 8)
+	ended.headers = names(ended.tables)
+	c.done = append(c.done, ended)
 	var repeated string
 	if last := c.parts[len(c.parts)-1]; overlap && !tables.IsRow(strings.SplitN(last, "\n", 2)[0]) {
 		repeated = tail(last, chunkOverlap)
 	}
-	c.parts, c.tokens, c.fresh = nil, 0, false
+	c.parts, c.tokens, c.hasNew = nil, 0, false
 	if repeated != "" {
 		c.parts, c.tokens = []string{repeated}, terms.Tokens(repeated)
 	}
 }
 
-// maxHeaders bounds the length of the names of a chunk's tables, in bytes.
+// maxHeaders bounds the length of chunk.headers, in bytes.
 const maxHeaders = 8 << 10
 
 // names returns the captions, column headers and row labels of tables, one a line and without repetitions.
@@ -154,19 +154,20 @@ func names(all []*tables.Table) string {
 	return cut(b.String(), maxHeaders)
 }
 
-// divideTable splits a table into tables of at most tableFull tokens. Each has the caption and the header
-// rows, including the rule and the line of units.
+// divideTable splits a table into tables of at most tableFull tokens. Each has the caption and the header rows,
+// including the separator line and the line of units. Header rows longer than a third of tableFull are treated like
+// other rows.
 func divideTable(text, caption string) []string {
 	lines := strings.Split(text, "\n")
 	parsed := tables.Parse(text)
 	head := make([]string, 0, 8)
 	body := lines
-	for kept := 0; len(body) > 0 && (kept < parsed.Before || strings.Trim(body[0], "|-: ") == ""); body = body[1:] {
+	for headRows := 0; len(body) > 0 && (headRows < parsed.Before || strings.Trim(body[0], "|-: ") == ""); body = body[1:] {
 		if strings.Trim(body[0], "|-: ") != "" || strings.Contains(body[0], "---") {
 			head = append(head, body[0])
 		}
 		if strings.Trim(body[0], "|-: ") != "" {
-			kept++
+			headRows++
 		}
 	}
 	if terms.Tokens(strings.Join(head, "\n")) > tableFull/3 {
@@ -240,7 +241,7 @@ func divide(text string, limit int) []string {
 	return pieces
 }
 
-// sentences splits a text after ". ", "! ", "? " and line ends. Joined, the parts are the text.
+// sentences splits a text after ". ", "! ", "? " and line ends. The concatenated parts are the text.
 func sentences(text string) []string {
 	var list []string
 	start := 0
@@ -260,14 +261,14 @@ func sentences(text string) []string {
 // tail returns the last sentences of a text, at most limit tokens.
 func tail(text string, limit int) string {
 	all := sentences(text)
-	from, tokens := len(all), 0
-	for from > 0 {
-		n := terms.Tokens(all[from-1])
+	first, tokens := len(all), 0
+	for first > 0 {
+		n := terms.Tokens(all[first-1])
 		if tokens+n > limit {
 			break
 		}
 		tokens += n
-		from--
+		first--
 	}
-	return strings.TrimSpace(strings.Join(all[from:], ""))
+	return strings.TrimSpace(strings.Join(all[first:], ""))
 }

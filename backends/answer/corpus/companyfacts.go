@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// companyFacts is the answer of the SEC's API for a company: data.sec.gov/api/xbrl/companyfacts.
+// companyFacts is the response of the SEC's API for a company: data.sec.gov/api/xbrl/companyfacts.
 type companyFacts struct {
 	CIK    json.RawMessage `json:"cik"`
 	Entity string          `json:"entityName"`
@@ -34,7 +34,7 @@ type companyFactValue struct {
 	Filed string      `json:"filed"`
 }
 
-// readJSON reads the company facts of the SEC, or else one document in the form of a line of JSONL.
+// readJSON reads the company facts of the SEC. Any other JSON is read as one document in the form of a line of JSONL.
 func readJSON(_ context.Context, r io.Reader, base Source, out emit) error {
 	body, err := io.ReadAll(r)
 	if err != nil {
@@ -52,24 +52,24 @@ func readJSON(_ context.Context, r io.Reader, base Source, out emit) error {
 	return out(s, err)
 }
 
-// chosen is a fact with what decides between several facts of one metric and period.
-type chosen struct {
+// candidateFact is a fact with the fields that decide between several facts of one metric and period.
+type candidateFact struct {
 	kernel.Fact
 	rank  int    // the rank of its concept; a smaller one is better
 	filed string // the date of filing; the latest wins
 }
 
-// factKey identifies the facts that are for the same metric and period.
+// factKey identifies the facts of the same metric and period.
 type factKey struct {
 	metric string
 	end    kernel.Day
 	months int
 }
 
-// source converts the facts to a document, with the fields of base that the file does not give. Of the facts of
-// each known metric and period it keeps one in Source.Facts, the first by chosen.before. Source.Pages are tables
-// of them by year, one for each part of a report, so that passages with them can be found and cited. It returns
-// an error if the company is missing, if no metric is known, or if there are more than maxFacts.
+// source converts the facts to a document. Fields that the file lacks are taken from base. Of several facts for the
+// same known metric and period, the one that candidateFact.before prefers is stored in Source.Facts. Source.Pages are
+// tables of these facts by year, one for each part of a report, so that passages with them can be found and cited.
+// source returns an error if the company is missing, if no metric is known, or if there are more than maxFacts.
 func (c *companyFacts) source(base Source) (Source, error) {
 	s := base
 	cik, err := scalar(c.CIK)
@@ -83,7 +83,7 @@ func (c *companyFacts) source(base Source) (Source, error) {
 	if n, err := strconv.ParseUint(strings.TrimLeft(cik, "0"), 10, 40); err == nil && strings.HasPrefix(s.URL, "corpus:") {
 		s.URL = fmt.Sprintf("https://data.sec.gov/api/xbrl/companyfacts/CIK%010d.json", n)
 	}
-	best := make(map[factKey]chosen)
+	best := make(map[factKey]candidateFact)
 	for _, taxonomy := range []string{"us-gaap", "dei"} {
 		for concept, all := range c.Facts[taxonomy] {
 			m, ok := metrics.Concept(concept)
@@ -92,14 +92,14 @@ func (c *companyFacts) source(base Source) (Source, error) {
 			}
 			for unit, values := range all.Units {
 				for _, v := range values {
-					one, ok := v.fact(m, unit, cmp.Or(all.Label, concept))
+					candidate, ok := v.fact(m, unit, cmp.Or(all.Label, concept))
 					if !ok {
 						continue
 					}
-					one.rank = metrics.Rank(concept)
-					key := factKey{m.Key, one.Period.End, one.Period.Months}
-					if other, taken := best[key]; !taken || one.before(other) {
-						best[key] = one
+					candidate.rank = metrics.Rank(concept)
+					key := factKey{m.Key, candidate.Period.End, candidate.Period.Months}
+					if other, taken := best[key]; !taken || candidate.before(other) {
+						best[key] = candidate
 					}
 				}
 			}
@@ -111,7 +111,7 @@ func (c *companyFacts) source(base Source) (Source, error) {
 	if len(best) > maxFacts {
 		return s, refuse("more than %d facts", maxFacts)
 	}
-	facts := slices.SortedFunc(maps.Values(best), func(a, b chosen) int {
+	facts := slices.SortedFunc(maps.Values(best), func(a, b candidateFact) int {
 		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)),
 			b.Period.Months-a.Period.Months)
 	})
@@ -123,23 +123,23 @@ func (c *companyFacts) source(base Source) (Source, error) {
 	return s, nil
 }
 
-// before reports whether f is preferred to other, which has the same metric and period: a better concept
-// wins, then the later filing, then the greater value, so that the order is total.
-func (f chosen) before(other chosen) bool {
+// before reports whether f is preferred to other, which has the same metric and period. A better concept wins, then the
+// later filing, then the greater value. Thus the result does not depend on the order of the facts.
+func (f candidateFact) before(other candidateFact) bool {
 	return cmp.Or(cmp.Compare(f.rank, other.rank), strings.Compare(other.filed, f.filed),
 		cmp.Compare(other.Figure.Value, f.Figure.Value)) < 0
 }
 
-func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (chosen, bool) {
+func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (candidateFact, bool) {
 	end, ok := kernel.ParseDay(v.End)
 	value, err := v.Value.Float64()
 	if !ok || err != nil || value-value != 0 {
-		return chosen{}, false
+		return candidateFact{}, false
 	}
 	p := kernel.Period{Year: end.Year(), End: end}
 	if start, ok := kernel.ParseDay(v.Start); ok {
 		if p.Months = monthsOf(start, end); p.Months == 0 {
-			return chosen{}, false
+			return candidateFact{}, false
 		}
 		// A year that ends in the first week of January belongs to the year before.
 		if p.Months == 12 && end.Time().Month() == 1 && end.Time().Day() < 8 {
@@ -147,28 +147,28 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (chosen, bo
 		}
 	}
 	if m.Instant != (p.Months == 0) {
-		return chosen{}, false
+		return candidateFact{}, false
 	}
 	f := kernel.Figure{Text: v.Value.String(), Value: value, Step: 1, Unit: kernel.NoUnit}
-	if _, behind, ok := strings.Cut(f.Text, "."); ok {
-		for range min(len(behind), 9) {
+	if _, fraction, ok := strings.Cut(f.Text, "."); ok {
+		for range min(len(fraction), 9) {
 			f.Step /= 10
 		}
 	}
-	switch currency, per, shared := strings.Cut(unit, "/"); {
+	switch currency, per, isRatio := strings.Cut(unit, "/"); {
 	case unit == "shares":
 		f.Unit = kernel.Shares
-	case shared && per == "shares":
+	case isRatio && per == "shares":
 		f.Unit, f.Currency = kernel.PerShare, currency
 	case len(unit) == 3 && strings.ToUpper(unit) == unit:
 		f.Unit, f.Currency = kernel.Money, unit
 	case unit != "pure":
-		return chosen{}, false
+		return candidateFact{}, false
 	}
-	return chosen{Fact: kernel.Fact{Metric: m.Key, Label: label, Period: p, Figure: f}, filed: v.Filed}, true
+	return candidateFact{Fact: kernel.Fact{Metric: m.Key, Label: label, Period: p, Figure: f}, filed: v.Filed}, true
 }
 
-// yearsShown is how many of the latest years a table has.
+// yearsShown is the largest number of columns of a table: the latest years.
 const yearsShown = 8
 
 // yearTables returns pages with a table of whole years, or of balance sheet days, for each part of a report.
@@ -219,7 +219,7 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 			row := make([]string, 0, 1+len(ends))
 			row = append(row, m.Name)
 			for _, end := range ends {
-				row = append(row, shown(byMetric[key][end].Figure))
+				row = append(row, formatted(byMetric[key][end].Figure))
 			}
 			rows = append(rows, row)
 		}
@@ -228,8 +228,8 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 	return pages
 }
 
-// shown formats a figure for a table: "$1,234", "1,234", "1.25".
-func shown(f kernel.Figure) string {
+// formatted formats a figure for a table: "$1,234", "1,234", "1.25". A figure without text is the empty string.
+func formatted(f kernel.Figure) string {
 	if f.Text == "" {
 		return ""
 	}
@@ -237,18 +237,18 @@ func shown(f kernel.Figure) string {
 	if strings.HasPrefix(digits, "-") {
 		sign, digits = "-", digits[1:]
 	}
-	whole, behind, ok := strings.Cut(digits, ".")
+	integer, fraction, ok := strings.Cut(digits, ".")
 	if strings.ContainsAny(digits, "eE") {
-		whole, ok = strconv.FormatFloat(max(f.Value, -f.Value), 'f', 0, 64), false
+		integer, ok = strconv.FormatFloat(max(f.Value, -f.Value), 'f', 0, 64), false
 	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
+	for i := len(integer) - 3; i > 0; i -= 3 {
+		integer = integer[:i] + "," + integer[i:]
 	}
 	if ok {
-		whole += "." + behind
+		integer += "." + fraction
 	}
 	if f.Currency == "USD" {
-		whole = "$" + whole
+		integer = "$" + integer
 	}
-	return sign + whole
+	return sign + integer
 }

@@ -1,12 +1,12 @@
-// Package corpus stores what questions are answered from: documents, the chunks that they are divided into,
-// their issuers, facts and prices. It reads files of many formats, writes each document in one transaction,
-// and reports what there is.
+// Package corpus stores the material for answers: documents, the chunks that they are divided into, their issuers,
+// facts and prices. It reads files of many formats, writes each document in one transaction, and reports the contents
+// of the corpus.
 //
 // Choices where the specification is silent:
-//   - The same document under another URL is a duplicate and is skipped. It stays as long as one of its URLs
-//     has it. A document that differs only in its title is a new version.
+//   - The same document under another URL is a duplicate and is skipped. It is deleted when none of its URLs has it
+//     any more. A document that differs only in its title is a new version.
 //   - A chunk does not cross the end of a page, so that a citation names one page.
-//   - Issuers are told apart by CIK, then by ticker, then by name.
+//   - Issuers are distinguished by CIK, then by ticker, then by name.
 package corpus
 
 import (
@@ -39,7 +39,7 @@ type Corpus struct {
 // New returns the corpus of a server.
 func New(k *kernel.Server) *Corpus { return &Corpus{Server: k} }
 
-// Outcome tells what became of a document.
+// Outcome is the effect of ingesting a document.
 type Outcome int
 
 // Outcomes of documents.
@@ -52,8 +52,8 @@ const (
 // String returns "added", "replaced" or "skipped".
 func (o Outcome) String() string { return [...]string{"added", "replaced", "skipped"}[o] }
 
-// Put ingests a document in one transaction. It replaces what its URL held before, and skips a document that
-// is there already. It returns a *RefusedError for a document that cannot be accepted.
+// Put ingests a document in one transaction. It replaces the document that its URL had before, and skips a document
+// that the corpus has already. It returns a *RefusedError for a document that cannot be accepted.
 func (c *Corpus) Put(ctx context.Context, s Source) (Outcome, error) {
 	p, err := prepare(s, nil)
 	if err != nil {
@@ -66,25 +66,26 @@ func (c *Corpus) Put(ctx context.Context, s Source) (Outcome, error) {
 	return outcomes[0], nil
 }
 
-// putAll ingests documents in one transaction, or in several where one of them replaces another one of them.
+// putAll ingests documents in one transaction, or in several if one of the documents replaces another one of them.
 func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcome, err error) {
 	for len(outcomes) < len(all) {
-		var some []Outcome
+		var batch []Outcome
 		err := c.Write(ctx, func(conn kernel.Conn) (err error) {
-			some, err = putSome(conn, all[len(outcomes):], c.Micros())
+			batch, err = putSome(conn, all[len(outcomes):], c.Micros())
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		outcomes = append(outcomes, some...)
+		outcomes = append(outcomes, batch...)
 	}
 	return outcomes, nil
 }
 
-// putSome ingests documents up to the first one that has to wait for the next transaction, at least one.
+// putSome ingests documents, at least the first one. It stops before a document that has to wait for the next
+// transaction.
 func putSome(conn kernel.Conn, all []*prepared, now int64) (outcomes []Outcome, err error) {
-	w := &writing{conn, now, make(map[int64]bool)}
+	w := &writer{conn, now, make(map[int64]bool)}
 	changed := false
 	for _, p := range all {
 		outcome, err := w.put(p)
@@ -100,67 +101,66 @@ func putSome(conn kernel.Conn, all []*prepared, now int64) (outcomes []Outcome, 
 	if !changed {
 		return outcomes, nil
 	}
-	return outcomes, touch(conn)
+	return outcomes, incrementVersion(conn)
 }
 
-// writing is a transaction that ingests documents.
-type writing struct {
+// writer is a transaction that ingests documents.
+type writer struct {
 	kernel.Conn
 	now   int64
-	fresh map[int64]bool // documents that this transaction has added; some of their rows may not be written before it ends
+	added map[int64]bool // documents that this transaction has added; some of their rows may not be written before it ends
 }
 
-// errNextWrite is returned for a document that has to wait for the end of the transaction, which it has not
-// changed.
+// errNextWrite is returned for a document that has to wait for the next transaction. Nothing was written for it.
 var errNextWrite = errors.New("in the next transaction")
 
 // touch increments the version of the corpus.
-func touch(c kernel.Conn) error {
+func incrementVersion(c kernel.Conn) error {
 	return c.Later("UPDATE answer_corpus SET version = version + 1")
 }
 
-// put writes a document, and removes the one at its former URL.
-func (w *writing) put(p *prepared) (Outcome, error) {
+// put writes a document, and removes its earlier version from its former URL.
+func (w *writer) put(p *prepared) (Outcome, error) {
 	moved := false
 	if former := p.source.former; former != "" {
-		id, err := idAt(w.Conn, former)
+		id, err := idAtURL(w.Conn, former)
 		if moved = err == nil && id != 0; moved {
-			err = w.leave(id, former)
+			err = w.detach(id, former)
 		}
 		if err != nil {
 			return Skipped, err
 		}
 	}
-	outcome, err := w.putAt(p)
+	outcome, err := w.putAtURL(p)
 	if moved {
 		outcome = Replaced
 	}
 	return outcome, err
 }
 
-// putAt writes a document to its URL.
-func (w *writing) putAt(p *prepared) (Outcome, error) {
+// putAtURL writes a document to its URL.
+func (w *writer) putAtURL(p *prepared) (Outcome, error) {
 	s, c := p.source, w.Conn
-	same, err := idOf(c, "SELECT id FROM answer_documents WHERE sha256 = ?", p.digest)
+	duplicate, err := queryID(c, "SELECT id FROM answer_documents WHERE sha256 = ?", p.digest)
 	if err != nil {
 		return Skipped, err
 	}
-	old, err := idAt(c, s.URL)
-	if err != nil || old != 0 && old == same {
+	old, err := idAtURL(c, s.URL)
+	if err != nil || old != 0 && old == duplicate {
 		return Skipped, err
 	}
 	outcome := Added
 	if old != 0 { // also if another URL has the document that this URL has now
 		outcome = Replaced
-		if err := w.leave(old, s.URL); err != nil {
+		if err := w.detach(old, s.URL); err != nil {
 			return outcome, err
 		}
 	}
-	if same != 0 {
+	if duplicate != 0 {
 		if outcome == Added {
 			outcome = Skipped
 		}
-		_, err := c.Exec("INSERT INTO answer_copies (url, document_id) VALUES (?, ?)", s.URL, same)
+		_, err := c.Exec("INSERT INTO answer_copies (url, document_id) VALUES (?, ?)", s.URL, duplicate)
 		return outcome, err
 	}
 	var issuer int64
@@ -183,7 +183,7 @@ func (w *writing) putAt(p *prepared) (Outcome, error) {
 	if err != nil {
 		return outcome, err
 	}
-	w.fresh[id] = true
+	w.added[id] = true
 	ids, err := putChunks(c, p, id, issuer)
 	if err != nil {
 		return outcome, err
@@ -194,28 +194,29 @@ func (w *writing) putAt(p *prepared) (Outcome, error) {
 	return outcome, putPrices(c, s, issuer)
 }
 
-// idOf returns the id of the document that a query selects, or 0 if there is none.
-func idOf(c kernel.Conn, query string, args ...any) (id int64, err error) {
+// queryID returns the id of the document that a query selects, or 0 if there is no such document.
+func queryID(c kernel.Conn, query string, args ...any) (id int64, err error) {
 	if err = c.Row(query, args...).Scan(&id); errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
 	return id, err
 }
 
-// atURL is an SQL expression for the id of the document at a URL, which has to be passed twice.
-const atURL = "COALESCE((SELECT id FROM answer_documents WHERE url = ?), (SELECT document_id FROM answer_copies WHERE url = ?))"
+// documentAtURL is an SQL expression for the id of the document at a URL. Its two parameters are the URL.
+const documentAtURL = "COALESCE((SELECT id FROM answer_documents WHERE url = ?), (SELECT document_id FROM answer_copies WHERE url = ?))"
 
-func idAt(c kernel.Conn, url string) (int64, error) {
-	return idOf(c, "SELECT COALESCE("+atURL+", 0)", url, url)
+func idAtURL(c kernel.Conn, url string) (int64, error) {
+	return queryID(c, "SELECT COALESCE("+documentAtURL+", 0)", url, url)
 }
 
-// leave removes a document from a URL. The document is deleted only if it has no other URL: the file of another
-// URL may have been read already, and is not read again.
-func (w *writing) leave(id int64, url string) error {
+// detach removes a document from a URL. The document is deleted only if it has no other URL: the file of another URL
+// may have been read already, and is not read again. detach returns errNextWrite for a document that the same
+// transaction has added.
+func (w *writer) detach(id int64, url string) error {
 	if copies, err := w.Exec("DELETE FROM answer_copies WHERE url = ?", url); err != nil || copies > 0 {
 		return err
 	}
-	if w.fresh[id] {
+	if w.added[id] {
 		return errNextWrite
 	}
 	var next string
@@ -229,7 +230,7 @@ func (w *writing) leave(id int64, url string) error {
 	return move(w.Conn, id, url, next)
 }
 
-// move moves a document from one of its URLs to another one.
+// move makes the URL to, which is now a copy's URL, the main URL of a document in place of from.
 func move(c kernel.Conn, id int64, from, to string) error {
 	if _, err := c.Exec("DELETE FROM answer_copies WHERE url = ?", to); err != nil {
 		return err
@@ -246,26 +247,26 @@ const rowsAtOnce = 20
 
 // rows returns the SQL placeholders of n rows with width columns.
 func rows(n, width int) string {
-	one := "(" + strings.TrimSuffix(strings.Repeat("?, ", width), ", ") + "), "
-	return strings.TrimSuffix(strings.Repeat(one, n), ", ")
+	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", width), ", ") + "), "
+	return strings.TrimSuffix(strings.Repeat(row, n), ", ")
 }
 
-// inRows inserts n rows of width columns: rowsAtOnce in each statement, and the rest one by one. A statement consists
-// of statement, the placeholders of its rows, and after. args returns the values of row i.
-func inRows(c kernel.Conn, statement, after string, n, width int, args func(i int) []any) error {
-	for from := 0; from < n; {
+// insertRows inserts n rows of width columns: rowsAtOnce in each statement, and the rest one by one. A statement
+// consists of statement, the placeholders of its rows, and suffix. args returns the values of row i.
+func insertRows(c kernel.Conn, statement, suffix string, n, width int, args func(i int) []any) error {
+	for start := 0; start < n; {
 		size := rowsAtOnce
-		if n-from < size {
+		if n-start < size {
 			size = 1
 		}
 		all := make([]any, 0, size*width)
-		for i := from; i < from+size; i++ {
+		for i := start; i < start+size; i++ {
 			all = append(all, args(i)...)
 		}
-		if err := c.Later(statement+rows(size, width)+after, all...); err != nil {
+		if err := c.Later(statement+rows(size, width)+suffix, all...); err != nil {
 			return err
 		}
-		from += size
+		start += size
 	}
 	return nil
 }
@@ -275,15 +276,15 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 	s := p.source
 	const columns = 8
 	ids = make([]int64, 0, len(p.chunks))
-	for from := 0; from < len(p.chunks); {
+	for start := 0; start < len(p.chunks); {
 		size := rowsAtOnce
-		if len(p.chunks)-from < size {
+		if len(p.chunks)-start < size {
 			size = 1
 		}
 		args := make([]any, 0, size*columns)
-		for i := from; i < from+size; i++ {
-			one := &p.chunks[i]
-			args = append(args, document, i, one.section, one.page, one.text, one.tokens, flag(len(one.tables) > 0), one.headers)
+		for i := start; i < start+size; i++ {
+			chunk := &p.chunks[i]
+			args = append(args, document, i, chunk.section, chunk.page, chunk.text, chunk.tokens, flag(len(chunk.tables) > 0), chunk.headers)
 		}
 		// Both databases return the ids in the order of the rows.
 		err := c.All("INSERT INTO answer_chunks (document_id, seq, section, page, text, tokens, is_table, headers) VALUES "+
@@ -298,9 +299,9 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 		if err != nil {
 			return nil, err
 		}
-		from += size
+		start += size
 	}
-	err = inRows(c, "INSERT INTO answer_vectors (issuer_id, fiscal, chunk_id, document_id, kind, terms) VALUES ", "",
+	err = insertRows(c, "INSERT INTO answer_vectors (issuer_id, fiscal, chunk_id, document_id, kind, terms) VALUES ", "",
 		len(ids), 6, func(i int) []any {
 			return []any{issuer, p.period.Year, ids[i], document, string(s.Kind), []byte(p.vectors[i])}
 		})
@@ -308,7 +309,7 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 		return nil, err
 	}
 	for i := range p.chunks {
-		w := wordsOf{ids[i], document, issuer, p.period.Year, s.Title, p.chunks[i].section, p.chunks[i].text}
+		w := indexEntry{ids[i], document, issuer, p.period.Year, s.Title, p.chunks[i].section, p.chunks[i].text}
 		if err := w.put(c); err != nil {
 			return nil, err
 		}
@@ -316,7 +317,8 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 	return ids, nil
 }
 
-// Scope returns the words that the full-text index has for an issuer and a year. Zero values have no word.
+// Scope returns the words that the full-text index has for an issuer and a year, separated by a space. A zero issuer or
+// year has no word.
 func Scope(issuer int64, year int) string {
 	words := make([]string, 0, 2)
 	if issuer != 0 {
@@ -328,20 +330,19 @@ func Scope(issuer int64, year int) string {
 	return strings.Join(words, " ")
 }
 
-func flag(is bool) int {
-	if is {
+func flag(value bool) int {
+	if value {
 		return 1
 	}
 	return 0
 }
 
-// putFacts writes the facts of a document. Of several facts for the same metric and period the first one is
-// kept.
+// putFacts writes the facts of a document. Of several facts for the same metric and period only the first is written.
 func putFacts(c kernel.Conn, p *prepared, document, issuer int64, chunks []int64) error {
 	if issuer == 0 {
 		return nil
 	}
-	return inRows(c, "INSERT INTO answer_facts (issuer_id, metric, period_end, period_len, fiscal, quarter, label, shown, value, step, unit, currency, document_id, chunk_id, statement, sure) VALUES ",
+	return insertRows(c, "INSERT INTO answer_facts (issuer_id, metric, period_end, period_len, fiscal, quarter, label, shown, value, step, unit, currency, document_id, chunk_id, statement, sure) VALUES ",
 		" ON CONFLICT DO NOTHING", len(p.facts), 16, func(i int) []any {
 			f := p.facts[i]
 			chunk := int64(0)
@@ -361,7 +362,7 @@ func putFacts(c kernel.Conn, p *prepared, document, issuer int64, chunks []int64
 }
 
 func putPrices(c kernel.Conn, s *Source, issuer int64) error {
-	return inRows(c, "INSERT INTO answer_prices (issuer_id, day, open, high, low, close, adj_close, volume, source) VALUES ",
+	return insertRows(c, "INSERT INTO answer_prices (issuer_id, day, open, high, low, close, adj_close, volume, source) VALUES ",
 		" ON CONFLICT (issuer_id, day) DO UPDATE SET open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close, "+
 			"adj_close = excluded.adj_close, volume = excluded.volume, source = excluded.source",
 		len(s.Prices), 9, func(i int) []any {

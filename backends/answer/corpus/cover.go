@@ -14,40 +14,40 @@ import (
 const coverPages = 3
 
 var (
-	registrant = regexp.MustCompile(`(?i)\(\s*exact name of (?:the )?registrant`)
-	ofForm     = regexp.MustCompile(`(?i)\bform\s+(10-?K|10-?Q|8-?K|20-?F|40-?F|6-?K)\b`)
-	ofPeriod   = regexp.MustCompile(`(?i)\bfor the (?:(?:fiscal |transition )?year|(?:quarterly |fiscal )?(?:period|quarter))\s+ended:?\s+([A-Z][a-z]+\s+\d{1,2},?\s+(?:19|20)\d\d)`)
-	ofEvent    = regexp.MustCompile(`(?i)\bdate of (?:report|earliest event)[^:\n]{0,60}:?\s*([A-Z][a-z]+\s+\d{1,2},?\s+(?:19|20)\d\d)`)
-	listed     = regexp.MustCompile(`(?s)\b([A-Z]{1,5})\b[\s|]+(?:The\s+)?(?i:new york stock exchange|nasdaq|nyse)`)
-	yearNamed  = regexp.MustCompile(`(?i)\bfiscal (?:year )?((?:19|20)\d\d)\b`)
-	halfYear   = regexp.MustCompile(`(?i)\b(?:six months|2[67] weeks|twenty-six weeks) ended`)
-	nineMonths = regexp.MustCompile(`(?i)\b(?:nine months|39 weeks|thirty-nine weeks|40 weeks) ended`)
+	registrant        = regexp.MustCompile(`(?i)\(\s*exact name of (?:the )?registrant`)
+	formPattern       = regexp.MustCompile(`(?i)\bform\s+(10-?K|10-?Q|8-?K|20-?F|40-?F|6-?K)\b`)
+	periodPattern     = regexp.MustCompile(`(?i)\bfor the (?:(?:fiscal |transition )?year|(?:quarterly |fiscal )?(?:period|quarter))\s+ended:?\s+([A-Z][a-z]+\s+\d{1,2},?\s+(?:19|20)\d\d)`)
+	eventPattern      = regexp.MustCompile(`(?i)\bdate of (?:report|earliest event)[^:\n]{0,60}:?\s*([A-Z][a-z]+\s+\d{1,2},?\s+(?:19|20)\d\d)`)
+	listingPattern    = regexp.MustCompile(`(?s)\b([A-Z]{1,5})\b[\s|]+(?:The\s+)?(?i:new york stock exchange|nasdaq|nyse)`)
+	fiscalYearPattern = regexp.MustCompile(`(?i)\bfiscal (?:year )?((?:19|20)\d\d)\b`)
+	halfYear          = regexp.MustCompile(`(?i)\b(?:six months|2[67] weeks|twenty-six weeks) ended`)
+	nineMonths        = regexp.MustCompile(`(?i)\b(?:nine months|39 weeks|thirty-nine weeks|40 weeks) ended`)
 )
 
-// cover is what a filing says about itself on its first pages.
+// cover is the description of a filing on its first pages.
 type cover struct {
 	name, ticker, form string
 	end                kernel.Day
 }
 
-// coverOf reads the cover. What it does not say stays empty.
+// coverOf reads the cover. Fields that it does not find stay empty.
 func coverOf(pages []Page) (c cover) {
 	var b strings.Builder
 	for _, page := range pages[:min(len(pages), coverPages)] {
 		b.WriteString(page.Text + "\n")
 	}
 	text := b.String()
-	behind := text
-	if at := registrant.FindStringIndex(text); at != nil {
-		lines := strings.Split(strings.TrimRight(text[:at[0]], " \n|*_#"), "\n")
+	rest := text
+	if match := registrant.FindStringIndex(text); match != nil {
+		lines := strings.Split(strings.TrimRight(text[:match[0]], " \n|*_#"), "\n")
 		for i := len(lines) - 1; i >= 0 && i >= len(lines)-4 && c.name == ""; i-- {
 			if line := collapse(strings.Trim(lines[i], "|#*_ ")); len(line) > 1 && len(line) < 120 &&
 				strings.Trim(line, "-_=. ") != "" {
 				c.name = line
 			}
 		}
-		behind = text[at[0]:]
-	} else if len(pages) > 0 && ofForm.MatchString(text) { // some covers have nothing but the name
+		rest = text[match[0]:]
+	} else if len(pages) > 0 && formPattern.MatchString(text) { // some covers have nothing but the name
 		for line := range strings.Lines(pages[0].Text) {
 			if line = collapse(strings.Trim(line, "|#*_ \n")); c.name == "" && metrics.WellKnown(line) {
 				c.name = line
@@ -57,28 +57,28 @@ func coverOf(pages []Page) (c cover) {
 	if c.name == "" {
 		return c
 	}
-	if m := ofForm.FindStringSubmatch(text); m != nil {
+	if m := formPattern.FindStringSubmatch(text); m != nil {
 		c.form = strings.ToUpper(m[1])
 		if !strings.Contains(c.form, "-") {
 			c.form = c.form[:len(c.form)-1] + "-" + c.form[len(c.form)-1:]
 		}
 	}
-	for _, re := range []*regexp.Regexp{ofPeriod, ofEvent} {
+	for _, re := range []*regexp.Regexp{periodPattern, eventPattern} {
 		if m := re.FindStringSubmatch(text); m != nil && c.end == "" {
 			if found := metrics.Periods(collapse(m[1])); len(found) > 0 {
 				c.end = found[0].Period.End
 			}
 		}
 	}
-	if m := listed.FindStringSubmatch(behind); m != nil && m[1] != "NYSE" {
+	if m := listingPattern.FindStringSubmatch(rest); m != nil && m[1] != "NYSE" {
 		c.ticker = m[1]
 	}
 	return c
 }
 
-// fromCover completes the fields of a filing from its cover. Fields that are set stay as they are; a
-// different name of the issuer becomes an alias.
-func (s *Source) fromCover() {
+// completeFromCover completes the fields of a filing from its cover. Fields that are set are not changed; if the cover
+// has a different name of the issuer, that becomes an alias.
+func (s *Source) completeFromCover() {
 	if s.Kind != "" && s.Kind != kernel.Filing {
 		return
 	}
@@ -112,21 +112,21 @@ func (s *Source) fromCover() {
 	}
 }
 
-// fiscalYear returns the year that a filing calls its own: the year of its last day, or the year before if
-// that day is in January or February and the filing names that year more often.
+// fiscalYear returns the fiscal year of a filing whose period ends at end. It is the year of that day. If the day is in
+// January or February and the filing names the previous year more often, it is the previous year.
 func (s *Source) fiscalYear(end kernel.Day) string {
-	last, before := end.Time().Format("2006"), end.Time().AddDate(-1, 0, 0).Format("2006")
+	last, previous := end.Time().Format("2006"), end.Time().AddDate(-1, 0, 0).Format("2006")
 	if end.Time().Month() > 2 {
 		return last
 	}
 	named := make(map[string]int)
 	for _, page := range s.Pages {
-		for _, m := range yearNamed.FindAllStringSubmatch(page.Text, -1) {
+		for _, m := range fiscalYearPattern.FindAllStringSubmatch(page.Text, -1) {
 			named[m[1]]++
 		}
 	}
-	if named[before] > named[last] {
-		return before
+	if named[previous] > named[last] {
+		return previous
 	}
 	return last
 }

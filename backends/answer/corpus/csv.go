@@ -20,13 +20,13 @@ import (
 
 // Bounds of a CSV table.
 const (
-	maxCSVRows = 200_000
-	rowsOfPage = 200 // the rows of one page, for a table that does not hold prices
+	maxCSVRows  = 200_000
+	rowsPerPage = 200 // the rows of one page, for a table that does not hold prices
 )
 
-// readCSV reads a table. A table with the columns date and close holds prices: of the issuer that the file
-// beside it names, or else of the issuer of the column symbol or of the file's name. Any other table is a
-// document of the kind table.
+// readCSV reads a table. A table with the columns date and close holds prices. Their issuer is named by the description
+// file beside it (see metaSuffix), or else by the column symbol or the file's name. Any other table is a document of
+// the kind table.
 func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 	text, err := readEncoded(r)
 	if err != nil {
@@ -37,7 +37,7 @@ func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 	lines.FieldsPerRecord = -1
 	lines.LazyQuotes = true
 	lines.ReuseRecord = false
-	rows := make([][]string, 0, daysOfQuarter)
+	rows := make([][]string, 0, quarterRows)
 	for {
 		row, err := lines.Read()
 		if errors.Is(err, io.EOF) {
@@ -64,15 +64,15 @@ func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 	if base.Kind == "" {
 		base.Kind = kernel.Tabular
 	}
-	for from := 1; from < len(rows); from += rowsOfPage {
-		page := slices.Concat(rows[:1], rows[from:min(from+rowsOfPage, len(rows))])
+	for from := 1; from < len(rows); from += rowsPerPage {
+		page := slices.Concat(rows[:1], rows[from:min(from+rowsPerPage, len(rows))])
 		base.Pages = append(base.Pages, Page{Number: len(base.Pages) + 1, Text: base.Title + "\n\n" + tables.Markdown(page)})
 	}
 	return out(base, nil)
 }
 
-// separator returns the column separator of a table, judged by its first line: a comma, or the semicolon or
-// tab that programs write where numbers contain commas.
+// separator returns the column separator of a table, the most frequent of comma, semicolon and tab in its first line.
+// Programs write semicolons or tabs where numbers contain commas.
 func separator(text string) rune {
 	header, _, _ := strings.Cut(text, "\n")
 	best := ','
@@ -84,12 +84,12 @@ func separator(text string) rune {
 	return best
 }
 
-// inPrice matches a number in a price. In India only the last three digits form a group of three.
-var inPrice = regexp.MustCompile(`^-?\$?-?(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)?(?:\.\d*)?(?:[eE][-+]?\d+)?$`)
+// pricePattern matches a number in a price column. In India only the last three digits form a group of three.
+var pricePattern = regexp.MustCompile(`^-?\$?-?(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)?(?:\.\d*)?(?:[eE][-+]?\d+)?$`)
 
-// priceColumns returns the indexes of the columns of prices: day, open, high, low, close, adjusted close,
-// volume and symbol, with -1 for a missing one. ok reports whether day and close are there.
-func priceColumns(header []string) (at [8]int, ok bool) {
+// priceColumns returns the indexes of the columns of prices: day, open, high, low, close, adjusted close, volume and
+// symbol. A missing column has the index -1. ok reports whether the columns day and close exist.
+func priceColumns(header []string) (columns [8]int, ok bool) {
 	names := [8][]string{
 		{"date", "day"},
 		{"open"},
@@ -101,29 +101,29 @@ func priceColumns(header []string) (at [8]int, ok bool) {
 		{"symbol", "ticker"},
 	}
 	for i, spelled := range names {
-		at[i] = slices.IndexFunc(header, func(cell string) bool {
+		columns[i] = slices.IndexFunc(header, func(cell string) bool {
 			return slices.Contains(spelled,
 				strings.ToLower(strings.TrimSpace(cell)))
 		})
 	}
-	return at, at[0] >= 0 && at[4] >= 0
+	return columns, columns[0] >= 0 && columns[4] >= 0
 }
 
-// readPrices emits one document with the prices of each symbol, in the order in which the symbols first
-// appear.
-func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
+// readPrices emits one document with the prices of each symbol, in the order in which the symbols first appear. columns
+// is the result of priceColumns.
+func readPrices(rows [][]string, columns [8]int, base Source, out emit) error {
 	var order []string
 	bySymbol := make(map[string][]Price)
-	layout, err := dayLayout(rows, at[0])
+	layout, err := dayLayout(rows, columns[0])
 	if err != nil {
 		return out(base, err)
 	}
 	for i, row := range rows {
 		cell := func(k int) string {
-			if at[k] < 0 || at[k] >= len(row) {
+			if columns[k] < 0 || columns[k] >= len(row) {
 				return ""
 			}
-			return strings.TrimSpace(row[at[k]])
+			return strings.TrimSpace(row[columns[k]])
 		}
 		if slices.Contains(noPrice, strings.ToLower(cell(4))) { // there was no trade on this day
 			continue
@@ -138,7 +138,7 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 			if strings.Contains(text, figures.Doubt) {
 				wrong = refuse("row %d: %q may be a number a thousand times as large: nothing else in the file tells",
 					i+2, cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
-			} else if err != nil || v-v != 0 || !inPrice.MatchString(cell(k)) {
+			} else if err != nil || v-v != 0 || !pricePattern.MatchString(cell(k)) {
 				wrong = refuse("row %d: %q is not a number", i+2, cut(cell(k), 40))
 			}
 			return v
@@ -151,7 +151,7 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 		if wrong != nil {
 			return out(base, wrong)
 		}
-		if p.Day = day; at[5] < 0 {
+		if p.Day = day; columns[5] < 0 {
 			p.AdjClose = p.Close
 		}
 		symbol := strings.ToUpper(cell(7))
@@ -186,18 +186,18 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 	return nil
 }
 
-// noPrice lists what sources write for a missing price.
+// noPrice lists the texts that sources write for a missing price.
 var noPrice = []string{"", "-", "n/a", "null"}
 
-// dayLayouts lists the ways in which sources of prices write days.
+// dayLayouts lists the layouts of days that sources of prices use.
 var dayLayouts = []string{
 	time.DateOnly, "1/2/2006", "2/1/2006", "2006/1/2", "20060102", "Jan 2, 2006",
 	"January 2, 2006", "2-Jan-2006", "2 Jan 2006", "2.1.2006",
 }
 
-// dayLayout returns the layout in which all days of a table are written. It returns an error if two layouts
-// fit, one of which has the month first. If none fits it returns time.DateOnly, so that the first row that
-// does not match is reported.
+// dayLayout returns the layout in which all days of a table are written. It returns an error if two layouts fit and the
+// first has the month before the day. If no layout fits it returns time.DateOnly, so that the first row that does not
+// match is reported.
 func dayLayout(rows [][]string, column int) (string, error) {
 	var fitting []string
 	first := ""
@@ -228,17 +228,17 @@ func dayIn(layout, text string) (kernel.Day, bool) {
 	if text = strings.TrimSpace(text); layout == time.DateOnly {
 		text = cut(text, len(layout))
 	}
-	at, err := time.Parse(layout, text)
+	date, err := time.Parse(layout, text)
 	if err != nil {
 		return "", false
 	}
-	return kernel.DayOf(at), true
+	return kernel.DayOf(date), true
 }
 
-// daysOfQuarter is about the number of trading days in a quarter, plus a header.
-const daysOfQuarter = 68
+// quarterRows is about the number of trading days in a quarter, plus a header.
+const quarterRows = 68
 
-// pricePages returns the tables in which prices are looked up and cited, one per quarter.
+// pricePages returns one page for each quarter, with a table in which prices are found and cited.
 func pricePages(prices []Price) (pages []Page) {
 	sorted := slices.SortedFunc(slices.Values(prices),
 		func(a, b Price) int { return strings.Compare(string(a.Day), string(b.Day)) })
@@ -254,7 +254,7 @@ func pricePages(prices []Price) (pages []Page) {
 		}
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
-	rows := make([][]string, 0, daysOfQuarter)
+	rows := make([][]string, 0, quarterRows)
 	quarter := ""
 	flush := func() {
 		if len(rows) > 1 && len(pages) < maxPages {
@@ -262,10 +262,10 @@ func pricePages(prices []Price) (pages []Page) {
 		}
 	}
 	for _, p := range sorted {
-		at := p.Day.Time()
-		if of := "Q" + strconv.Itoa((int(at.Month())+2)/3) + " " + strconv.Itoa(at.Year()); of != quarter {
+		date := p.Day.Time()
+		if next := "Q" + strconv.Itoa((int(date.Month())+2)/3) + " " + strconv.Itoa(date.Year()); next != quarter {
 			flush()
-			quarter, rows = of, [][]string{{"Day", "Closing price", "Opening price", "Highest price", "Lowest price", "Volume"}}
+			quarter, rows = next, [][]string{{"Day", "Closing price", "Opening price", "Highest price", "Lowest price", "Volume"}}
 		}
 		rows = append(rows, []string{
 			p.Day.String(), price(p.Close), price(p.Open), price(p.High), price(p.Low),

@@ -8,70 +8,69 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 )
 
-// Numbers are stored as in English: "1,100.50". Files from other countries have "1.100,50", "1'100.50" and "1
-// 100,50". Whether "1.100" is 1100 or 1.1 is decided by the other numbers beside it: it is 1100 if one of
-// them has a decimal comma and 1.1 if one has a decimal point.
+// Numbers are stored in English notation: "1,100.50". Files from other countries have "1.100,50", "1'100.50" and "1
+// 100,50". Whether "1.100" is 1100 or 1.1 is decided by the other numbers near it: it is 1100 if one of them has a
+// decimal comma, and 1.1 if one of them has a decimal point.
 
-// written records how the numbers in a part of a table are written.
-type written struct {
-	decimals [2]bool // with a decimal point, with a decimal comma
-	groups   [2]bool // with groups of thousands separated by points, by commas
-	others   bool    // with groups separated by apostrophes
+// notation records the notation of the numbers in a part of a table.
+type notation struct {
+	decimals    [2]bool // with a decimal point, with a decimal comma
+	groups      [2]bool // with groups of thousands separated by points, by commas
+	apostrophes bool    // with groups separated by apostrophes
 }
 
 const pointOrComma = ".,"
 
-// role tells what a point (mark 0) or a comma (mark 1) between digits means.
+// role is the meaning of a point (mark 0) or a comma (mark 1) between digits.
 type role int
 
 const (
-	nobodyKnows role = iota
+	unknown role = iota
 	decimal
 	group
-	both // some numbers use it one way and some the other
+	mixed // some numbers use it one way and some the other
 )
 
-// of returns the role of a point (0) or a comma (1) in a part of a table.
-func (w *written) of(mark int) role {
+// roleOf returns the role of a point (mark 0) or a comma (mark 1) in a part of a table.
+func (w *notation) roleOf(mark int) role {
 	isDecimal := w.decimals[mark] || w.groups[1-mark]
 	isGroup := w.groups[mark] || w.decimals[1-mark]
 	switch {
 	case isDecimal && isGroup:
-		return both
+		return mixed
 	case isGroup:
 		return group
-	case isDecimal || w.others && mark == 0:
+	case isDecimal || w.apostrophes && mark == 0:
 		return decimal
 	}
-	return nobodyKnows
+	return unknown
 }
 
-// numeric matches a cell that is a number, with what stands before and after it, such as a currency and a
-// unit.
+// numeric matches a cell with a number, and the text before and after the number, such as a currency and a unit.
 var numeric = regexp.MustCompile(`^(\D{0,16}?)(\d(?:[\d.,'’ \x{a0}\x{2009}\x{202f}]*\d)?)((?:[^\d.,'’]\D{0,15})?(?:[(\[]\d{1,2}[)\]])?)$`)
 
 // monthOfYear matches a month, such as "12.2020".
 var monthOfYear = regexp.MustCompile(`^(?:0?[1-9]|1[0-2])\.(?:19|20)\d\d$`)
 
 var (
-	glued = regexp.MustCompile(`[\pL_]$`)
-	code  = regexp.MustCompile(`(?:^|[^\pL])[A-Z]{3}$`) // a currency code
+	endsInLetter = regexp.MustCompile(`[\pL_]$`)
+	currencyCode = regexp.MustCompile(`(?:^|[^\pL])[A-Z]{3}$`) // a currency code
 )
 
-// splitNumber splits a cell into its number and what surrounds it. It returns empty strings if there is no
-// number or if it is a part of a name, as in "v1.1".
+// splitNumber splits a cell into its number and the text around the number. It returns empty strings if there is no
+// number or if the number is a part of a name, as in "v1.1".
 func splitNumber(cell string) (before, number, after string) {
 	m := numeric.FindStringSubmatch(cell)
-	if m == nil || glued.MatchString(m[1]) && !code.MatchString(m[1]) || monthOfYear.MatchString(m[2]) {
+	if m == nil || endsInLetter.MatchString(m[1]) && !currencyCode.MatchString(m[1]) || monthOfYear.MatchString(m[2]) {
 		return "", "", ""
 	}
 	return m[1], m[2], m[3]
 }
 
-// inGroups splits a number into its groups of digits. It returns the mark between groups and the mark of the
-// decimals, or 0 for one that is missing. ok is false for what is no number. If there is one mark that may be
-// either, it is returned in groups and doubtful is true.
-func inGroups(number string) (digits []string, groups, decimals rune, doubtful, ok bool) {
+// splitGroups splits a number into its groups of digits. It returns the mark between groups and the decimal mark; a
+// missing mark is 0. ok is false if the text is not a number. If the only mark may be of either kind, it is returned in
+// groups and doubtful is true.
+func splitGroups(number string) (digits []string, groups, decimals rune, doubtful, ok bool) {
 	number = strings.NewReplacer("’", "'", "\u00a0", " ", "\u2009", " ", "\u202f", " ").Replace(number)
 	var marks []rune
 	start := 0
@@ -101,25 +100,25 @@ func inGroups(number string) (digits []string, groups, decimals rune, doubtful, 
 	return digits, 0, last, false, len(marks) == 1 && isDecimal && digits[0] != "" && digits[1] != ""
 }
 
-// see records how a cell is written.
-func (w *written) see(cell string) {
+// observe records the notation of a cell.
+func (w *notation) observe(cell string) {
 	_, number, _ := splitNumber(cell)
-	_, groups, decimals, doubtful, ok := inGroups(number)
+	_, groups, decimals, doubtful, ok := splitGroups(number)
 	if !ok || doubtful {
 		return
 	}
-	for mark, is := range pointOrComma {
-		w.groups[mark] = w.groups[mark] || groups == is
-		w.decimals[mark] = w.decimals[mark] || decimals == is
+	for mark, char := range pointOrComma {
+		w.groups[mark] = w.groups[mark] || groups == char
+		w.decimals[mark] = w.decimals[mark] || decimals == char
 	}
-	w.others = w.others || groups == '\''
+	w.apostrophes = w.apostrophes || groups == '\''
 }
 
-// inEnglish rewrites a number as in English. If it may be read in two ways, and the roles of the marks do not
-// tell which, its digits are joined by figures.Doubt, so that nobody reads a figure from them.
-func inEnglish(cell string, roles [2]role) string {
+// toEnglish rewrites a number in English notation. If the number may be read in two ways, and the roles of the marks do
+// not decide, its digits are joined by figures.Doubt, so that nobody reads a figure from them.
+func toEnglish(cell string, roles [2]role) string {
 	before, number, after := splitNumber(cell)
-	digits, groups, decimals, doubtful, ok := inGroups(number)
+	digits, groups, decimals, doubtful, ok := splitGroups(number)
 	if !ok || len(digits) == 1 {
 		return cell
 	}
@@ -128,10 +127,10 @@ func inEnglish(cell string, roles [2]role) string {
 		case decimal:
 			decimals = groups
 		case group:
-		case nobodyKnows, both:
+		case unknown, mixed:
 			return before + strings.Join(digits, figures.Doubt) + after
 		}
-	} else if roles[0] == both {
+	} else if roles[0] == mixed {
 		return cell
 	}
 	if decimals == 0 {
@@ -141,53 +140,51 @@ func inEnglish(cell string, roles [2]role) string {
 	return before + strings.Join(digits[:last], ",") + "." + digits[last] + after
 }
 
-// listing matches the header of a column of lists such as "3,4", which are no numbers.
-var listing = regexp.MustCompile(`(?i)^\W*(?:(?:foot)?notes?|ref(?:erence)?s?|pages?|anhang|anmerkung(?:en)?|seiten?)\b`)
+// listHeader matches the header of a column of lists such as "3,4", which are not numbers.
+var listHeader = regexp.MustCompile(`(?i)^\W*(?:(?:foot)?notes?|ref(?:erence)?s?|pages?|anhang|anmerkung(?:en)?|seiten?)\b`)
 
-// readDecimals rewrites the numbers of a table below its header as in English, from the column from on. Each
-// column is judged by its own numbers, then by the other columns, then by the separator of the columns. In a
-// column with numbers of both kinds, a number that may be read in two ways is made unreadable (see
-// inEnglish).
-func readDecimals(rows [][]string, from int, separator rune) {
-	var file written
-	columns := make([]written, maxCells)
-	each := func(do func(at int, cell *string)) {
+// readDecimals rewrites the numbers of a table in English notation, below its header and from firstColumn on. The
+// notation of a column is judged by its own numbers, then by the other columns, then by the separator of the columns.
+// In a column with both notations, a number that may be read in two ways is made unreadable (see toEnglish).
+func readDecimals(rows [][]string, firstColumn int, separator rune) {
+	var file notation
+	columns := make([]notation, maxCells)
+	forEachCell := func(do func(column int, cell *string)) {
 		for _, row := range rows[1:] {
-			for at := from; at < len(row); at++ {
-				if at >= len(rows[0]) || !listing.MatchString(rows[0][at]) {
-					do(at, &row[at])
+			for column := firstColumn; column < len(row); column++ {
+				if column >= len(rows[0]) || !listHeader.MatchString(rows[0][column]) {
+					do(column, &row[column])
 				}
 			}
 		}
 	}
-	each(func(at int, cell *string) {
-		file.see(*cell)
-		columns[at].see(*cell)
+	forEachCell(func(column int, cell *string) {
+		file.observe(*cell)
+		columns[column].observe(*cell)
 	})
 	roles := make([][2]role, maxCells)
-	for at := range columns {
-		for mark := range roles[at] {
-			roles[at][mark] = cmp.Or(columns[at].of(mark), among(mark, file.of(mark), separator))
+	for column := range columns {
+		for mark := range roles[column] {
+			roles[column][mark] = cmp.Or(columns[column].roleOf(mark), fallbackRole(mark, file.roleOf(mark), separator))
 		}
 	}
-	each(func(at int, cell *string) { *cell = inEnglish(*cell, roles[at]) })
+	forEachCell(func(column int, cell *string) { *cell = toEnglish(*cell, roles[column]) })
 }
 
-// among returns the role of a mark in a column that does not show it, judged by the role that it has in the
-// others. With a comma between columns, a comma in a number is no decimal mark; with a semicolon it may be
-// one.
-func among(mark int, others role, separator rune) role {
+// fallbackRole returns the role of a mark in a column whose numbers do not show it, given its role in the whole file.
+// If commas separate the columns, a comma in a number is not a decimal mark; if semicolons do, it may be one.
+func fallbackRole(mark int, others role, separator rune) role {
 	switch {
 	case separator == ';':
 		return others
 	case mark == 1 && others == decimal:
-		return both
-	case others != nobodyKnows:
+		return mixed
+	case others != unknown:
 		return others
 	case mark == 1:
 		return group
 	case separator == ',':
 		return decimal
 	}
-	return nobodyKnows
+	return unknown
 }

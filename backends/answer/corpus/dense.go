@@ -27,9 +27,9 @@ const (
 	maxDimensions  = 4096
 	// embedPatience is how long a request for vectors may take.
 	embedPatience = 2 * time.Minute
-	// maxRefused is how many single texts in a row may be refused. After that the texts are not to blame.
+	// maxRefused is how many single texts in a row may be refused. After that many, the texts are not the cause.
 	maxRefused = 8
-	// minEmbedded is the length in bytes to which a refused text is shortened at most.
+	// A refused text is not shortened further once it has at most minEmbedded bytes.
 	minEmbedded = 200
 )
 
@@ -39,11 +39,11 @@ type unembedded struct {
 	text string
 }
 
-// Embed makes the vectors of all chunks that have none from the model of e. It can be interrupted and called
-// again. A text that is refused is sent alone and then repeatedly without its second half; if it is still
-// refused, it gets no vector. If the name stands for another model than the one that made the stored vectors,
-// these are replaced. progress, unless it is nil, is called in each transaction with the number of vectors made
-// before it; its error ends the work.
+// Embed uses e to make the vectors of all chunks that have none for the model of e, and returns their number. It can be
+// interrupted and called again. A text that is refused is sent alone and then repeatedly without its second half; if it
+// is still refused, it gets no vector. If another model now answers under the name of the model that made the stored
+// vectors, these are replaced. progress, unless it is nil, is called in each transaction with the number of vectors
+// made before that transaction; its error ends the work.
 func (c *Corpus) Embed(
 	ctx context.Context, e Embedder, progress func(conn kernel.Conn, made int) error,
 ) (made int, err error) {
@@ -97,8 +97,8 @@ func (c *Corpus) Embed(
 	}
 }
 
-// unembedded returns the first chunks with an id greater than last that have no vector of a model, at most
-// limit.
+// unembedded returns at most limit chunks that have no vector of a model, those with the smallest ids greater than
+// last.
 func (c *Corpus) unembedded(ctx context.Context, model string, last int64, limit int) (list []unembedded, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) (err error) {
 		list, err = store.List(conn, func(r store.Row) (t unembedded, err error) {
@@ -111,15 +111,15 @@ func (c *Corpus) unembedded(ctx context.Context, model string, last int64, limit
 	return list, err
 }
 
-// vectorsOf returns the vectors of texts and the mark of the model that made them. A single text that is
-// refused is halved until it is accepted or no longer than minEmbedded.
+// vectorsOf returns the vectors of the texts of list and the mark (see MarkText) of the model that made them. A single
+// text that is refused is halved until it is accepted or no longer than minEmbedded.
 func vectorsOf(ctx context.Context, e Embedder, list []unembedded) (vectors [][]float32, mark []byte, err error) {
 	texts := make([]string, len(list))
 	for i, t := range list {
 		texts[i] = t.text
 	}
 	for {
-		vectors, mark, err = marked(ctx, e, texts)
+		vectors, mark, err = vectorsAndMark(ctx, e, texts)
 		if !errors.Is(err, kernel.ErrTexts) || len(texts) > 1 || len(texts[0]) <= minEmbedded {
 			return vectors, mark, err
 		}
@@ -127,7 +127,7 @@ func vectorsOf(ctx context.Context, e Embedder, list []unembedded) (vectors [][]
 	}
 }
 
-func vectorsNow(ctx context.Context, e Embedder, texts []string) ([][]float32, error) {
+func requestVectors(ctx context.Context, e Embedder, texts []string) ([][]float32, error) {
 	ctx, cancel := context.WithTimeout(ctx, embedPatience)
 	defer cancel()
 	vectors, err := e.Embed(ctx, texts)
@@ -145,10 +145,10 @@ func vectorsNow(ctx context.Context, e Embedder, texts []string) ([][]float32, e
 	return vectors, nil
 }
 
-// forgetAtOnce is how many vectors one transaction deletes.
+// forgetAtOnce is how many vectors are deleted in one transaction.
 const forgetAtOnce = 1000
 
-// pack stores a vector with one byte per dimension, scaled so that its largest component becomes 127.
+// pack returns a vector with one byte per dimension, scaled so that its largest component becomes 127.
 func pack(v []float32) []byte {
 	sum := 0.0
 	for _, x := range v {
@@ -168,26 +168,26 @@ func pack(v []float32) []byte {
 	return packed
 }
 
-// Near returns the similarity of the chunks' vectors to the vector to, which Meaning returned together with
-// mark, from -1 to 1. Chunks without a vector are missing from the map. It is empty once the vectors are
-// those of another model.
+// Near returns the similarities, from -1 to 1, between the vector to and the vectors of chunks, by chunk id. to and
+// mark are results of Meaning. Chunks without a vector are missing from the map. The map is empty if the stored vectors
+// have been replaced by those of another model since then.
 func Near(c kernel.Conn, model string, mark []byte, to []float32, chunks []int64) (map[int64]float64, error) {
-	near := make(map[int64]float64)
+	similarities := make(map[int64]float64)
 	target := pack(to)
-	among, ids := Among(c, "chunk_id", chunks)
-	err := c.All("SELECT chunk_id, vector FROM answer_dense WHERE model = ? AND EXISTS (SELECT 1 FROM answer_embedders e WHERE e.model = ? AND e.mark = ?) AND "+among, []any{model, model, mark, ids}, func(r store.Row) error {
+	condition, ids := Among(c, "chunk_id", chunks)
+	err := c.All("SELECT chunk_id, vector FROM answer_dense WHERE model = ? AND EXISTS (SELECT 1 FROM answer_embedders e WHERE e.model = ? AND e.mark = ?) AND "+condition, []any{model, model, mark, ids}, func(r store.Row) error {
 		var id int64
 		var v []byte
 		if err := r.Scan(&id, &v); err != nil || len(v) != len(target) {
 			return err
 		}
-		near[id] = cosine(v, target)
+		similarities[id] = cosine(v, target)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return near, nil
+	return similarities, nil
 }
 
 func cosine(a, b []byte) float64 {

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Description describes what was made of a document.
+// Description describes a stored document and the result of reading it.
 type Description struct {
 	kernel.Document
 	Company kernel.Issuer
@@ -18,14 +18,14 @@ type Description struct {
 	Tables  int // the number of passages with a table
 	Tokens  int
 	Prices  int
-	// Facts are the numbers of facts by the statement they are in and by their origin.
+	// Facts are the numbers of facts by statement and origin.
 	Facts []FactCount
 	// Copies are the document's other URLs, at most 100.
 	Copies []string
 	// Empty are the first 100 pages without text. EmptyPages counts all of them.
 	Empty      []int
 	EmptyPages int
-	// Missing are the primary statements of which a filing has no facts.
+	// Missing are the primary statements from which no facts of a filing were read.
 	Missing []kernel.Statement
 }
 
@@ -36,7 +36,7 @@ type FactCount struct {
 	Facts     int
 }
 
-// Origin tells what facts were read from.
+// Origin is the kind of source that facts were read from.
 type Origin string
 
 // Origins of facts.
@@ -59,11 +59,11 @@ func originOf(sure int) Origin {
 // maxDescribed bounds the lists of a description.
 const maxDescribed = 100
 
-// Describe returns what was made of the document at a URL, which may be one of several URLs. It returns
-// ErrNotFound if there is none.
+// Describe describes the document at a URL, which may be one of several URLs. It returns ErrNotFound if there is no
+// document.
 func (c *Corpus) Describe(ctx context.Context, url string) (d Description, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
-		if d.Document, err = scanDocument(conn.Row(documentColumns+"WHERE d.id = "+atURL, url, url)); err != nil {
+		if d.Document, err = scanDocument(conn.Row(documentColumns+"WHERE d.id = "+documentAtURL, url, url)); err != nil {
 			return notFound(err)
 		}
 		if d.Document.Issuer != 0 {
@@ -80,7 +80,7 @@ func (c *Corpus) Describe(ctx context.Context, url string) (d Description, err e
 		if err != nil {
 			return notFound(err)
 		}
-		d.Copies, err = store.List(conn, func(r store.Row) (at string, err error) { return at, r.Scan(&at) },
+		d.Copies, err = store.List(conn, func(r store.Row) (address string, err error) { return address, r.Scan(&address) },
 			"SELECT url FROM answer_copies WHERE document_id = ? ORDER BY url LIMIT ?", d.ID, maxDescribed)
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func (c *Corpus) Describe(ctx context.Context, url string) (d Description, err e
 	return d, err
 }
 
-// countPages finds the pages without a passage. A document without page numbers has none.
+// countPages finds the pages without a passage. A document without page numbers has no such pages.
 func (d *Description) countPages(conn kernel.Conn) error {
 	last := 0
 	skip := func(until int) {
@@ -119,16 +119,16 @@ func (d *Description) countPages(conn kernel.Conn) error {
 	return err
 }
 
-// countFacts counts the facts. A fact without a statement counts for the statement of its metric.
+// countFacts counts the facts. A fact without a statement is counted under the statement of its metric.
 func (d *Description) countFacts(conn kernel.Conn) error {
-	type place struct {
+	type countKey struct {
 		statement kernel.Statement
 		origin    Origin
 	}
-	counts := make(map[place]int)
+	counts := make(map[countKey]int)
 	err := conn.All("SELECT metric, statement, sure, count(*) FROM answer_facts WHERE document_id = ? GROUP BY metric, statement, sure", []any{d.ID}, func(r store.Row) error {
 		var metric string
-		var p place
+		var p countKey
 		var sure, n int
 		err := r.Scan(&metric, &p.statement, &sure, &n)
 		if m, ok := metrics.Metric(metric); ok && p.statement == "" {
@@ -144,14 +144,14 @@ func (d *Description) countFacts(conn kernel.Conn) error {
 	}
 	for _, s := range statementOrder {
 		primary := s == kernel.Income || s == kernel.Balance || s == kernel.CashFlow
-		surely := false
+		reliable := false
 		for _, o := range []Origin{FromTags, FromStatements, FromTables} {
-			if n := counts[place{s, o}]; n > 0 {
+			if n := counts[countKey{s, o}]; n > 0 {
 				d.Facts = append(d.Facts, FactCount{s, o, n})
-				surely = surely || o != FromTables
+				reliable = reliable || o != FromTables
 			}
 		}
-		if primary && !surely && periodic(d.Document) {
+		if primary && !reliable && periodic(d.Document) {
 			d.Missing = append(d.Missing, s)
 		}
 	}

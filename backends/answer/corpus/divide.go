@@ -34,8 +34,8 @@ func Divide(s Source) ([]Part, error) {
 	return parts, nil
 }
 
-// TextOf returns the text of a web page as Markdown. kind is its media type: HTML, XHTML, plain text or
-// Markdown; others are refused.
+// TextOf returns the text of a web page as Markdown. kind is the media type of the page: HTML, XHTML, plain text or
+// Markdown. For other types it returns a *RefusedError.
 func TextOf(ctx context.Context, kind string, body []byte) (text string, err error) {
 	read := readText
 	switch kind {

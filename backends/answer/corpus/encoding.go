@@ -24,22 +24,22 @@ func readEncoded(r io.Reader) (string, error) {
 	return decoded(body), err
 }
 
-// decoded converts a text to UTF-8 with "\n" as line end. It accepts UTF-8 and UTF-16, whose byte order marks
-// it removes, and Windows-1252, which old programs write without saying so. UTF-8 text with a few invalid
-// bytes is still taken as UTF-8.
+// decoded converts a text to UTF-8 with "\n" as line end. It accepts UTF-8 and UTF-16, whose byte order marks it
+// removes, and Windows-1252, which old programs write without declaring it. UTF-8 text with a few invalid bytes is
+// still read as UTF-8.
 func decoded(body []byte) string {
 	var text string
 	switch {
 	case bytes.HasPrefix(body, []byte(markLE)):
-		text = wide(body[2:], binary.LittleEndian)
+		text = decodeUTF16(body[2:], binary.LittleEndian)
 	case bytes.HasPrefix(body, []byte(markBE)):
-		text = wide(body[2:], binary.BigEndian)
-	case narrow(body):
-		made, err := charmap.Windows1252.NewDecoder().Bytes(body)
+		text = decodeUTF16(body[2:], binary.BigEndian)
+	case isSingleByte(body):
+		converted, err := charmap.Windows1252.NewDecoder().Bytes(body)
 		if err != nil { // never happens: the decoder accepts all bytes
-			made = body
+			converted = body
 		}
-		text = string(made)
+		text = string(converted)
 	default:
 		text = strings.TrimPrefix(string(body), markUTF8)
 	}
@@ -52,7 +52,7 @@ func decoded(body []byte) string {
 	return text
 }
 
-func wide(body []byte, order binary.ByteOrder) string {
+func decodeUTF16(body []byte, order binary.ByteOrder) string {
 	units := make([]uint16, len(body)/2)
 	for i := range units {
 		units[i] = order.Uint16(body[2*i:])
@@ -60,19 +60,19 @@ func wide(body []byte, order binary.ByteOrder) string {
 	return string(utf16.Decode(units))
 }
 
-// narrow reports whether a text has one byte per character: it has more invalid UTF-8 sequences than valid
-// ones of several bytes.
-func narrow(body []byte) bool {
-	good, bad := 0, 0
+// isSingleByte reports whether a text has one byte per character, that is, more invalid bytes than valid multi-byte
+// sequences when it is read as UTF-8.
+func isSingleByte(body []byte) bool {
+	valid, invalid := 0, 0
 	for len(body) > 0 {
 		r, size := utf8.DecodeRune(body)
 		switch {
 		case r == utf8.RuneError && size == 1:
-			bad++
+			invalid++
 		case size > 1:
-			good++
+			valid++
 		}
 		body = body[size:]
 	}
-	return bad > good
+	return invalid > valid
 }

@@ -16,8 +16,8 @@ type FactQuery struct {
 	Limit   int   // default: 500
 }
 
-// Facts returns the facts that a query selects, the latest period first and within a period those of the
-// latest document first.
+// Facts returns the selected facts, ordered by period from the latest to the earliest. Facts of the same period are
+// ordered by document, the latest first.
 func (c *Corpus) Facts(ctx context.Context, q FactQuery) (facts []kernel.Fact, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		facts, err = FactsOf(conn, q)
@@ -26,7 +26,7 @@ func (c *Corpus) Facts(ctx context.Context, q FactQuery) (facts []kernel.Fact, e
 	return facts, err
 }
 
-// FactsOf is like Facts, on an open connection. Without issuers it returns none.
+// FactsOf is like Facts, on an open connection. Without issuers it returns no facts.
 func FactsOf(c kernel.Conn, q FactQuery) ([]kernel.Fact, error) {
 	if len(q.Issuers) == 0 {
 		return nil, nil
@@ -38,14 +38,14 @@ func FactsOf(c kernel.Conn, q FactQuery) ([]kernel.Fact, error) {
 	args := make([]any, 0, 8)
 	b.WriteString("SELECT f.issuer_id, metric, label, f.period_end, period_len, f.fiscal, f.quarter, shown, value, step, unit, currency, document_id, chunk_id, statement, sure, d.fiscal, d.quarter " +
 		"FROM answer_facts f JOIN answer_documents d ON d.id = f.document_id WHERE ")
-	in(&b, "f.issuer_id", q.Issuers, &args)
+	writeIn(&b, "f.issuer_id", q.Issuers, &args)
 	if len(q.Metrics) > 0 {
 		b.WriteString(" AND ")
-		in(&b, "metric", q.Metrics, &args)
+		writeIn(&b, "metric", q.Metrics, &args)
 	}
 	if len(q.Years) > 0 {
 		b.WriteString(" AND ")
-		in(&b, "f.fiscal", q.Years, &args)
+		writeIn(&b, "f.fiscal", q.Years, &args)
 	}
 	b.WriteString(" ORDER BY f.fiscal DESC, f.period_end DESC, document_id DESC, metric, period_len LIMIT ?")
 	return store.List(c, func(r store.Row) (kernel.Fact, error) {
@@ -62,9 +62,9 @@ func FactsOf(c kernel.Conn, q FactQuery) ([]kernel.Fact, error) {
 }
 
 // in writes the condition that a column is one of a list, and appends its arguments.
-func in[T any](b *strings.Builder, column string, list []T, args *[]any) {
+func writeIn[T any](b *strings.Builder, column string, list []T, args *[]any) {
 	b.WriteString(column + " IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(list)), ", ") + ")")
-	for _, one := range list {
-		*args = append(*args, one)
+	for _, value := range list {
+		*args = append(*args, value)
 	}
 }

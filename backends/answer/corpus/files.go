@@ -15,16 +15,16 @@ import (
 
 // File is a file in a folder.
 type File struct {
-	// Name is its path relative to the folder, with slashes.
+	// Name is the path of the file relative to the folder, with slashes.
 	Name string
-	// Stamp changes when the file, or the one beside it that describes its document, changes its size or
-	// modification time.
+	// Stamp changes when the size or the modification time of the file, or of its description file (see metaSuffix),
+	// changes.
 	Stamp string
 
 	file file
 }
 
-// Files returns the files in a folder that Ingest would read, in their order.
+// Files returns the files in a folder that Ingest would read, in the order in which Ingest reads them.
 func Files(folder string) ([]File, error) {
 	found, _, err := list(folder)
 	if err != nil {
@@ -47,12 +47,12 @@ func Files(folder string) ([]File, error) {
 
 // IngestFiles is like Ingest, for some of the files of a folder.
 func (c *Corpus) IngestFiles(ctx context.Context, folder string, files []File, o IngestOptions) (*Report, error) {
-	some, size := make([]file, len(files)), int64(0)
+	selected, size := make([]file, len(files)), int64(0)
 	for i, f := range files {
-		some[i] = f.file
+		selected[i] = f.file
 		size += f.file.size
 	}
-	return c.ingest(ctx, folder, some, size, o)
+	return c.ingest(ctx, folder, selected, size, o)
 }
 
 // mediaTypes maps media types to file extensions. text/plain is not among them, because servers send other
@@ -64,21 +64,20 @@ var mediaTypes = map[string]string{
 	"application/vnd.ms-excel.sheet.macroenabled.12":                    ".xlsm",
 }
 
-// vague lists the media types of servers that do not know what they send.
-var vague = []string{"", "text/plain", "application/octet-stream", "binary/octet-stream"}
+// vagueMediaTypes lists the media types that servers send if they do not know the type.
+var vagueMediaTypes = []string{"", "text/plain", "application/octet-stream", "binary/octet-stream"}
 
-// Ending returns the file extension whose reader reads an HTTP document, judged by its media type or else by
-// the extension of its path. It returns the empty string for unknown formats and for lists of documents
-// (JSONL).
+// Ending returns the file extension for the content of an HTTP response, with its dot, judged by its media type or else
+// by the extension of its path. It returns the empty string for unknown formats and for lists of documents (JSONL).
 func Ending(mediaType, urlPath string) string {
 	if ending, ok := mediaTypes[strings.ToLower(mediaType)]; ok {
 		return ending
 	}
-	if !slices.Contains(vague, strings.ToLower(mediaType)) {
+	if !slices.Contains(vagueMediaTypes, strings.ToLower(mediaType)) {
 		return ""
 	}
 	ending := strings.ToLower(path.Ext(urlPath))
-	if f := formats[ending]; f != nil && f.most > 0 {
+	if f := formats[ending]; f != nil && f.maxSize > 0 {
 		return ending
 	}
 	if mediaType == "text/plain" {
@@ -87,17 +86,17 @@ func Ending(mediaType, urlPath string) string {
 	return ""
 }
 
-// IngestBody ingests the content of a file with the given extension and calls document with the result of
-// each document. It returns only errors of the database and of a context that ended.
+// IngestBody ingests body, the content of a file with the given extension, and calls document with the result of each
+// document. It returns an error only if the database fails or ctx ends.
 func (c *Corpus) IngestBody(
 	ctx context.Context, ending string, body []byte, base Source, document func(t Taken),
 ) error {
 	format := formats[ending]
-	if format == nil || format.most > 0 && int64(len(body)) > format.most {
+	if format == nil || format.maxSize > 0 && int64(len(body)) > format.maxSize {
 		document(Taken{URL: base.URL, Err: refuse("the kind is not read, or the document is too large")})
 		return nil
 	}
-	var failed error
+	var writeErr error
 	err := kernel.Caught(func() error {
 		return format.read(ctx, bytes.NewReader(body), base, func(s Source, err error) error {
 			var p *prepared
@@ -110,7 +109,7 @@ func (c *Corpus) IngestBody(
 			}
 			outcomes, err := c.putAll(ctx, []*prepared{p})
 			if err != nil {
-				failed = err
+				writeErr = err
 				return err
 			}
 			document(Taken{URL: s.URL, Outcome: outcomes[0]})
@@ -118,8 +117,8 @@ func (c *Corpus) IngestBody(
 		})
 	})
 	switch {
-	case failed != nil:
-		return failed
+	case writeErr != nil:
+		return writeErr
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:

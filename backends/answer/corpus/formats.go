@@ -19,14 +19,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// emit takes a document of a file, or the error that was found in it. An error that it returns ends the
-// reading.
+// emit receives a document of a file, or the error that was found in the document. If it returns an error, the reader
+// stops.
 type emit func(s Source, err error) error
 
-// format reads files of one format. base is what is known about its documents already.
+// format reads files of one format. base has the fields of their documents that are known before reading.
 type format struct {
-	most int64 // the largest size of a file in bytes; 0 for a format that is read in parts
-	read func(ctx context.Context, r io.Reader, base Source, out emit) error
+	maxSize int64 // the largest size of a file in bytes; 0 for a format that is read in parts
+	read    func(ctx context.Context, r io.Reader, base Source, out emit) error
 }
 
 var formats = map[string]*format{
@@ -50,24 +50,24 @@ func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
 func formatOf(name string) *format { return formats[strings.ToLower(filepath.Ext(name))] }
 
-// metaSuffix is the suffix of a file that describes the document in the file beside it. It contains the
-// members of a line of JSONL except text and pages.
+// metaSuffix is the suffix of a description file. It describes the document in the file beside it whose name it has
+// without the suffix. It contains the members of a line of JSONL except text and pages.
 const metaSuffix = ".meta.json"
 
 const maxMeta = 64 << 10
 
-// readFile reads a file by its extension. The default URL of a document is corpus:NAME.
+// readFile reads a file with the reader for its extension. The default URL of a document is that of nameURL.
 func readFile(ctx context.Context, f file, name string, base Source, out emit) error {
 	format := formatOf(f.path)
-	if format.most > 0 && f.size > format.most {
-		return refuse("the file has more than %d MiB", format.most>>20)
+	if format.maxSize > 0 && f.size > format.maxSize {
+		return refuse("the file has more than %d MiB", format.maxSize>>20)
 	}
 	opened, err := os.Open(f.path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = opened.Close() }()
-	if base, err = meta(f.path, base); err != nil {
+	if base, err = readMeta(f.path, base); err != nil {
 		return err
 	}
 	if base.former = nameURL(name); base.URL == "" || base.URL == base.former {
@@ -77,8 +77,8 @@ func readFile(ctx context.Context, f file, name string, base Source, out emit) e
 		base.Title = strings.TrimSuffix(path.Base(name), path.Ext(name))
 	}
 	var r io.Reader = opened
-	if format.most > 0 {
-		r = io.LimitReader(opened, format.most)
+	if format.maxSize > 0 {
+		r = io.LimitReader(opened, format.maxSize)
 	}
 	return format.read(ctx, r, base, out)
 }
@@ -95,8 +95,9 @@ func nameURL(name string) string {
 	return "corpus:" + string(id)
 }
 
-// meta reads the file that describes the document of the file name. Without one it returns base.
-func meta(name string, base Source) (Source, error) {
+// readMeta returns base with the fields of the description file of the file name. Without a description file it returns
+// base.
+func readMeta(name string, base Source) (Source, error) {
 	opened, err := os.Open(name + metaSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return base, nil
@@ -141,9 +142,9 @@ type record struct {
 // source returns base with the fields that the record sets.
 func (r *record) source(base Source) (Source, error) {
 	s := base
-	set := func(to *string, value string) {
+	set := func(field *string, value string) {
 		if value != "" {
-			*to = value
+			*field = value
 		}
 	}
 	company := struct {
@@ -196,11 +197,11 @@ func (r *record) source(base Source) (Source, error) {
 		s.PeriodEnd = day
 	}
 	if r.Published != "" {
-		at, err := parseTime(r.Published)
+		published, err := parseTime(r.Published)
 		if err != nil {
 			return s, refuse("published %q is neither YYYY-MM-DD nor a time of RFC 3339", cut(r.Published, 40))
 		}
-		s.Published = at
+		s.Published = published
 	}
 	return s, nil
 }
@@ -214,7 +215,7 @@ func parseTime(value string) (time.Time, error) {
 	return time.Parse(time.RFC3339, value)
 }
 
-// scalar returns a JSON string or number as text. It returns the empty string for null and for nothing.
+// scalar returns a JSON string or number as text. It returns the empty string for null and for an empty raw.
 func scalar(raw json.RawMessage) (string, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {

@@ -219,8 +219,8 @@ func TestPDF(t *testing.T) {
 	if _, wrong := readAll(t, "a.pdf", "x"); len(wrong) != 1 || !strings.Contains(wrong[0].Error(), "not installed") {
 		t.Error(wrong)
 	}
-	b := bounded{most: 3, ends: true}
-	if n, err := b.Write([]byte("abcd")); n != 0 || err == nil || !b.over || b.String() != "abc" {
+	b := bounded{limit: 3, failBeyond: true}
+	if n, err := b.Write([]byte("abcd")); n != 0 || err == nil || !b.exceeded || b.String() != "abc" {
 		t.Errorf("%d %v %q", n, err, b.String())
 	}
 }

@@ -33,7 +33,7 @@ func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
 	if err != nil {
 		return out(base, refuse("the HTML cannot be read: %v", err))
 	}
-	d := &htmlReader{source: base, named: base.Title}
+	d := &htmlReader{source: base, fileTitle: base.Title}
 	d.walk(root, 0)
 	d.paragraph()
 	d.page()
@@ -42,21 +42,22 @@ func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
 		d.pages[0].Number = 0 // a document of one page has no page numbers
 	}
 	s.Pages = d.pages
-	if t := tags(root); t != nil {
+	if t := readTags(root); t != nil {
 		s = t.source(s)
 	}
 	return out(s, nil)
 }
 
-// htmlReader converts HTML to Markdown.
+// htmlReader converts HTML to Markdown. Text is collected in line until paragraph moves it to text, and page moves text
+// to pages.
 type htmlReader struct {
-	source Source
-	named  string // the title that was made from the file name
-	text   strings.Builder
-	line   strings.Builder
-	level  int // the level of the heading that is open
-	pages  []Page
-	pieces int
+	source    Source
+	fileTitle string // the title that was made from the file name
+	text      strings.Builder
+	line      strings.Builder
+	level     int // the level of the heading that is open
+	pages     []Page
+	pieces    int
 }
 
 func attr(n *html.Node, key string) string {
@@ -68,8 +69,9 @@ func attr(n *html.Node, key string) string {
 	return ""
 }
 
-// styled reports whether the style attribute of an element has one of the settings. White space is ignored.
-func styled(n *html.Node, settings ...string) bool {
+// hasStyle reports whether the style attribute of an element contains one of the settings. White space in the attribute
+// is ignored.
+func hasStyle(n *html.Node, settings ...string) bool {
 	style := attr(n, "style")
 	if style == "" {
 		return false
@@ -85,7 +87,7 @@ func styled(n *html.Node, settings ...string) bool {
 
 // hidden reports whether an element is not displayed.
 func hidden(n *html.Node) bool {
-	return styled(n, "display:none", "visibility:hidden") ||
+	return hasStyle(n, "display:none", "visibility:hidden") ||
 		slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
 }
 
@@ -134,7 +136,7 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 	if block {
 		d.paragraph()
 	}
-	if styled(n, "page-break-before:always", "break-before:page") {
+	if hasStyle(n, "page-break-before:always", "break-before:page") {
 		d.page()
 	}
 	switch n.DataAtom { //nolint:exhaustive // headings alone
@@ -148,7 +150,7 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 		d.paragraph()
 	}
 	d.level = 0
-	if styled(n, "page-break-after:always", "break-after:page") {
+	if hasStyle(n, "page-break-after:always", "break-after:page") {
 		d.page()
 	}
 }
@@ -172,7 +174,7 @@ func (d *htmlReader) head(n *html.Node, depth int) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch c.DataAtom { //nolint:exhaustive // the others say nothing
 		case atom.Title:
-			if title := collapse(textOf(c, 0)); title != "" && d.source.Title == d.named {
+			if title := collapse(textOf(c, 0)); title != "" && d.source.Title == d.fileTitle {
 				d.source.Title = title
 			}
 		case atom.Link:
@@ -181,9 +183,9 @@ func (d *htmlReader) head(n *html.Node, depth int) {
 			}
 		case atom.Meta:
 			name := attr(c, "name") + attr(c, "property")
-			if at, err := parseTime(attr(c, "content")); err == nil && d.source.Published.IsZero() &&
+			if published, err := parseTime(attr(c, "content")); err == nil && d.source.Published.IsZero() &&
 				(name == "article:published_time" || name == "date") {
-				d.source.Published = at
+				d.source.Published = published
 			}
 		}
 	}
@@ -213,7 +215,7 @@ func textOf(n *html.Node, depth int) string {
 
 func collapse(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// paragraph ends the current line.
+// paragraph ends the current line and adds it to the page.
 func (d *htmlReader) paragraph() {
 	line := collapse(d.line.String())
 	d.line.Reset()
@@ -243,10 +245,11 @@ func (d *htmlReader) page() {
 	}
 }
 
-// table reads a table, or the paragraphs of a table that is used for layout only.
+// table reads a table. The content of a table that contains other tables is read like other elements, and one with a
+// single row or column as paragraphs.
 func (d *htmlReader) table(n *html.Node, depth int) {
 	var rows [][]string
-	var taken []int // for each column, how many of the following rows are covered by a cell from above
+	var covered []int // for each column, how many of the following rows are covered by a cell from above
 	var collect func(n *html.Node, depth int)
 	nested := false
 	collect = func(n *html.Node, depth int) {
@@ -259,10 +262,10 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 			case c.DataAtom == atom.Tr:
 				if len(rows) < maxRows {
 					var row []string
-					var holds bool
-					row, taken, holds = cellsOf(c, depth, taken)
+					var hasNested bool
+					row, covered, hasNested = cellsOf(c, depth, covered)
 					rows = append(rows, row)
-					nested = nested || holds
+					nested = nested || hasNested
 				}
 			case c.DataAtom == atom.Caption:
 				d.line.WriteString(textOf(c, depth))
@@ -292,34 +295,34 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 	d.block(tables.Markdown(grid))
 }
 
-// cellsOf returns the cells of a row. Each is followed by empty cells for the columns that it spans, and
-// columns that cells from above cover are empty. taken is the number of further rows that each column is
-// covered for; below is the same for the next row. holds reports whether a cell contains a table.
-func cellsOf(tr *html.Node, depth int, taken []int) (cells []string, below []int, holds bool) {
+// cellsOf returns the cells of a row. Each is followed by empty cells for the columns that it spans, and columns
+// covered by a cell of an earlier row are empty. covered is the number of rows, from this one on, in which each column
+// is covered by such a cell; below is the same for the next row. hasNested reports whether a cell contains a table.
+func cellsOf(tr *html.Node, depth int, covered []int) (cells []string, below []int, hasNested bool) {
 	for c := tr.FirstChild; c != nil && len(cells) < maxCells; c = c.NextSibling {
 		if c.DataAtom != atom.Td && c.DataAtom != atom.Th || hidden(c) {
 			continue
 		}
-		for len(cells) < min(len(taken), maxCells) && taken[len(cells)] > 0 {
+		for len(cells) < min(len(covered), maxCells) && covered[len(cells)] > 0 {
 			cells = append(cells, "")
 		}
-		holds = holds || hasTable(c, depth)
-		from, down := len(cells), span(c, "rowspan", maxRows)
+		hasNested = hasNested || hasTable(c, depth)
+		start, height := len(cells), span(c, "rowspan", maxRows)
 		cells = append(cells, collapse(textOf(c, depth)))
 		for range min(span(c, "colspan", maxCells), maxCells-len(cells)+1) - 1 {
 			cells = append(cells, "")
 		}
-		if down > 1 {
-			taken = append(taken, make([]int, max(len(cells)-len(taken), 0))...)
-			for i := from; i < len(cells); i++ {
-				taken[i] = down // this row counts too
+		if height > 1 {
+			covered = append(covered, make([]int, max(len(cells)-len(covered), 0))...)
+			for i := start; i < len(cells); i++ {
+				covered[i] = height // this row counts too
 			}
 		}
 	}
-	for i := range taken {
-		taken[i] = max(taken[i]-1, 0)
+	for i := range covered {
+		covered[i] = max(covered[i]-1, 0)
 	}
-	return cells, taken, holds
+	return cells, covered, hasNested
 }
 
 // span returns how many rows or columns a cell spans, from 1 to limit.

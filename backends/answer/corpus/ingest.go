@@ -26,7 +26,7 @@ type IngestOptions struct {
 	Workers int
 	// Progress is called from time to time, never concurrently. It may be nil.
 	Progress func(p Progress)
-	// Source has defaults for what files do not say themselves: kind, issuer, fiscal period and so on.
+	// Source has defaults for fields that files do not state: kind, issuer, fiscal period and so on.
 	Source Source
 	// Document is called with the result of each document, never concurrently. It may be nil.
 	Document func(t Taken)
@@ -34,15 +34,16 @@ type IngestOptions struct {
 
 // Taken is the result of one document.
 type Taken struct {
-	// File is the path of its file relative to the ingested folder. URL is its URL, or empty if it could not be
-	// read.
+	// File is the path of the document's file relative to the ingested folder. URL is the document's URL, or empty if
+	// the document could not be read.
 	File, URL string
 	Outcome   Outcome
-	// Err tells why it was not ingested. It is a *RefusedError if the same document would be refused again.
+	// Err is the reason why the document was not ingested. It is a *RefusedError if the same document would be refused
+	// again.
 	Err error
 }
 
-// Progress tells how far an ingest has come.
+// Progress is the progress of an ingest.
 type Progress struct {
 	Files, Read                       int   // all files, and those read to the end
 	Bytes, Done                       int64 // the bytes of all files, and of those read
@@ -50,7 +51,7 @@ type Progress struct {
 	Chunks                            int // of the documents that were added or replaced
 }
 
-// Documents returns how many documents were looked at.
+// Documents returns how many documents were processed.
 func (p Progress) Documents() int { return p.Added + p.Replaced + p.Skipped + p.Refused }
 
 // Report is the result of an ingest.
@@ -62,21 +63,22 @@ type Report struct {
 
 const (
 	maxProblems = 100
-	// A transaction takes no more than that, unless a single document has more.
+	// A transaction has at most documentsAtOnce documents. It ends after the document with which it reaches
+	// chunksAtOnce.
 	documentsAtOnce = 64
 	chunksAtOnce    = 2000
 )
 
-// found is a file to read, or a document that was read.
-type found struct {
+// readDocument is a document that was read from a file, or the error of reading it.
+type readDocument struct {
 	name   string // the name of the file, for problems
 	source Source
 	err    error // what is wrong with the document
 }
 
-// Ingest ingests a file, or all files of known formats (see Formats) in a folder and the folders below it. It
-// skips documents that are there already, so that an ingest that was interrupted can be started again.
-// Problems of documents are in the report; a returned error is one that ended the ingest.
+// Ingest ingests a file, or all files of known formats (see Formats) in a folder and the folders below it. It skips
+// documents that the corpus has already, so that an interrupted ingest can be started again. Problems of single
+// documents are in the report; a returned error is the one that ended the ingest.
 func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Report, error) {
 	files, bytes, err := list(path)
 	if err != nil {
@@ -92,24 +94,24 @@ func (c *Corpus) ingest(ctx context.Context, path string, files []file, bytes in
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	in := &ingest{
+	run := &ingest{
 		corpus: c, options: o, report: Report{Progress: Progress{Files: len(files), Bytes: bytes}},
 		cancel: cancel,
 	}
 
 	names := make(chan file)
-	read := make(chan found, o.Workers)
+	read := make(chan readDocument, o.Workers)
 	ready := make(chan *prepared, o.Workers) // a small buffer, because each may be large
 	var readers, dividers sync.WaitGroup
 	for range o.Workers {
 		readers.Go(func() {
 			for f := range names {
-				in.read(ctx, path, f, read)
+				run.read(ctx, path, f, read)
 			}
 		})
 		dividers.Go(func() {
-			for one := range read {
-				in.divide(ctx, one, ready)
+			for document := range read {
+				run.divide(ctx, document, ready)
 			}
 		})
 	}
@@ -125,18 +127,18 @@ func (c *Corpus) ingest(ctx context.Context, path string, files []file, bytes in
 	}()
 	go func() { readers.Wait(); close(read) }()
 	go func() { dividers.Wait(); close(ready) }()
-	in.write(ctx, ready)
-	in.notify(true)
-	c.settle(ctx, in.report.Chunks)
+	run.write(ctx, ready)
+	run.notify(true)
+	c.settle(ctx, run.report.Chunks)
 	if err := context.Cause(ctx); err != nil {
-		return &in.report, err
+		return &run.report, err
 	}
-	return &in.report, nil
+	return &run.report, nil
 }
 
-// settle brings the full-text index and the statistics of PostgreSQL up to date after many new chunks: it
-// empties the list of pending index entries, which every search reads, and analyzes the tables, because
-// searches would be planned for an empty corpus. PostgreSQL does both itself, but later.
+// settle brings the full-text index and the statistics of PostgreSQL up to date after many new chunks. It empties the
+// list of pending index entries, which every search would read. It analyzes the tables, because searches would
+// otherwise be planned for an empty corpus. PostgreSQL does both itself, but later.
 func (c *Corpus) settle(ctx context.Context, chunks int) {
 	if c.DB.Dialect() == store.SQLite || chunks < chunksAtOnce {
 		return
@@ -157,7 +159,7 @@ func (c *Corpus) settle(ctx context.Context, chunks int) {
 	}
 }
 
-// ingest is an ingest that is under way.
+// ingest is a running ingest.
 type ingest struct {
 	corpus  *Corpus
 	options IngestOptions
@@ -178,8 +180,8 @@ type file struct {
 // maxFiles bounds the files of one ingest.
 const maxFiles = 1_000_000
 
-// list returns the files of known formats in a path, in lexical order, and their total size. Hidden files and
-// folders, and the files that describe others, are left out.
+// list returns the files of known formats at a path, in lexical order, and their total size. Hidden files and folders,
+// and description files, are left out.
 func list(path string) (files []file, bytes int64, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -217,15 +219,15 @@ func list(path string) (files []file, bytes int64, err error) {
 }
 
 // read sends the documents of a file to out.
-func (in *ingest) read(ctx context.Context, root string, f file, out chan<- found) {
+func (in *ingest) read(ctx context.Context, root string, f file, out chan<- readDocument) {
 	name, err := filepath.Rel(root, f.path)
 	if err != nil || name == "." {
 		name = filepath.Base(f.path)
 	}
 	name = filepath.ToSlash(name)
-	send := func(one found) bool {
+	send := func(document readDocument) bool {
 		select {
-		case out <- one:
+		case out <- document:
 			return true
 		case <-ctx.Done():
 			return false
@@ -233,33 +235,33 @@ func (in *ingest) read(ctx context.Context, root string, f file, out chan<- foun
 	}
 	err = kernel.Caught(func() error {
 		return readFile(ctx, f, name, in.options.Source, func(s Source, err error) error {
-			if !send(found{name, s, err}) {
+			if !send(readDocument{name, s, err}) {
 				return context.Cause(ctx)
 			}
 			return nil
 		})
 	})
 	if err != nil && ctx.Err() == nil {
-		send(found{name: name, err: err})
+		send(readDocument{name: name, err: err})
 	}
 	in.files.Add(1)
 	in.bytes.Add(f.size)
 }
 
-// divide prepares a document and sends it to out, or reports its problem. A document that is there already is
-// not divided.
-func (in *ingest) divide(ctx context.Context, one found, out chan<- *prepared) {
+// divide prepares a document and sends it to out, or reports its problem. A document that the corpus has already is not
+// divided.
+func (in *ingest) divide(ctx context.Context, document readDocument, out chan<- *prepared) {
 	if ctx.Err() != nil {
 		return
 	}
 	known := false
-	p, err := (*prepared)(nil), one.err
+	p, err := (*prepared)(nil), document.err
 	if err == nil {
 		err = kernel.Caught(func() (err error) {
-			p, err = prepare(one.source, func(digest string) bool {
+			p, err = prepare(document.source, func(digest string) bool {
 				err := in.corpus.Read(ctx, func(c kernel.Conn) error {
-					return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ? AND id = "+atURL, digest, one.source.URL,
-						one.source.URL).Scan(&known)
+					return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ? AND id = "+documentAtURL, digest, document.source.URL,
+						document.source.URL).Scan(&known)
 				})
 				return err == nil && known // an error shows again when the document is written
 			})
@@ -268,14 +270,14 @@ func (in *ingest) divide(ctx context.Context, one found, out chan<- *prepared) {
 	}
 	switch {
 	case err != nil:
-		in.problem(one, err)
+		in.problem(document, err)
 	case known:
 		in.mu.Lock()
 		in.report.Skipped++
-		in.took(Taken{File: one.name, URL: one.source.URL, Outcome: Skipped})
+		in.notifyDocument(Taken{File: document.name, URL: document.source.URL, Outcome: Skipped})
 		in.mu.Unlock()
 	default:
-		p.file = one.name
+		p.file = document.name
 		select {
 		case out <- p:
 		case <-ctx.Done():
@@ -283,22 +285,22 @@ func (in *ingest) divide(ctx context.Context, one found, out chan<- *prepared) {
 	}
 }
 
-// took calls the Document function of the options. The caller must hold in.mu.
-func (in *ingest) took(t Taken) {
+// notifyDocument calls the Document function of the options. The caller must hold run.mu.
+func (in *ingest) notifyDocument(t Taken) {
 	if in.options.Document != nil {
 		in.options.Document(t)
 	}
 }
 
-func (in *ingest) problem(one found, err error) {
+func (in *ingest) problem(document readDocument, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.report.Refused++
-	in.took(Taken{File: one.name, URL: one.source.URL, Err: err})
+	in.notifyDocument(Taken{File: document.name, URL: document.source.URL, Err: err})
 	if len(in.report.Problems) < maxProblems {
-		name := one.name
-		if one.source.URL != "" {
-			name += " " + one.source.URL
+		name := document.name
+		if document.source.URL != "" {
+			name += " " + document.source.URL
 		}
 		in.report.Problems = append(in.report.Problems, name+": "+err.Error())
 	}
@@ -319,7 +321,7 @@ func (in *ingest) write(ctx context.Context, ready <-chan *prepared) {
 		}
 		in.mu.Lock()
 		for i, o := range outcomes {
-			in.took(Taken{File: batch[i].file, URL: batch[i].source.URL, Outcome: o})
+			in.notifyDocument(Taken{File: batch[i].file, URL: batch[i].source.URL, Outcome: o})
 			switch o {
 			case Added:
 				in.report.Added++

@@ -10,16 +10,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// putIssuer returns the id of an issuer that it finds by CIK, ticker or name, or that it adds. It stores the
-// names that are new.
+// putIssuer returns the id of the issuer with the CIK, ticker or name of company. If there is no such issuer, it adds
+// one. It stores the names that are new.
 func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 	key := metrics.Key(company.Name)
 	missing := false // the stored issuer lacks something that is known now
-	find := func(where string, args ...any) error {
+	find := func(condition string, args ...any) error {
 		if id != 0 {
 			return nil
 		}
-		err := c.Row("SELECT id, ticker = '' AND ? <> '' OR exchange = '' AND ? <> '' OR cik = '' AND ? <> '' FROM answer_issuers WHERE "+where+" ORDER BY id LIMIT 1",
+		err := c.Row("SELECT id, ticker = '' AND ? <> '' OR exchange = '' AND ? <> '' OR cik = '' AND ? <> '' FROM answer_issuers WHERE "+condition+" ORDER BY id LIMIT 1",
 			append([]any{company.Ticker, company.Exchange, company.CIK}, args...)...).Scan(&id, &missing)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -59,7 +59,7 @@ func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 	return id, nil
 }
 
-// maxIssuers bounds the issuers whose names are known.
+// maxIssuers bounds the issuers that Issuers returns.
 const maxIssuers = 200_000
 
 // Issuers returns all issuers by id, and the directory that finds them in a text. Both are cached until the

@@ -26,24 +26,24 @@ const (
 
 // tagging holds the inline XBRL tags of a document.
 type tagging struct {
-	contexts map[string]tagContext
-	units    map[string]string
-	figures  []tag
-	says     map[string]string // values about the document and its issuer, by concept of dei
+	contexts    map[string]tagContext
+	units       map[string]string
+	figures     []tag
+	coverValues map[string]string // values about the document and its issuer, by concept of dei
 }
 
-// tagContext is a period. It is for the whole issuer unless it has a dimension (divided).
+// tagContext is the period of a tagged figure. The figure is for the whole issuer unless the context has a dimension.
 type tagContext struct {
-	start, end kernel.Day
-	divided    bool
+	start, end   kernel.Day
+	hasDimension bool
 }
 
 // tag is a tagged figure with its attributes.
 type tag struct{ concept, context, unit, format, sign, scale, text string }
 
-// tags reads the tags of a document. It returns nil if no figure is tagged.
-func tags(root *html.Node) *tagging {
-	t := &tagging{contexts: make(map[string]tagContext), units: make(map[string]string), says: make(map[string]string)}
+// readTags reads the tags of a document. It returns nil if no figure is tagged.
+func readTags(root *html.Node) *tagging {
+	t := &tagging{contexts: make(map[string]tagContext), units: make(map[string]string), coverValues: make(map[string]string)}
 	t.walk(root, 0)
 	if len(t.figures) == 0 {
 		return nil
@@ -63,9 +63,9 @@ func (t *tagging) walk(n *html.Node, depth int) {
 			collapse(textOf(n, depth)),
 		})
 	case n.Data == "ix:nonnumeric":
-		if concept, ok := strings.CutPrefix(attr(n, "name"), "dei:"); ok && t.says[concept] == "" &&
-			len(t.says) < maxContexts {
-			t.says[concept] = cut(collapse(textOf(n, depth)), maxTitle)
+		if concept, ok := strings.CutPrefix(attr(n, "name"), "dei:"); ok && t.coverValues[concept] == "" &&
+			len(t.coverValues) < maxContexts {
+			t.coverValues[concept] = cut(collapse(textOf(n, depth)), maxTitle)
 		}
 	case name == "context" && len(t.contexts) < maxContexts:
 		c := tagContext{}
@@ -95,31 +95,31 @@ func (c *tagContext) read(n *html.Node, depth int) {
 		case name == "enddate", name == "instant":
 			c.end = day()
 		case name == "segment", name == "scenario":
-			c.divided = true
+			c.hasDimension = true
 		}
 		c.read(child, depth+1)
 	}
 }
 
-// describe adds the issuer and the period from a document's cover page to s. The values are keyed by concept
-// of the SEC's taxonomy "dei". Fields that are set stay as they are.
-func describe(s Source, says map[string]string) Source {
-	set := func(to *string, value string) {
-		if *to == "" {
-			*to = value
+// describe adds the issuer and the period from a document's cover page to s. coverValues has the values of the page by
+// concept of the SEC's taxonomy "dei". Fields of s that are set are not changed.
+func describe(s Source, coverValues map[string]string) Source {
+	set := func(field *string, value string) {
+		if *field == "" {
+			*field = value
 		}
 	}
-	set(&s.Issuer.Name, says["EntityRegistrantName"])
-	set(&s.Issuer.Ticker, says["TradingSymbol"])
-	set(&s.Issuer.CIK, says["EntityCentralIndexKey"])
-	set(&s.Form, says["DocumentType"])
-	if year := says["DocumentFiscalYearFocus"]; s.Fiscal == "" && year != "" {
+	set(&s.Issuer.Name, coverValues["EntityRegistrantName"])
+	set(&s.Issuer.Ticker, coverValues["TradingSymbol"])
+	set(&s.Issuer.CIK, coverValues["EntityCentralIndexKey"])
+	set(&s.Form, coverValues["DocumentType"])
+	if year := coverValues["DocumentFiscalYearFocus"]; s.Fiscal == "" && year != "" {
 		s.Fiscal = "FY" + year
-		if part := says["DocumentFiscalPeriodFocus"]; strings.HasPrefix(part, "Q") {
+		if part := coverValues["DocumentFiscalPeriodFocus"]; strings.HasPrefix(part, "Q") {
 			s.Fiscal = part + " " + year
 		}
 	}
-	if found := metrics.Periods(says["DocumentPeriodEndDate"]); s.PeriodEnd == "" && len(found) > 0 {
+	if found := metrics.Periods(coverValues["DocumentPeriodEndDate"]); s.PeriodEnd == "" && len(found) > 0 {
 		s.PeriodEnd = found[0].Period.End
 	}
 	return s
@@ -127,21 +127,21 @@ func describe(s Source, says map[string]string) Source {
 
 // source adds the tagged issuer, period and figures to a document.
 func (t *tagging) source(s Source) Source {
-	s = describe(s, t.says)
-	best := make(map[factKey]chosen)
+	s = describe(s, t.coverValues)
+	best := make(map[factKey]candidateFact)
 	report := s.period()
 	for i := range t.figures {
-		one, ok := t.fact(&t.figures[i], report)
+		candidate, ok := t.fact(&t.figures[i], report)
 		if !ok {
 			continue
 		}
-		key := factKey{one.Metric, one.Period.End, one.Period.Months}
-		if other, taken := best[key]; !taken || one.rank < other.rank || one.rank == other.rank &&
-			one.Figure.Step < other.Figure.Step {
-			best[key] = one
+		key := factKey{candidate.Metric, candidate.Period.End, candidate.Period.Months}
+		if other, taken := best[key]; !taken || candidate.rank < other.rank || candidate.rank == other.rank &&
+			candidate.Figure.Step < other.Figure.Step {
+			best[key] = candidate
 		}
 	}
-	facts := slices.SortedFunc(maps.Values(best), func(a, b chosen) int {
+	facts := slices.SortedFunc(maps.Values(best), func(a, b candidateFact) int {
 		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)),
 			b.Period.Months-a.Period.Months)
 	})
@@ -151,46 +151,46 @@ func (t *tagging) source(s Source) Source {
 	return s
 }
 
-// fact returns the fact of a tagged figure. ok is false unless the figure is of a known metric and for the
-// whole issuer.
-func (t *tagging) fact(one *tag, report kernel.Period) (chosen, bool) {
-	taxonomy, concept, _ := strings.Cut(one.concept, ":")
+// fact returns the fact of a tagged figure. report is the period of the document. ok is false if the metric is not
+// known, if the figure is not for the whole issuer, or if its tag is not valid.
+func (t *tagging) fact(figure *tag, report kernel.Period) (candidateFact, bool) {
+	taxonomy, concept, _ := strings.Cut(figure.concept, ":")
 	m, ok := metrics.Concept(concept)
-	c, known := t.contexts[one.context]
-	if !ok || taxonomy != "us-gaap" && taxonomy != "dei" && taxonomy != "ifrs-full" || !known || c.divided || c.end == "" {
-		return chosen{}, false
+	c, known := t.contexts[figure.context]
+	if !ok || taxonomy != "us-gaap" && taxonomy != "dei" && taxonomy != "ifrs-full" || !known || c.hasDimension || c.end == "" {
+		return candidateFact{}, false
 	}
-	scale, err := strconv.Atoi(cmp.Or(one.scale, "0"))
+	scale, err := strconv.Atoi(cmp.Or(figure.scale, "0"))
 	if err != nil || scale < -maxScale || scale > maxScale {
-		return chosen{}, false
+		return candidateFact{}, false
 	}
-	f := kernel.Figure{Text: one.text}
-	if found := figures.Find(one.text); len(found) == 1 {
+	f := kernel.Figure{Text: figure.text}
+	if found := figures.Find(figure.text); len(found) == 1 {
 		f.Value, f.Step = math.Abs(found[0].Value), found[0].Step
-	} else if !strings.Contains(one.format, "zero") && strings.ContainsFunc(one.text, unicode.IsDigit) || len(found) > 1 {
-		return chosen{}, false
+	} else if !strings.Contains(figure.format, "zero") && strings.ContainsFunc(figure.text, unicode.IsDigit) || len(found) > 1 {
+		return candidateFact{}, false
 	}
 	f.Value, f.Step = f.Value*math.Pow10(scale), f.Step*math.Pow10(scale)
-	if one.sign == "-" {
+	if figure.sign == "-" {
 		f.Value = -f.Value
 	}
 	f.Unit = metrics.UnitOf(m.Key)
-	if _, currency, ok := strings.Cut(t.units[one.unit], "iso4217:"); ok {
+	if _, currency, ok := strings.Cut(t.units[figure.unit], "iso4217:"); ok {
 		f.Currency = strings.ToUpper(currency[:min(3, len(currency))])
 	}
 	p := kernel.Period{End: c.end}
 	if m.Instant != (c.start == "") {
-		return chosen{}, false
+		return candidateFact{}, false
 	}
 	if c.start != "" {
 		if p.Months = monthsOf(c.start, c.end); p.Months == 0 {
-			return chosen{}, false
+			return candidateFact{}, false
 		}
 	}
 	if p, ok = statements.Settle(p, report, m.Instant); !ok {
-		return chosen{}, false
+		return candidateFact{}, false
 	}
-	return chosen{Fact: kernel.Fact{
+	return candidateFact{Fact: kernel.Fact{
 		Metric: m.Key, Label: m.Name, Period: p, Figure: f, Statement: m.Statement,
 		Sure: statements.Tagged,
 	}, rank: metrics.Rank(concept)}, true

@@ -67,7 +67,7 @@ func FuzzTags(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if found := tags(root); found != nil {
+		if found := readTags(root); found != nil {
 			for _, fact := range found.source(Source{}).Facts {
 				if fact.Metric == "" || fact.Period.End == "" || fact.Figure.Value != fact.Figure.Value {
 					t.Errorf("%+v", fact)

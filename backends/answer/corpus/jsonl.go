@@ -13,9 +13,9 @@ import (
 // maxLine bounds the length of a line of JSONL, in bytes.
 const maxLine = 128 << 20
 
-// readJSONL reads one document per line: {title, url, kind, issuer, fiscal, text}, or with pages in place of
-// text, which are strings or objects {number, text}. A faulty line is reported and skipped; a line longer
-// than maxLine ends the reading.
+// readJSONL reads one document per line: {title, url, kind, issuer, fiscal, text}. In place of text a line may have
+// pages, which are strings or objects {number, text}. A faulty line is reported and skipped; a line longer than maxLine
+// ends the reading.
 func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 	lines := bufio.NewReaderSize(r, 1<<20)
 	n := 0
@@ -28,9 +28,9 @@ func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 			line = bytes.TrimPrefix(line, []byte(markUTF8))
 		}
 		if n++; len(bytes.TrimSpace(line)) > 0 {
-			one := base
-			one.URL += "/" + strconv.Itoa(n) // the default URL
-			s, wrong := parseLine(line, one)
+			defaults := base
+			defaults.URL += "/" + strconv.Itoa(n) // the default URL
+			s, wrong := parseLine(line, defaults)
 			if wrong != nil {
 				wrong = refuse("line %d: %v", n, wrong)
 			}
@@ -51,7 +51,7 @@ func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 
 var errLong = errors.New("a line is too long")
 
-// readLine reads a line including its end. With the last line it returns io.EOF.
+// readLine reads a line including its line end. It returns the last line together with io.EOF.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -86,7 +86,7 @@ func (r *record) pages() ([]Page, error) {
 		if r.Text == "" {
 			return nil, refuse("there is neither text nor pages")
 		}
-		return []Page{{Text: laidOut(r.Text)}}, nil
+		return []Page{{Text: columnsToTables(r.Text)}}, nil
 	}
 	var all []json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -96,24 +96,24 @@ func (r *record) pages() ([]Page, error) {
 		return nil, refuse("more than %d pages", maxPages)
 	}
 	pages := make([]Page, 0, len(all))
-	for i, one := range all {
+	for i, raw := range all {
 		page := struct {
 			Number int    `json:"number"`
 			Page   int    `json:"page"`
 			Text   string `json:"text"`
 		}{}
-		if len(one) > 0 && one[0] == '"' {
-			if err := json.Unmarshal(one, &page.Text); err != nil {
+		if len(raw) > 0 && raw[0] == '"' {
+			if err := json.Unmarshal(raw, &page.Text); err != nil {
 				return nil, refuse("page %d: %v", i+1, err)
 			}
-		} else if err := json.Unmarshal(one, &page); err != nil {
+		} else if err := json.Unmarshal(raw, &page); err != nil {
 			return nil, refuse("page %d is neither text nor an object of number and text", i+1)
 		}
 		number := max(page.Number, page.Page)
 		if number <= 0 {
 			number = i + 1
 		}
-		pages = append(pages, Page{number, laidOut(page.Text)})
+		pages = append(pages, Page{number, columnsToTables(page.Text)})
 	}
 	return pages, nil
 }

@@ -21,28 +21,28 @@ type ListQuery struct {
 const documentColumns = "SELECT d.id, d.kind, d.form, COALESCE(d.issuer_id, 0), d.fiscal, d.quarter, d.period_end, d.published_at, d.title, d.url, d.lang, d.sha256, d.chunks FROM answer_documents d "
 
 func scanDocument(r store.Row) (d kernel.Document, err error) {
-	var at int64
-	err = r.Scan(&d.ID, &d.Kind, &d.Form, &d.Issuer, &d.Period.Year, &d.Period.Quarter, &d.Period.End, &at, &d.Title,
+	var micros int64
+	err = r.Scan(&d.ID, &d.Kind, &d.Form, &d.Issuer, &d.Period.Year, &d.Period.Quarter, &d.Period.End, &micros, &d.Title,
 		&d.URL, &d.Lang, &d.SHA256, &d.Chunks)
-	d.Published = published(at)
+	d.Published = published(micros)
 	return d, err
 }
 
-// List returns the documents that a query selects, in the order in which they were added. If it returns as
-// many as were asked for, there may be more.
+// List returns the documents that a query selects, in the order in which they were added. If it returns as many
+// documents as the limit, there may be more.
 func (c *Corpus) List(ctx context.Context, q ListQuery) (list []kernel.Document, err error) {
 	if q.Limit <= 0 {
 		q.Limit = 100
 	}
-	where, args := []string{"d.id > ?"}, []any{q.After}
+	conditions, args := []string{"d.id > ?"}, []any{q.After}
 	if q.Issuer != 0 {
-		where, args = append(where, "d.issuer_id = ?"), append(args, q.Issuer)
+		conditions, args = append(conditions, "d.issuer_id = ?"), append(args, q.Issuer)
 	}
 	if q.Kind != "" {
-		where, args = append(where, "d.kind = ?"), append(args, string(q.Kind))
+		conditions, args = append(conditions, "d.kind = ?"), append(args, string(q.Kind))
 	}
 	err = c.Read(ctx, func(conn kernel.Conn) error {
-		list, err = store.List(conn, scanDocument, documentColumns+"WHERE "+strings.Join(where, " AND ")+
+		list, err = store.List(conn, scanDocument, documentColumns+"WHERE "+strings.Join(conditions, " AND ")+
 			" ORDER BY d.id LIMIT ?", append(args, min(q.Limit, 1000))...)
 		return err
 	})
@@ -52,17 +52,17 @@ func (c *Corpus) List(ctx context.Context, q ListQuery) (list []kernel.Document,
 // ErrNotFound is returned if there is no such document.
 var ErrNotFound = errors.New("there is no such document")
 
-// Document returns the document at a URL, which may be one of several URLs. It returns ErrNotFound if there
-// is none.
+// Document returns the document at a URL, which may be one of several URLs. It returns ErrNotFound if there is no such
+// document.
 func (c *Corpus) Document(ctx context.Context, url string) (d kernel.Document, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
-		d, err = scanDocument(conn.Row(documentColumns+"WHERE d.id = "+atURL, url, url))
+		d, err = scanDocument(conn.Row(documentColumns+"WHERE d.id = "+documentAtURL, url, url))
 		return notFound(err)
 	})
 	return d, err
 }
 
-// Text returns at most limit chunks of a document in their order, from the sequence number from on.
+// Text returns at most limit chunks of a document in their order, beginning with the sequence number from.
 func (c *Corpus) Text(ctx context.Context, document int64, from, limit int) (passages []kernel.Passage, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		passages, err = store.List(conn, func(r store.Row) (p kernel.Passage, err error) {
@@ -80,9 +80,9 @@ func (c *Corpus) Text(ctx context.Context, document int64, from, limit int) (pas
 func (c *Corpus) Passages(ctx context.Context, ids []int64) (passages []kernel.Passage, err error) {
 	byID := make(map[int64]kernel.Passage, len(ids))
 	err = c.Read(ctx, func(conn kernel.Conn) error {
-		among, list := Among(conn, "c.id", ids)
+		condition, list := Among(conn, "c.id", ids)
 		return conn.All("SELECT c.id, c.document_id, c.seq, c.section, c.page, c.text, d.title, d.url, d.kind, d.fiscal, d.quarter, d.period_end "+
-			"FROM answer_chunks c JOIN answer_documents d ON d.id = c.document_id WHERE "+among, []any{list},
+			"FROM answer_chunks c JOIN answer_documents d ON d.id = c.document_id WHERE "+condition, []any{list},
 			func(r store.Row) error {
 				var p kernel.Passage
 				err := r.Scan(&p.ID, &p.Document, &p.Seq, &p.Section, &p.Page, &p.Text, &p.Title, &p.URL, &p.Kind, &p.Period.Year,
@@ -107,21 +107,21 @@ func notFound(err error) error {
 	return err
 }
 
-// Remove removes the document at a URL. A document that has other URLs stays there. It returns ErrNotFound if
-// there is no document at the URL.
+// Remove removes the document at a URL. A document that has other URLs is still found at these. It returns ErrNotFound
+// if there is no document at the URL.
 func (c *Corpus) Remove(ctx context.Context, url string) error {
 	return c.Write(ctx, func(conn kernel.Conn) error {
-		id, err := idAt(conn, url)
+		id, err := idAtURL(conn, url)
 		if err != nil {
 			return err
 		}
 		if id == 0 {
 			return ErrNotFound
 		}
-		if err := (&writing{Conn: conn}).leave(id, url); err != nil {
+		if err := (&writer{Conn: conn}).detach(id, url); err != nil {
 			return err
 		}
-		return touch(conn)
+		return incrementVersion(conn)
 	})
 }
 

@@ -14,33 +14,32 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// The name of a model does not identify it: a server is asked for "embeddings", and its operator decides
-// which model it loads. Therefore each request for vectors contains a fixed text, whose vector is the mark of
-// the model that answers. Vectors with different marks are not compared, and the vectors of passages are made
-// anew when the mark changes. If a provider is replaced by another one with the same model, nothing has to be
-// made anew.
+// The name of a model does not identify it: a server is asked for "embeddings", and its operator decides which model it
+// loads. Therefore each request for vectors contains a fixed text, and its vector is the mark of the model that
+// answers. Vectors with different marks are not compared, and the vectors of passages are made anew when the mark
+// changes. If a provider is replaced by another provider of the same model, the vectors stay valid.
 
 // MarkText is the text whose vector is the mark of a model.
 const MarkText = "The company paid a dividend and bought back some of its own shares."
 
-// settled is how long a model remains the accepted one at least. Without it, two models that take turns
+// minModelAge is how long at least the vectors of an accepted model are kept. Without it, two models that take turns
 // behind one name would have all vectors made anew forever.
-const settled = 10 * time.Minute
+const minModelAge = 10 * time.Minute
 
-// alike is the least similarity of two marks of one model. Providers of one model round differently; the
-// marks of two models have nothing in common.
-const alike = 0.95
+// minSimilarity is the least similarity of two marks of one model. Providers of one model round differently; the marks
+// of two models have nothing in common.
+const minSimilarity = 0.95
 
-// ErrOtherModel is returned for vectors from a model that did not make the vectors of the passages.
+// ErrOtherModel is returned if the vectors come from another model than the vectors of the passages.
 var ErrOtherModel = errors.New("another model than before answers: its vectors do not compare with those of the passages")
 
 func sameModel(a, b []byte) bool {
-	return len(a) == len(b) && (bytes.Equal(a, b) || cosine(a, b) >= alike)
+	return len(a) == len(b) && (bytes.Equal(a, b) || cosine(a, b) >= minSimilarity)
 }
 
-// marked returns the vectors of texts and the mark of the model that made them.
-func marked(ctx context.Context, e Embedder, texts []string) (vectors [][]float32, mark []byte, err error) {
-	vectors, err = vectorsNow(ctx, e, append([]string{MarkText}, texts...))
+// vectorsAndMark returns the vectors of texts and the mark of the model that made them.
+func vectorsAndMark(ctx context.Context, e Embedder, texts []string) (vectors [][]float32, mark []byte, err error) {
+	vectors, err = requestVectors(ctx, e, append([]string{MarkText}, texts...))
 	if err == nil {
 		return vectors[1:], pack(vectors[0]), nil
 	}
@@ -48,22 +47,21 @@ func marked(ctx context.Context, e Embedder, texts []string) (vectors [][]float3
 		return nil, nil, err
 	}
 	// The embedder may accept one text at a time.
-	first, err := vectorsNow(ctx, e, []string{MarkText})
+	first, err := requestVectors(ctx, e, []string{MarkText})
 	if err != nil {
 		return nil, nil, err
 	}
-	vectors, err = vectorsNow(ctx, e, texts)
+	vectors, err = requestVectors(ctx, e, texts)
 	return vectors, pack(first[0]), err
 }
 
-// Meaning returns the vector of a text and the stored mark of the model. It returns ErrOtherModel if the
-// model that answers is not the one that made the vectors of the passages, and a nil vector if the passages
-// have none yet.
+// Meaning returns the vector of a text and the stored mark of the model. If the vectors of the passages come from
+// another model, it returns ErrOtherModel. If the passages have no vectors yet, it returns a nil vector.
 func (c *Corpus) Meaning(ctx context.Context, e Embedder, text string) (vector []float32, mark []byte, err error) {
 	if mark, _, err = c.mark(ctx, e.Model()); err != nil || mark == nil {
 		return nil, nil, err
 	}
-	vectors, now, err := marked(ctx, e, []string{text})
+	vectors, now, err := vectorsAndMark(ctx, e, []string{text})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,11 +72,11 @@ func (c *Corpus) Meaning(ctx context.Context, e Embedder, text string) (vector [
 	return vectors[0], mark, nil
 }
 
-// Doubts returns how often Meaning has found another model.
+// Doubts returns how often Meaning has returned ErrOtherModel.
 func (c *Corpus) Doubts() int64 { return c.doubts.Load() }
 
-// mark returns the mark of the model that made the vectors under a name, and since when it has been valid. A
-// nil mark means that there are no vectors, or that their model is unknown.
+// mark returns the mark of the model that made the vectors under a name, and the time when it was stored. A nil mark
+// means that there are no vectors, or that their model is unknown.
 func (c *Corpus) mark(ctx context.Context, model string) (mark []byte, since time.Time, err error) {
 	var micros int64
 	err = c.Read(ctx, func(conn kernel.Conn) error {
@@ -91,16 +89,16 @@ func (c *Corpus) mark(ctx context.Context, model string) (mark []byte, since tim
 	return mark, time.UnixMicro(micros), err
 }
 
-// recognise stores the mark of the model that answers now. If another model has made the vectors of passages
-// under the same name, it deletes them. It returns ErrOtherModel if the model has changed before the previous
-// one was settled.
+// recognise stores the mark of the model that answers now. If another model has made the vectors of passages under the
+// same name, it deletes these vectors. It returns ErrOtherModel if the model has changed although the mark of the
+// previous model is not older than minModelAge.
 func (c *Corpus) recognise(ctx context.Context, e Embedder) (mark []byte, err error) {
 	model := e.Model()
 	previous, since, err := c.mark(ctx, model)
 	if err != nil {
 		return nil, err
 	}
-	vectors, err := vectorsNow(ctx, e, []string{MarkText})
+	vectors, err := requestVectors(ctx, e, []string{MarkText})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +106,7 @@ func (c *Corpus) recognise(ctx context.Context, e Embedder) (mark []byte, err er
 	if previous != nil && sameModel(previous, mark) {
 		return previous, nil
 	}
-	if previous != nil && c.Now().Sub(since) < settled {
+	if previous != nil && c.Now().Sub(since) < minModelAge {
 		return nil, ErrOtherModel
 	}
 	if previous != nil {
@@ -121,7 +119,7 @@ func (c *Corpus) recognise(ctx context.Context, e Embedder) (mark []byte, err er
 			return nil, err
 		}
 	}
-	made, err := c.madeBy(ctx, e)
+	made, err := c.madeByCurrentModel(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -139,14 +137,15 @@ func (c *Corpus) recognise(ctx context.Context, e Embedder) (mark []byte, err er
 	})
 }
 
-// madeBy reports whether the stored vectors under a name come from the model that answers now, for vectors
-// without a mark. It makes the vector of the oldest passage again and compares.
-func (c *Corpus) madeBy(ctx context.Context, e Embedder) (bool, error) {
-	var of unembedded
-	var before []byte
+// madeByCurrentModel reports whether the stored vectors under the name of the model, which have no mark, come from the
+// model that answers now. It makes the vector of the oldest passage again and compares. Without stored vectors it
+// returns true.
+func (c *Corpus) madeByCurrentModel(ctx context.Context, e Embedder) (bool, error) {
+	var chunk unembedded
+	var stored []byte
 	err := c.Read(ctx, func(conn kernel.Conn) error {
 		return conn.Row("SELECT c.id, c.text, d.vector FROM answer_dense d JOIN answer_chunks c ON c.id = d.chunk_id WHERE d.model = ? ORDER BY d.chunk_id LIMIT 1", e.Model()).
-			Scan(&of.id, &of.text, &before)
+			Scan(&chunk.id, &chunk.text, &stored)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return true, nil
@@ -154,15 +153,15 @@ func (c *Corpus) madeBy(ctx context.Context, e Embedder) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	vectors, _, err := vectorsOf(ctx, e, []unembedded{of})
+	vectors, _, err := vectorsOf(ctx, e, []unembedded{chunk})
 	if errors.Is(err, kernel.ErrTexts) {
 		return false, nil // the model that made the vector has accepted the text
 	}
-	return err == nil && sameModel(before, pack(vectors[0])), err
+	return err == nil && sameModel(stored, pack(vectors[0])), err
 }
 
-// check returns an error if vectors cannot be compared with those of a mark: ErrOtherModel, or one for a
-// wrong number of dimensions.
+// check returns an error if vectors of a model with the mark now cannot be compared with stored vectors of a model with
+// the mark mark: ErrOtherModel, or an error for a wrong number of dimensions.
 func check(vectors [][]float32, mark, now []byte) error {
 	if !sameModel(mark, now) {
 		return ErrOtherModel

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// readMarkdown reads a Markdown document. It may begin with lines of the form "name: value" between two lines
-// "---", with the names of JSONL members. Without a title the first heading is the title. A form feed, or a
-// line <!-- page 12 -->, begins a page.
+// readMarkdown reads a Markdown document. It may begin with front matter: lines of the form "name: value" between two
+// lines "---", with the names of JSONL members. Without a title the first heading is the title. A form feed, or a line
+// <!-- page 12 -->, begins a page.
 func readMarkdown(_ context.Context, r io.Reader, base Source, out emit) error {
 	text, err := readEncoded(r)
 	if err != nil {
@@ -33,7 +33,7 @@ func readMarkdown(_ context.Context, r io.Reader, base Source, out emit) error {
 
 const maxFront = 100 // lines
 
-// frontMatter reads the lines in front of a text, and returns the rest of the text.
+// frontMatter reads the front matter of a text into a copy of base, and returns it with the rest of the text.
 func frontMatter(text string, base Source) (Source, string, error) {
 	rest, ok := strings.CutPrefix(text, "---\n")
 	if !ok {
@@ -108,7 +108,7 @@ func pagesOf(text string) []Page {
 	return pages
 }
 
-// digits returns the number that a text begins with, of at most six digits.
+// digits returns the number at the beginning of a text, of at most six digits, or 0.
 func digits(s string) (n int) {
 	for i := 0; i < len(s) && s[i] >= '0' && s[i] <= '9' && i < 6; i++ {
 		n = 10*n + int(s[i]-'0')

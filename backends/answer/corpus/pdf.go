@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Bounds of a PDF: the size of its file and the time that reading it may take.
+// Bounds of reading a PDF: the size of its file, the time, and the bytes of messages that are kept.
 const (
 	maxPDF      = 256 << 20
 	longestPDF  = 2 * time.Minute
@@ -34,7 +34,7 @@ func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8"}
 	cmd.Stdin = r
 	cmd.WaitDelay = 5 * time.Second
-	text, messages := bounded{most: maxText, ends: true}, bounded{most: pdfMessages}
+	text, messages := bounded{limit: maxText, failBeyond: true}, bounded{limit: pdfMessages}
 	cmd.Stdout, cmd.Stderr = &text, &messages
 	err = cmd.Run()
 	switch {
@@ -42,7 +42,7 @@ func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 		return out(base, refuse("reading the PDF took longer than %s", longestPDF))
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case text.over:
+	case text.exceeded:
 		return out(base, refuse("the PDF has more than %d MiB of text", maxText>>20))
 	case err != nil:
 		return out(base, refuse("pdftotext: %v: %s",
@@ -57,27 +57,27 @@ func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 // errOver ends a program that writes too much.
 var errOver = errors.New("too much output")
 
-// bounded is a writer that keeps the first bytes. It does not embed a bytes.Buffer, because io.Copy would
-// call ReadFrom and bypass the bound.
+// bounded is a writer that keeps the first limit bytes. It does not embed a bytes.Buffer, because io.Copy would call
+// ReadFrom and bypass the limit.
 type bounded struct {
-	text bytes.Buffer
-	most int
-	over bool
-	ends bool // writing more is an error
+	text       bytes.Buffer
+	limit      int
+	exceeded   bool
+	failBeyond bool // writing more is an error
 }
 
 // Write implements io.Writer.
 func (b *bounded) Write(p []byte) (int, error) {
-	room := b.most - b.text.Len()
+	room := b.limit - b.text.Len()
 	b.text.Write(p[:min(len(p), room)])
 	if len(p) <= room {
 		return len(p), nil
 	}
-	if b.over = true; b.ends {
+	if b.exceeded = true; b.failBeyond {
 		return 0, errOver
 	}
 	return len(p), nil
 }
 
-// String returns what was kept.
+// String returns the bytes that were kept.
 func (b *bounded) String() string { return b.text.String() }

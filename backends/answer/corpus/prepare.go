@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// prepared is a document ready to be written. All work that needs no database is done.
+// prepared is a document that is ready to be written: only the work that needs a database is left.
 type prepared struct {
 	source *Source
 	file   string // the name of the file in an ingest
@@ -20,17 +20,17 @@ type prepared struct {
 	chunks []chunk
 	// vectors has one element for each chunk.
 	vectors []terms.Vector
-	facts   []placed
+	facts   []placedFact
 }
 
 // placed is a fact with the index of its chunk, or -1 if it has none.
-type placed struct {
+type placedFact struct {
 	kernel.Fact
 	chunk int
 }
 
-// prepare checks and divides a document. If known, which may be nil, reports that its digest is known, the
-// document is checked only.
+// prepare checks and divides a document. If known, which may be nil, returns true for the document's digest, prepare
+// does not divide the document.
 func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 	if known != nil && known(p.digest) {
 		return p, nil
 	}
-	s.fromCover()
+	s.completeFromCover()
 	p.period = s.period()
 	p.chunks = chunks(s.Pages)
 	if len(p.chunks) == 0 && len(s.Facts) == 0 && len(s.Prices) == 0 {
@@ -61,15 +61,16 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 		p.vectors[i] = b.Vector(flags, metrics.Topic(c.section, c.headers))
 	}
 	p.takeFacts()
-	p.tagged()
+	p.preferTagged()
 	return p, nil
 }
 
 // maxFacts bounds the facts of a document.
 const maxFacts = 200_000
 
-// takeFacts extracts the facts of a document: those of its primary statements, and from other tables those
-// that the statements do not have. Of two facts for the same metric and period the first one is kept.
+// takeFacts extracts the facts of a document: first those of its primary statements, then the facts of other tables. If
+// there are primary statements, facts of other tables that belong into such a statement are left out. The database
+// keeps the first of several facts for the same metric and period.
 func (p *prepared) takeFacts() {
 	if p.source.Issuer.Name == "" {
 		return
@@ -81,9 +82,9 @@ func (p *prepared) takeFacts() {
 	names := append([]string{p.source.Issuer.Name}, p.source.Issuer.Aliases...)
 	stated := statements.Read(pages, statements.Report{Period: p.period, Names: names})
 	for _, f := range stated {
-		p.facts = append(p.facts, placed{f.Fact, p.place(p.source.Pages[f.Page].Number, f.Row)})
+		p.facts = append(p.facts, placedFact{f.Fact, p.chunkWithRow(p.source.Pages[f.Page].Number, f.Row)})
 	}
-	var elsewhere []placed
+	var elsewhere []placedFact
 	for i := range p.chunks {
 		topic := metrics.StatementOf(p.vectors[i].Topic())
 		if topic == kernel.Segments {
@@ -96,9 +97,9 @@ func (p *prepared) takeFacts() {
 				case len(stated) > 0 && (m.Statement == kernel.Income || m.Statement == kernel.Balance ||
 					m.Statement == kernel.CashFlow):
 				case m.Statement == topic:
-					p.facts = append(p.facts, placed{f, i})
+					p.facts = append(p.facts, placedFact{f, i})
 				default:
-					elsewhere = append(elsewhere, placed{f, i})
+					elsewhere = append(elsewhere, placedFact{f, i})
 				}
 			}
 		}
@@ -107,9 +108,10 @@ func (p *prepared) takeFacts() {
 	p.facts = p.facts[:min(len(p.facts), maxFacts)]
 }
 
-// tagged puts the facts that are data (inline XBRL, company facts) before those that were read from text.
-// Facts from the text only tell where the data stand; those with another figure are dropped.
-func (p *prepared) tagged() {
+// preferTagged adds the facts that the document has as data (inline XBRL, company facts). A fact that was read from
+// text and agrees with the data keeps its chunk and becomes a tagged fact. A fact that was read from text and
+// contradicts the data is dropped.
+func (p *prepared) preferTagged() {
 	if len(p.source.Facts) == 0 {
 		return
 	}
@@ -134,18 +136,18 @@ func (p *prepared) tagged() {
 	for _, f := range p.source.Facts {
 		if !found[factKey{f.Metric, f.Period.End, f.Period.Months}] {
 			f.Sure = statements.Tagged
-			facts = append(facts, placed{f, p.shows(f)})
+			facts = append(facts, placedFact{f, p.chunkShowing(f)})
 		}
 	}
 	p.facts = facts
 }
 
-// minDigits is the number of characters above which a figure rarely occurs twice in a document.
+// A figure of more than minDigits characters rarely occurs twice in a document.
 const minDigits = 4
 
-// shows returns the index of the first chunk that has a table with the figure in a row of the fact's metric,
-// or else in any row if the figure is long enough. It returns -1 if there is none.
-func (p *prepared) shows(f kernel.Fact) int {
+// chunkShowing returns the index of the first chunk that has a table with the figure in a row of the fact's metric, or
+// else in any row if the figure is long enough. It returns -1 if there is no such chunk.
+func (p *prepared) chunkShowing(f kernel.Fact) int {
 	if f.Figure.Text == "" {
 		return -1
 	}
@@ -172,8 +174,8 @@ func (p *prepared) shows(f kernel.Fact) int {
 	return anywhere
 }
 
-// place returns the index of the chunk of a page that contains a row, or -1.
-func (p *prepared) place(page int, row string) int {
+// chunkWithRow returns the index of the first chunk of a page that contains a row, or -1.
+func (p *prepared) chunkWithRow(page int, row string) int {
 	for i := range p.chunks {
 		if p.chunks[i].page == page && strings.Contains(p.chunks[i].text, row) {
 			return i

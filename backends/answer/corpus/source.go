@@ -23,7 +23,7 @@ const (
 	maxTitle = 1_000    // in characters; also for names and URLs
 )
 
-// Source is a document as a reader has made it from a file.
+// Source is a document in the form in which readers of files return it.
 type Source struct {
 	Kind   kernel.Kind // default: filing
 	Form   string
@@ -39,12 +39,12 @@ type Source struct {
 	Facts     []kernel.Fact // for documents that are data; their Passage is 0
 	Prices    []Price
 
-	// former is another URL at which an earlier ingest may have stored the document: that of its file, before
-	// the file beside it stated a URL. It may be empty.
+	// former is the default URL of the document's file, if the description file has another URL. An earlier ingest may
+	// have stored the document there. It may be empty.
 	former string
 }
 
-// Company is what a source says about its issuer.
+// Company is the issuer of a source.
 type Company struct {
 	Name, Ticker, Exchange, CIK string
 	Aliases                     []string
@@ -62,7 +62,7 @@ type Price struct {
 	Open, High, Low, Close, AdjClose, Volume float64
 }
 
-// RefusedError tells why a document is not accepted.
+// RefusedError is the reason why a document is not accepted.
 type RefusedError struct{ Why string }
 
 // Error implements error.
@@ -161,9 +161,9 @@ func checkURL(address string) error {
 func (s *Source) digest() string {
 	h := sha256.New()
 	e := json.NewEncoder(h)
-	one := *s
-	one.URL = ""
-	_ = e.Encode(one) // never fails: a hash accepts all bytes, and a Source has no cycles
+	withoutURL := *s
+	withoutURL.URL = ""
+	_ = e.Encode(withoutURL) // never fails: a hash accepts all bytes, and a Source has no cycles
 	return hex.EncodeToString(h.Sum(nil))
 }
 

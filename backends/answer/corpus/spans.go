@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Spans lists the sizes of the stretches of passages that have words of their own in PostgreSQL's full-text
-// index, so that a search can be limited to the latest passages. A stretch of a span has 1 << span
-// consecutive ids.
+// Spans lists the sizes of stretches. A stretch of a span is a range of 1 << span consecutive passage ids. PostgreSQL's
+// full-text index has a word for each stretch, so that a search can be limited to the latest passages.
 var Spans = []uint{13, 15, 17, 19}
 
 // SpanFactor is the ratio of each span to the one before.
@@ -25,9 +24,9 @@ func spanWords(id int64) string {
 	return "{" + strings.Join(words, ",") + "}"
 }
 
-// Latest returns a query for the last two stretches of a span, because the last one may have begun just now.
-// last is the id of the last passage. ok reports whether there are stretches before them.
+// Latest returns a full-text query for the last two stretches of a span: the last stretch may have begun just now. last
+// is the id of the last passage. ok reports whether there are stretches before these two.
 func Latest(span uint, last int64) (query string, ok bool) {
-	at := last >> span
-	return fmt.Sprintf("'%s' | '%s'", spanWord(span, at), spanWord(span, at-1)), at >= 2
+	stretch := last >> span
+	return fmt.Sprintf("'%s' | '%s'", spanWord(span, stretch), spanWord(span, stretch-1)), stretch >= 2
 }

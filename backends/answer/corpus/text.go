@@ -23,13 +23,13 @@ func readText(_ context.Context, r io.Reader, base Source, out emit) error {
 func textPages(text string) []Page {
 	pages := pagesOf(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "<!-- page", ""))
 	for i := range pages {
-		pages[i].Text = laidOut(pages[i].Text)
+		pages[i].Text = columnsToTables(pages[i].Text)
 	}
 	return pages
 }
 
-// laidOut turns the columns of a text into tables, unless it contains Markdown tables already.
-func laidOut(text string) string {
+// columnsToTables turns the columns of a text into Markdown tables, unless it contains Markdown tables already.
+func columnsToTables(text string) string {
 	if strings.Contains(text, "|--") || strings.Contains(text, "| --") {
 		return text
 	}

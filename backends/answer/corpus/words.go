@@ -7,15 +7,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// wordsOf is the entry of a chunk in the full-text index.
-type wordsOf struct {
+// indexEntry is the entry of a chunk in the full-text index.
+type indexEntry struct {
 	chunk, document, issuer int64
 	year                    int
 	title, section, text    string
 }
 
 // put writes the entry at the end of the transaction.
-func (w *wordsOf) put(c kernel.Conn) error {
+func (w *indexEntry) put(c kernel.Conn) error {
 	scope := Scope(w.issuer, w.year)
 	if c.Dialect() == store.SQLite {
 		return c.Later("INSERT INTO answer_search (rowid, scope, title, section, text) VALUES (?, ?, ?, ?, ?)",
@@ -38,12 +38,12 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 	if err := db.Write(ctx, func(c store.Conn) error { _, err := c.Exec(clear); return err }); err != nil {
 		return err
 	}
-	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, after int64, most int) (int, int64, error) {
-		list, err := store.List(c, func(r store.Row) (w wordsOf, err error) {
+	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, after int64, limit int) (int, int64, error) {
+		list, err := store.List(c, func(r store.Row) (w indexEntry, err error) {
 			err = r.Scan(&w.chunk, &w.document, &w.issuer, &w.year, &w.title, &w.section, &w.text)
 			return w, err
 		}, "SELECT c.id, d.id, COALESCE(d.issuer_id, 0), d.fiscal, d.title, c.section, c.text FROM answer_chunks c"+
-			" JOIN answer_documents d ON d.id = c.document_id WHERE c.id > ? ORDER BY c.id LIMIT ?", after, most)
+			" JOIN answer_documents d ON d.id = c.document_id WHERE c.id > ? ORDER BY c.id LIMIT ?", after, limit)
 		for i := range list {
 			if err == nil {
 				err = list[i].put(c)

@@ -14,9 +14,9 @@ import (
 // unpackedWorkbook bounds the decompressed size of all parts of a workbook.
 const unpackedWorkbook = 4 * maxText
 
-// readWorkbook reads the visible sheets of an Excel workbook. A sheet is one page, or several if it has long
-// tables. A workbook of one sheet with the columns date and close holds prices, as a CSV file does. In
-// workbooks of the SEC, the sheets that repeat the cover page of a report name its issuer and period.
+// readWorkbook reads the visible sheets of an Excel workbook. A sheet is one page, or several if it has long tables. A
+// workbook of one sheet with the columns date and close holds prices, like a CSV file. In workbooks of the SEC, the
+// sheets that repeat the cover page of a report name its issuer and period.
 func readWorkbook(_ context.Context, r io.Reader, base Source, out emit) error {
 	sheets, err := workbook.Read(r, workbook.Limits{Unpacked: unpackedWorkbook, Rows: maxCSVRows, Columns: maxCells})
 	switch {
@@ -30,7 +30,7 @@ func readWorkbook(_ context.Context, r io.Reader, base Source, out emit) error {
 			return readPrices(slices.DeleteFunc(rows[1:], func(row []string) bool { return len(row) == 0 }), columns, base, out)
 		}
 	}
-	says := make(map[string]string)
+	coverValues := make(map[string]string)
 	for _, sheet := range sheets {
 		for _, text := range sheetPages(sheet.Rows) {
 			base.Pages = append(base.Pages, Page{Number: len(base.Pages) + 1, Text: "## " + unmarked(sheet.Name) + "\n\n" +
@@ -38,18 +38,18 @@ func readWorkbook(_ context.Context, r io.Reader, base Source, out emit) error {
 		}
 		for _, row := range sheet.Rows {
 			if len(row) > 1 {
-				tell(says, row)
+				recordCoverValue(coverValues, row)
 			}
 		}
 	}
-	if base = describe(base, says); base.Kind == "" && base.Form == "" {
+	if base = describe(base, coverValues); base.Kind == "" && base.Form == "" {
 		base.Kind = kernel.Tabular
 	}
 	return out(base, nil)
 }
 
-// unmarked returns a text without the marks that begin Markdown headings and rows, and without the suffixes
-// that the standard labels of XBRL taxonomies have for kinds of elements ("Current assets [Abstract]").
+// unmarked returns a text without the characters that begin Markdown headings and table rows, and without the suffixes
+// that standard labels of XBRL taxonomies have, such as "Current assets [Abstract]".
 func unmarked(text string) string {
 	text = strings.TrimLeft(text, "#| ")
 	for _, kind := range []string{" [Abstract]", " [Line Items]", " [Roll Forward]"} {
@@ -58,16 +58,16 @@ func unmarked(text string) string {
 	return text
 }
 
-// tell records the value of a row whose label is a concept of the cover page. The SEC labels such rows with
+// recordCoverValue records the value of a row whose label is a concept of the cover page. The SEC labels such rows with
 // the words of the concept's name.
-func tell(says map[string]string, row []string) {
+func recordCoverValue(coverValues map[string]string, row []string) {
 	concept := strings.ReplaceAll(row[0], " ", "")
 	if !strings.HasPrefix(concept, "Entity") && !strings.HasPrefix(concept, "Document") && concept != "TradingSymbol" {
 		return
 	}
 	for _, cell := range row[1:] {
-		if cell != "" && says[concept] == "" && len(says) < maxContexts {
-			says[concept] = cut(cell, maxTitle)
+		if cell != "" && coverValues[concept] == "" && len(coverValues) < maxContexts {
+			coverValues[concept] = cut(cell, maxTitle)
 		}
 	}
 }
@@ -102,12 +102,12 @@ func sheetPages(rows [][]string) (pages []string) {
 			continue
 		}
 		head := headerRows(grid)
-		for from := head; from < len(grid); from += rowsOfPage {
+		for from := head; from < len(grid); from += rowsPerPage {
 			if from > head {
 				pages = append(pages, page.String())
 				page.Reset()
 			}
-			block(tables.Markdown(slices.Concat(grid[:head], grid[from:min(from+rowsOfPage, len(grid))])))
+			block(tables.Markdown(slices.Concat(grid[:head], grid[from:min(from+rowsPerPage, len(grid))])))
 		}
 	}
 	if page.Len() > 0 {
@@ -130,10 +130,10 @@ func countEmpty(row []string) (n int) {
 	return n
 }
 
-// endOfTable returns the number of rows of the table that begins with the first row. A table ends where,
-// after an empty row, the columns are named anew: in a row with several texts of which none but the first is
-// a figure. Rows with one cell before that row are its headings. Other empty rows and rows with one cell
-// divide a table into groups and belong to it.
+// endOfTable returns the number of rows of the table that begins with the first row. The next table begins, after an
+// empty row, with a row that names columns: a row with several texts, of which only the first may be a figure. Rows
+// with one cell directly before it are the headings of the next table. Other empty rows and rows with one cell divide a
+// table into groups and belong to it.
 func endOfTable(rows [][]string) int {
 	for i := 1; i < len(rows); i++ {
 		if len(rows[i]) > 0 {
@@ -159,7 +159,7 @@ func namesColumns(row []string) bool {
 // maxHeaderRows bounds the rows of a table that name its columns.
 const maxHeaderRows = 4
 
-// headerRows returns how many of the first rows name columns: at least one, and not all.
+// headerRows returns how many of the first rows name columns: at least one, and fewer than all.
 func headerRows(grid [][]string) int {
 	n := 1
 	for n < min(len(grid)-1, maxHeaderRows) && namesColumns(grid[n]) {

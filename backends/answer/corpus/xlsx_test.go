@@ -123,8 +123,8 @@ func TestWorkbookOfTables(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 
-	long := append(make([][]any, 0, 2*rowsOfPage+3), []any{"Day", "Units"}, []any{"", "pieces"})
-	for i := range 2*rowsOfPage + 1 {
+	long := append(make([][]any, 0, 2*rowsPerPage+3), []any{"Day", "Units"}, []any{"", "pieces"})
+	for i := range 2*rowsPerPage + 1 {
 		long = append(long, []any{fmt.Sprintf("Day %d", i+1), i + 1})
 	}
 	all, wrong = readAll(t, "long.xlsx", saved(t, sheetOf{"Days", long}))

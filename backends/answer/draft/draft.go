@@ -1,6 +1,6 @@
-// Package draft writes answers whose sentences name the passages that they stand on: either with templates
-// from values and sentences that were found (extractive and deterministic), or with a model, which gets the
-// passages as fenced data.
+// Package draft writes answers whose sentences name the passages that support them. Without a model it uses templates
+// for values and sentences of the passages, which is deterministic (extractive). With a model, it gives the passages to
+// the model as fenced data.
 //
 // Choices where the specification is silent:
 //   - An extractive answer of text has at most two sentences, in the words of their document.
@@ -18,18 +18,19 @@ import (
 type Sentence struct {
 	Text  string // without its marks
 	Marks []int  // the indexes of passages in the order of the marks; -1 for a mark that names none
-	// Fixed reports that it is the service's own line, such as the information line or what was not found.
+	// Fixed reports that the sentence is the service's own line, such as the information line or the line about parts
+	// that were not found.
 	Fixed bool
-	// Computed reports that its words are the service's own and its figures are computed.
+	// Computed reports that the words of the sentence are the service's own and its figures are computed.
 	Computed bool
-	// Break reports that it begins a new line.
+	// Break reports that the sentence begins a new line.
 	Break bool
 }
 
 // Draft is an answer before it is assembled.
 type Draft struct {
 	Sentences []Sentence
-	// Confidence tells how certain the rules are that this is what was asked, from 0 to 1. It is 0 for the draft
+	// Confidence is how certain the rules are that the draft answers the question, from 0 to 1. It is 0 for the draft
 	// of a model.
 	Confidence float64
 }
@@ -40,31 +41,31 @@ const Information = "This is information, not investment advice."
 // mark matches the mark by which a sentence names a passage.
 var mark = regexp.MustCompile(`\s*\[\s*[pP]\s?(\d{1,4})\s*\]`)
 
-// anyMark also matches what looks like a mark and is none.
+// anyMark also matches texts that look like marks but are not valid marks.
 var anyMark = regexp.MustCompile(`\s*\[\s*(?:[pP]?\s?\d{1,6}|[pP][^\]]{0,20}|source[^\]]{0,20})\s*\](?:\([^)]*\))?`)
 
-// Parse parses the text that a model wrote. passages is the number of passages that it was given.
+// Parse parses the text that a model wrote. passages is the number of passages in the prompt.
 func Parse(text string, passages int) Draft {
 	var d Draft
 	for line := range strings.Lines(text) {
 		first := true
 		for _, s := range Split(strings.TrimSpace(line)) {
-			one := Sentence{Break: first && len(d.Sentences) > 0}
+			sentence := Sentence{Break: first && len(d.Sentences) > 0}
 			for _, m := range anyMark.FindAllString(s, 40) {
-				at := -1
+				index := -1
 				if found := mark.FindStringSubmatch(m); found != nil {
 					if n, err := strconv.Atoi(found[1]); err == nil && n >= 1 && n <= passages && !strings.Contains(m, "(") {
-						at = n - 1
+						index = n - 1
 					}
 				}
-				if !slices.Contains(one.Marks, at) {
-					one.Marks = append(one.Marks, at)
+				if !slices.Contains(sentence.Marks, index) {
+					sentence.Marks = append(sentence.Marks, index)
 				}
 			}
-			one.Text = strings.TrimSpace(anyMark.ReplaceAllString(s, ""))
-			if one.Text == "" || strings.Trim(one.Text, ".*#-_ ") == "" {
-				if n := len(d.Sentences); n > 0 && !one.Break { // the mark stands after the full stop
-					for _, m := range one.Marks {
+			sentence.Text = strings.TrimSpace(anyMark.ReplaceAllString(s, ""))
+			if sentence.Text == "" || strings.Trim(sentence.Text, ".*#-_ ") == "" {
+				if n := len(d.Sentences); n > 0 && !sentence.Break { // the mark stands after the full stop
+					for _, m := range sentence.Marks {
 						if !slices.Contains(d.Sentences[n-1].Marks, m) {
 							d.Sentences[n-1].Marks = append(d.Sentences[n-1].Marks, m)
 						}
@@ -72,7 +73,7 @@ func Parse(text string, passages int) Draft {
 				}
 				continue
 			}
-			d.Sentences = append(d.Sentences, one)
+			d.Sentences = append(d.Sentences, sentence)
 			first = false
 		}
 	}
@@ -95,7 +96,7 @@ func (d Draft) Text() string {
 	return b.String()
 }
 
-// Marked returns the draft in one line, with its marks as a model writes them.
+// Marked returns the draft in one line, with marks in the form in which models write them.
 func (d Draft) Marked() string {
 	var b strings.Builder
 	for i, s := range d.Sentences {
@@ -140,8 +141,8 @@ func Split(text string) []string {
 		}
 		if c == '.' {
 			word := text[start:i]
-			if at := strings.LastIndexAny(word, " ("); at >= 0 {
-				word = word[at+1:]
+			if begin := strings.LastIndexAny(word, " ("); begin >= 0 {
+				word = word[begin+1:]
 			}
 			next := strings.TrimLeft(text[end:], " ")
 			lower := next != "" && next[0] >= 'a' && next[0] <= 'z'
@@ -152,11 +153,11 @@ func Split(text string) []string {
 		}
 		for { // marks after the full stop
 			rest := text[end:]
-			at := anyMark.FindStringIndex(rest)
-			if at == nil || at[0] != 0 {
+			location := anyMark.FindStringIndex(rest)
+			if location == nil || location[0] != 0 {
 				break
 			}
-			end += at[1]
+			end += location[1]
 		}
 		if s := strings.TrimSpace(text[start:end]); s != "" {
 			all = append(all, s)

@@ -18,11 +18,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// Extractive writes an answer without a model: from the value if there is one, or else from the sentences
+// Extractive writes an answer without a model. If v is not nil, it states that value. Otherwise it quotes the sentences
 // that fit the question. If nothing fits, the draft has no sentences.
 func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passage) Draft {
 	if v != nil {
-		return ofValue(q, v)
+		return draftOfValue(q, v)
 	}
 	body := q.Inquiry.Plain
 	if Verdict(q.Body) { // no sentence of a document says yes or no
@@ -30,25 +30,25 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 	}
 	switch w := q.Inquiry; {
 	case w.Op == inquiry.Share || w.Op == inquiry.Average: // some documents state them in words
-		return ofText(body, passages, saidCover, sharing)
-	case computed(w):
+		return draftOfText(body, passages, computedCover, statesShare)
+	case usuallyComputed(w):
 		return Draft{}
-	case shareOf.MatchString(body):
-		return ofText(body, passages, minCover, sharing)
+	case shareQuestion.MatchString(body):
+		return draftOfText(body, passages, minCover, statesShare)
 	}
-	return ofText(body, passages, minCover, nil)
+	return draftOfText(body, passages, minCover, nil)
 }
 
-// Verdict reports whether a question asks for yes or no.
+// Verdict reports whether a question wants the answer yes or no.
 func Verdict(body string) bool { return verdict.MatchString(body) }
 
 var verdict = regexp.MustCompile(`(?i)(?:^\W*|^(?:looking|based|in|for|as|considering|given|judging|according|from|with|during|by)\b[^.?!]{1,60}, )(?:is|are|was|were|did|does|do|has|have|had|can|will|would|could|should)\b`)
 
 // shareOf matches the beginning of a question for a share.
-var shareOf = regexp.MustCompile(`(?i)\b(?:what|which) (?:share|percentage|percent|proportion|fraction)\b`)
+var shareQuestion = regexp.MustCompile(`(?i)\b(?:what|which) (?:share|percentage|percent|proportion|fraction)\b`)
 
-// computed reports whether a question wants a figure that sentences seldom state.
-func computed(w *inquiry.Inquiry) bool {
+// usuallyComputed reports whether a question wants a figure that sentences seldom state.
+func usuallyComputed(w *inquiry.Inquiry) bool {
 	switch w.Op { //nolint:exhaustive // the others are said by sentences too
 	case inquiry.Sum, inquiry.Ratio, inquiry.Annual, inquiry.Count, inquiry.Where, inquiry.Years, "":
 		return true
@@ -58,8 +58,8 @@ func computed(w *inquiry.Inquiry) bool {
 	return false
 }
 
-// ofValue writes a draft that states a value and how it was computed.
-func ofValue(q *question.Question, v *formula.Value) Draft {
+// draftOfValue writes a draft that states a value and its calculation.
+func draftOfValue(q *question.Question, v *formula.Value) Draft {
 	marks := marksOf(v)
 	if v.Sentence != "" {
 		d := Draft{Confidence: v.Confidence, Sentences: []Sentence{{Text: v.Sentence + ".", Marks: marks, Computed: true}}}
@@ -77,11 +77,11 @@ func ofValue(q *question.Question, v *formula.Value) Draft {
 		values = append(values, figures.Print(f))
 	}
 	values = append(values, v.Words...)
-	said := figures.And(values)
+	stated := figures.And(values)
 	if len(v.Figures) > 1 {
-		said += ", respectively"
+		stated += ", respectively"
 	}
-	d := Draft{Confidence: v.Confidence, Sentences: []Sentence{{Text: label + ": " + said + ".", Marks: marks}}}
+	d := Draft{Confidence: v.Confidence, Sentences: []Sentence{{Text: label + ": " + stated + ".", Marks: marks}}}
 	if v.Formula != "" {
 		d.Sentences = append(d.Sentences, Sentence{Text: calculation + v.Formula + ".", Marks: marks})
 	}
@@ -91,35 +91,35 @@ func ofValue(q *question.Question, v *formula.Value) Draft {
 	return d
 }
 
-// Explain inserts the calculation of a value after the first sentence that states it, if a model has left it
-// out: a computed number stands in no passage.
+// Explain inserts the calculation of a value after the first sentence that states the value, if a model has left the
+// calculation out: a computed number occurs in no passage.
 func (d Draft) Explain(v *formula.Value) Draft {
 	if v == nil || v.Formula == "" || len(v.Figures) == 0 {
 		return d
 	}
-	said := -1
+	index := -1
 	for i, s := range d.Sentences {
 		if strings.Contains(s.Text, calculation) {
 			return d
 		}
-		if said < 0 && strings.Contains(s.Text, figures.Print(v.Figures[0])) {
-			said = i
+		if index < 0 && strings.Contains(s.Text, figures.Print(v.Figures[0])) {
+			index = i
 		}
 	}
-	if said >= 0 {
-		d.Sentences = slices.Insert(d.Sentences, said+1, Sentence{Text: calculation + v.Formula + ".", Marks: marksOf(v)})
+	if index >= 0 {
+		d.Sentences = slices.Insert(d.Sentences, index+1, Sentence{Text: calculation + v.Formula + ".", Marks: marksOf(v)})
 	}
 	return d
 }
 
-// calculation begins the sentence that tells how a value was computed.
+// calculation begins the sentence with the calculation of a value.
 const calculation = "Calculation: "
 
 // marksOf returns the passages of a value's inputs.
 func marksOf(v *formula.Value) (marks []int) {
-	for _, in := range v.Inputs {
-		if in.Passage >= 0 && !slices.Contains(marks, in.Passage) {
-			marks = append(marks, in.Passage)
+	for _, input := range v.Inputs {
+		if input.Passage >= 0 && !slices.Contains(marks, input.Passage) {
+			marks = append(marks, input.Passage)
 		}
 	}
 	return marks
@@ -142,15 +142,16 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// kind is a kind of question for text, with what its answer contains.
+// kind is a kind of question whose answer is a sentence. asks matches such questions, and fits the sentences that may
+// answer them. A sentence that fits gets the bonus. If required is true, other sentences are not quoted.
 type kind struct {
 	asks, fits *regexp.Regexp
 	bonus      float64
-	must       bool
+	required   bool
 }
 
-func kindOf(asks, fits string, bonus float64, must bool) kind {
-	return kind{regexp.MustCompile(`(?i)` + asks), regexp.MustCompile(`(?i)` + fits), bonus, must}
+func kindOf(asks, fits string, bonus float64, required bool) kind {
+	return kind{regexp.MustCompile(`(?i)` + asks), regexp.MustCompile(`(?i)` + fits), bonus, required}
 }
 
 var kinds = []kind{
@@ -169,59 +170,60 @@ var kinds = []kind{
 
 // Bounds for quotes.
 const (
-	minCover    = 0.62
-	coverOfMany = 0.9 // the least cover if there are more than manyQuotes
-	manyQuotes  = 100
-	longReport  = 20   // from so many pages on, a sentence itself has to contain most words of the question,
-	saidOfLong  = 0.75 // that is, this share of them
-	minAsked    = 3    // and at least this many words
-	saidCover   = 0.8  // the least share in the sentence itself for a figure that is usually computed
-	nearby      = 0.65 // the weight of a word in the heading, the title or the sentence before
-	minLead     = 0.06
-	ofLatest    = 0.02 // the bonus for a sentence of the latest report if no period is asked for
-	maxQuote    = 900  // the largest length of a sentence in bytes
-	minQuote    = 20
+	minCover       = 0.62
+	coverOfMany    = 0.9 // the least cover if there are more than manyQuotes
+	manyQuotes     = 100
+	longReport     = 20   // from so many pages on, a sentence itself has to contain most words of the question,
+	minCoverOfLong = 0.75 // that is, this share of them
+	minWordsOfLong = 3    // and at least this many words
+	computedCover  = 0.8  // the least share in the sentence itself for a figure that is usually computed
+	contextWeight  = 0.65 // the weight of a word in the heading, the title or the sentence before
+	minLead        = 0.06
+	latestBonus    = 0.02 // the bonus for a sentence of the latest report if no period is asked for
+	maxQuote       = 900  // the largest length of a sentence in bytes
+	minQuote       = 20
 )
 
-// quote is a sentence that may answer.
+// quote is a sentence that may answer the question.
 type quote struct {
-	text         string
-	passage, at  int
-	terms        map[terms.Term]bool
-	under        map[terms.Term]bool // the terms of the title and headings above it
-	behind       map[terms.Term]bool // the terms of the sentence before it
-	score, cover float64
-	said         float64 // the share of the question's words in the sentence itself
+	text              string
+	passage, position int
+	terms             map[terms.Term]bool
+	headings          map[terms.Term]bool // the terms of the title and headings above it
+	previous          map[terms.Term]bool // the terms of the sentence before it
+	score, cover      float64
+	ownCover          float64 // the share of the question's words in the sentence itself
 }
 
-// sought is what sentences are rated by.
-type sought struct {
-	asked    []terms.Term
-	fitting  []kind
-	years    []int
-	moved    int    // the direction that is asked about
-	happened bool   // the question asks what was, not what may be
-	counted  string // the thing that is counted
+// criteria are the properties of a question by which sentences are rated.
+type criteria struct {
+	words     []terms.Term
+	kinds     []kind
+	years     []int
+	direction int    // the direction that is asked about
+	past      bool   // the question asks what was, not what may be
+	counted   string // the thing that is counted
 }
 
-// sharing matches a sentence that states a share or an average.
-var sharing = regexp.MustCompile(`(?i)\d\s?(?:%|per\s?cent)|\baverage\b`)
+// statesShare matches a sentence that states a share or an average.
+var statesShare = regexp.MustCompile(`(?i)\d\s?(?:%|per\s?cent)|\baverage\b`)
 
-// ofText quotes the sentence that fits best, if it is better than all others by far. Sentences that must does
-// not match are not quoted; a nil must accepts all.
-func ofText(body string, passages []kernel.Passage, least float64, must *regexp.Regexp) Draft {
-	asked := stems(body)
+// draftOfText quotes the sentence that fits best, if it fits much better than all others. threshold is the least share
+// of the question's words that it must have. Sentences that required does not match are not quoted; a nil required
+// accepts all.
+func draftOfText(body string, passages []kernel.Passage, threshold float64, required *regexp.Regexp) Draft {
+	words := stems(body)
 	moved := direction(body)
-	if len(asked) == 0 {
+	if len(words) == 0 {
 		return Draft{}
 	}
 	quotes := quotesOf(passages)
-	if must != nil {
-		quotes = slices.DeleteFunc(quotes, func(c quote) bool { return !must.MatchString(c.text) })
+	if required != nil {
+		quotes = slices.DeleteFunc(quotes, func(c quote) bool { return !required.MatchString(c.text) })
 	}
-	// Words that few sentences contain say more.
-	weights := make(map[terms.Term]float64, len(asked))
-	for _, t := range asked {
+	// Words that few sentences contain have a greater weight.
+	weights := make(map[terms.Term]float64, len(words))
+	for _, t := range words {
 		n := 0
 		for i := range quotes {
 			if quotes[i].terms[t] {
@@ -239,9 +241,9 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 			fitting = append(fitting, k)
 		}
 	}
-	w := &sought{
-		asked: asked, fitting: fitting, years: metrics.Years(body), moved: moved,
-		happened: happened.MatchString(body),
+	w := &criteria{
+		words: words, kinds: fitting, years: metrics.Years(body), direction: moved,
+		past: pastTense.MatchString(body),
 	}
 	if m := howMany.FindStringSubmatch(body); m != nil {
 		w.counted = m[1]
@@ -254,11 +256,11 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 		documentYear := passages[quotes[i].passage].Period.AnyYear()
 		quotes[i].rate(w, weights, documentYear)
 		if len(w.years) == 0 && documentYear == latest {
-			quotes[i].score += ofLatest
+			quotes[i].score += latestBonus
 		}
 	}
 	slices.SortStableFunc(quotes, func(a, b quote) int { return cmp.Compare(b.score, a.score) })
-	if len(quotes) == 0 || quotes[0].cover < least {
+	if len(quotes) == 0 || quotes[0].cover < threshold {
 		return Draft{}
 	}
 	if len(quotes) > manyQuotes && quotes[0].cover < coverOfMany { // among many sentences, one has the words by chance
@@ -266,7 +268,7 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 	}
 	url := passages[quotes[0].passage].URL
 	if slices.ContainsFunc(passages, func(p kernel.Passage) bool { return p.URL == url && p.Page > longReport }) &&
-		(len(asked) < minAsked || quotes[0].cover < coverOfMany || quotes[0].said < saidOfLong) {
+		(len(words) < minWordsOfLong || quotes[0].cover < coverOfMany || quotes[0].ownCover < minCoverOfLong) {
 		return Draft{}
 	}
 	best := quotes[0]
@@ -274,11 +276,11 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 	if len(quotes) > 1 {
 		second := quotes[1]
 		if best.score-second.score < minLead {
-			if second.text != best.text && (second.passage != best.passage || second.at-best.at > 2 || best.at-second.at > 2) &&
+			if second.text != best.text && (second.passage != best.passage || second.position-best.position > 2 || best.position-second.position > 2) &&
 				best.cover < 0.85 {
 				return Draft{} // two sentences fit equally well
 			}
-			if second.text != best.text && second.cover >= least &&
+			if second.text != best.text && second.cover >= threshold &&
 				passages[second.passage].Period.AnyYear() == passages[best.passage].Period.AnyYear() {
 				chosen = append(chosen, second)
 			}
@@ -288,7 +290,7 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 		if a.passage != b.passage {
 			return a.passage - b.passage
 		}
-		return a.at - b.at
+		return a.position - b.position
 	})
 	d := Draft{Confidence: min(best.cover, 1)}
 	for _, c := range chosen {
@@ -299,7 +301,7 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 
 var howMuch = regexp.MustCompile(`(?i)\bhow much (\w+) (?:does|do|did|can|will)\b`)
 
-// measured returns the thing whose quantity a question asks for, or the empty string.
+// measured returns the thing whose quantity a question wants, or the empty string.
 func measured(body string) terms.Term {
 	if m := howMuch.FindStringSubmatch(body); m != nil {
 		return terms.Stem(strings.ToLower(m[1]))
@@ -308,9 +310,9 @@ func measured(body string) terms.Term {
 }
 
 var (
-	happened = regexp.MustCompile(`(?i)\b(?:did|was|were|has|have|had)\b`)
-	hedged   = regexp.MustCompile(`(?i)\b(?:could|may|might|would|can)\b`)
-	howMany  = regexp.MustCompile(`(?i)\bhow many (?:[\w-]+ )?([a-z]+)\b`)
+	pastTense = regexp.MustCompile(`(?i)\b(?:did|was|were|has|have|had)\b`)
+	hedged    = regexp.MustCompile(`(?i)\b(?:could|may|might|would|can)\b`)
+	howMany   = regexp.MustCompile(`(?i)\bhow many (?:[\w-]+ )?([a-z]+)\b`)
 )
 
 // counts reports whether a sentence contains a number of a thing: "969 stores", "969 retail stores".
@@ -328,57 +330,58 @@ func counts(text, thing string) bool {
 	return false
 }
 
-// rate scores a sentence by the question's words in it. documentYear is the fiscal year of its document, or 0
-// if it has none.
-func (c *quote) rate(w *sought, weights map[terms.Term]float64, documentYear int) {
-	var got, all float64
-	own := false
-	for _, t := range w.asked {
-		all += weights[t]
+// rate sets c.score, c.cover and c.ownCover by the question's words in the sentence. weights are the weights of these
+// words. documentYear is the fiscal year of the sentence's document, or 0 if it has none. A sentence that cannot be the
+// answer gets the score 0.
+func (c *quote) rate(w *criteria, weights map[terms.Term]float64, documentYear int) {
+	var matched, total float64
+	inSentence := false
+	for _, t := range w.words {
+		total += weights[t]
 		switch {
 		case c.terms[t]:
-			got += weights[t]
-		case akin(t, c.terms):
-			got += 0.8 * weights[t]
-		case c.under[t] || c.behind[t]:
-			got += nearby * weights[t]
+			matched += weights[t]
+		case related(t, c.terms):
+			matched += 0.8 * weights[t]
+		case c.headings[t] || c.previous[t]:
+			matched += contextWeight * weights[t]
 			continue
 		default:
 			continue
 		}
-		own = true
-		c.said += weights[t]
+		inSentence = true
+		c.ownCover += weights[t]
 	}
-	if all > 0 {
-		c.cover, c.said = got/all, c.said/all
+	if total > 0 {
+		c.cover, c.ownCover = matched/total, c.ownCover/total
 	}
 	c.score = c.cover
-	if w.moved != 0 {
+	if w.direction != 0 {
 		switch direction(c.text) {
-		case w.moved:
+		case w.direction:
 			c.score += 0.1
-		case -w.moved: // a change in the other direction
+		case -w.direction: // a change in the other direction
 			c.cover, c.score = 0, 0
 			return
 		}
 	}
-	for _, k := range w.fitting {
+	for _, k := range w.kinds {
 		switch {
 		case k.fits.MatchString(c.text):
-			own = own || k.must
+			inSentence = inSentence || k.required
 			c.score += k.bonus
-		case k.must:
+		case k.required:
 			c.cover, c.score = 0, 0
 			return
 		default:
 			c.score -= k.bonus / 2
 		}
 	}
-	if !own { // what stands above a sentence is not what it says
+	if !inSentence { // what stands above a sentence is not what it says
 		c.cover, c.score = 0, 0
 		return
 	}
-	if w.happened && hedged.MatchString(c.text) { // what may be is not what was
+	if w.past && hedged.MatchString(c.text) { // what may be is not what was
 		c.cover, c.score = 0, 0
 		return
 	}
@@ -393,7 +396,7 @@ func (c *quote) rate(w *sought, weights map[terms.Term]float64, documentYear int
 		case shared:
 			c.score += 0.05
 		// Another time, or a report that came before it.
-		case len(found) > 0, documentYear != 0 && documentYear < slices.Max(w.years) && w.happened:
+		case len(found) > 0, documentYear != 0 && documentYear < slices.Max(w.years) && w.past:
 			c.cover, c.score = 0, 0
 			return
 		}
@@ -403,9 +406,9 @@ func (c *quote) rate(w *sought, weights map[terms.Term]float64, documentYear int
 	}
 }
 
-// akin reports whether a long term belongs to the same family as one of a sentence: the shorter of the two is
-// a prefix of the longer, as in "audit" and "auditor".
-func akin(t terms.Term, words map[terms.Term]bool) bool {
+// related reports whether words contain a term of the same family as the long term t: the shorter of the two is a
+// prefix of the longer, as in "audit" and "auditor".
+func related(t terms.Term, words map[terms.Term]bool) bool {
 	if len(t) < 5 {
 		return false
 	}
@@ -423,8 +426,7 @@ var (
 	downward = regexp.MustCompile(`(?i)\b(?:fall|falls|fell|fallen|decreas\w+|declin\w+|drop(?:s|ped)?|shrank|shrunk|lower|down|reduced|reduction)\b`)
 )
 
-// direction returns the direction in which something moved, by the first word that tells it: 1 up, -1 down, 0
-// none.
+// direction returns the direction of a change, by the first word for one: 1 for up, -1 for down, 0 for no such word.
 func direction(s string) int {
 	up, down := upward.FindStringIndex(s), downward.FindStringIndex(s)
 	switch {
@@ -436,8 +438,8 @@ func direction(s string) int {
 	return -1
 }
 
-// asking holds words of a question that its answer does not contain.
-var asking = func() map[terms.Term]bool {
+// questionWords holds words of questions that their answers do not contain.
+var questionWords = func() map[terms.Term]bool {
 	m := make(map[terms.Term]bool)
 	for _, t := range terms.Of(`reason reasons cause caused due primarily mainly factor factors amount amounts value total recorded happen happens purpose plan mean meaning describe explain
 		please according table information what's much used relate related comprise comprised consist consists include included does company company's group following respective main primary
@@ -447,11 +449,11 @@ var asking = func() map[terms.Term]bool {
 	return m
 }()
 
-// stems returns the words of a question that its answer contains.
+// stems returns the words of a question that its answer should contain.
 func stems(body string) []terms.Term {
 	var list []terms.Term
 	for _, t := range termsOf(body) {
-		if !asking[t] && !slices.Contains(list, t) && !year(t) {
+		if !questionWords[t] && !slices.Contains(list, t) && !isYear(t) {
 			list = append(list, t)
 		}
 	}
@@ -464,8 +466,8 @@ func stems(body string) []terms.Term {
 	return termsOf(body)
 }
 
-// alike maps words to the one that stands for all words of the same meaning.
-var alike = func() map[terms.Term]terms.Term {
+// synonyms maps words to one word for each group of words with the same meaning.
+var synonyms = func() map[terms.Term]terms.Term {
 	m := make(map[terms.Term]terms.Term)
 	for line := range strings.Lines(`office offices headquarters headquartered based seat
 		employees employee people staff workforce headcount personnel workers jobs
@@ -484,12 +486,12 @@ var alike = func() map[terms.Term]terms.Term {
 	return m
 }()
 
-// termsOf returns the terms of a text. Words of the same meaning are one term.
+// termsOf returns the terms of a text. Words with the same meaning are the same term.
 func termsOf(s string) []terms.Term {
 	list := terms.Of(s)
 	for i, t := range list {
-		if one, ok := alike[t]; ok {
-			list[i] = one
+		if synonym, ok := synonyms[t]; ok {
+			list[i] = synonym
 		}
 	}
 	return list
@@ -503,7 +505,7 @@ func setOf(s string) map[terms.Term]bool {
 	return m
 }
 
-func year(t terms.Term) bool {
+func isYear(t terms.Term) bool {
 	n, err := strconv.Atoi(string(t))
 	return err == nil && n >= 1900 && n < 2100
 }
@@ -511,22 +513,22 @@ func year(t terms.Term) bool {
 var (
 	address = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://|\b(?:mailto|javascript|data):|www\.|\b[a-z0-9-]+\.(?:com|net|org|io|example|info|biz|test)\b|\b[a-z0-9-]+\.[a-z]{2,24}/|[\w.]+@[\w.]+`)
 	// instructing matches texts that tell a model what to do.
-	instructing = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|everything)\b|\b(?:system prompt|as an ai|you are (?:an? |now )*(?:ai|assistant|language model|chatbot)|assistants? (?:must|should|shall)|(?:reply|respond|answer) (?:only )?(?:with|that)\b|tell (?:the )?(?:user|reader|investor)s?\b|do not (?:tell|mention|reveal)|new instructions?|instructions? (?:to|for) (?:the )?(?:ai|model|assistant|reader))`)
-	ofModels    = regexp.MustCompile(`(?i)\blanguage models?\b`)
+	instructing   = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|everything)\b|\b(?:system prompt|as an ai|you are (?:an? |now )*(?:ai|assistant|language model|chatbot)|assistants? (?:must|should|shall)|(?:reply|respond|answer) (?:only )?(?:with|that)\b|tell (?:the )?(?:user|reader|investor)s?\b|do not (?:tell|mention|reveal)|new instructions?|instructions? (?:to|for) (?:the )?(?:ai|model|assistant|reader))`)
+	languageModel = regexp.MustCompile(`(?i)\blanguage models?\b`)
 	// pointing matches sentences that refer to a table and state nothing themselves.
-	pointing = regexp.MustCompile(`(?i)\b(?:following|accompanying) tables?\b|\btables? (?:below|above|that follows?)\b|\bas follows\b[^.]*:?$|:$|\b(?:set forth|shown|presented|summari[sz]ed) (?:below|above)\b|^(?:\(?\d{1,2}\) )?(?:see|refer to)\b`)
+	pointsToTable = regexp.MustCompile(`(?i)\b(?:following|accompanying) tables?\b|\btables? (?:below|above|that follows?)\b|\bas follows\b[^.]*:?$|:$|\b(?:set forth|shown|presented|summari[sz]ed) (?:below|above)\b|^(?:\(?\d{1,2}\) )?(?:see|refer to)\b`)
 	// broken matches fragments of sentences and lines in columns.
-	broken = regexp.MustCompile(`^(?:\p{Ll}|[,;)])|(?i:\b(?:and|or|of|the|in|to|for|with|by|amounted)$)|\S {3,}\S`)
+	fragment = regexp.MustCompile(`^(?:\p{Ll}|[,;)])|(?i:\b(?:and|or|of|the|in|to|for|with|by|amounted)$)|\S {3,}\S`)
 	// speaker matches the name of the speaker at the beginning of a line in a transcript.
 	speaker = regexp.MustCompile(`^(?:Operator|Analyst|Moderator|Question|Answer|Q|A|(?:[A-Z][a-z]+ ){1,4}(?:Officer|Director|President|Chair|Relations|Analyst|Executive))\s*:\s+`)
 	link    = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 	markup  = regexp.MustCompile("[*_`]{1,3}([^*_`]+)[*_`]{1,3}|^#+\\s*|^[-*]\\s+|<[^>]{0,200}>")
 )
 
-// Speaks reports whether a text speaks to or about a model, or contains an address. Such a text is not
-// quoted.
+// Speaks reports whether a text gives instructions to a model, mentions language models, or contains an address. Such a
+// text is not quoted.
 func Speaks(s string) bool {
-	return address.MatchString(s) || ofModels.MatchString(s) || instructing.MatchString(s)
+	return address.MatchString(s) || languageModel.MatchString(s) || instructing.MatchString(s)
 }
 
 // quotesOf returns the sentences of passages that may be quoted.
@@ -534,9 +536,9 @@ func quotesOf(passages []kernel.Passage) []quote {
 	var all []quote
 	seen := make(map[string]bool)
 	for i := range passages {
-		at := 0
+		position := 0
 		base := passages[i].Title + " " + passages[i].Section
-		under := setOf(base)
+		headings := setOf(base)
 		for line := range strings.Lines(passages[i].Text) {
 			line = strings.TrimSpace(line)
 			if line == "" || tables.IsRow(line) {
@@ -545,24 +547,24 @@ func quotesOf(passages []kernel.Passage) []quote {
 			line = link.ReplaceAllString(line, "$1")
 			line = strings.TrimLeft(strings.TrimSpace(markup.ReplaceAllString(line, "$1")), "•●▪■\uf0b7\uf0a7 ")
 			line = speaker.ReplaceAllString(line, "")
-			var before map[terms.Term]bool
+			var last map[terms.Term]bool
 			for _, s := range Split(line) {
-				at++
-				behind, words := before, map[terms.Term]bool(nil)
+				position++
+				previous, words := last, map[terms.Term]bool(nil)
 				if len(s) <= maxQuote {
 					words = setOf(s)
 				}
-				before = words
+				last = words
 				if len(s) < minQuote || len(s) > maxQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") ||
-					pointing.MatchString(s) || broken.MatchString(s) {
+					pointsToTable.MatchString(s) || fragment.MatchString(s) {
 					continue
 				}
 				if !strings.ContainsAny(s[len(s)-1:], ".!?:;)") && len(s) < 80 { // a heading
-					under = setOf(base + " " + s)
+					headings = setOf(base + " " + s)
 					continue
 				}
 				seen[s] = true
-				all = append(all, quote{text: s, passage: i, at: at, terms: words, under: under, behind: behind})
+				all = append(all, quote{text: s, passage: i, position: position, terms: words, headings: headings, previous: previous})
 			}
 		}
 	}

@@ -6,21 +6,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// hints are words of which a text that tells a model what to do contains at least one.
+// hints are words of which every text that gives instructions to a model contains at least one.
 var hints = []string{
 	"ignore", "disregard", "forget", "override", "prompt", "as an ai", "you are", "assistant", "reply",
 	"respond", "answer", "tell ", "do not ", "instruction",
 }
 
-// Quiet returns a text without the sentences and table rows that tell a model what to do, so that a model is
-// not given them and no answer stands on them.
+// Quiet returns a text without the sentences and table rows that give instructions to a model, so that no model reads
+// them and no answer quotes them.
 func Quiet(text string) string {
-	if !hinted(text) {
+	if !hasHint(text) {
 		return text
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if !hinted(line) || !instructing.MatchString(line) {
+		if !hasHint(line) || !instructing.MatchString(line) {
 			b.WriteString(line)
 			continue
 		}
@@ -38,7 +38,7 @@ func Quiet(text string) string {
 	return strings.TrimRight(b.String(), "\n ")
 }
 
-func hinted(text string) bool {
+func hasHint(text string) bool {
 	text = strings.ToLower(text)
 	for _, hint := range hints {
 		if strings.Contains(text, hint) {

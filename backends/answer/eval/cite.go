@@ -10,15 +10,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 )
 
-// cite returns how many marks the sentences with figures have, and how many of them name a passage that holds
-// one of the figures.
-func cite(query string, claims []pipeline.Claim) (marks, held int) {
-	asked := mentioned(query)
+// cite counts the marks of the sentences with figures. supported is the number of marks whose passage contains one of
+// the sentence's figures.
+func cite(query string, claims []pipeline.Claim) (marks, supported int) {
+	inQuestion := mentioned(query)
 	for i, c := range claims {
 		if c.Own {
 			continue
 		}
-		said := mentioned(c.Text)
+		stated := mentioned(c.Text)
 		inputs, result, computed := "", "", false
 		switch {
 		case calculation(c.Text):
@@ -29,50 +29,50 @@ func cite(query string, claims []pipeline.Claim) (marks, held int) {
 			computed = true
 		}
 		if computed { // the sentence stands on the inputs of the calculation
-			said = mentioned(inputs)
+			stated = mentioned(inputs)
 			for _, m := range mentioned(c.Text) {
 				if !strings.Contains(result, m.Text) {
-					said = append(said, m)
+					stated = append(stated, m)
 				}
 			}
 		}
-		if len(said) == 0 {
+		if len(stated) == 0 {
 			continue
 		}
 		known := make([][]kernel.Figure, len(c.Passages))
 		for n := range c.Passages {
 			known[n] = check.Figures(&c.Passages[n])
 		}
-		holds := func(n int, m figures.Mention) bool {
+		contains := func(n int, m figures.Mention) bool {
 			return slices.ContainsFunc(known[n], func(exact kernel.Figure) bool { return check.Says(m.Figure, exact) })
 		}
-		all := computed || !slices.ContainsFunc(said, func(m figures.Mention) bool {
+		all := computed || !slices.ContainsFunc(stated, func(m figures.Mention) bool {
 			for n := range known {
-				if holds(n, m) {
+				if contains(n, m) {
 					return false
 				}
 			}
-			return !slices.ContainsFunc(asked, func(a figures.Mention) bool { return check.Says(a.Figure, m.Figure) })
+			return !slices.ContainsFunc(inQuestion, func(a figures.Mention) bool { return check.Says(a.Figure, m.Figure) })
 		})
 		for n := range known {
 			marks++
-			if all && slices.ContainsFunc(said, func(m figures.Mention) bool { return holds(n, m) }) {
-				held++
+			if all && slices.ContainsFunc(stated, func(m figures.Mention) bool { return contains(n, m) }) {
+				supported++
 			}
 		}
 	}
-	return marks, held
+	return marks, supported
 }
 
-// mentioned returns the figures of a text that are no years.
+// mentioned returns the figures of a text that are not years.
 func mentioned(text string) []figures.Mention {
 	return slices.DeleteFunc(figures.Find(text), func(m figures.Mention) bool { return m.Year })
 }
 
 func cutLast(s, sep string) (before, after string) {
-	at := strings.LastIndex(s, sep)
-	if at < 0 {
+	index := strings.LastIndex(s, sep)
+	if index < 0 {
 		return s, ""
 	}
-	return s[:at], s[at+len(sep):]
+	return s[:index], s[index+len(sep):]
 }

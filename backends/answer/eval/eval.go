@@ -1,27 +1,26 @@
-// Package eval measures how well questions are answered: the class of the outcome, the passages that were
-// found, the numbers, and whether each cited passage holds what it is cited for.
+// Package eval measures the quality of answers: the class of the outcome, the passages that were found, the numbers,
+// and whether each cited passage supports its sentence.
 //
 // Choices where the specification is silent:
-//   - The result is in the first sentence of an answer, or in the first sentence of each part if it has
-//     several. In a sentence "name: value" it is the value. The calculation after it contains the inputs.
+//   - The result is in the first sentence of an answer, or in the first sentence of each part if the answer has
+//     several. In a sentence "name: value" the result is the value. The calculation after it contains the inputs.
 //   - A number is right if it is a rounding: it differs by at most half a unit of the coarser last digit of the
 //     two. If the answer is the coarser one, it must also be within 1 %.
-//   - A text is right if the answer has all parts of the expected one, compared by letters and digits, and is
+//   - A text is right if the answer has all parts of the expected text, compared by letters and digits, and is
 //     at most 900 letters longer.
 //   - If only one of the expected number and the answer has a scale, the digits are compared as printed,
-//     because sets differ in what they write down.
-//   - A question of the kind yesno is right if the answer begins as the expected one does. One of the kind text
-//     is right if the answer has half of the words and half of the figures of the expected one.
+//     because sets of questions differ in whether they write the scale.
+//   - A question of the kind yesno is right if the answer and the expected answer have the same yes or no. A question
+//     of the kind text is right if the answer has half of the words and half of the figures of the expected answer.
 //   - In a set with kinds, a gold page is found by its number; for a number on a first page, the passage must
-//     contain it.
+//     contain the number.
 //   - A gold passage without a text of its own contains the expected answer, or all numbers of its derivation.
-//     A question with several gold passages is as good as the worst of them.
-//   - A mark is held if its passage has a figure of the sentence or of its calculation. No mark of a sentence
-//     is held if the sentence has a figure that no marked passage has and that was neither computed nor part of
+//     A question with several gold passages has the rank of the worst of them.
+//   - A mark is supported if its passage has a figure of the sentence or of its calculation. No mark of a sentence
+//     is supported if the sentence has a figure that no marked passage has and that was neither computed nor part of
 //     the question.
-//   - If the text of the answer is not given, as in a set of classes, FailedToAnswer belongs to the class
-//     "answered".
-//   - A wrong answer is one that is not the expected one. A refusal is no wrong answer.
+//   - If a set does not have the texts of the answers, FailedToAnswer belongs to the class "answered".
+//   - A wrong answer is an answer that differs from the expected one. A refusal is not a wrong answer.
 package eval
 
 import (
@@ -51,10 +50,10 @@ type Question struct {
 	Gold   Gold   `json:"gold"`
 	Type   string `json:"type"` // the type under which it is counted
 	Group  string `json:"group"`
-	// Issuer is the issuer that it is about, if the set tells.
+	// Issuer is the issuer that the question is about, if the set has it.
 	Issuer string `json:"issuer"`
-	// Held reports that it belongs to the part that is not used to develop rules. The part is chosen by issuer
-	// if a set has several questions for each, and by ID otherwise.
+	// Held reports that the question belongs to the part that is not used to develop rules. The part is chosen by
+	// issuer if a set has several questions for each, and by ID otherwise.
 	Held bool `json:"-"`
 }
 
@@ -65,7 +64,7 @@ type Gold struct {
 	// Kind is numeric, yesno, text or empty. If it is empty, the type of Answer decides. A text with a kind is
 	// compared by its words and figures, because people word it differently.
 	Kind string `json:"kind,omitempty"`
-	// Scale is the scale of the number: 1000 for thousands. Percent reports that it is in per cent.
+	// Scale is the scale of the number: 1000 for thousands. Percent reports that the number is in per cent.
 	Scale   float64 `json:"scale,omitempty"`
 	Percent bool    `json:"percent,omitempty"`
 	// Derivation is the calculation of a number, "(412.5-380.0)/380.0".
@@ -78,11 +77,11 @@ type Gold struct {
 type Evidence struct {
 	URL  string `json:"url"`
 	Page int    `json:"page,omitempty"` // 0 for any page
-	// A text in the passage; if it is empty, the passage contains the answer or its inputs.
+	// Text is a text in the passage. If it is empty, the passage contains the answer or its inputs.
 	Text string `json:"text,omitempty"`
 }
 
-// Half reports whether something belongs to the half of a set that is held back, by a hash of its name.
+// Half reports whether an item of a set belongs to the half that is held back, by a hash of the item's name.
 func Half(name string) (held bool) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
@@ -119,8 +118,8 @@ func Read(r io.Reader) ([]Question, error) {
 	return all, lines.Err()
 }
 
-// divide marks the questions that are held back, if a set has on average at least two questions per issuer:
-// those of three eighths of the issuers, the last ones in the order of a hash of their names.
+// divide marks the questions that are held back, if a set has on average at least two questions per issuer. These are
+// the questions of three eighths of the issuers, the last ones in the order of a hash of their names.
 func divide(all []Question) {
 	hash := func(name string) uint32 {
 		h := fnv.New32a()
@@ -146,7 +145,7 @@ func divide(all []Question) {
 
 const (
 	expectAnswer = "answered"
-	// forced is the group of questions that are to be answered whatever they are about.
+	// forced is the group of questions that have to be answered whatever their subject is.
 	forced = "force"
 )
 
@@ -155,10 +154,10 @@ type Asker interface {
 	Ask(ctx context.Context, r pipeline.Request, progress func(stage string)) (pipeline.Outcome, *pipeline.Trace)
 }
 
-// Setup is what is measured.
+// Setup is the configuration of a measurement.
 type Setup struct {
 	Search pipeline.Searcher
-	// Asker returns what answers, using a searcher that records its results.
+	// Asker returns the Asker that is measured. It must search with the given Searcher, which records the results.
 	Asker func(pipeline.Searcher) Asker
 	// Known reports whether a reference is in the corpus or comes from a provider.
 	Known func(ctx context.Context, url string) bool
@@ -175,28 +174,28 @@ type Result struct {
 	Class, Right bool
 	// Answered reports that there was an answer.
 	Answered bool
-	// Foreign is the number of references that are no known document.
+	// Foreign is the number of references that are not known documents.
 	Foreign int
 	// Document reports that one of the references is the document of a gold passage.
 	Document bool
-	// Marks is the number of citations of sentences with figures, Held the number of those whose passage has one
-	// of the figures.
+	// Marks is the number of citations in sentences with figures. Held is the number of those citations whose passage
+	// has one of the figures.
 	Marks, Held int
-	// Rank is the rank of the gold passage in its search, from 1. It is 0 if it was not found, and -1 if there
-	// is none.
+	// Rank is the rank of the gold passage in its search, from 1. It is 0 if the passage was not found, and -1 if the
+	// question has no gold passage.
 	Rank int
-	// Cause tells why the result is not right. It is empty if it is.
+	// Cause is the reason why the result is not right. It is empty if the result is right.
 	Cause string
 }
 
 // Run asks all questions, one after the other.
 func Run(ctx context.Context, s Setup, all []Question) []Result {
-	seen := &watcher{Searcher: s.Search}
-	asker := s.Asker(seen)
+	searches := &watcher{Searcher: s.Search}
+	asker := s.Asker(searches)
 	results := make([]Result, len(all))
 	for i := range all {
 		q := &all[i]
-		seen.lists = nil
+		searches.lists = nil
 		begin := time.Now()
 		o, trace := asker.Ask(ctx, pipeline.Request{Text: q.Query, Force: q.Group == forced}, nil)
 		r := Result{
@@ -215,7 +214,7 @@ func Run(ctx context.Context, s Setup, all []Question) []Result {
 			r.Document = r.Document || slices.ContainsFunc(q.Gold.Evidence, func(e Evidence) bool { return e.URL == ref.URL })
 		}
 		r.Marks, r.Held = cite(q.Query, o.Claims)
-		r.Rank = rank(&q.Gold, seen.lists)
+		r.Rank = rank(&q.Gold, searches.lists)
 		r.Cause = r.cause(trace)
 		results[i] = r
 		if s.Progress != nil {
@@ -228,8 +227,8 @@ func Run(ctx context.Context, s Setup, all []Question) []Result {
 	return results
 }
 
-// watcher records what searches find. It is safe for concurrent use, because the parts of a question search
-// at the same time.
+// watcher records the passages that searches return. It is safe for concurrent use, because the parts of a question
+// search at the same time.
 type watcher struct {
 	pipeline.Searcher
 	mu    sync.Mutex
@@ -255,9 +254,9 @@ func rank(g *Gold, lists [][]kernel.Passage) int {
 	for i := range g.Evidence {
 		best := 0
 		for _, list := range lists {
-			for at := range list {
-				if (best == 0 || at < best) && g.in(&g.Evidence[i], &list[at]) {
-					best = at + 1
+			for index := range list {
+				if (best == 0 || index < best) && g.contains(&g.Evidence[i], &list[index]) {
+					best = index + 1
 				}
 			}
 		}

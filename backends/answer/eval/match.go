@@ -16,45 +16,45 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// longer is how many letters a text may have in addition to the expected ones.
-const longer = 900
+// maxExtra is the largest number of letters that an answer may have in addition to the expected text.
+const maxExtra = 900
 
-// Matches reports whether an answer states what is expected.
+// Matches reports whether an answer states the expected answer.
 func Matches(claims []pipeline.Claim, g Gold) bool {
 	parts := g.parts()
 	if len(parts) == 0 {
 		return g.Answer == nil
 	}
 	if g.Kind == "yesno" || g.Kind == "text" {
-		return g.worded(claims)
+		return g.matchesWords(claims)
 	}
-	said := results(claims)
-	whole, total := "", 0
+	stated := results(claims)
+	text, total := "", 0
 	for _, c := range claims {
 		if !c.Own && !calculation(c.Text) {
-			whole += c.Text + " "
+			text += c.Text + " "
 		}
 	}
 	for _, p := range parts {
 		total += len(p)
 		if f, ok := number(p); ok {
-			if !slices.ContainsFunc(said, func(s string) bool { return says(s, f, g) }) {
+			if !slices.ContainsFunc(stated, func(s string) bool { return states(s, f, g) }) {
 				return false
 			}
 			continue
 		}
-		if !strings.Contains(letters(whole), letters(p)) {
+		if !strings.Contains(letters(text), letters(p)) {
 			return false
 		}
 	}
-	return g.number() || len(whole) <= total+longer
+	return g.number() || len(text) <= total+maxExtra
 }
 
 // verdict matches the beginning of an answer to a yes/no question.
 var verdict = regexp.MustCompile(`(?i)^\W*(?:[^:]{0,60}: )?(yes|no)\b`)
 
-// worded reports whether an answer states what a text written by people says.
-func (g *Gold) worded(claims []pipeline.Claim) bool {
+// matchesWords reports whether an answer agrees with an expected text that people wrote.
+func (g *Gold) matchesWords(claims []pipeline.Claim) bool {
 	gold := fmt.Sprint(g.Answer)
 	var all strings.Builder
 	for _, c := range claims {
@@ -62,25 +62,25 @@ func (g *Gold) worded(claims []pipeline.Claim) bool {
 			all.WriteString(c.Text + "\n")
 		}
 	}
-	said := all.String()
+	answer := all.String()
 	if expected := verdict.FindStringSubmatch(gold); g.Kind == "yesno" && expected != nil {
-		got := verdict.FindStringSubmatch(said)
+		got := verdict.FindStringSubmatch(answer)
 		return got != nil && strings.EqualFold(got[1], expected[1])
 	}
-	asked, known := setOf(terms.Of(gold)), setOf(terms.Of(said))
-	hit := 0
-	for t := range asked {
-		if known[t] {
-			hit++
+	expectedWords, answerWords := setOf(terms.Of(gold)), setOf(terms.Of(answer))
+	foundWords := 0
+	for t := range expectedWords {
+		if answerWords[t] {
+			foundWords++
 		}
 	}
 	found, figs := 0, mentioned(gold)
 	for _, m := range figs {
-		if says(said, m, Gold{}) {
+		if states(answer, m, Gold{}) {
 			found++
 		}
 	}
-	return 2*hit >= len(asked) && 2*found >= len(figs)
+	return 2*foundWords >= len(expectedWords) && 2*found >= len(figs)
 }
 
 func setOf(list []terms.Term) map[terms.Term]bool {
@@ -100,8 +100,8 @@ func (g *Gold) parts() []string {
 		return []string{gold}
 	case []any:
 		list := make([]string, len(gold))
-		for i, one := range gold {
-			list[i] = fmt.Sprint(one)
+		for i, part := range gold {
+			list[i] = fmt.Sprint(part)
 		}
 		return list
 	}
@@ -131,7 +131,8 @@ func number(s string) (figures.Mention, bool) {
 // calculation reports whether a sentence is the calculation of a result.
 func calculation(s string) bool { return strings.HasPrefix(s, "Calculation: ") }
 
-// results returns what the parts of an answer state. In "name: value" this is the value.
+// results returns the results that the parts of an answer state, one for each part: the first sentence, or the value in
+// a sentence "name: value".
 func results(claims []pipeline.Claim) []string {
 	var list []string
 	for _, c := range claims {
@@ -139,16 +140,16 @@ func results(claims []pipeline.Claim) []string {
 			continue
 		}
 		s := c.Text
-		if at := strings.LastIndex(s, ": "); at >= 0 && len(figures.Find(s[at:])) > 0 && !strings.Contains(s[at:], ")") {
-			s = s[at+2:]
+		if colon := strings.LastIndex(s, ": "); colon >= 0 && len(figures.Find(s[colon:])) > 0 && !strings.Contains(s[colon:], ")") {
+			s = s[colon+2:]
 		}
 		list = append(list, s)
 	}
 	return list
 }
 
-// says reports whether a text contains a number, in the scale of the gold answer or as printed.
-func says(text string, gold figures.Mention, g Gold) bool {
+// states reports whether a text contains a number, in the scale of the gold answer or as printed.
+func states(text string, gold figures.Mention, g Gold) bool {
 	if gold.Year {
 		return strings.Contains(text, strconv.Itoa(int(gold.Value)))
 	}
@@ -162,12 +163,12 @@ func says(text string, gold figures.Mention, g Gold) bool {
 		if m.Year {
 			continue
 		}
-		if near(m.Value, m.Step, value*scale, step*scale) || g.Percent && near(m.Value, m.Step, value, step) ||
-			m.Unit == kernel.Percent && near(m.Value/100, m.Step/100, value, step) {
+		if equal(m.Value, m.Step, value*scale, step*scale) || g.Percent && equal(m.Value, m.Step, value, step) ||
+			m.Unit == kernel.Percent && equal(m.Value/100, m.Step/100, value, step) {
 			return true
 		}
 		digits := figures.Find(strings.Trim(strings.Split(strings.TrimLeft(m.Text, "$€£¥-−( "), " ")[0], "()"))
-		if (scale == 1 || loose) && len(digits) > 0 && near(math.Copysign(digits[0].Value, m.Value), digits[0].Step, value,
+		if (scale == 1 || loose) && len(digits) > 0 && equal(math.Copysign(digits[0].Value, m.Value), digits[0].Step, value,
 			step) {
 			return true
 		}
@@ -175,17 +176,17 @@ func says(text string, gold figures.Mention, g Gold) bool {
 	return false
 }
 
-// near reports whether a number equals another one, given the last digits of both.
-func near(said, saidStep, gold, goldStep float64) bool {
-	off, lost := math.Abs(said-gold), 1e-9*math.Abs(gold)+1e-12
-	if off <= goldStep/2+lost {
+// equal reports whether the number said equals the number gold within the precision of their last digits, the steps.
+func equal(said, saidStep, gold, goldStep float64) bool {
+	difference, tolerance := math.Abs(said-gold), 1e-9*math.Abs(gold)+1e-12
+	if difference <= goldStep/2+tolerance {
 		return true
 	}
-	return off <= saidStep/2+lost && off <= math.Abs(gold)*0.01
+	return difference <= saidStep/2+tolerance && difference <= math.Abs(gold)*0.01
 }
 
-// in reports whether a passage is the gold passage e.
-func (g *Gold) in(e *Evidence, p *kernel.Passage) bool {
+// contains reports whether a passage is the gold passage e.
+func (g *Gold) contains(e *Evidence, p *kernel.Passage) bool {
 	if p.URL != e.URL || e.Page != 0 && p.Page != 0 && p.Page != e.Page {
 		return false
 	}
@@ -195,13 +196,13 @@ func (g *Gold) in(e *Evidence, p *kernel.Passage) bool {
 	if e.Text != "" {
 		return strings.Contains(strings.Join(strings.Fields(p.Text), " "), strings.Join(strings.Fields(e.Text), " "))
 	}
-	want := g.parts()
+	expected := g.parts()
 	if derived := g.derived(); derived != nil {
-		want = derived
+		expected = derived
 	}
-	held := check.Figures(p)
+	found := check.Figures(p)
 	text := letters(p.Text)
-	for _, w := range want {
+	for _, w := range expected {
 		f, ok := number(w)
 		if !ok || f.Year {
 			if !strings.Contains(text, letters(w)) {
@@ -209,16 +210,17 @@ func (g *Gold) in(e *Evidence, p *kernel.Passage) bool {
 			}
 			continue
 		}
-		if !slices.ContainsFunc(held, func(exact kernel.Figure) bool {
+		if !slices.ContainsFunc(found, func(exact kernel.Figure) bool {
 			return check.Says(f.Figure, exact) || check.Says(kernel.Figure{Value: math.Abs(f.Value), Step: f.Step}, exact)
 		}) && !strings.Contains(text, letters(w)) {
 			return false
 		}
 	}
-	return len(want) > 0
+	return len(expected) > 0
 }
 
-// derived returns the numbers that the expected number is derived from, or the names that it counts.
+// derived returns the numbers that the expected number is derived from, or the names that it counts. It returns nil if
+// the expected answer is not a number.
 func (g *Gold) derived() (list []string) {
 	if !g.number() {
 		return nil
@@ -244,21 +246,22 @@ func letters(s string) string {
 	}, s)
 }
 
-// off tells how a number differs from the expected one: in its scale, in its sign, or altogether.
-func (g *Gold) off(said []string) string {
+// deviation returns how a number differs from the expected number: "scale", "sign" or "another figure". stated are the
+// results of the answer.
+func (g *Gold) deviation(stated []string) string {
 	for _, part := range g.parts() {
 		gold, ok := number(part)
 		if !ok || gold.Value == 0 {
 			continue
 		}
-		want := gold.Value * max(g.Scale, 1)
-		for _, s := range said {
+		expected := gold.Value * max(g.Scale, 1)
+		for _, s := range stated {
 			for _, m := range mentioned(s) {
-				switch power := math.Log10(math.Abs(m.Value / want)); {
+				switch power := math.Log10(math.Abs(m.Value / expected)); {
 				case math.Abs(power-math.Round(power)) > 0.002:
 				case math.Round(power) != 0:
 					return "scale"
-				case m.Value*want < 0:
+				case m.Value*expected < 0:
 					return "sign"
 				}
 			}

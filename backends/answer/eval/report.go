@@ -18,8 +18,8 @@ type Report struct {
 	Numeric, NumericRight                               int
 	Marks, Held, Foreign                                int
 	Ranked, Hit5, Hit12                                 int
-	// Referred is the number of answers to questions with a gold document, Documented the number of those that
-	// refer to it.
+	// Referred is the number of answers to questions with a gold document. Documented is the number of those answers
+	// that refer to the gold document.
 	Referred, Documented int
 	P50, P95             time.Duration
 }
@@ -29,46 +29,46 @@ func Sum(results []Result) Report {
 	var r Report
 	took := make([]time.Duration, 0, len(results))
 	for i := range results {
-		one := &results[i]
+		result := &results[i]
 		r.Questions++
-		took = append(took, one.Took)
-		if one.Class {
+		took = append(took, result.Took)
+		if result.Class {
 			r.Class++
 		}
-		r.Marks, r.Held, r.Foreign = r.Marks+one.Marks, r.Held+one.Held, r.Foreign+one.Foreign
-		if one.Question.Expect != "answered" {
-			if one.Answered {
+		r.Marks, r.Held, r.Foreign = r.Marks+result.Marks, r.Held+result.Held, r.Foreign+result.Foreign
+		if result.Question.Expect != "answered" {
+			if result.Answered {
 				r.Wrong++
 			}
 			continue
 		}
 		r.Answerable++
 		switch {
-		case one.Right:
+		case result.Right:
 			r.Right++
-		case one.Answered:
+		case result.Answered:
 			r.Wrong++
 		default:
 			r.Refused++
 		}
-		if one.Question.Gold.number() {
+		if result.Question.Gold.number() {
 			r.Numeric++
-			if one.Right {
+			if result.Right {
 				r.NumericRight++
 			}
 		}
-		if len(one.Question.Gold.Evidence) > 0 && one.Answered {
+		if len(result.Question.Gold.Evidence) > 0 && result.Answered {
 			r.Referred++
-			if one.Document {
+			if result.Document {
 				r.Documented++
 			}
 		}
-		if len(one.Question.Gold.Evidence) > 0 && one.Rank >= 0 {
+		if len(result.Question.Gold.Evidence) > 0 && result.Rank >= 0 {
 			r.Ranked++
-			if one.Rank > 0 && one.Rank <= 5 {
+			if result.Rank > 0 && result.Rank <= 5 {
 				r.Hit5++
 			}
-			if one.Rank > 0 && one.Rank <= 12 {
+			if result.Rank > 0 && result.Rank <= 12 {
 				r.Hit12++
 			}
 		}
@@ -80,7 +80,7 @@ func Sum(results []Result) Report {
 	return r
 }
 
-// Rate returns a share in per cent, and 0 if of is 0.
+// Rate returns the share of n in of in per cent, and 0 if of is 0.
 func Rate(n, of int) float64 {
 	if of == 0 {
 		return 0
@@ -94,7 +94,7 @@ type Row struct {
 	Report
 }
 
-// share formats a Rate, as a dash if of is 0.
+// share formats a Rate. If of is 0, it returns a dash.
 func share(n, of int) string {
 	if of == 0 {
 		return "–"
@@ -102,7 +102,7 @@ func share(n, of int) string {
 	return fmt.Sprintf("%.1f %%", Rate(n, of))
 }
 
-// Markdown writes a table of reports with everything that does not change from run to run.
+// Markdown writes a table of reports. It leaves out the times, which differ from run to run.
 func Markdown(w io.Writer, rows []Row) error {
 	var b strings.Builder
 	b.WriteString("| Set | Questions | Outcome class | Exact | Wrong | Refused | Numeric | hit@5 | hit@12 | Citations | Foreign references |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
@@ -133,13 +133,13 @@ func Table(results []Result) []Row {
 
 // Types returns a row for each type of question, sorted by name.
 func Types(results []Result) []Row {
-	return divided(results, func(r *Result) string { return r.Question.Type })
+	return grouped(results, func(r *Result) string { return r.Question.Type })
 }
 
-func divided(results []Result, by func(r *Result) string) []Row {
+func grouped(results []Result, nameOf func(r *Result) string) []Row {
 	parts := make(map[string][]Result)
 	for i := range results {
-		name := by(&results[i])
+		name := nameOf(&results[i])
 		parts[name] = append(parts[name], results[i])
 	}
 	rows := make([]Row, 0, len(parts))
@@ -149,8 +149,8 @@ func divided(results []Result, by func(r *Result) string) []Row {
 	return rows
 }
 
-// Counts writes how many questions are right, wrong and without an answer, by kind and by part of the set,
-// and why questions that can be answered are not right.
+// Counts writes two tables. The first counts the right, wrong and missing answers by kind and by part of the set. The
+// second counts the reasons why answerable questions are not right.
 func Counts(w io.Writer, results []Result) error {
 	part := func(r *Result) string {
 		if r.Question.Held {
@@ -158,8 +158,8 @@ func Counts(w io.Writer, results []Result) error {
 		}
 		return "worked on"
 	}
-	rows := append([]Row{{"all", Sum(results)}}, divided(results, part)...)
-	rows = append(rows, divided(results,
+	rows := append([]Row{{"all", Sum(results)}}, grouped(results, part)...)
+	rows = append(rows, grouped(results,
 		func(r *Result) string { return part(r) + ", " + cmp.Or(r.Question.Gold.Kind, r.Question.Type) })...)
 	var b strings.Builder
 	b.WriteString("| Questions | All | Right | Wrong | No answer | Gold document referred to | Gold page in 12 |\n|---|---|---|---|---|---|---|\n")
@@ -181,7 +181,7 @@ func Counts(w io.Writer, results []Result) error {
 	return err
 }
 
-// cause returns why a result is not right, or the empty string if it is.
+// cause returns why a result is not right, or the empty string if it is right.
 func (r *Result) cause(t *pipeline.Trace) string {
 	switch {
 	case r.Right:
@@ -189,7 +189,7 @@ func (r *Result) cause(t *pipeline.Trace) string {
 	case !r.Class && !r.Answered && r.Outcome.Reason != pipeline.FailedToAnswer, !r.Class && r.Answered:
 		return "class: " + cmp.Or(r.Outcome.Reason, "answered")
 	case r.Answered && r.Question.Gold.number():
-		return "wrong: " + r.Question.Gold.off(results(r.Outcome.Claims))
+		return "wrong: " + r.Question.Gold.deviation(results(r.Outcome.Claims))
 	case r.Answered && len(t.Computed) > 0:
 		return "wrong: another text, computed"
 	case r.Answered:
@@ -203,8 +203,8 @@ func (r *Result) cause(t *pipeline.Trace) string {
 	return "no answer: " + page + ", " + cmp.Or(gap, "refused by checks")
 }
 
-// Failures lists the questions that were not answered as expected. Those that are held back are left out,
-// because whoever reads them would develop rules with them.
+// Failures lists the questions that were not answered as expected. Questions that are held back are left out, because
+// readers would develop rules with them.
 func Failures(w io.Writer, results []Result) {
 	for i := range results {
 		r := &results[i]

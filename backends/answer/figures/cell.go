@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Units tell what the numbers of a table, a column or a row count.
+// Units are the scale and the unit of the numbers in a table, a column or a row.
 type Units struct {
 	// Scale is the factor of the numbers: 1000 in a table "in thousands". It is 0 if nothing states it.
 	Scale    float64
@@ -19,21 +19,21 @@ var (
 	scaleWords = regexp.MustCompile(`(?i)(?:\bin\s+(?:\w+\s+){0,4}?|[($€£¥,]\s*|\b(?:dollars|euros|pounds|amounts)\s+(?:are\s+|expressed\s+|stated\s+|shown\s+|presented\s+){0,2}in\s+)(thousands?|millions?|billions?|000s?|mn|m|k|bn)\b|([$€£¥])\s?['’]?(000s?|m|mn|bn|k|million|billion|thousand)\b|^\s*(thousands?|millions?|billions?)\s*$|\b(?:U\.?S\.?\s+)?(?:dollars?|euros?|pounds?)\s+(thousands?|millions?|billions?)\b`)
 	perShare   = regexp.MustCompile(`(?i)\bper[- ](?:\w+[- ]){0,2}(?:share|unit)s?\b|\b(?:eps|dps)\b`)
 	shareCount = regexp.MustCompile(`(?i)\bshares\b`)
-	// These decide what a row about shares counts. First come rows that are no number of shares, whatever else
-	// they say.
-	sharePrice = regexp.MustCompile(`(?i)\b(?:proceeds|prices?|costs?|values?|cash|premium|dividends? (?:paid|declared|on|to|for))\b`)
-	counted    = regexp.MustCompile(`(?i)\b(?:numbers?|weighted|average|outstanding|in issue|basic|diluted|dilutive|anti-?dilutive|potential|used in|authori[sz]ed|granted|vested|awarded|unvested|forfeited|held)\b`)
-	traded     = regexp.MustCompile(`(?i)\b(?:purchases?d?|repurchases?d?|buy-?backs?|buying|payments?|paid|gains?|loss(?:es)?|issues?|issuances?|issued|acquisitions?|acquire[ds]?|sales?|sold|disposals?|redemptions?|redeemed|investments?|tax(?:es)?|dividends?)\b`)
-	// ofName matches rates that are part of the name of a row of amounts: "4.25% notes", "tax at the rate of
-	// 19.0%", "interest rate swaps".
-	ofName     = regexp.MustCompile(`(?i)\b\d{1,3}(?:[.,]\d+)?\s?(?:%|per\s?cent\b)|\brates?[ -](?:swaps?|swaptions?|caps?|collars?|floors?|futures|forwards?|options?|locks?|contracts?|agreements?|derivatives?|instruments?|hedg\w+|risks?)\b`)
+	// The next three expressions decide what a row about shares counts. sharePrice is tried first: its rows do not
+	// count shares, whatever other words they have.
+	sharePrice  = regexp.MustCompile(`(?i)\b(?:proceeds|prices?|costs?|values?|cash|premium|dividends? (?:paid|declared|on|to|for))\b`)
+	shareNumber = regexp.MustCompile(`(?i)\b(?:numbers?|weighted|average|outstanding|in issue|basic|diluted|dilutive|anti-?dilutive|potential|used in|authori[sz]ed|granted|vested|awarded|unvested|forfeited|held)\b`)
+	shareTrade  = regexp.MustCompile(`(?i)\b(?:purchases?d?|repurchases?d?|buy-?backs?|buying|payments?|paid|gains?|loss(?:es)?|issues?|issuances?|issued|acquisitions?|acquire[ds]?|sales?|sold|disposals?|redemptions?|redeemed|investments?|tax(?:es)?|dividends?)\b`)
+	// nameRate matches rates that are part of the name of a row of amounts: "4.25% notes", "tax at the rate of 19.0%",
+	// "interest rate swaps".
+	nameRate   = regexp.MustCompile(`(?i)\b\d{1,3}(?:[.,]\d+)?\s?(?:%|per\s?cent\b)|\brates?[ -](?:swaps?|swaptions?|caps?|collars?|floors?|futures|forwards?|options?|locks?|contracts?|agreements?|derivatives?|instruments?|hedg\w+|risks?)\b`)
 	percentage = regexp.MustCompile(`(?i)%|\bper\s?cent\b|\bpercentages?\b|\b(?:effective|discount|tax|interest|growth|statutory|dividend) (?:rate|yield)\b|\bmargin %`)
 	isoCode    = regexp.MustCompile(`\b(?:US\$|C\$|A\$|HK\$|NT\$|S\$|USD|EUR|GBP|JPY|CHF|CAD|AUD|RMB|CNY|INR|SEK|NOK|DKK|HKD|SGD)|[€£¥₹$]`)
 	currencies = regexp.MustCompile(`(?i)\b(?:u\.?s\.? dollars|dollars|euros?|pounds? sterling|yen)\b`)
 )
 
-// Caption reads what a caption, a corner or a header says about the numbers below it: "(in millions, except
-// per share data)", "€m", "$'000", "%". What is not stated is zero.
+// Caption reads the units from a caption, a corner or a header: "(in millions, except per share data)", "€m", "$'000",
+// "%". Fields that the text does not state are zero.
 func Caption(text string) Units {
 	var u Units
 	if m := scaleWords.FindStringSubmatch(text); m != nil {
@@ -64,19 +64,20 @@ func Caption(text string) Units {
 	return u
 }
 
-// Under returns u completed by the units of what it stands under. What u states itself takes precedence.
-func (u Units) Under(wide Units) Units {
+// Under returns u with the fields that it lacks taken from outer, such as the units of the table around a column. A
+// percentage takes nothing from outer.
+func (u Units) Under(outer Units) Units {
 	if u.Unit == kernel.Percent {
 		return u
 	}
 	if u.Scale == 0 {
-		u.Scale = wide.Scale
+		u.Scale = outer.Scale
 	}
 	if u.Unit == kernel.NoUnit {
-		u.Unit = wide.Unit
+		u.Unit = outer.Unit
 	}
 	if u.Currency == "" {
-		u.Currency = wide.Currency
+		u.Currency = outer.Currency
 	}
 	return u
 }
@@ -95,14 +96,14 @@ func (u Units) Row(label string) Units {
 	return u
 }
 
-// shares returns the units of a row about shares: the number of shares, what was paid for them, or no unit if
-// it may be either.
+// shares returns the units of a row about shares. The row counts shares or the amounts paid for them. If it may be
+// either, it has no unit.
 func (u Units) shares(label string) Units {
 	switch {
 	case sharePrice.MatchString(label):
 		return u
-	case counted.MatchString(label):
-	case traded.MatchString(label):
+	case shareNumber.MatchString(label):
+	case shareTrade.MatchString(label):
 		if u.Unit == kernel.Money {
 			return u
 		}
@@ -117,13 +118,13 @@ func (u Units) shares(label string) Units {
 }
 
 // Unrated returns the name of a row without the rates that are part of it: "4.25% notes" are notes.
-func Unrated(label string) string { return ofName.ReplaceAllString(label, " ") }
+func Unrated(label string) string { return nameRate.ReplaceAllString(label, " ") }
 
-// Cell parses a table cell with one figure and nothing else but footnote marks. A dash is 0 with a Step of 0,
-// because it shows no digit.
+// Cell parses a table cell that contains one figure and nothing else but footnote marks. A dash is 0 with a Step of 0,
+// because it has no digit.
 func Cell(text string, u Units) (kernel.Figure, bool) {
 	trimmed := strings.TrimSpace(text)
-	if dash(trimmed) {
+	if isDash(trimmed) {
 		return kernel.Figure{Text: trimmed, Unit: u.Unit, Currency: u.Currency}, true
 	}
 	compact := squeeze(trimmed)
@@ -139,7 +140,7 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 	}
 	f := m.Figure
 	f.Text = trimmed
-	explicit := f.Step > 1 || f.Step == 1 && scaled(compact[m.Start:m.End])
+	explicit := f.Step > 1 || f.Step == 1 && namesScale(compact[m.Start:m.End])
 	switch {
 	case f.Unit == kernel.Percent || f.Unit == kernel.BasisPoints || f.Unit == kernel.Times:
 		return f, true
@@ -168,8 +169,8 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 
 var footnote = regexp.MustCompile(`^[*†‡()\[\]\d a-z]{0,5}$`)
 
-// dash reports whether a cell contains only a dash, which stands for nothing.
-func dash(s string) bool {
+// isDash reports whether a cell contains only a dash, which means that there is no value.
+func isDash(s string) bool {
 	s = strings.Trim(s, "$€£¥% ")
 	return s != "" && strings.Trim(s, "-–—− ") == ""
 }
@@ -192,8 +193,8 @@ func squeeze(s string) string {
 	return b.String()
 }
 
-// scaled reports whether a figure names its scale.
-func scaled(s string) bool {
+// namesScale reports whether a figure has a word for its scale, such as "million".
+func namesScale(s string) bool {
 	word := strings.ToLower(strings.TrimLeft(s, "0123456789.,()-−–$€£¥ "))
 	word, _, _ = strings.Cut(word, ")")
 	_, ok := scales[strings.TrimSpace(word)]

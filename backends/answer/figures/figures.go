@@ -1,11 +1,11 @@
-// Package figures handles the numbers of reports: it finds them in running text and in table cells, converts
-// them to single units, decides whether a printed number is a rounding of another, and prints them. It knows
-// neither tables nor issuers nor periods.
+// Package figures handles the numbers of reports: it finds them in running text and in table cells, converts them to
+// single units, decides whether a printed number is a rounding of another, and prints them. It does not know tables,
+// issuers or periods.
 //
 // Choices where the specification is silent:
 //   - A printed number may be coarser than its source, never finer: "$1.6 billion" is supported by $1,577
 //     million, and not the other way round.
-//   - A loss may be written without its sign ("a loss of 3.1"); a gain may not get one.
+//   - A loss may be written without its sign ("a loss of 3.1"), but a gain may not be written with a minus sign.
 //   - Numbers attached to a word (Q3, FY19, 5G) and ordinals (1st) are names, not figures.
 package figures
 
@@ -19,25 +19,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Mention is a figure with its byte offsets in a text. They include the currency, the sign, the scale and the
-// unit.
+// Mention is a figure with its byte offsets in a text. The range from Start to End includes the currency, the sign, the
+// scale and the unit.
 type Mention struct {
 	kernel.Figure
 	Start, End int
-	// Year reports that it may be a year: four digits from 1900 to 2099 and nothing else.
+	// Year reports that the figure may be a year: four digits from 1900 to 2099 and nothing else.
 	Year bool
-	// Bracketed reports that it stands in brackets, which in a table are the sign of a loss.
+	// Bracketed reports that the figure is in brackets, which in a table are the sign of a loss.
 	Bracketed bool
 }
 
 // maxMentions bounds the figures of one text.
 const maxMentions = 5000
 
-// Doubt replaces a point or a comma between digits whose meaning is unknown, and looks like a point. A number
-// that contains it is no figure.
+// Doubt replaces a point or a comma between digits if its meaning is unknown. It looks like a point. A number that
+// contains it is not a figure.
 const Doubt = "\u2024"
 
-// maxDigits bounds the digits of a number. Longer ones are no figures.
+// maxDigits bounds the digits of a number. Longer numbers are not figures.
 const maxDigits = 18
 
 // Find returns the figures of a text, in order.
@@ -48,7 +48,7 @@ func Find(text string) []Mention {
 			i++
 			continue
 		}
-		m, end, ok := at(text, i)
+		m, end, ok := parseAt(text, i)
 		if ok {
 			found = append(found, m)
 		}
@@ -57,18 +57,19 @@ func Find(text string) []Mention {
 	return found
 }
 
-// at parses the number that begins at i, and what stands around it. end is where the search goes on.
-func at(text string, i int) (m Mention, end int, ok bool) {
+// parseAt parses the number that begins at i, with its currency, sign, scale and unit. end is the index at which the
+// search continues.
+func parseAt(text string, i int) (m Mention, end int, ok bool) {
 	value, step, end := number(text, i)
 	if end < 0 { // too long, a version, or doubtful
 		return m, i + len(text[i:]) - len(strings.TrimLeft(text[i:], "0123456789,."+Doubt)), false
 	}
 	m.Value, m.Step = value, step
-	start, glued := m.front(text, i)
+	start, glued := m.parseBefore(text, i)
 	if glued {
 		return m, end, false
 	}
-	last, glued := m.back(text, end)
+	last, glued := m.parseAfter(text, end)
 	if glued {
 		return m, end, false
 	}
@@ -78,7 +79,8 @@ func at(text string, i int) (m Mention, end int, ok bool) {
 	return m, last, true
 }
 
-// number parses digits, groups of three and a fraction. end is -1 if they are no number.
+// number parses digits, groups of three and a fraction. step is the value of one unit of the last digit. end is -1 if
+// the text at i is not a number.
 func number(text string, i int) (value, step float64, end int) {
 	var digits []byte
 	end = i
@@ -117,9 +119,9 @@ func number(text string, i int) (value, step float64, end int) {
 	return value, math.Pow10(-decimals), end
 }
 
-// front parses what stands before a number: its sign, its currency, a bracket. glued reports that the number
-// is part of a word.
-func (m *Mention) front(text string, i int) (start int, glued bool) {
+// parseBefore parses the text before the number at i: its sign, its currency, a bracket. It sets these in m and returns
+// where they start. glued reports that the number is part of a word.
+func (m *Mention) parseBefore(text string, i int) (start int, glued bool) {
 	start = i
 	sign := func() {
 		r, size := utf8.DecodeLastRuneInString(text[:start])
@@ -149,8 +151,9 @@ func (m *Mention) front(text string, i int) (start int, glued bool) {
 	return start, start > 0 && start == i && (unicode.IsLetter(r) || r == '_')
 }
 
-// back parses what stands after a number: a bracket, its scale, its unit.
-func (m *Mention) back(text string, end int) (last int, glued bool) {
+// parseAfter parses the text after the number that ends at end: a bracket, its scale, its unit. It sets these in m and
+// returns where they end. glued reports that the number is part of a word.
+func (m *Mention) parseAfter(text string, end int) (last int, glued bool) {
 	last = end
 	closing := func() {
 		if m.Bracketed && last < len(text) && text[last] == ')' {
@@ -192,10 +195,10 @@ func (m *Mention) back(text string, end int) (last int, glued bool) {
 	return last, false
 }
 
-// wordAfter returns the word or the per cent sign with which a text begins, in lower case. A word has up to
-// eleven letters from a to z; spaces, at most three, may precede it. size is the number of bytes up to its end,
-// including the spaces, and spaced reports whether there are any. A hyphen or a longer word gives an empty word
-// of size 0, as if spaced.
+// wordAfter returns the word or the per cent sign with which a text begins, in lower case. A word has up to eleven
+// letters from a to z, after at most three spaces. size is the number of bytes up to the end of the word, including the
+// spaces, and spaced reports whether there are spaces. For a hyphen or a longer word it returns an empty word, 0 and
+// true.
 func wordAfter(text string) (word string, size int, spaced bool) {
 	i := 0
 	for i < len(text) && i < 3 && (text[i] == ' ' || strings.HasPrefix(text[i:], "\u00a0")) {
@@ -234,7 +237,7 @@ var units = map[string]kernel.Unit{
 	"shares": kernel.Shares,
 }
 
-// codes maps the ways in which currencies are written to their ISO 4217 codes.
+// codes maps spellings of currencies to their ISO 4217 codes.
 var codes = map[string]string{
 	"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "US$": "USD", "C$": "CAD", "A$": "AUD", "HK$": "HKD",
 	"NT$": "TWD", "S$": "SGD", "R$": "BRL",
@@ -244,7 +247,8 @@ var codes = map[string]string{
 	"POUNDS": "GBP", "YEN": "JPY",
 }
 
-// currencyBefore returns the currency that a text ends with, and its size including spaces.
+// currencyBefore returns the currency at the end of a text, and the size of its spelling, including the spaces after
+// it.
 func currencyBefore(text string) (code string, size int) {
 	trimmed := strings.TrimRight(text, " \u00a0")
 	if len(text)-len(trimmed) > 4 {

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Shows reports whether shown, as it is printed, states the value of exact: their units are compatible and
-// they differ by at most half a unit of the last digit shown.
+// Shows reports whether the printed figure shown states the value of exact: their units are compatible and they differ
+// by at most half a unit of the last digit shown.
 func Shows(shown, exact kernel.Figure) bool {
 	a, b := points(shown), points(exact)
 	if !compatible(a, b) {
@@ -32,7 +32,7 @@ func points(f kernel.Figure) kernel.Figure {
 	return f
 }
 
-// compatible reports whether two figures may count the same thing. An unknown unit may be any.
+// compatible reports whether two figures may count the same thing. An unknown unit is compatible with all units.
 func compatible(a, b kernel.Figure) bool {
 	if a.Currency != "" && b.Currency != "" && a.Currency != b.Currency {
 		return false
@@ -52,8 +52,8 @@ var scaleNames = []struct {
 	name   string
 }{{1, ""}, {1e3, " thousand"}, {1e6, " million"}, {1e9, " billion"}, {1e12, " trillion"}}
 
-// Print formats a figure with the digits that its Step shows: "$1,577 million", "-3.1%", "30 basis points",
-// "1.6x". A Step of 0 means two decimals.
+// Print formats a figure to the precision of its Step: "$1,577 million", "-3.1%", "30 basis points", "1.6x". A Step of
+// 0 means two decimals.
 func Print(f kernel.Figure) string {
 	step := f.Step
 	if step <= 0 {
@@ -98,7 +98,8 @@ func Print(f kernel.Figure) string {
 	return sign + digits + name
 }
 
-// Digits formats a number that is not negative, rounded half away from zero, with groups of three.
+// Digits formats a number that is not negative, rounded half away from zero, with commas between groups of three
+// digits.
 func Digits(v float64, decimals int) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) || v >= 1e21 {
 		return strconv.FormatFloat(v, 'g', -1, 64)
@@ -108,10 +109,10 @@ func Digits(v float64, decimals int) string {
 		v = rounded / power
 	}
 	s := strconv.FormatFloat(v, 'f', decimals, 64)
-	whole, fraction, found := strings.Cut(s, ".")
+	integer, fraction, found := strings.Cut(s, ".")
 	var b strings.Builder
-	for i, r := range whole {
-		if i > 0 && (len(whole)-i)%3 == 0 {
+	for i, r := range integer {
+		if i > 0 && (len(integer)-i)%3 == 0 {
 			b.WriteByte(',')
 		}
 		b.WriteRune(r)
@@ -122,7 +123,7 @@ func Digits(v float64, decimals int) string {
 	return b.String()
 }
 
-// Plain formats a figure for a calculation, without its currency.
+// Plain formats a figure for a calculation, without its currency and without the unit of amounts and shares.
 func Plain(f kernel.Figure) string {
 	f.Currency = ""
 	if f.Unit == kernel.Money || f.Unit == kernel.Shares || f.Unit == kernel.PerShare {
@@ -131,7 +132,7 @@ func Plain(f kernel.Figure) string {
 	return Print(f)
 }
 
-// Bracket puts a negative number in brackets.
+// Bracket puts a negative number in parentheses. Other numbers are returned unchanged.
 func Bracket(s string) string {
 	if strings.HasPrefix(s, "-") {
 		return "(" + s + ")"

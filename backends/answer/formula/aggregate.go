@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-func (w want) aggregate(f *finder) *Value {
+func (w request) aggregate(f *finder) *Value {
 	periods := w.Periods
 	if w.Range && len(periods) == 2 && periods[0].End == "" && periods[1].End == "" {
 		low, high := periods[0].Year, periods[1].Year
@@ -27,13 +27,13 @@ func (w want) aggregate(f *finder) *Value {
 			periods = append(periods, p)
 		}
 	}
-	s, score, ok := f.one(w.Subjects[0], periods)
+	s, score, ok := f.findSubject(w.Subjects[0], periods)
 	if !ok {
 		return nil
 	}
 	var points []Point
 	if len(periods) > 0 {
-		points, _ = s.at(periods)
+		points, _ = s.pointsOf(periods)
 	} else {
 		points = s.years()
 	}
@@ -47,21 +47,21 @@ func (w want) aggregate(f *finder) *Value {
 	total, step := 0.0, 1e12
 	var names []string
 	for _, p := range points {
-		if !kindred(p.Figure, points[0].Figure) {
+		if !combinable(p.Figure, points[0].Figure) {
 			return nil
 		}
 		total += p.Value
-		step = min(step, nonzero(p.Step))
+		step = min(step, knownStep(p.Step))
 		names = append(names, figures.Bracket(figures.Plain(p.Figure)))
 	}
 	result := kernel.Figure{Value: total, Step: step, Unit: points[0].Unit, Currency: points[0].Currency}
-	v.Label, v.Formula = "sum of "+s.Title()+w.when(points), strings.Join(names, " + ")
+	v.Label, v.Formula = "sum of "+s.Title()+w.periodPhrase(points), strings.Join(names, " + ")
 	if w.Op == inquiry.Average {
 		result.Value /= float64(len(points))
 		for i := 0; i < 2 && math.Abs(math.Remainder(result.Value, result.Step)) > result.Step*1e-6; i++ {
 			result.Step /= 10
 		}
-		v.Label, v.Formula = "average of "+s.Title()+w.when(points), "("+v.Formula+") / "+strconv.Itoa(len(points))
+		v.Label, v.Formula = "average of "+s.Title()+w.periodPhrase(points), "("+v.Formula+") / "+strconv.Itoa(len(points))
 	}
-	return v.with(result)
+	return v.setResult(result)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// beyond reports whether a figure is above or below the threshold, as w.Above asks. A figure without a scale
-// is compared with the threshold's printed digits.
-func (w want) beyond(f kernel.Figure) bool {
+// passesThreshold reports whether a figure is above the threshold of w, or below it if w.Above is false. A figure
+// without a scale is compared with the threshold's printed digits.
+func (w request) passesThreshold(f kernel.Figure) bool {
 	limit := w.Threshold.Value
 	if digits := f.Step <= 1 && w.Threshold.Step > 1 && f.Unit != kernel.Percent; digits {
 		limit /= scaleOf(w.Threshold)
@@ -24,7 +24,7 @@ func (w want) beyond(f kernel.Figure) bool {
 	return f.Value < limit
 }
 
-// scaleOf returns the scale that a figure is printed in.
+// scaleOf returns the scale in which a figure is printed, such as 1e6 for millions.
 func scaleOf(f kernel.Figure) float64 {
 	for _, scale := range []float64{1e12, 1e9, 1e6, 1e3} {
 		if f.Step >= scale*0.99 {
@@ -34,10 +34,10 @@ func scaleOf(f kernel.Figure) float64 {
 	return 1
 }
 
-// course returns the series of the subject and its points in the periods that are compared, at least two. It returns
-// nil if there are none.
-func (w want) course(f *finder, periods []kernel.Period) (*Series, []Point, float64) {
-	s, score, ok := f.one(w.Subjects[0], periods)
+// subjectPoints returns the series of the subject, at least two points of it that are to be compared, and the score of
+// the match. It returns a nil series if there is no such series or if it has fewer points.
+func (w request) subjectPoints(f *finder, periods []kernel.Period) (*Series, []Point, float64) {
+	s, score, ok := f.findSubject(w.Subjects[0], periods)
 	if !ok {
 		return nil, nil, 0
 	}
@@ -46,7 +46,7 @@ func (w want) course(f *finder, periods []kernel.Period) (*Series, []Point, floa
 		points = s.Points
 	}
 	if len(periods) > 1 {
-		points, _ = s.at(periods)
+		points, _ = s.pointsOf(periods)
 	}
 	if len(points) < 2 {
 		return nil, nil, 0
@@ -54,8 +54,8 @@ func (w want) course(f *finder, periods []kernel.Period) (*Series, []Point, floa
 	return s, points, score
 }
 
-func (w want) beyondIn(f *finder) *Value {
-	s, points, score := w.course(f, nil)
+func (w request) thresholdIn(f *finder) *Value {
+	s, points, score := w.subjectPoints(f, nil)
 	if s == nil {
 		return nil
 	}
@@ -67,14 +67,14 @@ func (w want) beyondIn(f *finder) *Value {
 		})
 	}
 	v := &Value{Op: w.Op, Inputs: inputs(s, points), Confidence: score}
-	var heads, compared []string
+	var names, compared []string
 	for _, p := range points {
 		if !w.comparable(p.Figure) {
 			return nil
 		}
 		name := pointName(p, points)
-		if w.beyond(p.Figure) {
-			heads = append(heads, name)
+		if w.passesThreshold(p.Figure) {
+			names = append(names, name)
 		}
 		compared = append(compared, figures.Print(p.Figure)+" ("+name+")")
 	}
@@ -88,20 +88,20 @@ func (w want) beyondIn(f *finder) *Value {
 	v.Formula = figures.And(compared) + " compared with " + figures.Print(w.Threshold)
 	v.Label = unit + " with " + s.Title() + word + figures.Print(w.Threshold)
 	if w.Op == inquiry.Where {
-		if v.Words = heads; len(heads) == 0 {
+		if v.Words = names; len(names) == 0 {
 			return nil
 		}
 		return v
 	}
-	if v.Label = "number of " + v.Label; len(heads) > 0 {
-		v.Label += " (" + figures.And(heads) + ")"
+	if v.Label = "number of " + v.Label; len(names) > 0 {
+		v.Label += " (" + figures.And(names) + ")"
 	}
-	return v.with(kernel.Figure{Value: float64(len(heads)), Step: 1})
+	return v.setResult(kernel.Figure{Value: float64(len(names)), Step: 1})
 }
 
-// comparable reports whether a figure is in a unit that the threshold may be in. A figure of a quite
-// different size is a sign that the scale is unknown.
-func (w want) comparable(f kernel.Figure) bool {
+// comparable reports whether a figure may be compared with the threshold: their units agree, and their sizes do not
+// differ so much that the scale of the figure must be unknown.
+func (w request) comparable(f kernel.Figure) bool {
 	if !comparable(f, w.Threshold) {
 		return false
 	}
@@ -111,23 +111,23 @@ func (w want) comparable(f kernel.Figure) bool {
 	return f.Value == 0 || w.Threshold.Value == 0 || math.Abs(math.Log10(math.Abs(f.Value/w.Threshold.Value))) < 2.5
 }
 
-// pointName returns the name of a point among those of its series: its year, if no other point is of that
-// year.
+// pointName returns the name of a point among the points of its series: its year, if no other point is of that year,
+// and otherwise its Head.
 func pointName(p Point, points []Point) string {
-	same := 0
+	sameYear := 0
 	for _, q := range points {
 		if q.Period.AnyYear() == p.Period.AnyYear() {
-			same++
+			sameYear++
 		}
 	}
-	if same == 1 && p.Period.Quarter == 0 && p.Period.Known() {
+	if sameYear == 1 && p.Period.Quarter == 0 && p.Period.Known() {
 		return strconv.Itoa(p.Period.AnyYear())
 	}
 	return strings.TrimSpace(p.Head)
 }
 
-func (w want) extremeIn(f *finder) *Value {
-	s, points, score := w.course(f, w.Periods)
+func (w request) extremeIn(f *finder) *Value {
+	s, points, score := w.subjectPoints(f, w.Periods)
 	if s == nil {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (w want) extremeIn(f *finder) *Value {
 		}
 	}
 	for _, p := range points {
-		if p.Value == best.Value && p.Period != best.Period || !kindred(p.Figure, best.Figure) {
+		if p.Value == best.Value && p.Period != best.Period || !combinable(p.Figure, best.Figure) {
 			return nil
 		}
 	}

@@ -1,13 +1,14 @@
-// Package formula computes what questions ask of tables, as package inquiry has read them: look-ups, differences,
-// growth, averages, sums, counts, and ratios of two rows. Every value has the passages of its inputs and its formula.
+// Package formula computes the answers to questions about tables, which package inquiry has read: look-ups,
+// differences, growth, averages, sums, counts, and ratios of two rows. Every value has the passages of its inputs and
+// its formula.
 //
-// A value is computed only if the row, the column, the period and the unit are all matched, and nothing else
-// matches as well: no answer is better than a wrong number.
+// A value is computed only if the row, the column, the period and the unit are all matched, and nothing else matches as
+// well: no answer is better than a wrong number.
 //
 // Choices where the specification is silent:
 //   - A difference is the later period minus the earlier one, whichever is named first.
-//   - Without a named period a single figure is that of the table's latest period, and an average is over all
-//     of them.
+//   - Without a named period, a look-up takes the figure of the table's latest period, and an average is over all
+//     periods of the table.
 //   - Growth on a base of zero or less has no percentage.
 package formula
 
@@ -26,19 +27,18 @@ import (
 // Value is a computed value.
 type Value struct {
 	Op inquiry.Op
-	// Label names it: "percentage change of total assets from 2018 to 2019".
+	// Label names the value: "percentage change of total assets from 2018 to 2019".
 	Label string
-	// Figures are the results, one per period for a look-up of several. It is empty if Words are the result:
-	// years, or names of rows.
+	// Figures are the results. A look-up of several periods has one for each. Figures is empty if the result is in
+	// Words: years, or names of rows.
 	Figures []kernel.Figure
 	Words   []string
-	// Sentence states the value. If it is empty, Label and Figures do.
+	// Sentence states the value. If it is empty, the value is stated by Label and Figures.
 	Sentence string
-	// Formula is the calculation, "(5,765.2 - 5,050.2) / 5,050.2 = 14.16%". It is empty if the value was looked
-	// up.
+	// Formula is the calculation, "(5,765.2 - 5,050.2) / 5,050.2 = 14.16%". It is empty if the value was looked up.
 	Formula string
 	Inputs  []Input
-	// Confidence tells how well the words of the question are matched, from 0 to 1.
+	// Confidence is how well the words of the question are matched, from 0 to 1.
 	Confidence float64
 }
 
@@ -48,32 +48,32 @@ type Input struct {
 	Point
 }
 
-// Source is what values are computed from.
+// Source holds the passages from whose tables values are computed.
 type Source struct {
 	Passages []kernel.Passage
 	// Known caches tables that were read before. It may be nil.
 	Known *Tables
 }
 
-// want is a question as it was read.
-type want inquiry.Inquiry
+// request is the question for a value, in the form in which package inquiry has read it.
+type request inquiry.Inquiry
 
-// Compute computes what a question asks for. It returns nil if the source does not determine it.
+// Compute computes the value that a question wants. It returns nil if the source does not determine the value.
 func Compute(q *inquiry.Inquiry, src Source) *Value {
 	if q.Op == inquiry.Text { // no table is read for such a question
 		return nil
 	}
-	w := want(*q)
+	w := request(*q)
 	f := &finder{src: src, series: read(src.Passages, src.Known)}
 	if len(w.Periods) == 0 {
-		f.latest()
+		f.keepLatest()
 	}
 	return w.compute(f)
 }
 
-// latest drops the series of all but the latest reports, and those of quarters, of which a question that names no
-// period does not say which. It is called for such questions.
-func (f *finder) latest() {
+// keepLatest drops the series of all but the latest reports, and all series of quarters. It is called for questions
+// without a period, which do not say which quarter they mean.
+func (f *finder) keepLatest() {
 	f.series = slices.DeleteFunc(f.series, func(s *Series) bool { return s.quarters })
 	last := 0
 	yearOf := func(s *Series) int { return f.src.Passages[s.Points[0].Passage].Period.AnyYear() }
@@ -89,8 +89,9 @@ type finder struct {
 	series []*Series
 }
 
-// one finds a subject with its periods.
-func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64, bool) {
+// findSubject returns the series that a subject names and that has the periods, and the score of the match. If several
+// series match, it prefers those of the report for the latest of the periods.
+func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, float64, bool) {
 	s, score, ok := find(f.series, subject, periods)
 	if ok {
 		return s, score, true
@@ -103,25 +104,25 @@ func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64,
 		if year == 0 {
 			return nil, 0, false
 		}
-		var own []*Series
+		var ofYear []*Series
 		for _, s := range f.series {
 			if f.src.Passages[s.Points[0].Passage].Period.AnyYear() == year {
-				own = append(own, s)
+				ofYear = append(ofYear, s)
 			}
 		}
-		if len(own) == len(f.series) {
+		if len(ofYear) == len(f.series) {
 			return nil, 0, false
 		}
-		return find(own, subject, periods)
+		return find(ofYear, subject, periods)
 	}
 	// Some issuers report only the diluted ones.
 	if m, _ := metrics.ByLabel(subject); m.Key == "eps_basic" && !strings.Contains(strings.ToLower(subject), "basic") {
-		return f.one("diluted earnings per share", periods)
+		return f.findSubject("diluted earnings per share", periods)
 	}
 	return nil, 0, false
 }
 
-func (w want) compute(f *finder) *Value {
+func (w request) compute(f *finder) *Value {
 	switch w.Op { //nolint:exhaustive // the others are not asked of tables
 	case inquiry.Value:
 		return w.lookUpIn(f)
@@ -130,7 +131,7 @@ func (w want) compute(f *finder) *Value {
 	case inquiry.Average, inquiry.Sum:
 		return w.aggregate(f)
 	case inquiry.Count, inquiry.Where:
-		return w.beyondIn(f)
+		return w.thresholdIn(f)
 	case inquiry.Peak:
 		return w.extremeIn(f)
 	case inquiry.Years:
@@ -150,11 +151,11 @@ func inputs(s *Series, points []Point) []Input {
 	return list
 }
 
-// periodsOr returns the points of the periods that w names, or the latest n points of s if w names none. It
+// namedOrLatest returns the points of the periods that w names, or the latest n points of s if w names no period. It
 // returns nil if there are not enough.
-func (w want) periodsOr(n int, s *Series) []Point {
+func (w request) namedOrLatest(n int, s *Series) []Point {
 	if len(w.Periods) > 0 {
-		points, ok := s.at(w.Periods)
+		points, ok := s.pointsOf(w.Periods)
 		if !ok {
 			return nil
 		}
@@ -167,8 +168,8 @@ func (w want) periodsOr(n int, s *Series) []Point {
 	return known[len(known)-n:]
 }
 
-// years returns the points with a known period in the order of time. It returns nil if two of them are of the
-// same year or quarter with different values.
+// years returns the points with a known period, the earliest first. It returns nil if two of them are of the same year
+// or quarter and have different values.
 func (s *Series) years() []Point {
 	var known []Point
 	for _, p := range s.Points {
@@ -186,20 +187,20 @@ func (s *Series) years() []Point {
 	return known
 }
 
-func (w want) lookUpIn(f *finder) *Value {
+func (w request) lookUpIn(f *finder) *Value {
 	subject := w.Subjects[0]
-	s, score, ok := f.one(subject, w.Periods)
+	s, score, ok := f.findSubject(subject, w.Periods)
 	if !ok {
 		return nil
 	}
 	var points []Point
 	switch {
 	case len(w.Periods) > 0 && s.Points[0].Period.Known():
-		points, _ = s.at(w.Periods)
+		points, _ = s.pointsOf(w.Periods)
 	case len(s.Points) == 1:
 		points = s.Points
 	default:
-		if points = w.periodsOr(1, s); points == nil || len(s.years()) != len(s.Points) {
+		if points = w.namedOrLatest(1, s); points == nil || len(s.years()) != len(s.Points) {
 			return nil
 		}
 	}
@@ -214,7 +215,7 @@ func (w want) lookUpIn(f *finder) *Value {
 		}
 		v.Figures = append(v.Figures, f)
 	}
-	v.Label = s.Title() + w.when(points)
+	v.Label = s.Title() + w.periodPhrase(points)
 	return v
 }
 
@@ -228,8 +229,8 @@ func (s *Series) Title() string {
 	return name
 }
 
-// when returns the periods of points in words: " in 2018 and 2019".
-func (w want) when(points []Point) string {
+// periodPhrase returns the periods of points in words: " in 2018 and 2019".
+func (w request) periodPhrase(points []Point) string {
 	var heads []string
 	for _, p := range points {
 		if h := periodName(p.Period); h != "" {
@@ -253,8 +254,9 @@ func periodName(p kernel.Period) string {
 	return strconv.Itoa(p.AnyYear())
 }
 
-// with sets the result and appends it to the formula. It returns nil for a result that is not finite.
-func (v *Value) with(result kernel.Figure) *Value {
+// setResult sets the result of v, appends it to the formula and returns v. It returns nil for a result that is not
+// finite.
+func (v *Value) setResult(result kernel.Figure) *Value {
 	if math.IsNaN(result.Value) || math.IsInf(result.Value, 0) {
 		return nil
 	}
@@ -266,32 +268,36 @@ func (v *Value) with(result kernel.Figure) *Value {
 	return v
 }
 
-// nonzero returns a step, or a large one for a figure without known digits.
-func nonzero(step float64) float64 {
+// knownStep returns a step, or 1e12 instead of 0, the step of a figure without known digits.
+func knownStep(step float64) float64 {
 	if step == 0 {
 		return 1e12
 	}
 	return step
 }
 
-// kindred reports whether two figures may be combined: they are of one kind, and if one is in thousands or
+// combinable reports whether two figures may be combined: they have compatible units, and if one is in thousands or
 // more, the scale of the other one is known.
-func kindred(a, b kernel.Figure) bool { return comparable(a, b) && !unscaled(a, b) && !unscaled(b, a) }
+func combinable(a, b kernel.Figure) bool {
+	return comparable(a, b) && !maybeUnscaled(a, b) && !maybeUnscaled(b, a)
+}
 
-// comparable reports whether two figures have the same unit and currency, as far as these are known.
+// comparable reports whether two figures have the same unit and currency. An unknown unit or currency agrees with any.
 func comparable(a, b kernel.Figure) bool {
 	return (a.Unit == b.Unit || a.Unit == kernel.NoUnit || b.Unit == kernel.NoUnit) &&
 		(a.Currency == b.Currency || a.Currency == "" || b.Currency == "")
 }
 
-// unscaled reports whether a figure may be in thousands or more without saying so, beside one that says it:
-// it has no unit, or is an amount too small for the digits of the other one.
-func unscaled(f, beside kernel.Figure) bool {
-	if beside.Step < 1e3 || f.Step >= 10 || f.Value == 0 {
+// maybeUnscaled reports whether f may be in thousands or more although nothing states its scale. This is possible if
+// other is in thousands or more, and f has no unit or is an amount too small for the digits of other.
+func maybeUnscaled(f, other kernel.Figure) bool {
+	if other.Step < 1e3 || f.Step >= 10 || f.Value == 0 {
 		return false
 	}
-	return f.Unit == kernel.NoUnit && f.Currency == "" || f.Unit == kernel.Money && math.Abs(f.Value) < 10*beside.Step
+	return f.Unit == kernel.NoUnit && f.Currency == "" || f.Unit == kernel.Money && math.Abs(f.Value) < 10*other.Step
 }
 
 // counted reports whether a figure may be a number of things, such as employees.
-func counted(f kernel.Figure) bool { return f.Unit == kernel.NoUnit && f.Currency == "" && f.Step == 1 }
+func mayBeCount(f kernel.Figure) bool {
+	return f.Unit == kernel.NoUnit && f.Currency == "" && f.Step == 1
+}

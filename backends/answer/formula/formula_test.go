@@ -252,14 +252,14 @@ func TestKnownTables(t *testing.T) {
 	}
 	known := new(Tables)
 	for range 2 {
-		for n := range maxKnown + 10 {
+		for n := range maxCached + 10 {
 			passages := []kernel.Passage{{Text: "No table."}, passage(n), passage(n / 2)}
 			if got, want := read(passages, known), read(passages, nil); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%d: %+v\nwant %+v", n, got, want)
 			}
 		}
 	}
-	if len(known.known) > maxKnown {
-		t.Errorf("%d passages", len(known.known))
+	if len(known.cached) > maxCached {
+		t.Errorf("%d passages", len(known.cached))
 	}
 }

@@ -7,35 +7,35 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// maxKnown is how many passages have their tables cached.
-const maxKnown = 256
+// maxCached is the number of passages whose tables are cached.
+const maxCached = 256
 
-// Tables caches the tables of passages, because many questions read the same report. The zero value is ready
-// to use, and it is safe for concurrent use.
+// Tables caches the tables of passages, because many questions read the same report. The zero value is ready to use. A
+// Tables is safe for concurrent use.
 type Tables struct {
-	mu    sync.Mutex
-	known map[[sha256.Size]byte][][]*Series
+	mu     sync.Mutex
+	cached map[[sha256.Size]byte][][]*Series
 }
 
-// of returns the series of each table in a passage. Callers must not change them. With a nil t they are read
-// without a cache.
-func (t *Tables) of(p *kernel.Passage) [][]*Series {
+// series returns the series of each table in a passage. Callers must not change them. A nil t reads them without a
+// cache.
+func (t *Tables) series(p *kernel.Passage) [][]*Series {
 	if t == nil {
-		return ofPassage(p)
+		return seriesInPassage(p)
 	}
 	key := sha256.Sum256([]byte(p.Section + "\x00" + p.Text))
 	t.mu.Lock()
-	all, ok := t.known[key]
+	all, ok := t.cached[key]
 	t.mu.Unlock()
 	if ok {
 		return all
 	}
-	all = ofPassage(p)
+	all = seriesInPassage(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.known == nil || len(t.known) >= maxKnown {
-		t.known = make(map[[sha256.Size]byte][][]*Series)
+	if t.cached == nil || len(t.cached) >= maxCached {
+		t.cached = make(map[[sha256.Size]byte][][]*Series)
 	}
-	t.known[key] = all
+	t.cached[key] = all
 	return all
 }

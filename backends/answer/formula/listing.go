@@ -10,8 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// yearsIn returns the years of the table that a question is about, or nil if there is no best one.
-func (w want) yearsIn(f *finder) *Value {
+// yearsIn returns the years of the table that best matches the subject. It returns nil if no table matches well or two
+// match equally well.
+func (w request) yearsIn(f *finder) *Value {
 	subject := strings.Join(w.Subjects, "")
 	stems := terms.Of(subject)
 	var best []*Series
@@ -36,8 +37,8 @@ func (w want) yearsIn(f *finder) *Value {
 		}
 		score := 0.5 // the score for a question that names nothing
 		if len(stems) > 0 {
-			got := slices.DeleteFunc(slices.Clone(stems), func(t terms.Term) bool { return !words[t] })
-			score = float64(len(got)) / float64(len(stems))
+			matched := slices.DeleteFunc(slices.Clone(stems), func(t terms.Term) bool { return !words[t] })
+			score = float64(len(matched)) / float64(len(stems))
 		}
 		sorted := slices.Sorted(maps.Keys(years))
 		switch {
@@ -62,7 +63,7 @@ func (w want) yearsIn(f *finder) *Value {
 }
 
 // itemsIn returns the names of the rows under a heading, or nil if there are fewer than two.
-func (w want) itemsIn(f *finder) *Value {
+func (w request) itemsIn(f *finder) *Value {
 	stems := terms.Of(w.Subjects[0])
 	if len(stems) == 0 {
 		return nil

@@ -14,129 +14,131 @@ import (
 
 var unitWords = regexp.MustCompile(`(?i)\((?:in )?(?:thousands|millions|billions)\)|\b(?:in )?(?:thousands|millions|billions)\b|[$€£¥%]\s?(?:m|mn|bn|['’]?000s?)?\b|[$€£¥%]|\bas reported\b|\(?unaudited\)?|\brestated\b|\bnotes?\b`)
 
-// soft holds words whose absence in a question says little: they distinguish rows only if the rows differ in
+// weakWords holds words whose absence in a question means little: they distinguish rows only if the rows differ in
 // nothing else.
-var soft = setOf(`total net amount expense expenses cost costs value balance year end reported consolidated other income loss gain basis
+var weakWords = setOf(`total net amount expense expenses cost costs value balance year end reported consolidated other income loss gain basis
 	recognised recognized gross common ordinary share shares used provided number item level and the due company group december january june september march less add`)
 
-// turning holds words that change the meaning of a row, so that a question that means the row has to use
-// them.
-var turning = setOf(`impairment impaired recognition amortization amortisation accumulated deferred proceeds purchases repayments issuance disposal
+// decisiveWords holds words that change the meaning of a row. A question about such a row has to contain them.
+var decisiveWords = setOf(`impairment impaired recognition amortization amortisation accumulated deferred proceeds purchases repayments issuance disposal
 	disposals acquired unrecognized unrecognised undistributed reversal reversals adjustment adjustments reconciliation`)
 
-// computing holds words for what is computed from several figures, unless a row has such a name.
-var computing = setOf(`average mean growth difference ratio proportion`)
+// calculationWords holds words for results that are computed from several figures, unless a row has such a name.
+var calculationWords = setOf(`average mean growth difference ratio proportion`)
 
-// scored is a series with its score; a greater one is better.
+// scored is a series with its score; a greater score is better.
 type scored struct {
 	*Series
 	score float64
 }
 
-// Score limits. A series with a score below sure is not used.
+// Limits of scores. A series with a score below minScore is not used. If the scores of two series differ by at most
+// margin, both match.
 const (
-	sure   = 0.70
-	margin = 0.045
-	// veryName is the bonus of a row that has exactly the name in the question, over others of the same metric.
-	veryName = 0.05
-	// otherMetric is subtracted for a row that has the name of another metric than the subject.
-	otherMetric = 0.2
+	minScore = 0.70
+	margin   = 0.045
+	// exactNameBonus is added for a row that has exactly the name in the question, to prefer it to others of the same
+	// metric.
+	exactNameBonus = 0.05
+	// otherMetricPenalty is subtracted for a row that has the name of another metric than the subject.
+	otherMetricPenalty = 0.2
 )
 
-// fit returns how well a series matches the terms of a subject, from 0 to 1.
+// fit returns how well a series matches the terms of a subject, from 0 to about 1. metric is the key of the metric that
+// the subject names, or empty.
 func fit(stems []terms.Term, metric string, s *Series) float64 {
 	if len(stems) == 0 {
 		return 0
 	}
-	same := false
+	sameMetric := false
 	if metric != "" {
 		if m, ok := metrics.ByLabel(s.Name); ok && m.Key == metric {
-			same = true
+			sameMetric = true
 		}
 	}
-	var got, all float64
-	inName, hard, weak := 0, 0, 0
+	var matched, total float64
+	inName, strong, missing := 0, 0, 0
 	for _, t := range stems {
 		w := 1.0
-		if soft.has(t) {
+		if weakWords.has(t) {
 			w = 0.45
 		} else {
-			hard++
+			strong++
 		}
-		all += w
+		total += w
 		switch {
 		case s.name.has(t):
-			got += w
+			matched += w
 			inName++
 		case s.header.has(t):
-			got += w * 0.97
+			matched += w * 0.97
 		case s.group.has(t):
-			got += w * 0.95
-		case same:
-			got += w * 0.93
+			matched += w * 0.95
+		case sameMetric:
+			matched += w * 0.93
 		case s.caption.has(t):
-			got += w * 0.8
+			matched += w * 0.8
 		default:
-			if !soft.has(t) {
-				weak++
+			if !weakWords.has(t) {
+				missing++
 			}
 			if s.around.has(t) {
-				got += w * 0.45
+				matched += w * 0.45
 			}
 		}
 	}
-	if weak > 0 && 2*weak >= hard && hard < 4 { // too many distinguishing words are missing
+	if missing > 0 && 2*missing >= strong && strong < 4 { // too many distinguishing words are missing
 		return 0
 	}
 	for t := range s.name {
-		if turning.has(t) && !same && !slices.Contains(stems, t) {
+		if decisiveWords.has(t) && !sameMetric && !slices.Contains(stems, t) {
 			return 0
 		}
 	}
 	for _, t := range stems {
-		if (turning.has(t) || computing.has(t)) && !same && !s.name.has(t) && !s.header.has(t) && !s.group.has(t) &&
+		if (decisiveWords.has(t) || calculationWords.has(t)) && !sameMetric && !s.name.has(t) && !s.header.has(t) && !s.group.has(t) &&
 			!s.caption.has(t) && !s.around.has(t) {
 			return 0
 		}
 	}
-	cover := got / all
+	cover := matched / total
 	var extra, name float64
-	asked := make(set, len(stems))
+	wanted := make(set, len(stems))
 	for _, t := range stems {
-		asked[t] = true
+		wanted[t] = true
 	}
 	count := func(words set, weight float64) {
 		for t := range words {
 			w := weight
-			if soft.has(t) {
+			if weakWords.has(t) {
 				w *= 0.35
 			}
 			name += w
-			if !asked.has(t) {
+			if !wanted.has(t) {
 				extra += w
 			}
 		}
 	}
-	if same {
+	if sameMetric {
 		name, extra = 1, 0
 	} else {
 		count(s.name, 1)
 	}
 	count(s.header, 0.8)
-	if inName == 0 && !same && len(s.header) == 0 {
+	if inName == 0 && !sameMetric && len(s.header) == 0 {
 		return 0
 	}
 	score := cover * (1 - 0.5*extra/(name+0.7))
-	if metric != "" && !same { // the name of another metric: gross profit, where profit is asked for
+	if metric != "" && !sameMetric { // the name of another metric: gross profit, where profit is asked for
 		if m, ok := metrics.ByLabel(s.Name); ok && m.Key != metric {
-			score -= otherMetric
+			score -= otherMetricPenalty
 		}
 	}
 	if inName == len(stems) && inName == len(s.name) { // exactly this name
-		score += veryName
+		score += exactNameBonus
 	}
 	for t := range s.group {
-		if !asked.has(t) && !soft.has(t) && !s.around.has(t) {
+		if !wanted.has(t) && !weakWords.has(t) && !s.around.has(t) {
 			score -= 0.02
 			break
 		}
@@ -144,8 +146,8 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 	return score
 }
 
-// find returns the series that a subject names and that has all periods. It returns false if there is none,
-// or if several match that say different things.
+// find returns the series that a subject names and that has all periods, and its score. It returns false if there is no
+// such series, or if several match with different values.
 func find(all []*Series, subject string, periods []kernel.Period) (*Series, float64, bool) {
 	stems := terms.Of(subject)
 	metric := ""
@@ -155,11 +157,11 @@ func find(all []*Series, subject string, periods []kernel.Period) (*Series, floa
 	var best []scored
 	for _, s := range all {
 		if len(periods) > 0 {
-			if _, ok := s.at(periods); !ok {
+			if _, ok := s.pointsOf(periods); !ok {
 				continue
 			}
 		}
-		if score := fit(stems, metric, s); score >= sure {
+		if score := fit(stems, metric, s); score >= minScore {
 			best = append(best, scored{s, score})
 		}
 	}
@@ -172,7 +174,7 @@ func find(all []*Series, subject string, periods []kernel.Period) (*Series, floa
 		if other.score < first.score-margin {
 			break
 		}
-		if !alike(first.Series, other.Series, periods) {
+		if !sameValues(first.Series, other.Series, periods) {
 			return nil, first.score, false
 		}
 	}
@@ -180,11 +182,11 @@ func find(all []*Series, subject string, periods []kernel.Period) (*Series, floa
 }
 
 // alike reports whether two series have the same values in the periods.
-func alike(a, b *Series, periods []kernel.Period) bool {
+func sameValues(a, b *Series, periods []kernel.Period) bool {
 	pa, pb := a.Points, b.Points
 	if len(periods) > 0 {
-		pa, _ = a.at(periods)
-		pb, _ = b.at(periods)
+		pa, _ = a.pointsOf(periods)
+		pb, _ = b.pointsOf(periods)
 	}
 	if len(pa) != len(pb) {
 		return false
@@ -197,8 +199,9 @@ func alike(a, b *Series, periods []kernel.Period) bool {
 	return true
 }
 
-// at returns the points of the periods in their order. It returns false if one is missing or ambiguous.
-func (s *Series) at(periods []kernel.Period) ([]Point, bool) {
+// pointsOf returns one point for each of the periods, in their order. It returns false if the point of a period is
+// missing or ambiguous.
+func (s *Series) pointsOf(periods []kernel.Period) ([]Point, bool) {
 	points := make([]Point, 0, len(periods))
 	for _, p := range periods {
 		var found []Point
@@ -208,9 +211,9 @@ func (s *Series) at(periods []kernel.Period) ([]Point, bool) {
 			}
 		}
 		if len(found) > 1 {
-			whole := slices.DeleteFunc(slices.Clone(found), func(q Point) bool { return q.Period.Months != 12 })
-			if len(whole) == 1 && p.Months == 12 || len(whole) == 1 && p.End == "" {
-				found = whole
+			years := slices.DeleteFunc(slices.Clone(found), func(q Point) bool { return q.Period.Months != 12 })
+			if len(years) == 1 && p.Months == 12 || len(years) == 1 && p.End == "" {
+				found = years
 			}
 		}
 		if len(found) == 0 || len(found) > 1 &&
@@ -222,27 +225,27 @@ func (s *Series) at(periods []kernel.Period) ([]Point, bool) {
 	return points, true
 }
 
-// fits reports whether a period that a question names matches one of a table.
-func fits(asked, given kernel.Period) bool {
-	quarter, half := asked.Part()
-	hasQuarter, hasHalf := given.Part()
-	if quarter != hasQuarter && (asked.Quarter != 0 || given.Quarter != 0) ||
-		half != hasHalf && (asked.Half != 0 || given.Half != 0) {
+// fits reports whether the period actual of a table is the period wanted of a question.
+func fits(wanted, actual kernel.Period) bool {
+	quarter, half := wanted.Part()
+	hasQuarter, hasHalf := actual.Part()
+	if quarter != hasQuarter && (wanted.Quarter != 0 || actual.Quarter != 0) ||
+		half != hasHalf && (wanted.Half != 0 || actual.Half != 0) {
 		return false
 	}
-	if asked.End != "" {
-		if given.End != "" {
-			return asked.End == given.End && (asked.Months == 0 || given.Months == 0 || asked.Months == given.Months)
+	if wanted.End != "" {
+		if actual.End != "" {
+			return wanted.End == actual.End && (wanted.Months == 0 || actual.Months == 0 || wanted.Months == actual.Months)
 		}
-		return asked.End.Year() == given.Year && (given.Months == 0 || given.Months == 12)
+		return wanted.End.Year() == actual.Year && (actual.Months == 0 || actual.Months == 12)
 	}
-	if asked.Months != 0 && asked.Months != 12 && given.Months != asked.Months {
+	if wanted.Months != 0 && wanted.Months != 12 && actual.Months != wanted.Months {
 		return false
 	}
-	if given.Months != 0 && given.Months != 12 && asked.Months != given.Months && asked.Quarter == 0 {
+	if actual.Months != 0 && actual.Months != 12 && wanted.Months != actual.Months && wanted.Quarter == 0 {
 		return false
 	}
-	return asked.Year == given.AnyYear()
+	return wanted.Year == actual.AnyYear()
 }
 
 // ordered returns the points sorted by time, the earliest first.

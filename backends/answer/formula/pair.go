@@ -11,25 +11,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// pairIn computes a value from two figures: those of one subject in two periods, or those of two subjects in one.
-func (w want) pairIn(f *finder) *Value {
+// pairIn computes a value from two figures: one subject in two periods, or two subjects in one period.
+func (w request) pairIn(f *finder) *Value {
 	if len(w.Subjects) == 2 {
-		return w.twoThings(f)
+		return w.twoSubjects(f)
 	}
 	periods := w.Periods
 	if len(periods) == 1 && periods[0].Year != 0 && periods[0].Quarter == 0 && periods[0].End == "" {
-		before := periods[0] // the change from the year before
-		before.Year--
-		periods = []kernel.Period{before, periods[0]}
+		previous := periods[0] // the change from the year before
+		previous.Year--
+		periods = []kernel.Period{previous, periods[0]}
 	}
 	if len(periods) != 0 && len(periods) != 2 {
 		return nil
 	}
-	s, score, ok := f.one(w.Subjects[0], periods)
+	s, score, ok := f.findSubject(w.Subjects[0], periods)
 	if !ok {
 		return nil
 	}
-	points, _ := s.at(periods)
+	points, _ := s.pointsOf(periods)
 	if len(periods) == 0 {
 		points = s.years()
 	}
@@ -42,69 +42,69 @@ func (w want) pairIn(f *finder) *Value {
 		periodName(points[1].Period))
 }
 
-// twoThings computes the difference or the ratio of two subjects in one period.
-func (w want) twoThings(f *finder) *Value {
+// twoSubjects computes the difference or the ratio of two subjects in one period.
+func (w request) twoSubjects(f *finder) *Value {
 	if len(w.Periods) > 1 {
 		return nil
 	}
-	a, sa, ok := f.one(w.Subjects[0], w.Periods)
-	b, sb, both := f.one(w.Subjects[1], w.Periods)
-	if !ok || !both || a == b {
+	a, scoreA, ok := f.findSubject(w.Subjects[0], w.Periods)
+	b, scoreB, okB := f.findSubject(w.Subjects[1], w.Periods)
+	if !ok || !okB || a == b {
 		return nil
 	}
-	if w.Op != inquiry.Change && sa < 0.9 && strings.Contains(w.Subjects[0], " and ") { // the sum of two things
+	if w.Op != inquiry.Change && scoreA < 0.9 && strings.Contains(w.Subjects[0], " and ") { // the sum of two things
 		return nil
 	}
-	pa, pb := w.periodsOr(1, a), w.periodsOr(1, b)
+	pa, pb := w.namedOrLatest(1, a), w.namedOrLatest(1, b)
 	if len(pa) != 1 || len(pb) != 1 || pa[0].Period.AnyYear() != pb[0].Period.AnyYear() ||
 		w.Op == inquiry.Change && pa[0].Period != pb[0].Period {
 		return nil
 	}
-	v := &Value{Op: w.Op, Inputs: append(inputs(a, pa), inputs(b, pb)...), Confidence: min(sa, sb)}
+	v := &Value{Op: w.Op, Inputs: append(inputs(a, pa), inputs(b, pb)...), Confidence: min(scoreA, scoreB)}
 	label := map[inquiry.Op]string{
 		inquiry.Change: "difference between " + a.Title() + " and ", inquiry.Ratio: "ratio of " + a.Title() + " to ",
 		inquiry.Share: a.Title() + " as a percentage of ",
 	}[w.Op]
-	v.Label = label + b.Title() + w.when(pa)
+	v.Label = label + b.Title() + w.periodPhrase(pa)
 	return w.combine(v, pa[0], pb[0], "")
 }
 
-// combine computes the value from a figure and the one that it is compared with. of names a change of one subject.
-// It returns nil if the two may not be combined.
-func (w want) combine(v *Value, p, with Point, of string) *Value {
-	// Net sales per employee are of two units.
-	each := w.Op == inquiry.Ratio && (counted(p.Figure) || counted(with.Figure)) && comparable(p.Figure, with.Figure)
-	if !each && !kindred(p.Figure, with.Figure) {
+// combine computes the value v from the figure p and the figure base, with which p is compared. change names the change
+// of a single subject, for the label. combine returns nil if the figures may not be combined.
+func (w request) combine(v *Value, p, base Point, change string) *Value {
+	// Sales per employee combine an amount with a number of things.
+	perThing := w.Op == inquiry.Ratio && (mayBeCount(p.Figure) || mayBeCount(base.Figure)) && comparable(p.Figure, base.Figure)
+	if !perThing && !combinable(p.Figure, base.Figure) {
 		return nil
 	}
-	a, b := figures.Plain(p.Figure), figures.Plain(with.Figure)
+	a, b := figures.Plain(p.Figure), figures.Plain(base.Figure)
 	result := kernel.Figure{Step: 0.01, Unit: kernel.Percent}
 	switch w.Op { //nolint:exhaustive // of pairs alone
 	case inquiry.Change:
 		result = kernel.Figure{
-			Value: p.Value - with.Value, Step: min(nonzero(p.Step), nonzero(with.Step)), Unit: apart(p.Unit),
-			Currency: cmp.Or(p.Currency, with.Currency),
+			Value: p.Value - base.Value, Step: min(knownStep(p.Step), knownStep(base.Step)), Unit: differenceUnit(p.Unit),
+			Currency: cmp.Or(p.Currency, base.Currency),
 		}
-		v.Label, v.Formula = cmp.Or(v.Label, "change in"+of), a+" - "+figures.Bracket(b)
+		v.Label, v.Formula = cmp.Or(v.Label, "change in"+change), a+" - "+figures.Bracket(b)
 	case inquiry.Growth:
-		if with.Value == 0 || with.Value < 0 != (p.Value < 0) {
+		if base.Value == 0 || base.Value < 0 != (p.Value < 0) {
 			return nil
 		}
-		result.Value = (p.Value - with.Value) / with.Value * 100 // of two losses, how much larger the loss is
-		v.Label, v.Formula = "percentage change of"+of, "("+a+" - "+figures.Bracket(b)+") / "+figures.Bracket(b)
+		result.Value = (p.Value - base.Value) / base.Value * 100 // of two losses, how much larger the loss is
+		v.Label, v.Formula = "percentage change of"+change, "("+a+" - "+figures.Bracket(b)+") / "+figures.Bracket(b)
 	case inquiry.Annual:
-		years := p.Period.AnyYear() - with.Period.AnyYear()
-		if years < 1 || with.Value <= 0 || p.Value <= 0 {
+		years := p.Period.AnyYear() - base.Period.AnyYear()
+		if years < 1 || base.Value <= 0 || p.Value <= 0 {
 			return nil
 		}
-		result.Value = (math.Pow(p.Value/with.Value, 1/float64(years)) - 1) * 100
-		v.Label, v.Formula = "compound annual growth rate of"+of, fmt.Sprintf("(%s / %s)^(1/%d) - 1", a, b, years)
+		result.Value = (math.Pow(p.Value/base.Value, 1/float64(years)) - 1) * 100
+		v.Label, v.Formula = "compound annual growth rate of"+change, fmt.Sprintf("(%s / %s)^(1/%d) - 1", a, b, years)
 	case inquiry.Ratio, inquiry.Share:
-		if with.Value == 0 {
+		if base.Value == 0 {
 			return nil
 		}
 		v.Formula = a + " / " + figures.Bracket(b)
-		if result.Value = p.Value / with.Value; w.Op == inquiry.Share {
+		if result.Value = p.Value / base.Value; w.Op == inquiry.Share {
 			result.Value *= 100
 			break
 		}
@@ -112,11 +112,12 @@ func (w want) combine(v *Value, p, with Point, of string) *Value {
 			result.Step = 0.001
 		}
 	}
-	return v.with(result)
+	return v.setResult(result)
 }
 
-// apart returns the unit of a difference. A share that rises from 10% to 12% has not risen by 2%.
-func apart(u kernel.Unit) kernel.Unit {
+// differenceUnit returns the unit of a difference of two figures with the unit u. A share that rises from 10% to 12%
+// has not risen by 2%, but by 2 percentage points.
+func differenceUnit(u kernel.Unit) kernel.Unit {
 	if u == kernel.Percent {
 		return kernel.Points
 	}

@@ -14,18 +14,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// Point is the figure of a period, with the passage that contains it.
+// Point is the figure of a period, with the passage that contains the figure.
 type Point struct {
 	kernel.Figure
 	Period kernel.Period
-	// Head is the name that the table gives the period: "2019", "Q3", "June 30".
+	// Head is the table's name for the period: "2019", "Q3", "June 30".
 	Head    string
 	Passage int // the index of the passage
 }
 
-// Series holds the figures of one thing in a table over time.
+// Series holds the figures of one row or column of a table over time.
 type Series struct {
-	// Name is its name, "Automotive", and Group the heading it stands under.
+	// Name is the name of the row or column, "Automotive". Group is the heading above it.
 	Name, Group string
 	Points      []Point
 	table       int // the number of its table
@@ -60,7 +60,7 @@ const maxSeries = 8000
 const maxTables = 8
 
 // read returns the series of the tables in the passages.
-func read(passages []kernel.Passage, known *Tables) []*Series {
+func read(passages []kernel.Passage, cache *Tables) []*Series {
 	var all []*Series
 	n := 0
 	for i := range passages {
@@ -68,15 +68,15 @@ func read(passages []kernel.Passage, known *Tables) []*Series {
 		if !strings.Contains(p.Text, "|") {
 			continue
 		}
-		for _, t := range known.of(p) {
+		for _, t := range cache.series(p) {
 			for _, s := range t {
-				own := *s
-				own.table, own.Points = n, slices.Clone(s.Points)
-				for at := range own.Points {
-					own.Points[at].Passage = i
-					own.Points[at].Period = inReport(own.Points[at].Period, p.Period)
+				copied := *s
+				copied.table, copied.Points = n, slices.Clone(s.Points)
+				for point := range copied.Points {
+					copied.Points[point].Passage = i
+					copied.Points[point].Period = inFiscalYear(copied.Points[point].Period, p.Period)
 				}
-				all = append(all, &own)
+				all = append(all, &copied)
 			}
 			if n++; len(all) > maxSeries {
 				return all
@@ -86,9 +86,9 @@ func read(passages []kernel.Passage, known *Tables) []*Series {
 	return all
 }
 
-// inReport returns a period with the fiscal quarter and year that the issuer counts, if those of its report
-// tell: if a third quarter ends in June, so do all third quarters of the issuer.
-func inReport(p, report kernel.Period) kernel.Period {
+// inFiscalYear returns the period p with the fiscal quarter and year in which its issuer counts it, if the period of
+// its report shows that. For example, if a third quarter ends in June, all third quarters of the issuer do.
+func inFiscalYear(p, report kernel.Period) kernel.Period {
 	if p.Months != 3 || p.Quarter != 0 || report.Quarter == 0 || report.Year == 0 || p.End == "" || report.End == "" ||
 		p.End.Time().Month() != report.End.Time().Month() {
 		return p
@@ -98,32 +98,32 @@ func inReport(p, report kernel.Period) kernel.Period {
 }
 
 // ofPassage returns the series of each table in a passage.
-func ofPassage(p *kernel.Passage) [][]*Series {
+func seriesInPassage(p *kernel.Passage) [][]*Series {
 	text := paragraph(p.Text)
-	beside := surroundings{p.Section, setOf(text), scaleIn(text)}
+	context := surroundings{p.Section, setOf(text), scaleIn(text)}
 	found := tables.ParseAll(p.Text, maxTables)
 	all := make([][]*Series, 0, len(found))
 	for _, t := range found {
-		all = append(all, ofTable(t, beside))
+		all = append(all, seriesInTable(t, context))
 	}
 	return all
 }
 
-// surroundings hold what a passage says around its tables.
+// surroundings hold the text of a passage around its tables.
 type surroundings struct {
 	section string
 	around  set
 	scale   float64
 }
 
-// ofTable returns the series of a table: its rows over the periods of its columns, or its columns over the
+// seriesInTable returns the series of a table: its rows over the periods of its columns, or its columns over the
 // periods of its rows, or single figures without a period.
-func ofTable(t *tables.Table, beside surroundings) []*Series {
-	caption := setOf(t.Caption, t.Corner, beside.section)
+func seriesInTable(t *tables.Table, context surroundings) []*Series {
+	caption := setOf(t.Caption, t.Corner, context.section)
 	heads := make([]string, len(t.Columns))
 	byColumn := false
 	for i, c := range t.Columns {
-		heads[i] = residual(c.Header)
+		heads[i] = withoutPeriods(c.Header)
 		byColumn = byColumn || c.Period.Known() && !c.Change
 	}
 	spellQuarters(heads)
@@ -148,24 +148,25 @@ func ofTable(t *tables.Table, beside surroundings) []*Series {
 				continue
 			}
 			if t.Units.Scale == 0 && column.Units.Scale == 0 {
-				f = scaled(f, beside.scale)
+				f = withScale(f, context.scale)
 			}
 			period, head := column.Period, column.Header
-			name, other := label, heads[ci]
+			name, seriesHeader := label, heads[ci]
 			group := row.Group
 			if row.Period.Known() && !byColumn {
 				period, head = row.Period, row.Label
-				if name = residual(row.Label); name == "" {
-					name, other = heads[ci], ""
+				if name = withoutPeriods(row.Label); name == "" {
+					name, seriesHeader = heads[ci], ""
 				}
 				if metrics.Periods(group) != nil {
 					group = ""
 				}
 			} else if column.Change && byColumn {
 				period = kernel.Period{}
-				other = column.Header
+				seriesHeader = column.Header
 			}
-			// add adds the figure to the series of a header, or to a new one if that has a figure of the period.
+			// add adds the figure to the series with a header. If there is no such series, or if it has a figure of the
+			// period, add begins a new series.
 			add := func(header string, quarterly bool, period kernel.Period) {
 				key := strings.Join([]string{group, name, header, strconv.FormatBool(quarterly)}, "\x00")
 				s := index[key]
@@ -173,7 +174,7 @@ func ofTable(t *tables.Table, beside surroundings) []*Series {
 				if s == nil || slices.ContainsFunc(s.Points, taken) {
 					s = &Series{
 						Name: cmp.Or(name, header), Group: group, key: key, name: setOf(name), group: setOf(group),
-						header: setOf(header), caption: caption, around: beside.around, quarters: quarterly,
+						header: setOf(header), caption: caption, around: context.around, quarters: quarterly,
 						total: strings.HasPrefix(strings.ToLower(name), "total"),
 					}
 					index[key] = s
@@ -181,7 +182,7 @@ func ofTable(t *tables.Table, beside surroundings) []*Series {
 				}
 				s.Points = append(s.Points, Point{Figure: f, Period: period, Head: head})
 			}
-			add(other, false, period)
+			add(seriesHeader, false, period)
 			q := quarters[strings.ToLower(heads[ci])]
 			if q != 0 && period == row.Period && period.Year != 0 && period.Quarter == 0 {
 				add("", true, kernel.Period{Year: period.Year, Quarter: q, Months: 3})
@@ -191,38 +192,39 @@ func ofTable(t *tables.Table, beside surroundings) []*Series {
 	return all
 }
 
-// quarters are the headers of columns that name a quarter, of the year that stands above the row.
+// quarters maps the headers of columns that name a quarter to its number. The year of such a quarter is the year above
+// the row.
 var quarters = map[string]int{
 	"first quarter": 1, "second quarter": 2, "third quarter": 3, "fourth quarter": 4, "q1": 1, "q2": 2, "q3": 3, "q4": 4,
 	"first": 1, "second": 2, "third": 3, "fourth": 4, "1st quarter": 1, "2nd quarter": 2, "3rd quarter": 3, "4th quarter": 4,
 }
 
-// spellQuarters completes headers such as "First" by the word quarter if there is one for each of the four.
+// spellQuarters appends " quarter" to headers such as "First" if there is one for each of the four quarters.
 func spellQuarters(heads []string) {
-	var at [5]int // one more than the index of the column of each quarter
+	var columns [5]int // one more than the index of the column of each quarter
 	for i, head := range heads {
 		if q := quarters[strings.ToLower(head)]; q != 0 && !strings.ContainsAny(head, " 1234") {
-			at[q] = i + 1
+			columns[q] = i + 1
 		}
 	}
-	if slices.Contains(at[1:], 0) {
+	if slices.Contains(columns[1:], 0) {
 		return
 	}
-	for _, i := range at[1:] {
+	for _, i := range columns[1:] {
 		heads[i-1] += " quarter"
 	}
 }
 
-// residual returns a header without the periods, their lengths, and the units in it.
-func residual(header string) string {
+// withoutPeriods returns a header without the periods, their lengths, and the units in it.
+func withoutPeriods(header string) string {
 	rest := inquiry.Without(header, metrics.Periods(header))
-	return strings.TrimSpace(unitWords.ReplaceAllString(lengths.ReplaceAllString(rest, " "), " "))
+	return strings.TrimSpace(unitWords.ReplaceAllString(periodLengths.ReplaceAllString(rest, " "), " "))
 }
 
-// lengths matches how many weeks or months a period has, which differs between the years of one series.
-var lengths = regexp.MustCompile(`(?i)\b(?:1[34]|2[67]|39|40|5[23]) weeks\b|\b(?:3|6|9|12|three|six|nine|twelve) months\b`)
+// periodLengths matches the number of weeks or months of a period, which differs between the years of one series.
+var periodLengths = regexp.MustCompile(`(?i)\b(?:1[34]|2[67]|39|40|5[23]) weeks\b|\b(?:3|6|9|12|three|six|nine|twelve) months\b`)
 
-// paragraph returns the text around the tables of a passage, about 3,000 bytes of it at most.
+// paragraph returns the text around the tables of a passage, at most about 3,000 bytes.
 func paragraph(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -233,13 +235,13 @@ func paragraph(text string) string {
 	return b.String()
 }
 
-// inText matches how a text states the scale of the table in it.
-var inText = regexp.MustCompile(`(?i)\((?:[^()]{0,40}\b)?(thousands|millions|billions)\b[^()]{0,80}\)|\b(?:table|amounts?|figures|data|summari[sz]ed|as follows|presented|expressed|stated|shown)\b[^.|]{0,120}?\bin (?:[a-z.$€£]+ ){0,4}(thousands|millions|billions)\b|\bin (thousands|millions|billions)\b[^.|]{0,40}:|[$€£]\s?(m|bn)\)`)
+// scalePattern matches a statement of a table's scale in the text around it.
+var scalePattern = regexp.MustCompile(`(?i)\((?:[^()]{0,40}\b)?(thousands|millions|billions)\b[^()]{0,80}\)|\b(?:table|amounts?|figures|data|summari[sz]ed|as follows|presented|expressed|stated|shown)\b[^.|]{0,120}?\bin (?:[a-z.$€£]+ ){0,4}(thousands|millions|billions)\b|\bin (thousands|millions|billions)\b[^.|]{0,40}:|[$€£]\s?(m|bn)\)`)
 
-// scaleIn returns the scale that a text states for its tables, or 0 if it states none or several.
+// scaleIn returns the scale that a text states for its tables. It returns 0 if the text states no scale or several.
 func scaleIn(text string) float64 {
 	scale := 0.0
-	for _, m := range inText.FindAllStringSubmatch(text, 8) {
+	for _, m := range scalePattern.FindAllStringSubmatch(text, 8) {
 		found := map[string]float64{
 			"thousands": 1e3, "millions": 1e6, "billions": 1e9, "m": 1e6,
 			"bn": 1e9,
@@ -252,9 +254,9 @@ func scaleIn(text string) float64 {
 	return scale
 }
 
-// scaled returns a figure of a table in the scale that the text around it states. Figures that have a scale
-// or need none are unchanged.
-func scaled(f kernel.Figure, scale float64) kernel.Figure {
+// withScale returns a figure of a table in the scale that the text around it states. Figures that have a scale or need
+// none are returned unchanged.
+func withScale(f kernel.Figure, scale float64) kernel.Figure {
 	if scale == 0 || f.Unit == kernel.Percent || f.Unit == kernel.PerShare || f.Unit == kernel.Times || f.Step > 1 {
 		return f
 	}

@@ -20,7 +20,7 @@ func TestInReport(t *testing.T) {
 		"of another one":  {june, kernel.Period{Year: 2025, Quarter: 3, End: "2025-09-30"}, june},
 		"without an end":  {january, kernel.Period{Year: 2025, Quarter: 4}, january},
 	} {
-		if got := inReport(c.p, c.report); got != c.want {
+		if got := inFiscalYear(c.p, c.report); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}

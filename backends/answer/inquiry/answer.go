@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Answer is the result of a calculation.
+// Answer is the result of a calculation. Used are the facts from which it was computed.
 type Answer struct {
-	// Verdict is "Yes" or "No", or empty if neither was asked for.
+	// Verdict is "Yes" or "No", or empty if the question wants neither.
 	Verdict string
 	// Text is the sentence that states the result, without the name of the issuer.
 	Text string
-	// Calculation tells how the figure was computed. It is empty for a figure that was looked up.
+	// Calculation shows how the figure was computed. It is empty for a figure that was looked up.
 	Calculation string
 	Figures     []kernel.Figure
 	Used        []Used
@@ -27,7 +27,7 @@ type Answer struct {
 // Answer answers a question from the facts of a book. If answer is nil, a figure is missing or the inquiry
 // cannot be computed, and missing lists the missing figures.
 func (q *Calculation) Answer(b *Book) (answer *Answer, missing []Need) {
-	b.used, b.short, b.own, b.steps = nil, nil, q.own, 0
+	b.used, b.missing, b.definitions, b.steps = nil, nil, q.definitions, 0
 	if answer = q.irrelevant(b); answer != nil {
 		return answer, nil
 	}
@@ -42,19 +42,19 @@ func (q *Calculation) Answer(b *Book) (answer *Answer, missing []Need) {
 	case Extreme:
 		answer = q.extreme(b, periods)
 	case Exceeds:
-		answer = q.exceeding(b, periods)
+		answer = q.compareMeasures(b, periods)
 	default:
-		answer = q.one(b, periods)
+		answer = q.singleMeasure(b, periods)
 	}
 	if answer == nil {
-		return nil, b.short
+		return nil, b.missing
 	}
 	answer.Used = b.used
 	return answer, nil
 }
 
-// periods returns the periods to compute for, the earliest first. It returns nil if the inquiry names none
-// and the book has no latest year.
+// periods returns the periods to compute for, the earliest first. It returns nil if the inquiry names no period and the
+// book has no latest year.
 func (q *Calculation) periods(b *Book) []Period {
 	periods := slices.Clone(q.Periods)
 	if len(periods) == 0 && b.latest != 0 {
@@ -91,9 +91,9 @@ func (q *Calculation) periods(b *Book) []Period {
 	return periods
 }
 
-// one answers a question about one measure.
-func (q *Calculation) one(b *Book, periods []Period) *Answer {
-	m := &q.what[0]
+// singleMeasure answers a question about one measure.
+func (q *Calculation) singleMeasure(b *Book, periods []Period) *Answer {
+	m := &q.measures[0]
 	values := make([]figure, len(periods))
 	for i, p := range periods {
 		r, ok := b.eval(m.expr, p, 0)
@@ -108,17 +108,17 @@ func (q *Calculation) one(b *Book, periods []Period) *Answer {
 	span := fmt.Sprintf("from %s to %s", from, to)
 	switch q.Op {
 	case Value:
-		said := make([]string, len(values))
+		stated := make([]string, len(values))
 		for i, v := range values {
-			said[i] = q.shown(v.Figure)
+			stated[i] = q.format(v.Figure)
 			if len(values) > 1 {
-				said[i] += " in " + periods[i].String()
+				stated[i] += " in " + periods[i].String()
 			}
 			a.Figures = append(a.Figures, v.Figure)
 		}
-		a.Text = m.name + " in " + list(periods) + ": " + figures.And(said)
+		a.Text = m.name + " in " + periodNames(periods) + ": " + figures.And(stated)
 		if len(values) > 1 {
-			a.Text = m.name + ": " + figures.And(said)
+			a.Text = m.name + ": " + figures.And(stated)
 		}
 		a.Calculation = calculations(values, periods)
 	case Annual:
@@ -131,9 +131,9 @@ func (q *Calculation) one(b *Book, periods []Period) *Answer {
 			Unit: kernel.Percent,
 		}
 		a.Figures = []kernel.Figure{rate, first.Figure, last.Figure}
-		a.Text = fmt.Sprintf("compound annual growth of %s %s: %s", m.name, span, q.shown(rate))
-		a.Calculation = fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", figures.Plain(last.finer()),
-			figures.Plain(first.finer()), years, figures.Plain(rate))
+		a.Text = fmt.Sprintf("compound annual growth of %s %s: %s", m.name, span, q.format(rate))
+		a.Calculation = fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", figures.Plain(last.withExtraDigit()),
+			figures.Plain(first.withExtraDigit()), years, figures.Plain(rate))
 	case Average, Sum:
 		if len(values) < 2 {
 			return nil
@@ -141,19 +141,19 @@ func (q *Calculation) one(b *Book, periods []Period) *Answer {
 		sum, parts := 0.0, make([]string, len(values))
 		for i, v := range values {
 			sum += v.Value
-			parts[i] = figures.Plain(v.finer())
+			parts[i] = figures.Plain(v.withExtraDigit())
 		}
 		mean := last.Figure
 		mean.Value, mean.Step = sum/float64(len(values)), q.step(last)
 		if q.Op == Sum {
 			mean.Value = sum
 			a.Figures = []kernel.Figure{mean}
-			a.Text = fmt.Sprintf("sum of %s over %d periods, %s to %s: %s", m.name, len(values), from, to, q.shown(mean))
+			a.Text = fmt.Sprintf("sum of %s over %d periods, %s to %s: %s", m.name, len(values), from, to, q.format(mean))
 			a.Calculation = strings.Join(parts, " + ") + " = " + figures.Plain(mean)
 			break
 		}
 		a.Figures = []kernel.Figure{mean}
-		a.Text = fmt.Sprintf("average %s over %d periods, %s to %s: %s", m.name, len(values), from, to, q.shown(mean))
+		a.Text = fmt.Sprintf("average %s over %d periods, %s to %s: %s", m.name, len(values), from, to, q.format(mean))
 		a.Calculation = calculations(values, periods)
 		if a.Calculation != "" {
 			a.Calculation += "; "
@@ -168,41 +168,42 @@ func (q *Calculation) one(b *Book, periods []Period) *Answer {
 			return nil
 		}
 		a.Figures = []kernel.Figure{change, first.Figure, last.Figure}
-		a.Text = fmt.Sprintf("change of %s %s, from %s to %s: %s", m.name, span, q.shown(first.Figure), q.shown(last.Figure),
-			q.shown(change))
-		a.Calculation = q.changed(values, periods, change)
+		a.Text = fmt.Sprintf("change of %s %s, from %s to %s: %s", m.name, span, q.format(first.Figure), q.format(last.Figure),
+			q.format(change))
+		a.Calculation = q.changeCalculation(values, periods, change)
 	case Moved:
 		if len(values) != 2 {
 			return nil
 		}
 		var change kernel.Figure
-		a, change = q.moved(m, first, last, from, to)
-		a.Calculation = q.changed(values, periods, change)
+		a, change = q.movement(m, first, last, from, to)
+		a.Calculation = q.changeCalculation(values, periods, change)
 	case Sign, Beyond, Good, Paid:
-		a = q.judged(b, m, last, to)
+		a = q.judge(b, m, last, to)
 		if a != nil && a.Calculation == "" {
 			a.Calculation = calculations(values, periods)
 		}
 	case Consistent:
-		a = q.steady(m, values, periods)
+		a = q.consistency(m, values, periods)
 	case Trend, Always, Peak:
-		a = q.course(m, values, periods)
+		a = q.trend(m, values, periods)
 	default:
 		return nil
 	}
 	return a
 }
 
-// figure is a value with its calculation.
+// figure is a value with its calculation, once in names of metrics and once in numbers. stated reports that the value
+// is a fact and was not computed.
 type figure struct {
 	kernel.Figure
-	names, written string
+	named, numbers string
 	stated         bool
 }
 
-// finer returns the figure with one more digit, for a calculation that goes on with it. A stated figure stays
-// as it is.
-func (f figure) finer() kernel.Figure {
+// withExtraDigit returns the figure with one more digit, for a further calculation. A stated figure is returned
+// unchanged.
+func (f figure) withExtraDigit() kernel.Figure {
 	if !f.stated {
 		f.Step /= 10
 	}
@@ -228,17 +229,17 @@ func (m *measure) figure(r result) figure {
 	default:
 		f.Unit = kernel.NoUnit
 	}
-	return figure{Figure: f, names: r.names, written: r.written}
+	return figure{Figure: f, named: r.names, numbers: r.numbers}
 }
 
-// calculations returns how the computed values among values came about.
+// calculations returns the calculations of those values that were computed, separated by semicolons.
 func calculations(values []figure, periods []Period) string {
 	var parts []string
 	for i, v := range values {
 		if v.stated {
 			continue
 		}
-		text := v.names + " = " + v.written + " = " + figures.Print(v.finer())
+		text := v.named + " = " + v.numbers + " = " + figures.Print(v.withExtraDigit())
 		if len(values) > 1 {
 			text = periods[i].String() + ": " + text
 		}
@@ -247,7 +248,7 @@ func calculations(values []figure, periods []Period) string {
 	return strings.Join(parts, "; ")
 }
 
-// step returns the size of one unit of the last digit that is shown.
+// step returns the size of one unit of the last digit to show.
 func (q *Calculation) step(f figure) float64 {
 	if q.decimals >= 0 && (f.Unit == kernel.Percent || f.Unit == kernel.NoUnit || f.Unit == metrics.Days) {
 		return math.Pow10(-q.decimals)
@@ -255,30 +256,30 @@ func (q *Calculation) step(f figure) float64 {
 	return f.Step
 }
 
-// shown formats a figure as the inquiry asks for it, with its scale and decimals.
-func (q *Calculation) shown(f kernel.Figure) string {
+// format formats a figure with the scale and the decimals that the inquiry wants.
+func (q *Calculation) format(f kernel.Figure) string {
 	if q.decimals >= 0 && f.Unit != kernel.Money {
 		f.Step = math.Pow10(-q.decimals)
 	}
 	text := figures.Print(f)
 	if q.scale > f.Step && f.Unit == kernel.Money {
-		g := f
-		g.Step = q.scale / 10
+		scaled := f
+		scaled.Step = q.scale / 10
 		if math.Abs(f.Value) >= 100*q.scale {
-			g.Step = q.scale
+			scaled.Step = q.scale
 		}
 		if q.decimals > 0 {
-			g.Step = q.scale * math.Pow10(-q.decimals)
+			scaled.Step = q.scale * math.Pow10(-q.decimals)
 		}
-		if g.Step > f.Step {
-			return figures.Print(g) + ", or " + text
+		if scaled.Step > f.Step {
+			return figures.Print(scaled) + ", or " + text
 		}
 	}
 	return text
 }
 
-// change returns the difference of two figures, or for Growth the growth in per cent of the first. The value
-// is NaN if growth cannot be computed because the first figure is not positive.
+// change returns the difference between two figures. For Growth it returns the growth in per cent of the first figure.
+// The value is NaN if growth cannot be computed because the first figure is not positive.
 func (q *Calculation) change(first, last figure) kernel.Figure {
 	if q.Op == Growth && last.Unit != kernel.Percent {
 		if first.Value <= 0 {
@@ -294,17 +295,17 @@ func (q *Calculation) change(first, last figure) kernel.Figure {
 	return f
 }
 
-func yes(is bool) string {
-	if is {
+func yes(value bool) string {
+	if value {
 		return "Yes"
 	}
 	return "No"
 }
 
-// moved answers whether a figure moved in the direction that is asked about. It also returns the change.
-func (q *Calculation) moved(m *measure, first, last figure, from, to Period) (*Answer, kernel.Figure) {
+// movement answers whether a figure moved in the direction that the question names. It also returns the change.
+func (q *Calculation) movement(m *measure, first, last figure, from, to Period) (*Answer, kernel.Figure) {
 	change := q.change(first, last)
-	by := change
+	distance := change
 	way := "did not change"
 	switch {
 	case change.Value > 0:
@@ -316,21 +317,21 @@ func (q *Calculation) moved(m *measure, first, last figure, from, to Period) (*A
 	if q.direction == 0 {
 		verdict = yes(change.Value != 0)
 	}
-	if q.either {
+	if q.asksDirection {
 		verdict = "" // the question asks for the direction
 	}
-	text := fmt.Sprintf("%s %s, from %s in %s to %s in %s", m.name, way, q.shown(first.Figure), from, q.shown(last.Figure),
+	text := fmt.Sprintf("%s %s, from %s in %s to %s in %s", m.name, way, q.format(first.Figure), from, q.format(last.Figure),
 		to)
-	if by.Value != 0 {
-		by.Value = math.Abs(by.Value)
-		text += ", by " + q.shown(by)
+	if distance.Value != 0 {
+		distance.Value = math.Abs(distance.Value)
+		text += ", by " + q.format(distance)
 	}
-	return &Answer{Verdict: verdict, Text: text, Figures: []kernel.Figure{first.Figure, last.Figure, by}}, change
+	return &Answer{Verdict: verdict, Text: text, Figures: []kernel.Figure{first.Figure, last.Figure, distance}}, change
 }
 
-// changed returns the calculation of a change.
-func (q *Calculation) changed(values []figure, periods []Period, change kernel.Figure) string {
-	first, last := figures.Plain(values[0].finer()), figures.Plain(values[1].finer())
+// changeCalculation returns the calculation of a change.
+func (q *Calculation) changeCalculation(values []figure, periods []Period, change kernel.Figure) string {
+	first, last := figures.Plain(values[0].withExtraDigit()), figures.Plain(values[1].withExtraDigit())
 	text := last + " - " + figures.Bracket(first)
 	if q.Op == Growth && change.Unit == kernel.Percent {
 		text = "(" + text + ") / " + first
@@ -342,55 +343,56 @@ func (q *Calculation) changed(values []figure, periods []Period, change kernel.F
 	return text
 }
 
-// judged answers whether a figure has the property that is asked about.
-func (q *Calculation) judged(b *Book, m *measure, f figure, p Period) *Answer {
-	text := fmt.Sprintf("%s was %s in %s", m.name, q.shown(f.Figure), p)
-	is := false
+// judge answers a question for a property of a figure: its sign, a threshold, whether there is any, or whether it is
+// good.
+func (q *Calculation) judge(b *Book, m *measure, f figure, p Period) *Answer {
+	text := fmt.Sprintf("%s was %s in %s", m.name, q.format(f.Figure), p)
+	holds := false
 	switch q.Op { //nolint:exhaustive // of verdicts alone
 	case Sign:
-		is = f.Value*float64(q.direction) > 0
+		holds = f.Value*float64(q.direction) > 0
 	case Beyond:
-		is = (f.Value-q.limit)*float64(q.direction) > 0
+		holds = (f.Value-q.limit)*float64(q.direction) > 0
 	case Paid:
-		is = f.Value != 0
+		holds = f.Value != 0
 	case Good:
 		return q.good(b, m, f, p)
 	}
-	return &Answer{Verdict: yes(is), Text: text, Figures: []kernel.Figure{f.Figure}}
+	return &Answer{Verdict: yes(holds), Text: text, Figures: []kernel.Figure{f.Figure}}
 }
 
-// steady answers whether a figure changes little from year to year. It returns nil if there are fewer than
-// two values.
-func (q *Calculation) steady(m *measure, values []figure, periods []Period) *Answer {
+// consistency answers whether a figure changes little from year to year. It returns nil if there are fewer than two
+// values.
+func (q *Calculation) consistency(m *measure, values []figure, periods []Period) *Answer {
 	if len(values) < 2 {
 		return nil
 	}
-	largest, said := 0.0, make([]string, len(values))
+	largest, stated := 0.0, make([]string, len(values))
 	a := &Answer{Calculation: calculations(values, periods)}
 	for i, v := range values {
-		said[i] = q.shown(v.Figure) + " in " + periods[i].String()
+		stated[i] = q.format(v.Figure) + " in " + periods[i].String()
 		a.Figures = append(a.Figures, v.Figure)
 		if i == 0 {
 			continue
 		}
-		d := math.Abs(v.Value - values[i-1].Value)
+		move := math.Abs(v.Value - values[i-1].Value)
 		if m.key == "dividends_per_share" && v.Value > values[i-1].Value {
 			continue // a dividend that is not cut is stable
 		}
 		if v.Unit != kernel.Percent {
-			d = 100 * d / math.Abs(values[i-1].Value)
+			move = 100 * move / math.Abs(values[i-1].Value)
 		}
-		largest = max(largest, d)
+		largest = max(largest, move)
 	}
-	apart := kernel.Figure{Value: largest, Step: 0.1, Unit: kernel.Points}
+	largestMove := kernel.Figure{Value: largest, Step: 0.1, Unit: kernel.Points}
 	if values[0].Unit != kernel.Percent {
-		apart.Unit = kernel.Percent
+		largestMove.Unit = kernel.Percent
 	}
-	a.Figures = append(a.Figures, apart)
+	a.Figures = append(a.Figures, largestMove)
 	a.Verdict = yes(largest <= q.limit)
-	a.Text = fmt.Sprintf("%s was %s; it moved by at most %s in a year", m.name, figures.And(said), figures.Print(apart))
+	a.Text = fmt.Sprintf("%s was %s; it moved by at most %s in a year", m.name, figures.And(stated), figures.Print(largestMove))
 	if m.key == "dividends_per_share" {
-		a.Text = fmt.Sprintf("%s was %s; it was cut by at most %s in a year", m.name, figures.And(said), figures.Print(apart))
+		a.Text = fmt.Sprintf("%s was %s; it was cut by at most %s in a year", m.name, figures.And(stated), figures.Print(largestMove))
 	}
 	return a
 }
@@ -401,16 +403,16 @@ func (q *Calculation) extreme(b *Book, periods []Period) *Answer {
 	if len(periods) != 1 {
 		return nil
 	}
-	best, said := 0, make([]string, len(q.what))
+	best, stated := 0, make([]string, len(q.measures))
 	a := &Answer{}
-	for i := range q.what {
-		r, ok := b.eval(q.what[i].expr, periods[0], 0)
+	for i := range q.measures {
+		r, ok := b.eval(q.measures[i].expr, periods[0], 0)
 		if !ok {
 			return nil
 		}
-		f := q.what[i].figure(r)
+		f := q.measures[i].figure(r)
 		a.Figures = append(a.Figures, f.Figure)
-		said[i] = q.what[i].name + " " + q.shown(f.Figure)
+		stated[i] = q.measures[i].name + " " + q.format(f.Figure)
 		if (f.Value-a.Figures[best].Value)*float64(q.direction) > 0 {
 			best = i
 		}
@@ -420,11 +422,11 @@ func (q *Calculation) extreme(b *Book, periods []Period) *Answer {
 		word = "least"
 	}
 	// For example, "net cash provided by operating activities" brought in the most.
-	a.Text = fmt.Sprintf("%s was the %s in %s: %s", q.what[best].name, word, periods[0], figures.And(said))
+	a.Text = fmt.Sprintf("%s was the %s in %s: %s", q.measures[best].name, word, periods[0], figures.And(stated))
 	return a
 }
 
-func list(periods []Period) string {
+func periodNames(periods []Period) string {
 	names := make([]string, len(periods))
 	for i, p := range periods {
 		names[i] = p.String()
@@ -432,15 +434,15 @@ func list(periods []Period) string {
 	return figures.And(names)
 }
 
-// irrelevant answers the question whether a measure is meaningful. It is not if the statements of the issuer
-// never contain what it is made of: those of a bank have neither cost of sales nor current assets. It returns
-// nil if the question is another one or if the measure can be computed.
+// irrelevant answers the question whether a measure is meaningful. The measure is not meaningful if the issuer's
+// statements never contain its inputs: the statements of a bank have neither cost of sales nor current assets.
+// irrelevant returns nil if the question is a different one or if the measure can be computed.
 func (q *Calculation) irrelevant(b *Book) *Answer {
-	if !q.doubted || len(q.what) != 1 || b.has("current_assets") || b.has("inventory") {
+	if !q.mayBeIrrelevant || len(q.measures) != 1 || b.has("current_assets") || b.has("inventory") {
 		return nil
 	}
 	needed := make(map[string]bool)
-	formula(q.what[0].key).keys(needed)
+	formula(q.measures[0].key).addKeys(needed)
 	for _, key := range []string{"cost_of_revenue", "current_assets", "current_liabilities"} {
 		if !needed[key] || b.has(key) {
 			continue
@@ -452,7 +454,7 @@ func (q *Calculation) irrelevant(b *Book) *Answer {
 				b.use(f, p)
 				return &Answer{
 					Text: fmt.Sprintf("%s is not a relevant metric, since the statements report no %s (such as that for %s)",
-						q.what[0].name, m.Name, p), Used: b.used,
+						q.measures[0].name, m.Name, p), Used: b.used,
 				}
 			}
 		}

@@ -34,19 +34,19 @@ func (p Period) compare(q Period) int {
 // Before returns the same period a year earlier.
 func (p Period) Before() Period { return Period{p.Year - 1, p.Quarter} }
 
-// Need is a metric in a period that an inquiry is computed from.
+// Need is a metric in a period that a calculation needs.
 type Need struct {
 	Metric string
 	Period
 }
 
-// twins maps a metric to those that replace it if a report does not tell them apart, best first.
-var twins = map[string][]string{
+// substitutes maps a metric to the metrics that replace it if a report does not distinguish them, the best first.
+var substitutes = map[string][]string{
 	"equity": {"total_equity"}, "total_equity": {"equity"}, "net_income": {"profit"},
 	"eps_basic": {"eps_diluted"},
 }
 
-// minSureness is the least certainty of a fact that is computed with: that of a fact from a statement.
+// minSureness is the least certainty of a fact that calculations use: the certainty of a fact from a statement.
 const minSureness = 80
 
 // maxSteps bounds the evaluation steps of one answer.
@@ -56,12 +56,12 @@ const maxSteps = 4000
 type Book struct {
 	facts map[Need][]kernel.Fact
 	// latest is the fiscal year of the latest report with annual figures.
-	latest int
-	target int              // the latest year that the inquiry names
-	own    map[string]*expr // formulas that the question itself states
-	steps  int
-	used   []Used
-	short  []Need
+	latest      int
+	target      int              // the latest year that the inquiry names
+	definitions map[string]*expr // formulas that the question itself states
+	steps       int
+	used        []Used
+	missing     []Need
 }
 
 // Used is a fact that was used in a computation.
@@ -70,12 +70,12 @@ type Used struct {
 	Period Period
 }
 
-// Signs returns the metrics whose presence shows that statements are there.
+// Signs returns metrics that show that a report's statements were read.
 func Signs() []string {
 	return []string{"total_assets", "current_liabilities", "net_income", "revenue", "operating_cash_flow"}
 }
 
-// NewBook returns a book of the facts that are certain enough.
+// NewBook returns a book of those facts that are certain enough.
 func NewBook(facts []kernel.Fact) *Book {
 	b := &Book{facts: make(map[Need][]kernel.Fact)}
 	for _, f := range facts {
@@ -102,21 +102,22 @@ func NewBook(facts []kernel.Fact) *Book {
 	return b
 }
 
-// Used returns the facts that the last answer was computed from, or that were found before one was missing.
+// Used returns the facts from which the last answer was computed. If a figure was missing, these are the facts found
+// before it.
 func (b *Book) Used() []Used { return b.used }
 
 // Empty reports whether a book has no facts.
 func (b *Book) Empty() bool { return len(b.facts) == 0 }
 
-// find returns the fact of a need from the report of the latest year that is asked for, or else from the next
-// report after it, or else from the latest one before it.
+// find returns the fact of a need. It prefers the report of the latest year that the inquiry names, then the next
+// report after it, then the latest report before it.
 func (b *Book) find(n Need) (kernel.Fact, bool) {
-	for _, key := range append([]string{n.Metric}, twins[n.Metric]...) {
+	for _, key := range append([]string{n.Metric}, substitutes[n.Metric]...) {
 		list := b.facts[Need{key, n.Period}]
 		if len(list) == 0 {
 			continue
 		}
-		away := func(f kernel.Fact) int {
+		distance := func(f kernel.Fact) int {
 			d := f.Report.AnyYear() - b.target
 			switch {
 			case d < 0:
@@ -127,7 +128,7 @@ func (b *Book) find(n Need) (kernel.Fact, bool) {
 			return 2*d + 1 - f.Sure/minSureness
 		}
 		best := slices.MinFunc(list, func(x, y kernel.Fact) int {
-			if d := away(x) - away(y); d != 0 {
+			if d := distance(x) - distance(y); d != 0 {
 				return d
 			}
 			return y.Sure - x.Sure
@@ -137,14 +138,14 @@ func (b *Book) find(n Need) (kernel.Fact, bool) {
 	return kernel.Fact{}, false
 }
 
-// result is a number with its calculation.
+// result is a number with its calculation, once in names of metrics and once in numbers.
 type result struct {
 	value   float64
 	figure  kernel.Figure // set if the result is a single fact
 	fact    bool
-	written string
+	numbers string
 	names   string
-	loose   bool // written is a sum, which needs brackets
+	isSum   bool // written is a sum, which needs brackets
 }
 
 // eval computes an expression for a period. It returns false if a figure is missing, or if the expression is
@@ -156,10 +157,10 @@ func (b *Book) eval(e *expr, p Period, depth int) (result, bool) {
 	switch e.op {
 	case '#':
 		text := strconv.FormatFloat(e.value, 'f', -1, 64)
-		return result{value: e.value, written: text, names: text}, true
+		return result{value: e.value, numbers: text, names: text}, true
 	case 'm':
-		if len(e.at) == 1 {
-			p = e.at[0]
+		if len(e.periods) == 1 {
+			p = e.periods[0]
 		}
 		return b.metric(e, p, depth)
 	case 'a', 'd':
@@ -173,7 +174,7 @@ func (b *Book) eval(e *expr, p Period, depth int) (result, bool) {
 	if !ok {
 		return right, false
 	}
-	r := result{fact: false, loose: e.op == '+' || e.op == '-'}
+	r := result{fact: false, isSum: e.op == '+' || e.op == '-'}
 	switch e.op {
 	case '+':
 		r.value = left.value + right.value
@@ -194,87 +195,87 @@ func (b *Book) eval(e *expr, p Period, depth int) (result, bool) {
 		if b == "" {
 			return a
 		}
-		if !r.loose {
-			if left.loose {
+		if !r.isSum {
+			if left.isSum {
 				a = "(" + a + ")"
 			}
-			if right.loose || e.op == '/' && strings.Contains(b, " / ") {
+			if right.isSum || e.op == '/' && strings.Contains(b, " / ") {
 				b = "(" + b + ")"
 			}
-		} else if e.op == '-' && right.loose {
+		} else if e.op == '-' && right.isSum {
 			b = "(" + b + ")"
 		}
 		return a + " " + string(e.op) + " " + b
 	}
-	r.written, r.names = join(left.written, right.written), join(left.names, right.names)
+	r.numbers, r.names = join(left.numbers, right.numbers), join(left.names, right.names)
 	return r, true
 }
 
-// twoDays returns the average of a metric over two days, or its change between them. For an average whose
-// first day is missing it returns the value of the last day.
+// twoDays returns the average of a metric over two days, or the change between them. If the first day of an average is
+// missing and the question does not name both days, it returns the value of the last day.
 func (b *Book) twoDays(e *expr, p Period, depth int) (result, bool) {
 	from, to := p.Before(), p
-	if len(e.at) == 2 {
-		from, to = e.at[0], e.at[1]
+	if len(e.periods) == 2 {
+		from, to = e.periods[0], e.periods[1]
 	}
-	one := &expr{op: 'm', key: e.key}
-	last, ok := b.metric(one, to, depth)
+	metric := &expr{op: 'm', key: e.key}
+	last, ok := b.metric(metric, to, depth)
 	if !ok {
 		return last, false
 	}
-	missing := len(b.short)
-	first, ok := b.metric(one, from, depth)
+	missing := len(b.missing)
+	first, ok := b.metric(metric, from, depth)
 	if !ok {
-		if e.op == 'd' || len(e.at) == 2 { // both days are needed
+		if e.op == 'd' || len(e.periods) == 2 { // both days are needed
 			return first, false
 		}
-		b.short = b.short[:missing]
+		b.missing = b.missing[:missing]
 		last.fact = false
 		return last, true // the end of the year alone
 	}
 	if e.op == 'd' {
 		return result{
-			value: last.value - first.value, written: last.written + " - " + figures.Bracket(first.written),
-			names: "change in " + last.names, loose: true,
+			value: last.value - first.value, numbers: last.numbers + " - " + figures.Bracket(first.numbers),
+			names: "change in " + last.names, isSum: true,
 		}, true
 	}
-	return result{value: (first.value + last.value) / 2, written: "(" + first.written + " + " + last.written +
+	return result{value: (first.value + last.value) / 2, numbers: "(" + first.numbers + " + " + last.numbers +
 		") / 2", names: "average " + last.names}, true
 }
 
-// metric returns the value of a metric: the fact if there is one, or else the result of its formula. A
-// formula that the question states comes first. An optional metric (e.may) that its statement does not
-// contain is 0.
+// metric returns the value of a metric. A formula that the question states comes first, then a fact, then the formula
+// of the vocabulary. An optional metric that its statement does not contain is 0. It returns false if a figure is
+// missing.
 func (b *Book) metric(e *expr, p Period, depth int) (result, bool) {
-	if own := b.own[e.key]; own != nil && depth < maxDepth {
-		return b.eval(own, p, depth+1)
+	if definition := b.definitions[e.key]; definition != nil && depth < maxDepth {
+		return b.eval(definition, p, depth+1)
 	}
 	if f, ok := b.find(Need{e.key, p}); ok {
-		f.Figure.Value = b.signed(e.key, p, f.Figure.Value)
+		f.Figure.Value = b.withFormulaSign(e.key, p, f.Figure.Value)
 		b.use(f, p)
 		m, _ := metrics.Metric(e.key)
-		written := figures.Plain(f.Figure)
-		return result{value: f.Figure.Value, figure: f.Figure, fact: true, written: written, names: m.Name}, true
+		numbers := figures.Plain(f.Figure)
+		return result{value: f.Figure.Value, figure: f.Figure, fact: true, numbers: numbers, names: m.Name}, true
 	}
-	if own := formula(e.key); own != nil {
-		r, ok := b.eval(own, p, depth+1)
+	if known := formula(e.key); known != nil {
+		r, ok := b.eval(known, p, depth+1)
 		return r, ok
 	}
-	if e.may && b.stated(e.key, p) {
+	if e.optional && b.hasStatement(e.key, p) {
 		return result{}, true
 	}
-	b.short = append(b.short, Need{e.key, p})
+	b.missing = append(b.missing, Need{e.key, p})
 	return result{}, false
 }
 
-// signs lists the metrics by which each statement is known to be there.
+// signs lists, for each statement, metrics that show that the statement was read.
 var signs = map[kernel.Statement][]string{
 	kernel.Balance: {"total_assets", "current_liabilities"}, kernel.Income: {"net_income", "revenue"},
 	kernel.CashFlow: {"operating_cash_flow"},
 }
 
-// Beside returns the facts of the needs. For a need without a fact it returns another fact of the same
-// statement.
+// Beside returns a fact for each need. For a need without a fact it returns another fact of the same statement, if
+// there is one.
 func (b *Book) Beside(needs []Need) (facts []kernel.Fact) {
 	for _, n := range needs {
 		b.target = max(b.target, n.Year)
@@ -291,8 +292,8 @@ func (b *Book) Beside(needs []Need) (facts []kernel.Fact) {
 	return facts
 }
 
-// stated reports whether the statement that a metric belongs to is there for a period.
-func (b *Book) stated(key string, p Period) bool {
+// hasStatement reports whether the book has the statement that a metric belongs to, for a period.
+func (b *Book) hasStatement(key string, p Period) bool {
 	m, _ := metrics.Metric(key)
 	for _, sign := range signs[m.Statement] {
 		if len(b.facts[Need{sign, p}]) > 0 {
@@ -302,18 +303,18 @@ func (b *Book) stated(key string, p Period) bool {
 	return false
 }
 
-// Refuses reports whether a missing figure belongs to a statement that is there but does not contain it, so
-// that no other figure that is found may stand in for it.
+// Refuses reports whether one of the missing figures belongs to a statement that the book has. Such a statement does
+// not contain the figure, so that no other figure may be used instead.
 func (b *Book) Refuses(missing []Need) bool {
 	for _, n := range missing {
-		if b.stated(n.Metric, n.Period) {
+		if b.hasStatement(n.Metric, n.Period) {
 			return true
 		}
 	}
 	return false
 }
 
-// has reports whether a metric is stated for any period.
+// has reports whether the book has a fact of a metric for any period.
 func (b *Book) has(key string) bool {
 	for n := range b.facts {
 		if n.Metric == key {
@@ -333,9 +334,9 @@ func (b *Book) last(key string) (fact kernel.Fact, ok bool) {
 	return fact, ok
 }
 
-// signed returns a value with the sign that formulas expect: spending is positive, and income tax has the
-// sign with which it leads from income before taxes to net income.
-func (b *Book) signed(key string, p Period, value float64) float64 {
+// withFormulaSign returns a value with the sign that formulas expect. Spending is positive. Income tax has the sign
+// with which it leads from income before taxes to net income.
+func (b *Book) withFormulaSign(key string, p Period, value float64) float64 {
 	if metrics.Spent(key) {
 		return math.Abs(value)
 	}

@@ -16,19 +16,19 @@ type expr struct {
 	op    byte
 	value float64
 	key   string
-	// may reports that a metric is 0 if its statement does not contain it.
-	may bool
-	// at are the periods that the question names for this metric. If it is empty, those of the whole expression
-	// count.
-	at   []Period
-	args []*expr
+	// optional reports that a metric is 0 if its statement does not contain the metric.
+	optional bool
+	// periods are the periods that the question names for this metric. If it is empty, the periods of the whole
+	// expression are used.
+	periods []Period
+	args    []*expr
 }
 
 // parser parses an expression by recursive descent.
 type parser struct {
-	tokens []string
-	at     int
-	// leaf makes an operand of the words between operators, or nil if they name none.
+	tokens   []string
+	position int
+	// leaf returns the operand for the words between operators, or nil if they name no operand.
 	leaf  func(words string) *expr
 	depth int
 }
@@ -45,15 +45,15 @@ func parse(tokens []string, leaf func(string) *expr) *expr {
 	}
 	p := &parser{tokens: tokens, leaf: leaf}
 	e := p.sum()
-	if p.at < len(p.tokens) {
+	if p.position < len(p.tokens) {
 		return nil
 	}
 	return e
 }
 
 func (p *parser) next() string {
-	if p.at < len(p.tokens) {
-		return p.tokens[p.at]
+	if p.position < len(p.tokens) {
+		return p.tokens[p.position]
 	}
 	return ""
 }
@@ -66,7 +66,7 @@ func (p *parser) chain(operators string, operand func() *expr) *expr {
 	left := operand()
 	for left != nil && p.next() != "" && strings.Contains(operators, p.next()) {
 		op := p.next()[0]
-		p.at++
+		p.position++
 		right := operand()
 		if right == nil {
 			return nil
@@ -82,14 +82,14 @@ func (p *parser) operand() *expr {
 	}
 	defer func() { p.depth-- }()
 	token := p.next()
-	p.at++
+	p.position++
 	switch {
 	case token == "(":
 		e := p.sum()
 		if p.next() != ")" {
 			return nil
 		}
-		p.at++
+		p.position++
 		return e
 	case token == "" || strings.Contains("+-*/)", token):
 		return nil
@@ -100,7 +100,7 @@ func (p *parser) operand() *expr {
 	return p.leaf(token)
 }
 
-// formula returns the formula that the vocabulary has for a metric, or nil.
+// formula returns the formula of a metric in the vocabulary, or nil.
 func formula(key string) *expr {
 	if e, ok := formulas.Load(key); ok {
 		return e.(*expr) //nolint:forcetypeassert // nothing else is kept
@@ -147,8 +147,8 @@ func dataLeaf(token string) *expr {
 			e.op = 'd'
 		}
 	}
-	if key, may := strings.CutSuffix(e.key, "?"); may {
-		e.key, e.may = key, true
+	if key, optional := strings.CutSuffix(e.key, "?"); optional {
+		e.key, e.optional = key, true
 	}
 	if _, ok := metrics.Metric(e.key); !ok {
 		return nil
@@ -156,18 +156,18 @@ func dataLeaf(token string) *expr {
 	return e
 }
 
-// said parses a formula that a question writes in words: "365 * (average accounts payable between FY2016 and
-// FY2017) / (FY2017 COGS + change in inventory between FY2016 and FY2017)". It returns nil if the text is not
-// a formula.
-func said(text string) *expr { return parse(wordTokens(text), wordLeaf) }
+// parseWords parses a formula that a question writes in words: "365 * (average accounts payable between FY2016 and
+// FY2017) / (FY2017 COGS + change in inventory between FY2016 and FY2017)". It returns nil if the text is not a
+// formula.
+func parseWords(text string) *expr { return parse(wordTokens(text), wordLeaf) }
 
-var inWords = strings.NewReplacer(" divided by ", " / ", " multiplied by ", " * ", " times ", " * ", " plus ", " + ",
+var operatorWords = strings.NewReplacer(" divided by ", " / ", " multiplied by ", " * ", " times ", " * ", " plus ", " + ",
 	" minus ", " - ", " less ", " - ",
 	"×", "*", "÷", "/", "–", " - ", "−", " - ", " x ", " * ", "[", "(", "]", ")", "{", "(", "}", ")")
 
-// wordTokens splits a text at operators. A minus or a slash within a word is no operator.
+// wordTokens splits a text at operators. A minus or a slash within a word is not an operator.
 func wordTokens(text string) []string {
-	text = inWords.Replace(" " + text + " ")
+	text = operatorWords.Replace(" " + text + " ")
 	var tokens []string
 	var word strings.Builder
 	flush := func() {
@@ -177,12 +177,12 @@ func wordTokens(text string) []string {
 		word.Reset()
 	}
 	runes := []rune(text)
-	apart := func(i int) bool {
+	isBoundary := func(i int) bool {
 		return i < 0 || i >= len(runes) || unicode.IsSpace(runes[i]) || runes[i] == '(' || runes[i] == ')'
 	}
 	for i, r := range runes {
 		switch {
-		case r == '(', r == ')', r == '+', r == '*', (r == '-' || r == '/') && (apart(i-1) || apart(i+1)):
+		case r == '(', r == ')', r == '+', r == '*', (r == '-' || r == '/') && (isBoundary(i-1) || isBoundary(i+1)):
 			flush()
 			tokens = append(tokens, string(r))
 		default:
@@ -193,10 +193,11 @@ func wordTokens(text string) []string {
 	return tokens
 }
 
-// wordLeaf makes a metric from words, with the periods that they name. It returns nil if they name no metric.
+// wordLeaf returns the operand for a metric that words name, with the periods that they name. It returns nil if they
+// name no metric, or more periods than the operand may have.
 func wordLeaf(words string) *expr {
-	text, periods := apartFromPeriods(words)
-	e := &expr{op: 'm', at: periods}
+	text, periods := splitPeriods(words)
+	e := &expr{op: 'm', periods: periods}
 	lower := strings.ToLower(text)
 	for _, lead := range []struct {
 		words string
@@ -214,7 +215,7 @@ func wordLeaf(words string) *expr {
 			break
 		}
 	}
-	m, ok := named(text)
+	m, ok := metricNamed(text)
 	if !ok || e.op == 'm' && len(periods) > 1 || len(periods) > 2 {
 		return nil
 	}
@@ -222,28 +223,28 @@ func wordLeaf(words string) *expr {
 	return e
 }
 
-// named returns the metric that a text names, if the text contains nothing else but filler.
-func named(text string) (key string, ok bool) {
+// metricNamed returns the key of the metric that a text names, if all other words of the text are filler.
+func metricNamed(text string) (key string, ok bool) {
 	if m, ok := metrics.ByLabel(strings.TrimSpace(text)); ok {
 		return m.Key, true
 	}
 	found := metrics.Find(text)
-	if len(found) != 1 || !filling(text[:found[0].Start]+" "+text[found[0].End:]) {
+	if len(found) != 1 || !onlyFiller(text[:found[0].Start]+" "+text[found[0].End:]) {
 		return "", false
 	}
 	return found[0].Metric.Key, true
 }
 
-// keys adds the metrics that a calculation needs to a set, including those of their formulas.
-func (e *expr) keys(into map[string]bool) {
-	if e == nil || len(into) > maxTokens {
+// addKeys adds the metrics of a calculation to a set, including the metrics of their formulas.
+func (e *expr) addKeys(set map[string]bool) {
+	if e == nil || len(set) > maxTokens {
 		return
 	}
-	if e.key != "" && !into[e.key] {
-		into[e.key] = true
-		formula(e.key).keys(into)
+	if e.key != "" && !set[e.key] {
+		set[e.key] = true
+		formula(e.key).addKeys(set)
 	}
 	for _, arg := range e.args {
-		arg.keys(into)
+		arg.addKeys(set)
 	}
 }

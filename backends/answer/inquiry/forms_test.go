@@ -10,8 +10,8 @@ func TestForms(t *testing.T) {
 	t.Parallel()
 	for i := range forms {
 		f := &forms[i]
-		if q := Read(f.example); q.Op != f.op || !slices.Equal(q.Subjects, f.means) {
-			t.Errorf("%q is %q of %q, not %q of %q", f.example, q.Op, q.Subjects, f.op, f.means)
+		if q := Read(f.example); q.Op != f.op || !slices.Equal(q.Subjects, f.exampleSubjects) {
+			t.Errorf("%q is %q of %q, not %q of %q", f.example, q.Op, q.Subjects, f.op, f.exampleSubjects)
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Op is the operation that a question asks for.
+// Op is the operation that a question wants.
 type Op string
 
-// Operations. Without one, a figure is asked for that cannot be told.
+// Operations. The empty Op means that the question wants a figure but the operation is not clear.
 const (
 	Value   Op = "value"
 	Average Op = "average"
@@ -22,7 +22,7 @@ const (
 	Sum     Op = "sum"
 	Peak    Op = "peak" // the period of the greatest or the least figure
 
-	// Those of tables alone.
+	// Operations on tables only.
 	Ratio Op = "ratio" // the first subject over the second
 	Share Op = "share" // the same in per cent
 	Count Op = "count" // the number of periods in which it is above or below a threshold
@@ -31,7 +31,7 @@ const (
 	Items Op = "items" // the rows under a heading
 	Text  Op = "text"  // no figure: a reason, a definition, an event
 
-	// Those of statements alone.
+	// Operations on statements only. "It" is the measure of the question.
 	Moved      Op = "moved"      // whether it went up or down
 	Sign       Op = "sign"       // whether it is positive or negative
 	Beyond     Op = "beyond"     // whether it is above or below a number
@@ -44,57 +44,58 @@ const (
 	Exceeds    Op = "exceeds"    // whether it is more or less than another measure
 )
 
-// Inquiry is a question as it was read.
+// Inquiry is a question in the form in which Read returns it.
 type Inquiry struct {
-	// Calculation is the question as one for measures of statements, or nil if a word of it may mean something else.
-	// The other fields are the question in its own words, which tables are compared with.
+	// Calculation is the question as a calculation with the measures of statements. It is nil if the meaning of a word
+	// is not certain. The other fields have the question in its own words, which are compared with tables.
 	Calculation *Calculation
 	Op          Op
-	// Plain is the question as one for what something was: "what was the revenue" for "how much did it take in".
+	// Plain is the question rephrased without its verb: "what was the revenue" for "how much did it take in".
 	Plain string
-	// Subjects are the words in which the question names what it asks for: two for a ratio or for the difference
-	// of two things.
+	// Subjects are the question's words for the figure it wants. A ratio or the difference of two things has two
+	// subjects.
 	Subjects []string
 	// Periods are the periods in the order in which the question names them. Range reports that the periods
 	// between two of them are included.
 	Periods []kernel.Period
 	Range   bool
-	// Above and Threshold are for Count, Where and Peak.
+	// Above and Threshold are for Count, Where and Peak. Above means above the Threshold, or the greatest figure.
 	Above     bool
 	Threshold kernel.Figure
-	// Spent reports that spending is asked for: its amount is meant, without the sign that a cash flow statement
-	// gives it.
+	// Spent reports that the question is about spending. The answer is the amount without the sign that a cash flow
+	// statement gives it.
 	Spent bool
-	// Quarters reports that quarters are counted or compared, not years.
+	// Quarters reports that the question counts or compares quarters, not years.
 	Quarters bool
-	// Loose reports that a sum is meant only if no row is a total itself.
+	// Loose reports that the question wants a sum only if no row is a total itself.
 	Loose bool
 }
 
 // maxBody bounds the length of a question in bytes.
 const maxBody = 2000
 
-// Read reads a question without the names of its issuers. What is longer than 2,000 bytes is not read.
+// Read reads a question, without the names of its issuers. A question longer than 2,000 bytes is not read: it has the
+// operation Text.
 func Read(body string) *Inquiry {
 	if len(body) > maxBody {
 		return &Inquiry{Op: Text}
 	}
 	q := &Inquiry{Calculation: calculation(body)}
-	q.Plain, q.Spent = plainly(strings.Join(strings.Fields(strings.TrimRight(body, " ?.!")), " "))
+	q.Plain, q.Spent = rephrase(strings.Join(strings.Fields(strings.TrimRight(body, " ?.!")), " "))
 	mentions := metrics.Periods(q.Plain)
 	for _, m := range mentions {
 		if !slices.Contains(q.Periods, m.Period) {
 			q.Periods = append(q.Periods, m.Period)
 		}
 	}
-	q.Range = len(q.Periods) == 2 && spans(q.Plain, mentions)
+	q.Range = len(q.Periods) == 2 && isRange(q.Plain, mentions)
 	bare := Without(q.Plain, mentions)
 	for i := range forms {
 		f, text := &forms[i], bare
-		if f.dated {
+		if f.withDates {
 			text = q.Plain
 		}
-		if at := f.said.FindStringSubmatchIndex(text); at != nil && q.fits(f, at, text, bare) {
+		if match := f.pattern.FindStringSubmatchIndex(text); match != nil && q.applyForm(f, match, text, bare) {
 			return q
 		}
 	}
@@ -102,14 +103,14 @@ func Read(body string) *Inquiry {
 	return q
 }
 
-// Inputs returns the names of the metrics that a measure is computed from by its formula, if a single measure is
-// asked for.
+// Inputs returns the names of the metrics in the formula of the measure, if the question wants the value of a single
+// measure.
 func (q *Calculation) Inputs() (names []string) {
-	if q == nil || q.Op != Value || len(q.what) != 1 {
+	if q == nil || q.Op != Value || len(q.measures) != 1 {
 		return nil
 	}
 	keys := make(map[string]bool)
-	formula(q.what[0].key).keys(keys)
+	formula(q.measures[0].key).addKeys(keys)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if m, ok := metrics.Metric(key); ok && formula(key) == nil {
 			names = append(names, m.Name)

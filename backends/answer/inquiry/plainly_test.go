@@ -27,7 +27,7 @@ func TestPlainly(t *testing.T) {
 		"What percentage did revenue have":                               {"What percentage did revenue have", false},
 		"By how many percent did the inventories change from 2018 to 19": {"By how many percent did the inventories change from 2018 to 19", false},
 	} {
-		if said, paid := plainly(body); said != want.said || paid != want.paid {
+		if said, paid := rephrase(body); said != want.said || paid != want.paid {
 			t.Errorf("%q is %q (%t), not %q", body, said, paid, want.said)
 		}
 	}

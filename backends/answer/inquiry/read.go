@@ -1,16 +1,16 @@
-// Package inquiry reads what an analyst asks about the figures of an issuer. What it asks of tables it tells in the
-// question's own words: the operation, by the forms of questions, the subjects and the periods. If all words of
-// the question are known, it also computes the answer from the facts of the issuer's statements: values, changes,
-// averages over years, trends, verdicts by a criterion, and the extreme of several things. The vocabulary defines the
-// measures and their formulas; a formula that the question states takes precedence.
+// Package inquiry reads an analyst's questions about the figures of an issuer. For tables, it returns a question in its
+// own words: the operation, by the form of the question, the subjects and the periods. If it knows all words of the
+// question, it also computes the answer from the facts of the issuer's statements: values, changes, averages over
+// years, trends, verdicts by a criterion, and the extreme of several measures. The vocabulary defines the measures and
+// their formulas; a formula that the question states takes precedence.
 //
 // Choices where the specification is silent:
-//   - A question is computed as a whole or not at all: a word that is neither a measure, a period, an operation nor
-//     filler may mean that something else is asked, about which statements say nothing.
-//   - Sentences that say how to answer (source, role, unit, rounding) are removed; what they say about unit and
-//     rounding is kept.
+//   - A question is computed as a whole or not at all: a word that is not a measure, a period, an operation or
+//     filler may mean that the question wants something that statements do not contain.
+//   - Sentences about the form of the answer (source, role, unit, rounding) are removed; unit and rounding are
+//     kept as fields.
 //   - A margin is consistent if it moves each year by no more than the points that the question names, or two.
-//   - A question without a period is about the latest fiscal year, one about history about the last three
+//   - A question without a period is about the latest fiscal year, a question about history about the last three
 //     years.
 //   - A balance in a ratio is the average of the ends of two years, or the end of the year alone if there is no
 //     other; the calculation shows which.
@@ -27,28 +27,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Calculation is what a question asks to be computed from statements alone.
+// Calculation is a question whose answer can be computed from statements alone.
 type Calculation struct {
 	Op Op
-	// what are the measures: one, except for Extreme and Exceeds.
-	what    []measure
-	Periods []Period
-	Range   bool // the years between two periods are included
-	Years   int  // how many years end with the last period; 0 if the question does not say
+	// measures has one measure, except for Extreme and Exceeds.
+	measures []measure
+	Periods  []Period
+	Range    bool // the years between two periods are included
+	Years    int  // how many years end with the last period; 0 if the question does not say
 	// direction is 1 for an increase or the greatest, -1 for a decrease or the least, and 0 for any.
-	direction int
-	either    bool // the question asks which direction
-	limit     float64
-	percent   bool
-	// doubted reports that the question asks to be told if the measure is meaningless for such an issuer.
-	doubted bool
-	// own are the formulas that the question states for metrics.
-	own      map[string]*expr
-	scale    float64 // the scale that is asked for; 0 for any
-	decimals int     // the number of decimals that is asked for; -1 for any
+	direction     int
+	asksDirection bool // the question asks which direction
+	limit         float64
+	percent       bool
+	// mayBeIrrelevant reports that the question wants to know if the measure is meaningless for such an issuer.
+	mayBeIrrelevant bool
+	// definitions are the formulas that the question states, by metric.
+	definitions map[string]*expr
+	scale       float64 // the scale that is asked for; 0 for any
+	decimals    int     // the number of decimals that is asked for; -1 for any
 }
 
-// measure is something that is measured, with its formula.
+// measure is a quantity with its formula, such as a metric or a ratio.
 type measure struct {
 	name string
 	key  string // empty for a formula of the question
@@ -69,40 +69,41 @@ var (
 	roundTo    = regexp.MustCompile(`(?i)\b(?:round\w*|with)\b[^.]{0,40}?\b(zero|one|two|three|four|\d)[- ]decimals?|\b(?:nearest|closest) (whole|integer|hundredth|tenth)`)
 	formatting = regexp.MustCompile(`(?i)\((?:[^()]*\b(?:in|as|round\w*|units?|usd|expressed)\b[^()]*|%|\$)\)|,?\s*\b(?:answer(?:ed)?|expressed|stated|reported)? ?in (?:units? of )?(?:us|usd|u\.s\.)? ?(?:dollars?)? ?(?:thousands?|millions?|billions?|percents?)(?: of (?:us )?dollars?)?`)
 
-	shareOf     = regexp.MustCompile(`(?i)^(.*?)\bas an? (?:%|percent|percentage|share|proportion|fraction|ratio) of (?:its |their |the |total )*(.*)$`)
-	ratioOf     = regexp.MustCompile(`(?i)^(.*?)\bratio of (.+?) to (.+)$`)
-	nYears      = regexp.MustCompile(`(?i)\b(\d|two|three|four|five)[- ]years?\b|\b(?:last|past|previous|over the) (\d|two|three|four|five) (?:fiscal |financial )?years?\b`)
-	points      = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s?%`)
-	steady      = regexp.MustCompile(`(?i)\b(?:consistent(?:ly)?|stable|steady|constant)\b`)
-	historic    = regexp.MustCompile(`(?i)\bhistorical(?:ly)?\b|\bover (?:time|the years)\b|\btrend(?:s|ed|ing)?\b|\bdevelop(?:ed|s|ment)?\b|\bevol\w+`)
-	everyYear   = regexp.MustCompile(`(?i)\b(?:(?:in )?(?:every|each) (?:single )?(?:fiscal )?(?:year|quarter)|year after year|(?:for )?(?:\w+ )?consecutive (?:fiscal )?years)\b`)
-	exceeding   = regexp.MustCompile(`(?i)\b(?:exceed(?:s|ed)?|(?:is|was|were|are)? ?(?:more|greater|higher|larger|bigger|less|lower|smaller) than|outpace[ds]?|cover(?:s|ed)?|enough to cover|fall short of|(?:below|above))\b`)
-	lesser      = regexp.MustCompile(`(?i)\b(?:less|lower|smaller|short|below)\b`)
-	threshold   = regexp.MustCompile(`(?i)\b(above|over|more than|greater than|higher than|exceed(?:s|ed)?|at least|below|under|less than|lower than)\s+(\$?\d[\d,.]*)\s?(%|x|times|thousand|million|billion)?`)
-	doubting    = regexp.MustCompile(`(?i)\bif\b[^.?]*\bnot (?:an? )?(?:useful|relevant|meaningful|applicable|appropriate)\b`)
-	whichYear   = regexp.MustCompile(`(?i)^(?:in )?(?:which|what) (?:of the )?(?:fiscal |financial )?(?:years?|quarters?|periods?)\b`)
-	yesNo       = regexp.MustCompile(`(?i)^(?:is|are|was|were|did|does|do|has|have|had)\b`)
-	signed      = regexp.MustCompile(`(?i)\b(positive|negative)\b`)
-	upWord      = regexp.MustCompile(`(?i)\b(?:increas\w*|grow\w*|grew|ris(?:e|en|ing)|rose|improv\w*|higher|climb\w*|gain(?:ed)?|expand\w*|up)\b`)
-	downWord    = regexp.MustCompile(`(?i)\b(?:decreas\w*|declin\w*|drop\w*|fall\w*|fell|reduc\w*|worsen\w*|deteriorat\w*|lower|shr[aiu]nk\w*|contract(?:ed|ing)|down)\b`)
-	annually    = regexp.MustCompile(`(?i)\bcagr\b|\bcompound(?:ed)? (?:annual(?:i[sz]ed)? )?growth(?: rate)?\b`)
-	adding      = regexp.MustCompile(`(?i)\b(?:sum|combined|cumulative|aggregate)\b`)
-	joining     = regexp.MustCompile(`(?i)\s(?:less|minus|plus|divided by|multiplied by|times)\s|\s[-+*/×÷]\s`)
-	moveWord    = regexp.MustCompile(`(?i)\b(?:chang\w*|compare[ds]?|comparing|comparison|differ\w*|variance|movement|fluctuat\w*|evol\w*)\b`)
-	growth      = regexp.MustCompile(`(?i)\bhow fast\b|\bgrowth(?: rate)?\b|\byear[- ]over[- ]year\b|\byoy\b|\by/y\b|\bannual growth\b`)
-	averages    = regexp.MustCompile(`(?i)\b(?:average|mean|avg\.?)\b`)
-	highestWord = regexp.MustCompile(`(?i)\b(?:most|highest|largest|greatest|biggest|best|maximum)\b`)
-	lowestWord  = regexp.MustCompile(`(?i)\b(?:least|lowest|smallest|fewest|worst|minimum)\b`)
-	threeWays   = regexp.MustCompile(`(?i)\boperat(?:ions|ing)\b(?: activities)?,? (?:and |or )?invest(?:ing|ments?)\b(?: activities)?,? (?:and |or )?financ(?:ing|e)\b(?: activities)?`)
-	healthy     = regexp.MustCompile(`(?i)\b(?:healthy|good|sound|adequate|strong|sufficient|comfortable|intensive|heavy|solvent|liquid)\b`)
-	ofSame      = regexp.MustCompile(`(?i)^(?:is|are|does|do|would|was) (?:it|this|that|they|these)\b`)
-	asksValue   = regexp.MustCompile(`(?i)^what(?:'s| is| was| are)(?: the)? `)
-	anyPaid     = regexp.MustCompile(`(?i)\b(?:pay|paid|pays|repurchase[ds]?|buy back|bought back|declare[ds]?|distribute[ds]?)\b`)
+	shareOf         = regexp.MustCompile(`(?i)^(.*?)\bas an? (?:%|percent|percentage|share|proportion|fraction|ratio) of (?:its |their |the |total )*(.*)$`)
+	ratioOf         = regexp.MustCompile(`(?i)^(.*?)\bratio of (.+?) to (.+)$`)
+	nYears          = regexp.MustCompile(`(?i)\b(\d|two|three|four|five)[- ]years?\b|\b(?:last|past|previous|over the) (\d|two|three|four|five) (?:fiscal |financial )?years?\b`)
+	points          = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s?%`)
+	steady          = regexp.MustCompile(`(?i)\b(?:consistent(?:ly)?|stable|steady|constant)\b`)
+	historic        = regexp.MustCompile(`(?i)\bhistorical(?:ly)?\b|\bover (?:time|the years)\b|\btrend(?:s|ed|ing)?\b|\bdevelop(?:ed|s|ment)?\b|\bevol\w+`)
+	everyYear       = regexp.MustCompile(`(?i)\b(?:(?:in )?(?:every|each) (?:single )?(?:fiscal )?(?:year|quarter)|year after year|(?:for )?(?:\w+ )?consecutive (?:fiscal )?years)\b`)
+	exceedWord      = regexp.MustCompile(`(?i)\b(?:exceed(?:s|ed)?|(?:is|was|were|are)? ?(?:more|greater|higher|larger|bigger|less|lower|smaller) than|outpace[ds]?|cover(?:s|ed)?|enough to cover|fall short of|(?:below|above))\b`)
+	lesser          = regexp.MustCompile(`(?i)\b(?:less|lower|smaller|short|below)\b`)
+	threshold       = regexp.MustCompile(`(?i)\b(above|over|more than|greater than|higher than|exceed(?:s|ed)?|at least|below|under|less than|lower than)\s+(\$?\d[\d,.]*)\s?(%|x|times|thousand|million|billion)?`)
+	doubtsRelevance = regexp.MustCompile(`(?i)\bif\b[^.?]*\bnot (?:an? )?(?:useful|relevant|meaningful|applicable|appropriate)\b`)
+	whichYear       = regexp.MustCompile(`(?i)^(?:in )?(?:which|what) (?:of the )?(?:fiscal |financial )?(?:years?|quarters?|periods?)\b`)
+	yesNo           = regexp.MustCompile(`(?i)^(?:is|are|was|were|did|does|do|has|have|had)\b`)
+	signed          = regexp.MustCompile(`(?i)\b(positive|negative)\b`)
+	upWord          = regexp.MustCompile(`(?i)\b(?:increas\w*|grow\w*|grew|ris(?:e|en|ing)|rose|improv\w*|higher|climb\w*|gain(?:ed)?|expand\w*|up)\b`)
+	downWord        = regexp.MustCompile(`(?i)\b(?:decreas\w*|declin\w*|drop\w*|fall\w*|fell|reduc\w*|worsen\w*|deteriorat\w*|lower|shr[aiu]nk\w*|contract(?:ed|ing)|down)\b`)
+	compoundGrowth  = regexp.MustCompile(`(?i)\bcagr\b|\bcompound(?:ed)? (?:annual(?:i[sz]ed)? )?growth(?: rate)?\b`)
+	sumWord         = regexp.MustCompile(`(?i)\b(?:sum|combined|cumulative|aggregate)\b`)
+	arithmetic      = regexp.MustCompile(`(?i)\s(?:less|minus|plus|divided by|multiplied by|times)\s|\s[-+*/×÷]\s`)
+	moveWord        = regexp.MustCompile(`(?i)\b(?:chang\w*|compare[ds]?|comparing|comparison|differ\w*|variance|movement|fluctuat\w*|evol\w*)\b`)
+	growth          = regexp.MustCompile(`(?i)\bhow fast\b|\bgrowth(?: rate)?\b|\byear[- ]over[- ]year\b|\byoy\b|\by/y\b|\bannual growth\b`)
+	averages        = regexp.MustCompile(`(?i)\b(?:average|mean|avg\.?)\b`)
+	highestWord     = regexp.MustCompile(`(?i)\b(?:most|highest|largest|greatest|biggest|best|maximum)\b`)
+	lowestWord      = regexp.MustCompile(`(?i)\b(?:least|lowest|smallest|fewest|worst|minimum)\b`)
+	threeWays       = regexp.MustCompile(`(?i)\boperat(?:ions|ing)\b(?: activities)?,? (?:and |or )?invest(?:ing|ments?)\b(?: activities)?,? (?:and |or )?financ(?:ing|e)\b(?: activities)?`)
+	healthy         = regexp.MustCompile(`(?i)\b(?:healthy|good|sound|adequate|strong|sufficient|comfortable|intensive|heavy|solvent|liquid)\b`)
+	sameSubject     = regexp.MustCompile(`(?i)^(?:is|are|does|do|would|was) (?:it|this|that|they|these)\b`)
+	asksValue       = regexp.MustCompile(`(?i)^what(?:'s| is| was| are)(?: the)? `)
+	anyPaid         = regexp.MustCompile(`(?i)\b(?:pay|paid|pays|repurchase[ds]?|buy back|bought back|declare[ds]?|distribute[ds]?)\b`)
 )
 
-// calculation reads a question for the measures of statements. It returns nil if it cannot read the whole question.
+// calculation reads a question as a calculation with the measures of statements. It returns nil if it cannot read the
+// whole question.
 func calculation(body string) *Calculation {
-	q := &Calculation{decimals: -1, percent: percentOf.MatchString(body), doubted: doubting.MatchString(body)}
+	q := &Calculation{decimals: -1, percent: percentOf.MatchString(body), mayBeIrrelevant: doubtsRelevance.MatchString(body)}
 	if m := roundTo.FindStringSubmatch(body); m != nil {
 		q.decimals = map[string]int{
 			"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "whole": 0, "integer": 0,
@@ -116,16 +117,16 @@ func calculation(body string) *Calculation {
 	if core == "" {
 		return nil
 	}
-	core = inPlainWords(core)
-	for _, at := range formatting.FindAllString(body, 8) {
-		if m := scaleOf.FindString(at); m != "" {
+	core = replacePhrases(core)
+	for _, match := range formatting.FindAllString(body, 8) {
+		if m := scaleOf.FindString(match); m != "" {
 			q.scale = map[byte]float64{'t': 1e3, 'm': 1e6, 'b': 1e9}[m[0]|0x20]
 		}
 	}
 	core = formatting.ReplaceAllString(remarks.ReplaceAllString(core, " "), " ")
-	text, periods := apartFromPeriods(core)
+	text, periods := splitPeriods(core)
 	q.Periods = periods
-	q.Range = len(periods) == 2 && spanning.MatchString(core)
+	q.Range = len(periods) == 2 && rangePattern.MatchString(core)
 	if m := nYears.FindStringSubmatch(text); m != nil {
 		q.Years = count(m[1] + m[2])
 		text = nYears.ReplaceAllString(text, " ")
@@ -144,27 +145,27 @@ func calculation(body string) *Calculation {
 	return q
 }
 
-// thanPeriod matches a comparison of a period with the one before it in the text.
+// thanPeriod matches a comparison with the period that follows in the text.
 var thanPeriod = regexp.MustCompile(`(?i)\bthan (?:it |they |that |those )?(?:was |were |did |had been )?(?:in|at|for|during|as of)\b`)
 
-// divide returns the sentence that asks, from its first word of asking on, the words that lead to it, and the
-// sentences that define terms.
+// divide returns three parts of a text. core is the sentence with the question, from its first question word on. lead
+// are the words of that sentence before core. definitions are the sentences that define terms.
 func divide(body string) (core, lead string, definitions []string) {
 	var all []string
-	at := 0
+	start := 0
 	for _, m := range sentences.FindAllStringIndex(body, 40) {
 		end := m[0] + 1
-		if end <= at || strings.HasSuffix(body[at:end], "U.S.") ||
-			body[end-1] == ':' && !strings.Contains(body[at:end], "question") {
+		if end <= start || strings.HasSuffix(body[start:end], "U.S.") ||
+			body[end-1] == ':' && !strings.Contains(body[start:end], "question") {
 			continue
 		}
-		all = append(all, strings.TrimSpace(body[at:end]))
-		at = end
+		all = append(all, strings.TrimSpace(body[start:end]))
+		start = end
 	}
-	if rest := strings.TrimSpace(body[at:]); rest != "" {
+	if rest := strings.TrimSpace(body[start:]); rest != "" {
 		all = append(all, rest)
 	}
-	again := "" // what a second question asks about the same measure
+	secondQuestion := "" // what a second question asks about the same measure
 	for _, s := range all {
 		s = strings.TrimRight(s, " .")
 		switch {
@@ -172,13 +173,13 @@ func divide(body string) (core, lead string, definitions []string) {
 			definitions = append(definitions, s)
 		case core == "" && strings.HasSuffix(s, "?"):
 			core = s
-		case again == "" && strings.HasSuffix(s, "?") && ofSame.MatchString(s) && healthy.MatchString(s):
-			again = s
+		case secondQuestion == "" && strings.HasSuffix(s, "?") && sameSubject.MatchString(s) && healthy.MatchString(s):
+			secondQuestion = s
 		}
 	}
 	// "what is the quick ratio of 2022? Is it healthy?" asks whether it is healthy
-	if again != "" && asksValue.MatchString(core) {
-		core = asksValue.ReplaceAllString(strings.TrimRight(core, "? "), "is the ") + " " + healthy.FindString(again) + "?"
+	if secondQuestion != "" && asksValue.MatchString(core) {
+		core = asksValue.ReplaceAllString(strings.TrimRight(core, "? "), "is the ") + " " + healthy.FindString(secondQuestion) + "?"
 	}
 	if core == "" {
 		for _, s := range all {
@@ -209,23 +210,23 @@ func count(word string) int {
 }
 
 var (
-	spanning = regexp.MustCompile(`(?i)(?:\d|\b)\s*(?:-|–|to|through|until)\s*(?:the )?(?:end of )?(?:year end )?(?:fy|fiscal|q\d|20|19)|\bbetween\b`)
-	ends     = regexp.MustCompile(`(?i)\b(?:year[- ]?end(?:ed|ing)?(?: of)?|(?:the |at )*(?:end|close|start) of|as of|by the end of|end-of-year|(?:the )?(?:fiscal|financial) (?:years?|period)|fy|in the year|for the year|period)\s*$`)
-	behind   = regexp.MustCompile(`(?i)^\s*(?:year[- ]?end|data|period|close|fiscal year|results?)\b`)
+	rangePattern = regexp.MustCompile(`(?i)(?:\d|\b)\s*(?:-|–|to|through|until)\s*(?:the )?(?:end of )?(?:year end )?(?:fy|fiscal|q\d|20|19)|\bbetween\b`)
+	beforePeriod = regexp.MustCompile(`(?i)\b(?:year[- ]?end(?:ed|ing)?(?: of)?|(?:the |at )*(?:end|close|start) of|as of|by the end of|end-of-year|(?:the )?(?:fiscal|financial) (?:years?|period)|fy|in the year|for the year|period)\s*$`)
+	afterPeriod  = regexp.MustCompile(`(?i)^\s*(?:year[- ]?end|data|period|close|fiscal year|results?)\b`)
 )
 
-// apartFromPeriods removes the periods from a text and returns them as fiscal periods. A date in December, or
-// the end of twelve months after June, stands for the fiscal year. The zero Period stands for a time that is
-// neither a fiscal year nor a quarter.
-func apartFromPeriods(text string) (rest string, periods []Period) {
+// splitPeriods removes the periods from a text and returns them as fiscal periods. A date in December, or the end of
+// twelve months after June, is read as the fiscal year. A time that is neither a fiscal year nor a quarter is returned
+// as the zero Period.
+func splitPeriods(text string) (rest string, periods []Period) {
 	var b strings.Builder
-	at := 0
+	last := 0
 	for _, m := range metrics.Periods(text) {
-		if m.Start < at {
+		if m.Start < last {
 			continue
 		}
-		b.WriteString(ends.ReplaceAllString(text[at:m.Start], " ") + " ")
-		at = m.End
+		b.WriteString(beforePeriod.ReplaceAllString(text[last:m.Start], " ") + " ")
+		last = m.End
 		p := Period{m.Period.Year, m.Period.Quarter}
 		if end := m.Period.End.Time(); m.Period.End != "" &&
 			(end.Month() == time.December || m.Period.Months == 12 && end.Month() > time.June) {
@@ -237,16 +238,16 @@ func apartFromPeriods(text string) (rest string, periods []Period) {
 		if !slices.Contains(periods, p) {
 			periods = append(periods, p)
 		}
-		at += len(behind.FindString(text[at:]))
+		last += len(afterPeriod.FindString(text[last:]))
 	}
-	b.WriteString(text[at:])
-	return strings.Join(strings.Fields(ends.ReplaceAllString(b.String(), " ")), " "), periods
+	b.WriteString(text[last:])
+	return strings.Join(strings.Fields(beforePeriod.ReplaceAllString(b.String(), " ")), " "), periods
 }
 
-// understand sets the operation and the measures from the text. It returns false if it does not understand
-// all of it.
+// understand sets the operation and the measures from text, the question without its periods. lead are the words before
+// it. It returns false if it does not understand all of text.
 func (q *Calculation) understand(text, lead string) bool {
-	// Several measures, one of which is the most.
+	// Several measures, of which the question wants the greatest or the least.
 	if threeWays.MatchString(lead + text) {
 		most, least := highestWord.MatchString(text), lowestWord.MatchString(text)
 		if most == least && !strings.Contains(strings.ToLower(text), "lost the least") ||
@@ -258,33 +259,33 @@ func (q *Calculation) understand(text, lead string) bool {
 			q.direction = -1
 		}
 		for _, key := range []string{"operating_cash_flow", "investing_cash_flow", "financing_cash_flow"} {
-			q.what = append(q.what, measureOf(key))
+			q.measures = append(q.measures, measureOf(key))
 		}
 		return true
 	}
-	which := whichYear.MatchString(text)
+	asksPeriod := whichYear.MatchString(text)
 	text = strings.TrimSpace(whichYear.ReplaceAllString(text, ""))
 	if q.exceeds(text) {
 		return true
 	}
-	rest, ok := q.things(text)
+	rest, ok := q.readMeasures(text)
 	if !ok {
 		return false
 	}
-	take := func(words *regexp.Regexp) bool {
+	remove := func(words *regexp.Regexp) bool {
 		found := words.MatchString(rest)
 		rest = words.ReplaceAllString(rest, " ")
 		return found
 	}
 	yes := yesNo.MatchString(text)
-	take(yesNo)
+	remove(yesNo)
 	var limits []string
 	if m := threshold.FindStringSubmatch(rest); m != nil && yes {
 		limits = m
-		take(threshold)
+		remove(threshold)
 	}
-	always := take(everyYear)
-	isSteady, isHistoric := take(steady), take(historic)
+	always := remove(everyYear)
+	isSteady, isHistoric := remove(steady), remove(historic)
 	if isSteady && yes {
 		q.limit = 2
 		if m := points.FindStringSubmatch(rest); m != nil {
@@ -293,31 +294,31 @@ func (q *Calculation) understand(text, lead string) bool {
 		rest = fluctuating.ReplaceAllString(rest, " ")
 	}
 	sign := signed.FindString(rest)
-	take(signed)
-	compound, sums := take(annually), take(adding)
-	grows, mean, moves := take(growth), take(averages), take(moveWord)
-	up, down := take(upWord), take(downWord)
+	remove(signed)
+	compound, sums := remove(compoundGrowth), remove(sumWord)
+	grows, mean, moves := remove(growth), remove(averages), remove(moveWord)
+	up, down := remove(upWord), remove(downWord)
 	switch {
 	case up && !down:
 		q.direction = 1
 	case down && !up:
 		q.direction = -1
 	}
-	q.either = up && down
+	q.asksDirection = up && down
 	always = always || isSteady && (up || down) || (up || down) && yes && q.Years > 2
 	most, least := highestWord.MatchString(rest), lowestWord.MatchString(rest)
-	good := take(healthy)
-	paid := take(anyPaid)
-	one := &q.what[0]
+	isGood := remove(healthy)
+	paid := remove(anyPaid)
+	first := &q.measures[0]
 	switch {
-	case which && most != least && len(q.what) == 1:
+	case asksPeriod && most != least && len(q.measures) == 1:
 		q.Op, q.direction = Peak, 1
 		if least {
 			q.direction = -1
 		}
-		take(highestWord)
-		take(lowestWord)
-	case which:
+		remove(highestWord)
+		remove(lowestWord)
+	case asksPeriod:
 		return false
 	case always && yes && q.direction != 0:
 		q.Op = Always
@@ -340,9 +341,9 @@ func (q *Calculation) understand(text, lead string) bool {
 		}
 	case yes && (up || down || moves):
 		q.Op = Moved
-	case yes && (good || one.key == "capex_to_revenue") && metrics.Good(one.key) != "":
+	case yes && (isGood || first.key == "capex_to_revenue") && metrics.Good(first.key) != "":
 		q.Op = Good
-	case yes && paid && metrics.Spent(one.key) || yes && one.key == "dividends_per_share":
+	case yes && paid && metrics.Spent(first.key) || yes && first.key == "dividends_per_share":
 		q.Op = Paid
 	case yes:
 		return false
@@ -354,45 +355,46 @@ func (q *Calculation) understand(text, lead string) bool {
 		q.Op = Average
 	case sums:
 		q.Op = Sum
-	case grows, (moves || up || down) && q.percent && one.unit != "%":
+	case grows, (moves || up || down) && q.percent && first.unit != "%":
 		q.Op = Growth
 	case moves, up, down:
 		q.Op = Change
 	default:
 		q.Op = Value
 	}
-	return filling(rest)
+	return onlyFiller(rest)
 }
 
-// exceeds reads a question for whether one measure is more or less than another one. It returns false if the
-// question is a different one.
+// exceeds reads a question whether one measure is more or less than another one. It returns false if the question is a
+// different one.
 func (q *Calculation) exceeds(text string) bool {
-	at := exceeding.FindStringIndex(text)
-	if at == nil || !yesNo.MatchString(text) {
+	match := exceedWord.FindStringIndex(text)
+	if match == nil || !yesNo.MatchString(text) {
 		return false
 	}
-	a, b := metrics.Find(text[:at[0]]), metrics.Find(text[at[1]:])
+	a, b := metrics.Find(text[:match[0]]), metrics.Find(text[match[1]:])
 	if len(a) != 1 || len(b) != 1 || a[0].Metric.Key == b[0].Metric.Key ||
 		metrics.UnitOf(a[0].Metric.Key) != metrics.UnitOf(b[0].Metric.Key) {
 		return false
 	}
-	rest := text[:a[0].Start] + " " + text[a[0].End:at[0]] + " " + text[at[1]:at[1]+b[0].Start] + " " +
-		text[at[1]+b[0].End:]
-	if !filling(yesNo.ReplaceAllString(rest, " ")) {
+	rest := text[:a[0].Start] + " " + text[a[0].End:match[0]] + " " + text[match[1]:match[1]+b[0].Start] + " " +
+		text[match[1]+b[0].End:]
+	if !onlyFiller(yesNo.ReplaceAllString(rest, " ")) {
 		return false
 	}
 	q.Op, q.direction = Exceeds, 1
-	if lesser.MatchString(text[at[0]:at[1]]) {
+	if lesser.MatchString(text[match[0]:match[1]]) {
 		q.direction = -1
 	}
-	q.what = []measure{measureOf(a[0].Metric.Key), measureOf(b[0].Metric.Key)}
+	q.measures = []measure{measureOf(a[0].Metric.Key), measureOf(b[0].Metric.Key)}
 	return true
 }
 
 var fluctuating = regexp.MustCompile(`(?i)\(?(?:not )?fluctuat\w*[^()?]*\)?|\(?(?:within|by|of)? ?(?:no more than |roughly |about )*\d+(?:\.\d+)?\s?%[^()?]*\)?`)
 
-// things finds the measures in a text and returns the rest of the text.
-func (q *Calculation) things(text string) (rest string, ok bool) {
+// readMeasures finds the measures in a text and returns the rest of the text. It returns false if there is no measure
+// or their relation is not clear.
+func (q *Calculation) readMeasures(text string) (rest string, ok bool) {
 	if m := shareOf.FindStringSubmatch(text); m != nil {
 		return q.ratio(m[1], m[2], "%")
 	}
@@ -404,46 +406,46 @@ func (q *Calculation) things(text string) (rest string, ok bool) {
 	if len(found) == 0 {
 		return "", false
 	}
-	if joining.MatchString(" " + text + " ") {
-		if own := said(text); own != nil && own.op != 'm' {
+	if arithmetic.MatchString(" " + text + " ") {
+		if stated := parseWords(text); stated != nil && stated.op != 'm' {
 			unit := ""
-			if own.op == '+' || own.op == '-' {
+			if stated.op == '+' || stated.op == '-' {
 				unit = string(metrics.UnitOf(found[0].Metric.Key))
 			}
-			q.what = []measure{{name: text[found[0].Start:found[len(found)-1].End], expr: own, unit: unit}}
+			q.measures = []measure{{name: text[found[0].Start:found[len(found)-1].End], expr: stated, unit: unit}}
 			return "", true
 		}
 	}
 	key := found[0].Metric.Key
-	rest, at := "", 0
+	rest, end := "", 0
 	for _, m := range found {
 		if m.Metric.Key != key { // a longer name is spelled out in brackets: "quick ratio (acid test)"
 			return "", false
 		}
-		rest += text[at:m.Start] + " "
-		at = m.End
+		rest += text[end:m.Start] + " "
+		end = m.End
 	}
-	rest += text[at:]
-	q.what = []measure{measureOf(key)}
-	if own := q.own[""]; own != nil {
-		q.what[0].key, q.what[0].expr = "", own
+	rest += text[end:]
+	q.measures = []measure{measureOf(key)}
+	if stated := q.definitions[""]; stated != nil {
+		q.measures[0].key, q.measures[0].expr = "", stated
 	}
 	return rest, true
 }
 
-func (q *Calculation) ratio(over, under, unit string) (rest string, ok bool) {
-	a, b := metrics.Find(over), metrics.Find(under)
+func (q *Calculation) ratio(numerator, denominator, unit string) (rest string, ok bool) {
+	a, b := metrics.Find(numerator), metrics.Find(denominator)
 	if len(a) != 1 || len(b) != 1 {
 		return "", false
 	}
-	q.what = []measure{{
+	q.measures = []measure{{
 		name: a[0].Metric.Name + " to " + b[0].Metric.Name, unit: unit,
 		expr: &expr{op: '/', args: []*expr{{op: 'm', key: a[0].Metric.Key}, {op: 'm', key: b[0].Metric.Key}}},
 	}}
 	if unit == "%" {
-		q.what[0].name = a[0].Metric.Name + " as a percentage of " + b[0].Metric.Name
+		q.measures[0].name = a[0].Metric.Name + " as a percentage of " + b[0].Metric.Name
 	}
-	return over[:a[0].Start] + " " + over[a[0].End:] + " " + under[:b[0].Start] + " " + under[b[0].End:], true
+	return numerator[:a[0].Start] + " " + numerator[a[0].End:] + " " + denominator[:b[0].Start] + " " + denominator[b[0].End:], true
 }
 
 func measureOf(key string) measure {
@@ -451,12 +453,12 @@ func measureOf(key string) measure {
 	return measure{name: m.Name, key: key, expr: &expr{op: 'm', key: key}, unit: string(metrics.UnitOf(key))}
 }
 
-// define parses the sentences of a question that define a measure by a formula, such as "DPO is defined as
-// 365 * …", into q.own. Its keys are those of metrics; the empty key stands for a measure that is no metric. A
-// sentence such as "calculate DPO using …" states no formula; it is accepted if the metrics after "using" are
-// parts of the known formula of the measure. define returns false if a sentence cannot be understood.
+// define parses the sentences of a question that define a measure by a formula, such as "DPO is defined as 365 * …",
+// into q.definitions. The keys of the map are those of metrics; the empty key is for a measure that is not a metric. A
+// sentence such as "calculate DPO using …" states no formula. It is accepted if the metrics after "using" are parts of
+// the measure's known formula. define returns false if it cannot understand a sentence.
 func (q *Calculation) define(definitions []string) bool {
-	q.own = make(map[string]*expr)
+	q.definitions = make(map[string]*expr)
 	for _, s := range definitions {
 		s = remarks.ReplaceAllString(s, " ")
 		m, stated := defined.FindStringSubmatch(s), true
@@ -466,35 +468,35 @@ func (q *Calculation) define(definitions []string) bool {
 		if m == nil { // what looked like a definition stood in a remark
 			continue
 		}
-		key, ok := named(m[1])
-		own := said(strings.Trim(m[2], " .;"))
+		key, ok := metricNamed(m[1])
+		parsed := parseWords(strings.Trim(m[2], " .;"))
 		switch {
-		case own != nil && ok && (own.op != 'm' || stated):
-			q.own[key] = own
-		case own != nil && stated: // a formula for what the question asks for, under a name of its own
-			q.own[""] = own
+		case parsed != nil && ok && (parsed.op != 'm' || stated):
+			q.definitions[key] = parsed
+		case parsed != nil && stated: // a formula for what the question asks for, under a name of its own
+			q.definitions[""] = parsed
 		case stated:
 			return false
-		case ok && !ofFormula(key, m[2]):
+		case ok && !partsOfFormula(key, m[2]):
 			return false
 		}
 	}
 	return true
 }
 
-// ofFormula reports whether every metric that a text names is a part of the formula of key.
-func ofFormula(key, text string) bool {
+// partsOfFormula reports whether every metric that a text names is a part of the formula of key.
+func partsOfFormula(key, text string) bool {
 	known := make(map[string]bool)
-	(&expr{op: 'm', key: key}).keys(known)
-	for _, one := range metrics.Find(text) {
-		if !known[one.Metric.Key] {
+	(&expr{op: 'm', key: key}).addKeys(known)
+	for _, mention := range metrics.Find(text) {
+		if !known[mention.Metric.Key] {
 			return false
 		}
 	}
 	return true
 }
 
-// filler holds the words of questions that say nothing about what is asked for.
+// filler holds words of questions that do not affect the answer.
 var filler = func() map[string]bool {
 	m := make(map[string]bool)
 	for w := range strings.FieldsSeq(`what what's is was are were be been being the a an of for in at on to by from as its their it and or with how much many which did does do has have had
@@ -509,8 +511,8 @@ var filler = func() map[string]bool {
 	return m
 }()
 
-// filling reports whether a text consists of filler alone.
-func filling(text string) bool {
+// onlyFiller reports whether all words of a text are filler.
+func onlyFiller(text string) bool {
 	for w := range strings.FieldsSeq(strings.ToLower(text)) {
 		w = strings.Trim(w, ".,;:?!()'\"’“”-–")
 		if w != "" && !filler[w] && w != "s" {
@@ -523,12 +525,12 @@ func filling(text string) bool {
 // Metrics returns the keys of the metrics that the inquiry needs, sorted.
 func (q *Calculation) Metrics() []string {
 	keys := make(map[string]bool)
-	for _, own := range q.own {
-		own.keys(keys)
+	for _, definition := range q.definitions {
+		definition.addKeys(keys)
 	}
-	for i := range q.what {
-		q.what[i].expr.keys(keys)
-		if metrics.Spent(q.what[i].key) && q.Op == Paid {
+	for i := range q.measures {
+		q.measures[i].expr.addKeys(keys)
+		if metrics.Spent(q.measures[i].key) && q.Op == Paid {
 			keys["dividends_per_share"] = true
 		}
 	}
@@ -538,18 +540,18 @@ func (q *Calculation) Metrics() []string {
 		}
 	}
 	if q.Op == Good {
-		for _, one := range marksOf(q.what[0].key) {
-			(&expr{op: 'm', key: one.key}).keys(keys)
+		for _, other := range criteriaOf(q.measures[0].key) {
+			(&expr{op: 'm', key: other.key}).addKeys(keys)
 		}
 	}
-	if q.doubted {
+	if q.mayBeIrrelevant {
 		keys["current_assets"], keys["inventory"] = true, true
 	}
 	for _, key := range Signs() {
 		keys[key] = true
 	}
 	for key := range maps.Clone(keys) {
-		for _, twin := range twins[key] {
+		for _, twin := range substitutes[key] {
 			keys[twin] = true
 		}
 	}

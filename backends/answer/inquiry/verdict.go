@@ -11,19 +11,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// mark is a condition by which a measure is judged to be good, such as ">= 1" for the measure itself, or
-// "roa < 5" for another one.
-type mark struct {
+// criterion is a condition under which a measure is good, such as ">= 1" for the measure itself, or "roa < 5" for
+// another measure.
+type criterion struct {
 	key   string
 	op    string
 	limit float64
 }
 
-// marksOf returns the marks of a measure, which the vocabulary separates by ";". The measure is good if one of
-// them holds. marksOf returns nil if one of them is malformed.
-func marksOf(key string) (all []mark) {
-	for one := range strings.SplitSeq(metrics.Good(key), ";") {
-		words := strings.Fields(one)
+// criteriaOf returns the criteria of a measure, which the vocabulary separates by ";". The measure is good if it meets
+// one of them. criteriaOf returns nil if a criterion is malformed.
+func criteriaOf(key string) (all []criterion) {
+	for text := range strings.SplitSeq(metrics.Good(key), ";") {
+		words := strings.Fields(text)
 		if len(words) == 2 {
 			words = slices.Insert(words, 0, key)
 		}
@@ -34,13 +34,13 @@ func marksOf(key string) (all []mark) {
 		if err != nil {
 			return nil
 		}
-		all = append(all, mark{words[0], words[1], limit})
+		all = append(all, criterion{words[0], words[1], limit})
 	}
 	return all
 }
 
-// holds reports whether a value satisfies the condition. Any operator other than ">=" and "<=" means "<".
-func (m mark) holds(value float64) bool {
+// isMet reports whether a value satisfies the condition. Any operator other than ">=" and "<=" means "<".
+func (m criterion) isMet(value float64) bool {
 	switch m.op {
 	case ">=":
 		return value >= m.limit
@@ -50,55 +50,54 @@ func (m mark) holds(value float64) bool {
 	return value < m.limit
 }
 
-// good answers whether a measure is good by its marks. Marks for which a figure is missing are skipped. It
-// returns nil if none is left.
+// good answers whether a measure is good by its criteria. Criteria with a missing figure are skipped. good returns nil
+// if no criterion is left.
 func (q *Calculation) good(b *Book, m *measure, f figure, p Period) *Answer {
 	a := &Answer{Verdict: yes(false)}
-	var said, how []string
-	for _, one := range marksOf(m.key) {
+	var stated, steps []string
+	for _, current := range criteriaOf(m.key) {
 		value, name := f, m.name
-		if one.key != m.key {
-			other := measureOf(one.key)
-			missing := len(b.short)
+		if current.key != m.key {
+			other := measureOf(current.key)
+			missing := len(b.missing)
 			r, ok := b.eval(other.expr, p, 0)
 			if !ok {
-				b.short = b.short[:missing]
+				b.missing = b.missing[:missing]
 				continue
 			}
 			value, name = other.figure(r), other.name
 		}
-		limit := kernel.Figure{Value: one.limit, Step: 0.1, Unit: value.Unit}
-		said = append(said, fmt.Sprintf("%s was %s in %s, against %s %s as the usual mark",
-			name, q.shown(value.Figure), p, words[one.op], figures.Print(limit)))
+		limit := kernel.Figure{Value: current.limit, Step: 0.1, Unit: value.Unit}
+		stated = append(stated, fmt.Sprintf("%s was %s in %s, against %s %s as the usual mark",
+			name, q.format(value.Figure), p, words[current.op], figures.Print(limit)))
 		a.Figures = append(a.Figures, value.Figure)
 		if text := calculations([]figure{value}, []Period{p}); text != "" {
-			how = append(how, text)
+			steps = append(steps, text)
 		}
-		if one.holds(value.Value) {
+		if current.isMet(value.Value) {
 			a.Verdict = yes(true)
 		}
 	}
-	if len(said) == 0 {
+	if len(stated) == 0 {
 		return nil
 	}
-	a.Text, a.Calculation = strings.Join(said, "; "), strings.Join(how, "; ")
+	a.Text, a.Calculation = strings.Join(stated, "; "), strings.Join(steps, "; ")
 	return a
 }
 
-// words maps the operators of marks to words.
+// words maps the operators of criteria to words.
 var words = map[string]string{">=": "at least", "<=": "at most", "<": "less than"}
 
-// course describes how a figure went from period to period. It returns nil if there are fewer than two
-// values.
-func (q *Calculation) course(m *measure, values []figure, periods []Period) *Answer {
+// trend describes how a figure changed from period to period. It returns nil if there are fewer than two values.
+func (q *Calculation) trend(m *measure, values []figure, periods []Period) *Answer {
 	if len(values) < 2 {
 		return nil
 	}
 	a := &Answer{Calculation: calculations(values, periods)}
-	said := make([]string, len(values))
+	stated := make([]string, len(values))
 	ups, downs, best := 0, 0, 0
 	for i, v := range values {
-		said[i] = q.shown(v.Figure) + " in " + periods[i].String()
+		stated[i] = q.format(v.Figure) + " in " + periods[i].String()
 		a.Figures = append(a.Figures, v.Figure)
 		if (v.Value-values[best].Value)*float64(q.direction) > 0 {
 			best = i
@@ -127,35 +126,35 @@ func (q *Calculation) course(m *measure, values []figure, periods []Period) *Ans
 		if q.direction < 0 {
 			way = "lowest"
 		}
-		a.Text = fmt.Sprintf("%s was %s in %s: %s", m.name, way, periods[best], figures.And(said))
+		a.Text = fmt.Sprintf("%s was %s in %s: %s", m.name, way, periods[best], figures.And(stated))
 		return a
 	}
-	a.Text = fmt.Sprintf("%s was %s; %s", m.name, figures.And(said), way)
+	a.Text = fmt.Sprintf("%s was %s; %s", m.name, figures.And(stated), way)
 	return a
 }
 
-// exceeding answers whether one measure is more or less than another one. It returns nil if there is not
-// exactly one period or if a figure is missing.
-func (q *Calculation) exceeding(b *Book, periods []Period) *Answer {
+// compareMeasures answers whether one measure is more or less than another one. It returns nil if there is not exactly
+// one period or if a figure is missing.
+func (q *Calculation) compareMeasures(b *Book, periods []Period) *Answer {
 	if len(periods) != 1 {
 		return nil
 	}
 	a := &Answer{}
-	var how []string
-	for i := range q.what {
-		r, ok := b.eval(q.what[i].expr, periods[0], 0)
+	var steps []string
+	for i := range q.measures {
+		r, ok := b.eval(q.measures[i].expr, periods[0], 0)
 		if !ok {
 			return nil
 		}
-		f := q.what[i].figure(r)
+		f := q.measures[i].figure(r)
 		a.Figures = append(a.Figures, f.Figure)
 		if text := calculations([]figure{f}, periods); text != "" {
-			how = append(how, text)
+			steps = append(steps, text)
 		}
 	}
 	a.Verdict = yes((a.Figures[0].Value-a.Figures[1].Value)*float64(q.direction) > 0)
-	a.Text = fmt.Sprintf("%s was %s in %s, and %s %s", q.what[0].name, q.shown(a.Figures[0]), periods[0], q.what[1].name,
-		q.shown(a.Figures[1]))
-	a.Calculation = strings.Join(how, "; ")
+	a.Text = fmt.Sprintf("%s was %s in %s, and %s %s", q.measures[0].name, q.format(a.Figures[0]), periods[0], q.measures[1].name,
+		q.format(a.Figures[1]))
+	a.Calculation = strings.Join(steps, "; ")
 	return a
 }

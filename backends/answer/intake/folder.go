@@ -21,9 +21,9 @@ type Folder struct {
 	// Remove removes the documents of files that have disappeared.
 	Remove bool
 
-	seen    map[string]string // the stamps of the files that were waiting to be read in the previous round
-	missing map[string]bool   // the files that were missing in the previous round
-	trouble string            // the last problem that was logged
+	waiting     map[string]string // the stamps of the files that were waiting to be read in the previous round
+	missing     map[string]bool   // the files that were missing in the previous round
+	lastProblem string            // the last problem that was logged
 }
 
 const (
@@ -35,9 +35,9 @@ const (
 	longestPause = time.Hour
 )
 
-// Run makes one round: it ingests the files that have changed since they were read, or whose next attempt is
-// due, and that did not change since the previous round. It returns their number. A folder that cannot be
-// read is logged and is no error.
+// Run makes one round and returns the number of ingested files. It ingests files that have changed since they were
+// read, or whose next attempt is due, but only if they have not changed since the previous round. If the folder cannot
+// be read, Run logs the problem and returns no error.
 func (f *Folder) Run(ctx context.Context) (int, error) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	var files []corpus.File
@@ -46,7 +46,7 @@ func (f *Folder) Run(ctx context.Context) (int, error) {
 	}
 	if err != nil {
 		f.observe(OutcomeFailed)
-		f.tell("the watched folder cannot be read", err.Error())
+		f.logProblem("the watched folder cannot be read", err.Error())
 		return 0, nil
 	}
 	source := "watch:" + f.Path
@@ -62,42 +62,43 @@ func (f *Folder) Run(ctx context.Context) (int, error) {
 		if ok && previous.stamp == file.Stamp && (previous.due == 0 || previous.due > now) {
 			continue
 		}
-		if f.seen[file.Name] == file.Stamp {
+		if f.waiting[file.Name] == file.Stamp {
 			changed = append(changed, file)
 		}
 		seen[file.Name] = file.Stamp
 	}
-	f.seen = seen
+	f.waiting = seen
 	if len(files) == 0 && len(known) > 0 {
-		f.tell("the watched folder is empty: nothing is removed", "empty")
+		f.logProblem("the watched folder is empty: nothing is removed", "empty")
 		return 0, nil
 	}
-	f.tell("the watched folder can be read again", "")
-	for some := range slices.Chunk(changed, filesAtOnce) {
-		if err := f.take(ctx, path, source, some, known); err != nil {
+	f.logProblem("the watched folder can be read again", "")
+	for batch := range slices.Chunk(changed, filesAtOnce) {
+		if err := f.ingest(ctx, path, source, batch, known); err != nil {
 			return 0, err
 		}
 	}
 	return len(changed), f.sweep(ctx, source, files, known)
 }
 
-// tell logs a problem of the folder when it begins and when it ends.
-func (f *Folder) tell(message, trouble string) {
-	if trouble != f.trouble {
-		f.trouble = trouble
-		f.logger().Warn(message, zap.String("folder", f.Path), zap.String("reason", trouble))
+// logProblem logs a message if the problem of the folder differs from the last one. The empty problem means that there
+// is none.
+func (f *Folder) logProblem(message, problem string) {
+	if problem != f.lastProblem {
+		f.lastProblem = problem
+		f.logger().Warn(message, zap.String("folder", f.Path), zap.String("reason", problem))
 	}
 }
 
-// result is the result of reading a file.
+// result is the result of reading a file. If retry is true, a later attempt may succeed.
 type result struct {
 	urls    []string
 	problem string
 	retry   bool
 }
 
-// take ingests files and stores their state.
-func (f *Folder) take(ctx context.Context, path, source string, files []corpus.File, known map[string]entry) error {
+// ingest ingests files and stores their state. known are the stored states by name.
+func (f *Folder) ingest(ctx context.Context, path, source string, files []corpus.File, known map[string]entry) error {
 	results := make(map[string]*result, len(files))
 	for _, file := range files {
 		results[file.Name] = new(result)
@@ -141,7 +142,7 @@ func (f *Folder) take(ctx context.Context, path, source string, files []corpus.F
 			if r.problem != "" {
 				continue // what cannot be read may still be in the file
 			}
-			gone, err := f.only(ctx, source, stored(name))
+			gone, err := f.soleURLs(ctx, source, stored(name))
 			if err != nil {
 				return err
 			}
@@ -162,7 +163,7 @@ func (f *Folder) take(ctx context.Context, path, source string, files []corpus.F
 				e.failures = known[name].failures + 1
 				e.due = f.Corpus.Now().Add(pause(e.failures, longestPause)).UnixMicro()
 			}
-			if err := put(c, source, name, e); err != nil {
+			if err := putEntry(c, source, name, e); err != nil {
 				return err
 			}
 			// Documents of a file that cannot be read still belong to it.
@@ -186,7 +187,7 @@ func (f *Folder) sweep(ctx context.Context, source string, files []corpus.File, 
 			continue
 		}
 		if f.Remove {
-			urls, err := f.only(ctx, source, name)
+			urls, err := f.soleURLs(ctx, source, name)
 			if err != nil {
 				return err
 			}

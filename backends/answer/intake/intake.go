@@ -1,11 +1,11 @@
-// Package intake ingests documents while the server runs: the files of a watched folder, and the documents at
-// the addresses of a list. It stores what it has read, so that neither the next round nor a restart reads it
-// again.
+// Package intake ingests documents while the server runs: the files of a watched folder, and the documents at the
+// addresses of a list. It stores the state of what it has read, so that neither the next round nor a restart reads a
+// document again.
 //
 // Choices where the specification is silent:
 //   - The documents of a file that disappears stay in the corpus unless the operator wants them removed. Then
-//     the file must be missing for two rounds, and nothing is removed while the whole folder is empty, as it is
-//     when it is not mounted.
+//     the file must be missing for two rounds. Nothing is removed while the whole folder is empty, because it may not
+//     be mounted.
 //   - A document that was removed by its address comes back when its file changes, not before.
 //   - The document of an address that is removed from the list stays in the corpus.
 package intake
@@ -24,11 +24,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Outcomes that Observe counts in addition to those of corpus.Outcome.
+// Outcomes that Observe receives in addition to those of corpus.Outcome.
 const (
 	OutcomeRefused = "refused"
 	OutcomeRemoved = "removed"
-	// OutcomeFailed is for what could not be read this time: a file, an address, or the whole folder.
+	// OutcomeFailed is for a file, an address or a whole folder that could not be read this time.
 	OutcomeFailed = "failed"
 )
 
@@ -52,7 +52,7 @@ func (o *Options) logger() *zap.Logger { return o.Corpus.Logger() }
 // hold renews the lease in a transaction of its own.
 func (o *Options) hold(ctx context.Context) error { return o.Corpus.Write(ctx, o.Hold) }
 
-// entry is the stored state of a file or an address.
+// entry is the stored state of a file or an address. due is the time of its next attempt in microseconds, or 0.
 type entry struct {
 	stamp, etag, modified string
 	failures              int
@@ -63,8 +63,7 @@ type entry struct {
 // maxProblem bounds the stored reason of a failure, in bytes.
 const maxProblem = 500
 
-// stored returns a text in a form that both databases accept, because file names and headers may be any
-// bytes.
+// stored returns a text in a form that both databases accept, because file names and headers may contain any bytes.
 func stored(s string) string { return text.Storable(strings.ToValidUTF8(s, "\uFFFD")) }
 
 // cut returns the beginning of a reason, at most maxProblem bytes.
@@ -80,7 +79,7 @@ func pause(failures int, limit time.Duration) time.Duration {
 	return min(p, limit)
 }
 
-// entries reads the state of everything in a source.
+// entries reads the states of all names in a source.
 func (o *Options) entries(ctx context.Context, source string) (map[string]entry, error) {
 	known := make(map[string]entry)
 	err := o.Corpus.Read(ctx, func(c kernel.Conn) error {
@@ -98,7 +97,7 @@ func (o *Options) entries(ctx context.Context, source string) (map[string]entry,
 }
 
 // put stores an entry within a transaction.
-func put(c kernel.Conn, source, name string, e entry) error {
+func putEntry(c kernel.Conn, source, name string, e entry) error {
 	_, err := c.Exec("INSERT INTO answer_intake (source, name, stamp, etag, modified, failures, problem, due) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "+
 		"ON CONFLICT (source, name) DO UPDATE SET stamp = excluded.stamp, etag = excluded.etag, modified = excluded.modified, "+
 		"failures = excluded.failures, problem = excluded.problem, due = excluded.due",
@@ -133,8 +132,8 @@ func putURLs(c kernel.Conn, source, name string, urls []string, all bool) error 
 	return nil
 }
 
-// only returns the URLs of documents that belong to a name and to no other.
-func (o *Options) only(ctx context.Context, source, name string) (urls []string, err error) {
+// soleURLs returns the URLs of documents that belong to a name and to no other name.
+func (o *Options) soleURLs(ctx context.Context, source, name string) (urls []string, err error) {
 	err = o.Corpus.Read(ctx, func(c kernel.Conn) error {
 		urls, err = store.List(c, func(r store.Row) (url string, err error) { return url, r.Scan(&url) },
 			"SELECT url FROM answer_intake_documents d WHERE source = ? AND name = ? AND NOT EXISTS "+
@@ -144,7 +143,7 @@ func (o *Options) only(ctx context.Context, source, name string) (urls []string,
 	return urls, err
 }
 
-// remove removes documents from the corpus. Those that are not there are skipped.
+// remove removes documents from the corpus. Documents that the corpus does not have are skipped.
 func (o *Options) remove(ctx context.Context, name string, urls []string) error {
 	for _, url := range urls {
 		err := o.Corpus.Remove(ctx, url)

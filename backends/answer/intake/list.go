@@ -25,15 +25,15 @@ type List struct {
 	Options
 	// Path is the path of the file.
 	Path string
-	// Every is how long after it was fetched an address is fetched again.
+	// Every is the time after which an address is fetched again.
 	Every time.Duration
 	// Client sends the requests. It must guard the addresses that it connects to, and must not follow redirects.
 	Client *http.Client
 
-	trouble string // the last problem of the file that was logged
+	lastProblem string // the last problem of the file that was logged
 }
 
-// Bounds of what is fetched.
+// Bounds of lists and responses.
 const (
 	maxList      = 4 << 20
 	maxAddresses = 10_000
@@ -48,17 +48,17 @@ const (
 	fetchSource = "fetch"
 )
 
-// Run fetches the addresses that are due, one after another, and returns their number.
+// Run fetches the addresses that are due, one after another, and returns how many it fetched.
 func (l *List) Run(ctx context.Context) (int, error) {
 	addresses, err := l.read()
 	if err != nil {
 		l.observe(OutcomeFailed)
-		l.tell(err.Error())
+		l.logProblem(err.Error())
 		if addresses == nil {
 			return 0, nil
 		}
 	} else {
-		l.tell("")
+		l.logProblem("")
 	}
 	known, err := l.entries(ctx, fetchSource)
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *List) Run(ctx context.Context) (int, error) {
 		if err := l.hold(ctx); err != nil {
 			return n, err
 		}
-		after, err := l.take(ctx, address, previous)
+		updated, err := l.ingest(ctx, address, previous)
 		if err != nil {
 			return n, err
 		}
@@ -84,7 +84,7 @@ func (l *List) Run(ctx context.Context) (int, error) {
 			if err := l.Hold(c); err != nil {
 				return err
 			}
-			return put(c, fetchSource, address, after)
+			return putEntry(c, fetchSource, address, updated)
 		})
 		if err != nil {
 			return n, err
@@ -98,10 +98,10 @@ func (l *List) Run(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-func (l *List) tell(trouble string) {
-	if trouble != l.trouble {
-		l.trouble = trouble
-		l.logger().Warn("the list of addresses to fetch", zap.String("file", l.Path), zap.String("reason", trouble))
+func (l *List) logProblem(problem string) {
+	if problem != l.lastProblem {
+		l.lastProblem = problem
+		l.logger().Warn("the list of addresses to fetch", zap.String("file", l.Path), zap.String("reason", problem))
 	}
 }
 
@@ -114,8 +114,8 @@ func (l *List) read() ([]string, error) {
 	return parse(f)
 }
 
-// parse parses a list of addresses, one per line; # begins a comment. Lines that are no addresses are skipped
-// and reported in the error. A list that is too long gives no addresses.
+// parse parses a list of addresses, one per line; # begins a comment. Lines that are not addresses are skipped and
+// reported in the error. For a list that is too long it returns no addresses.
 func parse(r io.Reader) ([]string, error) {
 	var wrong []error
 	addresses, seen := []string{}, make(map[string]bool)
@@ -149,53 +149,53 @@ func parse(r io.Reader) ([]string, error) {
 	return addresses, errors.Join(wrong...)
 }
 
-// take fetches an address, ingests its document, and returns the new state. It returns only errors of the
-// database and of a context that ended.
-func (l *List) take(ctx context.Context, address string, previous entry) (entry, error) {
-	after, now := previous, l.Corpus.Now()
+// ingest fetches an address, ingests its document, and returns the new state. It returns an error only if the database
+// fails or ctx ends.
+func (l *List) ingest(ctx context.Context, address string, previous entry) (entry, error) {
+	updated, now := previous, l.Corpus.Now()
 	f, err := l.fetch(ctx, address, previous)
 	switch {
 	case ctx.Err() != nil:
-		return after, ctx.Err()
+		return updated, ctx.Err()
 	case err != nil:
 		l.observe(OutcomeFailed)
 		if problem := cut(err.Error()); problem != previous.problem {
-			after.problem = problem
+			updated.problem = problem
 			l.logger().Warn("address not fetched", zap.String("url", address), zap.Error(err))
 		}
-		after.failures++
-		after.due = now.Add(pause(after.failures, min(l.Every, longestPause))).UnixMicro()
-		return after, nil
-	case f.same:
+		updated.failures++
+		updated.due = now.Add(pause(updated.failures, min(l.Every, longestPause))).UnixMicro()
+		return updated, nil
+	case f.unchanged:
 		l.observe(corpus.Skipped.String())
-		after.failures, after.due = 0, now.Add(l.Every).UnixMicro()
-		return after, nil
+		updated.failures, updated.due = 0, now.Add(l.Every).UnixMicro()
+		return updated, nil
 	}
-	after = entry{etag: f.etag, modified: f.modified, due: now.Add(l.Every).UnixMicro()}
+	updated = entry{etag: f.etag, modified: f.modified, due: now.Add(l.Every).UnixMicro()}
 	base := corpus.Source{URL: address, Title: f.title}
-	err = l.Corpus.IngestBody(ctx, f.ending, f.body, base, func(t corpus.Taken) {
+	err = l.Corpus.IngestBody(ctx, f.extension, f.body, base, func(t corpus.Taken) {
 		if t.Err == nil {
 			l.observe(t.Outcome.String())
 			return
 		}
 		l.observe(OutcomeRefused)
-		after.problem = cut(t.Err.Error())
+		updated.problem = cut(t.Err.Error())
 		if _, refused := errors.AsType[*corpus.RefusedError](t.Err); !refused {
-			after.etag, after.modified = "", "" // the next attempt may succeed
+			updated.etag, updated.modified = "", "" // the next attempt may succeed
 		}
-		if after.problem != previous.problem {
+		if updated.problem != previous.problem {
 			l.logger().Warn("document not taken in", zap.String("url", address), zap.Error(t.Err))
 		}
 	})
-	return after, err
+	return updated, err
 }
 
-// fetched is the response of an address.
+// fetched is the response from an address.
 type fetched struct {
-	same           bool // not modified
-	etag, modified string
-	ending, title  string
-	body           []byte
+	unchanged        bool // not modified
+	etag, modified   string
+	extension, title string
+	body             []byte
 }
 
 func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetched, error) {
@@ -228,7 +228,7 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode == http.StatusNotModified {
-		return &fetched{same: true}, nil
+		return &fetched{unchanged: true}, nil
 	}
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("status %d", response.StatusCode)
@@ -237,15 +237,15 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 	if err != nil {
 		mediaType = ""
 	}
-	at := response.Request.URL.Path
+	location := response.Request.URL.Path
 	f := &fetched{
 		etag: header(response, "ETag"), modified: header(response, "Last-Modified"),
-		ending: corpus.Ending(mediaType, at),
+		extension: corpus.Ending(mediaType, location),
 	}
-	if f.ending == "" {
+	if f.extension == "" {
 		return nil, fmt.Errorf("what stands there is of a kind that is not read: %q", cut(mediaType))
 	}
-	f.title = strings.TrimSuffix(path.Base(at), path.Ext(at))
+	f.title = strings.TrimSuffix(path.Base(location), path.Ext(location))
 	if f.title == "" || f.title == "." || f.title == "/" {
 		f.title = response.Request.URL.Hostname()
 	}
@@ -256,8 +256,8 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 	return f, err
 }
 
-// header returns the value of a header that is stored to be sent back, or the empty string if it is too long
-// or cannot be stored.
+// header returns the value of a response header that a later request sends back. It returns the empty string if the
+// value is too long or cannot be stored.
 func header(r *http.Response, name string) string {
 	if value := r.Header.Get(name); len(value) <= maxHeader && value == stored(value) {
 		return value

@@ -32,11 +32,11 @@ type Document struct {
 	Kind   Kind
 	Form   string // such as 10-K; empty if unknown
 	Issuer int64  // 0 if it is about none or about several
-	// Period is the period that it reports on, or zero if there is none.
+	// Period is the period that the document reports on, or zero if there is no such period.
 	Period    Period
 	Published time.Time // zero if unknown
 	Title     string
-	// URL is its address: http, https, or corpus:ID for a document without a public address.
+	// URL is the document's address: http, https, or corpus:ID for a document without a public address.
 	URL    string
 	Lang   string // such as en; empty if unknown
 	SHA256 string // of what was ingested, in hexadecimal
@@ -48,43 +48,43 @@ type Passage struct {
 	// ID is the id of the chunk in the corpus, or 0 for a passage from outside.
 	ID       int64
 	Document int64
-	// Seq is its position among the passages of its document, from 0.
+	// Seq is the position of the passage among the passages of its document, from 0.
 	Seq   int
 	Title string // the title of its document
 	URL   string
 	Kind  Kind
-	// Section holds the headings above it, outermost first, joined by " > ".
+	// Section holds the headings above the passage, outermost first, joined by " > ".
 	Section string
 	Page    int // from 1; 0 if the document has no pages
 	// Text is Markdown. The lines of tables begin and end with "|".
 	Text string
-	// Table reports that it contains a table.
+	// Table reports that the passage contains a table.
 	Table     bool
 	Tokens    int // an estimate for its text
 	Issuer    int64
 	Period    Period // of its document
 	Published time.Time
-	// Score is greater for a better match. It can be compared only within one result of a retriever.
+	// Score is greater for a better match. Scores can be compared only within one result of a retriever.
 	Score float64
 }
 
-// Metric is something that is measured, such as revenue.
+// Metric is a quantity that reports state, such as revenue.
 type Metric struct {
-	// Key identifies it in facts. It consists of lower case letters, digits and "_".
+	// Key identifies the metric in facts. It consists of lower case letters, digits and "_".
 	Key  string
 	Name string // the name in a sentence, "total revenue"
-	// Statement is the part of a report that states it.
+	// Statement is the part of a report that states the metric.
 	Statement Statement
-	// Ratio reports that it is a share or a multiple, not an amount.
+	// Ratio reports that the metric is a share or a multiple, not an amount.
 	Ratio bool
-	// Instant reports that it is measured on a day, not over a period.
+	// Instant reports that the metric is measured on a day, not over a period.
 	Instant bool
 }
 
 // Statement is a part of a report.
 type Statement string
 
-// The parts of a report that questions lead to.
+// The parts of a report to which questions may refer.
 const (
 	Income        Statement = "income"
 	Comprehensive Statement = "comprehensive"
@@ -110,10 +110,10 @@ type Figure struct {
 	Currency string // ISO 4217; empty if none is named
 }
 
-// Unit is what a figure counts.
+// Unit is the unit of a figure.
 type Unit string
 
-// Units of figures. Others, such as "employees", are written as they are.
+// Units of figures. Other units, such as "employees", are the words themselves.
 const (
 	NoUnit      Unit = ""
 	Money       Unit = "money" // with or without a known Currency
@@ -135,17 +135,17 @@ type Fact struct {
 	Period   Period
 	Figure   Figure
 	Document int64
-	// Statement is where it is stated. It is empty for other tables and for data.
+	// Statement is the part of the report that states the fact. It is empty for other tables and for data.
 	Statement Statement
 	// Sure is the certainty of the fact in per cent.
 	Sure int
-	// Report is the period of its document.
+	// Report is the period of the fact's document.
 	Report Period
-	// Passage is the id of the passage that contains it, or 0 if the document consists of facts alone.
+	// Passage is the id of the passage that contains the fact, or 0 if the document consists of facts alone.
 	Passage int64
 }
 
-// Filters restrict what a retriever looks at. An empty list does not restrict.
+// Filters restrict the passages that a retriever considers. An empty list does not restrict.
 type Filters struct {
 	Issuers []int64
 	Periods []Period

@@ -1,5 +1,5 @@
-// Package kernel holds what all packages of the answer API use: the database, the clock, and the types for
-// what the corpus contains.
+// Package kernel is the common base of all packages of the answer API: the database, the clock, and the types for the
+// contents of the corpus.
 package kernel
 
 import (
@@ -20,7 +20,7 @@ type Server struct {
 	Now    func() time.Time
 }
 
-// Conn is the connection that statements run on.
+// Conn is the connection on which statements run.
 type Conn = store.Conn
 
 // Read calls fn with a read connection of the database.
@@ -33,7 +33,7 @@ func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.DB.Write(ctx, fn)
 }
 
-// Micros returns the current time in microseconds, as it is stored.
+// Micros returns the current time in microseconds, the form in which times are stored.
 func (s *Server) Micros() int64 { return s.Now().UnixMicro() }
 
 // ErrTexts is returned by an embedder that will never accept these texts, because there are too many at once

@@ -11,15 +11,15 @@ import (
 // Period is a reporting period, or a day. Unknown fields are zero, and the zero Period is unknown. Periods
 // can be compared with ==.
 type Period struct {
-	// Year is the fiscal year that contains it, as the issuer counts.
+	// Year is the fiscal year that contains the period, in the issuer's count.
 	Year int
-	// Quarter is 1 to 4, or 0 for a year or anything else that is no quarter.
+	// Quarter is 1 to 4, or 0 for a year or any other period that is not a quarter.
 	Quarter int
-	// Half is 1 or 2, or 0 if it is not half a year or not known which one.
+	// Half is 1 or 2, or 0 if the period is not half a year or if it is unknown which half it is.
 	Half int
-	// End is its last day.
+	// End is the last day of the period.
 	End Day
-	// Months is its length: 12, 9, 6 or 3, or 0 for a day and if unknown.
+	// Months is the length of the period: 12, 9, 6 or 3. It is 0 for a day and if the length is unknown.
 	Months int
 }
 
@@ -29,8 +29,8 @@ func (p Period) Known() bool { return p != Period{} }
 // FiscalYear returns a whole fiscal year.
 func FiscalYear(year int) Period { return Period{Year: year, Months: 12} }
 
-// Same reports whether two periods may be the same: no field that is known in both differs. Unknown periods
-// are not.
+// Same reports whether two periods may be the same: no field that is known in both differs. It returns false if one of
+// the periods is unknown.
 func (p Period) Same(q Period) bool {
 	if !p.Known() || !q.Known() {
 		return false
@@ -51,8 +51,9 @@ func (p Period) Same(q Period) bool {
 	return p.Months == 0 || q.Months == 0 || p.Months == q.Months
 }
 
-// Part returns which quarter or which half of a year the period is, or 0. If only the last day is known,
-// quarters and halves of the calendar count; the day may be up to about two weeks off.
+// Part returns the number of the quarter or half of a year that the period is, or 0. If only the last day and the
+// length are known, it uses the quarters and halves of the calendar; the last day may differ from their end by about
+// two weeks.
 func (p Period) Part() (quarter, half int) {
 	if end := p.End.Time().AddDate(0, 0, -15); p.End != "" {
 		switch month := int(end.Month()) - 1; p.Months {
@@ -65,7 +66,7 @@ func (p Period) Part() (quarter, half int) {
 	return cmp.Or(p.Quarter, quarter), cmp.Or(p.Half, half)
 }
 
-// Start returns its first day. It is empty for a day and for an unknown length or end.
+// Start returns the first day of the period. It is empty for a day and for an unknown length or end.
 func (p Period) Start() Day {
 	end := p.End.Time()
 	if end.IsZero() || p.Months == 0 {
@@ -77,7 +78,7 @@ func (p Period) Start() Day {
 	return DayOf(end.AddDate(0, -p.Months, 1))
 }
 
-// AnyYear returns the fiscal year, or else the calendar year of the end, or 0 if both are unknown.
+// AnyYear returns the fiscal year. If it is unknown, AnyYear returns the calendar year of the end, or 0.
 func (p Period) AnyYear() int {
 	if p.Year != 0 {
 		return p.Year
@@ -107,7 +108,7 @@ func (p Period) String() string {
 	return length + " ended " + p.End.String()
 }
 
-// Day is a date as YYYY-MM-DD, or empty if unknown. Days can be compared with <.
+// Day is a date in the form YYYY-MM-DD, or empty if unknown. Days can be compared with <.
 type Day string
 
 // DayOf returns the day of a time in UTC.
@@ -146,7 +147,7 @@ func (d Day) Year() int {
 	return year
 }
 
-// String returns the day as "September 30, 2019". A text that is no date is returned as it is.
+// String returns the day as "September 30, 2019". A text that is not a date is returned unchanged.
 func (d Day) String() string {
 	t := d.Time()
 	if t.IsZero() {

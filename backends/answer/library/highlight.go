@@ -11,17 +11,17 @@ import (
 // Span is the part of a text from the byte Start up to, but not including, the byte End.
 type Span struct{ Start, End int }
 
-// minLetters is the least length of a sentence of a claim that is looked for as a whole.
+// minLetters is the least length of a sentence that Highlight searches for.
 const minLetters = 12
 
-// Highlight returns the parts of a passage that a claim about it repeats, in order and without overlaps:
-// sentences that the passage contains word for word, and figures of the same value. Years and single digits
-// are not marked, because every passage has them.
+// Highlight returns the parts of a passage that a claim about it repeats, in order and without overlaps: sentences that
+// the passage contains word for word, and figures of the same value. Years and single digits are left out, because
+// every passage has them.
 func Highlight(passage, claim string) []Span {
 	var spans []Span
 	for _, sentence := range sentences(claim) {
-		if at := strings.Index(passage, sentence); at >= 0 {
-			spans = append(spans, Span{at, at + len(sentence)})
+		if index := strings.Index(passage, sentence); index >= 0 {
+			spans = append(spans, Span{index, index + len(sentence)})
 		}
 	}
 	stated := figures.Find(claim)
@@ -29,11 +29,11 @@ func Highlight(passage, claim string) []Span {
 		if m.Year || countDigits(passage[m.Start:m.End]) < 2 {
 			continue
 		}
-		if slices.ContainsFunc(stated, func(s figures.Mention) bool { return !s.Year && same(s, m) }) {
+		if slices.ContainsFunc(stated, func(s figures.Mention) bool { return !s.Year && sameNumber(s, m) }) {
 			spans = append(spans, Span{m.Start, m.End})
 		}
 	}
-	return joined(spans)
+	return merge(spans)
 }
 
 func countDigits(text string) (n int) {
@@ -45,28 +45,28 @@ func countDigits(text string) (n int) {
 	return n
 }
 
-// same reports whether two figures are the same number, in single units or by their digits if one of them
-// leaves its scale to a header ("2,601" below "In millions").
-func same(a, b figures.Mention) bool {
+// sameNumber reports whether two figures are the same number in single units. If one of them has its scale in a header
+// ("2,601" below "In millions"), their digits are compared.
+func sameNumber(a, b figures.Mention) bool {
 	x, y := math.Abs(a.Value), math.Abs(b.Value)
 	if x == 0 || y == 0 {
 		return x == y
 	}
 	for _, scale := range []float64{1, 1e3, 1e6, 1e9} {
-		if near(x, y*scale, a.Step) || near(y, x*scale, b.Step) {
+		if roundsTo(x, y*scale, a.Step) || roundsTo(y, x*scale, b.Step) {
 			return true
 		}
 	}
 	return false
 }
 
-// near reports whether a value rounds to a figure with a step, and is at most half a per cent away from it:
-// "5" is not 4.6.
-func near(figure, value, step float64) bool {
+// roundsTo reports whether a value, rounded to a multiple of step, is figure, and is at most half a per cent away from
+// it: "5" is not 4.6.
+func roundsTo(figure, value, step float64) bool {
 	return math.Abs(figure-value) <= min(step/2, figure/200)
 }
 
-// sentences returns the sentences of a claim that are long enough to be looked for.
+// sentences returns the sentences of a claim that have at least minLetters bytes.
 func sentences(claim string) (list []string) {
 	for line := range strings.SplitSeq(claim, "\n") {
 		for rest := line; rest != ""; {
@@ -74,8 +74,8 @@ func sentences(claim string) (list []string) {
 			if end < 0 {
 				end = len(rest) - 1
 			}
-			if one := strings.TrimSpace(rest[:end+1]); len(one) >= minLetters {
-				list = append(list, strings.TrimSuffix(one, "."))
+			if sentence := strings.TrimSpace(rest[:end+1]); len(sentence) >= minLetters {
+				list = append(list, strings.TrimSuffix(sentence, "."))
 			}
 			rest = rest[end+1:]
 		}
@@ -83,8 +83,8 @@ func sentences(claim string) (list []string) {
 	return list
 }
 
-// joined sorts spans and merges those that overlap or touch.
-func joined(spans []Span) []Span {
+// merge sorts spans and merges spans that overlap or touch.
+func merge(spans []Span) []Span {
 	slices.SortFunc(spans, func(a, b Span) int { return a.Start - b.Start })
 	out := spans[:0]
 	for _, s := range spans {

@@ -1,9 +1,9 @@
-// Package library reads what the corpus holds: the companies, the years of their reports, the figures in
-// these, and the passages that an answer stands on.
+// Package library reads the contents of the corpus: the companies, the years of their reports, the figures in these,
+// and the parts of passages that an answer repeats.
 //
 // Choices where the specification is silent:
-//   - If several documents state a figure for the same period, the most certain fact counts, then the one from
-//     the report on that period itself, then that of the newest document. A different figure that another
+//   - If several documents state a figure for the same period, the most certain fact is used, then the fact from
+//     the report on that period itself, then the fact of the newest document. A different figure that another
 //     document states with the same certainty is listed beside it, not averaged.
 //   - Whole years, quarters and days are shown; periods of other lengths are left out.
 package library
@@ -32,7 +32,7 @@ func New(k *kernel.Server) *Library { return &Library{k} }
 // ErrNotFound is returned for a company that the corpus does not have.
 var ErrNotFound = errors.New("there is no such company")
 
-// Bounds of what is returned at once.
+// Bounds of one result.
 const (
 	MostCompanies = 200
 	maxDocuments  = 500
@@ -49,43 +49,43 @@ type Company struct {
 	Years     []int  `json:"years"`
 }
 
-// Companies returns the companies that have documents and whose name contains the text containing, ignoring
-// case, ordered by name. It returns at most limit of those behind the name after. Empty strings do not
-// restrict the result. limit is at most MostCompanies+1.
+// Companies returns companies that have documents, ordered by name. Only those are returned whose name contains the
+// text containing, ignoring case, and comes after the name after. Empty strings do not restrict the result. It returns
+// at most limit companies, and no more than MostCompanies+1.
 func (l *Library) Companies(ctx context.Context, containing, after string, limit int) (list []Company, err error) {
 	limit = min(max(limit, 1), MostCompanies+1) // one more than a page, to detect a next page
 	err = l.kernel.Read(ctx, func(c kernel.Conn) error {
-		list, err = store.List(c, func(r store.Row) (one Company, err error) {
-			one.Years = []int{}
-			return one, r.Scan(&one.ID, &one.Name, &one.Ticker, &one.CIK, &one.Documents)
+		list, err = store.List(c, func(r store.Row) (company Company, err error) {
+			company.Years = []int{}
+			return company, r.Scan(&company.ID, &company.Name, &company.Ticker, &company.CIK, &company.Documents)
 		}, "SELECT i.id, i.name, i.ticker, i.cik, (SELECT count(*) FROM answer_documents d WHERE d.issuer_id = i.id) FROM answer_issuers i "+
 			"WHERE i.name_key > ? AND lower(i.name) LIKE ? ESCAPE '!' AND EXISTS (SELECT 1 FROM answer_documents d WHERE d.issuer_id = i.id) ORDER BY i.name_key LIMIT ?",
-			metrics.Key(after), "%"+literal.Replace(strings.ToLower(containing))+"%", limit)
+			metrics.Key(after), "%"+likeEscaper.Replace(strings.ToLower(containing))+"%", limit)
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		return years(c, list)
+		return addYears(c, list)
 	})
 	return list, err
 }
 
-// literal escapes the pattern characters of LIKE.
-var literal = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
+// likeEscaper escapes the pattern characters of LIKE.
+var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
-// years adds the fiscal years of their documents to the companies.
-func years(c kernel.Conn, list []Company) error {
-	at := make(map[int64]int, len(list))
+// addYears sets the Years of companies to the fiscal years of their documents.
+func addYears(c kernel.Conn, list []Company) error {
+	index := make(map[int64]int, len(list))
 	ids := make([]int64, len(list))
 	for i := range list {
-		at[list[i].ID], ids[i] = i, list[i].ID
+		index[list[i].ID], ids[i] = i, list[i].ID
 	}
-	among, arg := corpus.Among(c, "issuer_id", ids)
+	condition, arg := corpus.Among(c, "issuer_id", ids)
 	return c.All("SELECT DISTINCT issuer_id, fiscal FROM answer_documents WHERE "+
-		among+" AND fiscal > 0 ORDER BY issuer_id, fiscal DESC", []any{arg}, func(r store.Row) error {
+		condition+" AND fiscal > 0 ORDER BY issuer_id, fiscal DESC", []any{arg}, func(r store.Row) error {
 		var id int64
 		var year int
 		err := r.Scan(&id, &year)
-		if i, ok := at[id]; ok {
+		if i, ok := index[id]; ok {
 			list[i].Years = append(list[i].Years, year)
 		}
 		return err
@@ -103,8 +103,8 @@ type Document struct {
 	Quarter int `json:"quarter,omitempty"`
 }
 
-// Figure is what a document states for a period. Value is in single units: dollars, not millions; one per
-// cent is 1.
+// Figure is a figure that a document states for a period. Value is in single units: dollars, not millions; one per cent
+// is 1.
 type Figure struct {
 	Year    int     `json:"year"`
 	Quarter int     `json:"quarter,omitempty"`
@@ -119,7 +119,7 @@ type Figure struct {
 	Others []string `json:"others,omitempty"`
 }
 
-// Measure is something that a company reports, with its figures, the latest first.
+// Measure is a quantity that a company reports, with its figures, the latest first.
 type Measure struct {
 	Metric    string   `json:"metric"`
 	Name      string   `json:"name"`
@@ -129,14 +129,15 @@ type Measure struct {
 	Figures   []Figure `json:"figures"`
 }
 
-// Holding is what the corpus holds of a company.
+// Holding is a company with its documents and figures in the corpus.
 type Holding struct {
 	Company
 	List     []Document `json:"list"` // the newest documents
 	Measures []Measure  `json:"measures"`
 }
 
-// Company returns what the corpus holds of the company with an id. It returns ErrNotFound if there is none.
+// Company returns the company with an id, its documents and its figures. It returns ErrNotFound if there is no such
+// company.
 func (l *Library) Company(ctx context.Context, id int64) (h Holding, err error) {
 	err = l.kernel.Read(ctx, func(c kernel.Conn) error {
 		h.ID = id
@@ -146,11 +147,11 @@ func (l *Library) Company(ctx context.Context, id int64) (h Holding, err error) 
 		} else if err != nil {
 			return err
 		}
-		one := []Company{{ID: id, Years: []int{}}}
-		if err := years(c, one); err != nil {
+		companies := []Company{{ID: id, Years: []int{}}}
+		if err := addYears(c, companies); err != nil {
 			return err
 		}
-		h.Years = one[0].Years
+		h.Years = companies[0].Years
 		if h.List, err = store.List(c, func(r store.Row) (d Document, err error) {
 			return d, r.Scan(&d.Title, &d.URL, &d.Kind, &d.Form, &d.Fiscal, &d.Quarter)
 		}, "SELECT title, url, kind, form, fiscal, quarter FROM answer_documents WHERE issuer_id = ? ORDER BY fiscal DESC, id DESC LIMIT ?", id, maxDocuments); err != nil {
@@ -166,8 +167,8 @@ func (l *Library) Company(ctx context.Context, id int64) (h Holding, err error) 
 	return h, err
 }
 
-// place is where a figure stands.
-type place struct {
+// location is the document and the page that contain a figure.
+type location struct {
 	title, url string
 	page       int
 }
@@ -181,19 +182,19 @@ func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 		year   int
 	}
 	best := make(map[key]kernel.Fact)
-	others := make(map[key][]kernel.Fact)
+	candidates := make(map[key][]kernel.Fact)
 	for _, f := range facts {
 		if m := f.Period.Months; m != 0 && m != 3 && m != 12 || f.Period.AnyYear() == 0 {
 			continue
 		}
 		k := key{f.Metric, f.Period.End, f.Period.Months, f.Period.Year}
-		have, ok := best[k]
-		if !ok || surer(f, have) {
+		current, ok := best[k]
+		if !ok || takesPrecedence(f, current) {
 			best[k] = f
 		}
-		others[k] = append(others[k], f)
+		candidates[k] = append(candidates[k], f)
 	}
-	places, err := placesOf(c, best)
+	locations, err := locationsOf(c, best)
 	if err != nil {
 		return nil, err
 	}
@@ -211,15 +212,15 @@ func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 			}
 			byMetric[k.metric] = m
 		}
-		at := places[f.Document]
-		if p, ok := places[-f.Passage]; ok && f.Passage != 0 {
-			at.page = p.page
+		source := locations[f.Document]
+		if p, ok := locations[-f.Passage]; ok && f.Passage != 0 {
+			source.page = p.page
 		}
 		figure := Figure{
 			Year: f.Period.AnyYear(), Quarter: f.Period.Quarter, End: string(f.Period.End), Months: f.Period.Months,
-			Value: f.Figure.Value, Text: f.Figure.Text, Title: at.title, URL: at.url, Page: at.page,
+			Value: f.Figure.Value, Text: f.Figure.Text, Title: source.title, URL: source.url, Page: source.page,
 		}
-		for _, other := range others[k] {
+		for _, other := range candidates[k] {
 			if other.Sure >= f.Sure && math.Abs(other.Figure.Value-f.Figure.Value) > max(other.Figure.Step, f.Figure.Step) &&
 				!slices.Contains(figure.Others, other.Figure.Text) {
 				figure.Others = append(figure.Others, other.Figure.Text)
@@ -241,15 +242,15 @@ func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 	return list, nil
 }
 
-// surer reports whether fact a takes precedence over fact b for the same measure and period.
-func surer(a, b kernel.Fact) bool {
-	own := func(f kernel.Fact) int {
+// takesPrecedence reports whether fact a takes precedence over fact b for the same measure and period.
+func takesPrecedence(a, b kernel.Fact) bool {
+	ofReport := func(f kernel.Fact) int {
 		if f.Report.Year == f.Period.Year && f.Report.Quarter == f.Period.Quarter {
 			return 1
 		}
 		return 0
 	}
-	return cmp.Or(a.Sure-b.Sure, own(a)-own(b), cmp.Compare(a.Document, b.Document)) > 0
+	return cmp.Or(a.Sure-b.Sure, ofReport(a)-ofReport(b), cmp.Compare(a.Document, b.Document)) > 0
 }
 
 // order is the order of the statements in a report.
@@ -265,9 +266,9 @@ func rank(statement string) int {
 	return len(order)
 }
 
-// placesOf returns the places of the facts' documents, keyed by id, and of their passages, keyed by the
-// negated id.
-func placesOf[K comparable](c kernel.Conn, facts map[K]kernel.Fact) (map[int64]place, error) {
+// locationsOf returns the locations of the facts' documents, keyed by id, and of their passages, keyed by the negated
+// id.
+func locationsOf[K comparable](c kernel.Conn, facts map[K]kernel.Fact) (map[int64]location, error) {
 	documents, passages := make(map[int64]bool), make(map[int64]bool)
 	for _, f := range facts {
 		documents[f.Document] = true
@@ -275,23 +276,23 @@ func placesOf[K comparable](c kernel.Conn, facts map[K]kernel.Fact) (map[int64]p
 			passages[f.Passage] = true
 		}
 	}
-	places := make(map[int64]place, len(documents)+len(passages))
-	among, arg := corpus.Among(c, "id", keys(documents))
-	if err := c.All("SELECT id, title, url FROM answer_documents WHERE "+among, []any{arg}, func(r store.Row) error {
+	locations := make(map[int64]location, len(documents)+len(passages))
+	condition, arg := corpus.Among(c, "id", keys(documents))
+	if err := c.All("SELECT id, title, url FROM answer_documents WHERE "+condition, []any{arg}, func(r store.Row) error {
 		var id int64
-		var p place
+		var p location
 		err := r.Scan(&id, &p.title, &p.url)
-		places[id] = p
+		locations[id] = p
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	among, arg = corpus.Among(c, "id", keys(passages))
-	return places, c.All("SELECT id, page FROM answer_chunks WHERE "+among, []any{arg}, func(r store.Row) error {
+	condition, arg = corpus.Among(c, "id", keys(passages))
+	return locations, c.All("SELECT id, page FROM answer_chunks WHERE "+condition, []any{arg}, func(r store.Row) error {
 		var id int64
-		var p place
+		var p location
 		err := r.Scan(&id, &p.page)
-		places[-id] = p
+		locations[-id] = p
 		return err
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// legal holds words at the end of a name that people leave out.
-var legal = set(`inc incorporated corp corporation co company companies ltd limited plc llc lp llp sa ag nv se gmbh ab asa as oyj spa
+// legalForms holds words for legal forms and the like at the end of a name, which people leave out.
+var legalForms = set(`inc incorporated corp corporation co company companies ltd limited plc llc lp llp sa ag nv se gmbh ab asa as oyj spa
 	kgaa kk bhd pty holdings holding group partners trust`)
 
 func set(words string) map[string]bool {
@@ -21,8 +21,8 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// Key returns the name of an issuer in the form that is compared: words of letters and digits in lower case,
-// separated by one space. "&" becomes "and", and the article in front is removed.
+// Key returns the name of an issuer in a form for comparison: words of letters and digits in lower case, separated by
+// one space. "&" becomes "and", and a leading article is removed.
 func Key(name string) string {
 	words := words(name)
 	if len(words) > 1 && words[0] == "the" {
@@ -40,22 +40,22 @@ func words(name string) []string {
 	})
 }
 
-// Short returns the Key of a name without its legal form: "wexlermere" for "Wexlermere Inc.". It is the Key
-// if nothing else would be left.
+// Short returns the Key of a name without its legal form: "wexlermere" for "Wexlermere Inc.". If nothing else would be
+// left, it returns the Key.
 func Short(name string) string {
 	all := words(Key(name))
 	n := len(all)
-	for n > 1 && legal[all[n-1]] {
+	for n > 1 && legalForms[all[n-1]] {
 		n--
 	}
 	return strings.Join(all[:n], " ")
 }
 
-// Named is an issuer with one of its names or tickers.
+// Named is one name or ticker of an issuer.
 type Named struct {
 	Issuer int64
 	Name   string
-	// Ticker reports that the name is a ticker. It is found only in capitals, after "$", or in parentheses.
+	// Ticker reports that the name is a ticker. A ticker is found only in capitals, after "$", or in parentheses.
 	Ticker bool
 }
 
@@ -64,25 +64,26 @@ type Directory struct {
 	keys        map[string][]int64 // keyed by Key or Short of a name
 	heads       map[string]int64   // the first words of longer names that belong to one issuer alone
 	tickers     map[string][]int64
-	most        int                 // the number of words of the longest key
+	maxKeyWords int                 // the number of words of the longest key
 	initial     map[string][]string // the keys by their first letters, to find names with a slip
 	headInitial map[string][]string // the same for heads
 	words       map[string]bool     // keys that are ordinary words as well
 	absent      *Directory          // well-known issuers that the directory does not have; nil if there are none
 }
 
-// NewDirectory returns a directory of the names, and of the other names that people use for the same issuers.
+// NewDirectory returns a directory of the names. The directory also finds other names that people use for the same
+// issuers.
 func NewDirectory(names []Named) *Directory {
-	more, absent := others(names)
+	more, absent := otherNames(names)
 	d := newDirectory(append(slices.Clip(names), more...), more)
 	d.absent = newDirectory(absent, absent)
 	d.absent.heads, d.absent.headInitial = nil, nil // only whole names are found
 	return d
 }
 
-// newDirectory returns a directory of names. used are those that people use, which may be ordinary words as
-// well.
-func newDirectory(names, used []Named) *Directory {
+// newDirectory returns a directory of names. colloquial are those of the names that people use; single words among them
+// may be ordinary words as well.
+func newDirectory(names, colloquial []Named) *Directory {
 	d := &Directory{
 		words: make(map[string]bool), keys: make(map[string][]int64), tickers: make(map[string][]int64),
 		initial: make(map[string][]string),
@@ -102,7 +103,7 @@ func newDirectory(names, used []Named) *Directory {
 			d.initial[head] = append(d.initial[head], key)
 		}
 		d.keys[key] = append(d.keys[key], issuer)
-		d.most = max(d.most, strings.Count(key, " ")+1)
+		d.maxKeyWords = max(d.maxKeyWords, strings.Count(key, " ")+1)
 	}
 	d.heads, d.headInitial = heads(names), make(map[string][]string)
 	for head := range d.heads {
@@ -119,7 +120,7 @@ func newDirectory(names, used []Named) *Directory {
 		add(Key(n.Name), n.Issuer)
 		add(Short(n.Name), n.Issuer)
 	}
-	for _, n := range used {
+	for _, n := range colloquial {
 		if key := Short(n.Name); !n.Ticker && !strings.Contains(key, " ") {
 			d.words[key] = true
 		}
@@ -127,8 +128,8 @@ func newDirectory(names, used []Named) *Directory {
 	return d
 }
 
-// heads returns the first words by which people call issuers: those of names with several words that no other
-// issuer's name contains and that are no everyday words.
+// heads returns the first words by which people call issuers. Such a word is the first of a name, no other issuer's
+// name contains it, and it is not an everyday word. The value is the id of the issuer.
 func heads(names []Named) map[string]int64 {
 	owners := make(map[string]int64)
 	for _, n := range names {
@@ -148,17 +149,17 @@ func heads(names []Named) map[string]int64 {
 		}
 	}
 	for word, issuer := range owners {
-		if issuer == 0 || len(word) < headLetters || common[word] || everyday[word] || legal[word] {
+		if issuer == 0 || len(word) < headLetters || common[word] || everyday[word] || legalForms[word] {
 			delete(owners, word)
 		}
 	}
 	return owners
 }
 
-// headLetters is the least length of a first word that stands for the whole name.
+// headLetters is the least length of a first word that may be used for the whole name.
 const headLetters = 5
 
-// everyday holds first words of names that do not tell whose they are.
+// everyday holds first words of names that do not identify an issuer.
 var everyday = set(`advanced allied alpha alternative amalgamated american applied asian associated atlantic automatic aviation banking british broad business canadian capital
 	cardinal carnival central century chemical china chinese citizens civil clear coastal colonial columbia commerce commercial common commonwealth communications community
 	computer consolidated constellation consumer continental cooper cosmic credit crown cyber delta digital direct discover discovery diversified dollar dutch dynamic eagle
@@ -178,40 +179,39 @@ var everyday = set(`advanced allied alpha alternative amalgamated american appli
 	union unique united unity universal university urban utilities valley value vanguard vector venture victory village virginia virtual vision vista wealth welcome western
 	white window winter wireless women world worldwide young zenith apple alphabet amazon oracle meta shell chevron carnival visa match block target square`)
 
-// common holds words that questions contain for other reasons.
+// common holds words that are never names, because questions often contain them for other reasons.
 var common = set(`first general national american global united international new the and best`)
 
-// ordinary holds names of issuers that are words as well. They count as words unless they stand where a name
-// does.
+// ordinary holds names of issuers that are words as well. They are read as words unless isUsedAsName returns true.
 var ordinary = set(`target gap visa block square snap booking charter progressive shell dow fox spectrum match unity delta southwest emerson chubb ford key meta ice bat cat chase post guess express
 	buckle finish limited nice box domino opera ally sea lemonade root upwork yum all dominion prudential travelers principal carnival southern otis`)
 
-// slipLetters is the least length of a name in which one slip is forgiven: a letter added, left out, changed
-// or swapped with the next.
+// slipLetters is the least length of a name in which one slip of spelling is accepted: a letter added, left out,
+// changed or swapped with the next.
 const slipLetters = 6
 
 // IssuerMention is a mention of an issuer, or of several with the same name.
 type IssuerMention struct {
 	Issuers    []int64
 	Start, End int // the byte offsets of the name in the text
-	// Slip reports that the name is not spelled as any that is known.
+	// Slip reports that the name is spelled with a slip.
 	Slip bool
 }
 
-// maxWords bounds the words of a text that are looked at.
+// maxWords bounds the words of a text that are read.
 const maxWords = 1000
 
-// Find returns the issuers that a text names, in the order of the text: by names with and without their legal
-// form, by tickers, and by names with one slip.
+// Find returns the issuers that a text names, in the order of the text. It finds names with and without their legal
+// form, tickers, and names with one slip.
 func (d *Directory) Find(s string) []IssuerMention {
 	var found []IssuerMention
 	tokens := tokenize(s)
-	// Who writes everything in lower case does so with names, too.
-	small := !slices.ContainsFunc(tokens, func(t token) bool {
-		return capital(s[t.start:]) && strings.ToUpper(s[t.start:t.end]) != s[t.start:t.end]
+	// People who write everything in lower case write names so, too.
+	lowercase := !slices.ContainsFunc(tokens, func(t token) bool {
+		return isCapitalised(s[t.start:]) && strings.ToUpper(s[t.start:t.end]) != s[t.start:t.end]
 	})
 	for i := 0; i < len(tokens); {
-		m, n := d.at(s, tokens[i:], small)
+		m, n := d.nameAt(s, tokens[i:], lowercase)
 		if n == 0 {
 			i++
 			continue
@@ -264,14 +264,14 @@ func tokenize(s string) []token {
 	return list
 }
 
-// at returns the longest name that the tokens begin with, and its number of words. small reports that the
-// text has no capitalised word, so that names need none.
-func (d *Directory) at(s string, tokens []token, small bool) (IssuerMention, int) {
-	for n := min(d.most, len(tokens)); n > 0; n-- {
+// nameAt returns the longest name with which the tokens begin, and its number of words, or 0. lowercase reports that
+// the text has no capitalised word, so that names need not be capitalised.
+func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMention, int) {
+	for n := min(d.maxKeyWords, len(tokens)); n > 0; n-- {
 		key := join(tokens[:n])
-		if issuers := d.keys[key]; issuers != nil && d.isName(key, s, tokens, small) {
+		if issuers := d.keys[key]; issuers != nil && d.isName(key, s, tokens, lowercase) {
 			end := tokens[n-1].end
-			for n < len(tokens) && legal[tokens[n].key] && capital(s[tokens[n].start:]) { // "Wexlermere Incorporated"
+			for n < len(tokens) && legalForms[tokens[n].key] && isCapitalised(s[tokens[n].start:]) { // "Wexlermere Incorporated"
 				end = tokens[n].end
 				n++
 			}
@@ -280,26 +280,26 @@ func (d *Directory) at(s string, tokens []token, small bool) (IssuerMention, int
 	}
 	first := tokens[0]
 	word := s[first.start:first.end]
-	if issuers := d.tickers[word]; issuers != nil && (len(word) > 1 || marked(s, first.start)) && !acronyms[word] {
+	if issuers := d.tickers[word]; issuers != nil && (len(word) > 1 || isMarked(s, first.start)) && !acronyms[word] {
 		return IssuerMention{Issuers: issuers, Start: first.start, End: first.end}, 1
 	}
-	if !small && !capital(word) {
+	if !lowercase && !isCapitalised(word) {
 		return IssuerMention{}, 0
 	}
-	for n := min(d.most, len(tokens), 4); n > 0; n-- {
+	for n := min(d.maxKeyWords, len(tokens), 4); n > 0; n-- {
 		key := join(tokens[:n])
 		if len(key) < slipLetters {
 			break
 		}
 		var issuers []int64
-		near := 0
+		matches := 0
 		for _, known := range d.initial[key[:1]] {
 			if terms.Slip(known, key) {
-				near++
+				matches++
 				issuers = d.keys[known]
 			}
 		}
-		if near == 1 {
+		if matches == 1 {
 			return IssuerMention{Issuers: issuers, Start: first.start, End: tokens[n-1].end, Slip: true}, n
 		}
 	}
@@ -312,19 +312,20 @@ func (d *Directory) at(s string, tokens []token, small bool) (IssuerMention, int
 	return IssuerMention{}, 0
 }
 
-// isName reports whether a key stands as a name, if it is an ordinary word as well.
-func (d *Directory) isName(key, s string, tokens []token, small bool) bool {
+// isName reports whether a key at the beginning of tokens is used as a name. Keys that are not ordinary words always
+// are.
+func (d *Directory) isName(key, s string, tokens []token, lowercase bool) bool {
 	switch {
 	case !d.words[key]:
 		return true
 	case ordinary[key]:
-		return asWord(s, tokens, small)
+		return isUsedAsName(s, tokens, lowercase)
 	}
 	word := s[tokens[0].start:tokens[0].end]
-	return small || capital(word) || strings.ContainsAny(word, "0123456789")
+	return lowercase || isCapitalised(word) || strings.ContainsAny(word, "0123456789")
 }
 
-// nearHead returns the issuer whose first word is one slip away from a long word, or 0 if there is none or
+// nearHead returns the issuer whose head is one slip away from a long word. It returns 0 if there is no such issuer or
 // several.
 func (d *Directory) nearHead(key string) (issuer int64) {
 	if len(key) < headSlipLetters {
@@ -341,10 +342,10 @@ func (d *Directory) nearHead(key string) (issuer int64) {
 	return issuer
 }
 
-// headSlipLetters is the least length of a first word in which a slip is forgiven.
+// headSlipLetters is the least length of a head in which a slip is accepted.
 const headSlipLetters = 8
 
-// acronyms of finance are no tickers unless they are marked as such.
+// acronyms holds acronyms and words that are not tickers.
 var acronyms = set(`EPS ROE ROA ROIC EBIT EBITDA CEO CFO COO IPO ETF GDP CPI FY Q1 Q2 Q3 Q4 US USA UK EU SEC GAAP IFRS R&D P/E PE CAGR IT AI ALL ARE IS IN ON AT BE`)
 
 func join(tokens []token) string {
@@ -358,10 +359,12 @@ func join(tokens []token) string {
 	return strings.Join(keys, " ")
 }
 
-// marked reports whether a word stands after "$", "(" or ":".
-func marked(s string, at int) bool { return at > 0 && strings.IndexByte("$(:", s[at-1]) >= 0 }
+// isMarked reports whether the word at start follows "$", "(" or ":".
+func isMarked(s string, start int) bool {
+	return start > 0 && strings.IndexByte("$(:", s[start-1]) >= 0
+}
 
-func capital(word string) bool {
+func isCapitalised(word string) bool {
 	for _, r := range word {
 		return unicode.IsUpper(r)
 	}

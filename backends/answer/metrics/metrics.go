@@ -25,11 +25,11 @@ type entry struct {
 
 // vocabulary holds all known metrics.
 type vocabulary struct {
-	entries  []entry
-	byKey    map[string]int
-	byName   map[string]int // keyed by the stems of a name, joined by spaces
-	concepts map[string]int // keyed by concept of us-gaap
-	most     int            // the number of stems of the longest name
+	entries      []entry
+	byKey        map[string]int
+	byName       map[string]int // keyed by the stems of a name, joined by spaces
+	concepts     map[string]int // keyed by concept of us-gaap
+	maxNameStems int            // the number of stems of the longest name
 }
 
 var known = read(vocabularyText)
@@ -60,21 +60,21 @@ func read(text string) *vocabulary {
 		case !e.Ratio:
 			e.unit = kernel.Money
 		}
-		at := len(v.entries)
-		v.byKey[e.Key] = at
+		index := len(v.entries)
+		v.byKey[e.Key] = index
 		e.names = append([]string{e.Name}, list(fields[4])...)
 		for _, name := range e.names {
 			stems := stemsOf(name)
 			if _, taken := v.byName[stems]; !taken {
-				v.byName[stems] = at
+				v.byName[stems] = index
 			}
-			v.most = max(v.most, strings.Count(stems, " ")+1)
+			v.maxNameStems = max(v.maxNameStems, strings.Count(stems, " ")+1)
 		}
 		e.concepts = list(fields[5])
 		e.spent, e.formula, e.good = strings.Contains(fields[3], "o"), fields[6], fields[7]
 		for _, concept := range e.concepts {
 			if _, taken := v.concepts[concept]; !taken {
-				v.concepts[concept] = at
+				v.concepts[concept] = index
 			}
 		}
 		v.entries = append(v.entries, e)
@@ -83,9 +83,9 @@ func read(text string) *vocabulary {
 }
 
 func list(s string) (all []string) {
-	for one := range strings.SplitSeq(s, ";") {
-		if one = strings.TrimSpace(one); one != "" {
-			all = append(all, one)
+	for item := range strings.SplitSeq(s, ";") {
+		if item = strings.TrimSpace(item); item != "" {
+			all = append(all, item)
 		}
 	}
 	return all
@@ -107,85 +107,84 @@ func stemsOf(name string) string {
 
 // Metric returns the metric with a key.
 func Metric(key string) (kernel.Metric, bool) {
-	at, ok := known.byKey[key]
+	index, ok := known.byKey[key]
 	if !ok {
 		return kernel.Metric{}, false
 	}
-	return known.entries[at].Metric, true
+	return known.entries[index].Metric, true
 }
 
-// Order returns the position of a metric in the vocabulary, which lists metrics in the order of reports.
-// Unknown ones come last.
+// Order returns the position of a metric in the vocabulary, which lists metrics in the order of reports. Unknown
+// metrics come last.
 func Order(key string) int {
-	if at, ok := known.byKey[key]; ok {
-		return at
+	if index, ok := known.byKey[key]; ok {
+		return index
 	}
 	return len(known.entries)
 }
 
 // Names returns all names of a metric. The first one is for use in sentences.
 func Names(key string) []string {
-	at, ok := known.byKey[key]
+	index, ok := known.byKey[key]
 	if !ok {
 		return nil
 	}
-	return known.entries[at].names
+	return known.entries[index].names
 }
 
-// UnitOf returns the unit of a metric's figures if nothing else is stated.
+// UnitOf returns the default unit of a metric's figures.
 func UnitOf(key string) kernel.Unit {
-	at, ok := known.byKey[key]
+	index, ok := known.byKey[key]
 	if !ok {
 		return kernel.NoUnit
 	}
-	return known.entries[at].unit
+	return known.entries[index].unit
 }
 
 // Days is the unit of times between sales and payments.
 const Days kernel.Unit = "days"
 
-// Formula returns the formula by which a metric is computed from others, by their keys, if no document states
-// it. It is empty if there is none.
+// Formula returns the formula by which a metric is computed from the keys of other metrics, if no document states it.
+// It is empty if the metric has no formula.
 func Formula(key string) string {
-	at, ok := known.byKey[key]
+	index, ok := known.byKey[key]
 	if !ok {
 		return ""
 	}
-	return known.entries[at].formula
+	return known.entries[index].formula
 }
 
-// Good returns the condition under which a metric is good, such as ">= 1". It is empty if none is known.
+// Good returns the condition under which a metric is good, such as ">= 1". It is empty if no condition is known.
 func Good(key string) string {
-	at, ok := known.byKey[key]
+	index, ok := known.byKey[key]
 	if !ok {
 		return ""
 	}
-	return known.entries[at].good
+	return known.entries[index].good
 }
 
-// Spent reports whether a metric is an amount paid or spent, which statements write with either sign.
+// Spent reports whether a metric is an amount paid or spent. Statements write such amounts with either sign.
 func Spent(key string) bool {
-	at, ok := known.byKey[key]
-	return ok && known.entries[at].spent
+	index, ok := known.byKey[key]
+	return ok && known.entries[index].spent
 }
 
 // Concept returns the metric of a concept of the us-gaap taxonomy, such as "Revenues".
 func Concept(name string) (kernel.Metric, bool) {
-	at, ok := known.concepts[name]
+	index, ok := known.concepts[name]
 	if !ok {
 		return kernel.Metric{}, false
 	}
-	return known.entries[at].Metric, true
+	return known.entries[index].Metric, true
 }
 
-// Rank returns the position of a concept among those of its metric, from 0 for the best, or -1 if it is
-// unknown.
+// Rank returns the position of a concept among the concepts of its metric, from 0 for the best, or -1 if it is unknown.
 func Rank(concept string) int {
-	at, ok := known.concepts[concept]
+	index, ok := known.concepts[concept]
 	if !ok {
 		return -1
 	}
-	for i, c := range known.entries[at].concepts {
+	for i, c := range known.entries[index].concepts {
 		if c == concept {
 			return i
 		}
@@ -199,75 +198,74 @@ type MetricMention struct {
 	Start, End int // the byte offsets of the name in the text
 }
 
-// place is a stem with its position in a text.
-type place struct {
+// stemPosition is a stem with its position in a text.
+type stemPosition struct {
 	stem       string
 	start, end int
 }
 
-// Find returns the metrics that a text names, in the order of the text. Among overlapping names the longest
-// counts.
+// Find returns the metrics that a text names, in the order of the text. Of overlapping names it takes the longest.
 func Find(text string) []MetricMention {
 	var found []MetricMention
-	places := placesOf(text)
-	for i := 0; i < len(places); {
+	stems := stemPositions(text)
+	for i := 0; i < len(stems); {
 		n := 0
-		var at int
+		var index int
 		var key strings.Builder
-		for k := 0; k < known.most && i+k < len(places); k++ {
+		for k := 0; k < known.maxNameStems && i+k < len(stems); k++ {
 			if k > 0 {
 				key.WriteByte(' ')
 			}
-			key.WriteString(places[i+k].stem)
-			if one, ok := known.byName[key.String()]; ok {
-				n, at = k+1, one
+			key.WriteString(stems[i+k].stem)
+			if entry, ok := known.byName[key.String()]; ok {
+				n, index = k+1, entry
 			}
 		}
 		if n == 0 {
 			i++
 			continue
 		}
-		found = append(found, MetricMention{known.entries[at].Metric, places[i].start, places[i+n-1].end})
+		found = append(found, MetricMention{known.entries[index].Metric, stems[i].start, stems[i+n-1].end})
 		i += n
 	}
 	return found
 }
 
-// maxStems bounds the words of a text that are looked at.
+// maxStems bounds the words of a text that are read.
 const maxStems = 2000
 
-func placesOf(text string) []place {
-	var list []place
-	for _, word := range runs.FindAllStringIndex(text, maxStems) {
+func stemPositions(text string) []stemPosition {
+	var list []stemPosition
+	for _, word := range wordRuns.FindAllStringIndex(text, maxStems) {
 		terms.Each(text[word[0]:word[1]], func(w string) {
 			if t := terms.Stem(w); t != "" {
-				list = append(list, place{string(t), word[0], word[1]})
+				list = append(list, stemPosition{string(t), word[0], word[1]})
 			}
 		})
 	}
 	return list
 }
 
-// runs matches what terms.Each takes as at most one word.
-var runs = regexp.MustCompile(`[\pL\pN\pM]+(?:[&'’.,/][\pL\pN\pM]+)*`)
+// wordRuns matches runs of characters in which terms.Each finds at most one word.
+var wordRuns = regexp.MustCompile(`[\pL\pN\pM]+(?:[&'’.,/][\pL\pN\pM]+)*`)
 
 var (
 	footnotes = regexp.MustCompile(`(?i)\s*\((?:\d{1,2}|[a-z]|see note[^)]*|refer to note[^)]*|notes? [^)]*)\)`)
-	leads     = regexp.MustCompile(`(?i)^(?:less|add|plus|of which|including|consolidated)\b:?\s+`)
+	leadWords = regexp.MustCompile(`(?i)^(?:less|add|plus|of which|including|consolidated)\b:?\s+`)
 )
 
-// ByLabel returns the metric whose name is the label of a table's row. The label must be one of the metric's
-// names; only references to notes, such as "(a)" or "(see note 3)", and words before it, such as "less:", are
-// ignored. It returns false if there is no such metric, or if the label is longer than 200 bytes.
+// ByLabel returns the metric whose name is the label of a table's row. The label must be one of the metric's names.
+// Only references to notes, such as "(a)" or "(see note 3)", and words before the name, such as "less:", are ignored.
+// ByLabel returns false if there is no such metric, or if the label is longer than 200 bytes.
 func ByLabel(label string) (kernel.Metric, bool) {
 	if len(label) > 200 {
 		return kernel.Metric{}, false
 	}
 	label = footnotes.ReplaceAllString(label, "")
-	label = leads.ReplaceAllString(label, "")
-	at, ok := known.byName[stemsOf(label)]
+	label = leadWords.ReplaceAllString(label, "")
+	index, ok := known.byName[stemsOf(label)]
 	if !ok {
 		return kernel.Metric{}, false
 	}
-	return known.entries[at].Metric, true
+	return known.entries[index].Metric, true
 }

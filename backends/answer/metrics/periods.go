@@ -1,6 +1,5 @@
-// Package metrics is the vocabulary of reports: what is measured and under which names, which statement or
-// section a text belongs to, and the periods and issuers that a text names. It knows neither tables nor the
-// database.
+// Package metrics is the vocabulary of reports: the metrics and their names, the statements and sections to which a
+// text may belong, and the periods and issuers that a text names. It does not know tables or the database.
 package metrics
 
 import (
@@ -43,15 +42,15 @@ var (
 	quarterly = regexp.MustCompile(`(?i)\b(?:q([1-4])|([1-4])q|(first|second|third|fourth)(?: fiscal| financial)?[- ]quarter)\s*(?:ended |of |in |,|')*\s*(?:the )?(?:fiscal )?(?:year )?(?:fy\s?)?['’]?((?:19|20)?\d\d)\b`)
 	// 1 year, 2 quarter
 	yearFirst = regexp.MustCompile(`(?i)\b(?:fiscal |fy\s?)?(20\d\d)[\s-]*(?:q([1-4])|(first|second|third|fourth)[- ]quarter)\b`)
-	halved    = regexp.MustCompile(`(?i)\b(?:h([12])|([12])h|(first|second)[- ]half)\s*(?:of |in |,|')*\s*(?:the )?(?:fiscal )?(?:year )?(?:fy\s?)?['’]?((?:19|20)?\d\d)\b`)
+	halfYear  = regexp.MustCompile(`(?i)\b(?:h([12])|([12])h|(first|second)[- ]half)\s*(?:of |in |,|')*\s*(?:the )?(?:fiscal )?(?:year )?(?:fy\s?)?['’]?((?:19|20)?\d\d)\b`)
 	// a year that spans two calendar years: 2017/2018, 2017/18
 	double = regexp.MustCompile(`\b((?:19|20)\d\d)\s?/\s?((?:19|20)?\d\d)\b`)
 	fiscal = regexp.MustCompile(`(?i)\b(?:(?:fiscal|financial)(?:\s+years?)?|fy|f|ye)\s?['’]?((?:19|20)\d\d|\d\d)\b`)
 	plain  = regexp.MustCompile(`\b((?:19|20)\d\d)\b`)
 )
 
-// Periods returns the periods that a text names, in the order of the text: "fiscal 2019", "FY19", "year ended
-// September 30, 2019", "30 June 2019", "Q3 2019", "2017/18", "2019". What is not stated is zero: a year alone
+// Periods returns the periods that a text names, in the order of the text: "fiscal 2019", "FY19", "year ended September
+// 30, 2019", "30 June 2019", "Q3 2019", "2017/18", "2019". Fields that the text does not state are zero: a year alone
 // has no Months, and a date no Year.
 func Periods(text string) []Mention {
 	if !twoDigits(text) {
@@ -61,64 +60,64 @@ func Periods(text string) []Mention {
 		return []Mention{{kernel.Period{Year: number(text)}, 0, 4}}
 	}
 	var found []Mention
-	add := func(at []int, p kernel.Period) {
+	add := func(match []int, p kernel.Period) {
 		if !p.Known() || len(found) >= maxPeriods {
 			return
 		}
 		for _, other := range found {
-			if at[0] < other.End && other.Start < at[1] {
+			if match[0] < other.End && other.Start < match[1] {
 				return // it is part of a longer mention that was found before
 			}
 		}
-		found = append(found, Mention{p, at[0], at[1]})
+		found = append(found, Mention{p, match[0], match[1]})
 	}
-	each := func(re *regexp.Regexp, period func(group func(int) string) kernel.Period) {
-		for _, at := range re.FindAllStringSubmatchIndex(text, maxPeriods) {
-			add(at, period(func(i int) string {
-				if at[2*i] < 0 {
+	addMatches := func(re *regexp.Regexp, period func(group func(int) string) kernel.Period) {
+		for _, match := range re.FindAllStringSubmatchIndex(text, maxPeriods) {
+			add(match, period(func(i int) string {
+				if match[2*i] < 0 {
 					return ""
 				}
-				return text[at[2*i]:at[2*i+1]]
+				return text[match[2*i]:match[2*i+1]]
 			}))
 		}
 	}
-	// Most texts have few of these forms, so each one is only searched for if its necessary parts are there.
+	// Most texts have few of these forms. A form is searched for only if the text has its necessary parts.
 	lower := strings.ToLower(text)
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(lower, w) })
 	}
 	if has("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec") {
-		each(dated, func(g func(int) string) kernel.Period { return ended(g(2), g(5), g(3), g(4)) })
-		each(datedBritish, func(g func(int) string) kernel.Period { return ended(g(2), g(5), g(4), g(3)) })
-		each(monthly, func(g func(int) string) kernel.Period { return ended(g(2), g(4), g(3), "") })
+		addMatches(dated, func(g func(int) string) kernel.Period { return periodEnding(g(2), g(5), g(3), g(4)) })
+		addMatches(datedBritish, func(g func(int) string) kernel.Period { return periodEnding(g(2), g(5), g(4), g(3)) })
+		addMatches(monthly, func(g func(int) string) kernel.Period { return periodEnding(g(2), g(4), g(3), "") })
 	}
 	if has("-") {
-		each(iso, func(g func(int) string) kernel.Period {
+		addMatches(iso, func(g func(int) string) kernel.Period {
 			day, _ := kernel.ParseDay(g(1) + "-" + g(2) + "-" + g(3))
 			return kernel.Period{End: day}
 		})
 	}
 	if has("/") {
-		each(slashed, func(g func(int) string) kernel.Period { return ended("", long(g(3)), g(1), g(2)) })
+		addMatches(slashed, func(g func(int) string) kernel.Period { return periodEnding("", fourDigits(g(3)), g(1), g(2)) })
 	}
 	if has("q") {
-		each(yearFirst, func(g func(int) string) kernel.Period {
+		addMatches(yearFirst, func(g func(int) string) kernel.Period {
 			return kernel.Period{Year: number(g(1)), Quarter: number(g(2) + ordinal(g(3))), Months: 3}
 		})
-		each(quarterly, func(g func(int) string) kernel.Period {
+		addMatches(quarterly, func(g func(int) string) kernel.Period {
 			quarter := g(1) + g(2) + ordinal(g(3))
 			n, _ := strconv.Atoi(quarter)
-			return kernel.Period{Year: number(long(g(4))), Quarter: n, Months: 3}
+			return kernel.Period{Year: number(fourDigits(g(4))), Quarter: n, Months: 3}
 		})
 	}
 	if has("h1", "h2", "1h", "2h", "half") {
-		each(halved, func(g func(int) string) kernel.Period {
-			return kernel.Period{Year: number(long(g(4))), Half: number(g(1) + g(2) + ordinal(g(3))), Months: 6}
+		addMatches(halfYear, func(g func(int) string) kernel.Period {
+			return kernel.Period{Year: number(fourDigits(g(4))), Half: number(g(1) + g(2) + ordinal(g(3))), Months: 6}
 		})
 	}
 	if has("/") {
-		each(double, func(g func(int) string) kernel.Period {
-			first, second := number(g(1)), number(long(g(2)))
+		addMatches(double, func(g func(int) string) kernel.Period {
+			first, second := number(g(1)), number(fourDigits(g(2)))
 			if second != first+1 {
 				return kernel.Period{}
 			}
@@ -126,10 +125,10 @@ func Periods(text string) []Mention {
 		})
 	}
 	if has("f", "ye") {
-		each(fiscal, func(g func(int) string) kernel.Period { return kernel.FiscalYear(number(long(g(1)))) })
+		addMatches(fiscal, func(g func(int) string) kernel.Period { return kernel.FiscalYear(number(fourDigits(g(1)))) })
 	}
 	if has("19", "20") {
-		each(plain, func(g func(int) string) kernel.Period { return kernel.Period{Year: number(g(1))} })
+		addMatches(plain, func(g func(int) string) kernel.Period { return kernel.Period{Year: number(g(1))} })
 	}
 	slices.SortFunc(found, func(a, b Mention) int { return a.Start - b.Start })
 	return found
@@ -157,9 +156,9 @@ func Years(text string) []int {
 	return years
 }
 
-// ended returns a period that ends on a date, or at the end of the month if there is no day. A date that does
-// not exist gives the zero Period.
-func ended(unit, year, month, day string) kernel.Period {
+// periodEnding returns a period that ends on a date, or at the end of the month if day is empty. unit is the length of
+// the period in words, such as "six months", or empty for a date. A date that does not exist gives the zero Period.
+func periodEnding(unit, year, month, day string) kernel.Period {
 	m := monthOf(month)
 	if m == 0 {
 		m = time.Month(number(month))
@@ -196,19 +195,19 @@ func monthOf(name string) time.Month {
 	if len(name) < 3 {
 		return 0
 	}
-	at := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(name[:3]))
-	if at < 0 || at%3 != 0 {
+	index := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(name[:3]))
+	if index < 0 || index%3 != 0 {
 		return 0
 	}
-	return time.Month(at/3 + 1)
+	return time.Month(index/3 + 1)
 }
 
 func ordinal(word string) string {
 	return map[string]string{"first": "1", "second": "2", "third": "3", "fourth": "4"}[strings.ToLower(word)]
 }
 
-// long returns a year with four digits: 19 is 2019, 98 is 1998.
-func long(year string) string {
+// fourDigits returns a year with four digits: "2019" for "19", "1998" for "98". Other texts are returned unchanged.
+func fourDigits(year string) string {
 	switch {
 	case len(year) != 2:
 		return year

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// statements lists the parts of a report in the order of their numbers in a vector.
+// statements lists the parts of a report. The index of a part is its number in a vector.
 var statements = []kernel.Statement{
 	"", kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes,
 	kernel.Discussion, kernel.Risks, kernel.Business,
@@ -16,15 +16,15 @@ var statements = []kernel.Statement{
 
 // TopicOf returns the number of a part of a report in a vector, or 0 if it is unknown.
 func TopicOf(s kernel.Statement) byte {
-	for i, one := range statements {
-		if one == s {
+	for i, statement := range statements {
+		if statement == s {
 			return byte(i)
 		}
 	}
 	return 0
 }
 
-// StatementOf returns the part of a report with a number, or the empty string if it is unknown.
+// StatementOf returns the part of a report with the number topic, or the empty string if there is no such part.
 func StatementOf(topic byte) kernel.Statement {
 	if int(topic) >= len(statements) {
 		return ""
@@ -32,8 +32,8 @@ func StatementOf(topic byte) kernel.Statement {
 	return statements[topic]
 }
 
-// headings lists patterns for the headings of parts of a report. The first one that matches counts. A text
-// that can match contains one of the words.
+// headings lists patterns for the headings of parts of a report. The first pattern that matches is used. Every text
+// that wording matches contains one of the words, which are faster to search for.
 var headings = []struct {
 	statement kernel.Statement
 	wording   *regexp.Regexp
@@ -54,9 +54,9 @@ var headings = []struct {
 	},
 }
 
-// signs lists metrics whose rows a statement has. A table with more than two of one statement belongs to that
-// statement.
-var signs = map[kernel.Statement][]string{
+// typicalMetrics lists the typical metrics of statements. A table with rows for more than two metrics of a statement
+// belongs to that statement.
+var typicalMetrics = map[kernel.Statement][]string{
 	kernel.Income: {
 		"revenue", "cost_of_revenue", "gross_profit", "operating_income", "pretax_income", "income_tax",
 		"net_income", "eps_basic", "eps_diluted",
@@ -68,8 +68,9 @@ var signs = map[kernel.Statement][]string{
 	kernel.CashFlow: {"operating_cash_flow", "investing_cash_flow", "financing_cash_flow", "capex"},
 }
 
-// Topic returns the part of a report that a passage belongs to, as a number for a vector. It is determined by
-// the headings and the caption of the table, or else by the names of the rows.
+// Topic returns the part of a report that a passage belongs to, as a number for a vector. section are the headings
+// above the passage, headers the captions, columns and rows of its tables. The part is determined by the headings and
+// the first caption, or else by the names of the rows.
 func Topic(section, headers string) byte {
 	caption, _, _ := strings.Cut(headers, "\n")
 	lower := strings.ToLower(section + "\n" + caption)
@@ -87,16 +88,16 @@ func Topic(section, headers string) byte {
 			rows[m.Key] = true
 		}
 	}
-	best, most := kernel.Statement(""), 2
+	best, bestRows := kernel.Statement(""), 2
 	for _, statement := range statements {
 		n := 0
-		for _, key := range signs[statement] {
+		for _, key := range typicalMetrics[statement] {
 			if rows[key] {
 				n++
 			}
 		}
-		if n > most {
-			best, most = statement, n
+		if n > bestRows {
+			best, bestRows = statement, n
 		}
 	}
 	return TopicOf(best)

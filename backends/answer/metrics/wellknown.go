@@ -9,7 +9,7 @@ import (
 //go:embed issuers.txt
 var issuersText string
 
-// wellKnown is an issuer for which people use other names than its documents do.
+// wellKnown is an issuer that people know by other names than the name in its documents.
 type wellKnown struct {
 	name, ticker string
 	others       []string
@@ -28,7 +28,7 @@ var wellKnownIssuers = sync.OnceValue(func() []wellKnown {
 	return all
 })
 
-// keys returns the keys that an issuer is found by.
+// keys returns the keys under which an issuer is found.
 func (w *wellKnown) keys() []string {
 	keys := make([]string, 0, 2+2*len(w.others))
 	keys = append(keys, Key(w.name), Short(w.name))
@@ -57,43 +57,43 @@ func WellKnown(text string) bool {
 // maxName bounds the length of a name in bytes.
 const maxName = 120
 
-// others returns the other names that people use for the issuers in names, and their tickers, and the names
-// of well-known issuers that are not among them.
-func others(names []Named) (more, absent []Named) {
-	by := make(map[string]int64, len(names))
+// otherNames returns two lists. more are the other names and the tickers that people use for the issuers in names.
+// absent are the names of well-known issuers that are not among the issuers in names.
+func otherNames(names []Named) (more, absent []Named) {
+	issuerOf := make(map[string]int64, len(names))
 	for _, n := range names {
 		if n.Ticker {
-			by["$"+strings.ToUpper(n.Name)] = n.Issuer
+			issuerOf["$"+strings.ToUpper(n.Name)] = n.Issuer
 			continue
 		}
-		by[Key(n.Name)], by[Short(n.Name)] = n.Issuer, n.Issuer
+		issuerOf[Key(n.Name)], issuerOf[Short(n.Name)] = n.Issuer, n.Issuer
 	}
 	for i := range wellKnownIssuers() {
 		w := &wellKnownIssuers()[i]
-		issuer := by["$"+w.ticker]
+		issuer := issuerOf["$"+w.ticker]
 		for _, key := range w.keys() {
 			if issuer == 0 && len(key) > 1 {
-				issuer = by[key]
+				issuer = issuerOf[key]
 			}
 		}
-		to := &more
+		list := &more
 		if issuer == 0 {
-			to, issuer = &absent, int64(i+1)
+			list, issuer = &absent, int64(i+1)
 		} else if w.ticker != "" {
 			more = append(more, Named{Issuer: issuer, Name: w.ticker, Ticker: true})
 		}
 		for _, name := range append([]string{w.name}, w.others...) {
-			*to = append(*to, Named{Issuer: issuer, Name: name})
+			*list = append(*list, Named{Issuer: issuer, Name: name})
 			if owner, ok := strings.CutSuffix(name, "'s"); ok { // a possessive is read in the same way
-				*to = append(*to, Named{Issuer: issuer, Name: owner})
+				*list = append(*list, Named{Issuer: issuer, Name: owner})
 			}
 		}
 	}
 	return more, absent
 }
 
-// Absent returns the mentions of well-known issuers that the directory does not have. Their ids are unrelated
-// to those of the directory.
+// Absent returns the mentions of well-known issuers that the directory does not have. The ids of these issuers are
+// unrelated to the ids of the directory.
 func (d *Directory) Absent(text string) (found []IssuerMention) {
 	if d.absent == nil {
 		return nil
@@ -106,19 +106,19 @@ func (d *Directory) Absent(text string) (found []IssuerMention) {
 	return found
 }
 
-// asWord reports whether a word that is also the name of an issuer stands as the name: it is capitalised
-// within a sentence, or in the possessive, or followed by "Inc".
-func asWord(s string, tokens []token, small bool) bool {
+// isUsedAsName reports whether a word that is also the name of an issuer is used as the name: it is capitalised within
+// a sentence, or it is capitalised and has a possessive ending or "Inc" after it.
+func isUsedAsName(s string, tokens []token, lowercase bool) bool {
 	first := tokens[0]
 	word := s[first.start:first.end]
-	if small || !capital(word) {
+	if lowercase || !isCapitalised(word) {
 		return false
 	}
 	before := strings.TrimRight(s[:first.start], " \"“'(")
 	if before != "" && !strings.ContainsAny(before[len(before)-1:], ".?!:") {
 		return true
 	}
-	behind := s[first.end:]
-	return strings.HasPrefix(behind, "'s") || strings.HasPrefix(behind, "’s") || strings.HasPrefix(behind, "'") ||
-		strings.HasPrefix(behind, ", Inc") || strings.HasPrefix(behind, " Inc")
+	after := s[first.end:]
+	return strings.HasPrefix(after, "'s") || strings.HasPrefix(after, "’s") || strings.HasPrefix(after, "'") ||
+		strings.HasPrefix(after, ", Inc") || strings.HasPrefix(after, " Inc")
 }

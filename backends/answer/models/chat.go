@@ -19,7 +19,7 @@ const maxAnswer = 1 << 20
 type Chat struct {
 	// URL is the endpoint itself, such as "https://gateway.example/v1/chat/completions".
 	URL string
-	// Key is sent as a bearer token. If it is empty, none is sent.
+	// Key is sent as a bearer token. An empty Key is not sent.
 	Key string
 	// Names maps tiers to models. Default: "keychain-low" and so on.
 	Names map[Tier]string
@@ -28,7 +28,7 @@ type Chat struct {
 	Client *http.Client
 }
 
-// Guarded returns a client that connects only to public addresses and to those in allow. It does not follow
+// Guarded returns a client that connects only to public addresses and to addresses in allow. It does not follow
 // redirects.
 func Guarded(allow []netip.Prefix) *http.Client {
 	return &http.Client{
@@ -70,8 +70,7 @@ type chatResponse struct {
 	} `json:"usage"`
 }
 
-// Complete implements Model. It returns ErrUnavailable for an endpoint that refuses the request or that
-// cannot be reached.
+// Complete implements Model. It returns ErrUnavailable if the endpoint refuses the request or cannot be reached.
 func (c *Chat) Complete(ctx context.Context, r Request) (Response, error) {
 	name := c.Names[r.Tier]
 	body := chatRequest{
@@ -89,17 +88,17 @@ func (c *Chat) Complete(ctx context.Context, r Request) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	var read chatResponse
-	if err := json.Unmarshal(answer, &read); err != nil || len(read.Choices) == 0 {
+	var completion chatResponse
+	if err := json.Unmarshal(answer, &completion); err != nil || len(completion.Choices) == 0 {
 		return Response{}, fmt.Errorf("%w: no chat completion", ErrUnavailable)
 	}
 	return Response{
-		Text: read.Choices[0].Message.Content, Model: cmp.Or(header.Get(answeredBy), read.Model, body.Model),
-		Usage: Usage{read.Usage.Prompt, read.Usage.Completion},
+		Text: completion.Choices[0].Message.Content, Model: cmp.Or(header.Get(modelHeader), completion.Model, body.Model),
+		Usage: Usage{completion.Usage.Prompt, completion.Usage.Completion},
 	}, nil
 }
 
-// answeredBy is the header in which a gateway names the model that has answered for a tier.
-const answeredBy = "X-Gateway-Model"
+// modelHeader is the response header with the name of the model that has answered for a tier.
+const modelHeader = "X-Gateway-Model"
 
-var public = Guarded(nil)
+var publicClient = Guarded(nil)

@@ -17,7 +17,7 @@ import (
 type Embeddings struct {
 	// URL is the endpoint itself, such as "https://gateway.example/v1/embeddings".
 	URL string
-	// Key is sent as a bearer token. If it is empty, none is sent.
+	// Key is sent as a bearer token. An empty Key is not sent.
 	Key string
 	// Name is the name of the model.
 	Name string
@@ -59,26 +59,26 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 	if err != nil {
 		return nil, err
 	}
-	var read vectorsResponse
-	if err := json.Unmarshal(answer, &read); err != nil || len(read.Data) != len(texts) {
+	var parsed vectorsResponse
+	if err := json.Unmarshal(answer, &parsed); err != nil || len(parsed.Data) != len(texts) {
 		return nil, fmt.Errorf("%w: not one vector for each text", ErrUnavailable)
 	}
 	vectors := make([][]float32, len(texts))
-	for _, one := range read.Data {
-		if one.Index < 0 || one.Index >= len(texts) || vectors[one.Index] != nil || len(one.Embedding) == 0 {
+	for _, item := range parsed.Data {
+		if item.Index < 0 || item.Index >= len(texts) || vectors[item.Index] != nil || len(item.Embedding) == 0 {
 			return nil, fmt.Errorf("%w: not one vector for each text", ErrUnavailable)
 		}
-		vectors[one.Index] = one.Embedding
+		vectors[item.Index] = item.Embedding
 	}
 	return vectors, nil
 }
 
-// refusing lists the statuses with which an endpoint refuses the content of a request.
-var refusing = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
+// refusalStatuses lists the statuses with which an endpoint refuses the content of a request.
+var refusalStatuses = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
-// post sends JSON and returns the JSON of the response and its header. It returns ErrUnavailable for an
-// endpoint that refuses, that cannot be reached, or that answers with more than limit bytes, and also
-// errRefused if the content of the request is refused.
+// post sends JSON and returns the response's JSON and header. It returns ErrUnavailable if the endpoint refuses the
+// request, cannot be reached, or answers with more than limit bytes. If the endpoint refuses the content of the
+// request, the error also wraps errRefused.
 func post(
 	ctx context.Context, client *http.Client, url, key string, body []byte, limit int64,
 ) ([]byte, http.Header, error) {
@@ -91,7 +91,7 @@ func post(
 		request.Header.Set("Authorization", "Bearer "+key)
 	}
 	if client == nil {
-		client = public
+		client = publicClient
 	}
 	response, err := client.Do(request)
 	if err != nil {
@@ -107,7 +107,7 @@ func post(
 		return nil, nil, ctx.Err()
 	case err != nil:
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	case slices.Contains(refusing, response.StatusCode):
+	case slices.Contains(refusalStatuses, response.StatusCode):
 		return nil, nil, fmt.Errorf("%w: %w: status %d", ErrUnavailable, errRefused, response.StatusCode)
 	case response.StatusCode != http.StatusOK:
 		return nil, nil, fmt.Errorf("%w: status %d", ErrUnavailable, response.StatusCode)

@@ -1,7 +1,7 @@
-// Package models contains the chat models that write and judge: an interface, a client of any chat
-// completions endpoint, and a scripted model for tests. It knows no prompts.
+// Package models contains the chat models that write and judge answers: an interface, a client of any chat completions
+// endpoint, and a scripted model for tests. It has no prompts.
 //
-// The service runs without a model: a nil Model means that there is none.
+// The service runs without a model: a nil Model means that there is no model.
 package models
 
 import (
@@ -13,7 +13,7 @@ import (
 // Tier is a level of cost and quality.
 type Tier string
 
-// Tiers, as the gateway's pseudo-models name them.
+// Tiers, with the names in the gateway's pseudo-models.
 const (
 	Low    Tier = "low"
 	Medium Tier = "medium"
@@ -60,7 +60,7 @@ type Model interface {
 // provider has failed.
 var ErrUnavailable = errors.New("no usable model")
 
-// errRefused is returned by an endpoint that refuses the content of a request.
+// errRefused means that an endpoint refuses the content of a request.
 var errRefused = errors.New("the request is refused")
 
 // Scripted is a Model that answers by calling a function. It is for tests, and for trying out the service.
@@ -79,8 +79,8 @@ func (s Scripted) Complete(ctx context.Context, r Request) (Response, error) {
 	return Response{Text: text, Model: "scripted", Usage: Usage{prompt, len(text) / 4}}, err
 }
 
-// JSON asks for an answer in JSON and decodes it. Text around the object, such as the fence of a code block,
-// is ignored.
+// JSON requests an answer in JSON and decodes it. Text around the object, such as the fence of a code block, is
+// ignored.
 func JSON[T any](ctx context.Context, m Model, r Request) (answer T, response Response, err error) {
 	response, err = m.Complete(ctx, r)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
 )
 
-// work is a question, or a part of one, with what was found for it.
-type work struct {
+// task is a question, or a part of a question, with the results of the stages so far.
+type task struct {
 	q         *question.Question
 	filters   kernel.Filters
 	directory *metrics.Directory
@@ -33,7 +33,7 @@ type work struct {
 	value     *formula.Value
 	refused   bool // the statements do not state what is asked for, and no other figure may stand in for it
 	draft     draft.Draft
-	parts     []*work
+	parts     []*task
 	part      int // the number of the part in its question, from 1
 	tier      models.Tier
 	failed    bool
@@ -50,18 +50,18 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 	if err != nil {
 		return Outcome{}, fmt.Errorf("%w: %w", errStore, err)
 	}
-	err = p.stage(ctx, t, "question", 0, readingLimit, func(share context.Context) (string, error) {
+	err = p.stage(ctx, t, "question", 0, readingLimit, func(limited context.Context) (string, error) {
 		if q, err = p.reader.Follow(ctx, r.Text, r.Previous); err != nil {
 			return "", fmt.Errorf("%w: %w", errStore, err)
 		}
-		who := p.judged(share, t, q)
-		return fmt.Sprintf("%s, by %s: %s, %s, %s", cmp.Or(string(q.Verdict), "to be answered"), who,
-			several(len(q.Issuers), "issuer"), several(len(q.Periods), "period"), several(len(q.Metrics), "metric")), nil
+		decidedBy := p.classify(limited, t, q)
+		return fmt.Sprintf("%s, by %s: %s, %s, %s", cmp.Or(string(q.Verdict), "to be answered"), decidedBy,
+			plural(len(q.Issuers), "issuer"), plural(len(q.Periods), "period"), plural(len(q.Metrics), "metric")), nil
 	})
 	if err != nil {
 		return Outcome{}, err
 	}
-	w := &work{q: q, filters: q.Filters(), directory: directory, tier: models.High}
+	w := &task{q: q, filters: q.Filters(), directory: directory, tier: models.High}
 	switch {
 	case q.Verdict == question.NonInvestment && r.Force:
 		w.filters = kernel.Filters{}
@@ -83,7 +83,7 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 	if len(w.parts) == 0 {
 		err = p.answer(ctx, t, w)
 	} else {
-		err = p.whole(ctx, t, w)
+		err = p.combine(ctx, t, w)
 	}
 	if err != nil {
 		return Outcome{}, err
@@ -94,12 +94,12 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 	return p.assemble(ctx, t, w)
 }
 
-// find searches for passages and facts and computes a value from them. A wide search is made in the second
-// round. An error other than the end of the context wraps errStore.
-func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error {
+// find searches for passages and facts and computes a value from them. wide is true in the second round, whose search
+// ignores the filter of periods. An error other than the end of the context wraps errStore.
+func (p *Pipeline) find(ctx context.Context, t *Trace, w *task, wide bool) error {
 	query := retrieve.Query{
 		Text: w.q.Sought(), Filters: w.filters, Inquiry: w.q.Inquiry.Calculation, Wide: wide,
-		Outside: p.share(searchLimit),
+		Outside: p.limitFor(searchLimit),
 	}
 	err := p.stage(ctx, t, "search", w.part, p.options.Deadline, func(ctx context.Context) (string, error) {
 		result, err := p.search.Search(ctx, query)
@@ -108,18 +108,18 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error
 		}
 		w.passages, w.facts = result.Passages, result.Facts
 		for i := range w.passages {
-			one := &w.passages[i]
-			one.Text, one.Section = draft.Quiet(one.Text), draft.Quiet(one.Section)
-			one.Title = cmp.Or(draft.Quiet(one.Title), one.URL)
+			passage := &w.passages[i]
+			passage.Text, passage.Section = draft.Quiet(passage.Text), draft.Quiet(passage.Section)
+			passage.Title = cmp.Or(draft.Quiet(passage.Title), passage.URL)
 		}
 		t.note(func() {
-			t.lacking = t.lacking || result.Lacking
+			t.degraded = t.degraded || result.Lacking
 			t.Dropped = append(t.Dropped, result.Dropped...)
 			for i := range result.Passages {
 				t.Passages = append(t.Passages, result.Passages[i].ID)
 			}
 		})
-		decision := several(len(result.Passages), "passage") + ", " + several(len(result.Facts), "fact")
+		decision := plural(len(result.Passages), "passage") + ", " + plural(len(result.Facts), "fact")
 		if wide {
 			decision += ", searched widely"
 		}
@@ -134,15 +134,15 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error
 		}
 		return fmt.Errorf("%w: %w", errStore, err)
 	}
-	w.compute(p.known, t)
+	w.compute(p.tables, t)
 	return nil
 }
 
-// compute computes the value that answers the question from what was found, and notes in the trace what was
-// computed or why nothing was.
-func (w *work) compute(known *formula.Tables, t *Trace) {
+// compute computes the value that answers the question, from the facts and passages that were found. It notes in the
+// trace what it computed or why it computed nothing.
+func (w *task) compute(cache *formula.Tables, t *Trace) {
 	var gap string
-	w.value, w.refused, gap = w.stated()
+	w.value, w.refused, gap = w.fromStatements()
 	t.note(func() { t.Gap = gap })
 	if w.refused {
 		return
@@ -155,20 +155,20 @@ func (w *work) compute(known *formula.Tables, t *Trace) {
 	if draft.Verdict(w.q.Body) || byParts.MatchString(w.q.Body) {
 		return
 	}
-	src := formula.Source{Passages: w.passages, Known: known}
+	src := formula.Source{Passages: w.passages, Known: cache}
 	if w.value = formula.Compute(w.q.Inquiry, src); w.value != nil && howMany.MatchString(w.q.Body) &&
 		slices.ContainsFunc(w.value.Figures, money) {
 		w.value = nil // amounts are no counts
 	}
 	if w.value != nil {
-		t.note(func() { t.Computed = append(t.Computed, computed(w.value)) })
+		t.note(func() { t.Computed = append(t.Computed, describeValue(w.value)) })
 	}
 }
 
-// howMany matches a question for a number of things.
+// howMany matches a question for the number of some things.
 var howMany = regexp.MustCompile(`(?i)\bhow many (?:[a-z-]+ )?[a-z-]+s\b`)
 
-// byParts matches a question for the figure of each of several parts.
+// byParts matches a question for a figure of each of several parts, such as revenue by segment.
 var byParts = regexp.MustCompile(`(?i)^\W*(?:what|how (?:much|many))\b.*\bby (?:reportable |operating |business |product |geographic )*(?:segments?|regions?|area|geograph(?:y|ies)|product|country)\b`)
 
 // money reports whether a figure is an amount of money or a percentage.
@@ -176,12 +176,12 @@ func money(f kernel.Figure) bool {
 	return f.Unit == kernel.Money || f.Unit == kernel.Percent
 }
 
-// stated answers an inquiry from the facts of statements. If it returns nil, gap tells why, and refused
-// reports that no other figure may be taken for the missing one.
-func (w *work) stated() (v *formula.Value, refused bool, gap string) {
+// fromStatements answers an inquiry from the facts of statements. If it returns nil, gap is the reason, and refused
+// reports that no other figure may be used for the missing one.
+func (w *task) fromStatements() (v *formula.Value, refused bool, gap string) {
 	switch {
 	case len(w.q.Names) != 1:
-		return nil, false, several(len(w.q.Names), "issuer") + " named"
+		return nil, false, plural(len(w.q.Names), "issuer") + " named"
 	case w.q.Inquiry.Calculation == nil:
 		return nil, false, "not read as a question of figures"
 	}
@@ -199,29 +199,29 @@ func (w *work) stated() (v *formula.Value, refused bool, gap string) {
 	}
 	v = &formula.Value{
 		Op: w.q.Inquiry.Calculation.Op, Sentence: w.q.Names[0] + ": " + a.Text, Formula: a.Calculation,
-		Figures: a.Figures, Confidence: sureOfFacts,
+		Figures: a.Figures, Confidence: statementConfidence,
 	}
 	if a.Verdict != "" {
 		v.Sentence = a.Verdict + ". " + v.Sentence
 	}
 	for _, used := range a.Used {
-		at := slices.IndexFunc(w.passages, func(p kernel.Passage) bool { return p.ID == used.Passage && p.ID != 0 })
-		if at < 0 {
+		index := slices.IndexFunc(w.passages, func(p kernel.Passage) bool { return p.ID == used.Passage && p.ID != 0 })
+		if index < 0 {
 			return nil, false, "no passage: " + used.Metric
 		}
 		v.Inputs = append(v.Inputs, formula.Input{
 			Name:  used.Label,
-			Point: formula.Point{Figure: used.Figure, Period: used.Fact.Period, Head: used.Fact.Period.String(), Passage: at},
+			Point: formula.Point{Figure: used.Figure, Period: used.Fact.Period, Head: used.Fact.Period.String(), Passage: index},
 		})
 	}
 	return v, false, ""
 }
 
 // sureOfFacts is the confidence of a value that an inquiry has computed.
-const sureOfFacts = 0.95
+const statementConfidence = 0.95
 
-// computed formats a value for a trace: its label, its figures, and its formula.
-func computed(v *formula.Value) string {
+// describeValue formats a value for a trace: its label, its figures, and its formula.
+func describeValue(v *formula.Value) string {
 	values := slices.Clone(v.Words)
 	for _, f := range v.Figures {
 		values = append(values, figures.Print(f))
@@ -233,22 +233,23 @@ func computed(v *formula.Value) string {
 	return text
 }
 
-// several formats a number of things, such as "1 part" or "2 parts".
-func several(n int, thing string) string {
+// plural formats a number of things, such as "1 part" or "2 parts".
+func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// divide answers the sub-queries of a question, atOnce at a time, and puts them into w.parts. A question that
-// rules do not divide may be divided by the model. With fewer than two sub-queries it does nothing.
-func (p *Pipeline) divide(ctx context.Context, t *Trace, w *work) error {
+// divide answers the sub-queries of a question, at most maxParallel at a time, and puts the results into w.parts. If
+// the rules have not divided the question, the model may divide it. With fewer than two sub-queries divide does
+// nothing.
+func (p *Pipeline) divide(ctx context.Context, t *Trace, w *task) error {
 	subs := w.q.Subs
 	if len(subs) == 0 && p.model != nil {
 		err := p.stage(ctx, t, "plan", 0, planningLimit, func(ctx context.Context) (string, error) {
 			subs = p.plan(ctx, t, w.q)
-			return several(len(subs), "part"), nil
+			return plural(len(subs), "part"), nil
 		})
 		if err != nil {
 			return err
@@ -258,15 +259,15 @@ func (p *Pipeline) divide(ctx context.Context, t *Trace, w *work) error {
 		return nil
 	}
 	var group sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, maxParallel)
 	errs := make([]error, len(subs))
-	w.parts = make([]*work, len(subs))
+	w.parts = make([]*task, len(subs))
 	for i, sub := range subs {
 		group.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			errs[i] = kernel.Caught(func() (err error) {
-				w.parts[i], err = p.part(ctx, t, w, i+1, sub)
+				w.parts[i], err = p.answerPart(ctx, t, w, i+1, sub)
 				return err
 			})
 		})
@@ -280,15 +281,16 @@ func (p *Pipeline) divide(ctx context.Context, t *Trace, w *work) error {
 	return nil
 }
 
-// part answers a sub-query. Refused questions and failed answers are marked by the field failed.
-func (p *Pipeline) part(ctx context.Context, t *Trace, whole *work, number int, sub string) (*work, error) {
+// answerPart answers the sub-query sub of the question parent. number is the number of the part, from 1. The field
+// failed of the result reports a refused question or a failed answer.
+func (p *Pipeline) answerPart(ctx context.Context, t *Trace, parent *task, number int, sub string) (*task, error) {
 	q, err := p.reader.Read(ctx, sub)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errStore, err)
 	}
-	w := &work{q: q, filters: q.Filters(), directory: whole.directory, tier: models.Medium, part: number}
+	w := &task{q: q, filters: q.Filters(), directory: parent.directory, tier: models.Medium, part: number}
 	if len(q.Issuers) == 0 { // a part without an issuer of its own is about the issuers of the whole question
-		w.filters.Issuers = whole.filters.Issuers
+		w.filters.Issuers = parent.filters.Issuers
 	}
 	if q.Verdict == question.Filtered || q.Verdict == question.Screener {
 		w.failed = true
@@ -300,9 +302,9 @@ func (p *Pipeline) part(ctx context.Context, t *Trace, whole *work, number int, 
 	return w, p.answer(ctx, t, w)
 }
 
-// answer drafts an answer and checks it. If the check fails it tries once more, with more passages. After the
-// second failure it sets w.failed.
-func (p *Pipeline) answer(ctx context.Context, t *Trace, w *work) error {
+// answer drafts an answer and checks it. If the check fails, it tries once more, with more passages. After the second
+// failure it sets w.failed.
+func (p *Pipeline) answer(ctx context.Context, t *Trace, w *task) error {
 	var problems []string
 	for round := range 2 {
 		if round > 0 {
@@ -331,16 +333,16 @@ func (p *Pipeline) answer(ctx context.Context, t *Trace, w *work) error {
 	return nil
 }
 
-// draft writes a draft, with the model or, without one, from templates and quotes. A draft that exceeds the
-// limit of the stage is empty.
-func (p *Pipeline) draft(ctx context.Context, t *Trace, w *work, parts, problems []string) (d draft.Draft, err error) {
+// draft writes a draft with the model. Without a model it uses templates and quotes. If the stage exceeds its limit,
+// the draft is empty. parts are the answers of sub-queries, and problems the problems of an earlier draft.
+func (p *Pipeline) draft(ctx context.Context, t *Trace, w *task, parts, problems []string) (d draft.Draft, err error) {
 	err = p.stage(ctx, t, "draft", w.part, draftLimit, func(ctx context.Context) (string, error) {
 		if p.model == nil && w.refused {
 			return "the statements do not have it", nil
 		}
 		if p.model == nil {
 			d = draft.Extractive(w.q, w.value, w.passages)
-			return several(len(d.Sentences), "sentence") + " of templates and quotes", nil
+			return plural(len(d.Sentences), "sentence") + " of templates and quotes", nil
 		}
 		response, err := p.model.Complete(ctx,
 			models.Request{Tier: w.tier, Name: "draft", Messages: draft.Prompt(w.q.Text, w.value, w.passages, parts, problems)})
@@ -353,7 +355,7 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *work, parts, problems
 			return "the model finds no answer in the passages", nil
 		}
 		d = draft.Parse(text, len(w.passages)).Explain(w.value)
-		return several(len(d.Sentences), "sentence") + " of a model", nil
+		return plural(len(d.Sentences), "sentence") + " of a model", nil
 	})
 	if err == nil {
 		t.note(func() { t.drafted = true })
@@ -364,10 +366,10 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *work, parts, problems
 	return d, err
 }
 
-// evaluate checks a draft and keeps the sentences that pass in w.draft. The problems are given to the model
-// in the next round.
+// evaluate checks a draft and stores the sentences that pass in w.draft. ok reports whether the draft is good enough.
+// The problems are for the model's next draft.
 func (p *Pipeline) evaluate(
-	ctx context.Context, t *Trace, w *work, d draft.Draft,
+	ctx context.Context, t *Trace, w *task, d draft.Draft,
 ) (ok bool, problems []string, err error) {
 	err = p.stage(ctx, t, "check", w.part, judgeLimit, func(ctx context.Context) (decision string, _ error) {
 		material := check.Material{Question: w.q, Passages: w.passages, Directory: w.directory}
@@ -380,84 +382,84 @@ func (p *Pipeline) evaluate(
 			}
 		}
 		c := check.New(material)
-		kept, found := c.Sentences(d)
-		decision = fmt.Sprintf("%d of %d sentences stand on passages", len(kept.Sentences), len(d.Sentences))
-		if whole := c.Whole(kept); whole != nil {
-			found = append(found, *whole)
+		passed, found := c.Sentences(d)
+		decision = fmt.Sprintf("%d of %d sentences stand on passages", len(passed.Sentences), len(d.Sentences))
+		if problem := c.Whole(passed); problem != nil {
+			found = append(found, *problem)
 		} else {
 			ok = true
 		}
-		for _, one := range found {
-			problems = append(problems, one.String())
+		for _, problem := range found {
+			problems = append(problems, problem.String())
 		}
 		if ok {
-			scores := check.Rules(kept)
+			scores := check.Rules(passed)
 			if p.model != nil {
-				judged, response, err := c.Judge(ctx, p.options.Judge, kept)
+				judgment, response, err := c.Judge(ctx, p.options.Judge, passed)
 				t.call("judge", response, err)
 				if p.options.ExtractWhenDown && errors.Is(err, models.ErrUnavailable) {
 					return decision, err
 				}
-				if scores = judged; err != nil {
+				if scores = judgment; err != nil {
 					scores = check.Scores{}
 				}
 			}
-			said := fmt.Sprintf("grounded %.2f, responsive %.2f", scores.Grounded, scores.Responsive)
+			scoreText := fmt.Sprintf("grounded %.2f, responsive %.2f", scores.Grounded, scores.Responsive)
 			if ok = scores.Pass(); !ok {
-				problems = append(problems, said)
+				problems = append(problems, scoreText)
 				if p.model != nil { // the model may judge otherwise the next time
-					t.note(func() { t.lacking = true })
+					t.note(func() { t.degraded = true })
 				}
 			}
-			decision += "; " + said
+			decision += "; " + scoreText
 		}
 		if ok {
 			decision += ": passed"
 		} else {
 			decision += ": refused"
 		}
-		w.draft = kept
+		w.draft = passed
 		t.note(func() { t.Problems = append(t.Problems, problems...) })
 		return decision, nil
 	})
 	return ok, problems, err
 }
 
-// whole makes one answer out of those of the sub-queries. It fails if more than half of them have failed; the
-// others are named in the answer.
-func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
+// combine makes one answer out of the answers of the sub-queries. If more than half of these have failed, it sets
+// w.failed. Otherwise the answer names the sub-queries that have failed.
+func (p *Pipeline) combine(ctx context.Context, t *Trace, w *task) error {
 	failed := 0
 	var parts []string
-	var lost []string
-	places := make(map[int64]int)
+	var unanswered []string
+	indexes := make(map[int64]int)
 	for i := range w.passages {
-		places[w.passages[i].ID] = i
+		indexes[w.passages[i].ID] = i
 	}
 	var joined draft.Draft
 	joined.Confidence = 1
 	for _, part := range w.parts {
 		if part.failed {
 			failed++
-			lost = append(lost, part.q.Text)
+			unanswered = append(unanswered, part.q.Text)
 			continue
 		}
 		w.facts = append(w.facts, part.facts...)
-		moved := make([]int, len(part.passages)) // the index of each passage in w.passages
+		newIndexes := make([]int, len(part.passages)) // the index of each passage in w.passages
 		for i, passage := range part.passages {
-			at, ok := places[passage.ID]
+			index, ok := indexes[passage.ID]
 			if !ok || passage.ID == 0 {
-				at = len(w.passages)
+				index = len(w.passages)
 				w.passages = append(w.passages, passage)
-				places[passage.ID] = at
+				indexes[passage.ID] = index
 			}
-			moved[i] = at
+			newIndexes[i] = index
 		}
 		before := len(joined.Sentences)
 		for n, s := range part.draft.Sentences {
 			s.Break = n == 0 && len(joined.Sentences) > 0 || s.Break
 			marks := make([]int, len(s.Marks))
 			for i, m := range s.Marks {
-				marks[i] = moved[m]
+				marks[i] = newIndexes[m]
 			}
 			s.Marks = marks
 			joined.Sentences = append(joined.Sentences, s)
@@ -470,7 +472,7 @@ func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
 		return nil
 	}
 	if w.value = nil; !w.q.Several {
-		w.compute(p.known, t)
+		w.compute(p.tables, t)
 	}
 	d := joined
 	switch {
@@ -507,7 +509,7 @@ func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
 	if w.failed = !ok; w.failed {
 		return nil
 	}
-	for _, s := range lost {
+	for _, s := range unanswered {
 		w.draft.Sentences = append(w.draft.Sentences,
 			draft.Sentence{Text: "The sources do not answer: " + s, Fixed: true, Break: true})
 	}

@@ -12,7 +12,7 @@ import (
 const maxReferences = 20
 
 // assemble makes the outcome from the draft in w, with its references and sub-queries.
-func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *work) (o Outcome, err error) {
+func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *task) (o Outcome, err error) {
 	err = p.stage(ctx, t, "assemble", 0, p.options.Deadline, func(context.Context) (string, error) {
 		if w.q.Advice {
 			w.draft.Sentences = append(w.draft.Sentences, draft.Sentence{Text: draft.Information, Fixed: true, Break: true})
@@ -26,14 +26,14 @@ func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *work) (o Outcome, 
 			answer, references := p.render(part)
 			o.Subqueries = append(o.Subqueries, Subquery{part.q.Text, answer, references})
 		}
-		return several(len(o.References), "reference") + ", " + several(len(o.Subqueries), "part"), nil
+		return plural(len(o.References), "reference") + ", " + plural(len(o.Subqueries), "part"), nil
 	})
 	return o, err
 }
 
-// render writes a draft with its marks as numbered links. It returns the references in the order of their
+// render writes a draft with its marks as numbered links. It returns the text, and the references in the order of their
 // first mark.
-func (p *Pipeline) render(w *work) (string, []Reference) {
+func (p *Pipeline) render(w *task) (string, []Reference) {
 	references := []Reference{}
 	numbers := make(map[string]int) // keyed by URL without its fragment
 	var b strings.Builder
@@ -46,7 +46,7 @@ func (p *Pipeline) render(w *work) (string, []Reference) {
 			}
 		}
 		b.WriteString(s.Text)
-		said := make(map[int]bool)
+		linked := make(map[int]bool)
 		for _, m := range s.Marks {
 			passage := &w.passages[m]
 			url := p.options.SourceURL(passage.URL)
@@ -60,8 +60,8 @@ func (p *Pipeline) render(w *work) (string, []Reference) {
 				n = len(references)
 				numbers[key] = n
 			}
-			if !said[n] {
-				said[n] = true
+			if !linked[n] {
+				linked[n] = true
 				b.WriteString(" [" + strconv.Itoa(n) + "](" + target(onPage(references[n-1].URL, passage.Page)) + ")")
 			}
 		}
@@ -69,9 +69,8 @@ func (p *Pipeline) render(w *work) (string, []Reference) {
 	return b.String(), references
 }
 
-// onPage returns the URL of a page in a document on the web, in the form that PDF readers understand (RFC
-// 8118 section 3). A URL that has a fragment already, or that is not an absolute HTTP URL, is returned as it
-// is.
+// onPage returns the URL of a page in a document on the web, in the form that PDF readers understand (RFC 8118 section
+// 3). A URL that has a fragment already, or that is not an absolute HTTP URL, is returned unchanged.
 func onPage(url string, page int) string {
 	if page < 1 || strings.Contains(url, "#") || !strings.HasPrefix(url, "https://") &&
 		!strings.HasPrefix(url, "http://") {
@@ -81,7 +80,7 @@ func onPage(url string, page int) string {
 }
 
 // claims returns the sentences of the draft with the passages that their marks name.
-func (w *work) claims() []Claim {
+func (w *task) claims() []Claim {
 	list := make([]Claim, len(w.draft.Sentences))
 	for i, s := range w.draft.Sentences {
 		list[i] = Claim{Text: s.Text, Own: s.Fixed, Break: i == 0 || s.Break}

@@ -1,9 +1,9 @@
-// Package pipeline answers a question: it reads the question, finds passages, computes what can be computed,
-// has an answer drafted, checks it, and puts its references together. Each stage has a soft limit; the
-// deadline of the whole is hard.
+// Package pipeline answers a question: it reads the question, finds passages, computes values if it can, has an answer
+// drafted, checks the draft, and adds its references. Each stage has a soft limit; the deadline of the question is
+// hard.
 //
 // Choices where the specification is silent:
-//   - A question that one value from its own passages answers is not divided.
+//   - A question that is answered by one value from its own passages is not divided.
 //   - If the deadline passes before there is a draft the outcome is Timeout, afterwards FailedToAnswer.
 //   - If a model fails while it reads a question, the rules decide. If the judge fails, nothing passes. If the
 //     model fails while it writes, the service is unavailable, or the answer is extracted (ExtractWhenDown).
@@ -25,7 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Reasons why there is no answer. Answered, the empty one, means that there is one.
+// Reasons why there is no answer. Answered, the empty reason, means that there is an answer.
 const (
 	Answered             = ""
 	ContentFiltered      = string(question.Filtered)
@@ -38,13 +38,13 @@ const (
 	Canceled             = "Canceled" // the client has left
 )
 
-// Request is a question as it was received.
+// Request is a question in the form in which it was received.
 type Request struct {
 	Text string
 	// Force lifts the refusal of questions that are not about investments.
 	Force bool
-	// Previous is the question that this one follows, in the form of Outcome.Asked. The company and the period
-	// that this one leaves out are taken from it. It is empty for a question that stands alone.
+	// Previous is the earlier question that this question follows, in the form of Outcome.Asked. A company or a period
+	// that this question leaves out is taken from Previous. It is empty for a question that stands alone.
 	Previous string
 }
 
@@ -52,32 +52,32 @@ type Request struct {
 type Outcome struct {
 	Reason string // Answered, or why there is no answer
 	Query  string // as received, trimmed
-	// Asked is the question that was answered: Query together with what it takes from the previous one.
+	// Asked is the question that was answered: Query, completed from the previous question.
 	Asked      string
 	Answer     string // Markdown
 	References []Reference
 	Subqueries []Subquery
-	// Claims are the sentences of Answer with the passages that they stand on, for those who inspect answers.
-	// They are not part of the API's answer.
+	// Claims are the sentences of Answer with the passages that they are based on, for people who inspect answers. They
+	// are not part of the API's answer.
 	Claims []Claim
 	// Extracted reports that rules alone made the answer, because no model could be used.
 	Extracted bool
-	// Makeshift reports that a better outcome may be available soon: rules alone made the answer, or there is no
-	// answer because a model or a provider failed or the time was over.
+	// Makeshift reports that a better outcome may be available soon: rules alone made the answer, or there is no answer
+	// because a model or a provider failed or because the deadline passed.
 	Makeshift bool
 }
 
 // Claim is a sentence of an answer.
 type Claim struct {
 	Text string // without its marks
-	// Passages are the passages that its marks name.
+	// Passages are the passages that the sentence's marks name.
 	Passages []kernel.Passage
-	// Own reports that the sentence is the service's own and stands on nothing. Break reports that it begins a
-	// paragraph.
+	// Own reports that the sentence is the service's own and is based on no passage. Break reports that the sentence
+	// begins a paragraph.
 	Own, Break bool
 }
 
-// Reference is a document that an answer stands on.
+// Reference is a document that an answer is based on.
 type Reference struct {
 	Title string `json:"title"`
 	URL   string `json:"url"`
@@ -99,16 +99,16 @@ type Searcher interface {
 type Options struct {
 	// Deadline is how long a question may take. Default: 115s.
 	Deadline time.Duration
-	// CompareMin is the number of issuers from which on a comparison counts as screening. Default: 2.
+	// CompareMin is the least number of issuers in a comparison that counts as screening. Default: 2.
 	CompareMin int
-	// SourceURL returns the public URL of a document from its URL in the corpus ("corpus:ID" if it has no public
-	// one). Default: the same URL.
+	// SourceURL returns the public URL of a document from its URL in the corpus, which is "corpus:ID" for a document
+	// without a public URL. Default: the same URL.
 	SourceURL func(url string) string
-	// Outside reports that more than the corpus is searched, so that an issuer that the corpus does not have may
-	// be found.
+	// Outside reports that searches find more than the corpus, so that an issuer that the corpus does not have may be
+	// found.
 	Outside bool
-	// Judge is the model that evaluates answers, which should be another one than the writer. Default: the
-	// writer.
+	// Judge is the model that evaluates answers. It should differ from the model that writes them. Default: the same
+	// model.
 	Judge models.Model
 	// Unhurried gives each stage all of the time that is left, so that an evaluation does not measure how busy
 	// the machine is.
@@ -126,10 +126,10 @@ type Pipeline struct {
 	model   models.Model
 	options Options
 	now     func() time.Time
-	known   *formula.Tables
+	tables  *formula.Tables
 }
 
-// New returns a Pipeline. A nil model means extractive mode: rules and templates alone.
+// New returns a Pipeline. With a nil model answers are made by rules and templates alone.
 func New(search Searcher, issuers func(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error),
 	model models.Model, now func() time.Time, o Options,
 ) *Pipeline {
@@ -165,7 +165,7 @@ type Call struct {
 	Error string       `json:"error,omitempty"`
 }
 
-// Trace records for operators how an answer came about. It holds no text of the question.
+// Trace records for operators how an answer was reached. It contains no text of the question.
 type Trace struct {
 	Stages   []Stage  `json:"stages"`
 	Calls    []Call   `json:"calls"`
@@ -173,7 +173,7 @@ type Trace struct {
 	Dropped  []string `json:"dropped"`  // the filters that were given up
 	Computed []string `json:"computed"` // the values and formulas computed
 	Problems []string `json:"problems"` // the problems that the checks found
-	// Gap tells why nothing was computed from statements. It is empty if something was.
+	// Gap is the reason why nothing was computed from statements. It is empty if a value was computed.
 	Gap      string       `json:"gap,omitempty"`
 	Repaired bool         `json:"repaired"`
 	Usage    models.Usage `json:"usage"`
@@ -181,7 +181,7 @@ type Trace struct {
 	mu       sync.Mutex
 	progress func(stage string)
 	drafted  bool
-	lacking  bool // a model or a provider has failed, or a model has given an answer a low score
+	degraded bool // a model or a provider has failed, or a model has given an answer a low score
 }
 
 func (t *Trace) call(step string, r models.Response, err error) {
@@ -189,7 +189,7 @@ func (t *Trace) call(step string, r models.Response, err error) {
 	defer t.mu.Unlock()
 	c := Call{Step: step, Model: text.Short(r.Model, maxModel), Usage: r.Usage}
 	if err != nil {
-		c.Error, t.lacking = err.Error(), true
+		c.Error, t.degraded = err.Error(), true
 	}
 	t.Calls = append(t.Calls, c)
 	t.Usage.Add(r.Usage)
@@ -201,8 +201,8 @@ func (t *Trace) note(fn func()) {
 	fn()
 }
 
-// Limits of the stages, for what others are asked in them and an answer can do without. A search of the
-// corpus may take until the deadline.
+// Limits of those stages in which a model or a provider is called and without whose result an answer is possible. A
+// search of the corpus may take until the deadline.
 const (
 	readingLimit  = 3 * time.Second
 	planningLimit = 8 * time.Second
@@ -214,8 +214,8 @@ const (
 // maxModel bounds the length of a model's name in a trace, because the name comes from the model's provider.
 const maxModel = 100
 
-// atOnce is how many sub-queries are worked on at a time.
-const atOnce = 4
+// maxParallel is how many sub-queries are answered at the same time.
+const maxParallel = 4
 
 // Ask answers a question. It calls progress, which may be nil, with each stage when the stage begins,
 // possibly from several goroutines at once. The trace is never nil. Ask returns when ctx ends, even if a
@@ -259,7 +259,7 @@ func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage strin
 	}
 	o.Makeshift = o.Extracted
 	if o.Reason != Answered {
-		t.note(func() { o.Makeshift = o.Makeshift || t.lacking || d.err != nil })
+		t.note(func() { o.Makeshift = o.Makeshift || t.degraded || d.err != nil })
 		o.Answer, o.References, o.Subqueries, o.Claims = "", nil, nil, nil
 	}
 	if o.References == nil {
@@ -313,17 +313,17 @@ func (t *Trace) copy() *Trace {
 	}
 }
 
-// share returns how long a stage with a limit may take: the limit, or the whole deadline if the pipeline is
+// limitFor returns how long a stage with a limit may take: the limit, or the whole deadline if the pipeline is
 // unhurried.
-func (p *Pipeline) share(limit time.Duration) time.Duration {
+func (p *Pipeline) limitFor(limit time.Duration) time.Duration {
 	if p.options.Unhurried {
 		return p.options.Deadline
 	}
 	return limit
 }
 
-// stage runs fn as a stage of the given name with a context that ends after its limit, and records it in the
-// trace. It does nothing but return the error if ctx has ended.
+// stage runs fn as a stage of the given name with a context that ends after the stage's limit, and records the stage in
+// the trace. part is the number of the sub-query, or 0. If ctx has ended, stage only returns its error.
 func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, part int, limit time.Duration,
 	fn func(ctx context.Context) (decision string, err error),
 ) error {
@@ -332,7 +332,7 @@ func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, part int, l
 	}
 	t.progress(name)
 	begin := p.now()
-	ctx, cancel := context.WithTimeout(ctx, p.share(limit))
+	ctx, cancel := context.WithTimeout(ctx, p.limitFor(limit))
 	defer cancel()
 	decision, err := fn(ctx)
 	s := Stage{Name: name, Part: part, Took: p.now().Sub(begin), Decision: decision}

@@ -14,10 +14,10 @@ import (
 //go:embed classes.txt
 var classesText string
 
-// term is a word, or several words, of a class.
+// term is a word, or several words, that indicate a class of questions.
 type term struct {
-	// parts are the strings to look for, with spaces around whole words. There are at most maxGap bytes between
-	// two of them.
+	// parts are the strings to look for, with spaces around whole words. There are at most maxGap bytes between two of
+	// them.
 	parts []string
 }
 
@@ -32,8 +32,8 @@ var classes = sync.OnceValue(func() map[string][]term {
 			continue
 		}
 		for text := range strings.SplitSeq(fields[2], ";") {
-			if one := termOf(text); len(one.parts) > 0 {
-				all[fields[0]] = append(all[fields[0]], one)
+			if parsed := termOf(text); len(parsed.parts) > 0 {
+				all[fields[0]] = append(all[fields[0]], parsed)
 			}
 		}
 	}
@@ -91,32 +91,32 @@ func plainWords(s string) string {
 	return b.String()
 }
 
-// reading holds the words of a question.
+// reading holds the words of a question, in the form of plainWords.
 type reading struct{ text string }
 
 func readingOf(text string) reading { return reading{plainWords(text)} }
 
-// find returns where a term stands in a text, or an end of 0 if it does not.
+// find returns the start and the end of a term in a text. The end is 0 if the text does not contain the term.
 func (t term) find(text string) (start, end int) {
-	at := 0
+	position := 0
 	for i, part := range t.parts {
-		found := strings.Index(text[at:], part)
+		found := strings.Index(text[position:], part)
 		if found < 0 || i > 0 && found > maxGap {
 			return 0, 0
 		}
 		if i == 0 {
 			start = found
 		}
-		at += found + len(part)
-		end = at
+		position += found + len(part)
+		end = position
 		if strings.HasSuffix(part, " ") { // the next part may begin with this space
-			at--
+			position--
 		}
 	}
 	return start, end
 }
 
-// hits returns how many terms of a class a question has. Overlapping ones are counted once.
+// hits returns how many terms of a class a question has. Overlapping terms are counted once.
 func (r reading) hits(class string) int {
 	var found [][2]int
 	for _, t := range classes()[class] {
@@ -126,10 +126,10 @@ func (r reading) hits(class string) int {
 	}
 	slices.SortFunc(found, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
 	n, last := 0, 0
-	for _, one := range found {
-		if one[0] >= last {
+	for _, span := range found {
+		if span[0] >= last {
 			n++
-			last = one[1]
+			last = span[1]
 		}
 	}
 	return n
@@ -142,8 +142,8 @@ func (r reading) has(class string) bool {
 	})
 }
 
-// places returns where a question has terms of a class.
-func (r reading) places(class string) (starts []int) {
+// positions returns the starts of the terms of a class in a question.
+func (r reading) positions(class string) (starts []int) {
 	for _, t := range classes()[class] {
 		if start, end := t.find(r.text); end > 0 {
 			starts = append(starts, start)
@@ -152,24 +152,24 @@ func (r reading) places(class string) (starts []int) {
 	return starts
 }
 
-// nearBy is the largest distance in bytes between a word that asks and what it asks for.
-const nearBy = 60
+// maxLead is the largest distance in bytes between two terms for precedes.
+const maxLead = 60
 
-// leads reports whether a term of class stands before one of other, at most nearBy bytes away.
-func (r reading) leads(class, other string) bool {
-	to := r.places(other)
-	return slices.ContainsFunc(r.places(class), func(from int) bool {
-		return slices.ContainsFunc(to, func(at int) bool { return from <= at && at-from <= nearBy })
+// precedes reports whether a term of class precedes a term of other by at most maxLead bytes.
+func (r reading) precedes(class, other string) bool {
+	positions := r.positions(other)
+	return slices.ContainsFunc(r.positions(class), func(start int) bool {
+		return slices.ContainsFunc(positions, func(position int) bool { return start <= position && position-start <= maxLead })
 	})
 }
 
-// terse reports whether a question consists of a few words, as in a search box.
+// terse reports whether a question consists of a few words only, like a text in a search box.
 func (r reading) terse() bool {
-	return strings.Count(r.text, " ") <= 8 && !informing.MatchString(r.text)
+	return strings.Count(r.text, " ") <= 8 && !informational.MatchString(r.text)
 }
 
 // begins reports whether a question begins with a term of a class, possibly after one other word.
 func (r reading) begins(class string) bool {
 	first := strings.IndexByte(r.text[min(1, len(r.text)):], ' ') + 1
-	return slices.ContainsFunc(r.places(class), func(at int) bool { return at <= first })
+	return slices.ContainsFunc(r.positions(class), func(position int) bool { return position <= first })
 }

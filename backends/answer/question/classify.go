@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Questions that match hateful are always refused; those that match abusive are refused unless they are about
+// A question that hateful matches is always refused. A question that abusive matches is refused unless it is about
 // events of an issuer.
 var (
 	hateful = regexp.MustCompile(`(?i)\b(?:people|persons|members|those) of (?:that|this|the same|another|a certain|\w+) (?:religion|race|faith|ethnicity|nationality|skin colou?r)\b.{0,40}\b(?:should|must|ought) (?:not|never|all)\b|\b(?:hate|inferior|subhuman|exterminate|get rid of|vermin|kill all|should (?:all )?be (?:killed|deported|banned from owning))\b.{0,60}\b(?:jews?|muslims?|christians?|blacks?|whites?|asians?|immigrants?|gays?|women|men|race|ethnic|religion|arabs?|roma)\b|\b(?:jews?|muslims?|blacks?|immigrants?|women|gays?|arabs?|roma)\b.{0,40}\b(?:are|is) (?:ruining|destroying|behind all|inferior|subhuman|vermin|parasites|to blame|too stupid|stupid|greedy)`)
@@ -17,34 +17,35 @@ var (
 )
 
 var (
-	ranking = regexp.MustCompile(`(?i)\b(?:top|best|cheapest|worst)\s+(?:\d+|five|ten|three|twenty)?\s*(?:[\w-]+\s+){0,4}(?:stocks?|companies|shares|issuers|funds|etfs|equities)\b|\b(?:screen|screener)\b|\bpeers? (?:comparison|ranking)\b|\brank(?:ing)?\b[^.?!]{0,40}\b(?:companies|stocks|issuers|peers)\b`)
-	among   = regexp.MustCompile(`(?i)\b(?:own|its own|products?|brands?|segments?|share class(?:es)?|class [ab])\b`)
-	between = regexp.MustCompile(`(?i)^[\s,]*(?:and|or|vs\.?|versus|,|with|to|than|against|&)*(?:\s*(?:the|of|and|or|with|to|than|against)\b)*[\s,]*$`)
+	ranking       = regexp.MustCompile(`(?i)\b(?:top|best|cheapest|worst)\s+(?:\d+|five|ten|three|twenty)?\s*(?:[\w-]+\s+){0,4}(?:stocks?|companies|shares|issuers|funds|etfs|equities)\b|\b(?:screen|screener)\b|\bpeers? (?:comparison|ranking)\b|\brank(?:ing)?\b[^.?!]{0,40}\b(?:companies|stocks|issuers|peers)\b`)
+	withinIssuer  = regexp.MustCompile(`(?i)\b(?:own|its own|products?|brands?|segments?|share class(?:es)?|class [ab])\b`)
+	listSeparator = regexp.MustCompile(`(?i)^[\s,]*(?:and|or|vs\.?|versus|,|with|to|than|against|&)*(?:\s*(?:the|of|and|or|with|to|than|against)\b)*[\s,]*$`)
 )
 
-// classify sets the verdict of the rules and whether it is certain.
+// classify sets the verdict of the rules and whether it is certain. mentions are the issuers of the corpus that the
+// question names, absent the well-known issuers that the corpus does not have.
 func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMention) {
 	r := readingOf(q.Text)
 	if r.refused(q.Text) {
 		q.Verdict, q.Sure = Filtered, true
 		return
 	}
-	asked := q.Text
-	if at := wrapping.FindStringIndex(q.Text); at != nil {
-		asked = q.Text[at[1]:]
-		r = readingOf(asked)
+	core := q.Text
+	if match := preamble.FindStringIndex(q.Text); match != nil {
+		core = q.Text[match[1]:]
+		r = readingOf(core)
 	}
-	finance, elsewhere := r.hits("finance"), r.hits("elsewhere")
-	if currencies.MatchString(asked) || r.has("crime") || r.leads("asks", "set") {
+	finance, otherTopics := r.hits("finance"), r.hits("elsewhere")
+	if currencies.MatchString(core) || r.has("crime") || r.precedes("asks", "set") {
 		finance++
 	}
-	named := len(q.Issuers) > 0 || len(absent) > 0 || finance > 0 && acting.MatchString(asked)
+	named := len(q.Issuers) > 0 || len(absent) > 0 || finance > 0 && issuerActs.MatchString(core)
 	switch {
-	case r.has("creative") && (elsewhere > 0 || finance == 0):
+	case r.has("creative") && (otherTopics > 0 || finance == 0):
 		q.Verdict, q.Sure = NonInvestment, true
 		return
-	case elsewhere > 0 && (finance == 0 && len(q.Metrics) == 0 || elsewhere >= finance && !named &&
-		(elsewhere > finance || finance < 2)):
+	case otherTopics > 0 && (finance == 0 && len(q.Metrics) == 0 || otherTopics >= finance && !named &&
+		(otherTopics > finance || finance < 2)):
 		q.Verdict, q.Sure = NonInvestment, finance == 0
 		return
 	case !named && finance == 0 && len(q.Metrics) == 0 && (manual.MatchString(r.text) || knowledge.MatchString(r.text)):
@@ -56,7 +57,7 @@ func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMen
 		return
 	}
 	q.Sure = named || finance > 1
-	if q.screening(asked, r, compareMin, mentions, absent) {
+	if q.screening(core, r, compareMin, mentions, absent) {
 		q.Verdict, q.Sure = Screener, true
 	}
 }
@@ -67,7 +68,7 @@ func unknownName(s string) bool {
 	if strings.ContainsFunc(s, unspaced) { // such scripts do not distinguish names
 		return true
 	}
-	begins := true
+	sentenceStart := true
 	for word := range strings.FieldsSeq(s) {
 		bare := strings.TrimFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 		letters := []rune(bare)
@@ -75,33 +76,33 @@ func unknownName(s string) bool {
 		case len(letters) < 2:
 		case strings.ToUpper(bare) == bare && unicode.IsLetter(letters[0]) && len(letters) < 7:
 			return true
-		case !begins && unicode.IsUpper(letters[0]):
+		case !sentenceStart && unicode.IsUpper(letters[0]):
 			return true
 		}
-		begins = strings.ContainsAny(word[len(word)-1:], ".?!:")
+		sentenceStart = strings.ContainsAny(word[len(word)-1:], ".?!:")
 	}
 	return false
 }
 
-// wrapping matches what stands before the question itself, such as the role that the answerer is to play or
-// the sources to rely on.
-var wrapping = regexp.MustCompile(`(?i)^\s*[\[{<][^\]}>]*[\]}>]\s*|^\W*(?:ignore|forget|disregard|do not|don't|never mind|this is not)\b[^,.:;?]{3,80}[,.:;]\s+|^\W*(?:as an?|assume|pretend|imagine|suppose|acting as|act as|you are|i am|i'm|als|en tant que|como|come|in qualita di)\b[^,.:;?]{3,100}[,.:;]\s+`)
+// preamble matches text before the question itself, such as a role that the service should play or sources that it
+// should use.
+var preamble = regexp.MustCompile(`(?i)^\s*[\[{<][^\]}>]*[\]}>]\s*|^\W*(?:ignore|forget|disregard|do not|don't|never mind|this is not)\b[^,.:;?]{3,80}[,.:;]\s+|^\W*(?:as an?|assume|pretend|imagine|suppose|acting as|act as|you are|i am|i'm|als|en tant que|como|come|in qualita di)\b[^,.:;?]{3,100}[,.:;]\s+`)
 
-// manual matches questions for how to do something oneself, and knowledge those about the world, such as the
-// greatest of a kind, or how old or how far something is. Without a word of finance neither is about money.
+// manual matches questions about how to do something oneself. knowledge matches questions about the world, such as the
+// greatest of a kind, or how old or how far something is. Without a word of finance such questions are not about money.
 var (
 	manual    = regexp.MustCompile(`^ (?:and |so |please |tell me )?(?:how (?:do|can|should|would|to) (?:i |you |we |one )?\pL+|wie \pL+ (?:ich|man) |comment (?:on |faire |\pL+er )|como (?:se |puedo |hago |faco |fazer |cuido |\pL+[aei]r )|come (?:si |posso |faccio |\pL+are |\pL+ere )|如何|怎么|怎样)|(?:作り方|育て方|飼い方|使い方|やり方|描き方)`)
 	knowledge = regexp.MustCompile(`^ (?:what|which) (?:is|are|was) the (?:\pL+est|most \pL+) |^ (?:who (?:was|were|invented|discovered|wrote|painted|composed|won|sang|directed)|when (?:was|were) (?:the )?(?:first|last)|how (?:tall|old|far|deep|wide|long|fast|heavy|hot|cold) (?:is|are|was|does|do|can))\b|^ (?:quel(?:le)? est l[ea] plus|cual es (?:el|la|los) \pL+ mas|qual e (?:il|la) \pL+ piu|qual e [oa] (?:maior|menor|mais)|quanto e (?:alto|alta|lungo|lunga|grande)|wie (?:alt|tief|weit|lang|schnell) (?:ist|sind|war)|was ist (?:der|die|das) \pL+ste)|一番|世界で`)
 )
 
-// definition matches a question for what a term means, which may be a term of finance.
+// definition matches a question about the meaning of a term, which may be a term of finance.
 var definition = regexp.MustCompile(`^ what (?:is|are) (?:an? )?(?:[a-z-]+ ){1,3}$`)
 
-// smallTalk matches texts that ask for nothing.
+// smallTalk matches texts that contain no question.
 var smallTalk = regexp.MustCompile(`^\W*(?:hello|hi|hey|thanks|thank you|good (?:morning|evening|night)|how are you|who are you|what are you|hallo|guten (?:tag|morgen)|bonjour|salut|merci|hola|buenos dias|gracias|ciao|buongiorno|grazie|ola|bom dia|obrigad[oa]|你好|谢谢|こんにちは|ありがとう)\b`)
 
-// refused reports whether a question asks for something harmful. A question about events of an issuer, such
-// as a trial, usually does not.
+// refused reports whether a question wants something harmful. A question about events of an issuer, such as a trial,
+// usually does not.
 func (r reading) refused(text string) bool {
 	events := r.has("events")
 	switch {
@@ -113,24 +114,23 @@ func (r reading) refused(text string) bool {
 		return false
 	}
 	return r.has("evading") || r.has("doing") && (!events || strings.Contains(r.text, " i ")) ||
-		!events && !informing.MatchString(r.text)
+		!events && !informational.MatchString(r.text)
 }
 
-// informing matches the beginning of a question that wants to know something rather than to do it.
-var informing = regexp.MustCompile(`^ (?:what|who|when|where|why|which|did|does|do|has|have|had|was|were|is|are|how (?:much|many|long|often|large|does|did|has|have|is|was)|was|wer|wann|warum|hat|wurde|ist|que|qui|quand|pourquoi|quel|quelle|quien|cuando|cual|chi|quando|perche|quem|qual|` +
+// informational matches the beginning of a question that wants information rather than instructions.
+var informational = regexp.MustCompile(`^ (?:what|who|when|where|why|which|did|does|do|has|have|had|was|were|is|are|how (?:much|many|long|often|large|does|did|has|have|is|was)|was|wer|wann|warum|hat|wurde|ist|que|qui|quand|pourquoi|quel|quelle|quien|cuando|cual|chi|quando|perche|quem|qual|` +
 	`is|est|ha|fue|e|foi) `)
 
-// ordered matches a question for the first of a kind by a measure.
-var ordered = regexp.MustCompile(`(?i)\b(?:cheapest|best|worst|largest|biggest|highest|lowest|fastest)[- ](?:[\w-]+ ){1,4}by \w+`)
+// superlativeBy matches a question for the first of a kind by a measure, such as "the cheapest stock by P/E".
+var superlativeBy = regexp.MustCompile(`(?i)\b(?:cheapest|best|worst|largest|biggest|highest|lowest|fastest)[- ](?:[\w-]+ ){1,4}by \w+`)
 
-// which matches a question for the one of many that is first by a measure.
-var which = regexp.MustCompile(`(?i)\bwhat(?:'s| is| are) the (?:best|worst|\w+est|most \w+) (?:[\w-]+ ){0,2}(?:stock|share|company|bank|insurer|fund|etf|bond|reit|airline|retailer|broker|\w+maker)s?\b|^\W*which (?:[\w-]+ ){0,3}(?:stock|share|company|firm|bank|insurer|fund|etf|bond|issuer|reit|airline|retailer|broker|lender|producer|utility|\w+maker|miner)s? (?:has|have|had|pays?|paid|offers?|is|are|was|were|trades?|grew|spends?|earns?|yields?)\b.*\b(?:highest|lowest|most|least|best|worst|largest|biggest|smallest|cheapest|fastest|safest)\b`)
+// superlative matches a question for the security or company that is the first of many by a measure.
+var superlative = regexp.MustCompile(`(?i)\bwhat(?:'s| is| are) the (?:best|worst|\w+est|most \w+) (?:[\w-]+ ){0,2}(?:stock|share|company|bank|insurer|fund|etf|bond|reit|airline|retailer|broker|\w+maker)s?\b|^\W*which (?:[\w-]+ ){0,3}(?:stock|share|company|firm|bank|insurer|fund|etf|bond|issuer|reit|airline|retailer|broker|lender|producer|utility|\w+maker|miner)s? (?:has|have|had|pays?|paid|offers?|is|are|was|were|trades?|grew|spends?|earns?|yields?)\b.*\b(?:highest|lowest|most|least|best|worst|largest|biggest|smallest|cheapest|fastest|safest)\b`)
 
-// acting matches a name of which something is asked that issuers do.
-var acting = regexp.MustCompile(`\b(?i:does|did|has|have|is|was|will|do|are) (?:the )?` + aName + `\b`)
+// issuerActs matches a name with a verb before it, in a question about something that issuers do.
+var issuerActs = regexp.MustCompile(`\b(?i:does|did|has|have|is|was|will|do|are) (?:the )?` + aName + `\b`)
 
-// pairs matches two names between which the question wants a choice, couples two names in a list, and
-// comparing words for a comparison.
+// aName matches a capitalised name.
 const aName = `\p{Lu}[\pL\pN&.'-]+(?: \p{Lu}[\pL\pN&.'-]+){0,2}(?:['’]s)?`
 
 var (
@@ -142,7 +142,7 @@ var (
 	// thanName matches a name after a comparative word and another name.
 	thanName = regexp.MustCompile(aName +
 		`(?: [^.?!]{0,80})? (?:than|against|versus|vs\.?|compare[sd]? (?:to|with|against)|relative to|next to)(?: that of| those of| its rival| its peer)? (` + aName + `)\W*(?:$|[,?]|in |on |for |by |over |during |at )`)
-	// noIssuer matches the beginning of names that are no issuers: places, times, analysts.
+	// noIssuer matches the beginning of names that are not issuers: places, times, analysts.
 	noIssuer = regexp.MustCompile(`^(?:Wall Street|Street|FY|Q[1-4]|H[12]|January|February|March|April|May|June|July|August|September|October|November|December|Christmas|North|South|East|West|Latin|Europe|EMEA|APAC|Asia|Africa|America|China|India|Japan|Germany|France|Brazil|US|U\.S|USA|UK|EU|GAAP|Fiscal|Year|Class|Series|International|Domestic|Services|Products|Premium|United (?:States|Kingdom|Arab))\b`)
 	// unspacedPair matches a comparison of two names in scripts without spaces.
 	unspacedPair = regexp.MustCompile(`(?:比较|对比)[^0-9０-９年，。？]{2,20}[和与跟][^0-9０-９年]{2,}|[^0-9０-９年、。]{2,20}と[^0-9０-９年、。]{2,20}(?:比較|比べ|どちら)|[^0-9年，。]{2,20}[和与跟][^0-9年，。]{2,20}(?:哪个|谁|哪家)|[^0-9，。]{2,12}还是[^0-9，。]{2,12}[？?]?$`)
@@ -150,8 +150,8 @@ var (
 	comparing    = regexp.MustCompile(` (?:compar|vergleich|confront)`)
 )
 
-// compared reports whether a text compares two names.
-func compared(text string, r reading) bool {
+// comparesNames reports whether a text compares two names.
+func comparesNames(text string, r reading) bool {
 	if unspacedPair.MatchString(text) {
 		return true
 	}
@@ -165,21 +165,22 @@ func compared(text string, r reading) bool {
 		couples.MatchString(text)
 }
 
-// screening reports whether a question asks for a set by criteria, or compares issuers.
-func (q *Question) screening(asked string, r reading, compareMin int, mentions, absent []metrics.IssuerMention) bool {
-	if !among.MatchString(asked) && compared(asked, r) {
+// screening reports whether a question wants a set of securities by criteria, or compares at least compareMin issuers.
+// core is the text of the question without its preamble, and r its words.
+func (q *Question) screening(core string, r reading, compareMin int, mentions, absent []metrics.IssuerMention) bool {
+	if !withinIssuer.MatchString(core) && comparesNames(core, r) {
 		return compareMin < 3
 	}
 	if len(q.Issuers) == 0 && len(absent) == 0 {
-		return ranking.MatchString(asked) || ordered.MatchString(asked) || which.MatchString(asked) &&
-			!among.MatchString(asked) || r.has("criteria") && (r.leads("asks", "set") || r.begins("set") ||
+		return ranking.MatchString(core) || superlativeBy.MatchString(core) || superlative.MatchString(core) &&
+			!withinIssuer.MatchString(core) || r.has("criteria") && (r.precedes("asks", "set") || r.begins("set") ||
 			r.terse() && r.has("set"))
 	}
-	if ranking.MatchString(asked) {
+	if ranking.MatchString(core) {
 		return true
 	}
 	all := slices.Clone(mentions)
-	for _, m := range absent { // a directory of its own, whose ids are not those of the corpus
+	for _, m := range absent { // its ids are of another directory, not of the corpus
 		if !slices.ContainsFunc(mentions, func(other metrics.IssuerMention) bool {
 			return m.Start < other.End &&
 				other.Start < m.End
@@ -195,25 +196,25 @@ func (q *Question) screening(asked string, r reading, compareMin int, mentions, 
 		if len(m.Issuers) > 3 {
 			continue
 		}
-		again := false
-		for _, before := range all[:i] {
-			again = again || before.Issuers[0] == m.Issuers[0]
+		repeated := false
+		for _, earlier := range all[:i] {
+			repeated = repeated || earlier.Issuers[0] == m.Issuers[0]
 		}
-		if again {
+		if repeated {
 			continue
 		}
-		if named++; named > 1 && between.MatchString(q.Text[all[i-1].End:m.Start]) {
+		if named++; named > 1 && listSeparator.MatchString(q.Text[all[i-1].End:m.Start]) {
 			listed = true
 		}
 	}
 	if named < compareMin {
 		return false
 	}
-	return listed || r.has("compares") && !among.MatchString(q.Text)
+	return listed || r.has("compares") && !withinIssuer.MatchString(q.Text)
 }
 
-// plain returns a sub-query without surrounding white space, or the empty string if it is too long.
-func plain(s string) string {
+// subQuery returns a sub-query without surrounding white space, or the empty string if it is too long.
+func subQuery(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) > maxSub {
 		return ""

@@ -15,21 +15,21 @@ const (
 )
 
 var (
-	// clauses matches where a question that is several questions is divided: "…? And why …", "…, and why …".
-	clauses = regexp.MustCompile(`(?i)\?\s+(?:and\s+)?|[,;]?\s+(?:and|as well as|but)\s+((?:why|how|what|who|when|where|which|by how much)\b)|;\s+`)
-	opens   = regexp.MustCompile(`(?i)^(?:why|how|what|who|when|where|which|by how much|did|does|is|was|were|tell|describe|explain|give|list)\b`)
-	pronoun = regexp.MustCompile(`(?i)\b(?:it|they|this|that|these|those)\b`)
+	// clauses matches the separators between several questions in one: "…? And why …", "…, and why …".
+	clauses       = regexp.MustCompile(`(?i)\?\s+(?:and\s+)?|[,;]?\s+(?:and|as well as|but)\s+((?:why|how|what|who|when|where|which|by how much)\b)|;\s+`)
+	questionStart = regexp.MustCompile(`(?i)^(?:why|how|what|who|when|where|which|by how much|did|does|is|was|were|tell|describe|explain|give|list)\b`)
+	pronoun       = regexp.MustCompile(`(?i)\b(?:it|they|this|that|these|those)\b`)
 )
 
-// decompose returns the sub-queries of a question, each of which stands alone. A question that does not name
-// exactly one issuer has none.
+// decompose returns the sub-queries of a question, each of which stands alone. It returns none if the question does not
+// name exactly one issuer. found are the metrics that the question names.
 func (q *Question) decompose(found []metrics.MetricMention) []string {
 	if len(q.Names) != 1 {
 		return nil
 	}
 	var subs []string
 	add := func(s string) {
-		if s = plain(s); s != "" && len(subs) < maxSubs && !slices.Contains(subs, s) {
+		if s = subQuery(s); s != "" && len(subs) < maxSubs && !slices.Contains(subs, s) {
 			subs = append(subs, s)
 		}
 	}
@@ -39,7 +39,7 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 		}
 		return subs
 	}
-	// An inquiry is the whole question: what it does not ask for, such as how to answer, is no part of its own.
+	// A question with a Calculation was read as a whole, so it is not divided at its clauses.
 	if parts := q.parts(); q.Inquiry.Calculation == nil && len(parts) > 1 {
 		for _, part := range parts {
 			add(part)
@@ -51,7 +51,7 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 	}
 	if names := q.Inquiry.Calculation.Inputs(); len(names) > 1 && len(q.Periods) == 1 {
 		for _, name := range names {
-			add("What was the " + name + " of " + q.Names[0] + " in " + q.when() + "?")
+			add("What was the " + name + " of " + q.Names[0] + " in " + q.periodNames() + "?")
 		}
 		return subs
 	}
@@ -59,7 +59,7 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 		for _, m := range q.Metrics {
 			s := "What was the " + m.Name + " of " + q.Names[0]
 			if len(q.Periods) > 0 {
-				s += " in " + q.when()
+				s += " in " + q.periodNames()
 			}
 			add(s + "?")
 		}
@@ -70,8 +70,8 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 	return nil
 }
 
-// when returns the periods of the question in words.
-func (q *Question) when() string {
+// periodNames returns the periods of the question in words.
+func (q *Question) periodNames() string {
 	names := make([]string, 0, len(q.Periods))
 	for _, p := range q.Periods {
 		names = append(names, p.String())
@@ -79,10 +79,11 @@ func (q *Question) when() string {
 	return strings.Join(names, " and ")
 }
 
-// parts returns the clauses of a question, each with its issuer and its period, or nil if there is only one.
+// parts returns the clauses of a question, each completed by its issuer and its period. It returns nil if there is only
+// one clause.
 func (q *Question) parts() []string {
 	var parts []string
-	at := 0
+	start := 0
 	text := q.Body
 	for _, m := range clauses.FindAllStringSubmatchIndex(text, 8) {
 		end := m[0]
@@ -90,14 +91,14 @@ func (q *Question) parts() []string {
 		if m[2] >= 0 {
 			next = m[2]
 		}
-		if strings.TrimSpace(text[at:end]) == "" || !opens.MatchString(strings.TrimSpace(text[next:])) ||
-			!opens.MatchString(strings.TrimSpace(text[at:end])) {
+		if strings.TrimSpace(text[start:end]) == "" || !questionStart.MatchString(strings.TrimSpace(text[next:])) ||
+			!questionStart.MatchString(strings.TrimSpace(text[start:end])) {
 			continue
 		}
-		parts = append(parts, text[at:end])
-		at = next
+		parts = append(parts, text[start:end])
+		start = next
 	}
-	parts = append(parts, text[at:])
+	parts = append(parts, text[start:])
 	if len(parts) < 2 {
 		return nil
 	}
@@ -111,29 +112,30 @@ func (q *Question) parts() []string {
 			part = pronoun.ReplaceAllString(part, topic)
 		}
 		if len(q.Periods) > 0 && len(metrics.Periods(part)) == 0 {
-			part += " in " + q.when()
+			part += " in " + q.periodNames()
 		}
 		parts[i] = "Regarding " + q.Names[0] + ": " + capital(part) + "?"
 	}
 	return parts
 }
 
-// listed reports whether metrics stand in a list, such as "revenue and net income".
+// listed reports whether a text has metrics in a list, such as "revenue and net income". found are the metrics in the
+// text.
 func listed(body string, found []metrics.MetricMention) bool {
 	for i := range found {
 		if i == 0 || found[i].Metric.Key == found[i-1].Metric.Key {
 			continue
 		}
-		between := strings.ToLower(strings.TrimSpace(body[found[i-1].End:found[i].Start]))
-		if between == "and" || between == "," || between == ", and" || between == "as well as" || between == "and the" ||
-			between == ", the" || between == "and its" {
+		separator := strings.ToLower(strings.TrimSpace(body[found[i-1].End:found[i].Start]))
+		if separator == "and" || separator == "," || separator == ", and" || separator == "as well as" || separator == "and the" ||
+			separator == ", the" || separator == "and its" {
 			return true
 		}
 	}
 	return false
 }
 
-// capital returns a clause with a capital first letter.
+// capital returns a clause with its first letter in upper case.
 func capital(s string) string {
 	if s == "" {
 		return s
@@ -141,12 +143,12 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// Plan returns the sub-queries that a model has made, normalised and without repetitions, at most maxSubs.
-// Those that are too long are left out.
+// Plan returns the sub-queries of a model, normalised and without repetitions, at most maxSubs. Sub-queries that are
+// too long are left out.
 func Plan(list []string) []string {
 	var subs []string
 	for _, s := range list {
-		if s = plain(Normalise(s)); s != "" && len(subs) < maxSubs && !slices.Contains(subs, s) {
+		if s = subQuery(Normalise(s)); s != "" && len(subs) < maxSubs && !slices.Contains(subs, s) {
 			subs = append(subs, s)
 		}
 	}

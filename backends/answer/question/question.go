@@ -1,15 +1,15 @@
-// Package question reads a question by rules. It normalises, filters and classifies the question, finds its
-// issuers, periods and metrics, tells screening from asking, and divides what needs several passages. The
-// rules are deterministic and report whether they are certain. If they are not, and a model is configured,
-// one call of the model decides.
+// Package question reads a question by rules. It normalises, filters and classifies the question, finds its issuers,
+// periods and metrics, detects questions for a screener, and divides questions that need several passages. The rules
+// are deterministic and report whether they are certain. If they are not certain, and a model is configured, one call
+// of the model decides.
 //
 // Choices where the specification is silent:
-//   - A question that names an issuer of the corpus is about investments unless it asks for something else
-//     entirely, such as a poem about it.
+//   - A question that names an issuer of the corpus is about investments unless it wants something else
+//     entirely, such as a poem about the issuer.
 //   - A question is about investments unless its words are about something else: an unknown name may be an
 //     issuer.
-//   - "Last year" is the calendar year before today. "Latest" names no period, so that the latest one there is
-//     counts.
+//   - "Last year" is the calendar year before today. "Latest" names no period, so that the latest period of the
+//     corpus is used.
 package question
 
 import (
@@ -38,40 +38,40 @@ const (
 	Ask           Verdict = "" // it is to be answered
 )
 
-// Question is a question after it was read.
+// Question is a question that was read.
 type Question struct {
-	// Text is the normalised question, Body the same without the names of its issuers.
+	// Text is the normalised question. Body is Text without the names of its issuers.
 	Text, Body string
 	Lang       string // "en", or empty if unknown
 	Verdict    Verdict
 	// Sure reports that the rules are certain of the verdict.
 	Sure bool
-	// Issuers are those that the question names, Names their names as documents write them.
+	// Issuers are the issuers that the question names. Names are their names in documents.
 	Issuers []int64
 	Names   []string
-	// Absent is the name of an issuer that the corpus does not have. It is empty if the question names none, or
-	// others too.
+	// Absent is the name of an issuer that the corpus does not have. It is empty if the question names no such issuer,
+	// or also names an issuer of the corpus.
 	Absent  string
 	Periods []kernel.Period
 	Metrics []kernel.Metric
-	// Inquiry is what the question asks of statements and tables.
+	// Inquiry is the question in the form for statements and tables.
 	Inquiry *inquiry.Inquiry
-	// Advice reports that the question asks what to do.
+	// Advice reports that the question wants advice, such as whether to buy.
 	Advice bool
-	// Subs are the sub-queries that the question is divided into, if any.
+	// Subs are the sub-queries of the question. It is empty if the question is not divided.
 	Subs []string
-	// Several reports that Subs are questions of their own, each of which is answered. Otherwise one answer is
-	// computed from them.
+	// Several reports that Subs are independent questions, each of which is answered. Otherwise one answer is computed
+	// from them.
 	Several bool
 }
 
-// Filters returns what passages must match to be found for the question.
+// Filters returns the filters for passages that the question's issuers and periods imply.
 func (q *Question) Filters() kernel.Filters {
 	return kernel.Filters{Issuers: q.Issuers, Periods: q.Periods}
 }
 
-// Sought returns the text by which passages are looked for. It adds the metric that a verb stands for, such
-// as net income for "earn".
+// Sought returns the text with which passages are searched. It adds the metric that a verb implies, such as net income
+// for "earn".
 func (q *Question) Sought() string {
 	if len(metrics.Find(q.Inquiry.Plain)) > len(metrics.Find(q.Body)) {
 		return q.Text + " " + q.Inquiry.Plain
@@ -83,7 +83,7 @@ func (q *Question) Sought() string {
 type Reader struct {
 	// Issuers returns the issuers of the corpus and the directory that finds them.
 	Issuers func(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error)
-	// CompareMin is the number of issuers from which on a comparison counts as screening. Default: 2.
+	// CompareMin is the least number of issuers in a comparison that counts as screening. Default: 2.
 	CompareMin int
 	Now        func() time.Time
 }
@@ -91,8 +91,8 @@ type Reader struct {
 // MostLetters bounds the length of a question in characters.
 const MostLetters = 2000
 
-// Normalise returns a question in the form that is compared: in NFC, without control characters, with one
-// space between words.
+// Normalise returns a question in a form for comparison: in NFC, without control characters, with one space between
+// words, and with at most MostLetters characters.
 func Normalise(s string) string {
 	s = text.Normal(strings.ToValidUTF8(s, " "))
 	s = strings.Map(func(r rune) rune {
@@ -111,15 +111,15 @@ var (
 	lastYear = regexp.MustCompile(`(?i)\blast (?:calendar |fiscal |financial )?year\b`)
 	thisYear = regexp.MustCompile(`(?i)\bthis (?:calendar |fiscal |financial )?year\b`)
 	advice   = regexp.MustCompile(`(?i)\b(?:should i|shall i|would you (?:buy|sell|recommend)|do you recommend|is it (?:a good|worth|wise)|worth (?:buying|investing)|buy or sell|good (?:buy|investment)|is .{0,40} a (?:buy|sell|hold))\b`)
-	// lead matches how some questions name their issuer first: "Regarding X:".
+	// lead matches the words before a leading issuer, as in "Regarding X:", after its name was removed.
 	lead = regexp.MustCompile(`(?i)^\W*(?:(?:regarding|concerning|for|about|on|of|in the case of|as for|with regard to)\b)?[\s:,;-]*`)
 )
 
-// Read reads a question. It returns only the errors of r.Issuers.
+// Read reads a question. It returns an error only if r.Issuers does.
 func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 	q := &Question{Text: Normalise(s)}
 	q.Lang = language(q.Text)
-	q.Text = r.dated(q.Text)
+	q.Text = r.withAbsoluteYears(q.Text)
 	issuers, directory, err := r.Issuers(ctx)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 	}
 	found := metrics.Find(q.Body)
 	for _, m := range found {
-		if !slices.ContainsFunc(q.Metrics, func(have kernel.Metric) bool { return have.Key == m.Metric.Key }) {
+		if !slices.ContainsFunc(q.Metrics, func(known kernel.Metric) bool { return known.Key == m.Metric.Key }) {
 			q.Metrics = append(q.Metrics, m.Metric)
 		}
 	}
@@ -168,8 +168,8 @@ func (r *Reader) compareMin() int {
 	return r.CompareMin
 }
 
-// dated replaces "last year" and "this year" by fiscal years. It does nothing if r.Now is nil.
-func (r *Reader) dated(s string) string {
+// withAbsoluteYears replaces "last year" and "this year" by fiscal years. It does nothing if r.Now is nil.
+func (r *Reader) withAbsoluteYears(s string) string {
 	if r.Now == nil {
 		return s
 	}
@@ -178,31 +178,31 @@ func (r *Reader) dated(s string) string {
 	return thisYear.ReplaceAllString(s, "fiscal "+strconv.Itoa(year))
 }
 
-// body returns a question without the names of its issuers, and without what leads to the first of them.
+// body returns a question without the names of its issuers and without the words that lead to these names.
 func body(s string, mentions []metrics.IssuerMention) string {
 	var b strings.Builder
-	at := 0
+	end := 0
 	for _, m := range mentions {
-		if len(m.Issuers) > 3 || m.Start < at {
+		if len(m.Issuers) > 3 || m.Start < end {
 			continue
 		}
-		piece := s[at:m.Start]
-		b.WriteString(owner.ReplaceAllString(piece, " "))
-		at = m.End
+		piece := s[end:m.Start]
+		b.WriteString(leadToIssuer.ReplaceAllString(piece, " "))
+		end = m.End
 		for _, possessive := range []string{"'s", "’s", "'", "’"} {
-			if strings.HasPrefix(s[at:], possessive) {
-				at += len(possessive)
+			if strings.HasPrefix(s[end:], possessive) {
+				end += len(possessive)
 				break
 			}
 		}
-		if strings.HasSuffix(b.String(), "(") && strings.HasPrefix(s[at:], ")") {
+		if strings.HasSuffix(b.String(), "(") && strings.HasPrefix(s[end:], ")") {
 			rest := strings.TrimSuffix(b.String(), "(")
 			b.Reset()
 			b.WriteString(rest)
-			at++
+			end++
 		}
 	}
-	b.WriteString(s[at:])
+	b.WriteString(s[end:])
 	out := lead.ReplaceAllString(strings.Join(strings.Fields(b.String()), " "), "")
 	if out == "" {
 		return s
@@ -210,8 +210,8 @@ func body(s string, mentions []metrics.IssuerMention) string {
 	return out
 }
 
-// owner matches what stands between a thing and its issuer, as in "the revenue of X".
-var owner = regexp.MustCompile(`(?i)(?:\b(?:of|by|at|for|from|in|regarding|about)\s+(?:the\s+(?:company|issuer|group)\s+)?|\b(?:the\s+)?(?:company|ticker)\s+)$`)
+// leadToIssuer matches the words between a quantity and its issuer, as in "the revenue of X".
+var leadToIssuer = regexp.MustCompile(`(?i)(?:\b(?:of|by|at|for|from|in|regarding|about)\s+(?:the\s+(?:company|issuer|group)\s+)?|\b(?:the\s+)?(?:company|ticker)\s+)$`)
 
 // language returns "en" for English and the empty string for anything else.
 func language(s string) string {

@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// candidate is a passage that may be found.
+// candidate is a passage that may become part of the result.
 type candidate struct {
 	kernel.Passage
 	vector terms.Vector
 	counts []terms.Counts // how often each term of the question occurs in the parts of the passage
 	merged bool
-	// headers are the captions, columns and rows of its tables, one a line.
+	// headers are the captions, columns and rows of the passage's tables, one per line.
 	headers string
 	lexical float64
 	fact    bool // it contains a fact of a metric that the question names
@@ -28,29 +28,29 @@ type candidate struct {
 // them.
 const maxScored = 8_000
 
-// candidates returns the passages that are to be scored: those that pass the filters and contain a term of the
-// question. It reads every passage of the issuers in f. If f has no issuers, or if more than maxScored of their
-// passages pass the filters, it reads only those that propose finds in the full-text index.
-func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *wanted, f kernel.Filters) ([]*candidate, error) {
+// candidates returns the passages to score: those that pass the filters and contain a term of the question. It reads
+// every passage of the issuers in f. If f has no issuers, or if more than maxScored of their passages pass the filters,
+// it reads only those that propose finds in the full-text index.
+func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *searchQuery, f kernel.Filters) ([]*candidate, error) {
 	if len(f.Issuers) > 0 {
 		query := strings.Builder{}
 		args := make([]any, 0, 8)
-		one := func(column string, n int) {
-			query.WriteString(column + " IN (" + marks(n) + ")")
+		writeIn := func(column string, n int) {
+			query.WriteString(column + " IN (" + placeholders(n) + ")")
 		}
-		one("issuer_id", len(f.Issuers))
+		writeIn("issuer_id", len(f.Issuers))
 		for _, id := range f.Issuers {
 			args = append(args, id)
 		}
 		if years := aroundYears(f.Periods); len(years) > 0 {
 			query.WriteString(" AND ")
-			one("fiscal", len(years))
+			writeIn("fiscal", len(years))
 			for _, y := range years {
 				args = append(args, y)
 			}
 		}
-		all, looked, err := scan(c, w, query.String(), args)
-		if err != nil || looked <= maxScored {
+		all, scanned, err := scan(c, w, query.String(), args)
+		if err != nil || scanned <= maxScored {
 			return all, err
 		}
 	}
@@ -58,44 +58,44 @@ func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *wanted, f 
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	among, list := corpus.Among(c, "chunk_id", ids)
-	all, _, err := scan(c, w, among, []any{list})
+	condition, list := corpus.Among(c, "chunk_id", ids)
+	all, _, err := scan(c, w, condition, []any{list})
 	return all, err
 }
 
-// scan reads the vectors of the passages that satisfy an SQL condition, at most maxScored+1. looked is the
-// number of rows read.
-func scan(c kernel.Conn, w *wanted, where string, args []any) (all []*candidate, looked int, err error) {
+// scan reads the vectors of the passages that satisfy an SQL condition, at most maxScored+1, and returns the passages
+// with a term of the question. scanned is the number of rows read.
+func scan(c kernel.Conn, w *searchQuery, condition string, args []any) (all []*candidate, scanned int, err error) {
 	for i := range w.terms {
 		w.terms[i].found = 0 // an earlier scan with narrower filters may have counted
 	}
-	err = c.All("SELECT chunk_id, document_id, issuer_id, kind, terms FROM answer_vectors WHERE "+where+" LIMIT ?",
+	err = c.All("SELECT chunk_id, document_id, issuer_id, kind, terms FROM answer_vectors WHERE "+condition+" LIMIT ?",
 		append(args, maxScored+1), func(r store.Row) error {
-			one := new(candidate)
-			if err := r.Scan(&one.ID, &one.Document, &one.Issuer, &one.Kind, (*[]byte)(&one.vector)); err != nil {
+			passage := new(candidate)
+			if err := r.Scan(&passage.ID, &passage.Document, &passage.Issuer, &passage.Kind, (*[]byte)(&passage.vector)); err != nil {
 				return err
 			}
-			if looked++; !one.vector.Good() {
+			if scanned++; !passage.vector.Good() {
 				return nil
 			}
 			counts := make([]terms.Counts, len(w.terms))
-			some := w.all
+			accepted := w.acceptAll
 			for i := range w.terms {
-				if counts[i] = one.vector.Find(w.terms[i].hash); counts[i] != 0 {
+				if counts[i] = passage.vector.Find(w.terms[i].hash); counts[i] != 0 {
 					w.terms[i].found++
-					some = some || !w.terms[i].year && (w.terms[i].weight == 1 || w.terms[i].other || w.vague)
+					accepted = accepted || !w.terms[i].year && (w.terms[i].weight == 1 || w.terms[i].synonym || w.vague)
 				}
 			}
-			if one.counts = counts; some {
-				all = append(all, one)
+			if passage.counts = counts; accepted {
+				all = append(all, passage)
 			}
 			return nil
 		})
-	return all, looked, err
+	return all, scanned, err
 }
 
-// aroundYears returns the years of the periods, the years before and after them, and 0, which stands for an
-// unknown year. It returns nil if no period has a year.
+// aroundYears returns the years of the periods, the years before and after them, and 0 for an unknown year. It returns
+// nil if no period has a year.
 func aroundYears(periods []kernel.Period) []int {
 	var years []int
 	for _, p := range periods {
@@ -120,31 +120,31 @@ const (
 	labelWeight   = 2
 )
 
-// score computes the lexical score (BM25) of the candidates and returns the ranked ones.
-func score(w *wanted, all []*candidate) []*candidate {
+// score computes the lexical score (BM25) of the candidates and returns them, the best first.
+func score(w *searchQuery, all []*candidate) []*candidate {
 	if len(all) == 0 {
 		return nil
 	}
 	total := 0
-	for _, one := range all {
-		total += one.vector.Words()
+	for _, passage := range all {
+		total += passage.vector.Words()
 	}
 	mean := max(float64(total)/float64(len(all)), 1)
 	w.weigh(len(all))
-	for _, one := range all {
-		norm := saturation * (1 - lengthShare + lengthShare*float64(one.vector.Words())/mean)
-		for i, c := range one.counts {
+	for _, passage := range all {
+		norm := saturation * (1 - lengthShare + lengthShare*float64(passage.vector.Words())/mean)
+		for i, c := range passage.counts {
 			if c == 0 {
 				continue
 			}
-			often := float64(c.Text() + labelWeight*c.Label())
+			frequency := float64(c.Text() + labelWeight*c.Label())
 			if c.Section() {
-				often += sectionWeight
+				frequency += sectionWeight
 			}
 			if c.Title() {
-				often += titleWeight
+				frequency += titleWeight
 			}
-			one.lexical += w.terms[i].idf * often * (saturation + 1) / (often + norm)
+			passage.lexical += w.terms[i].idf * frequency * (saturation + 1) / (frequency + norm)
 		}
 	}
 	slices.SortFunc(all, func(a, b *candidate) int {
@@ -160,13 +160,13 @@ func load(c kernel.Conn, all []*candidate) error {
 	}
 	byID := make(map[int64]*candidate, len(all))
 	ids := make([]int64, 0, len(all))
-	for _, one := range all {
-		byID[one.ID] = one
-		ids = append(ids, one.ID)
+	for _, passage := range all {
+		byID[passage.ID] = passage
+		ids = append(ids, passage.ID)
 	}
-	among, list := corpus.Among(c, "c.id", ids)
+	condition, list := corpus.Among(c, "c.id", ids)
 	return c.All("SELECT c.id, c.seq, c.section, c.page, c.text, c.tokens, c.is_table, c.headers, d.title, d.url, d.fiscal, d.quarter, d.period_end, d.published_at "+
-		"FROM answer_chunks c JOIN answer_documents d ON d.id = c.document_id WHERE "+among,
+		"FROM answer_chunks c JOIN answer_documents d ON d.id = c.document_id WHERE "+condition,
 		[]any{list}, func(r store.Row) error {
 			var id, published int64
 			var p candidate
@@ -176,10 +176,10 @@ func load(c kernel.Conn, all []*candidate) error {
 			if err != nil {
 				return err
 			}
-			one := byID[id]
-			one.Seq, one.Section, one.Page, one.Text, one.Tokens, one.Table, one.headers = p.Seq, p.Section, p.Page, p.Text,
+			passage := byID[id]
+			passage.Seq, passage.Section, passage.Page, passage.Text, passage.Tokens, passage.Table, passage.headers = p.Seq, p.Section, p.Page, p.Text,
 				p.Tokens, table != 0, p.headers
-			one.Title, one.URL, one.Period, one.Published = p.Title, p.URL, p.Period, unix(published)
+			passage.Title, passage.URL, passage.Period, passage.Published = p.Title, p.URL, p.Period, unix(published)
 			return nil
 		})
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// facts returns the facts of the metrics that the question names, in the periods that it names. It marks the
-// candidates that contain a fact of these metrics. Without issuers it returns none.
-func facts(c kernel.Conn, w *wanted, all []*candidate, f kernel.Filters) ([]kernel.Fact, error) {
+// facts returns the facts of the metrics and the periods that the question names. It sets the field fact of the
+// candidates in all that contain a fact of these metrics. Without issuers it returns no facts.
+func facts(c kernel.Conn, w *searchQuery, all []*candidate, f kernel.Filters) ([]kernel.Fact, error) {
 	if len(w.metrics) == 0 || len(f.Issuers) == 0 {
 		return nil, nil
 	}
@@ -19,38 +19,38 @@ func facts(c kernel.Conn, w *wanted, all []*candidate, f kernel.Filters) ([]kern
 	if err != nil {
 		return nil, err
 	}
-	in := make(map[int64]bool, len(found))
-	kept := found[:0]
-	for _, one := range found {
-		in[one.Passage] = true
-		if len(f.Periods) == 0 || named(one.Period, f.Periods) {
-			kept = append(kept, one)
+	hasFact := make(map[int64]bool, len(found))
+	inPeriods := found[:0]
+	for _, fact := range found {
+		hasFact[fact.Passage] = true
+		if len(f.Periods) == 0 || inAnyOf(fact.Period, f.Periods) {
+			inPeriods = append(inPeriods, fact)
 		}
 	}
-	for _, one := range all {
-		one.fact = in[one.ID]
+	for _, passage := range all {
+		passage.fact = hasFact[passage.ID]
 	}
-	return kept, nil
+	return inPeriods, nil
 }
 
-// named reports whether a period may be one of those that a question names.
-func named(p kernel.Period, periods []kernel.Period) bool {
+// inAnyOf reports whether a period may be the same as one of periods.
+func inAnyOf(p kernel.Period, periods []kernel.Period) bool {
 	return slices.ContainsFunc(periods, p.Same)
 }
 
-// maxStated bounds the facts that an inquiry is answered from.
-const maxStated = 4000
+// maxStatementFacts bounds the facts for an inquiry.
+const maxStatementFacts = 4000
 
-// stated returns the passages of the facts that answer an inquiry, and all facts of its metrics. With a nil
-// inquiry these are the metrics that the question names, in its periods.
-func stated(
-	c kernel.Conn, w *wanted, q *inquiry.Calculation, issuer int64,
+// fromStatements returns the passages with the facts that answer an inquiry, and all facts of its metrics. With a nil
+// inquiry it uses the metrics and the periods that the question names.
+func fromStatements(
+	c kernel.Conn, w *searchQuery, q *inquiry.Calculation, issuer int64,
 ) (passages []*candidate, found []kernel.Fact, err error) {
 	keys := append(inquiry.Signs(), w.metrics...)
 	if q != nil {
 		keys = q.Metrics()
 	}
-	found, err = corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{issuer}, Metrics: keys, Limit: maxStated})
+	found, err = corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{issuer}, Metrics: keys, Limit: maxStatementFacts})
 	if err != nil || len(found) == 0 {
 		return nil, nil, err
 	}
@@ -67,7 +67,7 @@ func stated(
 	}
 	var ids []int64
 	add := func(id int64) {
-		if id != 0 && !slices.Contains(ids, id) && (q != nil || len(ids) < maxBeside) {
+		if id != 0 && !slices.Contains(ids, id) && (q != nil || len(ids) < maxWithoutInquiry) {
 			ids = append(ids, id)
 		}
 	}
@@ -81,8 +81,8 @@ func stated(
 	return passages, found, err
 }
 
-// maxBeside bounds the passages of statements that are put before others if there is no inquiry.
-const maxBeside = 3
+// maxWithoutInquiry bounds the passages that fromStatements returns for a nil inquiry.
+const maxWithoutInquiry = 3
 
 // passagesOf reads the passages with the given ids, in the order of ids.
 func passagesOf(c kernel.Conn, ids []int64) ([]*candidate, error) {
@@ -93,7 +93,7 @@ func passagesOf(c kernel.Conn, ids []int64) ([]*candidate, error) {
 	for i, id := range ids {
 		args[i] = id
 	}
-	all, _, err := scan(c, &wanted{all: true}, "chunk_id IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ")+
+	all, _, err := scan(c, &searchQuery{acceptAll: true}, "chunk_id IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ")+
 		")", args)
 	if err == nil {
 		err = load(c, all)

@@ -6,39 +6,39 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// neighboursOf is the number of best passages whose neighbours are added.
-const neighboursOf = 4
+// withNeighbours is the number of best passages whose neighbours are added.
+const withNeighbours = 4
 
-// neighbours adds the passages before and after the best ones, as far as q.MaxTokens leaves room for them.
+// neighbours adds the passages before and after the best passages to result, as far as q.Limit and q.MaxTokens allow.
 func neighbours(c kernel.Conn, result *Result, q Query) error {
-	type place struct {
+	type position struct {
 		document int64
 		seq      int
 	}
-	found := make(map[place]bool)
+	found := make(map[position]bool)
 	tokens := 0
 	for _, p := range result.Passages {
-		found[place{p.Document, p.Seq}] = true
+		found[position{p.Document, p.Seq}] = true
 		tokens += p.Tokens
 	}
-	var where []string
+	var conditions []string
 	var args []any
-	for _, p := range result.Passages[:min(neighboursOf, len(result.Passages))] {
+	for _, p := range result.Passages[:min(withNeighbours, len(result.Passages))] {
 		if p.ID == 0 {
 			continue // a passage of the web
 		}
 		for _, seq := range []int{p.Seq - 1, p.Seq + 1} {
-			if seq >= 0 && !found[place{p.Document, seq}] && len(result.Passages)+len(where) < q.Limit {
-				found[place{p.Document, seq}] = true
-				where = append(where, "document_id = ? AND seq = ?")
+			if seq >= 0 && !found[position{p.Document, seq}] && len(result.Passages)+len(conditions) < q.Limit {
+				found[position{p.Document, seq}] = true
+				conditions = append(conditions, "document_id = ? AND seq = ?")
 				args = append(args, p.Document, seq)
 			}
 		}
 	}
-	if len(where) == 0 {
+	if len(conditions) == 0 {
 		return nil
 	}
-	all, _, err := scan(c, &wanted{}, "chunk_id IN (SELECT id FROM answer_chunks WHERE "+strings.Join(where, " OR ")+")",
+	all, _, err := scan(c, &searchQuery{}, "chunk_id IN (SELECT id FROM answer_chunks WHERE "+strings.Join(conditions, " OR ")+")",
 		args)
 	if err == nil {
 		err = load(c, all)
@@ -46,11 +46,11 @@ func neighbours(c kernel.Conn, result *Result, q Query) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range all {
-		if tokens += one.Tokens; tokens > q.MaxTokens {
+	for _, passage := range all {
+		if tokens += passage.Tokens; tokens > q.MaxTokens {
 			break
 		}
-		result.Passages = append(result.Passages, one.Passage)
+		result.Passages = append(result.Passages, passage.Passage)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Bounds of what the full-text index proposes.
+// Bounds of the proposals from the full-text index.
 const (
 	maxProposed  = 300 // for one query, the latest passages
 	sampled      = 1500
@@ -30,8 +30,8 @@ type sample struct {
 	last    int64 // the greatest id of a passage
 }
 
-// of returns the sample and the id of the last passage. A new sample is taken after the corpus has changed.
-func (s *sample) of(ctx context.Context, r *Retriever) (vectors []terms.Vector, last int64, err error) {
+// current returns the sample and the id of the last passage. After the corpus has changed it takes a new sample.
+func (s *sample) current(ctx context.Context, r *Retriever) (vectors []terms.Vector, last int64, err error) {
 	version, err := r.corpus.Version(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -54,8 +54,8 @@ func (s *sample) of(ctx context.Context, r *Retriever) (vectors []terms.Vector, 
 		for id := first; id <= last && len(ids) <= sampled; id += step {
 			ids = append(ids, id)
 		}
-		among, list := corpus.Among(c, "chunk_id", ids)
-		return c.All("SELECT terms FROM answer_vectors WHERE "+among, []any{list}, func(row store.Row) error {
+		condition, list := corpus.Among(c, "chunk_id", ids)
+		return c.All("SELECT terms FROM answer_vectors WHERE "+condition, []any{list}, func(row store.Row) error {
 			var v terms.Vector
 			if err := row.Scan((*[]byte)(&v)); err != nil {
 				return err
@@ -75,30 +75,30 @@ func (s *sample) of(ctx context.Context, r *Retriever) (vectors []terms.Vector, 
 	return vectors, last, nil
 }
 
-func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
+func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
-// rarest returns the words of the question, those that occur in the fewest vectors of the sample first.
-// Years, and words that only say what to do, are left out unless there are no others.
-func (w *wanted) rarest(sample []terms.Vector) []string {
+// rarest returns the words of the question, the rarest in the sample first. Years, and words that only tell what to do,
+// are left out unless there are no others.
+func (w *searchQuery) rarest(sample []terms.Vector) []string {
 	type rare struct {
 		word  string
 		found int
 	}
 	var list, rest []rare
 	for _, s := range w.terms {
-		if s.other {
+		if s.synonym {
 			continue
 		}
-		one := rare{word: s.word}
+		candidate := rare{word: s.word}
 		for _, v := range sample {
 			if v.Find(s.hash) != 0 {
-				one.found++
+				candidate.found++
 			}
 		}
 		if s.year || s.weight < 1 {
-			rest = append(rest, one)
+			rest = append(rest, candidate)
 		} else {
-			list = append(list, one)
+			list = append(list, candidate)
 		}
 	}
 	if len(list) == 0 {
@@ -106,16 +106,17 @@ func (w *wanted) rarest(sample []terms.Vector) []string {
 	}
 	slices.SortStableFunc(list, func(a, b rare) int { return a.found - b.found })
 	words := make([]string, 0, len(list))
-	for _, one := range list {
-		words = append(words, one.word)
+	for _, candidate := range list {
+		words = append(words, candidate.word)
 	}
 	return words
 }
 
-// propose returns the ids of passages that have the rarest words of the question: first those with the most
-// of them, then, if there are few, those with two of the four rarest, then those with the rarest.
-func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f kernel.Filters) ([]int64, error) {
-	sampled, last, err := r.sample.of(ctx, r)
+// propose returns the ids of passages with the rarest words of the question. It first looks for passages with the three
+// or four rarest words. If it finds few, it looks for passages with two of these words, and then with a single one of
+// them.
+func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *searchQuery, f kernel.Filters) ([]int64, error) {
+	sampled, last, err := r.sample.current(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -142,11 +143,11 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f ker
 	}
 	seen := make(map[int64]bool)
 	var ids []int64
-	for _, either := range tries {
+	for _, alternatives := range tries {
 		if len(ids) >= fewProposals {
 			break
 		}
-		more, err := r.having(c, either, f, last)
+		more, err := r.withWords(c, alternatives, f, last)
 		if err != nil {
 			return nil, err
 		}
@@ -160,12 +161,12 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f ker
 	return ids, nil
 }
 
-// enough is the number of hits in a stretch of the latest passages at which no longer stretch is searched.
+// enough is the number of hits in a stretch of the latest passages from which on no longer stretch is searched.
 const enough = maxProposed / 2
 
-// having returns the latest passages that pass the filters and have all words of one of the lists. last is
+// withWords returns the latest passages that pass the filters and have all words of one of the alternatives. last is
 // the id of the last passage.
-func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, last int64) ([]int64, error) {
+func (r *Retriever) withWords(c kernel.Conn, alternatives [][]string, f kernel.Filters, last int64) ([]int64, error) {
 	var scopes [][]string
 	add := func(list []string) {
 		if len(list) > 0 {
@@ -197,7 +198,7 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 			b.WriteString(" AND ")
 		}
 		b.WriteString("{title section text} : (")
-		for i, words := range either {
+		for i, words := range alternatives {
 			if i > 0 {
 				b.WriteString(" OR ")
 			}
@@ -207,12 +208,12 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 		return store.List(c, scanID, query, b.String(), maxProposed)
 	}
 	var lists []string
-	for _, words := range either {
+	for _, words := range alternatives {
 		lists = append(lists, "("+strings.Join(quoted(words, "'"), " & ")+")")
 	}
 	args := make([]any, 0, 6)
-	// OFFSET 0 keeps the planner from walking all rows backwards from the latest one, whose words it would have
-	// to unpack.
+	// OFFSET 0 keeps the planner from walking all rows backwards from the latest one. It would have to unpack the words
+	// of each row.
 	b.WriteString("SELECT chunk_id FROM (SELECT chunk_id FROM answer_search WHERE words @@ to_tsquery('english', ?)")
 	args = append(args, strings.Join(lists, " | "))
 	for _, list := range scopes {
@@ -223,9 +224,9 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 		return store.List(c, scanID, b.String()+more+" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?",
 			append(args, maxProposed)...)
 	}
-	// The index returns all passages with a word in no order, and each must be fetched to learn its id. So the
-	// latest stretches of passages are searched first, from short to long, except those in which too few hits
-	// are to be expected.
+	// The index returns all passages with a word in no order, and each must be fetched to learn its id. So the latest
+	// stretches of passages are searched first, from short to long. Stretches in which too few hits are expected are
+	// left out.
 	expected := r.enough
 	for _, span := range corpus.Spans {
 		latest, ok := corpus.Latest(span, last)
@@ -244,9 +245,8 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 	return list("", args...)
 }
 
-// quoted returns words in the form that both full-text indexes accept. Words are split at characters other
-// than letters and digits, because the indexes have no word positions, or no equal ones: "r&d" becomes two
-// words.
+// quoted returns words in quotation marks, which both full-text indexes accept. Words are split at characters other
+// than letters and digits, because the indexes do not agree on the positions of such parts: "r&d" becomes two words.
 func quoted(words []string, mark string) []string {
 	list := make([]string, 0, len(words))
 	for _, word := range words {

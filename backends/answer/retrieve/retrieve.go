@@ -1,13 +1,13 @@
-// Package retrieve finds the passages that a question is answered from.
+// Package retrieve finds the passages from which a question is answered.
 //
-// Filters come first, because near-identical reports of other issuers and years mislead most. The passages
-// that are left are ranked by several lists, which are merged by reciprocal rank: one by the words of
-// passages (BM25 over their parts), and one by the names of tables, rows and columns together with the facts
-// in them. Web pages and dense vectors are further lists, if they are configured.
+// Filters come first, because near-identical reports of other issuers and years mislead most. The passages that pass
+// the filters are ranked in several lists, which are merged by reciprocal rank. One list ranks them by their words
+// (BM25 over the parts of a passage). Another ranks them by the names of tables, rows and columns together with the
+// facts in them. Web pages and dense vectors are further lists, if they are configured.
 //
-// All passages of an issuer that the filters leave are scored by their vectors, with the weights that words
-// have among them. The full-text index proposes passages if no issuer is named, or if there are too many
-// passages to score all.
+// All passages of the named issuers that pass the filters are scored by their vectors of terms. The weight of a word is
+// its rarity among these passages. The full-text index proposes passages if no issuer is named, or if there are too
+// many passages to score all.
 package retrieve
 
 import (
@@ -32,8 +32,8 @@ type Options struct {
 	MaxTokens int
 	// Web is a provider of web search, which adds a list of its own. It may be nil.
 	Web Web
-	// Dense makes embedding vectors, which add a list of their own. It may be nil. The corpus has the vectors of
-	// its passages once Embed has made them.
+	// Dense makes embedding vectors, which add a list of their own. It may be nil. Passages have vectors only after
+	// corpus.Embed has made them.
 	Dense Embedder
 }
 
@@ -52,41 +52,40 @@ func New(c *corpus.Corpus, o Options) *Retriever {
 	return &Retriever{corpus: c, options: o, enough: enough}
 }
 
-// Query describes what is looked for.
+// Query describes a search.
 type Query struct {
 	// Text is the question, or a part of it that stands alone.
 	Text    string
 	Filters kernel.Filters
-	// Inquiry is the question in so far as it asks for figures of one issuer, or nil. The passages that answer
-	// it come first, and the facts that it needs are among those of the result.
+	// Inquiry is the question as a calculation with the figures of one issuer, or nil. The passages that answer it come
+	// first, and the facts that it needs are in the result.
 	Inquiry *inquiry.Calculation
 	// Limit and MaxTokens override those of the Options unless they are 0.
 	Limit, MaxTokens int
 	// Wide ignores the filter of periods from the beginning.
 	Wide bool
-	// Outside limits the time that is spent on providers of vectors and web pages. With 0 they have as long as
-	// the whole search.
+	// Outside limits the time for providers of vectors and web pages. With 0 they may take as long as the whole search.
 	Outside time.Duration
 }
 
-// Result is what was found.
+// Result is the result of a search.
 type Result struct {
 	// Passages are the passages found, best first, followed by the neighbours of the first four of them if there
 	// is room.
 	Passages []kernel.Passage
 	// Facts are the facts of the issuers, metrics and periods that the query names, the latest first.
 	Facts []kernel.Fact
-	// Dropped lists the filters that were given up, which may be "period", because fewer than three passages were
-	// found with them.
+	// Dropped lists the filters that were not applied because fewer than three passages were found with them. The only
+	// such filter is "period".
 	Dropped []string
 	// Lacking reports that a provider of vectors or web pages has failed.
 	Lacking bool
 }
 
-// fewest is the number of passages below which a filter is given up.
-const fewest = 3
+// minPassages is the number of passages below which a filter is dropped.
+const minPassages = 3
 
-// Search finds passages. It is no error if there are none, or if a provider of vectors or web pages fails
+// Search finds passages. It returns no error if there are no passages, or if a provider of vectors or web pages fails
 // (see Result.Lacking).
 func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	q.Limit = cmp.Or(q.Limit, r.options.Limit)
@@ -110,16 +109,16 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	var mark []byte
 	if r.options.Dense != nil {
 		var err error
-		// The ranking by words has to do.
+		// On an error the ranking by words is used alone.
 		if meaning, mark, err = r.corpus.Meaning(outside, r.options.Dense, q.Text); err != nil {
 			result.Lacking = true
 			r.corpus.Logger().Warn("vectors of meaning", zap.Error(err))
 		}
-		w.all = meaning != nil
+		w.acceptAll = meaning != nil
 	}
-	var ranked, front []*candidate
+	var ranked, first []*candidate
 	var others []ranking
-	within := make(map[int64]bool) // the passages that were found before a filter was given up
+	matchesFilter := make(map[int64]bool) // the passages that were found before a filter was given up
 	err := r.corpus.Read(ctx, func(c kernel.Conn) (err error) {
 		for {
 			var all []*candidate
@@ -127,18 +126,18 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 			if err != nil {
 				return err
 			}
-			if len(all) >= fewest || len(f.Periods) == 0 {
+			if len(all) >= minPassages || len(f.Periods) == 0 {
 				ranked = score(w, all)
 				break
 			}
-			for _, one := range all {
-				within[one.ID] = true
+			for _, passage := range all {
+				matchesFilter[passage.ID] = true
 			}
 			f.Periods = nil
 			result.Dropped = append(result.Dropped, "period")
 		}
 		dense := r.byMeaning(c, meaning, mark, ranked)
-		ranked = ranked[:min(deep, len(ranked))]
+		ranked = ranked[:min(maxRanked, len(ranked))]
 		if len(dense) > 0 {
 			others = append(others, ranking{dense, denseList})
 		}
@@ -149,7 +148,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 			return err
 		}
 		var more []kernel.Fact
-		if front, more, err = stated(c, w, q.Inquiry, q.Filters.Issuers[0]); q.Inquiry != nil {
+		if first, more, err = fromStatements(c, w, q.Inquiry, q.Filters.Issuers[0]); q.Inquiry != nil {
 			result.Facts = append(result.Facts, more...)
 		}
 		return err
@@ -169,29 +168,29 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	merged := merge(lists...)
 	if len(q.Filters.Periods) == 0 {
-		recent(merged)
+		lowerOldNews(merged)
 	}
 	slices.SortStableFunc(merged, func(a, b *candidate) int { // passages outside a dropped filter come last
 		switch {
-		case within[a.ID] == within[b.ID]:
+		case matchesFilter[a.ID] == matchesFilter[b.ID]:
 			return 0
-		case within[a.ID]:
+		case matchesFilter[a.ID]:
 			return -1
 		}
 		return 1
 	})
-	for _, one := range merged {
-		if !slices.ContainsFunc(front, func(other *candidate) bool { return other.ID == one.ID }) {
-			front = append(front, one)
+	for _, passage := range merged {
+		if !slices.ContainsFunc(first, func(other *candidate) bool { return other.ID == passage.ID }) {
+			first = append(first, passage)
 		}
 	}
-	result.Passages = choose(front, q.Limit, q.MaxTokens)
+	result.Passages = choose(first, q.Limit, q.MaxTokens)
 	err = r.corpus.Read(ctx, func(c kernel.Conn) error { return neighbours(c, &result, q) })
 	return result, err
 }
 
-// deep is how many passages are looked at closely.
-const deep = 80
+// maxRanked is how many of the best passages of a list are read and ranked further.
+const maxRanked = 80
 
 // reciprocal is the constant k of reciprocal rank fusion.
 const reciprocal = 60
@@ -202,8 +201,8 @@ type ranking struct {
 	weight float64
 }
 
-// Weights of the lists. They were measured on long reports: once passages without the question's words are
-// out, which of the words a passage has is the weakest sign.
+// Weights of the lists. They were measured on long reports: once passages without the question's words are excluded,
+// the words that a passage has are the weakest sign.
 const (
 	lexicalList = 0.25
 	namesList   = 1
@@ -216,77 +215,77 @@ const (
 func merge(lists ...ranking) []*candidate {
 	var all []*candidate
 	for _, l := range lists {
-		for rank, one := range l.list {
-			if !one.merged {
-				one.merged = true
-				all = append(all, one)
+		for rank, passage := range l.list {
+			if !passage.merged {
+				passage.merged = true
+				all = append(all, passage)
 			}
-			one.Score += l.weight / float64(reciprocal+rank+1)
+			passage.Score += l.weight / float64(reciprocal+rank+1)
 		}
 	}
-	slices.SortStableFunc(all, better)
+	slices.SortStableFunc(all, compareScores)
 	return all
 }
 
-// better compares candidates by descending score and then by id, so that the order is total.
-func better(a, b *candidate) int {
+// compareScores compares candidates by descending score and then by id, so that the order is always the same.
+func compareScores(a, b *candidate) int {
 	if c := cmp.Compare(b.Score, a.Score); c != 0 {
 		return c
 	}
 	return cmp.Compare(a.ID, b.ID)
 }
 
-// halfLife is the age at which news have lost half of their advantage, and advantage is the share of the
-// score that it is. Reciprocal ranks lie close together: if the whole score were halved, every report would
-// come before news of the day before yesterday.
+// advantage is the share of the score that news lose with age, and halfLife is the age at which half of it is lost.
+// Reciprocal ranks differ little: if the whole score were halved, every report would come before news of the day before
+// yesterday.
 const (
 	halfLife  = 90 * 24 * time.Hour
 	advantage = 0.05 // a twentieth is about three places
 )
 
-// recent lowers the scores of news relative to their age against the newest news. It is called if the
-// question names no period.
-func recent(all []*candidate) {
+// lowerOldNews lowers the scores of news by their age, compared with the newest news. It is called if the question
+// names no period.
+func lowerOldNews(all []*candidate) {
 	var newest time.Time
-	for _, one := range all {
-		if one.Kind == kernel.News && one.Published.After(newest) {
-			newest = one.Published
+	for _, passage := range all {
+		if passage.Kind == kernel.News && passage.Published.After(newest) {
+			newest = passage.Published
 		}
 	}
-	some := false
-	for _, one := range all {
-		if one.Kind == kernel.News && !one.Published.IsZero() {
-			age := newest.Sub(one.Published)
-			one.Score *= 1 - advantage + advantage*math.Exp2(-float64(age)/float64(halfLife))
-			some = true
+	changed := false
+	for _, passage := range all {
+		if passage.Kind == kernel.News && !passage.Published.IsZero() {
+			age := newest.Sub(passage.Published)
+			passage.Score *= 1 - advantage + advantage*math.Exp2(-float64(age)/float64(halfLife))
+			changed = true
 		}
 	}
-	if some {
-		slices.SortStableFunc(all, better)
+	if changed {
+		slices.SortStableFunc(all, compareScores)
 	}
 }
 
-// nearDuplicate is the share of common terms from which on one of two passages is enough. Tables of two years
-// have the same names, and other figures.
+// nearDuplicate is the share of common terms from which on two passages are near duplicates. Tables of two years have
+// the same names, and different figures.
 const nearDuplicate = 0.95
 
-// choose returns the best passages that are not near duplicates of better ones, at most limit with at most
-// mostTokens tokens.
-func choose(all []*candidate, limit, mostTokens int) []kernel.Passage {
+// choose returns the best passages that are not near duplicates of better ones: at most limit passages, with at most
+// maxTokens tokens in all.
+func choose(all []*candidate, limit, maxTokens int) []kernel.Passage {
 	var chosen []kernel.Passage
-	var vectors []*candidate
+	var taken []*candidate
 	tokens := 0
-	for _, one := range all {
+	for _, passage := range all {
 		if len(chosen) == limit {
 			break
 		}
-		repeats := func(other *candidate) bool { return one.vector.Overlap(other.vector) >= nearDuplicate }
-		if tokens+one.Tokens > mostTokens || slices.ContainsFunc(vectors, repeats) {
+		repeats := func(other *candidate) bool { return passage.vector.Overlap(other.vector) >= nearDuplicate }
+		if tokens+passage.Tokens > maxTokens || slices.ContainsFunc(taken, repeats) {
 			continue
 		}
-		tokens += one.Tokens
-		chosen = append(chosen, one.Passage)
-		vectors = append(vectors, one)
+		tokens += passage.Tokens
+		chosen = append(chosen, passage.Passage)
+		taken = append(taken, passage)
 	}
 	return chosen
 }

@@ -17,7 +17,7 @@ type Web interface {
 	Search(ctx context.Context, query string, limit int) ([]WebPage, error)
 }
 
-// WebPage is a page that was found.
+// WebPage is a page that a provider has found.
 type WebPage struct {
 	Title, URL, Text string
 	Published        time.Time // zero if unknown
@@ -28,8 +28,8 @@ const (
 	webPassages = 2 // the passages taken from each page, those with the best lexical score
 )
 
-// fromWeb returns passages of the web, in the order of their pages. If issuers are given, passages about
-// others are left out.
+// fromWeb returns passages of the web, in the order of their pages. If issuers is not empty, passages about other
+// issuers are left out.
 func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) ([]*candidate, error) {
 	pages, err := r.options.Web.Search(ctx, query, webPages)
 	if err != nil {
@@ -59,13 +59,13 @@ func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) 
 				continue
 			}
 			part.Issuer = issuer
-			one := &candidate{Passage: part.Passage, vector: part.Vector, counts: make([]terms.Counts, len(w.terms))}
+			passage := &candidate{Passage: part.Passage, vector: part.Vector, counts: make([]terms.Counts, len(w.terms))}
 			for i := range w.terms {
-				if one.counts[i] = one.vector.Find(w.terms[i].hash); one.counts[i] != 0 {
+				if passage.counts[i] = passage.vector.Find(w.terms[i].hash); passage.counts[i] != 0 {
 					w.terms[i].found++
 				}
 			}
-			all = append(all, one)
+			all = append(all, passage)
 		}
 		all = score(w, all)
 		list = append(list, all[:min(len(all), webPassages)]...)
@@ -73,11 +73,11 @@ func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) 
 	return list, nil
 }
 
-// about reports whether a passage without a known issuer is about one of those asked for: its title names
-// one, or its title names none and its text names one. With no issuers every passage is accepted. issuer is
-// the asked issuer if there is only one, and 0 otherwise.
-func about(directory *metrics.Directory, p *kernel.Passage, asked []int64) (issuer int64, ok bool) {
-	if len(asked) == 0 {
+// about reports whether a passage without a known issuer is about one of the wanted issuers: its title names one of
+// them, or its title names no issuer and its text names one of them. Without wanted issuers every passage is accepted.
+// issuer is the wanted issuer if there is only one, and 0 otherwise.
+func about(directory *metrics.Directory, p *kernel.Passage, wanted []int64) (issuer int64, ok bool) {
+	if len(wanted) == 0 {
 		return 0, true
 	}
 	for _, text := range []string{p.Title, p.Section + "\n" + p.Text} {
@@ -85,11 +85,11 @@ func about(directory *metrics.Directory, p *kernel.Passage, asked []int64) (issu
 		if len(found) == 0 {
 			continue
 		}
-		if len(asked) == 1 {
-			issuer = asked[0]
+		if len(wanted) == 1 {
+			issuer = wanted[0]
 		}
 		return issuer, slices.ContainsFunc(found, func(m metrics.IssuerMention) bool {
-			return !m.Slip && slices.ContainsFunc(m.Issuers, func(id int64) bool { return slices.Contains(asked, id) })
+			return !m.Slip && slices.ContainsFunc(m.Issuers, func(id int64) bool { return slices.Contains(wanted, id) })
 		})
 	}
 	return 0, false

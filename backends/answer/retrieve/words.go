@@ -12,37 +12,37 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// maxTerms bounds the terms of a question that are looked for.
+// maxTerms bounds the terms of a question with which passages are searched.
 const maxTerms = 32
 
-// wanted holds what a question is searched by: its terms, years, periods and metrics.
-type wanted struct {
-	terms []sought
+// searchQuery is a question in the form for a search: its terms, years, periods and metrics.
+type searchQuery struct {
+	terms []searchTerm
 	years []int
-	// periods are those that the question names, with their quarters.
+	// periods are the periods that the question names, with their quarters.
 	periods []kernel.Period
-	// pairs are words that follow each other, joined by a space.
-	pairs   []string
-	metrics []string // keys of the metrics that the question names
-	parts   []byte   // the parts of a report that have these metrics, encoded as in vectors
-	all     bool     // passages without any of the terms are accepted too
-	vague   bool     // the question has no other words than those in asking
+	// pairs are the pairs of words that follow each other in the question, joined by a space.
+	pairs     []string
+	metrics   []string // keys of the metrics that the question names
+	parts     []byte   // the parts of a report that have these metrics, encoded as in vectors
+	acceptAll bool     // passages without any of the terms are accepted too
+	vague     bool     // the question has no other words than those in asking
 }
 
 // sought is a term that is searched for, with its weight.
-type sought struct {
-	term   terms.Term
-	hash   uint32
-	word   string
-	weight float64 // before it is multiplied by the rarity
-	year   bool
-	other  bool // it is from another name of a metric that the question names
-	found  int  // the number of passages that have it
-	idf    float64
+type searchTerm struct {
+	term    terms.Term
+	hash    uint32
+	word    string
+	weight  float64 // before it is multiplied by the rarity
+	year    bool
+	synonym bool // it is from another name of a metric that the question names
+	found   int  // the number of passages that have it
+	idf     float64
 }
 
-// asking holds words that say what to do with what is looked for, and that seldom stand beside it.
-var asking = func() map[terms.Term]bool {
+// instructionWords holds words that tell what to do with a figure, and that seldom occur near the figure.
+var instructionWords = func() map[terms.Term]bool {
 	set := make(map[terms.Term]bool)
 	for w := range strings.FieldsSeq(`change percentage percent difference average ratio proportion increase decrease increased decreased compare compared
 		amount value year years respective nominal number sum calculate computed higher lower highest lowest larger greater more less than exceed
@@ -55,12 +55,12 @@ var asking = func() map[terms.Term]bool {
 	return set
 }()
 
-// askingWeight is the weight of the words in asking.
-const askingWeight = 0.25
+// instructionWeight is the weight of the instructionWords.
+const instructionWeight = 0.25
 
 // parse returns the terms, years, periods and metrics of a question.
-func parse(text string) *wanted {
-	w := &wanted{years: metrics.Years(text)}
+func parse(text string) *searchQuery {
+	w := &searchQuery{years: metrics.Years(text)}
 	last := ""
 	terms.Each(text, func(word string) {
 		t := terms.Stem(word)
@@ -72,30 +72,30 @@ func parse(text string) *wanted {
 			w.pairs = append(w.pairs, last+" "+word)
 		}
 		last = word
-		if slices.ContainsFunc(w.terms, func(s sought) bool { return s.term == t }) {
+		if slices.ContainsFunc(w.terms, func(s searchTerm) bool { return s.term == t }) {
 			return
 		}
-		s := sought{term: t, hash: t.Hash(), word: word, weight: 1}
+		s := searchTerm{term: t, hash: t.Hash(), word: word, weight: 1}
 		s.year = len(t) == 4 && (strings.HasPrefix(string(t), "19") || strings.HasPrefix(string(t), "20")) &&
 			strings.Trim(string(t), "0123456789") == ""
-		if asking[t] {
-			s.weight = askingWeight
+		if instructionWords[t] {
+			s.weight = instructionWeight
 		}
 		w.terms = append(w.terms, s)
 	})
-	w.vague = !slices.ContainsFunc(w.terms, func(s sought) bool { return s.weight == 1 && !s.year })
+	w.vague = !slices.ContainsFunc(w.terms, func(s searchTerm) bool { return s.weight == 1 && !s.year })
 	for _, m := range metrics.Periods(text) {
 		w.periods = append(w.periods, m.Period)
 	}
-	w.synonyms(text)
+	w.addSynonyms(text)
 	return w
 }
 
 //go:embed synonyms.txt
 var synonymsText string
 
-// alike maps each term to the terms that sections use for the same thing.
-var alike = sync.OnceValue(func() map[terms.Term][]terms.Term {
+// synonymGroups maps each term to the terms that sections use for the same thing.
+var synonymGroups = sync.OnceValue(func() map[terms.Term][]terms.Term {
 	all := make(map[terms.Term][]terms.Term)
 	for line := range strings.Lines(synonymsText) {
 		if line[0] == '#' {
@@ -109,14 +109,14 @@ var alike = sync.OnceValue(func() map[terms.Term][]terms.Term {
 	return all
 })
 
-// otherWeight is the weight of a term from another name of a metric.
-const otherWeight = 0.35
+// synonymWeight is the weight of a term from another name of a metric.
+const synonymWeight = 0.35
 
-// synonyms adds the terms of the other names of the metrics that a text names.
-func (w *wanted) synonyms(text string) {
+// addSynonyms adds the terms of other names of the metrics that a text names, and the synonyms of its terms.
+func (w *searchQuery) addSynonyms(text string) {
 	add := func(t terms.Term) {
-		if len(w.terms) < maxTerms && !slices.ContainsFunc(w.terms, func(s sought) bool { return s.term == t }) {
-			w.terms = append(w.terms, sought{term: t, hash: t.Hash(), weight: otherWeight, other: true})
+		if len(w.terms) < maxTerms && !slices.ContainsFunc(w.terms, func(s searchTerm) bool { return s.term == t }) {
+			w.terms = append(w.terms, searchTerm{term: t, hash: t.Hash(), weight: synonymWeight, synonym: true})
 		}
 	}
 	for _, m := range metrics.Find(text) {
@@ -133,7 +133,7 @@ func (w *wanted) synonyms(text string) {
 	}
 	for _, s := range slices.Clone(w.terms) {
 		if s.weight == 1 {
-			for _, t := range alike()[s.term] {
+			for _, t := range synonymGroups()[s.term] {
 				add(t)
 			}
 		}
@@ -141,7 +141,7 @@ func (w *wanted) synonyms(text string) {
 }
 
 // weigh sets the weight of each term from its rarity among n passages.
-func (w *wanted) weigh(n int) {
+func (w *searchQuery) weigh(n int) {
 	for i := range w.terms {
 		s := &w.terms[i]
 		s.idf = s.weight * math.Log(1+(float64(n-s.found)+0.5)/(float64(s.found)+0.5))

@@ -1,10 +1,10 @@
-// Package sample contains the corpus with which the answer API is demonstrated and measured: reports, news,
-// calls, prices and key figures of twelve invented issuers over three fiscal years, and 120 questions about
-// them with their expected answers. Holders of an office have a title and no name. The books of each issuer
-// balance: who changes a figure changes it in every document that states it.
+// Package sample contains the corpus with which the answer API is demonstrated and measured: reports, news, calls,
+// prices and key figures of twelve invented issuers over three fiscal years, and 120 questions about them with their
+// expected answers. Holders of an office have a title and no name. The books of each issuer balance: a figure must be
+// changed in every document that states it.
 //
-// Three issuers have annual reports of more than a hundred pages. The formats differ from issuer to issuer as
-// they do among real ones: Markdown, HTML, JSON lines with pages, CSV.
+// Three issuers have annual reports of more than a hundred pages. The formats differ from issuer to issuer, as among
+// real issuers: Markdown, HTML, JSON lines with pages, CSV.
 package sample
 
 import (
@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 )
 
-// Questions are the 120 questions, a line of JSON each, as eval.Read takes them.
+// Questions are the 120 questions, one per line, in the JSON form that eval.Read reads.
 //
 //go:embed questions.jsonl
 var Questions []byte
@@ -24,14 +24,14 @@ var Questions []byte
 // QuestionsFile is the file to which Write writes the questions. It is beside the corpus, not in it.
 const QuestionsFile = "questions.jsonl"
 
-// CorpusFolder is the folder of the documents in the folder that Write is given.
+// CorpusFolder is the folder of the documents, within the folder into which Write writes.
 const CorpusFolder = "corpus"
 
 //go:embed corpus
 var documents embed.FS
 
-// Write writes the corpus and the questions into a folder, which it makes if it does not exist. It overwrites
-// nothing: a file that exists with another content is an error.
+// Write writes the corpus and the questions into a folder, which it makes if it does not exist. It returns the number
+// of files. It overwrites nothing: a file that exists with different content is an error.
 func Write(dir string) (files int, err error) {
 	if err := write(filepath.Join(dir, QuestionsFile), Questions); err != nil {
 		return 0, err
@@ -55,9 +55,9 @@ func write(path string, body []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // documents that are shipped
 		return err
 	}
-	have, err := os.ReadFile(path)
+	existing, err := os.ReadFile(path)
 	switch {
-	case err == nil && string(have) == string(body):
+	case err == nil && string(existing) == string(body):
 		return nil
 	case err == nil:
 		return fmt.Errorf("%s is there already, and is another file", path)

@@ -6,18 +6,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// verdict is the result of adding up a column.
+// verdict is the result of checking the sums of a column.
 type verdict int
 
 const (
-	open  verdict = iota // nothing could be added up
-	right                // a sum matches
-	wrong                // every sum is far off: figures stand in other columns, or have lost their sign
+	unchecked   verdict = iota // nothing could be added up
+	addsUp                     // a sum matches
+	contradicts                // every sum is far off: figures stand in other columns, or have lost their sign
 )
 
-// sum is a concept that is the sum of others, each with its sign.
+// sum is a concept, total, that is the sum of others, each with its sign.
 type sum struct {
-	of    string
+	total string
 	parts []part
 }
 
@@ -29,7 +29,7 @@ type part struct {
 	either   bool // it is added or subtracted, whichever fits
 }
 
-// sums lists what each statement adds up.
+// sums lists the sums of each statement.
 var sums = map[kernel.Statement][]sum{
 	kernel.Balance: {
 		{"total_assets", []part{{key: "liabilities_and_equity", sign: 1}}},
@@ -60,58 +60,59 @@ var sums = map[kernel.Statement][]sum{
 	},
 }
 
-// check adds up a column. One matching sum is enough; if all are far off, the column is wrong. doubtful are
-// the concepts of sums that are far off which no other sum has confirmed.
+// check checks the sums of a column. One matching sum is enough for addsUp. If all sums are far off, v is contradicts.
+// If v is addsUp, doubtful are the concepts of sums that are far off, except those that another sum has confirmed;
+// otherwise it is empty.
 func (s *statement) check(column map[string]reading) (v verdict, doubtful map[string]bool) {
 	confirmed := make(map[string]bool)
 	doubtful = make(map[string]bool)
-	far, near := 0, 0
-	for _, one := range sums[s.kind] {
-		total, ok := column[one.of]
+	farOff, almost := 0, 0
+	for _, candidate := range sums[s.kind] {
+		total, ok := column[candidate.total]
 		if !ok {
 			continue
 		}
-		got, most, complete := 0.0, math.Abs(total.Value), true
-		for _, p := range one.parts {
+		result, largest, complete := 0.0, math.Abs(total.Value), true
+		for _, p := range candidate.parts {
 			f, ok := column[p.key]
 			complete = complete && (ok || p.optional)
 			value := f.Value
 			if p.unsigned {
 				value = math.Abs(value)
 			}
-			if p.either && math.Abs(got+value-total.Value) <= math.Abs(got-value-total.Value) {
-				got += value
+			if p.either && math.Abs(result+value-total.Value) <= math.Abs(result-value-total.Value) {
+				result += value
 			} else if p.either {
-				got -= value
+				result -= value
 			}
-			got += p.sign * value
-			most = max(most, math.Abs(value))
+			result += p.sign * value
+			largest = max(largest, math.Abs(value))
 		}
 		if !complete {
 			continue
 		}
 		keys := doubtful
-		switch off := math.Abs(got - total.Value); {
-		case off <= 2.5*total.Step:
-			v, keys = right, confirmed
-		case off > 0.5*most:
-			far++
+		switch difference := math.Abs(result - total.Value); {
+		case difference <= 2.5*total.Step:
+			v, keys = addsUp, confirmed
+		case difference > 0.5*largest:
+			farOff++
 		default:
-			near++
+			almost++
 			continue
 		}
-		keys[one.of] = true
-		for _, p := range one.parts {
+		keys[candidate.total] = true
+		for _, p := range candidate.parts {
 			keys[p.key] = true
 		}
 	}
 	for key := range confirmed {
 		delete(doubtful, key)
 	}
-	if v != right && far > 0 && near == 0 {
-		v = wrong
+	if v != addsUp && farOff > 0 && almost == 0 {
+		v = contradicts
 	}
-	if v != right {
+	if v != addsUp {
 		clear(doubtful)
 	}
 	return v, doubtful

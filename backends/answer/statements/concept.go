@@ -11,26 +11,26 @@ import (
 )
 
 var (
-	dashes     = regexp.MustCompile(`\s*[—–]\s*|\s+-+\s+`)
-	remarks    = regexp.MustCompile(`(?i)\s*\((?:see )?(?:notes?|item|including|includes?|excluding|exclusive|net of|less|of which|related part|current and|pp&e|sg&a|r&d|restated|revised|as adjusted|unaudited|inclusive|\d|[a-z]\)|in )[^()]*\)?|\s*\([a-z\d]{1,2}\)|,? ?\*+$`)
-	tails      = regexp.MustCompile(`(?i)[,;:]?\s+(?:net of|less|including|includes|excluding|exclusive of|at (?:cost|fair value|amortized cost|lower of)|shares? (?:authorized|issued|outstanding)|par value|\$?[\d.,]+ par|(?:and|before) equity in|and (?:income|loss|earnings) from equity|stated at|inclusive of)\b.*$`)
-	attributed = regexp.MustCompile(`(?i)\s*,?\s*(?:attributable|available|applicable|allocable) to\b(.*)$`)
-	toCommon   = regexp.MustCompile(`(?i)(?:available|applicable|allocable) to\b.*common`)
-	notTheirs  = regexp.MustCompile(`(?i)non-?controlling|minorit|redeemable|preferred|discontinued|participating|continuing operations`)
-	including  = regexp.MustCompile(`(?i)(?:including|before|excluding)\b.*(?:non-?controlling|minorit).*`)
-	perShare   = regexp.MustCompile(`(?i)\bper\b.*\bshare|\bearnings \(loss\) per|\beps\b`)
-	shareCount = regexp.MustCompile(`(?i)\bshares\b.*(?:outstanding|used|computation|calculat)|weighted.?average`)
-	diluted    = regexp.MustCompile(`(?i)\bdilut|\bassuming dilution`)
-	basic      = regexp.MustCompile(`(?i)\bbasic\b`)
-	revenues   = regexp.MustCompile(`(?i)^(?:net )?(?:revenues?|sales)$`)
-	netted     = regexp.MustCompile(`(?i),? net$|^net\b`)
-	total      = regexp.MustCompile(`(?i)^total\b`)
-	closing    = regexp.MustCompile(`(?i)\b(?:end|beginning|start|opening|closing)\b`)
+	dashes           = regexp.MustCompile(`\s*[—–]\s*|\s+-+\s+`)
+	remarks          = regexp.MustCompile(`(?i)\s*\((?:see )?(?:notes?|item|including|includes?|excluding|exclusive|net of|less|of which|related part|current and|pp&e|sg&a|r&d|restated|revised|as adjusted|unaudited|inclusive|\d|[a-z]\)|in )[^()]*\)?|\s*\([a-z\d]{1,2}\)|,? ?\*+$`)
+	tailWords        = regexp.MustCompile(`(?i)[,;:]?\s+(?:net of|less|including|includes|excluding|exclusive of|at (?:cost|fair value|amortized cost|lower of)|shares? (?:authorized|issued|outstanding)|par value|\$?[\d.,]+ par|(?:and|before) equity in|and (?:income|loss|earnings) from equity|stated at|inclusive of)\b.*$`)
+	attributed       = regexp.MustCompile(`(?i)\s*,?\s*(?:attributable|available|applicable|allocable) to\b(.*)$`)
+	toCommon         = regexp.MustCompile(`(?i)(?:available|applicable|allocable) to\b.*common`)
+	otherHolders     = regexp.MustCompile(`(?i)non-?controlling|minorit|redeemable|preferred|discontinued|participating|continuing operations`)
+	beforeMinorities = regexp.MustCompile(`(?i)(?:including|before|excluding)\b.*(?:non-?controlling|minorit).*`)
+	perShare         = regexp.MustCompile(`(?i)\bper\b.*\bshare|\bearnings \(loss\) per|\beps\b`)
+	shareCount       = regexp.MustCompile(`(?i)\bshares\b.*(?:outstanding|used|computation|calculat)|weighted.?average`)
+	diluted          = regexp.MustCompile(`(?i)\bdilut|\bassuming dilution`)
+	basic            = regexp.MustCompile(`(?i)\bbasic\b`)
+	revenues         = regexp.MustCompile(`(?i)^(?:net )?(?:revenues?|sales)$`)
+	netWord          = regexp.MustCompile(`(?i),? net$|^net\b`)
+	total            = regexp.MustCompile(`(?i)^total\b`)
+	balanceWord      = regexp.MustCompile(`(?i)\b(?:end|beginning|start|opening|closing)\b`)
 )
 
-// ownNames returns a pattern for the names of an issuer in row labels, such as "Total 3M Company
-// shareholders' equity", or nil.
-func ownNames(names []string) *regexp.Regexp {
+// issuerNames returns a pattern for the names of an issuer in row labels, such as "Total 3M Company shareholders'
+// equity". It returns nil if there are no names.
+func issuerNames(names []string) *regexp.Regexp {
 	var all []string
 	for _, name := range names {
 		words := strings.Fields(metrics.Short(name))
@@ -52,65 +52,65 @@ func ownNames(names []string) *regexp.Regexp {
 		`)\b(?:\W{1,3}(?:inc|incorporated|corp|corporation|company|co|plc|ltd|limited|group|holdings|and subsidiaries)\b\.?)*(?:['’]s?)?`)
 }
 
-// resolve returns the rows of a statement whose concept is known.
-func resolve(t *tables.Table, kind kernel.Statement, own *regexp.Regexp) []line {
+// resolve returns the rows of a statement whose concept is known. issuer is the pattern of issuerNames.
+func resolve(t *tables.Table, kind kernel.Statement, issuer *regexp.Regexp) []line {
 	var rows []line
 	for i := range t.Rows {
 		label := t.Rows[i].Label
 		if label == "" && revenues.MatchString(t.Rows[i].Group) && t.SumsUp(i) {
 			label = "Total " + t.Rows[i].Group
 		}
-		if key, rank := concept(label, t.Rows[i].Group, kind, own); key != "" {
+		if key, rank := concept(label, t.Rows[i].Group, kind, issuer); key != "" {
 			rows = append(rows, line{key, rank, i})
 		}
 	}
 	return rows
 }
 
-// concept returns the concept of a row, or the empty string if it is unknown. rank is greater for a total and
-// for what belongs to the shareholders of the issuer.
-func concept(label, group string, kind kernel.Statement, own *regexp.Regexp) (key string, rank int) {
-	whole := label
+// concept returns the concept of a row, or the empty string if it is unknown. group is the heading above the row, and
+// issuer the pattern of issuerNames. rank is greater for a total and for the shareholders' part of an amount.
+func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) (key string, rank int) {
+	original := label
 	label = dashes.ReplaceAllString(label, ", ")
 	label = remarks.ReplaceAllString(label, "")
 	if kind == kernel.Income {
-		if key := ofShares(label, group); key != "" {
+		if key := shareConcept(label, group); key != "" {
 			return key, 0
 		}
 		if perShare.MatchString(label) && !strings.Contains(strings.ToLower(label), "dividend") ||
 			perShare.MatchString(group) && !total.MatchString(label) && strings.Contains(strings.ToLower(group), "per") &&
-				shareish(label) {
+				isPerShare(label) {
 			return "", 0
 		}
-		if including.MatchString(whole) {
-			if m, ok := metrics.ByLabel(strings.TrimSpace(including.ReplaceAllString(label, ""))); ok && m.Key == "net_income" {
+		if beforeMinorities.MatchString(original) {
+			if m, ok := metrics.ByLabel(strings.TrimSpace(beforeMinorities.ReplaceAllString(label, ""))); ok && m.Key == "net_income" {
 				return "profit", 0
 			}
 			return "", 0
 		}
 	}
-	if at := attributed.FindStringSubmatchIndex(label); at != nil {
-		if notTheirs.MatchString(label[at[2]:at[3]]) {
+	if match := attributed.FindStringSubmatchIndex(label); match != nil {
+		if otherHolders.MatchString(label[match[2]:match[3]]) {
 			return "", 0
 		}
 		rank = 2
-		if toCommon.MatchString(label[at[0]:]) { // what preferred dividends leave
+		if toCommon.MatchString(label[match[0]:]) { // what preferred dividends leave
 			rank = -1
 		}
-		label = label[:at[0]]
+		label = label[:match[0]]
 	}
-	if own != nil && own.MatchString(label) { // what belongs to its shareholders alone
-		label = own.ReplaceAllString(label, " ")
+	if issuer != nil && issuer.MatchString(label) { // what belongs to its shareholders alone
+		label = issuer.ReplaceAllString(label, " ")
 		rank = max(rank, 2)
 	}
-	if short := tails.ReplaceAllString(label, ""); short != "" {
+	if short := tailWords.ReplaceAllString(label, ""); short != "" {
 		label = short
 	}
 	label = strings.Trim(strings.Join(strings.Fields(label), " "), " ,:;")
-	if netted.MatchString(label) && rank == 0 {
+	if netWord.MatchString(label) && rank == 0 {
 		rank = 1
 	}
-	if kind == kernel.CashFlow && closing.MatchString(label) {
+	if kind == kernel.CashFlow && balanceWord.MatchString(label) {
 		return "", 0
 	}
 	m, ok := metrics.ByLabel(label)
@@ -144,10 +144,10 @@ func belongs(m kernel.Metric, kind kernel.Statement) bool {
 	return !m.Instant && (m.Statement == kernel.Income || m.Key == "dividends_per_share")
 }
 
-// ofShares returns the concept of a row with earnings per share or a number of shares.
-func ofShares(label, group string) string {
-	both := group + " " + label
-	if notTheirs.MatchString(label) || len(label) > 110 {
+// shareConcept returns the concept of a row with earnings per share or a number of shares, or the empty string.
+func shareConcept(label, group string) string {
+	groupAndLabel := group + " " + label
+	if otherHolders.MatchString(label) || len(label) > 110 {
 		return ""
 	}
 	lower := strings.ToLower(label)
@@ -158,32 +158,32 @@ func ofShares(label, group string) string {
 	case shareCount.MatchString(label) && !perShare.MatchString(strings.ReplaceAll(lower, "used in per share", "")),
 		shareCount.MatchString(group) && (strings.HasPrefix(plain, "basic") || strings.HasPrefix(plain, "dilut") ||
 			strings.HasPrefix(plain, "assuming dilution")):
-		return either(both, label, "shares_basic", "shares_diluted")
+		return basicOrDiluted(groupAndLabel, label, "shares_basic", "shares_diluted")
 	case perShare.MatchString(label), perShare.MatchString(group) &&
 		(strings.HasPrefix(plain, "basic") || strings.HasPrefix(plain, "dilut") ||
 			strings.HasPrefix(plain, "assuming dilution") || strings.HasPrefix(plain, "net income") ||
 			strings.HasPrefix(plain, "net earnings") || strings.HasPrefix(plain, "total")):
-		return either(both, label, "eps_basic", "eps_diluted")
+		return basicOrDiluted(groupAndLabel, label, "eps_basic", "eps_diluted")
 	}
 	return ""
 }
 
-// shareish reports whether a row in the group of earnings per share is one of them.
-func shareish(label string) bool {
+// isPerShare reports whether a row in the group of earnings per share contains earnings per share.
+func isPerShare(label string) bool {
 	m, ok := metrics.ByLabel(label)
 	return !ok || m.Key == "net_income" || attributed.MatchString(label)
 }
 
-// either distinguishes basic from diluted by the row, or else by the group above it. It returns the empty
-// string if neither tells.
-func either(both, label, ofBasic, ofDiluted string) string {
-	for _, text := range []string{label, both} {
-		b, d := basic.MatchString(text), diluted.MatchString(text)
+// basicOrDiluted returns basicKey or dilutedKey for a row, judged by its label, or else by the group above it together
+// with the label. It returns the empty string if neither says basic or diluted.
+func basicOrDiluted(groupAndLabel, label, basicKey, dilutedKey string) string {
+	for _, text := range []string{label, groupAndLabel} {
+		isBasic, isDiluted := basic.MatchString(text), diluted.MatchString(text)
 		switch {
-		case b && !d:
-			return ofBasic
-		case d && !b:
-			return ofDiluted
+		case isBasic && !isDiluted:
+			return basicKey
+		case isDiluted && !isBasic:
+			return dilutedKey
 		}
 	}
 	return ""

@@ -7,23 +7,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// pattern finds a concept in the many ways in which issuers name a row of a statement. It is used if the
-// vocabulary does not have the whole name.
+// pattern finds a concept by the many spellings that issuers use for a row of a statement. It is used if the vocabulary
+// does not have the whole name.
 type pattern struct {
-	key       string
-	name, not *regexp.Regexp
+	key          string
+	name, except *regexp.Regexp
 }
 
-func rowOf(key, name, not string) pattern {
+func rowOf(key, name, except string) pattern {
 	p := pattern{key: key, name: regexp.MustCompile(`(?i)^(?:total |consolidated |net )*(?:` + name + `)`)}
-	if not != "" {
-		p.not = regexp.MustCompile(`(?i)\b(?:` + not + `)`)
+	if except != "" {
+		p.except = regexp.MustCompile(`(?i)\b(?:` + except + `)`)
 	}
 	return p
 }
 
-// eitherOf returns a pattern for words of gaining or losing, alone or with the other one in brackets or after
-// a slash.
+// eitherOf returns a pattern for one of several words, such as "income" and "loss", alone or followed by another of
+// them in brackets or after a slash.
 func eitherOf(words string) string {
 	return `\(?(?:` + words + `)\)?(?:\s*(?:/|or)?\s*\(?(?:` + words + `)\)?)*`
 }
@@ -31,20 +31,20 @@ func eitherOf(words string) string {
 var (
 	earned   = eitherOf(`income|earnings|loss|profit|profits`)
 	supplied = eitherOf(`provided|used|generated|from|required`)
-	moved    = eitherOf(`increase|decrease|change|changes`)
+	changed  = eitherOf(`increase|decrease|change|changes`)
 )
 
 func flowOf(key, activity string) pattern {
 	return rowOf(key, `cash (?:flows? )?(?:`+supplied+`)(?: (?:by|in|for|from|through))*(?:\s*/?\s*\(?(?:`+supplied+`)(?: (?:by|in|for))*\)?)* `+activity+`$`, `discontinued|before|adjust|reconcile`)
 }
 
-// patterns lists those of each statement. The first that matches counts.
+// patterns lists the patterns of each statement. The first that matches is used.
 var patterns = map[kernel.Statement][]pattern{
 	kernel.CashFlow: {
 		flowOf("operating_cash_flow", `(?:operating activities|operations)`),
 		flowOf("investing_cash_flow", `(?:investing activities|investments?)`),
 		flowOf("financing_cash_flow", `financing activities`),
-		rowOf("cash_change", moved+` (?:in|of) (?:total )?cash\b`, `bank overdraft|operating|working|assets`),
+		rowOf("cash_change", changed+` (?:in|of) (?:total )?cash\b`, `bank overdraft|operating|working|assets`),
 		rowOf("exchange_effect", `(?:effects?|impact) of .*exchange.*\bcash\b`, ``),
 		rowOf("capex", `(?:(?:cash )?(?:paid|payments?) (?:for|to)|purchases?|acquire|acquisitions?|additions?|expenditures?|investments?|capital expenditures)\b.*\b(?:property|plant|equipment|fixed assets|premises|capital expenditures)\b`,
 			`proceeds|sales?|related part|accrued|unpaid|non-?cash|leas\w+|rental|insurance|deposits?|subsidiar|business|intangible`),
@@ -82,7 +82,7 @@ func patterned(label string, kind kernel.Statement) string {
 	}
 	label = strings.TrimRight(label, " ,:;")
 	for _, p := range patterns[kind] {
-		if p.name.MatchString(label) && (p.not == nil || !p.not.MatchString(label)) {
+		if p.name.MatchString(label) && (p.except == nil || !p.except.MatchString(label)) {
 			return p.key
 		}
 	}

@@ -1,15 +1,15 @@
-// Package statements reads the primary statements of reports. It recognises which tables are the balance
-// sheet, the income statement and the statement of cash flows, which concept each of their rows is, and for
-// which period each of their columns. It takes what adds up and leaves out what does not.
+// Package statements reads the primary statements of reports. It recognises the tables that are the balance sheet, the
+// income statement and the statement of cash flows, the concepts of their rows and the periods of their columns. It
+// returns the figures of columns that add up and leaves out columns that do not.
 //
 // Choices where the specification is silent:
 //   - A statement is recognised by the title above it, or by rows that only it has. A table for parts of an
-//     issuer, for a parent alone or for a hypothetical past is none.
+//     issuer, for a parent alone or for a hypothetical past is not a statement.
 //   - The latest annual column of an annual report is for the report's fiscal year, whatever year its last day
 //     is in.
-//   - If two rows have the same concept, the total counts, or what belongs to the shareholders; otherwise
-//     neither does.
-//   - A table that states no scale has that of the other statements of its report.
+//   - If two rows have the same concept, the total is used, or the shareholders' part; if neither row is such,
+//     both are left out.
+//   - A table that states no scale gets the scale of the other statements of its report.
 package statements
 
 import (
@@ -25,14 +25,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// Fact is a fact from a statement, with its place.
+// Fact is a fact from a statement, with its page and row.
 type Fact struct {
 	kernel.Fact
 	Page int    // the index of the page
 	Row  string // the row in its table, cells joined by " | "
 }
 
-// Report is what is known about a report before it is read.
+// Report describes a report before it is read.
 type Report struct {
 	Period kernel.Period
 	Names  []string // the names of its issuer
@@ -49,60 +49,60 @@ const (
 // statement is a table that was recognised as a statement.
 type statement struct {
 	*tables.Table
-	kind   kernel.Statement
-	titled bool
-	aside  bool // it is a note on parts of the statement
-	page   int
-	rows   []line
-	ends   []kernel.Period // the periods of the columns; unknown for a column without one
+	kind    kernel.Statement
+	titled  bool
+	isNote  bool // it is a note on parts of the statement
+	page    int
+	rows    []line
+	periods []kernel.Period // the periods of the columns; unknown for a column without one
 }
 
 // line is a row with its concept.
 type line struct {
-	key  string
-	rank int // greater for a total, and for what belongs to the shareholders
-	at   int // the index of the row
+	key   string
+	rank  int // greater for a total, and for what belongs to the shareholders
+	index int // the index of the row
 }
 
-// Read returns the facts of the primary statements in a report. The pages are Markdown.
+// Read returns the facts of the primary statements in a report, the most certain first. The pages are Markdown.
 func Read(pages []string, r Report) []Fact {
-	own := ownNames(r.Names)
+	issuer := issuerNames(r.Names)
 	var all []*statement
 	for i, page := range pages {
 		if strings.Count(page, "|") < 12 {
 			continue
 		}
 		for _, t := range tables.ParseAll(page, 8) {
-			if s := recognise(t, i, own); s != nil {
+			if s := recognise(t, i, issuer); s != nil {
 				all = append(all, s)
 			}
 		}
 	}
-	aside(all)
-	r.Period = fiscalEnd(all, r.Period)
-	scale(all)
+	markNotes(all)
+	r.Period = completePeriod(all, r.Period)
+	completeScales(all)
 	facts := make([]Fact, 0, 64*len(all))
-	type of struct {
+	type factKey struct {
 		metric string
 		kernel.Period
 	}
-	stated := make(map[of]bool)
+	stated := make(map[factKey]bool)
 	for _, s := range all {
-		if s.aside {
+		if s.isNote {
 			continue
 		}
 		for _, f := range s.facts(r.Period) {
-			stated[of{f.Metric, f.Period}] = true
+			stated[factKey{f.Metric, f.Period}] = true
 			facts = append(facts, f)
 		}
 	}
 	for _, s := range all {
-		if s.aside { // it may have what the statement does not
+		if s.isNote { // it may have what the statement does not
 			facts = append(facts, slices.DeleteFunc(s.facts(r.Period),
-				func(f Fact) bool { return stated[of{f.Metric, f.Period}] })...)
+				func(f Fact) bool { return stated[factKey{f.Metric, f.Period}] })...)
 		}
 	}
-	// The most certain facts come first, otherwise they stay in their order.
+	// The most certain facts come first. Facts of the same certainty stay in their order.
 	slices.SortStableFunc(facts, func(a, b Fact) int { return b.Sure - a.Sure })
 	return facts
 }
@@ -113,35 +113,35 @@ var (
 		kernel.CashFlow: regexp.MustCompile(`statements?of(?:consolidated)?cashflows?|cashflows?statements?`),
 		kernel.Income:   regexp.MustCompile(`statements?of(?:consolidated)?(?:comprehensive)?(?:operations|income|earnings|profitorloss|profitandloss|loss)|(?:income|earnings)statements?|profitandlossaccount`),
 	}
-	// notOwn matches the text above tables that look like statements but are not those of the whole issuer at
-	// present, and notWhole the text above parts of statements, for tables without the title of a statement.
-	notOwn   = regexp.MustCompile(`(?i)parent[- ]company|\(parent|pro[- ]?forma|condensed consolidating|consolidating|subsidiar(?:y|ies) (?:issuer|guarantor)|guarantor|variable interest|segment|parenthetical|percentage of|as a percent`)
-	notWhole = regexp.MustCompile(`(?i)discontinued operations|held[- ]for[- ]sale|acquired|purchase price|supplemental|selected|reconciliation|quarterly financial`)
-	prose    = regexp.MustCompile(`(?i)\b(?:in (?:the|our)|our|we|see|refer|were|was|are|is|which|following|included|notes? to)\b`)
+	// otherScope matches the text above tables that look like statements but are not about the whole present issuer.
+	// partOnly matches the text above parts of statements. It is used only for tables without the title of a statement.
+	otherScope = regexp.MustCompile(`(?i)parent[- ]company|\(parent|pro[- ]?forma|condensed consolidating|consolidating|subsidiar(?:y|ies) (?:issuer|guarantor)|guarantor|variable interest|segment|parenthetical|percentage of|as a percent`)
+	partOnly   = regexp.MustCompile(`(?i)discontinued operations|held[- ]for[- ]sale|acquired|purchase price|supplemental|selected|reconciliation|quarterly financial`)
+	prose      = regexp.MustCompile(`(?i)\b(?:in (?:the|our)|our|we|see|refer|were|was|are|is|which|following|included|notes? to)\b`)
 )
 
-// title returns the statement that a line names, if the line is nothing but a title, or the empty string.
+// title returns the statement that a line names if the line is only a title, or the empty string.
 func title(text string) kernel.Statement {
 	text = strings.Trim(text, "#*|_ ")
 	if text == "" || len(text) > 160 || prose.MatchString(text) {
 		return ""
 	}
-	squashed := letters(text)
-	if len(squashed) > 110 || strings.Contains(squashed, "comprehensive") && !strings.Contains(squashed, "operations") &&
-		!strings.Contains(squashed, "incomeandcomprehensive") &&
-		!strings.Contains(squashed, "statementsofcomprehensiveincome") {
+	compact := letters(text)
+	if len(compact) > 110 || strings.Contains(compact, "comprehensive") && !strings.Contains(compact, "operations") &&
+		!strings.Contains(compact, "incomeandcomprehensive") &&
+		!strings.Contains(compact, "statementsofcomprehensiveincome") {
 		return ""
 	}
 	for _, kind := range []kernel.Statement{kernel.CashFlow, kernel.Balance, kernel.Income} {
-		if titles[kind].MatchString(squashed) {
+		if titles[kind].MatchString(compact) {
 			return kind
 		}
 	}
 	return ""
 }
 
-// letters returns the letters a to z of a text in lower case. Some pages print titles with spaces between the
-// letters.
+// letters returns the letters a to z of a text in lower case. It drops spaces, because some pages print titles with
+// spaces between the letters.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -154,7 +154,8 @@ func letters(s string) string {
 	}, s)
 }
 
-// anchors lists concepts that only one statement has together. It has at least one of each list.
+// anchors lists concepts whose combination occurs in one statement only. The statement has at least one concept of each
+// list.
 var anchors = map[kernel.Statement][][]string{
 	kernel.Balance: {
 		{"total_assets"},
@@ -170,8 +171,9 @@ var anchors = map[kernel.Statement][][]string{
 	},
 }
 
-// recognise returns the statement that a table is, or nil.
-func recognise(t *tables.Table, page int, own *regexp.Regexp) *statement {
+// recognise returns a table as a statement, or nil if it is not a statement. page is its page and issuer the pattern of
+// issuerNames.
+func recognise(t *tables.Table, page int, issuer *regexp.Regexp) *statement {
 	if len(t.Columns) == 0 || len(t.Rows) < 3 {
 		return nil
 	}
@@ -184,7 +186,7 @@ func recognise(t *tables.Table, page int, own *regexp.Regexp) *statement {
 	}
 	for _, text := range above {
 		if (text == t.Caption || len(text) < 200 && !prose.MatchString(text)) &&
-			(notOwn.MatchString(text) || !s.titled && notWhole.MatchString(text)) {
+			(otherScope.MatchString(text) || !s.titled && partOnly.MatchString(text)) {
 			return nil
 		}
 	}
@@ -193,7 +195,7 @@ func recognise(t *tables.Table, page int, own *regexp.Regexp) *statement {
 		kinds = []kernel.Statement{s.kind}
 	}
 	for _, kind := range kinds {
-		rows := resolve(t, kind, own)
+		rows := resolve(t, kind, issuer)
 		if len(rows) >= 2 && (s.titled || anchored(kind, rows)) {
 			s.kind, s.rows = kind, rows
 			break
@@ -203,22 +205,22 @@ func recognise(t *tables.Table, page int, own *regexp.Regexp) *statement {
 		return nil
 	}
 	known := 0
-	s.ends = make([]kernel.Period, len(t.Columns))
+	s.periods = make([]kernel.Period, len(t.Columns))
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if c.Change || !tables.PeriodOnly(c.Header) || !c.Period.Known() || c.Units.Unit == kernel.Percent {
 			continue
 		}
-		s.ends[i] = c.Period
-		if lead := lengthOf(strings.Join(above, " ") + " " + t.Corner); s.ends[i].Months == 0 && s.kind != kernel.Balance {
-			s.ends[i].Months = lead
+		s.periods[i] = c.Period
+		if months := lengthOf(strings.Join(above, " ") + " " + t.Corner); s.periods[i].Months == 0 && s.kind != kernel.Balance {
+			s.periods[i].Months = months
 		}
 		known++
 	}
-	// If two columns have the same period, neither counts.
-	for i := range s.ends {
+	// If two columns have the same period, the table is not read.
+	for i := range s.periods {
 		for k := range i {
-			if s.ends[i].Known() && s.ends[i] == s.ends[k] {
+			if s.periods[i].Known() && s.periods[i] == s.periods[k] {
 				return nil
 			}
 		}
@@ -230,16 +232,16 @@ func recognise(t *tables.Table, page int, own *regexp.Regexp) *statement {
 }
 
 var (
-	yearly    = regexp.MustCompile(`(?i)\b(?:fiscal |financial )?years?[- ]end|\btwelve months|\b5[23] weeks|\bfiscal year|\bannual\b`)
-	quarterly = regexp.MustCompile(`(?i)\bthree months|\b1[34] weeks|\bquarters?\b`)
-	other     = regexp.MustCompile(`(?i)\b(?:six|nine) months|\b(?:2[67]|39|40) weeks`)
+	yearly      = regexp.MustCompile(`(?i)\b(?:fiscal |financial )?years?[- ]end|\btwelve months|\b5[23] weeks|\bfiscal year|\bannual\b`)
+	quarterly   = regexp.MustCompile(`(?i)\bthree months|\b1[34] weeks|\bquarters?\b`)
+	otherLength = regexp.MustCompile(`(?i)\b(?:six|nine) months|\b(?:2[67]|39|40) weeks`)
 )
 
-// lengthOf returns the number of months that a text above a table states for its columns: 3 or 12, or 0 if it
-// states nothing or another length.
+// lengthOf returns the number of months that a text above a table states for the table's columns: 3 or 12. It returns 0
+// if the text states no length or a different one.
 func lengthOf(text string) int {
 	switch {
-	case other.MatchString(text):
+	case otherLength.MatchString(text):
 		return 0
 	case quarterly.MatchString(text):
 		return 3
@@ -249,7 +251,7 @@ func lengthOf(text string) int {
 	return 0
 }
 
-// mixed reports whether a table without a title has rows of another statement, as a list of key figures does.
+// mixed reports whether a table without a title also has rows of another statement, like a list of key figures.
 func (s *statement) mixed() bool {
 	if s.titled {
 		return false
@@ -264,40 +266,40 @@ func (s *statement) mixed() bool {
 	return false
 }
 
-// pagesOn is how many pages away a statement may be continued.
-const pagesOn = 2
+// continuationPages is the largest distance in pages between the parts of a statement.
+const continuationPages = 2
 
-// aside marks the tables that have the title of a statement but not its rows, far from the statement itself:
-// notes on parts of it.
-func aside(all []*statement) {
-	whole := func(s, of *statement) bool { return s.kind == of.kind && s.titled && anchored(s.kind, s.rows) }
+// markNotes sets isNote for tables that have the title of a statement but not its rows, and that are far from the
+// statement itself: they are notes on parts of the statement.
+func markNotes(all []*statement) {
+	isComplete := func(s, other *statement) bool { return s.kind == other.kind && s.titled && anchored(s.kind, s.rows) }
 	for _, s := range all {
-		s.aside = !anchored(s.kind, s.rows) && slices.ContainsFunc(all, func(o *statement) bool { return whole(o, s) }) &&
+		s.isNote = !anchored(s.kind, s.rows) && slices.ContainsFunc(all, func(o *statement) bool { return isComplete(o, s) }) &&
 			!slices.ContainsFunc(all, func(o *statement) bool {
-				return whole(o, s) &&
-					max(o.page-s.page, s.page-o.page) <= pagesOn
+				return isComplete(o, s) &&
+					max(o.page-s.page, s.page-o.page) <= continuationPages
 			})
 	}
 }
 
 func anchored(kind kernel.Statement, rows []line) bool {
-	for _, either := range anchors[kind] {
-		if !slices.ContainsFunc(rows, func(l line) bool { return slices.Contains(either, l.key) }) {
+	for _, alternatives := range anchors[kind] {
+		if !slices.ContainsFunc(rows, func(l line) bool { return slices.Contains(alternatives, l.key) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// fiscalEnd completes the period of a report with the last day of the latest column of its statements.
-func fiscalEnd(all []*statement, report kernel.Period) kernel.Period {
+// completePeriod returns the period of a report with the last day of the latest column of its statements.
+func completePeriod(all []*statement, report kernel.Period) kernel.Period {
 	if report.End != "" {
 		return report
 	}
 	votes := make(map[kernel.Day]int)
 	for _, s := range all {
 		latest := kernel.Day("")
-		for _, p := range s.ends {
+		for _, p := range s.periods {
 			latest = max(latest, p.End)
 		}
 		if latest != "" {
@@ -309,16 +311,16 @@ func fiscalEnd(all []*statement, report kernel.Period) kernel.Period {
 			report.End = day
 		}
 	}
-	if report.End != "" && !numbered(report) {
+	if report.End != "" && !plausibleYear(report) {
 		report.Year = report.End.Year()
 	}
 	return report
 }
 
-// numbered reports whether a report may have the number of its fiscal year, judged by its last day. A year
-// that ends in spring may have the number of the previous calendar year, and a quarter that of the year in
-// which its fiscal year ends. If the number is another one, the last day is right.
-func numbered(report kernel.Period) bool {
+// plausibleYear reports whether the fiscal year of a report agrees with its last day. A year that ends in spring may
+// have the number of the previous calendar year. A quarter may have the number of the year in which its fiscal year
+// ends.
+func plausibleYear(report kernel.Period) bool {
 	switch ahead := report.End.Year() - report.Year; ahead {
 	case 0:
 		return true
@@ -330,11 +332,11 @@ func numbered(report kernel.Period) bool {
 	return false
 }
 
-// scale gives statements that state no scale that of the others, if these have one.
-func scale(all []*statement) {
-	said := figures.Units{}
+// completeScales gives statements that state no scale the scale of the others, if these agree.
+func completeScales(all []*statement) {
+	shared := figures.Units{}
 	for _, s := range all {
-		if s.Units.Currency == "" && s.dollars() {
+		if s.Units.Currency == "" && s.inDollars() {
 			s.Units.Currency = "USD"
 		}
 		if s.Units.Scale == 0 {
@@ -346,82 +348,81 @@ func scale(all []*statement) {
 		}
 		switch {
 		case s.Units.Scale == 0:
-		case said.Scale == 0:
-			said = s.Units
-		case said.Scale != s.Units.Scale:
-			said.Scale = -1
+		case shared.Scale == 0:
+			shared = s.Units
+		case shared.Scale != s.Units.Scale:
+			shared.Scale = -1
 		}
 	}
 	for _, s := range all {
-		if s.Units.Scale == 0 && said.Scale > 0 {
-			s.Units = s.Units.Under(said)
+		if s.Units.Scale == 0 && shared.Scale > 0 {
+			s.Units = s.Units.Under(shared)
 		}
 	}
 }
 
-// dollars reports whether some figure of a statement is written with a dollar sign, and none with that of
-// another currency.
-func (s *statement) dollars() bool {
-	some := false
+// inDollars reports whether a figure of a statement has a dollar sign, and no figure has the sign of another currency.
+func (s *statement) inDollars() bool {
+	found := false
 	for i := range s.Rows {
 		for _, c := range s.Rows[i].Cells {
 			if strings.ContainsAny(c, "€£¥") {
 				return false
 			}
-			some = some || strings.Contains(c, "$")
+			found = found || strings.Contains(c, "$")
 		}
 	}
-	return some
+	return found
 }
 
-// facts returns the facts of the columns that add up.
+// facts returns the facts of the columns whose sums do not contradict. report is the period of the report.
 func (s *statement) facts(report kernel.Period) []Fact {
 	var facts []Fact
-	for k := range s.ends {
-		if !s.ends[k].Known() {
+	for k := range s.periods {
+		if !s.periods[k].Known() {
 			continue
 		}
-		period, ok := Settle(s.ends[k], report, s.kind == kernel.Balance)
+		period, ok := Settle(s.periods[k], report, s.kind == kernel.Balance)
 		if !ok {
 			continue
 		}
 		column := make(map[string]reading)
-		twice := make(map[string]bool)
+		ambiguous := make(map[string]bool)
 		for _, l := range s.rows {
 			f, ok := s.figure(l, k)
 			if !ok {
 				continue
 			}
-			other, some := column[l.key]
+			other, taken := column[l.key]
 			switch {
-			case !some || l.rank > other.rank:
-				column[l.key], twice[l.key] = reading{l, f}, false
+			case !taken || l.rank > other.rank:
+				column[l.key], ambiguous[l.key] = reading{l, f}, false
 			case l.rank == other.rank && f.Value != other.Value:
-				twice[l.key] = true
+				ambiguous[l.key] = true
 			}
 		}
 		sure := Stated
-		added, doubtful := s.check(column)
-		switch added {
-		case wrong:
+		sum, doubtful := s.check(column)
+		switch sum {
+		case contradicts:
 			continue
-		case right:
+		case addsUp:
 			sure = Checked
-		case open:
+		case unchecked:
 			if !s.titled {
 				sure -= 5
 			}
 		}
 		for _, l := range s.rows {
 			r := column[l.key]
-			if r.line != l || twice[l.key] || doubtful[l.key] {
+			if r.line != l || ambiguous[l.key] || doubtful[l.key] {
 				continue
 			}
 			p := period
 			if m, _ := metrics.Metric(l.key); m.Instant {
 				p.Months = 0
 			}
-			row := &s.Rows[l.at]
+			row := &s.Rows[l.index]
 			facts = append(facts, Fact{
 				Fact: kernel.Fact{Metric: l.key, Label: row.Label, Period: p, Figure: r.Figure, Statement: s.kind, Sure: sure},
 				Page: s.page, Row: tables.Join(append([]string{row.Label}, row.Cells...)),
@@ -437,9 +438,9 @@ type reading struct {
 	kernel.Figure
 }
 
-// figure parses a cell in the unit that its row's concept counts in.
+// figure parses the cell of a row in the unit of the row's concept. It returns false if the cell is not such a figure.
 func (s *statement) figure(l line, column int) (kernel.Figure, bool) {
-	cell := s.Rows[l.at].Cells[column]
+	cell := s.Rows[l.index].Cells[column]
 	u := s.Columns[column].Units.Under(s.Units)
 	switch metrics.UnitOf(l.key) {
 	case kernel.PerShare:
@@ -460,8 +461,9 @@ func (s *statement) figure(l line, column int) (kernel.Figure, bool) {
 	return f, true
 }
 
-// Settle returns a period with the fiscal year and quarter that the issuer counts, derived from the report
-// that states it. balance tells that the period is a day. It returns false if the period cannot be told.
+// Settle returns the period p with the fiscal year and quarter in which the issuer counts it, derived from the period
+// of the report that states it. balance reports that the period is a day. Settle returns false if the fiscal period is
+// not clear.
 func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
 	annual := report.Quarter == 0
 	if p.End == "" { // a year alone
@@ -475,9 +477,9 @@ func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
 	} else if report.Year != 0 && report.End != "" {
 		days := report.End.Time().Sub(p.End.Time()).Hours() / 24
 		years := int(math.Round(days / 365.25))
-		off := math.Abs(days - float64(years)*365.25)
+		distance := math.Abs(days - float64(years)*365.25)
 		switch {
-		case off < 12:
+		case distance < 12:
 			p.Year, p.Quarter = report.Year-years, report.Quarter
 		case !annual && balance && days > 0 && days < 300: // the end of the previous fiscal year
 			p.Year, p.Quarter = report.Year-1, 0

@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Facts returns the figures of a table whose row is named exactly as a metric, and whose column is named
-// exactly as a period. Those of a segment, a product or a scenario, and differences, are left out. report is
-// the period of the document, which completes years. The caller has to set issuer, document and passage.
+// Facts returns the figures of a table whose row has exactly the name of a metric and whose column has exactly the name
+// of a period. It leaves out figures of a segment, a product or a scenario, and differences. report is the period of
+// the document, from which incomplete periods are completed. The caller has to set issuer, document and passage.
 func (t *Table) Facts(report kernel.Period) []kernel.Fact {
 	var facts []kernel.Fact
 	for i := range t.Rows {
@@ -40,7 +40,8 @@ func (t *Table) Facts(report kernel.Period) []kernel.Fact {
 	return facts
 }
 
-// fits reports whether a figure can be one of a metric, and gives it the metric's unit if it has none.
+// fits reports whether a figure can be a figure of a metric. If so, it gives the figure the metric's unit, if it has
+// none.
 func fits(m kernel.Metric, f *kernel.Figure) bool {
 	unit := metrics.UnitOf(m.Key)
 	switch {
@@ -61,13 +62,13 @@ var grouping = regexp.MustCompile(`(?i)^(?:total |consolidated |selected )*(?:co
 	`(?:operating )?(?:costs and )?expenses|revenues?|income|results|data|(?:balance sheet|income statement|statements? of \w+)(?: data)?|cash flows?(?: from \w+ activities)?|` +
 	`consolidated statements? of .*|.*\bdata\b|(?:operating|investing|financing) activities|as reported|gaap|(?:earnings|income|net income).* per .*share)$`)
 
-// groupAllows reports whether the heading above a row does not narrow its metric.
+// groupAllows reports whether the heading above a row leaves the metric of the row unchanged.
 func groupAllows(group string, m kernel.Metric) bool {
 	if group == "" || grouping.MatchString(strings.TrimSpace(group)) {
 		return true
 	}
-	if of, ok := metrics.ByLabel(group); ok {
-		return of.Key == m.Key || of.Statement == m.Statement
+	if groupMetric, ok := metrics.ByLabel(group); ok {
+		return groupMetric.Key == m.Key || groupMetric.Statement == m.Statement
 	}
 	return len(metrics.Periods(group)) > 0 && PeriodOnly(group)
 }
@@ -83,7 +84,7 @@ func PeriodOnly(header string) bool {
 	})
 }
 
-// settle completes a period by that of the report.
+// settle returns a period completed from the period of the report.
 func settle(p, report kernel.Period, instant bool) kernel.Period {
 	if p.End == "" && p.Quarter == 0 && report.End != "" && len(report.End) == 10 && report.Months != 3 &&
 		report.Months != 6 {

@@ -9,20 +9,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// inCaption matches a unit in the text around a table.
+// inCaption matches the statement of a unit in the text around a table.
 var inCaption = regexp.MustCompile(`(?i)\((?:[^()]{0,60}\b)?(?:in|[$€£]|amounts?|dollars|expressed)[^()]{0,80}\)|\(?\bin (?:[a-z.$€£]+ ){0,4}(?:thousands|millions|billions)\b`)
 
-// spaced restores the spaces that text taken from pages has lost.
-var spaced = strings.NewReplacer("inthousands", "in thousands", "inmillions", "in millions", "RMB’", "in RMB ", "RMB'",
+// spaceRestorer restores spaces that are missing in text from pages.
+var spaceRestorer = strings.NewReplacer("inthousands", "in thousands", "inmillions", "in millions", "RMB’", "in RMB ", "RMB'",
 	"in RMB ",
 	"USDm", "in USD m", "EURm", "in EUR m", "GBPm", "in GBP m", "NT dollars", "NT$")
 
 // Said returns the units (scale, currency, per cent and so on) that a caption, a corner or a header states.
-func Said(text string) figures.Units { return figures.Caption(spaced.Replace(text)) }
+func Said(text string) figures.Units { return figures.Caption(spaceRestorer.Replace(text)) }
 
-// units sets the units of the table and of its columns. The table's come from its corner and from rows of the
-// header with nothing but a unit; if these state no scale, also from a phrase such as "(in millions)" in the
-// caption or in the text after the table. A column's come from its header.
+// units sets the units of the table and of its columns. The table's units come from its corner and from rows of the
+// header that contain only a unit. If these state no scale, a phrase such as "(in millions)" in the caption or in the
+// text after the table is used too. A column's units come from its header.
 func (t *Table) units(header [][]string) {
 	t.Units = Said(t.Corner)
 	for _, row := range header {
@@ -52,27 +52,26 @@ func (t *Table) units(header [][]string) {
 
 var rowUnits = regexp.MustCompile(`\(([^()]*)\)`)
 
-// rowUnit returns what the name of a row says about its figures in brackets, such as "(in millions)", or the
-// empty string.
+// rowUnit returns the unit in brackets in the label of a row, such as "(in millions)", or the empty string.
 func rowUnit(label string) string {
-	for _, one := range rowUnits.FindAllStringSubmatch(label, 4) {
-		if unitOnly(one[1]) {
-			return one[0]
+	for _, match := range rowUnits.FindAllStringSubmatch(label, 4) {
+		if unitOnly(match[1]) {
+			return match[0]
 		}
 	}
 	return ""
 }
 
-// Figure returns the number in a cell with its unit and scale. It returns false if there is none. A dash is
-// 0.
+// Figure returns the number in a cell with its unit and scale. A dash is 0. Figure returns false if the cell contains
+// no number.
 func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 	if row < 0 || row >= len(t.Rows) || column < 0 || column >= len(t.Columns) || column >= len(t.Rows[row].Cells) {
 		return kernel.Figure{}, false
 	}
 	label := t.Rows[row].Label
 	u := t.Columns[column].Units.Under(t.Units)
-	if own := rowUnit(label); own != "" {
-		u = Said(own).Under(u)
+	if unit := rowUnit(label); unit != "" {
+		u = Said(unit).Under(u)
 	}
 	if labelled := u.Row(label); labelled.Unit != kernel.Percent || strings.Contains(figures.Unrated(label), "%") ||
 		!t.amounts(row) {
@@ -82,12 +81,12 @@ func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 }
 
 // atRate matches amounts that are computed with a rate.
-var atRate = regexp.MustCompile(`(?i)\b(?:computed|calculated|at|using)\b.*\brates?\b`)
+var computedAtRate = regexp.MustCompile(`(?i)\b(?:computed|calculated|at|using)\b.*\brates?\b`)
 
 // amounts reports whether a row contains amounts although its name mentions a rate.
 func (t *Table) amounts(row int) bool {
 	r := &t.Rows[row]
-	return atRate.MatchString(r.Label) &&
+	return computedAtRate.MatchString(r.Label) &&
 		!slices.ContainsFunc(r.Cells, func(c string) bool { return strings.Contains(c, "%") }) ||
 		slices.ContainsFunc(r.Cells, func(c string) bool { return strings.ContainsAny(c, "$€£¥") })
 }

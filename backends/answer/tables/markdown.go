@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds of a table. What lies beyond is not read.
+// Bounds of a table. Rows and columns beyond them are not read.
 const (
 	maxRows    = 2000
 	maxColumns = 60
@@ -18,7 +18,7 @@ func IsRow(line string) bool {
 	return len(line) > 1 && line[0] == '|' && line[len(line)-1] == '|'
 }
 
-// isRule reports whether a row is the rule below a header.
+// isRule reports whether a row is the separator line below a header.
 func isRule(line string) bool {
 	return strings.Trim(line, "|-: \t") == "" && strings.Contains(line, "-")
 }
@@ -73,7 +73,7 @@ func Markdown(rows [][]string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// rowsOf returns the cells of the rows in lines, without the rule.
+// rowsOf returns the cells of the rows in lines, without the separator line.
 func rowsOf(lines []string) [][]string {
 	rows := make([][]string, 0, len(lines))
 	for _, line := range lines {

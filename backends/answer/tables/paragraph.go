@@ -7,87 +7,87 @@ import (
 	"unicode"
 )
 
-// fullLine is the least length of a line of text that is continued on the next one.
+// fullLine is the least length of a line of text that may continue on the next line.
 const fullLine = 60
 
-// paragraphs writes lines of text. A full line is joined with the next one, so that sentences are whole. On a
-// page with two columns the left one comes first.
-func paragraphs(b *strings.Builder, lines []laid) {
+// paragraphs writes lines of text. A full line is joined with the next line, so that sentences are not divided. On a
+// page with two columns the left column comes first.
+func paragraphs(b *strings.Builder, lines []layoutLine) {
 	for i := 0; i < len(lines); {
-		end, at := columned(lines, i)
+		end, split := twoColumns(lines, i)
 		if end == i {
 			end = i + 1
 			for end < len(lines) {
-				if next, _ := columned(lines, end); next > end {
+				if next, _ := twoColumns(lines, end); next > end {
 					break
 				}
 				end++
 			}
-			flow(b, lines[i:end], fullLine)
+			joinLines(b, lines[i:end], fullLine)
 		} else {
-			left, right := make([]laid, 0, end-i), make([]laid, 0, end-i)
+			left, right := make([]layoutLine, 0, end-i), make([]layoutLine, 0, end-i)
 			for _, l := range lines[i:end] {
 				runes := []rune(l.text)
-				cut := min(at, len(runes))
-				left, right = append(left, lay(string(runes[:cut]))), append(right, lay(string(runes[cut:])))
+				cut := min(split, len(runes))
+				left, right = append(left, parseLine(string(runes[:cut]))), append(right, parseLine(string(runes[cut:])))
 			}
-			flow(b, left, fullLine/2)
-			flow(b, right, fullLine/2)
+			joinLines(b, left, fullLine/2)
+			joinLines(b, right, fullLine/2)
 		}
 		i = end
 	}
 }
 
-// minBeside is the least number of lines with a second column.
-const minBeside = 5
+// minTwoColumns is the least number of lines in two columns.
+const minTwoColumns = 5
 
-// columned returns the end of the lines in two columns of text that begin at the line from, and where the
+// twoColumns returns the end of the lines in two columns that begin at the line from, and the character at which the
 // second column begins. If the text has one column, the end is from.
-func columned(lines []laid, from int) (end, at int) {
-	second := func(l *laid) int {
-		if l.role != isText || len(l.cells) != 2 || len(l.cells[0].text) < fullLine/3 || len(l.cells[1].text) < fullLine/3 {
+func twoColumns(lines []layoutLine, from int) (end, split int) {
+	secondStart := func(l *layoutLine) int {
+		if l.role != textLine || len(l.cells) != 2 || len(l.cells[0].text) < fullLine/3 || len(l.cells[1].text) < fullLine/3 {
 			return 0
 		}
 		return l.cells[1].start
 	}
-	if at = second(&lines[from]); at == 0 {
+	if split = secondStart(&lines[from]); split == 0 {
 		return from, 0
 	}
-	both := 0
+	paired := 0
 	for i := from; i < len(lines); i++ {
 		l := &lines[i]
-		crosses := slices.ContainsFunc(l.cells, func(c cell) bool { return c.start < at && c.end > at })
+		crosses := slices.ContainsFunc(l.cells, func(c cell) bool { return c.start < split && c.end > split })
 		switch {
-		case abs(second(l)-at) <= 1:
-			at = min(at, second(l))
-			both, end = both+1, i+1
-		case l.role == isBlank || crosses || len(l.cells) > 2:
+		case abs(secondStart(l)-split) <= 1:
+			split = min(split, secondStart(l))
+			paired, end = paired+1, i+1
+		case l.role == blankLine || crosses || len(l.cells) > 2:
 			i = len(lines)
-		case l.role == isText:
+		case l.role == textLine:
 			end = i + 1
 		}
 	}
-	if both < minBeside {
+	if paired < minTwoColumns {
 		return from, 0
 	}
-	return end, at
+	return end, split
 }
 
-// flow writes lines and joins those that are full with the next one.
-func flow(b *strings.Builder, lines []laid, full int) {
-	before := ""
+// joinLines writes lines. It joins a line of at least full bytes with the next line.
+func joinLines(b *strings.Builder, lines []layoutLine, full int) {
+	previous := ""
 	for i := range lines {
 		line := unmarked(lines[i].text)
 		switch {
 		case i == 0:
-		case line == "" || len(before) < full || !goesOn(before, &lines[i-1]) || bullet.MatchString(line):
+		case line == "" || len(previous) < full || !mayContinue(previous, &lines[i-1]) || bullet.MatchString(line):
 			b.WriteByte('\n')
-		case hyphenated.MatchString(before) && unicode.IsLower([]rune(line)[0]):
+		case hyphenated.MatchString(previous) && unicode.IsLower([]rune(line)[0]):
 		default:
 			b.WriteByte(' ')
 		}
 		b.WriteString(line)
-		before = line
+		previous = line
 	}
 	b.WriteByte('\n')
 }
@@ -97,7 +97,7 @@ var (
 	hyphenated = regexp.MustCompile(`\pL-$`)
 )
 
-// goesOn reports whether a line of text may be continued on the next one.
-func goesOn(text string, l *laid) bool {
-	return l.role == isText && len(l.cells) < 3 && !strings.HasSuffix(text, ":")
+// mayContinue reports whether a line of text may continue on the next line.
+func mayContinue(text string, l *layoutLine) bool {
+	return l.role == textLine && len(l.cells) < 3 && !strings.HasSuffix(text, ":")
 }

@@ -7,29 +7,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// minStacked is the least number of lines with nothing but a figure on a page whose cells have a line
-// each.
+// minStacked is the least number of lines with a single figure and nothing else on a page that has each cell on a line.
 const minStacked = 12
 
-// stacked reports whether the cells of a page have a line each: most lines with a figure contain nothing
-// else.
-func stacked(lines []string) bool {
-	lone, joined := 0, 0
+// isStacked reports whether a page has each cell on a line of its own: most lines with a figure contain nothing else.
+func isStacked(lines []string) bool {
+	lone, inRows := 0, 0
 	for _, line := range lines {
 		line = strings.TrimSpace(line)
 		switch cells := split(line); {
 		case IsValue(line):
 			lone++
 		case len(cells) > 1 && slices.ContainsFunc(cells[1:], func(c cell) bool { return IsValue(c.text) }):
-			joined++
+			inRows++
 		}
 	}
-	return lone >= minStacked && lone > 4*joined
+	return lone >= minStacked && lone > 4*inRows
 }
 
-// fromStack converts a table that has one cell on each line to a Markdown table. A line with a name begins a row, and
-// the figures on the lines after it are its other cells. A row with another number of figures than the header has
-// columns is written as text, because it is not known which cells are missing.
+// fromStack converts tables with one cell on each line to Markdown tables. A line with a name begins a row, and the
+// figures on the lines after it are the row's other cells. If the number of figures differs from the number of columns
+// in the header, the row is written as text, because it is not known which cells are missing.
 func fromStack(lines []string) string {
 	s := stack{}
 	for _, line := range lines {
@@ -39,7 +37,7 @@ func fromStack(lines []string) string {
 	return strings.TrimSpace(s.text.String())
 }
 
-// stack is the state of reading a page of cells.
+// stack is the state of fromStack.
 type stack struct {
 	text  strings.Builder
 	heads []string // the cells of the current header
@@ -47,22 +45,22 @@ type stack struct {
 	width int      // the width of the grid; 0 if there is none
 	label string   // the name of the current row
 	cells []string // the figures of the current row
-	mark  string
+	sign  string
 }
 
 func (s *stack) add(line string) {
 	switch {
 	case line == "":
-	case loneMark.MatchString(line):
-		s.mark = line
+	case loneSign.MatchString(line):
+		s.sign = line
 	case line == ")" || line == "%" || line == ")%":
 		if n := len(s.cells); n > 0 {
 			s.cells[n-1] += line
 		}
 	case IsValue(strings.TrimLeft(line, "$ ")):
-		s.cells = append(s.cells, s.mark+line)
-		s.mark = ""
-	case headName(line), len(s.heads) > 0 && s.label == "" && len(line) < 20 && change.MatchString(line):
+		s.cells = append(s.cells, s.sign+line)
+		s.sign = ""
+	case isHeadCell(line), len(s.heads) > 0 && s.label == "" && len(line) < 20 && change.MatchString(line):
 		s.row()
 		if len(s.grid) > 0 {
 			s.flush()
@@ -77,12 +75,12 @@ func (s *stack) add(line string) {
 // row ends the current row.
 func (s *stack) row() {
 	label, cells := s.label, s.cells
-	s.label, s.cells, s.mark = "", nil, ""
+	s.label, s.cells, s.sign = "", nil, ""
 	if label == "" && len(cells) == 0 {
 		return
 	}
 	if s.width == 0 {
-		s.width = len(headsOf(s.heads))
+		s.width = len(columnsNamed(s.heads))
 	}
 	switch {
 	case s.width > 0 && len(cells) == s.width && label != "":
@@ -105,7 +103,7 @@ func (s *stack) flush() {
 			rows++
 		}
 	}
-	switch heads := headsOf(s.heads); {
+	switch heads := columnsNamed(s.heads); {
 	case rows >= minRows:
 		last := len(s.grid)
 		for last > 0 && blank(s.grid[last-1][1:]) { // they are headings of what follows
@@ -133,17 +131,17 @@ func unitOf(cells []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(cells), func(one string) bool { return !unitOnly(one) }), " ")
 }
 
-// headsOf returns the columns that the cells of a header name: its years or dates, each with what leads to
-// it. If there are several leads, each belongs to the same number of columns.
-func headsOf(cells []string) []string {
+// columnsNamed returns the columns that the cells of a header name: years or dates, each with the words before it, such
+// as "Years ended". If there are several such leads, each belongs to the same number of columns.
+func columnsNamed(cells []string) []string {
 	var leads, columns []string
-	for _, one := range cells {
+	for _, cell := range cells {
 		switch {
-		case ending(one) && len(metrics.Periods(one)) == 0:
-			leads = append(leads, one)
-		case unitOnly(one):
+		case leadsToYear(cell) && len(metrics.Periods(cell)) == 0:
+			leads = append(leads, cell)
+		case unitOnly(cell):
 		default:
-			columns = append(columns, one)
+			columns = append(columns, cell)
 		}
 	}
 	// "Three months ended" and "June 30," belong together.
@@ -157,9 +155,9 @@ func headsOf(cells []string) []string {
 		joined = append(joined, lead)
 	}
 	if len(joined) > 0 && len(columns)%len(joined) == 0 {
-		each := len(columns) / len(joined)
+		perLead := len(columns) / len(joined)
 		for i := range columns {
-			columns[i] = joined[i/each] + " " + columns[i]
+			columns[i] = joined[i/perLead] + " " + columns[i]
 		}
 	}
 	return columns

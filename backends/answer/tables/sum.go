@@ -2,28 +2,28 @@ package tables
 
 import "math"
 
-// SumsUp reports whether a row without a name is the sum of the rows above it in its group, or of all rows
-// above it if the table has no groups.
-func (t *Table) SumsUp(at int) bool {
-	if t.Rows[at].Label != "" {
+// SumsUp reports whether a row without a name is the sum of the rows above it in its group. In a table without groups
+// it must be the sum of all rows above it.
+func (t *Table) SumsUp(row int) bool {
+	if t.Rows[row].Label != "" {
 		return false
 	}
-	group := t.Rows[at].Group
-	from := at
-	for from > 0 && t.Rows[from-1].Group == group && t.Rows[from-1].Label != "" {
-		from--
+	group := t.Rows[row].Group
+	first := row
+	for first > 0 && t.Rows[first-1].Group == group && t.Rows[first-1].Label != "" {
+		first--
 	}
-	if at-from < 2 || from > 0 && (group == "" || t.Rows[from-1].Group == group) { // another sum has closed the group
+	if row-first < 2 || first > 0 && (group == "" || t.Rows[first-1].Group == group) { // another sum has closed the group
 		return false
 	}
-	some := false
+	found := false
 	for k := range t.Columns {
-		total, ok := t.Figure(at, k)
+		total, ok := t.Figure(row, k)
 		if !ok {
 			continue
 		}
 		sum := 0.0
-		for i := from; i < at; i++ {
+		for i := first; i < row; i++ {
 			if f, ok := t.Figure(i, k); ok {
 				sum += f.Value
 			}
@@ -31,7 +31,7 @@ func (t *Table) SumsUp(at int) bool {
 		if math.Abs(sum-total.Value) > 1.5*total.Step {
 			return false
 		}
-		some = true
+		found = true
 	}
-	return some
+	return found
 }

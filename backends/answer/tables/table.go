@@ -13,26 +13,27 @@ import (
 
 // Table is a table in which figures can be looked up.
 type Table struct {
-	// Caption is the text right before the table, and a heading in its first row. After is the line after it.
+	// Caption is the text right before the table, and a heading in its first row. After is the line of text after the
+	// table.
 	Caption, After string
 	// Above are the last lines before the table, back to the previous table.
 	Above []string
-	// Corner is what stands above the names of rows: often a unit, or "As of December 31,".
+	// Corner is the text above the names of rows: often a unit, or "As of December 31,".
 	Corner  string
 	Columns []Column // without the one that names rows
 	Rows    []Row
-	// Before is how many of its rows are headers.
+	// Before is how many of the first rows are headers.
 	Before int
-	// Units apply to all columns that state nothing else.
+	// Units apply to all columns that state no units themselves.
 	Units figures.Units
 }
 
 // Column is a column of a table.
 type Column struct {
 	Header string // all cells above it, joined by spaces
-	// Period is the period of its figures, or zero if none is named.
+	// Period is the period of the column's figures, or zero if the header names no period.
 	Period kernel.Period
-	// Change reports that it compares other columns: a difference, or a share.
+	// Change reports that the column compares other columns: a difference, or a share.
 	Change bool
 	Units  figures.Units
 }
@@ -40,14 +41,14 @@ type Column struct {
 // Row is a row of a table.
 type Row struct {
 	Label string
-	// Group is the row without figures that it stands under, or empty.
+	// Group is the heading above the row, a row without figures. It may be empty.
 	Group string
-	// Period is the period that its label or its group names, or zero.
+	// Period is the period that the row's label or its group names, or zero.
 	Period kernel.Period
 	Cells  []string // one per column
 }
 
-// Parse returns the first table of a Markdown text, or nil if there is none.
+// Parse returns the first table of a Markdown text, or nil if the text has no table.
 func Parse(text string) *Table {
 	all := ParseAll(text, 1)
 	if len(all) == 0 {
@@ -91,7 +92,7 @@ func ParseAll(text string, limit int) []*Table {
 	return found
 }
 
-// linesAbove is how many lines above a table belong to it.
+// linesAbove is the largest number of lines in Table.Above.
 const linesAbove = 12
 
 // New returns a table of rows of cells with the lines of text before and after it.
@@ -125,14 +126,14 @@ func New(rows [][]string, caption, after string) *Table {
 		}
 		r := Row{Label: label, Group: group, Period: period(label), Cells: row[1:]}
 		if !r.Period.Known() {
-			r.Period = merge(label, groupPeriod)
+			r.Period = rowPeriod(label, groupPeriod)
 		}
 		t.Rows = append(t.Rows, r)
 	}
 	return t
 }
 
-// headers returns how many of the first rows name columns.
+// headers returns the number of rows at the beginning that name columns.
 func headers(rows [][]string) int {
 	n := 0
 	for i, row := range rows {
@@ -144,7 +145,7 @@ func headers(rows [][]string) int {
 	return min(n, len(rows)-1) // a table is more than its header
 }
 
-// header reports whether a row names columns.
+// header reports whether row i names columns.
 func header(row []string, i int) bool {
 	if i == 0 {
 		return !slices.ContainsFunc(row[1:], IsValue)
@@ -165,12 +166,12 @@ func header(row []string, i int) bool {
 }
 
 var (
-	// figure matches a cell that is a number as reports print it.
+	// figure matches a cell with a number in a form that reports print.
 	figure   = regexp.MustCompile(`^[-−–(]?\s*(?:[A-Z]{0,3}\s?[$€£¥])?\s*[-−–(]?\s*\d[\d,.\x{2024}\s]*\)?\s*(?:%|x|bps?|pts?|million|billion|thousand|m|bn|k)?\s*\)?\s*(?:\(\w{1,2}\))?$`)
 	unitCell = regexp.MustCompile(`(?i)^[^\w%$€£¥]*(?:(?:u\.?s\.?d?|us|nt|s|a|c|hk|rmb|usd|eur|gbp|chf|cad|aud|in|of|the|as|are|amounts?|dollars?|canadian|nt dollars|except|and|per|share|shares?|data|percentages?|number|no|note|notes|million|millions|thousands?|billions?|m|mn|bn|k|000|euros?|units?|restated\d?|see|unaudited|[$€£¥%’',./()-])[^\w%$€£¥]*)+$`)
 )
 
-// IsValue reports whether a cell is a figure and not a year. A dash is one.
+// IsValue reports whether a cell is a figure and not a year. A dash is a figure.
 func IsValue(cell string) bool {
 	cell = strings.TrimSpace(cell)
 	switch cell {
@@ -185,9 +186,9 @@ func IsValue(cell string) bool {
 
 var yearCell = regexp.MustCompile(`^(?:19|20)\d\d\s*(?:\(\w{1,2}\))?\*?$`)
 
-// headerCell reports whether a cell can only name a column: a year, a date, a unit.
+// headerCell reports whether a cell can only be the header of a column: a year, a date, a unit.
 func headerCell(cell string) bool {
-	return yearCell.MatchString(cell) || unitOnly(cell) || ending(cell) || !IsValue(cell) && len(metrics.Periods(cell)) > 0
+	return yearCell.MatchString(cell) || unitOnly(cell) || leadsToYear(cell) || !IsValue(cell) && len(metrics.Periods(cell)) > 0
 }
 
 // unitOnly reports whether a text is a unit and nothing else.
@@ -202,18 +203,18 @@ func blank(cells []string) bool {
 	return true
 }
 
-// columns names the columns by the rows above them.
+// columns sets the columns of the table, with the headers in rows, and the corner.
 func (t *Table) columns(rows [][]string, width int) {
 	names := make([][]string, width)
-	day := "" // what the corner says beside units
+	cornerText := "" // what the corner says beside units
 	for i, row := range rows {
 		if row[0] != "" && !unitOnly(row[0]) {
-			day = strings.TrimSpace(day + " " + row[0])
+			cornerText = strings.TrimSpace(cornerText + " " + row[0])
 		}
 		if blank(row[1:]) {
 			switch {
 			case i == 0 && row[0] != "" && !unitOnly(row[0]) && len(rows) > 1 && len(metrics.Periods(row[0])) == 0 &&
-				!ending(row[0]):
+				!leadsToYear(row[0]):
 				t.Caption = strings.TrimSpace(t.Caption + " " + row[0])
 			case row[0] != "":
 				t.Corner = strings.TrimSpace(t.Corner + " " + row[0])
@@ -223,12 +224,12 @@ func (t *Table) columns(rows [][]string, width int) {
 		if row[0] != "" {
 			t.Corner = strings.TrimSpace(t.Corner + " " + row[0])
 		}
-		for at, cell := range spread(row, i == len(rows)-1) {
-			if row[at] == "" && change.MatchString(cell) && period(rows[len(rows)-1][at]).Known() {
+		for column, cell := range spread(row, i == len(rows)-1) {
+			if row[column] == "" && change.MatchString(cell) && period(rows[len(rows)-1][column]).Known() {
 				continue // a heading of changes does not stand above a column of a year
 			}
-			if cell != "" && at > 0 && (len(names[at]) == 0 || names[at][len(names[at])-1] != cell) {
-				names[at] = append(names[at], cell)
+			if cell != "" && column > 0 && (len(names[column]) == 0 || names[column][len(names[column])-1] != cell) {
+				names[column] = append(names[column], cell)
 			}
 		}
 	}
@@ -242,43 +243,43 @@ func (t *Table) columns(rows [][]string, width int) {
 		}
 		c.Period = period(c.Header)
 		if t.Corner != "" && c.Period.Known() {
-			c.Period = complete(day, c.Period)
+			c.Period = withLastDay(cornerText, c.Period)
 		}
 	}
 }
 
-// ending reports whether a text leads to a year, such as "Years ended December 31,".
-func ending(text string) bool { return leading.MatchString(text) }
+// leadsToYear reports whether a text is to be followed by a year, such as "Years ended December 31,".
+func leadsToYear(text string) bool { return leading.MatchString(text) }
 
 var (
 	leading = regexp.MustCompile(`(?i)(?:\bended|\bending|\bas (?:of|at)|\bfiscal(?: years?)?|(?:january|february|march|april|may|june|july|august|september|october|november|december)\s*\d{0,2})[\s,:]*$`)
 	change  = regexp.MustCompile(`(?i)\b(?:change|variance|variation|increase|decrease|growth|vs\.?|versus|over)\b|[%$] ?chg|yr\.-to-yr`)
 )
 
-// spread copies each header into the empty cells to its right, up to the next header, and the first one also into the
-// empty cells to its left, but not into column 0. It returns row unchanged if no cell is empty, or if it is the last
-// row of headers and has several of them.
+// spread copies each header into the empty cells to its right, up to the next header. The first header is also copied
+// into the empty cells to its left, except column 0. spread returns row unchanged if no cell is empty. It does so too
+// if row is the last row of headers and has several of them.
 func spread(row []string, last bool) []string {
-	var at []int
+	var heads []int
 	for i := 1; i < len(row); i++ {
 		if row[i] != "" {
-			at = append(at, i)
+			heads = append(heads, i)
 		}
 	}
-	if len(at) == len(row)-1 || last && len(at) > 1 {
+	if len(heads) == len(row)-1 || last && len(heads) > 1 {
 		return row
 	}
 	out := make([]string, len(row))
-	for k, from := range at {
-		begin, end := from, len(row)
+	for k, index := range heads {
+		begin, end := index, len(row)
 		if k == 0 {
 			begin = 1
 		}
-		if k+1 < len(at) {
-			end = at[k+1]
+		if k+1 < len(heads) {
+			end = heads[k+1]
 		}
 		for i := begin; i < end; i++ {
-			out[i] = row[from]
+			out[i] = row[index]
 		}
 	}
 	return out
@@ -289,7 +290,7 @@ func period(text string) kernel.Period {
 	found := metrics.Periods(text)
 	switch {
 	case len(found) == 1:
-		return complete(text[:found[0].Start], found[0].Period)
+		return withLastDay(text[:found[0].Start], found[0].Period)
 	case len(found) == 2 && found[0].Period.Same(found[1].Period): // "Fiscal 2019 June 1, 2019"
 		p := found[0].Period
 		if p.End == "" {
@@ -300,9 +301,9 @@ func period(text string) kernel.Period {
 	return kernel.Period{}
 }
 
-// complete returns the year p with its last day if the text before it names the day, as in "Years ended
+// withLastDay returns the year p with its last day if the text before the year names the day, as in "Years ended
 // December 31," before 2019.
-func complete(before string, p kernel.Period) kernel.Period {
+func withLastDay(before string, p kernel.Period) kernel.Period {
 	if p.End != "" || p.Year == 0 || p.Quarter != 0 {
 		return p
 	}
@@ -317,8 +318,8 @@ func complete(before string, p kernel.Period) kernel.Period {
 	return p
 }
 
-// merge returns the period of a row such as "Fourth Quarter" under "2019".
-func merge(label string, group kernel.Period) kernel.Period {
+// rowPeriod returns the period of a row such as "Fourth Quarter" under "2019". Other rows have the period of the group.
+func rowPeriod(label string, group kernel.Period) kernel.Period {
 	if year := group.AnyYear(); year != 0 && strings.Contains(strings.ToLower(label), "quarter") {
 		return period(label + " " + strconv.Itoa(year))
 	}

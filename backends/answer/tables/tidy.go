@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Tidy makes a table with one column for each that people see from the cells of a page or of HTML: "$" and
-// ")" in cells of their own are joined to their numbers, columns and rows that only make room are removed,
-// and a header above such columns moves to its figures.
+// Tidy converts the cells of a page or of HTML to a table with the columns that people see. "$" and ")" in cells of
+// their own are joined to their numbers. Columns and rows that only make space are removed, and a header above such
+// columns moves to its figures.
 func Tidy(rows [][]string) [][]string {
 	width := 0
 	for _, row := range rows {
@@ -25,15 +25,14 @@ func Tidy(rows [][]string) [][]string {
 	if len(grid) == 0 {
 		return nil
 	}
-	// Merge neighbouring columns if no row has cells in two of them. The first group, the names of rows, stays
-	// apart.
+	// Merge neighbouring columns if no row has cells in two of them. The first group, the names of rows, is not merged.
 	groups := [][]int{}
 	for c := range width {
 		if empty(grid, c) {
 			continue
 		}
 		if last := len(groups) - 1; last > 0 &&
-			!slices.ContainsFunc(groups[last], func(other int) bool { return both(grid, other, c) }) {
+			!slices.ContainsFunc(groups[last], func(other int) bool { return overlap(grid, other, c) }) {
 			groups[last] = append(groups[last], c)
 			continue
 		}
@@ -88,6 +87,6 @@ func empty(grid [][]string, c int) bool {
 	return !slices.ContainsFunc(grid, func(row []string) bool { return row[c] != "" })
 }
 
-func both(grid [][]string, a, b int) bool {
+func overlap(grid [][]string, a, b int) bool {
 	return slices.ContainsFunc(grid, func(row []string) bool { return row[a] != "" && row[b] != "" })
 }

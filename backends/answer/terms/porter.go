@@ -2,8 +2,8 @@ package terms
 
 import "strings"
 
-// porter returns the stem of an English word in lower case by M. F. Porter, "An algorithm for suffix
-// stripping" (1980). Words with letters other than a to z are returned as they are.
+// porter returns the stem of an English word in lower case by M. F. Porter, "An algorithm for suffix stripping" (1980).
+// Words with letters other than a to z are returned unchanged.
 func porter(word string) string {
 	if len(word) < 3 {
 		return word
@@ -14,15 +14,15 @@ func porter(word string) string {
 		}
 	}
 	w := stemmer(word)
-	w = w.plural().past()
+	w = w.withoutPlural().withoutPast()
 	if w.ends("y") && w.hasVowel(len(w)-1) {
 		w = w[:len(w)-1] + "i"
 	}
-	w = w.replace(0, second)
-	w = w.replace(0, third)
-	w = w.strip()
+	w = w.replace(0, step2)
+	w = w.replace(0, step3)
+	w = w.withoutSuffix()
 	if w.ends("e") {
-		if m := w.measure(len(w) - 1); m > 1 || m == 1 && !w.closed(len(w)-1) {
+		if m := w.measure(len(w) - 1); m > 1 || m == 1 && !w.endsClosed(len(w)-1) {
 			w = w[:len(w)-1]
 		}
 	}
@@ -70,20 +70,20 @@ func (w stemmer) hasVowel(n int) bool {
 	return false
 }
 
-// double reports whether the word ends with two equal consonants.
-func (w stemmer) double() bool {
+// endsDouble reports whether the word ends with two equal consonants.
+func (w stemmer) endsDouble() bool {
 	n := len(w)
 	return n > 1 && w[n-1] == w[n-2] && w.consonant(n-1)
 }
 
-// closed reports whether the first n letters end with consonant, vowel, consonant, the last of them not w, x
-// or y.
-func (w stemmer) closed(n int) bool {
+// endsClosed reports whether the first n letters end with consonant, vowel, consonant, where the last consonant is not
+// w, x or y.
+func (w stemmer) endsClosed(n int) bool {
 	return n > 2 && w.consonant(n-3) && !w.consonant(n-2) && w.consonant(n-1) && w[n-1] != 'w' && w[n-1] != 'x' &&
 		w[n-1] != 'y'
 }
 
-func (w stemmer) plural() stemmer {
+func (w stemmer) withoutPlural() stemmer {
 	switch {
 	case w.ends("sses"), w.ends("ies"):
 		return w[:len(w)-2]
@@ -95,7 +95,7 @@ func (w stemmer) plural() stemmer {
 	return w
 }
 
-func (w stemmer) past() stemmer {
+func (w stemmer) withoutPast() stemmer {
 	n := len(w)
 	switch {
 	case w.ends("eed"):
@@ -113,9 +113,9 @@ func (w stemmer) past() stemmer {
 	switch {
 	case w.ends("at"), w.ends("bl"), w.ends("iz"):
 		return w + "e"
-	case w.double() && !w.ends("l") && !w.ends("s") && !w.ends("z"):
+	case w.endsDouble() && !w.ends("l") && !w.ends("s") && !w.ends("z"):
 		return w[:len(w)-1]
-	case w.measure(len(w)) == 1 && w.closed(len(w)):
+	case w.measure(len(w)) == 1 && w.endsClosed(len(w)):
 		return w + "e"
 	}
 	return w
@@ -124,7 +124,7 @@ func (w stemmer) past() stemmer {
 // ending is a suffix and its replacement.
 type ending struct{ from, to string }
 
-var second = []ending{
+var step2 = []ending{
 	{"ational", "ate"},
 	{"tional", "tion"},
 	{"enci", "ence"},
@@ -147,16 +147,15 @@ var second = []ending{
 	{"biliti", "ble"},
 }
 
-var third = []ending{
+var step3 = []ending{
 	{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""},
 }
 
-// replace replaces the first of the endings that the word has, if the measure of the rest is greater than
-// least.
-func (w stemmer) replace(least int, endings []ending) stemmer {
+// replace replaces the first of the endings that the word has, if the measure of the rest is greater than minMeasure.
+func (w stemmer) replace(minMeasure int, endings []ending) stemmer {
 	for _, e := range endings {
 		if w.ends(e.from) {
-			if head := len(w) - len(e.from); w.measure(head) > least {
+			if head := len(w) - len(e.from); w.measure(head) > minMeasure {
 				return w[:head] + stemmer(e.to)
 			}
 			return w
@@ -165,13 +164,13 @@ func (w stemmer) replace(least int, endings []ending) stemmer {
 	return w
 }
 
-var fourth = []string{
+var step4 = []string{
 	"ement", "ment", "ent", "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ion", "ou", "ism", "ate", "iti",
 	"ous", "ive", "ize",
 }
 
-func (w stemmer) strip() stemmer {
-	for _, s := range fourth {
+func (w stemmer) withoutSuffix() stemmer {
+	for _, s := range step4 {
 		if !w.ends(s) {
 			continue
 		}

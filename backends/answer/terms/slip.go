@@ -1,6 +1,6 @@
 package terms
 
-// Slip reports whether two different words differ by one letter that is added, left out, changed or swapped
+// Slip reports whether two different words differ by one slip of spelling: a letter added, left out, changed or swapped
 // with the next.
 func Slip(a, b string) bool {
 	if len(a) < len(b) {

@@ -1,10 +1,9 @@
-// Package terms defines the words of passages and questions in the form in which they are compared, and the
-// vector of a passage, which tells which terms are in which of its parts and how often.
+// Package terms defines the terms of passages and questions, which are their words in a form for comparison, and the
+// vector of a passage. The vector has the terms of the passage, and how often each occurs in which part of it.
 //
-// A search reads vectors, of a few hundred bytes each, instead of texts. An issuer has some thousands of
-// passages, so all of them can be scored with the weights of their own words among them, in the same way on
-// both databases. The full-text index is for questions about no issuer, and for issuers with more passages
-// than that.
+// A search reads vectors, of a few hundred bytes each, instead of texts. An issuer has some thousands of passages, so
+// all of them can be scored. The weight of a word is its rarity among these passages, in the same way on both
+// databases. The full-text index is used for questions about no issuer, and for issuers with more passages.
 package terms
 
 import (
@@ -16,10 +15,10 @@ import (
 // Term is the stem of a word, or a number.
 type Term string
 
-// maxLetters bounds the length of a term. Longer runs are no words.
+// maxLetters bounds the length of a term. Longer runs of letters are not words.
 const maxLetters = 40
 
-// Of returns the terms of a text in their order, without those that say nothing.
+// Of returns the terms of a text in their order, without stop words.
 func Of(text string) []Term {
 	list := make([]Term, 0, len(text)/6)
 	Each(text, func(word string) {
@@ -30,9 +29,8 @@ func Of(text string) []Term {
 	return list
 }
 
-// Each calls fn for each word of a text, in lower case. Digits with "." or "," between them are one word,
-// without the commas. "&" within a word belongs to it ("r&d"), and an apostrophe is left out together with
-// what follows it ("company's").
+// Each calls fn for each word of a text, in lower case. Digits with "." or "," between them are one word, without the
+// commas. "&" within a word belongs to it ("r&d"). An apostrophe and the letters after it are left out ("company's").
 func Each(text string, fn func(word string)) {
 	var buffer [maxLetters * utf8.UTFMax]byte
 	word := buffer[:0]
@@ -80,9 +78,9 @@ func next(text string, i int, r rune) rune {
 
 func isDigit(r rune) bool { return r >= '0' && r <= '9' }
 
-// Stem returns the term of a word in lower case, or the empty string for a word that says nothing.
+// Stem returns the term of a word in lower case, or the empty string for a stop word.
 func Stem(word string) Term {
-	if silent[word] {
+	if stopWords[word] {
 		return ""
 	}
 	if c := word[0]; isDigit(rune(c)) {
@@ -91,7 +89,7 @@ func Stem(word string) Term {
 	return Term(porter(word))
 }
 
-// number removes decimals that are all zero.
+// number removes the decimals if all of them are zero.
 func number(word string) string {
 	if head, cents, ok := strings.Cut(word, "."); ok && strings.Trim(cents, "0") == "" {
 		return head
@@ -99,8 +97,8 @@ func number(word string) string {
 	return word
 }
 
-// silent holds words that occur in every text.
-var silent = func() map[string]bool {
+// stopWords holds words that occur in every text and do not distinguish texts.
+var stopWords = func() map[string]bool {
 	set := make(map[string]bool)
 	for w := range strings.FieldsSeq(`a an and are as at be been being by did do does for from had has have he her his how i if in into is it
 		its me my of on or our she so than that the their them then there these they this those to us was we were what when where

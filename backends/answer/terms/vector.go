@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Part is a part of a passage in which a term stands.
+// Part is a part of a passage in which a term may occur.
 type Part int
 
 // Parts of a passage.
@@ -18,8 +18,8 @@ const (
 	Title        // the title of its document
 )
 
-// Counts tells how often a term occurs in the parts of a passage, in one byte: up to 15 times in its text, up
-// to 3 times in labels, and whether it occurs in the two others.
+// Counts is how often a term occurs in the parts of a passage, in one byte: up to 15 times in its text, up to 3 times
+// in labels, and whether it occurs in the section and in the title.
 type Counts byte
 
 // Text returns how often the term occurs in the text, at most 15.
@@ -28,11 +28,11 @@ func (c Counts) Label() int    { return int(c >> 4 & 3) }
 func (c Counts) Section() bool { return c&(1<<6) != 0 }
 func (c Counts) Title() bool   { return c&(1<<7) != 0 }
 
-// Vector is a passage in the form that a search reads: 4 bytes of header, then 4 bytes for each term in
-// ascending order, 24 bits of them a hash and 8 the Counts.
+// Vector is a passage in the form that a search reads: 4 bytes of header, then 4 bytes for each term in ascending
+// order, 24 bits of them a hash and 8 the Counts.
 //
-// Some of 100,000 words share a hash. A question of ten terms meets a wrong one in about one of 10,000
-// passages.
+// Some of 100,000 words share a hash. In about one of 10,000 passages, a question of ten terms matches the hash of
+// another word.
 type Vector []byte
 
 const headSize = 4
@@ -62,7 +62,7 @@ func (b *Builder) Reset() {
 	b.words = 0
 }
 
-// hash returns the hash of a word's term, or noTerm.
+// hash returns the hash of a word's term. It returns noTerm for a stop word.
 func (b *Builder) hash(word string) uint32 {
 	h, ok := b.hashes[word]
 	if ok {
@@ -108,7 +108,7 @@ func (b *Builder) Add(part Part, text string) {
 	})
 }
 
-// Vector returns the vector of what was added since Reset. topic is a number that the caller assigns to the
+// Vector returns the vector of the texts that were added since Reset. topic is a number that the caller assigns to the
 // subject of the passage.
 func (b *Builder) Vector(flags Flags, topic byte) Vector {
 	list := make([]uint32, 0, len(b.counts))
@@ -119,8 +119,8 @@ func (b *Builder) Vector(flags Flags, topic byte) Vector {
 	v := make(Vector, headSize, headSize+4*len(list))
 	binary.BigEndian.PutUint16(v, uint16(min(b.words, math.MaxUint16))) //nolint:gosec // bounded
 	v[2], v[3] = byte(flags), topic
-	for _, one := range list {
-		v = binary.BigEndian.AppendUint32(v, one)
+	for _, entry := range list {
+		v = binary.BigEndian.AppendUint32(v, entry)
 	}
 	return v
 }
@@ -150,11 +150,11 @@ func (v Vector) Find(hash uint32) Counts {
 	low, high := 1, len(v)/4
 	for low < high {
 		middle := int(uint(low+high) >> 1)
-		one := binary.BigEndian.Uint32(v[4*middle:])
-		switch at := one >> 8; {
-		case at == hash:
-			return Counts(one) //nolint:gosec // its last byte
-		case at < hash:
+		entry := binary.BigEndian.Uint32(v[4*middle:])
+		switch found := entry >> 8; {
+		case found == hash:
+			return Counts(entry) //nolint:gosec // its last byte
+		case found < hash:
 			low = middle + 1
 		default:
 			high = middle
@@ -163,19 +163,19 @@ func (v Vector) Find(hash uint32) Counts {
 	return 0
 }
 
-// Overlap returns the number of terms that two vectors share relative to the number that either has, from 0
-// to 1.
+// Overlap returns the number of terms that two vectors share, divided by the number of terms that at least one of them
+// has, from 0 to 1.
 func (v Vector) Overlap(other Vector) float64 {
 	n, m := len(v)/4-1, len(other)/4-1
 	if n <= 0 || m <= 0 || min(n, m) < max(n, m)/2 {
 		return 0
 	}
-	both := 0
+	shared := 0
 	for i, k := 1, 1; i <= n && k <= m; {
 		a, b := binary.BigEndian.Uint32(v[4*i:])>>8, binary.BigEndian.Uint32(other[4*k:])>>8
 		switch {
 		case a == b:
-			both++
+			shared++
 			i++
 			k++
 		case a < b:
@@ -184,5 +184,5 @@ func (v Vector) Overlap(other Vector) float64 {
 			k++
 		}
 	}
-	return float64(both) / float64(n+m-both)
+	return float64(shared) / float64(n+m-shared)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// Trace is the page for operators that shows how an answer came about. It contains its style and needs no
-// script. Make it with NewTrace.
+// Trace is the page for operators that shows how an answer was reached. It contains its style and needs no script. Make
+// it with NewTrace.
 type Trace struct {
 	*api.Trace
 	Result     *result        // nil if the client got none
@@ -30,7 +30,7 @@ type Trace struct {
 	Gone       int // the number of passages that are no longer in the corpus, or never were
 }
 
-// result is an answer as the client got it.
+// result is an answer in the form that was sent to the client.
 type result struct {
 	Query      string
 	Answer     string
@@ -49,28 +49,28 @@ func NewTrace(t *api.Trace) (*Trace, error) {
 	if len(t.Trace) == 0 {
 		return page, nil
 	}
-	again := struct {
+	memory := struct {
 		Remembered bool
 		First      json.RawMessage
 	}{}
-	if err := json.Unmarshal(t.Trace, &again); err != nil {
+	if err := json.Unmarshal(t.Trace, &memory); err != nil {
 		return nil, err
 	}
-	how := t.Trace
-	if page.Remembered = again.Remembered; page.Remembered {
-		how = again.First
+	trace := t.Trace
+	if page.Remembered = memory.Remembered; page.Remembered {
+		trace = memory.First
 	}
-	return page, json.Unmarshal(how, &page.How)
+	return page, json.Unmarshal(trace, &page.How)
 }
 
-// maxShown bounds the passages of a page.
-const maxShown = 200
+// maxPassages bounds the passages of a page.
+const maxPassages = 200
 
-// Found returns the ids of the passages that were found, best first, without repetitions, at most maxShown.
+// Found returns the ids of the passages that the search found, best first, without repetitions, at most maxPassages.
 func (t *Trace) Found() (ids []int64) {
 	seen := make(map[int64]bool)
 	for _, id := range t.How.Passages {
-		if !seen[id] && len(ids) < maxShown {
+		if !seen[id] && len(ids) < maxPassages {
 			seen[id] = true
 			ids = append(ids, id)
 		}
@@ -78,13 +78,13 @@ func (t *Trace) Found() (ids []int64) {
 	return ids
 }
 
-// Serve writes the page with a bar and with those passages that still exist.
+// Serve writes the page with a bar. passages are those passages of Found that still exist.
 func (t *Trace) Serve(w http.ResponseWriter, bar look.Bar, passages []kernel.Passage) error {
 	t.Passages, t.Gone = passages, len(t.Found())-len(passages)
 	return serve(w, bar, "trace", "Trace of "+t.ID, t)
 }
 
-// serve writes a page that contains its style, because it is also shown on the socket of the administration,
+// serve writes a page that contains its style, because the page is also served on the socket of the administration,
 // which serves no files.
 func serve(w http.ResponseWriter, bar look.Bar, name, title string, data any) error {
 	style := traceStyle + string(bar.Brand.Sheet())
@@ -111,8 +111,8 @@ func serve(w http.ResponseWriter, bar look.Bar, name, title string, data any) er
 	return nil
 }
 
-// Recent writes the page of the newest answers with a bar and with links to their traces. more reports that
-// there may be older ones.
+// Recent writes the page of the newest answers with a bar and with links to their traces. more reports that there may
+// be older answers.
 func Recent(w http.ResponseWriter, bar look.Bar, list []api.Trace, more bool) error {
 	return serve(w, bar, "recent", "Answers", struct {
 		Traces []api.Trace
@@ -141,12 +141,12 @@ var mark = regexp.MustCompile(`\s*\[(\d{1,3})\]\([^)\s]*\)`)
 
 // pieces splits an answer at its marks.
 func pieces(answer string) (list []piece) {
-	at := 0
+	end := 0
 	for _, m := range mark.FindAllStringSubmatchIndex(answer, -1) {
-		list = append(list, piece{answer[at:m[0]], answer[m[2]:m[3]]})
-		at = m[1]
+		list = append(list, piece{answer[end:m[0]], answer[m[2]:m[3]]})
+		end = m[1]
 	}
-	return append(list, piece{Text: answer[at:]})
+	return append(list, piece{Text: answer[end:]})
 }
 
 // isWeb reports whether a browser can open the address of a document.

@@ -1,5 +1,5 @@
-// Package web serves the page on which people ask questions. It is a client of the API like any other, and
-// knows only what the API answers to the key that is typed in.
+// Package web serves the page on which people ask questions. The page is a client of the API like any other. It shows
+// only what the API returns for the key that the user types in.
 package web
 
 import (
@@ -22,7 +22,8 @@ var files = sync.OnceValue(func() *webassets.Console {
 	})
 })
 
-// Serve answers a request for the page or one of its files, and reports whether it was one.
+// Serve answers a request for the page or for one of its files. It returns false for other requests, which it does not
+// answer.
 func Serve(w http.ResponseWriter, r *http.Request, bar look.Bar) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false

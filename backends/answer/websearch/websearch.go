@@ -1,9 +1,9 @@
-// Package websearch queries a provider of web search over HTTP, and fetches the pages of results without
-// text. It is optional, and off unless an operator configures it.
+// Package websearch queries a provider of web search over HTTP, and fetches the pages of results without text. It is
+// optional, and off unless an operator configures it.
 //
-// The provider is any service that answers GET ENDPOINT?q=QUERY&count=N with {"results": [{"title", "url",
-// "text", "published"}]}. Pages are fetched only from allowed hosts, and connections to private addresses are
-// refused unless they are allowed.
+// The provider is any service that answers GET ENDPOINT?q=QUERY&count=N with {"results": [{"title", "url", "text",
+// "published"}]}. Pages are fetched only from allowed hosts. Connections to private addresses are refused unless
+// Options.Allow has them.
 package websearch
 
 import (
@@ -30,18 +30,18 @@ import (
 type Options struct {
 	// Endpoint is the URL of the provider, http or https.
 	Endpoint string
-	// Key is sent as a bearer token. If it is empty, none is sent.
+	// Key is sent as a bearer token. An empty Key is not sent.
 	Key string
 	// Hosts lists the hosts whose pages may be fetched, as "example.com" or "*.example.com". If it is empty no
 	// page is fetched, and results without text are left out.
 	Hosts []string
-	// Allow lists private networks that may be connected to.
+	// Allow lists private networks to which connections are allowed.
 	Allow []netip.Prefix
 	// Timeout bounds a search with all its pages. Default: 5s.
 	Timeout time.Duration
 }
 
-// Bounds of what is read.
+// Bounds of responses and redirects.
 const (
 	maxAnswer = 4 << 20
 	maxPage   = 4 << 20
@@ -138,8 +138,8 @@ func (p *Provider) Search(ctx context.Context, query string, limit int) ([]retri
 			continue
 		}
 		page := retrieve.WebPage{Title: r.Title, URL: r.URL, Text: r.Text}
-		if at, err := time.Parse(time.RFC3339, r.Published); err == nil {
-			page.Published = at
+		if published, err := time.Parse(time.RFC3339, r.Published); err == nil {
+			page.Published = published
 		}
 		if strings.TrimSpace(page.Text) == "" {
 			if page.Text = p.text(ctx, u); page.Text == "" {
@@ -151,7 +151,7 @@ func (p *Provider) Search(ctx context.Context, query string, limit int) ([]retri
 	return pages, nil
 }
 
-// text returns the text of a page, or the empty string if it may not or cannot be fetched.
+// text returns the text of a page, or the empty string if fetching it is not allowed or fails.
 func (p *Provider) text(ctx context.Context, u *url.URL) string {
 	if !p.allowed(u) {
 		return ""

@@ -1,5 +1,5 @@
-// Package workbook reads the sheets of spreadsheets in the Office Open XML form (.xlsx, ECMA-376 part 1) as
-// the text that a person sees in their cells. It knows nothing of what the text means.
+// Package workbook reads the sheets of spreadsheets in the Office Open XML form (.xlsx, ECMA-376 part 1) as the text
+// that a person sees in their cells. It does not interpret the text.
 package workbook
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// Limits bound what is read of one workbook. A limit of zero allows nothing.
+// Limits bound the reading of one workbook. A limit of zero allows nothing.
 type Limits struct {
-	// Unpacked is the largest total size of its decompressed parts in bytes.
+	// Unpacked is the largest total size of the workbook's decompressed parts in bytes.
 	Unpacked int64
 	// Rows is the largest number of rows with text in all sheets together, Columns the largest number of cells
 	// in one row.
 	Rows, Columns int
 }
 
-// unpackedInMemory is the size in bytes from which on a decompressed part is kept in a temporary file instead
-// of in memory.
+// unpackedInMemory is the size in bytes from which on a decompressed part is stored in a temporary file instead of in
+// memory.
 const unpackedInMemory = 16 << 20
 
 // isoDate is the format of dates whose format the workbook leaves to the reader's region.
@@ -33,25 +33,24 @@ const isoDate = "yyyy-mm-dd"
 // a million of them.
 const maxEmptyRows = 2_000_000
 
-// compound is the signature of files that older programs wrote and of password-protected ones: both are
-// compound files and not zip archives ([MS-CFB] section 2.2).
+// compound is the signature of files of older programs and of password-protected files: both are compound files and not
+// zip archives ([MS-CFB] section 2.2).
 const compound = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 // Sheet is a visible worksheet.
 type Sheet struct {
 	Name string
-	// Rows holds the text of the cells, one slice per row. One empty slice stands for any number of consecutive
-	// rows without text. A merged cell has its text in its first cell, as with colspan in HTML. Errors such as
-	// #DIV/0! are left out.
+	// Rows holds the text of the cells, one slice per row. Consecutive rows without text are one empty slice. A merged
+	// cell has its text in its first cell, as with colspan in HTML. Errors such as #DIV/0! are left out.
 	Rows [][]string
 }
 
 // ErrLimit is wrapped by the errors that Read returns for a workbook that exceeds the limits.
 var ErrLimit = errors.New("the workbook is too large")
 
-// Read returns the visible worksheets that have text, in their order. Hidden sheets are left out; hidden rows
-// and columns of the others are included. A formula has the value that was computed by the program that saved
-// the file. The error tells what is wrong with the file, and wraps ErrLimit if the file exceeds the limits.
+// Read returns the visible worksheets that have text, in their order. Hidden sheets are left out; hidden rows and
+// columns of visible sheets are included. A formula has the value that was computed by the program that saved the file.
+// Read returns an error if the file cannot be read; the error wraps ErrLimit if the file exceeds the limits.
 func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 	buffered := bufio.NewReader(r)
 	// A file that is too short gives an error below.
@@ -72,12 +71,12 @@ func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	var sheets []Sheet
-	left, empty := limits, maxEmptyRows
+	remaining, emptyRows := limits, maxEmptyRows
 	for _, name := range file.GetSheetList() {
 		if visible, err := file.GetSheetVisible(name); err != nil || !visible {
 			continue
 		}
-		rows, err := read(file, name, &left, &empty)
+		rows, err := read(file, name, &remaining, &emptyRows)
 		if err != nil {
 			return nil, fmt.Errorf("sheet %q: %w", name, err)
 		}
@@ -88,9 +87,9 @@ func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 	return sheets, nil
 }
 
-// read returns the rows of one sheet. It deducts the rows with text from left, and counts those without text
-// in empty.
-func read(file *excelize.File, sheet string, left *Limits, empty *int) (rows [][]string, err error) {
+// read returns the rows of one sheet. It deducts the rows with text from remaining, and the rows without text from
+// emptyRows.
+func read(file *excelize.File, sheet string, remaining *Limits, emptyRows *int) (rows [][]string, err error) {
 	lines, err := file.Rows(sheet)
 	if err != nil {
 		return nil, err
@@ -102,22 +101,22 @@ func read(file *excelize.File, sheet string, left *Limits, empty *int) (rows [][
 		if err != nil {
 			return nil, err
 		}
-		if len(cells) > left.Columns {
-			return nil, fmt.Errorf("%w: row %d has more than %d cells", ErrLimit, number, left.Columns)
+		if len(cells) > remaining.Columns {
+			return nil, fmt.Errorf("%w: row %d has more than %d cells", ErrLimit, number, remaining.Columns)
 		}
-		full := false
+		hasText := false
 		for i, text := range cells {
-			cells[i] = shown(text)
-			full = full || cells[i] != ""
+			cells[i] = cellText(text)
+			hasText = hasText || cells[i] != ""
 		}
-		if !full {
-			if *empty--; *empty < 0 {
+		if !hasText {
+			if *emptyRows--; *emptyRows < 0 {
 				return nil, fmt.Errorf("%w: it has too many rows", ErrLimit)
 			}
 			gap = len(rows) > 0
 			continue
 		}
-		if left.Rows--; left.Rows < 0 {
+		if remaining.Rows--; remaining.Rows < 0 {
 			return nil, fmt.Errorf("%w: it has too many rows", ErrLimit)
 		}
 		if gap {
@@ -135,7 +134,7 @@ var cellErrors = map[string]bool{
 }
 
 // shown returns the text of a cell with single spaces, or the empty string for an error.
-func shown(text string) string {
+func cellText(text string) string {
 	if cellErrors[text] {
 		return ""
 	}

@@ -1,5 +1,5 @@
-// Package account is what users can do with their own accounts: see where they are signed in and which applications may
-// act for them, end both, and change their password.
+// Package account lets users manage their accounts. They can see and end their sessions, see and revoke the access of
+// applications, change the password and the mail address, and delete the account. It also sends the mails for that.
 package account
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// Accounts manages the accounts of all users on their own behalf.
+// Accounts manages the accounts of users at their request.
 type Accounts struct {
 	*kernel.Server
 	Users    *users.Users
@@ -27,29 +27,30 @@ type Accounts struct {
 	Tokens   *tokens.Tokens
 	Catalog  *resources.Catalog
 	Feed     *audit.Feed
-	// Mail sends mails. If it is nil, none are sent, and features that need mails are not available.
+	// Mail sends mails. If it is nil, no mails are sent, and features that need mails are not available.
 	Mail mail.Transport
-	// Languages are those in which mails are written. Default: English only.
+	// Languages are the available languages of mails. Default: English only.
 	Languages *locale.Languages
 	// Site is the name of the server in mails, such as its host.
 	Site string
-	// Grace is how long an account is kept after its user has deleted it. If it is zero, users cannot delete their
-	// accounts.
+	// Grace is the time between a user's request to delete the account and its deletion. If it is zero, users cannot
+	// delete their accounts.
 	Grace time.Duration
 	// Registration defines who may create an account. Default: nobody.
 	Registration Registration
 
-	// downUntil is until when, in microseconds since 1970, it is not noted again that the mail server is down.
+	// downUntil is the time, in microseconds since 1970, until which no further audit event about an unreachable mail
+	// server is recorded.
 	downUntil atomic.Int64
 }
 
 const (
-	// activityDays and maxActivity bound the events that a user is shown.
+	// activityDays and maxActivity limit the age and the number of the events that a user sees.
 	activityDays = 30
 	maxActivity  = 20
 )
 
-// Activity returns the recent events of a user's account, the latest first.
+// Activity returns the recent events of a user's account, newest first.
 func (a *Accounts) Activity(ctx context.Context, user string) ([]audit.Record, error) {
 	now := a.Now()
 	list, _, err := a.Feed.List(ctx, audit.Query{
@@ -58,9 +59,9 @@ func (a *Accounts) Activity(ctx context.Context, user string) ([]audit.Record, e
 	return list, err
 }
 
-// SetPassword replaces the password of a signed-in user. It ends all of their sessions and tokens, and returns the
-// cookie of a new session for this browser. The error has status 422 if the present password is wrong or the next one
-// is not allowed, and 429 while the lockout of sign-ins holds.
+// SetPassword replaces the password of a signed-in user. It ends all of the user's sessions and tokens, and returns the
+// cookie of a new session for this browser. The error has status 422 if the password present is wrong or the password
+// next is not allowed, and 429 during a lockout.
 func (a *Accounts) SetPassword(
 	ctx context.Context, s *login.Session, present, next, address string,
 ) (cookie string, err error) {
@@ -74,8 +75,8 @@ func (a *Accounts) SetPassword(
 	return a.Login.Restart(ctx, u, s)
 }
 
-// Delete plans the deletion of the account of a signed-in user after the grace period, and ends all sessions and tokens
-// now. A user who has a password here must send it; the errors are those of SetPassword.
+// Delete schedules the deletion of a signed-in user's account after the grace period. It ends all sessions and tokens
+// at once. If the user has a password here, it must be in present; the errors are those of SetPassword.
 func (a *Accounts) Delete(ctx context.Context, u *users.User, present, address string) error {
 	if u.Provider == users.Local {
 		if err := a.Login.Confirm(ctx, u, present, address); err != nil {

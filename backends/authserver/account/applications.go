@@ -15,24 +15,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Application is a client that may act for a user.
+// Application is a client that has access on behalf of a user.
 type Application struct {
 	Client string // the client_id
 	Name   string // the name of the client, or else its client_id
-	// Access is what the client may do, by resource.
+	// Access is the client's access, by resource.
 	Access []Access
-	// Since is when the user last gave consent. It is zero for a client that has tokens although the user was not
-	// asked, since the operator trusts it.
+	// Since is when the user last gave consent. It is zero for a client of the operator, which has tokens without the
+	// user's consent.
 	Since time.Time
 }
 
-// Access is what an application may do at one resource.
+// Access is an application's access to one resource.
 type Access struct {
 	Resource string // the name of the resource; empty for this server
 	Scopes   []resources.Scope
 }
 
-// Applications returns the clients that may act for a user, those with the latest consent first.
+// Applications returns the clients that have access on behalf of a user, ordered by the latest consent first.
 func (a *Accounts) Applications(ctx context.Context, user string) ([]Application, error) {
 	grants, err := a.Consents.Of(ctx, user)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *Accounts) Applications(ctx context.Context, user string) ([]Application
 	return list, a.name(ctx, list)
 }
 
-// name sets the field Name of each application, to its client_id if the client is gone.
+// name sets the field Name of each application. If the client no longer exists, the name is its client_id.
 func (a *Accounts) name(ctx context.Context, list []Application) error {
 	ids := make([]string, len(list))
 	for i := range list {
@@ -86,8 +86,8 @@ func (a *Accounts) name(ctx context.Context, list []Application) error {
 	return err
 }
 
-// access returns what a consent allows a client. The scopes have the descriptions that their resource, if it is in all,
-// now gives them.
+// access returns the access that a consent grants. The descriptions of the scopes are the current ones of the resource,
+// if the resource is in all.
 func access(g *consent.Grant, all []*resources.Resource) (access Access) {
 	var described []resources.Scope
 	for _, r := range all {
@@ -105,8 +105,8 @@ func access(g *consent.Grant, all []*resources.Resource) (access Access) {
 	return access
 }
 
-// Withdraw revokes all consents of a user to a client and all that was issued to it for the user. It is not an error if
-// there is nothing to revoke.
+// Withdraw revokes all consents of a user to a client and all tokens that the client has for the user. If there are
+// none, Withdraw does nothing.
 func (a *Accounts) Withdraw(ctx context.Context, user, client string) error {
 	if err := a.Tokens.Flush(ctx); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (a *Accounts) Withdraw(ctx context.Context, user, client string) error {
 	return a.Tokens.RevokeUserClient(ctx, user, client)
 }
 
-// revoke revokes a consent and what depends on it.
+// revoke revokes a consent and the tokens that depend on it.
 func (a *Accounts) revoke(ctx context.Context, g *consent.Grant) error {
 	var ended []string
 	_, err := a.Consents.Revoke(ctx, g.ID, func(c store.Conn, g consent.Grant) (err error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The actions of the audit feed about mails. Each has a kind: that of the link or notice, or testMail.
+// The actions in the audit feed for mails. The detail kind is the kind of the link or notice, or testMail.
 const (
 	mailSent   = "mail.sent"
 	mailFailed = "mail.failed"
@@ -24,13 +24,14 @@ const (
 )
 
 const (
-	// maxReason is the maximum length of a reason in the audit feed, in bytes. It may quote the mail server.
+	// maxReason is the maximum length of a reason in the audit feed, in bytes. A reason may quote the mail server's
+	// response.
 	maxReason = 300
-	// maxWaiting bounds how many waiting mails are counted.
+	// maxWaiting is the number up to which queued mails are counted.
 	maxWaiting = 10_000
 	// testTimeout is the time limit of a test mail.
 	testTimeout = 20 * time.Second
-	// downAgain is how often a node notes that the mail server cannot be reached, while mails wait.
+	// downAgain is the minimum time between two audit events of a node about an unreachable mail server.
 	downAgain = 10 * time.Minute
 )
 
@@ -44,8 +45,8 @@ func (a *Accounts) noteMail(ctx context.Context, action string, detail ...string
 	a.Audit(ctx, kernel.Event{Action: action, Detail: detail})
 }
 
-// reporting is a transport that notes when the mail server cannot be reached. Mails are due every few seconds then, so
-// it notes that once in downAgain.
+// reporting is a transport that records in the audit feed when the mail server cannot be reached. Since attempts follow
+// every few seconds, it records only one event per downAgain.
 type reporting struct {
 	mail.Transport
 	*Accounts
@@ -67,13 +68,14 @@ func (r reporting) Open(ctx context.Context) (mail.Session, error) {
 	return session, err
 }
 
-// Waiting are the mails that wait to be sent.
+// Waiting describes the queued mails.
 type Waiting struct {
-	// Count is their number, which is not counted beyond 10,000. Failed is how many of them have failed at least once.
+	// Count is the number of queued mails, counted up to 10,000. Failed is the number of those with at least one failed
+	// attempt.
 	Count, Failed int64
 }
 
-// Waiting returns the number of mails that wait.
+// Waiting returns the number of queued mails.
 func (a *Accounts) Waiting(ctx context.Context) (w Waiting, err error) {
 	err = a.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT count(*), COALESCE(sum(CASE WHEN attempts > 0 THEN 1 ELSE 0 END), 0) FROM "+
@@ -83,9 +85,9 @@ func (a *Accounts) Waiting(ctx context.Context) (w Waiting, err error) {
 	return w, err
 }
 
-// Test sends a mail to an address now, and not by the outbox. by is the actor in the audit feed. The error has status
-// 409 if no mails are sent, 422 if the address is invalid, and 502 with the reason if the mail could not be handed
-// over.
+// Test sends a mail to an address at once, without the queue. The actor in the audit feed is by. The error has status
+// 409 if no mail server is configured, 422 if the address is invalid, and 502 with the reason if the mail server did
+// not accept the mail.
 func (a *Accounts) Test(ctx context.Context, to, by string) error {
 	if a.Mail == nil {
 		return apierror.New(http.StatusConflict, "no_mail", "no mails are sent: mail.url is not set")
@@ -110,7 +112,7 @@ func (a *Accounts) Test(ctx context.Context, to, by string) error {
 	return apierror.New(http.StatusBadGateway, "mail_failed", "the mail was not sent: %s", reason(err))
 }
 
-// sendTest sends the test mail to an address that was checked before, in one session with the mail server.
+// sendTest sends the test mail in one session with the mail server. The address must be valid.
 func (a *Accounts) sendTest(ctx context.Context, to string) error {
 	session, err := a.Mail.Open(ctx)
 	if err != nil {

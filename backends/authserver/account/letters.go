@@ -11,20 +11,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// The paths of the pages that links lead to.
+// The paths of the pages to which mailed links lead.
 const (
-	// ChoosePath asks for a password.
+	// ChoosePath is the page on which the user chooses a password.
 	ChoosePath = "/choose-password"
-	// AddressPath confirms a new mail address of the user.
+	// AddressPath is the page on which the user confirms a new mail address.
 	AddressPath = "/confirm-address"
 )
 
-// Secret reports whether the URLs of a path contain the secret of a link, so that they must not be logged.
+// Secret reports whether the URLs of a path contain the secret of a link and must not be logged.
 func Secret(path string) bool {
 	return strings.HasSuffix(path, ChoosePath) || strings.HasSuffix(path, AddressPath)
 }
 
-// address returns the URL of a link of the given kind.
+// address returns the URL of a link of a kind, with the secret.
 func (a *Accounts) address(kind, secret string) string {
 	path := ChoosePath
 	if kind == LinkAddress {
@@ -33,7 +33,7 @@ func (a *Accounts) address(kind, secret string) string {
 	return a.Issuer + path + "?" + url.Values{"link": {secret}}.Encode()
 }
 
-// letterText is the text of a kind of mail in English.
+// letterText is the English text of one kind of mail.
 type letterText struct{ subject, before, after string }
 
 var letterTexts = map[string]letterText{
@@ -63,7 +63,8 @@ var letterTexts = map[string]letterText{
 	},
 }
 
-// compose returns the mail for a link or a notice in a language. secret is empty for a notice.
+// compose returns the mail for a link or a notice in a language. The secret is empty for a notice. The time ends is the
+// expiry of the link.
 func (a *Accounts) compose(in *locale.Language, kind, secret string, ends time.Time) *mail.Message {
 	words := letterTexts[kind]
 	text := in.Translate(words.before) + "\n\n"

@@ -19,46 +19,46 @@ import (
 
 // The kinds of links.
 const (
-	// LinkReset lets a user who has forgotten the password choose a new one.
+	// LinkReset allows a user who has forgotten the password to choose a new password.
 	LinkReset = "reset"
-	// LinkJoin lets a user who has registered choose a password.
+	// LinkJoin allows a user who has registered to choose a password.
 	LinkJoin = "join"
-	// LinkInvite lets a user whom the operator has invited choose a password.
+	// LinkInvite allows a user whom the operator has invited to choose a password.
 	LinkInvite = "invite"
-	// LinkAddress confirms the address to which it was mailed as the new address of the user.
+	// LinkAddress confirms that the user's new address is the address to which the link was mailed.
 	LinkAddress = "address"
 
-	// noticeKnown tells a user that somebody has tried to register with their address.
+	// noticeKnown notifies a user that somebody tried to register with the user's address.
 	noticeKnown = "known"
-	// noticeMoved tells the former address of a user that the address was changed.
+	// noticeMoved notifies a user, at the former address, that the address was changed.
 	noticeMoved = "moved"
 )
 
-// How long links are valid.
+// The validity periods of links.
 const (
 	lasts       = time.Hour
 	joinLasts   = 24 * time.Hour
 	inviteLasts = 7 * 24 * time.Hour
 )
 
-// choosing are the kinds of links that let a user choose a password.
+// choosing are the kinds of links with which a user chooses a password.
 var choosing = []string{LinkReset, LinkJoin, LinkInvite}
 
 var links = maillink.Store[string]{Table: "authserver_links", Notices: []string{noticeKnown, noticeMoved}}
 
-// limit returns a limit of how often links may be requested within an hour.
+// limit returns a limit on the number of link requests within an hour. The parameter what is the key of the limit.
 func limit(what string, max int64) attempts.Limit {
 	return attempts.Limit{Table: "authserver_attempts", What: what, Max: max, Within: time.Hour}
 }
 
-// The limits of links to an address and from the network of a client.
+// The limits on links to one address, and on requests from one client network.
 var (
 	linksTo   = limit("link to", 3)
 	linksFrom = limit("link from", 20)
 )
 
-// errMany returns the error with status 429 for a user who has asked for too many mails. wait is the time until the
-// next one is sent.
+// errMany returns an error with status 429 for a user who has requested too many mails. After wait, the next request
+// succeeds.
 func errMany(wait time.Duration) error {
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "too_many_mails", RetryAfter: wait,
@@ -66,7 +66,8 @@ func errMany(wait time.Duration) error {
 	}
 }
 
-// count counts a client's request for a link to an address. It returns an error with status 429 if there are too many.
+// count counts a request for a link to the address email, from the client address from. It returns an error with status
+// 429 if there were too many requests.
 func count(c store.Conn, email, from string, now time.Time) error {
 	for _, n := range []attempts.Count{linksFrom.Of(kernel.Network(from)), linksTo.Of(mailaddress.Key(email))} {
 		wait, err := n.Try(c, now)
@@ -80,13 +81,13 @@ func count(c store.Conn, email, from string, now time.Time) error {
 	return nil
 }
 
-// Link is what a valid link is for.
+// Link is a valid link: its kind and its user.
 type Link struct {
 	Kind, Email string
 	User        *users.User
 }
 
-// errLink is the error for every secret that is not that of a valid link.
+// errLink is the error for every secret that does not belong to a valid link.
 var errLink = apierror.New(http.StatusGone, "gone",
 	"this link was used already, is too old, or a newer mail has another one")
 
@@ -97,8 +98,8 @@ func gone(err error) error {
 	return err
 }
 
-// Look returns what a link is for, without using it up, since programs that scan mails open links, too. The error has
-// status 410 if the link is not valid or not of one of the kinds.
+// Look returns the link with a secret. It leaves the link valid, since programs that scan mails also open links. The
+// error has status 410 if the link is not valid or has none of the given kinds.
 func (a *Accounts) Look(ctx context.Context, secret string, kinds ...string) (l Link, err error) {
 	err = a.Read(ctx, func(c store.Conn) error {
 		found, err := links.Look(c, secret, a.Now(), kinds...)
@@ -112,8 +113,8 @@ func (a *Accounts) Look(ctx context.Context, secret string, kinds ...string) (l 
 	return l, err
 }
 
-// owner returns the user of a link. The error has status 410 if the link was mailed to an address that the user no
-// longer has, since only the present owner of the mailbox may choose a password.
+// owner returns the user of a link. The error has status 410 if the user's address is no longer the address to which
+// the link was mailed: only the current owner of the mailbox may choose a password.
 func owner(c store.Conn, l maillink.Link[string]) (*users.User, error) {
 	u, err := users.In(c, l.User)
 	if err == nil && l.Kind != LinkAddress && mailaddress.Key(l.Email) != mailaddress.Key(u.Email) {
@@ -122,12 +123,12 @@ func owner(c store.Conn, l maillink.Link[string]) (*users.User, error) {
 	return u, err
 }
 
-// EndUser invalidates the links that were mailed for a user. It is called when their sessions end, since somebody else
-// may have requested the links.
+// EndUser invalidates the links that were mailed for a user. It is called when the user's sessions end, since an
+// attacker may have requested the links.
 func EndUser(c store.Conn, user string) error { return links.Drop(c, user) }
 
-// proof returns what users.Users.Choose and Move need to know of a link: its user, and a function that uses the link
-// up. That function returns errLink if the link has become invalid since it was looked up.
+// proof returns the proof of a link that users.Users.Choose and Move take. Its function Take invalidates the link. Take
+// returns errLink if the link has become invalid since Look.
 func (a *Accounts) proof(l Link, secret string) users.Proof {
 	return users.Proof{
 		User: l.User.ID, Pending: l.Kind != LinkReset && l.Kind != LinkAddress,
@@ -142,8 +143,9 @@ func (a *Accounts) proof(l Link, secret string) users.Proof {
 	}
 }
 
-// Forgot mails a link to the user with an address, by which they can choose a new password. It does not reveal whether
-// there is such a user. The error has status 429 if there are too many requests.
+// Forgot mails a link to the user with an address, for choosing a new password. It does not reveal whether the user
+// exists. The error has status 429 if there were too many requests from the client address from or for the mail
+// address.
 func (a *Accounts) Forgot(ctx context.Context, email, from string) error {
 	return a.Write(ctx, func(c store.Conn) error {
 		if err := count(c, email, from, a.Now()); err != nil {
@@ -156,8 +158,8 @@ func (a *Accounts) Forgot(ctx context.Context, email, from string) error {
 	})
 }
 
-// Choose sets the password of the user of a link, and the name if the link creates an account. The errors are those of
-// Look and of users.Users.Choose.
+// Choose sets the password of the user who opened a link, and the name if the link creates an account. The errors are
+// those of Look and of users.Users.Choose.
 func (a *Accounts) Choose(ctx context.Context, secret, pass string, name *string) (*users.User, error) {
 	l, err := a.Look(ctx, secret, choosing...)
 	if err != nil {
@@ -169,10 +171,10 @@ func (a *Accounts) Choose(ctx context.Context, secret, pass string, name *string
 	return a.Users.Choose(ctx, a.proof(l, secret), pass, name)
 }
 
-// Register creates a pending user and mails them a link that completes the account. If there is an active user with
-// the address, that user is notified instead; the caller does not learn of it. The error has status 403 if
-// registration is closed, 422 if the address or name is invalid or its domain is not allowed, and 429 if there are
-// too many requests.
+// Register creates a pending user and mails a link for choosing a password. If an active user already has the address,
+// that user is notified instead, and the caller gets the same result. The error has status 403 if registration is
+// closed, 422 if the address or name is invalid or the domain is not allowed, and 429 if there were too many requests
+// from the client address from.
 func (a *Accounts) Register(ctx context.Context, email, name, from string) error {
 	if err := a.Registration.admits(email); err != nil {
 		return err
@@ -204,7 +206,7 @@ func (a *Accounts) Register(ctx context.Context, email, name, from string) error
 	return err
 }
 
-// ask requests a mail for a user. It is sent to email, or to the address of the user if that is empty.
+// ask queues a mail of a kind for a user. The recipient is email, or the user's address if email is empty.
 func (a *Accounts) ask(
 	ctx context.Context, c store.Conn, kind string, lasts time.Duration, user, email string,
 ) error {
@@ -213,8 +215,8 @@ func (a *Accounts) ask(
 	return speak(ctx, c, id, err)
 }
 
-// speak stores the language of the request for the mail with an id, in which the mail is written later. An id of 0
-// means that there is no such mail; the work is the same, so that the time reveals nothing.
+// speak stores the language of the request for the mail with an id; the mail is later written in that language. An id
+// of 0 means that there is no mail. The work is then the same, so that the response time reveals nothing.
 func speak(ctx context.Context, c store.Conn, id int64, err error) error {
 	if err != nil {
 		return err
@@ -223,9 +225,9 @@ func speak(ctx context.Context, c store.Conn, id int64, err error) error {
 	return err
 }
 
-// AskAddress mails a link to the new address that a user wants to have. The user must send their password, since
-// whoever controls the address can choose a new one. The error has status 422 if the password is wrong or the address
-// invalid, and 429 if there are too many requests. It does not reveal whether another user has the address.
+// AskAddress mails a link to the new address that a user requests. The user's password must be in present, since the
+// owner of the new address can choose a new password. The error has status 422 if the password is wrong or the address
+// invalid, and 429 if there were too many requests. It does not reveal whether another user has the address.
 func (a *Accounts) AskAddress(ctx context.Context, u *users.User, present, email, from string) error {
 	email, err := users.Address(email)
 	if err != nil {
@@ -242,8 +244,8 @@ func (a *Accounts) AskAddress(ctx context.Context, u *users.User, present, email
 	})
 }
 
-// SetAddress sets the address of the user of a link to the one that the link was mailed to, and notifies the former
-// address. The errors are those of Look and of users.Users.Move.
+// SetAddress sets a user's address to the address to which the link was mailed, and notifies the former address. The
+// errors are those of Look and of users.Users.Move.
 func (a *Accounts) SetAddress(ctx context.Context, secret string) error {
 	l, err := a.Look(ctx, secret, LinkAddress)
 	if err != nil {
@@ -260,9 +262,9 @@ func (a *Accounts) SetAddress(ctx context.Context, secret string) error {
 	return a.Users.Move(ctx, p, l.Email)
 }
 
-// Invite creates a pending user, or takes an existing pending one, and makes a link by which they choose a password.
-// The link is mailed or, if show is set, returned for the operator to pass on. The error has status 409 if there is an
-// account with the address, and 422 if the address or name is invalid.
+// Invite creates a pending user, or takes an existing pending user, and creates a link for choosing a password. If show
+// is set, it returns the link for the operator to pass on, and otherwise mails the link. The error has status 409 if an
+// active or disabled account has the address, and 422 if the address or name is invalid.
 func (a *Accounts) Invite(
 	ctx context.Context, email, name string, show bool,
 ) (u *users.User, address string, err error) {
@@ -307,7 +309,7 @@ func (a *Accounts) Jobs() []jobs.Job {
 	return list
 }
 
-// Sweep removes expired links, and pending users who have no link.
+// Sweep removes expired links, and pending users without a link.
 func (a *Accounts) Sweep(ctx context.Context) (int, error) {
 	n, err := a.DB.Purge(ctx, 1000, "DELETE FROM authserver_links WHERE id IN (SELECT id FROM authserver_links WHERE expires_at <= ? LIMIT ?)", a.Micros())
 	if err != nil {

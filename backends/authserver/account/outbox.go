@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// lease is how long a node reserves a mail for itself, which is longer than sending it can take.
+// lease is how long a node reserves a mail for itself. Sending a mail always takes less time.
 const lease = 40 * time.Second
 
-// Send sends the mails that are due, and returns how many were sent.
+// Send sends the mails that are due and returns their number.
 func (a *Accounts) Send(ctx context.Context) (int, error) {
 	if a.Mail == nil {
 		return 0, nil
@@ -45,7 +45,7 @@ func (o outbox) Due(ctx context.Context, limit int) (due []mail.Due, err error) 
 type letter struct {
 	*Accounts
 	id, attempts int64
-	// kind and user are those of the message that was made, and empty if there was none to send.
+	// kind and user are those of the composed message. They are empty if there was no message to send.
 	kind, user string
 }
 
@@ -65,7 +65,7 @@ func (l *letter) Claim(ctx context.Context) (mail.Claimed, error) {
 	return l, nil
 }
 
-// Message implements mail.Claimed. Each attempt to send a mail makes a new secret.
+// Message implements mail.Claimed. Each attempt to send a mail creates a new secret.
 func (l *letter) Message() (m *mail.Message, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lease)
 	defer cancel()
@@ -103,7 +103,7 @@ func (l *letter) Over(ctx context.Context, refused error) error {
 	return l.set(ctx, "due_at = NULL")
 }
 
-// Failed implements mail.Claimed. The mail is tried again until its link expires.
+// Failed implements mail.Claimed. The mail is attempted again until its link expires.
 func (l *letter) Failed(ctx context.Context, why error) (again bool, err error) {
 	l.noteMail(ctx, mailFailed, "kind", l.kind, "user", l.user, "again", "true", "reason", reason(why))
 	return true, l.set(ctx, "due_at = ?", l.Now().Add(jobs.Backoff(l.attempts)).UnixMicro())

@@ -12,13 +12,13 @@ import (
 
 // Registration defines who may create an account.
 type Registration struct {
-	// Open allows registration. Default: the operator creates or invites each user.
+	// Open allows everybody to register. Default: the operator creates or invites each user.
 	Open bool
-	// Domains are the domains that mail addresses must have, in lower case. Default: any.
+	// Domains are the permitted domains of mail addresses, in lower case. Default: all domains.
 	Domains []string
 }
 
-// admits returns an error if the user of a mail address may not register.
+// admits returns an error if a user with a mail address may not register.
 func (r *Registration) admits(email string) error {
 	if !r.Open {
 		return apierror.New(http.StatusForbidden, "forbidden", "nobody can register here; ask the operator for an account")

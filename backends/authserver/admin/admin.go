@@ -1,4 +1,5 @@
-// Package admin is the administration API: JSON about everything on the server, for those who have the key.
+// Package admin serves the administration API: JSON routes for all objects of the server. Requests need the
+// administrator's API key.
 package admin
 
 import (
@@ -50,35 +51,38 @@ type Options struct {
 	Keys     *keys.Keys
 	Tokens   *tokens.Tokens
 	Feed     *audit.Feed
-	// XAA manages identity providers and policies of enterprise-managed authorization. May be nil.
+	// XAA manages the identity providers and policies of enterprise-managed authorization. It is nil if that is not
+	// enabled.
 	XAA *xaa.XAA
-	// Brokers are the providers whose tokens are handed on, and Connections the accounts that users have connected
-	// there.
+	// Brokers are the providers whose tokens clients obtain by exchange. Connections are the users' accounts at those
+	// providers.
 	Brokers     *brokers.Brokers
 	Connections *connections.Connections
-	// SignsIn has the connected accounts at Upstreams, which include the provider of the section oidc.
+	// SignsIn stores the users' connected accounts at Upstreams. Upstreams includes the provider of the section oidc.
 	SignsIn   *upstreams.Upstreams
 	Upstreams []*upstreams.Upstream
 	// Mail describes the mail server.
 	Mail Mail
 
-	// APIKey is admin.api_key. If it is empty, programs on this machine are let in that send requests directly; see
+	// APIKey is admin.api_key. If it is empty, the API accepts direct requests of programs on this machine; see
 	// loopback.Direct.
 	APIKey string
-	// Limiter bounds the requests of an address. There is no limit if it is nil.
+	// Limiter limits the requests of each address. If it is nil, there is no limit.
 	Limiter *ratelimit.Limiter
 	// Bar returns the bar at the top of the pages for a request. Default: a bar without additions.
 	Bar func(*http.Request) look.Bar
-	// Lookback is how far back a query of the audit feed goes by default, and MaxLookback how far it may go.
+	// Lookback is the default period of a query of the audit feed, up to now. MaxLookback is the longest permitted
+	// period.
 	Lookback, MaxLookback time.Duration
-	// Version and Begun, the time of the start, are reported by the API.
+	// Version is the version of the program, and Begun the time of the start, for the API's status.
 	Version string
 	Begun   time.Time
 	// Config returns the configuration in effect, without secrets.
 	Config func() (map[string]string, error)
-	// Notices returns what an operator should know.
+	// Notices returns the problems that an operator should know about.
 	Notices func(ctx context.Context) ([]Notice, error)
-	// Reseal seals again what is not sealed with the current key. It is nil if nothing is sealed.
+	// Reseal encrypts with the current key all secrets that are not encrypted with it yet. It is nil without data
+	// encryption.
 	Reseal func(ctx context.Context) (encryption.Resealed, error)
 }
 
@@ -88,7 +92,7 @@ type API struct {
 	Options
 	key    [sha256.Size]byte
 	origin http.CrossOriginProtection
-	// refusals bounds how many audit events requests without the key cause, since Limiter may be nil.
+	// refusals limits the audit events about requests without the key. It is needed since Limiter may be nil.
 	refusals *ratelimit.Limiter
 }
 
@@ -100,7 +104,7 @@ func New(s *kernel.Server, o Options) *API {
 	}
 }
 
-// by is the actor of all that is done through the API.
+// by is the actor in the audit feed for all changes through the API.
 const by = "admin"
 
 const (
@@ -116,14 +120,14 @@ type call struct {
 	api *API
 }
 
-// Path returns the value of a path wildcard, in a form that a database accepts.
+// Path returns the value of a path wildcard, in the form that stored returns.
 func (c *call) Path(name string) string { return stored(c.Call.Path(name)) }
 
-// Text returns a query parameter, in a form that a database accepts.
+// Text returns a query parameter, in the form that stored returns.
 func (c *call) Text(name string) string { return stored(c.Call.Text(name)) }
 
-// stored returns a text that a row can contain. PostgreSQL accepts no other; a text that had to be changed matches no
-// row.
+// stored returns a text in a form that a row can contain, since PostgreSQL accepts no other. A text that had to be
+// changed matches no row.
 func stored(sent string) string { return text.Storable(strings.ToValidUTF8(sent, "\uFFFD")) }
 
 // page returns the parameters limit and offset.
@@ -134,9 +138,9 @@ func (c *call) page() (limit, offset int, err error) {
 	return limit, offset, err
 }
 
-// rows returns the requested page of a list that supports cursors: its limit, its offset or cursor, and its order, for
-// which order is the default. A cursor costs the same however far into the list it is. The limit is one more than
-// requested, so that answer can tell whether there are more rows.
+// rows returns the requested page of a list that supports cursors: its limit, its offset or cursor, and its order. The
+// default order is the parameter. A cursor costs the same at any position in the list. The limit is one more than
+// requested, so that answer can detect further rows.
 func (c *call) rows(order string) (p kernel.Page, err error) {
 	if p.Limit, p.Offset, err = c.page(); err != nil {
 		return p, err
@@ -159,12 +163,12 @@ func (c *call) rows(order string) (p kernel.Page, err error) {
 // The values of the parameter order.
 const oldest, newest = "oldest", "newest"
 
-// countMost is up to how many rows of a list are counted.
+// countMost is the number up to which the rows of a list are counted.
 const countMost = 10_000
 
-// answer returns the response for a page: the rows as tell converts them, and the number of rows of all pages if the
-// request asks for it. found is what was read with the limit of rows, which is one row more than the page has: if that
-// row is there, it is cut off, and the member next is the cursor of the next page.
+// answer returns the response for a page: the rows as tell converts them, under a name, and the total number of rows if
+// the request asks for it. The rows in found were read with the limit that rows returned, which is one more than the
+// page has. If that additional row exists, answer removes it and adds the member next, the cursor of the next page.
 func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, found []T, p kernel.Page, tell func(T) U,
 	count func(limit int) (int, error),
 ) (map[string]any, error) {
@@ -191,7 +195,7 @@ func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, fo
 	return response, nil
 }
 
-// search returns the parameter q.
+// search returns the query parameter q.
 func (c *call) search() (string, error) {
 	text := c.Text("q")
 	if len(text) > maxSearch {
@@ -203,7 +207,7 @@ func (c *call) search() (string, error) {
 // address returns the client address of the request.
 func (c *call) address() string { return c.api.Address(c.R) }
 
-// note records what was done in the audit feed.
+// note adds an action to the audit feed, with the client it concerns.
 func (c *call) note(action, client string, detail ...string) {
 	c.api.Audit(c.R.Context(), kernel.Event{
 		Action: action, Actor: by, Client: client, Address: c.address(),
@@ -211,7 +215,8 @@ func (c *call) note(action, client string, detail ...string) {
 	})
 }
 
-// part returns the response for the requested page of a list of which all rows are at hand, as tell converts them.
+// part returns the response for the requested page of a list that was read as a whole. It converts the rows with tell.
+// An error err is returned unchanged.
 func part[T, U any](c *call, name string, all []T, err error, tell func(T) U) (any, error) {
 	limit, offset, wrong := c.page()
 	if err = cmp.Or(wrong, err); err != nil {
@@ -225,8 +230,8 @@ func part[T, U any](c *call, name string, all []T, err error, tell func(T) U) (a
 	return list(name, rows, limit, offset, more), nil
 }
 
-// change decodes the body of a request that changes an object, and returns the condition of its header If-Match; see
-// checkIfMatch.
+// change decodes the body of a request that changes an object. It returns a function that checks the header If-Match;
+// see checkIfMatch.
 func change[T any](c *call, body any, tag func(one T) string) (func(one T) error, error) {
 	if err := c.Decode(body); err != nil {
 		return nil, err
@@ -234,7 +239,7 @@ func change[T any](c *call, body any, tag func(one T) string) (func(one T) error
 	return checkIfMatch(c, tag)
 }
 
-// list returns the response for a page of a list.
+// list returns the response for a page of a list. If more is set, another page follows.
 func list[T any](name string, page []T, limit, offset int, more bool) map[string]any {
 	if page == nil {
 		page = []T{}
@@ -242,7 +247,7 @@ func list[T any](name string, page []T, limit, offset int, more bool) map[string
 	return map[string]any{name: page, "limit": limit, "offset": offset, "has_more": more}
 }
 
-// serve returns the route with which the server serves a row of the table.
+// serve returns the HTTP route for a row of the table of routes.
 func (a *API) serve(row route) kernel.Route {
 	serve := func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Cache-Control", "no-store")
@@ -265,7 +270,7 @@ func (a *API) serve(row route) kernel.Route {
 	return kernel.Route{Method: row.Method, Path: prefix + row.Path, Serve: serve}
 }
 
-// admit returns an error for a request without the key.
+// admit returns an error for a request that does not have the API key.
 func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 	if a.APIKey == "" { // a developer's machine, whose browser may show any site
 		switch {
@@ -288,7 +293,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 	return apierror.New(http.StatusUnauthorized, "unauthorized", "send the administration key as Authorization: Bearer …")
 }
 
-// WriteError answers with problem details (RFC 9457).
+// WriteError writes an error as problem details (RFC 9457).
 func WriteError(w http.ResponseWriter, err error) {
 	e, ok := apierror.From(err)
 	if !ok {
@@ -313,7 +318,7 @@ func WriteError(w http.ResponseWriter, err error) {
 	_, _ = w.Write(text) // an error means that the client is gone
 }
 
-// known returns the response for an error of another package.
+// known converts an error of another package to the error for the response.
 func known(err error) *apierror.Error {
 	for _, one := range [...]struct {
 		is     error
@@ -345,10 +350,10 @@ func notFound(what string) error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no such %s", what)
 }
 
-// stamp returns a time as it is shown.
+// stamp returns a time in the format of responses.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// words returns a list that is encoded as [] if it is nil.
+// words returns the list, or an empty list for nil, so that JSON has [] instead of null.
 func words(list []string) []string {
 	if list == nil {
 		return []string{}

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// brokerRoutes returns the routes of providers whose tokens are handed on, and of connections to them.
+// brokerRoutes returns the routes of broker providers and of users' connections to them.
 func (a *API) brokerRoutes() []route {
 	return group("Broker providers", []route{
 		{rest.Route{
@@ -45,7 +45,7 @@ func (a *API) brokerRoutes() []route {
 	})
 }
 
-// brokerBody is the body of a request about a provider. Nil fields are left as they are.
+// brokerBody is the body of a request about a broker provider. Nil fields are left unchanged.
 type brokerBody struct {
 	Slug        *string          `json:"slug"`
 	DisplayName *string          `json:"display_name"`
@@ -53,7 +53,7 @@ type brokerBody struct {
 	Config      *json.RawMessage `json:"config_data"`
 }
 
-// providerResponse returns a provider as it is shown.
+// providerResponse returns the response about a broker provider.
 func providerResponse(p *brokers.Provider) map[string]any {
 	return map[string]any{
 		"id": p.ID, "slug": p.Slug, "display_name": p.DisplayName, "protocol": p.Protocol, "config_data": p.Config,
@@ -61,7 +61,8 @@ func providerResponse(p *brokers.Provider) map[string]any {
 	}
 }
 
-// checkedProviderResponse returns a provider as it is shown, with the fault that this node finds in its configuration.
+// checkedProviderResponse returns the response about a broker provider, including the fault that this node finds in its
+// configuration.
 func (a *API) checkedProviderResponse(p *brokers.Provider) map[string]any {
 	response := providerResponse(p)
 	if wrong, ok := errors.AsType[*brokers.ConfigError](a.Brokers.Usable(p)); ok {
@@ -141,7 +142,7 @@ func (a *API) deleteBroker(c *call) (any, error) {
 	return nil, nil
 }
 
-// connectKey stores the key of a user for a provider of the protocol api_key.
+// connectKey stores a user's API key for a provider of the protocol api_key.
 func (a *API) connectKey(c *call) (any, error) {
 	var body struct {
 		Key string `json:"api_key"`

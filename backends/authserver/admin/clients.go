@@ -63,7 +63,7 @@ func (a *API) clientRoutes() []route {
 	})
 }
 
-// client is a client as it is shown.
+// client is the response about a client.
 type client struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name"`
@@ -76,7 +76,7 @@ type client struct {
 	AgentText  string   `json:"agent_description"`
 	FirstParty bool     `json:"first_party"`
 
-	// Only in the response about a single client.
+	// The following members are only in the response about a single client.
 	JWKS                 clients.RawJSON `json:"jwks,omitempty"`
 	JWKSURI              string          `json:"jwks_uri,omitempty"`
 	Logout               []string        `json:"post_logout_redirect_uris,omitempty"`
@@ -165,7 +165,7 @@ func fullClientResponse(c *clients.Client) client {
 	return response
 }
 
-// minSecret is the least number of characters of a secret that the request contains.
+// minSecret is the minimum number of characters of a secret that a request sets.
 const minSecret = 16
 
 func (a *API) createClient(c *call) (any, error) {

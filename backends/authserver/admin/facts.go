@@ -8,12 +8,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// facts are the groups, roles and attributes of a user as they are told.
+// facts is the response about the groups, roles and attributes of a user.
 type facts struct {
 	Groups     []string            `json:"groups"`
 	Roles      []string            `json:"roles"`
 	Attributes map[string][]string `json:"attributes"`
-	// Effective are the roles with those of the groups.
+	// Effective are the user's roles, including the roles of the user's groups.
 	Effective []string `json:"effective_roles"`
 }
 
@@ -57,7 +57,7 @@ func (a *API) patchUserFacts(c *call) (any, error) {
 	return a.writeFacts(c, u, given)
 }
 
-// groupRole is a group with its roles as it is told.
+// groupRole is the response about a group and its roles.
 type groupRole struct {
 	Group string   `json:"group"`
 	Roles []string `json:"roles"`

@@ -2,18 +2,18 @@ package admin
 
 // Mail describes the mail server of the configuration.
 type Mail struct {
-	// Server is mail.url and From is mail.from. Both are empty if no mails are sent by a mail server.
+	// Server is mail.url and From is mail.from. Both are empty if no mail server is configured.
 	Server, From string
 }
 
-// mail returns whether mails are sent, through which server and from whom, and how many wait. Which mails were sent or
-// failed is in the audit feed, under mail.sent and mail.failed.
+// mail returns whether mails are sent, through which server, with which sender, and how many mails are queued. The
+// audit feed has the sent and failed mails, as mail.sent and mail.failed.
 func (a *API) mail(c *call) (any, error) {
 	response := struct {
 		Configured bool   `json:"configured"`
 		Server     string `json:"server,omitempty"`
 		From       string `json:"from,omitempty"`
-		// Waiting mails are to be sent, and Retrying of them have failed before.
+		// Waiting is the number of queued mails. Retrying is the number of those whose last attempt failed.
 		Waiting  int64 `json:"waiting"`
 		Retrying int64 `json:"retrying"`
 	}{Configured: a.Accounts.Mail != nil, Server: a.Mail.Server, From: a.Mail.From}
@@ -22,7 +22,7 @@ func (a *API) mail(c *call) (any, error) {
 	return response, err
 }
 
-// testMail sends a mail to an address, and answers when it was handed over.
+// testMail sends a mail to an address. It responds when the mail server has accepted the mail.
 func (a *API) testMail(c *call) (any, error) {
 	var body struct {
 		Email string `json:"email"`

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// mentioned collects the ids that the rows of a response mention.
+// mentioned collects the ids that occur in the rows of a response.
 type mentioned struct {
 	clients, users map[string]bool
 	resources      map[string]bool
@@ -18,7 +18,7 @@ func newMentioned() mentioned {
 	return mentioned{make(map[string]bool), make(map[string]bool), make(map[string]bool)}
 }
 
-// add adds ids, each of which may be several separated by spaces.
+// add adds ids to a set. Each argument may contain several ids, separated by spaces.
 func add(to map[string]bool, ids ...string) {
 	for _, id := range ids {
 		for one := range strings.FieldsSeq(id) {
@@ -27,8 +27,8 @@ func add(to map[string]bool, ids ...string) {
 	}
 }
 
-// names adds the names of the mentioned ids to a response if the request has names=true: the names of clients, the mail
-// addresses of users and the slugs of resources. Ids that no longer exist have none.
+// names adds the names of the mentioned ids to a response, if the request has names=true: the names of clients, the
+// mail addresses of users and the slugs of resources. Ids that no longer exist are omitted.
 func (a *API) names(c *call, response map[string]any, m mentioned) (any, error) {
 	wanted, err := c.Choice("names", "false", "true")
 	if err != nil || wanted == "false" {

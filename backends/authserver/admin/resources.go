@@ -55,7 +55,7 @@ func (a *API) policyRoutes() []route {
 	return table
 }
 
-// resource is a resource as it is shown.
+// resource is the response about a resource.
 type resource struct {
 	resources.Resource
 	CreatedAt string `json:"created_at"`
@@ -80,7 +80,7 @@ func (a *API) resource(c *call) (any, error) {
 	return shown(c, r, err, resourceResponse, resourceTag)
 }
 
-// find returns the resource with the id or the slug in the path.
+// find returns the resource whose id or slug is in the path.
 func (a *API) find(c *call) (*resources.Resource, error) {
 	r, err := a.Catalog.Find(c.R.Context(), c.Path("id"))
 	if err == nil && r.ID != c.Path("id") && r.Slug != c.Path("id") {
@@ -89,7 +89,7 @@ func (a *API) find(c *call) (*resources.Resource, error) {
 	return r, err
 }
 
-// fields are the members of a request about a resource. Nil fields are left as they are.
+// fields are the members of a request about a resource. Nil fields are left unchanged.
 type fields struct {
 	Slug        *string            `json:"slug"`
 	URI         *string            `json:"uri"`
@@ -113,7 +113,7 @@ func (f fields) apply(r *resources.Resource) {
 	set(&r.Claims, f.Claims)
 }
 
-// broker resolves the provider, which is named by its slug or its id.
+// broker resolves the broker provider of the resource, which the request names by its slug or its id.
 func (f *fields) broker(c *call, a *API) error {
 	given := f.Provider
 	if f.Named != nil {
@@ -202,7 +202,7 @@ func (a *API) deleteResource(c *call) (any, error) {
 	return nil, nil
 }
 
-// policy describes a list of a resource's policy.
+// policy describes one of the lists in a resource's policy.
 type policy struct {
 	path   string
 	name   string // member of the response, whose schema is schema

@@ -10,15 +10,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// route is a row of the table of routes. The router reads Method, Path, Guest and serve, and the OpenAPI document the
-// rest.Route.
+// route is a row of the table of routes. The router reads Method, Path, Guest and serve. The OpenAPI document is made
+// from the embedded rest.Route.
 type route struct {
 	rest.Route
 	// serve returns the value that is encoded as the response, or nil for a response with status 204.
 	serve func(c *call) (any, error)
 }
 
-// prefix is the path in front of the paths of the table.
+// prefix precedes each path in the table.
 const prefix = "/admin"
 
 // Routes returns all routes of the API and of its pages.
@@ -40,7 +40,7 @@ func (a *API) Routes() []kernel.Route {
 	return list
 }
 
-// group returns rows with a tag.
+// group sets the tag of rows and returns them.
 func group(tag string, rows []route) []route {
 	for i := range rows {
 		rows[i].Tag = tag
@@ -53,7 +53,7 @@ func group(tag string, rows []route) []route {
 //go:embed schemas.json
 var components []byte
 
-// openAPI returns the OpenAPI document of a table.
+// openAPI returns the OpenAPI document of a table of routes.
 func openAPI(table []route) ([]byte, error) {
 	list := make([]rest.Route, len(table))
 	for i := range table {
@@ -72,20 +72,20 @@ func openAPI(table []route) ([]byte, error) {
 	}.OpenAPI(list)
 }
 
-// Methods of routes.
+// HTTP methods of routes.
 const (
 	get, post, put = http.MethodGet, http.MethodPost, http.MethodPut
 	patch, del     = http.MethodPatch, http.MethodDelete
 )
 
-// Statuses of errors that routes share.
+// Error statuses that several routes share.
 var (
 	conflicts = []int{http.StatusConflict}
 	invalid   = []int{http.StatusUnprocessableEntity}
 	refused   = []int{http.StatusConflict, http.StatusUnprocessableEntity}
 )
 
-// Parameters that routes share.
+// Parameters that several routes share.
 var (
 	named = rest.Param{
 		Name: "names", Schema: `{"type":"boolean","default":false}`,
@@ -107,7 +107,7 @@ var (
 	}
 )
 
-// listed returns the parameters of a list that supports cursors.
+// listed returns the parameters of a list that supports cursors, with the default order, followed by more.
 func listed(order string, more ...rest.Param) []rest.Param {
 	return slices.Concat(paged, []rest.Param{
 		{Name: "cursor", Schema: `{"type":"string"}`, Description: "The member next of the page before, in place of offset."},
@@ -119,7 +119,7 @@ func listed(order string, more ...rest.Param) []rest.Param {
 	}, more)
 }
 
-// choice returns a parameter that is one of words.
+// choice returns a parameter whose value must be one of words.
 func choice(name string, words ...string) rest.Param {
 	return rest.Param{Name: name, Schema: `{"type":"string","enum":["` + strings.Join(words, `","`) + `"]}`}
 }

@@ -138,8 +138,8 @@ func (a *API) mode(c *call) (any, error) {
 	return tagged(c, map[string]string{"mode": mode}, modeTag(mode)), nil
 }
 
-// setMode sets how clients may register, and returns the mode that is then in force. An empty mode restores that of
-// the configuration; a request without a mode changes nothing.
+// setMode sets the mode of dynamic client registration, and returns the mode in effect. An empty mode restores the mode
+// of the configuration. A request without a mode changes nothing.
 func (a *API) setMode(c *call) (any, error) {
 	var body struct {
 		Mode *string `json:"mode"`
@@ -208,8 +208,9 @@ func (a *API) audit(c *call) (any, error) {
 	return a.names(c, answer, m)
 }
 
-// stats serves the numbers of clients, users, resources, consents and live tokens. The query parameter "most" limits
-// how far each of them is counted, which bounds the time that large tables take; 0 or none means no limit.
+// stats returns the numbers of clients, users, resources, consents and live tokens. The query parameter "most" is the
+// number up to which each of them is counted, which limits the time for large tables. If it is 0 or missing, there is
+// no limit.
 func (a *API) stats(c *call) (any, error) {
 	limit, err := c.Int("most", 0, 1, maxCount)
 	if err != nil {
@@ -254,7 +255,7 @@ func (a *API) stats(c *call) (any, error) {
 	return counts, err
 }
 
-// maxCount bounds the query parameter "most" of stats.
+// maxCount is the maximum of the query parameter "most" of stats.
 const maxCount = 1_000_000
 
 func (a *API) status(c *call) (any, error) {
@@ -283,7 +284,7 @@ func (a *API) config(*call) (any, error) {
 type Notice struct {
 	Level   string `json:"level"` // always warning
 	Message string `json:"message"`
-	// About is the path, below that of the API, of the object that it is about. It may be empty.
+	// About is the path, below that of the API, of the object that the message concerns. It may be empty.
 	About string `json:"about,omitempty"`
 }
 

@@ -32,7 +32,7 @@ func (a *API) tokenRoutes() []route {
 	})
 }
 
-// issuance is an issued token as it is shown.
+// issuance is the response about an issued token.
 type issuance struct {
 	ID            string   `json:"id"`
 	JTI           string   `json:"jti"`
@@ -66,7 +66,7 @@ func issuanceResponse(i tokens.Issuance) issuance {
 	return response
 }
 
-// tokens serves the issuances that are neither expired nor revoked.
+// tokens returns the issuances whose tokens are neither expired nor revoked.
 func (a *API) tokens(c *call) (any, error) {
 	f, err := c.filter()
 	if err != nil {

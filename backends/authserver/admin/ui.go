@@ -13,8 +13,8 @@ import (
 //go:embed ui
 var uiFiles embed.FS
 
-// ui returns the routes of the administration pages. They are static files that anybody may load; their scripts call
-// the API with the key that the administrator enters.
+// ui returns the routes of the administration pages. Their static files are public; their scripts call the API with the
+// key that the administrator enters.
 func (a *API) ui() []kernel.Route {
 	bar := look.Always(a.Bar)
 	files := webassets.NewConsole(webassets.Policy(), uiFiles, "ui", webassets.Page{

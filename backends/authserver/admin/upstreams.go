@@ -10,10 +10,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 )
 
-// checkTimeout limits the time that the providers have to respond.
+// checkTimeout is the time limit for checking all providers.
 const checkTimeout = 10 * time.Second
 
-// upstream is a provider at which people sign in, in a response.
+// upstream is the response about a provider at which people sign in.
 type upstream struct {
 	Slug                string   `json:"slug"` // empty for the provider of the section oidc
 	DisplayName         string   `json:"display_name"`
@@ -26,37 +26,38 @@ type upstream struct {
 	RegistrationDomains []string `json:"registration_domains"`
 	// Users is the number of connected users.
 	Users int64 `json:"users"`
-	// LastSignIn is the last sign-in of a user who is connected now, and LastFailure the last refusal of a sign-in that
-	// the audit feed has.
+	// LastSignIn is the time of the last sign-in by a currently connected user. LastFailure is the last refused sign-in
+	// in the audit feed.
 	LastSignIn  string           `json:"last_sign_in_at,omitempty"`
 	LastFailure *upstreamFailure `json:"last_failure,omitempty"`
-	// Discovery is ok or failed, and Error is the reason of a failure.
+	// Discovery is "ok" or "failed". Error is the reason of the failure.
 	Discovery string `json:"discovery"`
 	Error     string `json:"error,omitempty"`
-	// From the discovery document and the key set.
+	// The following members are from the discovery document and the key set.
 	AuthorizationEndpoint string `json:"authorization_endpoint,omitempty"`
 	TokenEndpoint         string `json:"token_endpoint,omitempty"`
 	Keys                  int    `json:"keys"`
 	TellsIssuer           bool   `json:"tells_issuer"`
 }
 
-// upstreamFailure is a sign-in that a provider or this server refused, in a response.
+// upstreamFailure is the response about a sign-in that a provider or this server refused.
 type upstreamFailure struct {
 	At string `json:"at"`
-	// Reason is the reason code, and the cause if it is known. It may quote the provider.
+	// Reason is the reason code, followed by the cause if that is known. The cause may quote the provider's response.
 	Reason string `json:"reason"`
 	User   string `json:"user_id,omitempty"`
 }
 
-// The actions of sign-ins at providers in the audit feed, and how many of each are searched for the last of each
-// provider.
+// The actions in the audit feed for sign-ins at providers, and the number of recent events of each action that are
+// searched.
 const (
 	upstreamLogin       = "user.oidc_login"
 	upstreamLoginFailed = "user.oidc_login_failed"
 	maxSearched         = 500
 )
 
-// upstreams returns the providers at which people sign in. It fetches the discovery document and the keys of each.
+// upstreams returns the providers at which people sign in. It fetches the discovery document and the keys of each
+// provider.
 func (a *API) upstreams(c *call) (any, error) {
 	used, err := a.SignsIn.Used(c.R.Context())
 	if err != nil {
@@ -90,8 +91,8 @@ func (a *API) upstreams(c *call) (any, error) {
 	return map[string]any{"upstreams": results}, nil
 }
 
-// lastByUpstream returns the latest event of an action for each provider, by its slug. It searches only the recent
-// events.
+// lastByUpstream returns the last event with an action for each provider, by the provider's slug. It searches only
+// recent events.
 func (a *API) lastByUpstream(ctx context.Context, action string) (map[string]audit.Record, error) {
 	last := make(map[string]audit.Record)
 	if len(a.Upstreams) == 0 {
@@ -109,7 +110,7 @@ func (a *API) lastByUpstream(ctx context.Context, action string) (map[string]aud
 	return last, err
 }
 
-// failureOf returns why a sign-in failed, by the detail of its event.
+// failureOf returns the reason of a failed sign-in from the detail of its event.
 func failureOf(detail string) string {
 	reason, _ := audit.Value(detail, "reason")
 	if cause, ok := audit.Value(detail, "cause"); ok {
@@ -118,7 +119,7 @@ func failureOf(detail string) string {
 	return short(reason)
 }
 
-// checked returns a provider with the result of a check.
+// checked returns the response about a provider, including the result of checking its discovery document and keys.
 func checked(ctx context.Context, up *upstreams.Upstream, use upstreams.Use) upstream {
 	result := upstream{
 		Slug: up.Slug, DisplayName: up.Name, Issuer: up.Issuer(), ClientID: up.ClientID, RedirectURI: up.Redirect,
@@ -137,12 +138,12 @@ func checked(ctx context.Context, up *upstreams.Upstream, use upstreams.Use) ups
 	return result
 }
 
-// maxError is the maximum length of an error in a response, in bytes. It may quote the provider.
+// maxError is the maximum length of an error in a response, in bytes. An error may quote the provider's response.
 const maxError = 500
 
 func short(text string) string { return stored(text[:min(len(text), maxError)]) }
 
-// identity is a connected account of a user, in a response.
+// identity is the response about a user's connected account.
 type identity struct {
 	ID          string  `json:"id"`
 	Upstream    string  `json:"upstream"` // the slug, or empty if the provider is no longer configured

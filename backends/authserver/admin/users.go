@@ -93,7 +93,7 @@ func (a *API) userRoutes() []route {
 	})
 }
 
-// user is a user as it is shown.
+// user is the response about a user.
 type user struct {
 	ID        string `json:"id"`
 	Email     string `json:"email"`
@@ -152,8 +152,8 @@ func (a *API) createUser(c *call) (any, error) {
 	return userResponse(u), nil
 }
 
-// inviteUser mails a link with which a user chooses a password. If no mails are sent, the response contains the link,
-// for the administrator to pass on.
+// inviteUser mails a link with which a user chooses a password. If the server cannot send mails, the response contains
+// the link, and the administrator must pass it on.
 func (a *API) inviteUser(c *call) (any, error) {
 	var body struct {
 		Email string `json:"email"`
@@ -237,7 +237,7 @@ func (a *API) signOut(c *call) (any, error) {
 	return map[string]any{"user_id": id, "tokens_revoked": n}, nil
 }
 
-// factor is an app or a passkey as it is shown, without its secrets.
+// factor is the response about an authenticator app or a passkey, without its secrets.
 type factor struct {
 	ID        string  `json:"id"`
 	Kind      string  `json:"kind"` // app, passkey
@@ -271,7 +271,7 @@ func (a *API) userFactors(c *call) (any, error) {
 	return map[string]any{"factors": rows, "recovery_codes": left}, nil
 }
 
-// resetFactors removes all second factors of a user who has lost them.
+// resetFactors removes all second factors of a user, who may have lost them.
 func (a *API) resetFactors(c *call) (any, error) {
 	n, err := a.Factors.Reset(c.R.Context(), c.Path("id"), by)
 	if err != nil {
@@ -305,7 +305,7 @@ func (a *API) userGrants(c *call) (any, error) {
 	return a.names(c, map[string]any{"consent_grants": rows, "broker_grants": connected}, m)
 }
 
-// revokeConsent revokes a consent and all that was issued because of it.
+// revokeConsent revokes a consent and all tokens that depend on it.
 func (a *API) revokeConsent(c *call) (any, error) {
 	ctx := c.R.Context()
 	if err := a.Tokens.Flush(ctx); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// tagOf returns the entity tag of an object, made from its response and the time of its last change, which also covers
-// what the response leaves out, such as a password.
+// tagOf returns the entity tag of an object. It is made from the response about the object and from the time of its
+// last change. The time covers changes that the response does not show, such as a new password.
 func tagOf(response any, updated time.Time) string {
 	text, err := json.Marshal(response)
 	if err != nil {
@@ -37,13 +37,15 @@ func policyTag(p *xaa.Policy) string { return tagOf(xaaPolicyResponse(p), p.Upda
 
 func modeTag(mode string) string { return rest.ETag([]byte(mode)) }
 
-// tagged sets the entity tag of a response, and returns the response. If the client has it already it gets 304.
+// tagged sets the entity tag of a response and returns the response. If the request shows that the client already has
+// that version, the response is 304.
 func tagged(c *call, response any, tag string) any {
 	c.Tell(tag)
 	return response
 }
 
-// shown returns the response about one object, with its entity tag, or the error with which it was read.
+// shown returns the response about an object, with its entity tag. If err, the error of reading the object, is not nil,
+// shown returns it.
 func shown[T, U any](c *call, one T, err error, response func(T) U, tag func(T) string) (any, error) {
 	if err != nil {
 		return nil, err
@@ -51,9 +53,9 @@ func shown[T, U any](c *call, one T, err error, response func(T) U, tag func(T) 
 	return tagged(c, response(one), tag(one)), nil
 }
 
-// checkIfMatch returns a function that compares the header If-Match of the request with the entity tag of the stored
-// object, and returns an error with status 412 if they do not match. Without If-Match that function returns nil.
-// checkIfMatch itself returns an error if If-Match is malformed.
+// checkIfMatch returns a function that compares the request's header If-Match with the entity tag of the stored object.
+// That function returns an error with status 412 if they do not match. It is nil if the request has no If-Match. A
+// malformed If-Match is an error of checkIfMatch.
 func checkIfMatch[T any](c *call, tag func(one T) string) (func(one T) error, error) {
 	match, err := c.Match()
 	return func(one T) error {

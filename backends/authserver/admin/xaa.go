@@ -90,8 +90,8 @@ func idpResponse(i *xaa.IdP) map[string]any {
 	}
 }
 
-// page returns the response for the requested page of a list. read gets a limit of one row more than requested, so that
-// a next page is detected.
+// page returns the response for the requested page of a list. It calls read with a limit that is one more than
+// requested, to detect a next page.
 func page[T any](
 	c *call, name string, read func(limit, offset int) ([]T, error), tell func(T) map[string]any,
 ) (any, error) {

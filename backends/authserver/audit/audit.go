@@ -171,7 +171,7 @@ func (q Query) Listing() kernel.Listing {
 		// latest: there may have been none with it for weeks.
 		pair := "(" + one.column + ", created_at)"
 		l.And(pair+" >= (?, ?) AND "+pair+" <= (?, ?)", one.value, since, one.value, until)
-		l.Along = one.column
+		l.IndexPrefix = one.column
 	} else {
 		l.And("created_at >= ? AND created_at <= ?", since, until)
 		for _, one := range choices {

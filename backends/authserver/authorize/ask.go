@@ -11,36 +11,36 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 )
 
-// Question is what a consent page asks the user.
+// Question is the content of a consent page.
 type Question struct {
 	// Client is the name of the client.
 	Client string
-	// SelfDeclared is set if the client has chosen its name itself and nobody has checked it.
+	// SelfDeclared is set if the client chose its name itself and nobody has verified it.
 	SelfDeclared bool
-	// ClientHost is the host of a client_id that is a URL, or "" if it is not one.
+	// ClientHost is the host of a client_id that is a URL, and otherwise empty.
 	ClientHost string
 	Target     Target
-	// Parts are what the client asks for, by resource.
+	// Parts are the requested permissions, by resource.
 	Parts []Part
 }
 
-// Target is where a response is redirected to.
+// Target is the application that receives a response, as its redirect URI identifies it.
 type Target struct {
-	// Host is the host of the redirect URI, with its port. It is empty for an application on this device that is
-	// registered for Scheme.
+	// Host is the host of the redirect URI, with its port. It is empty for a redirect URI with a private-use scheme,
+	// which leads to an application on the user's device; see Scheme.
 	Host   string
 	Scheme string
-	// Loopback is set if the response goes to whatever program listens on the user's device.
+	// Loopback is set if any program that listens on the user's device can receive the response.
 	Loopback bool
 }
 
-// Part is what a client asks for at one resource.
+// Part is the set of permissions that a client requests at one resource.
 type Part struct {
 	Resource string // the name of the resource; empty for this server
 	Scopes   []resources.Scope
 }
 
-// Question returns what the user must be asked for a request.
+// Question returns the content of the consent page for a request.
 func (s *Authorize) Question(ctx context.Context, r *Request, client *clients.Client) (*Question, error) {
 	list, err := s.resources(ctx, r)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Authorize) Question(ctx context.Context, r *Request, client *clients.Cl
 	return q, nil
 }
 
-// TargetOf returns the target of a response that is redirected to a redirect URI.
+// TargetOf returns the target of a redirect URI.
 func TargetOf(redirect string) Target {
 	u, err := url.Parse(redirect)
 	if err != nil {
@@ -105,8 +105,8 @@ func TargetOf(redirect string) Target {
 	}
 }
 
-// Source returns the target as a source expression of a Content-Security-Policy, for the form whose response redirects
-// there.
+// Source returns the target as a source expression of a Content-Security-Policy, which permits a form's response to
+// redirect there.
 func (t Target) Source() string {
 	if t.Host == "" || strings.HasPrefix(t.Host, "[") { // source expressions have no IPv6 addresses
 		return t.Scheme + ":"

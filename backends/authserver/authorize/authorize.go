@@ -1,6 +1,7 @@
-// Package authorize implements the authorization endpoint (RFC 6749 section 3.1, OAuth 2.1) without its pages: it
-// checks what a client asks for, decides what the user must be asked, and answers the client. From page to page the
-// browser carries the request in a signed transaction, which is valid in that browser only, for ten minutes.
+// Package authorize implements the authorization endpoint (RFC 6749 section 3.1, OAuth 2.1) without its pages. It
+// checks authorization requests, decides whether the user must sign in or give consent, and responds to the client. The
+// browser carries the request from page to page in a signed transaction, which is valid in that browser only, for ten
+// minutes.
 package authorize
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// decisions is the metric of consent decisions.
+// decisions is the name of the metric that counts consent decisions.
 const decisions = "consent_decisions_total"
 
 // life is how long a transaction is valid.
@@ -37,20 +38,21 @@ type Authorize struct {
 	Catalog  *resources.Catalog
 	Consents *consent.Consents
 	Tokens   Codes
-	// Own are the scopes of this server itself, such as openid.
+	// Own are the scopes that belong to this server and not to a resource, such as openid.
 	Own []resources.Scope
 	// DPoP enables the binding of codes to the key of dpop_jkt (RFC 9449 section 10).
 	DPoP bool
-	// Hinted returns the subject and the client of an ID token that this server issued. The subject is empty if it did
-	// not. If Hinted is nil, id_token_hint is ignored.
+	// Hinted returns the subject and the client of an ID token from id_token_hint. The subject is empty if this server
+	// did not issue the token. If Hinted is nil, id_token_hint is ignored.
 	Hinted func(ctx context.Context, token string) (subject, client string, err error)
-	// SecondFactor requires a second factor of everybody who signs in with a password.
+	// SecondFactor requires a second factor of every user who signs in with a password.
 	SecondFactor bool
-	// FormPost lets clients ask for responses by a form (response_mode=form_post).
+	// FormPost permits clients to request response_mode=form_post.
 	FormPost bool
 }
 
-// Seal returns the signed transaction that carries a request. visit is the secret of the browser.
+// Seal returns the signed transaction that carries a request. The visit is the secret of the browser in which the
+// transaction is valid.
 func (s *Authorize) Seal(r *Request, visit string) string {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -59,8 +61,8 @@ func (s *Authorize) Seal(r *Request, visit string) string {
 	return s.Signer("authorize").Sign(raw, visit)
 }
 
-// Open returns the request of a transaction. It looks the client up again, since it may have changed in the meantime.
-// The error is a *RefusalError if it is to be sent to the client, and any other is to be shown to the user.
+// Open returns the request of a transaction and its client. It reads the client again, since the client may have
+// changed in the meantime. A *RefusalError must be sent to the client, and any other error shown to the user.
 func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Request, *clients.Client, error) {
 	raw, ok := s.Signer("authorize").Open(transaction, visit)
 	r := new(Request)
@@ -88,12 +90,12 @@ func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Reque
 	return r, client, nil
 }
 
-// Within returns an error if a request asks for more than the client may ask for by now.
+// Within returns an error if the scope of a request exceeds the client's current ceiling.
 func (s *Authorize) Within(r *Request, client *clients.Client) error {
 	return resources.Within(r.Scope, s.Clients.Ceiling(client))
 }
 
-// Step is what a request needs next.
+// Step is the next step in handling a request.
 type Step int
 
 // The steps of a request.
@@ -108,8 +110,8 @@ const (
 	Done
 )
 
-// Next returns what a request needs next from the user who is signed in; session is nil if nobody is. response is the
-// response to the client if the step is Done, and nil otherwise. The error is a *RefusalError.
+// Next returns the next step of a request. The session is that of the signed-in user, or nil. If the step is Done,
+// response is the response to the client, and otherwise nil. The error is a *RefusalError.
 func (s *Authorize) Next(
 	ctx context.Context, r *Request, session *login.Session,
 ) (step Step, response *Response, err error) {
@@ -141,7 +143,7 @@ func (s *Authorize) Next(
 	case err != nil:
 		return 0, nil, s.refusal(r, err)
 	case !covered && client.FirstParty():
-		// Stored like any other consent, since token exchange and revocation refer to it.
+		// The consent is stored like any other, since token exchange and revocation refer to it.
 		if ids, err = s.Consents.Approve(ctx, session.User.ID, client, needs, needs); err != nil {
 			return 0, nil, s.refusal(r, err)
 		}
@@ -159,14 +161,14 @@ func (s *Authorize) Next(
 	return Consent, nil, nil
 }
 
-// Needs reports whether a request requires a second factor that the signed-in user has not proved yet.
+// Needs reports whether a request requires a second factor that the signed-in user has not yet proved.
 func (s *Authorize) Needs(r *Request, session *login.Session) bool {
 	return (s.SecondFactor || r.Two) && !session.HasSecondFactor()
 }
 
-// SignedIn reports whether the user is signed in as a request requires; session is nil if nobody is signed in. If not,
-// the user has to sign in. It returns a *RefusalError if the request does not allow that, or if the user who signed in
-// is not the one that the client expects.
+// SignedIn reports whether the user is signed in as a request requires. The session is nil if no user is signed in. If
+// SignedIn returns false, the user must sign in. It returns a *RefusalError if the request forbids interaction, or if
+// the signed-in user is not the user that the client expects.
 func (s *Authorize) SignedIn(r *Request, session *login.Session) (bool, error) {
 	if session == nil || session.AuthTime.UnixMicro() < r.SignedInSince {
 		if r.Silent {
@@ -196,8 +198,8 @@ func (s *Authorize) needs(ctx context.Context, r *Request) (*clients.Client, []c
 	return client, s.divide(list, r.Scope), nil
 }
 
-// divide groups the scopes of a request by the resource that declares them. The scopes of this server, and all scopes
-// if there are no resources, form a group without a resource.
+// divide groups the scopes of a request by the resource that declares them. The scopes of this server form a group
+// without a resource. Without resources, all scopes form that group.
 func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent.Need {
 	needs := make([]consent.Need, 0, len(list)+1)
 	for _, one := range list {
@@ -221,8 +223,8 @@ func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent
 	return needs
 }
 
-// Allow stores what the user approved and returns the response with a new code. Sending the same form twice makes two
-// codes, of which the client gets one.
+// Allow stores the user's approval and returns the response with a new code. If a form is submitted twice, each
+// submission creates a code, of which the client receives one.
 func (s *Authorize) Allow(
 	ctx context.Context, r *Request, client *clients.Client, session *login.Session, approved []string, address string,
 ) (*Response, error) {
@@ -236,7 +238,7 @@ func (s *Authorize) Allow(
 	return s.issue(ctx, r, g)
 }
 
-// Grant stores what the user approved as consents, and returns the resulting grant.
+// Grant stores the user's approval as consents, and returns the grant for the code.
 func (s *Authorize) Grant(
 	ctx context.Context, r *Request, client *clients.Client, session *login.Session, approved []string, address string,
 ) (g tokens.Grant, err error) {
@@ -271,7 +273,7 @@ func (s *Authorize) Grant(
 	return s.grant(r, session, approved, ids), nil
 }
 
-// Deny records that the user denied a request and returns the response that tells the client so.
+// Deny records that the user denied a request, and returns the response to the client.
 func (s *Authorize) Deny(ctx context.Context, r *Request, session *login.Session, address string) *Response {
 	s.Denied(ctx, r, session, address)
 	return s.Refused(&RefusalError{r, kernel.Refuse(kernel.AccessDenied, "the person has denied the request")})
@@ -283,7 +285,7 @@ func (s *Authorize) Denied(ctx context.Context, r *Request, session *login.Sessi
 	s.Audit(ctx, kernel.Event{Action: "consent.denied", Actor: session.User.ID, Client: r.Client, Address: address})
 }
 
-// grant returns the grant for a request.
+// grant returns the grant for a request, with the scope and the ids of the consents.
 func (s *Authorize) grant(r *Request, session *login.Session, scope, consents []string) tokens.Grant {
 	return tokens.Grant{
 		Client: r.Client, User: session.User.ID, Scope: scope, Resources: r.Resources, Consents: consents,
@@ -292,7 +294,7 @@ func (s *Authorize) grant(r *Request, session *login.Session, scope, consents []
 	}
 }
 
-// issue makes a code and returns the response with it.
+// issue creates the code for a grant and returns the response that contains it.
 func (s *Authorize) issue(ctx context.Context, r *Request, g tokens.Grant) (*Response, error) {
 	code, err := s.Tokens.IssueCode(ctx, g)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// pushedPrefix begins the request_uri of a pushed request (RFC 9126 section 2.2).
+	// pushedPrefix is the prefix of the request_uri of a pushed request (RFC 9126 section 2.2).
 	pushedPrefix = "urn:ietf:params:oauth:request_uri:"
-	// PushedLife is how long a pushed request can be used, once.
+	// PushedLife is how long a pushed request can be used. It can be used once.
 	PushedLife = 90 * time.Second
 )
 
-// Push stores an authorization request that a client sends in advance and returns its request_uri (RFC 9126). The
-// request is checked like one that a browser sends.
+// Push stores an authorization request that a client sends directly, and returns its request_uri (RFC 9126). The checks
+// are those for a request through a browser.
 func (s *Authorize) Push(ctx context.Context, client *clients.Client, values url.Values) (uri string, err error) {
 	if id := values["client_id"]; len(id) > 1 || len(id) == 1 && id[0] != client.ID {
 		return "", kernel.Refuse(kernel.InvalidRequest, "client_id is not that of the client")
@@ -48,8 +48,8 @@ var parameters = []string{
 	"dpop_jkt", "prompt", "max_age", "acr_values", "ui_locales",
 }
 
-// counting returns the parameters of a valid request that have an effect. The others are not stored, since anybody can
-// register a public client and send a lot of them.
+// counting returns those parameters of a valid request that have an effect. Other parameters are not stored, since
+// anybody can register a public client and send many of them.
 func counting(values url.Values, r *Request) url.Values {
 	kept := make(url.Values, len(parameters))
 	for _, name := range parameters {
@@ -69,8 +69,8 @@ func counting(values url.Values, r *Request) url.Values {
 	return kept
 }
 
-// pushed returns the pushed request that a request_uri refers to, which replaces all other parameters, and deletes it.
-// Values without a request_uri of this server are returned as they are.
+// pushed returns the parameters of the pushed request to which request_uri refers, and deletes that request. They
+// replace all other parameters. Without a request_uri of this server, pushed returns values unchanged.
 func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, error) {
 	given := values["request_uri"]
 	if len(given) != 1 || !strings.HasPrefix(given[0], pushedPrefix) {
@@ -88,7 +88,7 @@ func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, 
 		return err
 	})
 	if err != nil {
-		return nil, kernel.None(err, page("this sign-in has expired or was begun before; go back to the application and begin there"))
+		return nil, kernel.IfNoRows(err, page("this sign-in has expired or was begun before; go back to the application and begin there"))
 	}
 	return url.ParseQuery(request)
 }

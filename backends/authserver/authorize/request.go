@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The errors of RFC 6749 section 4.1.2.1 and its extensions that only this endpoint returns, and its limits.
+// Errors of RFC 6749 section 4.1.2.1 and its extensions that only this endpoint returns, and the limits of a request.
 const (
 	unsupportedResponse = "unsupported_response_type"
 	requestNotSupported = "request_not_supported" // OpenID Connect Core 3.1.2.6
@@ -34,10 +34,10 @@ const (
 	maxSeconds          int64 = 1 << 31
 )
 
-// Request is an authorization request that was checked as far as possible without knowing who is signed in.
+// Request is an authorization request after all checks that do not depend on the signed-in user.
 type Request struct {
 	Client string `json:"client"`
-	// Redirect is where the response goes. RedirectGiven is set if the request contained it.
+	// Redirect is the redirect URI of the response. RedirectGiven is set if the request contained it.
 	Redirect      string   `json:"redirect"`
 	RedirectGiven bool     `json:"given,omitempty"`
 	State         []byte   `json:"state,omitempty"` // as it was received, perhaps not UTF-8
@@ -46,22 +46,22 @@ type Request struct {
 	Challenge     string   `json:"challenge"`
 	Nonce         string   `json:"nonce,omitempty"`
 	Hint          string   `json:"hint,omitempty"` // login_hint
-	// Locales are the languages that the application asks for (ui_locales), separated by spaces. They concern the first
-	// page only, which stores them for the others.
+	// Locales are the languages that the application requests (ui_locales), separated by spaces. Only the first page
+	// reads them, and stores them for the following pages.
 	Locales string `json:"-"`
-	// Subject is the user who must be signed in (id_token_hint). If it is empty, any user may be.
+	// Subject is the user who must be signed in (id_token_hint). If it is empty, any user may be signed in.
 	Subject string `json:"sub,omitempty"`
-	// JKT is the thumbprint of the key that the code is bound to (dpop_jkt), or empty.
+	// JKT is the thumbprint of the key to which the code is bound (dpop_jkt), or empty.
 	JKT string `json:"jkt,omitempty"`
 	// Silent forbids any interaction with the user (prompt=none).
 	Silent bool `json:"silent,omitempty"`
-	// Ask requires a consent page even if everything has been granted before (prompt=consent).
+	// Ask requires a consent page even if the user has already granted all scopes (prompt=consent).
 	Ask bool `json:"ask,omitempty"`
 	// SignedInSince is the earliest acceptable time of the sign-in, in microseconds since 1970 (prompt=login, max_age).
 	SignedInSince int64 `json:"since,omitempty"`
 	// Two requires two factors (acr_values); see tokens.TwoFactors.
 	Two bool `json:"two,omitempty"`
-	// Form sends the response by a form (response_mode=form_post).
+	// Form requests the response by a form (response_mode=form_post).
 	Form bool `json:"form,omitempty"`
 	// At is when the request was received, in microseconds since 1970.
 	At int64 `json:"at"`
@@ -82,8 +82,8 @@ func (r *RefusalError) Unwrap() error { return r.Reason }
 // asked are the parameters of a request.
 type asked struct{ url.Values }
 
-// given returns the parameters that are not empty, since an empty one counts as omitted (RFC 6749 section 3.1).
-// Repeated parameters are kept, so that they can be refused.
+// given returns the parameters that are not empty. An empty parameter counts as omitted (RFC 6749 section 3.1).
+// Repeated parameters are kept, so that later checks can refuse them.
 func given(values url.Values) url.Values {
 	kept := make(url.Values, len(values))
 	for name, sent := range values {
@@ -105,13 +105,14 @@ func (a asked) one(name string) string {
 	return a.Values[name][0]
 }
 
-// page returns an error that must be shown to the user, and not be sent to the redirect URI (RFC 6749 section 4.1.2.1).
+// page returns an error that must be shown to the user instead of being sent to the redirect URI (RFC 6749 section
+// 4.1.2.1).
 func page(message string) error {
 	return apierror.New(400, kernel.InvalidRequest, "%s", message)
 }
 
-// Parse checks the parameters of a request. The error is a *RefusalError if it is to be sent to the client; any other
-// is to be shown to the user.
+// Parse checks the parameters of a request. A *RefusalError must be sent to the client, and any other error shown to
+// the user.
 func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, error) {
 	values, err := s.pushed(ctx, given(values))
 	if err != nil {
@@ -171,8 +172,8 @@ func (s *Authorize) client(
 	return client, nil
 }
 
-// check checks the parameters whose errors are sent to the client.
-// badMode says what is wrong with response_mode, if it is not empty.
+// check checks the parameters whose errors are sent to the client. If badMode is not empty, it is the fault of the
+// parameter response_mode.
 func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Client, a asked, badMode string) error {
 	for name, values := range a.Values {
 		if len(values) > 1 && name != "resource" {
@@ -235,8 +236,8 @@ func digest(text string) bool {
 	})
 }
 
-// hint sets the subject of a request from an ID token that the client got from this server (OpenID Connect Core section
-// 3.1.2.1). A token that this server did not issue, or whose key it no longer has, is ignored.
+// hint sets the subject of a request from the ID token in id_token_hint (OpenID Connect Core section 3.1.2.1). It
+// ignores a token that this server did not issue, or whose signing key no longer exists.
 func (s *Authorize) hint(ctx context.Context, r *Request, token string) error {
 	if token == "" || s.Hinted == nil {
 		return nil
@@ -281,8 +282,8 @@ func (r *Request) prompt(a asked) error {
 	return nil
 }
 
-// acr evaluates acr_values: the first class that this server knows decides how the user has to sign in (OpenID Connect
-// Core section 3.1.2.1, RFC 9470).
+// acr evaluates acr_values: the first class in it that this server knows determines the required number of factors
+// (OpenID Connect Core section 3.1.2.1, RFC 9470).
 func (r *Request) acr(values string) {
 	for class := range strings.FieldsSeq(values) {
 		if slices.Contains(tokens.Classes(), class) {
@@ -312,7 +313,7 @@ func (s *Authorize) scope(ctx context.Context, r *Request, client *clients.Clien
 	return err
 }
 
-// refusal returns err as a *RefusalError.
+// refusal returns err as a *RefusalError for the client of the request.
 func (s *Authorize) refusal(r *Request, err error) error {
 	e, ok := apierror.From(err)
 	switch {
@@ -326,7 +327,7 @@ func (s *Authorize) refusal(r *Request, err error) error {
 	return &RefusalError{r, e}
 }
 
-// resources returns the resources of a request. It is an error if one of them has been deleted.
+// resources returns the resources of a request. A deleted resource is an error.
 func (s *Authorize) resources(ctx context.Context, r *Request) (list []*resources.Resource, err error) {
 	for _, id := range r.Resources {
 		one, err := s.Catalog.Find(ctx, id)
@@ -341,7 +342,7 @@ func (s *Authorize) resources(ctx context.Context, r *Request) (list []*resource
 	return list, nil
 }
 
-// own reports whether a scope belongs to this server itself.
+// own reports whether a scope belongs to this server and not to a resource.
 func (s *Authorize) own(word string) bool {
 	return slices.ContainsFunc(s.Own, func(scope resources.Scope) bool { return scope.Name == word })
 }

@@ -7,18 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// The values of the parameter response_mode: the response is in the query of the redirect URI, or in the body of a form
-// that the browser posts there (OAuth 2.0 Form Post Response Mode).
+// The values of response_mode. The response is in the query of the redirect URI, or in the body of a form that the
+// browser posts to that URI (OAuth 2.0 Form Post Response Mode).
 const (
 	queryMode = "query"
 	formMode  = "form_post"
 )
 
-// Response is a response to a client, which the browser takes there.
+// Response is a response to a client, sent through the browser.
 type Response struct {
 	// To is the redirect URI.
 	To string
-	// Form is set if the browser posts the parameters in a form, and not set if it is redirected with them.
+	// Form is set if the browser posts the parameters in a form. Otherwise the browser is redirected with the
+	// parameters in the query.
 	Form bool
 	// Parameters are the parameters, in their order.
 	Parameters []Parameter
@@ -27,7 +28,7 @@ type Response struct {
 // Parameter is a parameter of a response.
 type Parameter struct{ Name, Value string }
 
-// Location returns the redirect URI with the parameters appended to its query. Parameters that it already has are kept.
+// Location returns the redirect URI with the parameters appended to its query. Existing query parameters are kept.
 func (r *Response) Location() string {
 	var b strings.Builder
 	b.WriteString(r.To)
@@ -43,13 +44,13 @@ func (r *Response) Location() string {
 	return b.String()
 }
 
-// Refused returns the response that takes a refusal to the client.
+// Refused returns the response that sends a refusal to the client.
 func (s *Authorize) Refused(refusal *RefusalError) *Response {
 	return s.answer(refusal.Request, "error", refusal.Reason.Code, "error_description", refusal.Reason.Message)
 }
 
-// answer returns a response with the given names and values. It always has the parameter iss (RFC 9207), and state if
-// the request had it.
+// answer returns a response with the given names and values. It always adds the parameter iss (RFC 9207), and adds
+// state if the request contained it.
 func (s *Authorize) answer(r *Request, pairs ...string) *Response {
 	pairs = append(pairs, "iss", s.Issuer)
 	if len(r.State) > 0 {
@@ -62,7 +63,7 @@ func (s *Authorize) answer(r *Request, pairs ...string) *Response {
 	return response
 }
 
-// Modes returns the values of response_mode that clients may ask for.
+// Modes returns the supported values of response_mode.
 func (s *Authorize) Modes() []string {
 	if s.FormPost {
 		return []string{queryMode, formMode}
@@ -70,8 +71,8 @@ func (s *Authorize) Modes() []string {
 	return []string{queryMode}
 }
 
-// mode sets how a request is answered. It is called before the other parameters are checked, since their errors go the
-// same way. A request for a mode that cannot be used is answered by a redirect.
+// mode sets the response mode of a request. It must be called before other parameters are checked, since their errors
+// are sent in that mode. If the mode is not supported, mode returns the fault, and the response is a redirect.
 func (s *Authorize) mode(r *Request, mode string) (refusal string) {
 	switch {
 	case mode == "" || mode == queryMode:
@@ -88,7 +89,7 @@ func (s *Authorize) mode(r *Request, mode string) (refusal string) {
 	return ""
 }
 
-// postable reports whether a form contains a text unchanged: browsers send line breaks in another form, for example.
+// postable reports whether browsers send a text in a form unchanged. They change line breaks, for example.
 func postable(text []byte) bool {
 	return utf8.Valid(text) && strings.IndexFunc(string(text), unicode.IsControl) < 0
 }

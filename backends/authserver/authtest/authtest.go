@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -148,4 +149,10 @@ func Durable(tb testing.TB) Kernel {
 		tb.Fatal(err)
 	}
 	return On(tb, databases.Start(tb, db))
+}
+
+// SetPassword sets the password of the user with an id. The events name the user by as the actor.
+func SetPassword(ctx context.Context, u *users.Users, id, pass, by string) error {
+	_, err := u.Update(ctx, id, users.Change{Password: &pass}, by)
+	return err
 }

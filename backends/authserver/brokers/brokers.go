@@ -1,5 +1,5 @@
-// Package brokers manages the providers whose tokens this server hands on: their rows, the configuration of each
-// protocol, and the requests for tokens.
+// Package brokers manages broker providers: third-party services whose tokens clients obtain from this server by
+// exchange. It stores their rows, checks the configuration of each protocol, and requests tokens from them.
 package brokers
 
 import (
@@ -30,7 +30,7 @@ const (
 	ServiceAccount = "service_account" // this server has one key for all users
 )
 
-// The errors of changes.
+// The errors of methods that change rows.
 var (
 	ErrUnknown = errors.New("there is no such provider")
 	ErrExists  = errors.New("a provider with this slug is there already")
@@ -40,7 +40,8 @@ var (
 // Provider is a row of authserver_brokers.
 type Provider struct {
 	ID, Slug, DisplayName, Protocol string
-	// Config is config_data without its secret. It is checked according to the protocol when the provider is used.
+	// Config is config_data without the client secret. It is checked when the provider is used, by the rules of its
+	// protocol.
 	Config    json.RawMessage
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -50,13 +51,13 @@ type Provider struct {
 
 // Options are the settings of Brokers.
 type Options struct {
-	// Encryptor seals secrets. If it is nil, a provider cannot have a secret in its row.
+	// Encryptor encrypts client secrets. If it is nil, a provider cannot have a secret in its row.
 	Encryptor encryption.Encryptor
-	// Networks are the private networks that providers may be in; public ones are always allowed.
+	// Networks are the private networks in which providers may be. Public addresses are always allowed.
 	Networks []netip.Prefix
 	// Env looks up environment variables. Default: os.LookupEnv.
 	Env func(name string) (string, bool)
-	// Timeout bounds a request to a provider. Default: 10 s.
+	// Timeout is the time limit of a request to a provider. Default: 10 s.
 	Timeout time.Duration
 }
 
@@ -71,11 +72,11 @@ type Brokers struct {
 const (
 	topic        = "brokers"
 	maxProviders = 1000
-	// maxName and maxConfig bound the size of a provider, in bytes.
+	// maxName and maxConfig are the maximum lengths of a provider's name and configuration, in bytes.
 	maxName, maxConfig = 1020, 64 << 10
 )
 
-// Sealed is the column of the secrets.
+// Sealed is the column of the encrypted client secrets.
 var Sealed = encryption.Column{Table: "authserver_brokers", ID: "id", Column: "secret"}
 
 func place(id string) []byte { return encryption.Place(Sealed.Table, id, Sealed.Column) }
@@ -116,7 +117,7 @@ func (b *Brokers) read(ctx context.Context, _ string) (*snapshot, error) {
 	return s, err
 }
 
-// All returns all providers, ordered by slug. They must not be modified.
+// All returns all providers, ordered by slug. The caller must not modify them.
 func (b *Brokers) All(ctx context.Context) ([]*Provider, error) {
 	s, err := b.list.Get(ctx, "")
 	if err != nil {
@@ -125,7 +126,7 @@ func (b *Brokers) All(ctx context.Context) ([]*Provider, error) {
 	return s.all, nil
 }
 
-// Find returns the provider with an id or a slug. If there is none, the error is ErrUnknown.
+// Find returns the provider with an id or a slug. If there is no such provider, the error is ErrUnknown.
 func (b *Brokers) Find(ctx context.Context, name string) (*Provider, error) {
 	s, err := b.list.Get(ctx, "")
 	if err != nil {
@@ -139,7 +140,7 @@ func (b *Brokers) Find(ctx context.Context, name string) (*Provider, error) {
 
 const columns = "id, slug, display_name, protocol, config, secret, created_at, updated_at"
 
-// scan returns a row, or ErrUnknown if there is none.
+// scan returns a row as a provider, or ErrUnknown if the query found no row.
 func scan(r store.Row) (*Provider, error) {
 	p := new(Provider)
 	var config string
@@ -154,7 +155,7 @@ func scan(r store.Row) (*Provider, error) {
 
 var slug = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// Check returns an error if a provider is invalid. It does not check the configuration of the protocol.
+// Check returns an error if a provider is invalid. It does not check config_data.
 func (p *Provider) Check() error {
 	refuse := func(member, message string) error {
 		return apierror.New(http.StatusBadRequest, "invalid_value", "%s %s", member, message).With(member)
@@ -176,10 +177,11 @@ func (p *Provider) Check() error {
 	return nil
 }
 
-// clientSecret is the member of config_data that is stored separately.
+// clientSecret is the member of config_data that is stored in a separate column.
 const clientSecret = "client_secret"
 
-// seal moves the secret from the configuration to its sealed form. If it is left out, the stored secret is kept.
+// seal moves the client secret from the configuration to its encrypted form. If the configuration has no secret, the
+// stored secret is kept.
 func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 	members := make(map[string]json.RawMessage)
 	if len(p.Config) > 0 {
@@ -191,7 +193,7 @@ func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 		members = make(map[string]json.RawMessage)
 	}
 	for name := range members {
-		// It would stay in the configuration, which the API shows.
+		// The secret would stay in the configuration, which the API shows.
 		if name != clientSecret && strings.EqualFold(name, clientSecret) {
 			return apierror.New(http.StatusBadRequest, "invalid_value", "config_data has %s, which is called client_secret",
 				name).With("config_data." + name)
@@ -234,7 +236,7 @@ func (b *Brokers) Create(ctx context.Context, p *Provider) error {
 	p.CreatedAt = b.Now().Truncate(time.Microsecond)
 	p.UpdatedAt = p.CreatedAt
 	return exists(b.Change(ctx, topic, "", func(c store.Conn) error {
-		if err := kernel.Room(c, "authserver_brokers", maxProviders); err != nil {
+		if err := kernel.CheckRoom(c, "authserver_brokers", maxProviders); err != nil {
 			return err
 		}
 		_, err := c.Exec("INSERT INTO authserver_brokers ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -251,8 +253,8 @@ func exists(err error) error {
 	return err
 }
 
-// Edit changes a provider. edit gets the stored provider and may forbid the change by returning an error. It is called
-// again if the provider is changed concurrently.
+// Edit changes a provider. It calls edit with the stored provider, which may forbid the change by returning an error.
+// If the provider is changed concurrently, Edit calls edit again.
 func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) error) (*Provider, error) {
 	for {
 		p, err := kernel.Read(ctx, b.Server, func(c store.Conn) (*Provider, error) {
@@ -278,7 +280,7 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 		var changed int64
 		err = exists(b.Change(ctx, topic, "", func(c store.Conn) (err error) {
 			changed, err = c.Exec("UPDATE authserver_brokers SET slug = ?, display_name = ?, config = ?, secret = ?, updated_at = ? WHERE id = ? AND updated_at = ? AND secret = ?",
-				// The secret may be sealed again in the meantime.
+				// The secret may be encrypted with another key in the meantime.
 				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, was.UnixMicro(), secret)
 			return err
 		}))
@@ -291,8 +293,8 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 	}
 }
 
-// Delete removes a provider that no resource uses, with the connections to it. Each function of may is called with the
-// stored provider and can forbid the removal by returning an error.
+// Delete deletes a provider that no resource uses, and all connections to the provider. It calls each function of may
+// with the stored provider, which can forbid the deletion by returning an error.
 func (b *Brokers) Delete(ctx context.Context, id string, may ...func(p *Provider) error) error {
 	return b.Change(ctx, topic, "", func(c store.Conn) error {
 		if err := kernel.Allow(may, func() (*Provider, error) {
@@ -315,7 +317,7 @@ func (b *Brokers) Delete(ctx context.Context, id string, may ...func(p *Provider
 	})
 }
 
-// Seed stores those providers whose slug does not exist yet.
+// Seed stores the providers of a list whose slugs do not exist yet.
 func (b *Brokers) Seed(ctx context.Context, list []Provider) error {
 	for i := range list {
 		p := list[i]

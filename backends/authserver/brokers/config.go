@@ -36,7 +36,8 @@ type OAuthConfig struct {
 	AuthorizeURL string `json:"authorize_url"`
 	TokenURL     string `json:"token_url"`
 	RevokeURL    string `json:"revoke_url"`
-	// ResponseFormat is standard (JSON, the default), form, or slack, which is JSON with the token in authed_user.
+	// ResponseFormat is the format of token responses: standard (JSON, the default), form, or slack, which is JSON with
+	// the token in authed_user.
 	ResponseFormat string `json:"response_format"`
 	// ExtraAuthParams are added to the authorization request.
 	ExtraAuthParams map[string]string `json:"extra_auth_params"`
@@ -53,7 +54,7 @@ type OAuthConfig struct {
 type APIKeyConfig struct {
 	HeaderName   string `json:"header_name"`
 	HeaderPrefix string `json:"header_prefix"`
-	// IssuanceInstructionsURL is a page that tells users how to get a key.
+	// IssuanceInstructionsURL is a page that explains to users how to get a key.
 	IssuanceInstructionsURL string `json:"issuance_instructions_url"`
 }
 
@@ -69,13 +70,14 @@ type ServiceAccountConfig struct {
 	key  any
 }
 
-// own are the parameters of an authorization request that the configuration of a provider must not set.
+// own are the parameters of an authorization request that only this server may set, not the configuration of a
+// provider.
 var own = []string{
 	"client_id", "redirect_uri", "response_type", "state", "scope", "code_challenge",
 	"code_challenge_method",
 }
 
-// decode decodes the configuration of a protocol, which must not have unknown members.
+// decode decodes the configuration of a provider, which must have the given protocol. An unknown member is an error.
 func (p *Provider) decode(protocol string, into any) error {
 	if p.Protocol != protocol {
 		return p.fault("the provider is of the protocol %s", p.Protocol)
@@ -88,8 +90,8 @@ func (p *Provider) decode(protocol string, into any) error {
 	return nil
 }
 
-// OAuth returns the configuration of a provider of the protocol oauth, with its secret. The error is a *ConfigError if
-// the configuration cannot be used.
+// OAuth returns the configuration of a provider with the protocol oauth, including its secret. The error is a
+// *ConfigError if the configuration cannot be used.
 func (b *Brokers) OAuth(ctx context.Context, p *Provider) (*OAuthConfig, error) {
 	c, err := b.oauth(p)
 	if err == nil && c.SecretRef == "" {
@@ -100,7 +102,7 @@ func (b *Brokers) OAuth(ctx context.Context, p *Provider) (*OAuthConfig, error) 
 	return c, err
 }
 
-// oauth returns the configuration like OAuth, but without the secret if that is stored sealed.
+// oauth returns the configuration like OAuth, but without a secret that is stored encrypted.
 func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 	c = &OAuthConfig{slug: p.Slug}
 	if err := p.decode(OAuth, c); err != nil {
@@ -160,8 +162,8 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 	return c, nil
 }
 
-// envPrefix begins the names of the variables that a provider may refer to, so that none of the server's own secrets
-// can be sent to a provider.
+// envPrefix is the required prefix of environment variables to which a provider refers. It prevents sending other
+// secrets of the process to a provider.
 const envPrefix = "CONNECTOR_"
 
 func (b *Brokers) variable(p *Provider, member, name string) (string, error) {
@@ -175,7 +177,7 @@ func (b *Brokers) variable(p *Provider, member, name string) (string, error) {
 	return value, nil
 }
 
-// APIKey returns the configuration of a provider of the protocol api_key.
+// APIKey returns the configuration of a provider with the protocol api_key.
 func (b *Brokers) APIKey(p *Provider) (*APIKeyConfig, error) {
 	c := new(APIKeyConfig)
 	if err := p.decode(APIKey, c); err != nil {
@@ -189,7 +191,7 @@ func (b *Brokers) APIKey(p *Provider) (*APIKeyConfig, error) {
 	return c, nil
 }
 
-// ServiceAccount returns the configuration of a provider of the protocol service_account, with its key.
+// ServiceAccount returns the configuration of a provider with the protocol service_account, including its key.
 func (b *Brokers) ServiceAccount(p *Provider) (*ServiceAccountConfig, error) {
 	c := &ServiceAccountConfig{slug: p.Slug}
 	if err := p.decode(ServiceAccount, c); err != nil {
@@ -224,8 +226,8 @@ func (b *Brokers) ServiceAccount(p *Provider) (*ServiceAccountConfig, error) {
 	return c, nil
 }
 
-// Usable returns a *ConfigError if a provider cannot be used. It does not open a sealed secret, since a failure of that
-// is no fault of the provider.
+// Usable returns a *ConfigError if the configuration of a provider cannot be used. It does not decrypt the secret,
+// since a failure to do so is not a fault of the configuration.
 func (b *Brokers) Usable(p *Provider) (err error) {
 	switch p.Protocol {
 	case OAuth:
@@ -240,8 +242,8 @@ func (b *Brokers) Usable(p *Provider) (err error) {
 
 const maxURL = 2048
 
-// checkURL returns what is wrong with a URL to which a browser is redirected, or "". Without TLS it must be on this
-// machine, or in a network that the operator has named.
+// checkURL returns the fault of a URL to which a browser is redirected, or "". Without TLS, the host must be this
+// machine or in a network that the operator has allowed.
 func (b *Brokers) checkURL(text string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -261,9 +263,9 @@ func (b *Brokers) checkURL(text string) string {
 	return "must begin with https://"
 }
 
-// checkAsked returns what is wrong with a URL to which this server itself sends requests, or "". It refuses what
-// checkURL refuses, and also an address that is neither public nor in a network that the operator has allowed, since
-// connecting to it would fail.
+// checkAsked returns the fault of a URL to which this server itself sends requests, or "". In addition to the checks of
+// checkURL, an IP address must be public or in a network that the operator has allowed, since other connections would
+// fail.
 func (b *Brokers) checkAsked(text string) string {
 	if fault := b.checkURL(text); fault != "" {
 		return fault
@@ -292,7 +294,7 @@ func literal(host string) []netip.Addr {
 	return nil
 }
 
-// named reports whether an address is in a network that the operator has named.
+// named reports whether an address is in a network that the operator has allowed.
 func (b *Brokers) named(at netip.Addr) bool {
 	return slices.ContainsFunc(b.options.Networks, func(n netip.Prefix) bool { return n.Contains(at) })
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// Credential is what a provider issues for a user.
+// Credential is the set of tokens that a provider issues for a user.
 type Credential struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token,omitempty"`
@@ -32,15 +32,16 @@ type Granted struct {
 	Scope []string // nil if the response has no scope, which means the requested one
 }
 
-// UpstreamError means that a provider has refused a request, or not answered.
+// UpstreamError means that a provider has refused a request or has not answered.
 type UpstreamError struct {
 	Slug string
-	// Code is the OAuth error code. It is empty if there is none, such as when the provider does not answer.
+	// Code is the OAuth error code of the response. It is empty if the response has no code, or if the provider has not
+	// answered.
 	Code  string
 	cause error
 }
 
-// Error implements error. It contains nothing of the provider's response except the code.
+// Error implements error. From the provider's response it contains only the error code.
 func (e *UpstreamError) Error() string {
 	if e.Code != "" {
 		return fmt.Sprintf("provider %s: %s", e.Slug, e.Code)
@@ -51,7 +52,7 @@ func (e *UpstreamError) Error() string {
 // Unwrap returns the reason why the provider did not answer.
 func (e *UpstreamError) Unwrap() error { return e.cause }
 
-// gone are the error codes for a refresh token that is no longer valid, including those of Slack.
+// gone are the error codes, including Slack's, for a refresh token that is no longer valid.
 var gone = map[string]bool{
 	kernel.InvalidGrant: true, "invalid_refresh_token": true, "token_revoked": true, "token_expired": true,
 	"account_inactive": true, "bad_refresh_token": true,
@@ -86,7 +87,7 @@ func (c *OAuthConfig) AuthorizeAt(redirect, state, challenge string, scope []str
 	return u.String()
 }
 
-// Redeem exchanges an authorization code.
+// Redeem exchanges an authorization code for tokens.
 func (b *Brokers) Redeem(ctx context.Context, c *OAuthConfig, code, verifier, redirect string) (Granted, error) {
 	return b.ask(ctx, c, url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier},
@@ -94,7 +95,8 @@ func (b *Brokers) Redeem(ctx context.Context, c *OAuthConfig, code, verifier, re
 	})
 }
 
-// Renew exchanges a refresh token. If the response has no new one, the present one is kept.
+// Renew exchanges a refresh token for new tokens. If the response contains no refresh token, the result contains the
+// current one.
 func (b *Brokers) Renew(ctx context.Context, c *OAuthConfig, refresh string) (Granted, error) {
 	granted, err := b.ask(ctx, c, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}})
 	if granted.Refresh == "" {
@@ -122,11 +124,11 @@ func (b *Brokers) Revoke(ctx context.Context, c *OAuthConfig, credential Credent
 const (
 	maxAnswer = 256 << 10
 	maxToken  = 64 << 10
-	// longest bounds the life of a token that a provider reports.
+	// longest is the maximum life of a token that is accepted from a provider's response.
 	longest = 10 * 365 * 24 * time.Hour
 )
 
-// post sends a form with the client's credentials.
+// post sends a form with the client credentials.
 func (b *Brokers) post(
 	ctx context.Context, c *OAuthConfig, to string, form url.Values,
 ) (status int, answer []byte, err error) {
@@ -144,7 +146,8 @@ func (b *Brokers) post(
 	return b.send(c.slug, request)
 }
 
-// send sends a request to a provider, and returns the status and the body of the response, whose size is bounded.
+// send sends a request to a provider, and returns the status and the body of the response. A body that is too long is
+// an error.
 func (b *Brokers) send(slug string, request *http.Request) (status int, answer []byte, err error) {
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Accept", "application/json")
@@ -175,7 +178,7 @@ func (b *Brokers) ask(ctx context.Context, c *OAuthConfig, form url.Values) (g G
 	return b.granted(c, status, answer)
 }
 
-// answered is a response of a token endpoint, in any of the formats.
+// answered is a response of a token endpoint in any of the supported formats.
 type answered struct {
 	OK      *bool           `json:"ok"` // of Slack
 	Error   string          `json:"error"`
@@ -187,7 +190,7 @@ type answered struct {
 	User    *answered       `json:"authed_user"` // of Slack
 }
 
-// word matches the error codes that may be passed on.
+// word matches the error codes of providers that are passed to callers.
 var word = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 
 // granted parses a response of the token endpoint.
@@ -240,7 +243,7 @@ func (b *Brokers) granted(c *OAuthConfig, status int, text []byte) (g Granted, e
 	return g, nil
 }
 
-// words splits a scope at the provider's separator and the common ones.
+// words splits a scope at the provider's separator and at the usual separators.
 func words(scope, separator string) []string {
 	list := make([]string, 0, 8)
 	for part := range strings.SplitSeq(scope, separator) {

@@ -19,35 +19,35 @@ import (
 const AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 const (
-	// assertionLife is how far in the future an assertion may expire.
+	// assertionLife is the maximum time from now to an assertion's expiry.
 	assertionLife = time.Hour
-	// maxSecret bounds the length of a secret that is sent, in bytes.
+	// maxSecret is the maximum length of a client_secret in a request, in bytes.
 	maxSecret = 512
 	maxJTI    = 256
 )
 
-// credentials are what a client sends to authenticate itself.
+// credentials are the parts of a request that authenticate its client.
 type credentials struct {
 	id, method, secret, assertion string
 }
 
-// RefusedError is the reason why a client was not authenticated, for the log and the audit feed. The client itself
-// learns no more than invalid_client.
+// RefusedError is the reason why a client was not authenticated, for the log and the audit feed. The response to the
+// client is only invalid_client.
 type RefusedError struct {
 	Client string // the client_id of the request; empty if it has none
 	Method string // the authentication method, such as private_key_jwt; empty if it cannot be determined
 	Reason string
 }
 
-// Error implements error. It returns what the client is told.
+// Error implements error. It returns the message that the client receives, without the reason.
 func (e *RefusedError) Error() string { return errClient.Error() }
 
-// Unwrap returns the error that the client is told.
+// Unwrap returns the error that the client receives.
 func (e *RefusedError) Unwrap() error { return errClient }
 
 var errClient = kernel.Refuse(kernel.InvalidClient, "client authentication failed")
 
-// The reasons that more than one method uses.
+// The reasons that several authentication methods share.
 const (
 	reasonUnknown   = "there is no such client"
 	reasonInactive  = "the client is not active"
@@ -61,8 +61,8 @@ func (sent *credentials) refuse(reason string) error {
 	return &RefusedError{Client: sent.id, Method: sent.method, Reason: reason}
 }
 
-// fault returns the reason why a client may not use this method of authentication, or "" if it may. It does not check
-// the credentials.
+// fault returns the reason why the client may not use the method of these credentials, or "". It does not check the
+// credentials.
 func (sent *credentials) fault(c *Client) string {
 	switch {
 	case c == nil:
@@ -75,9 +75,9 @@ func (sent *credentials) fault(c *Client) string {
 	return ""
 }
 
-// Authenticate returns the client that sent a request, from its Authorization headers and its form. It returns a
-// *RefusedError, which always reads the same to the client, or invalid_request if the client uses more than one method
-// at once.
+// Authenticate returns the client that sent a request, given the request's Authorization headers and form. If
+// authentication fails, the error is a *RefusedError. Its message is always the same. If the request uses more than one
+// method, the error is invalid_request.
 func (cs *Clients) Authenticate(ctx context.Context, authorization []string, form kernel.Form) (*Client, error) {
 	sent, err := read(authorization, form)
 	if err != nil {
@@ -110,8 +110,8 @@ func (cs *Clients) Authenticate(ctx context.Context, authorization []string, for
 	return c, nil
 }
 
-// begin returns the client that is about to authenticate. Unlike Current it returns ErrUnknown if the metadata document
-// of the client is invalid or cannot be found.
+// begin returns the client that a request claims to come from. Unlike Current it returns ErrUnknown if the client's
+// metadata document is invalid or not available.
 func (cs *Clients) begin(ctx context.Context, id string) (*Client, error) {
 	c, err := cs.Current(ctx, id)
 	if refusal, ok := apierror.From(err); ok && refusal.Code == kernel.InvalidClient {
@@ -120,7 +120,7 @@ func (cs *Clients) begin(ctx context.Context, id string) (*Client, error) {
 	return c, err
 }
 
-// read determines the method by which a client authenticates, and its credentials.
+// read returns the authentication method and the credentials of a request.
 func read(authorization []string, form kernel.Form) (sent credentials, err error) {
 	id, clear, assertion := form.Get("client_id"), form.Get("client_secret"), form.Get("client_assertion")
 	kind := form.Get("client_assertion_type")
@@ -162,8 +162,8 @@ func read(authorization []string, form kernel.Form) (sent credentials, err error
 	return credentials{id: id, method: MethodNone}, nil
 }
 
-// parseBasic parses an Authorization header of the scheme Basic, whose two parts are form-encoded (RFC 6749 section
-// 2.3.1).
+// parseBasic parses an Authorization header of the scheme Basic. The id and the secret in it are form-encoded (RFC 6749
+// section 2.3.1).
 func parseBasic(header string) (id, secret string, ok bool) {
 	const scheme = "Basic "
 	if len(header) < len(scheme) || !strings.EqualFold(header[:len(scheme)], scheme) || len(header) > 2*(maxID+maxSecret) {
@@ -187,8 +187,8 @@ func parseBasic(header string) (id, secret string, ok bool) {
 	return id, secret, id != "" && len(secret) <= maxSecret && strings.IndexByte(id, 0) < 0
 }
 
-// byAssertion checks a private_key_jwt (RFC 7523 section 3). It must be signed by a key of the client, be meant for
-// this server, expire within assertionLife and not have been used before.
+// byAssertion authenticates a client by private_key_jwt (RFC 7523 section 3). The assertion must be signed by a key of
+// the client, name this server as its audience, expire within assertionLife, and be used for the first time.
 func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, error) {
 	id, ok := jwt.Unverified(sent.assertion, "sub")
 	if ok = ok && len(id) <= maxID && strings.IndexByte(id, 0) < 0; !ok {
@@ -244,7 +244,7 @@ func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, 
 	return c, nil
 }
 
-// keysOf returns the keys of a client: those of its registration, or those at its jwks_uri.
+// keysOf returns the public keys of a client, from its registration or from its jwks_uri.
 func (cs *Clients) keysOf(c *Client) (jwks.Finder, error) {
 	if uri := c.Metadata.JWKSURI; uri != "" {
 		return published{cs.remotes, uri}, nil
@@ -252,5 +252,5 @@ func (cs *Clients) keysOf(c *Client) (jwks.Finder, error) {
 	return jwks.ParseSet(c.Metadata.JWKS)
 }
 
-// AssertionAlgorithms are the algorithms that clients may sign assertions with.
+// AssertionAlgorithms are the signature algorithms accepted for clients' assertions.
 var AssertionAlgorithms = []string{"ES256", "RS256", "PS256"}

@@ -1,5 +1,5 @@
-// Package clients manages the clients that may ask for tokens: their rows, how they are registered (RFC 7591), how they
-// authenticate, and to which redirect URIs the authorization endpoint may answer.
+// Package clients manages the OAuth clients: their rows, their registration (RFC 7591), their authentication, and the
+// redirect URIs to which the authorization endpoint may send responses.
 package clients
 
 import (
@@ -35,7 +35,7 @@ const (
 	Document = "cimd" // a client ID metadata document
 )
 
-// The grants that a client may have.
+// The grant types for which a client may be registered.
 const (
 	GrantCode     = "authorization_code"
 	GrantRefresh  = "refresh_token"
@@ -45,7 +45,7 @@ const (
 	GrantJWT      = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 )
 
-// The ways in which a client authenticates.
+// The authentication methods of clients.
 const (
 	MethodNone  = "none"
 	MethodBasic = "client_secret_basic"
@@ -53,21 +53,21 @@ const (
 	MethodKey   = "private_key_jwt"
 )
 
-// ErrUnknown means that there is no such client.
+// ErrUnknown means that the client does not exist.
 var ErrUnknown = errors.New("there is no such client")
 
 // Client is a row of authserver_clients.
 type Client struct {
 	ID   string // client_id
 	Name string
-	// Secret is the stored form of the secret: the scheme and a digest. It is empty if the client has none.
+	// Secret is the stored form of the secret: the scheme and a digest. It is empty for a client without a secret.
 	Secret     string
 	AuthMethod string
 	Redirects  []string
 	Grants     []string
 	Responses  []string
-	// Scope is the most that the client may ask for. If it is empty, it may ask for what the resources declare; see
-	// Clients.Ceiling.
+	// Scope is the maximum scope that the client may request. If it is empty, the maximum is the scopes that the
+	// resources declare; see Clients.Ceiling.
 	Scope []string
 	// Agent is set for a client that declares itself to be an autonomous agent.
 	Agent     bool
@@ -75,17 +75,19 @@ type Client struct {
 	Metadata  Metadata
 	Status    string
 	Source    string
-	// Registration is the digest of the registration access token (RFC 7592), or empty if the client has none.
+	// Registration is the digest of the registration access token (RFC 7592). It is empty for a client without such a
+	// token.
 	Registration string
 	IssuedAt     time.Time
 	UpdatedAt    time.Time
-	// FreshUntil is how long the stored copy of the client's metadata document may be used, if it has one.
+	// FreshUntil is the time until which the stored copy of the client's metadata document may be used. It is zero
+	// without such a document.
 	FreshUntil time.Time
-	// SeenAt is when a client that registered itself was last seen, to the hour. It is zero if it never was.
+	// SeenAt is when a self-registered client was last used, to the hour. It is zero for a client that was never used.
 	SeenAt time.Time
 }
 
-// Metadata are the members of RFC 7591 that have no column of their own.
+// Metadata holds the client metadata (RFC 7591) that is stored as JSON, in a single column.
 type Metadata struct {
 	ApplicationType string   `json:"application_type,omitempty"`
 	ClientURI       string   `json:"client_uri,omitempty"`
@@ -95,22 +97,22 @@ type Metadata struct {
 	PolicyURI       string   `json:"policy_uri,omitempty"`
 	SoftwareID      string   `json:"software_id,omitempty"`
 	SoftwareVersion string   `json:"software_version,omitempty"`
-	// JWKS is the set of public keys as it was sent.
+	// JWKS is the set of public keys, exactly as the client sent it.
 	JWKS    RawJSON `json:"jwks,omitempty"`
 	JWKSURI string  `json:"jwks_uri,omitempty"`
 	// DPoP requires that all tokens of the client are bound to a key (RFC 9449 section 5.2).
 	DPoP bool `json:"dpop_bound_access_tokens,omitempty"`
-	// Logout are the addresses to which a browser may be redirected after RP-initiated logout.
+	// Logout are the URIs to which a browser may be redirected after RP-initiated logout.
 	Logout []string `json:"post_logout_redirect_uris,omitempty"`
-	// BackchannelLogout is the address that is called when a session ends (OpenID Connect Back-Channel Logout 1.0
-	// section 2.2). BackchannelSession asks for the claim sid, which is always sent.
+	// BackchannelLogout is the URI that is called when a session ends (OpenID Connect Back-Channel Logout 1.0 section
+	// 2.2). BackchannelSession requests the claim sid, which is sent in any case.
 	BackchannelLogout  string `json:"backchannel_logout_uri,omitempty"`
 	BackchannelSession bool   `json:"backchannel_logout_session_required,omitempty"`
-	// FirstParty marks an application of the operator. Clients.Client clears it for a client that describes itself; use
+	// FirstParty marks an application of the operator. Clients.Client clears the field for a self-declared client. Use
 	// Client.FirstParty to read it.
 	FirstParty bool `json:"first_party,omitempty"`
-	// Claims are the rules for claims of users. Like FirstParty they are cleared for a client that describes itself; use
-	// Client.ClaimRules to read them.
+	// Claims are the claim rules. Like FirstParty they are cleared for a self-declared client. Use Client.ClaimRules to
+	// read them.
 	Claims []claims.Rule `json:"claim_rules,omitempty"`
 }
 
@@ -118,15 +120,14 @@ type Metadata struct {
 func (c *Client) Public() bool { return c.AuthMethod == MethodNone }
 
 // SelfDeclared reports whether the client chose its own name and description, by registering itself or by its metadata
-// document. Nobody has checked these then.
+// document. Nobody has verified them in that case.
 func (c *Client) SelfDeclared() bool { return c.Source != Admin }
 
-// FirstParty reports whether an administrator has created the client and marked it as the operator's own application.
-// Users are not asked for consent to such a client.
+// FirstParty reports whether an administrator created the client and marked it as the operator's application. Users are
+// not asked for consent to such a client.
 func (c *Client) FirstParty() bool { return c.Metadata.FirstParty && !c.SelfDeclared() }
 
-// ClaimRules returns the rules for the claims of users that the client receives. A client that describes itself has
-// none.
+// ClaimRules returns the claim rules for the client's tokens. A self-declared client has no claim rules.
 func (c *Client) ClaimRules() []claims.Rule {
 	if c.SelfDeclared() {
 		return nil
@@ -137,7 +138,7 @@ func (c *Client) ClaimRules() []claims.Rule {
 // Active reports whether the client may be used.
 func (c *Client) Active() bool { return c.Status == Active }
 
-// May reports whether the client is registered for a grant.
+// May reports whether the client is registered for a grant type.
 func (c *Client) May(grant string) bool { return slices.Contains(c.Grants, grant) }
 
 // Options are the settings of Clients.
@@ -146,7 +147,7 @@ type Options struct {
 	Pepper []byte
 	// Hasher is the slow hash. Default: the default of internal/password.
 	Hasher password.Hasher
-	// Grants are the enabled grants.
+	// Grants are the enabled grant types.
 	Grants []string
 	// Mode is dcr.mode. Default: AdminOnly.
 	Mode string
@@ -154,18 +155,18 @@ type Options struct {
 	Approved []string
 	// DefaultScope is oauth.default_client_scope.
 	DefaultScope []string
-	// Networks are the private networks that a jwks_uri may resolve to; public ones are always allowed.
+	// Networks are the private networks from which a jwks_uri may be fetched. Public addresses are always allowed.
 	Networks []netip.Prefix
-	// Documents fetches the metadata documents of clients whose client_id is a URL. There are no such clients if it is
-	// nil.
+	// Documents fetches the metadata documents of clients whose client_id is a URL. If it is nil, such clients are
+	// unknown.
 	Documents *documents.Documents
-	// Endpoints are accepted as the audience of assertions, beside the issuer.
+	// Endpoints are accepted as the audience of assertions, in addition to the issuer.
 	Endpoints []string
-	// UnusedLife is how long a client that registered itself is kept if it is never used, and IdleLife how long after
-	// its last use, provided that nothing is lost by its removal. Zero keeps them forever.
+	// UnusedLife is how long a self-registered client is kept if it is never used. IdleLife is how long it is kept
+	// after its last use, if nothing is lost by its removal. Zero keeps the clients forever.
 	UnusedLife, IdleLife time.Duration
-	// MaxSelfRegistered is the number of self-registered clients from which those that hold nothing are removed early.
-	// Default: 100 000.
+	// MaxSelfRegistered is the number of self-registered clients above which those without grants and tokens are
+	// removed early. Default: 100 000.
 	MaxSelfRegistered int
 }
 
@@ -183,7 +184,7 @@ type Clients struct {
 
 const (
 	topic = "clients"
-	// maxRows bounds how many clients are cached.
+	// maxRows is the maximum number of clients in the cache.
 	maxRows = 20_000
 )
 
@@ -205,8 +206,8 @@ func New(s *kernel.Server, o Options) *Clients {
 	return cs
 }
 
-// Find returns a client, whatever its status, from a cache: changes by other nodes are seen within five seconds. The
-// client must not be modified. If there is no such client, the error is ErrUnknown.
+// Find returns a client with any status, from a cache. It sees changes by other nodes within five seconds. The caller
+// must not modify the client. If the client does not exist, the error is ErrUnknown.
 func (cs *Clients) Find(ctx context.Context, id string) (*Client, error) {
 	// PostgreSQL cannot store text that is not UTF-8 or contains NUL.
 	if id == "" || len(id) > maxID || !utf8.ValidString(id) || strings.IndexByte(id, 0) >= 0 {
@@ -215,5 +216,5 @@ func (cs *Clients) Find(ctx context.Context, id string) (*Client, error) {
 	return cs.rows.Get(ctx, id)
 }
 
-// maxID bounds the length of a client_id, in bytes.
+// maxID is the maximum length of a client_id, in bytes.
 const maxID = 2048

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// maxDocuments bounds the number of clients with metadata documents.
+	// maxDocuments is the maximum number of clients with metadata documents.
 	maxDocuments = 10_000
-	// documentsRoom is how many of them are removed when there are too many.
+	// documentsRoom is the number of unused clients that are removed when the maximum is reached.
 	documentsRoom = 100
-	// documentsIdle is how long a client with a metadata document is kept to which nothing was granted.
+	// documentsIdle is how long a client with a metadata document is kept if nothing was granted to it.
 	documentsIdle = 24 * time.Hour
 )
 
-// Current returns a client for a new authorization. For a client whose client_id is the URL of its metadata document,
-// it fetches the document if the client is new or its copy is no longer fresh. The error is ErrUnknown, a refusal of
-// the client, or temporarily_unavailable.
+// Current returns a client for a new authorization. If its client_id is the URL of a metadata document, Current fetches
+// the document, unless the stored copy is still fresh. The error is ErrUnknown, a refusal of the client, or
+// temporarily_unavailable.
 func (cs *Clients) Current(ctx context.Context, id string) (*Client, error) {
 	known, err := cs.Find(ctx, id)
 	if err == nil {
@@ -46,8 +46,8 @@ func (cs *Clients) Current(ctx context.Context, id string) (*Client, error) {
 	return cs.fetch(ctx, id, false)
 }
 
-// Refresh fetches the metadata document of a client even if the stored copy is fresh. It returns ErrNoDocument if the
-// client has none.
+// Refresh fetches the metadata document of a client even if the stored copy is still fresh. It returns ErrNoDocument
+// for a client without a document.
 func (cs *Clients) Refresh(ctx context.Context, id string) (*Client, error) {
 	known, err := cs.Find(ctx, id)
 	if err != nil {
@@ -59,11 +59,11 @@ func (cs *Clients) Refresh(ctx context.Context, id string) (*Client, error) {
 	return cs.fetch(ctx, id, true)
 }
 
-// ErrNoDocument means that a client is not described by a metadata document, or that those are not enabled.
+// ErrNoDocument means that no metadata document describes the client, or that metadata documents are not enabled.
 var ErrNoDocument = errors.New("the client has no metadata document that is used")
 
-// fetch fetches a document once for all concurrent callers. Each waits no longer than its own context lasts. again
-// fetches it even if the stored copy is fresh.
+// fetch fetches a document once for all concurrent callers. Each caller waits no longer than its own context lasts. If
+// again is set, fetch ignores that the stored copy is still fresh.
 func (cs *Clients) fetch(ctx context.Context, id string, again bool) (*Client, error) {
 	flight := cs.flights.DoChan(id, func() (any, error) {
 		ctx := context.WithoutCancel(ctx)
@@ -98,8 +98,8 @@ func (cs *Clients) fetch(ctx context.Context, id string, again bool) (*Client, e
 	}
 }
 
-// noDocument returns the refusal of a client whose document cannot be fetched. The reason is only logged, so that
-// nobody can probe the network of the server with URLs.
+// noDocument returns the error for a client whose document cannot be fetched. The reason is only logged: otherwise URLs
+// could be used to probe the server's network.
 func (cs *Clients) noDocument(id string, known *Client, err error) error {
 	if !errors.Is(err, documents.ErrUnavailable) {
 		return err
@@ -112,7 +112,7 @@ func (cs *Clients) noDocument(id string, known *Client, err error) error {
 	return kernel.Refuse(kernel.InvalidClient, "no metadata document of the client could be fetched from its client_id")
 }
 
-// documented returns the client that a metadata document describes. It is not stored.
+// documented returns the client that a metadata document describes. The client is not stored.
 func (cs *Clients) documented(document *documents.Document) (*Client, error) {
 	r, err := ParseRegistration(document.Text)
 	if err != nil {
@@ -148,8 +148,8 @@ func (cs *Clients) documented(document *documents.Document) (*Client, error) {
 	return c, nil
 }
 
-// put stores a client as its document describes it. The scope and status that an administrator has set are kept, and so
-// is whether it is an agent.
+// put stores a client with the metadata of its document. It keeps the scope and status that an administrator has set,
+// and whether the client is an agent.
 func (cs *Clients) put(ctx context.Context, c *Client) (*Client, error) {
 	done := ""
 	now := cs.Now().Truncate(time.Microsecond)
@@ -193,22 +193,22 @@ func (cs *Clients) put(ctx context.Context, c *Client) (*Client, error) {
 	return c, nil
 }
 
-// same reports whether a document has not changed anything.
+// same reports whether the client c, from a document, equals the stored client known.
 func same(c, known *Client) bool {
 	return c.Name == known.Name && c.AuthMethod == known.AuthMethod && c.AgentText == known.AgentText &&
 		text(c.Metadata) == text(known.Metadata) &&
 		slices.Equal(c.Redirects, known.Redirects) && slices.Equal(c.Grants, known.Grants)
 }
 
-// unused is the SQL condition for clients with metadata documents that can be removed without a loss: nothing was
-// granted or issued to them.
+// unused is the SQL condition for clients with metadata documents that can be removed without loss: they have no grants
+// and no tokens.
 const unused = "source = '" + Document + "' AND status = '" + Active + "' AND scope = '' AND fresh_until < ?" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_consents o WHERE o.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_families f WHERE f.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_issuances i WHERE i.client_id = c.id)"
 
-// makeRoom removes unused clients with metadata documents if there are too many. It returns an error if there are none
-// to remove.
+// makeRoom removes unused clients with metadata documents if the maximum is reached. It returns an error if all of them
+// are in use.
 func makeRoom(conn store.Conn, now time.Time) error {
 	var n int
 	if err := conn.Row("SELECT count(*) FROM authserver_clients WHERE source = '" + Document + "'").Scan(&n); err != nil ||
@@ -224,8 +224,8 @@ func makeRoom(conn store.Conn, now time.Time) error {
 	return err
 }
 
-// Sweep removes the clients with metadata documents to which nothing was granted and whose document has not been fresh
-// for a day.
+// Sweep removes unused clients with metadata documents whose copy has not been fresh for a day. It returns their
+// number.
 func (cs *Clients) Sweep(ctx context.Context) (n int, err error) {
 	err = cs.Write(ctx, func(conn store.Conn) error {
 		gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+

@@ -7,10 +7,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// eachRows is how many clients are read by one query.
+// eachRows is the number of clients that one query reads.
 const eachRows = 500
 
-// Each calls fn with each client, ordered by id, until fn returns an error, which it then returns.
+// Each calls fn with every client, ordered by id. If fn returns an error, Each stops and returns it.
 func (cs *Clients) Each(ctx context.Context, fn func(c *Client) error) error {
 	for after := ""; ; {
 		list, err := kernel.Read(ctx, cs.Server, func(c store.Conn) ([]*Client, error) {

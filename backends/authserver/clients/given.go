@@ -11,8 +11,8 @@ import (
 // Given holds the id and the secret of a client that is imported from another server.
 type Given struct {
 	ID string // empty for a new id
-	// Secret is the secret in clear. Hash is its stored form, made by another program (see password.Known) or by this
-	// one with the same pepper. If both are empty and the client needs a secret, a new one is made.
+	// Secret is the secret in clear. Hash is the stored form of a secret, from another program (see password.Known) or
+	// from this program with the same pepper. If both are empty and the client needs a secret, a new secret is created.
 	Secret, Hash string
 }
 
@@ -37,7 +37,7 @@ func (cs *Clients) checkGiven(g *Given) error {
 	return nil
 }
 
-// CheckGiven returns the error that CreateGiven would return, except for an id that exists already.
+// CheckGiven returns the error that CreateGiven would return, except for an id that already exists.
 func (cs *Clients) CheckGiven(c *Client, g Given) error {
 	if err := cs.checkGiven(&g); err != nil {
 		return err
@@ -45,8 +45,9 @@ func (cs *Clients) CheckGiven(c *Client, g Given) error {
 	return cs.Check(c)
 }
 
-// CreateGiven stores a client like Create, with an id or a secret that it brings from elsewhere. The returned secret is
-// empty if it brought one. If the id exists already, the error wraps that of the database; see store.IsUniqueViolation.
+// CreateGiven stores a client like Create, with the id and the secret of g. The returned secret is empty unless
+// CreateGiven had to create one. If the id already exists, the error wraps the database's error; see
+// store.IsUniqueViolation.
 func (cs *Clients) CreateGiven(ctx context.Context, c *Client, g Given) (secret string, err error) {
 	if err := cs.CheckGiven(c, g); err != nil {
 		return "", err
@@ -69,10 +70,10 @@ func (cs *Clients) CreateGiven(ctx context.Context, c *Client, g Given) (secret 
 	return secret, cs.store(ctx, c)
 }
 
-// UpdateGiven changes the stored client with the id of g to c, and returns the names of the members that differ. Its
-// source, its status and whether it is an agent stay. Its secret stays, too, unless replaceSecret is set or there is
-// none. With dry it changes nothing. The error has status 400 if c is invalid or another kind of agent, and is
-// ErrRevoked if the client was revoked.
+// UpdateGiven changes the stored client with the id of g to c, and returns the names of the changed members. The
+// source, the status and whether the client is an agent are kept. So is the secret, unless replaceSecret is set or the
+// client has no secret. If dry is set, nothing is stored. The error has status 400 if c is invalid or differs in being
+// an agent, and is ErrRevoked for a revoked client.
 func (cs *Clients) UpdateGiven(
 	ctx context.Context, c *Client, g Given, replaceSecret, dry bool,
 ) (changed []string, err error) {
@@ -107,7 +108,7 @@ func (cs *Clients) UpdateGiven(
 	return changed, err
 }
 
-// become copies the members of a registration from next to c, and returns the names of those that differ.
+// become copies the registration of next to c, and returns the names of the changed members.
 func (c *Client) become(next *Client) (changed []string) {
 	metadata := next.Metadata
 	if c.SelfDeclared() {
@@ -136,7 +137,7 @@ func (c *Client) become(next *Client) (changed []string) {
 	return changed
 }
 
-// secretFor returns the stored form of the secret that a client has when it becomes next.
+// secretFor returns the stored form of the secret for a client that is changed from stored to next.
 func (cs *Clients) secretFor(ctx context.Context, stored, next *Client, g Given, replace bool) (string, error) {
 	switch needs := next.AuthMethod == MethodBasic || next.AuthMethod == MethodPost; {
 	case !needs:

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// MatchRedirect returns the URI that a response goes to: the requested one if it is registered, or the only registered
-// one if none was requested. Otherwise ok is false.
+// MatchRedirect returns the redirect URI for a response. If the request contains a URI, that must be registered.
+// Without a requested URI, the client must have registered exactly one. Otherwise ok is false.
 func (c *Client) MatchRedirect(asked string) (uri string, ok bool) {
 	if asked == "" {
 		if len(c.Redirects) != 1 {
@@ -20,8 +20,9 @@ func (c *Client) MatchRedirect(asked string) (uri string, ok bool) {
 	return asked, matchAny(c.Redirects, asked)
 }
 
-// matchAny reports whether a URI equals a registered one, character by character. In a loopback URI the port may
-// differ, since a native application uses any free port (RFC 8252 section 7.3), and an empty path equals "/".
+// matchAny reports whether the requested URI equals one of the registered URIs, character by character. In a loopback
+// URI the port may differ, since a native application uses any free port (RFC 8252 section 7.3), and an empty path
+// equals "/".
 func matchAny(registered []string, asked string) bool {
 	if len(asked) > maxURI {
 		return false
@@ -48,8 +49,8 @@ func SameRedirect(a, b string) bool {
 	return loopback && kernel.SameURI(a, b)
 }
 
-// portless returns an http loopback URI without its port, and with the path "/" if it has none. For any other URI ok is
-// false.
+// portless returns an http loopback URI without its port, and with the path "/" in place of an empty path. For any
+// other URI ok is false.
 func portless(uri string) (bare string, ok bool) {
 	const scheme = "http://"
 	rest, ok := strings.CutPrefix(uri, scheme)
@@ -72,24 +73,24 @@ func portless(uri string) (bare string, ok bool) {
 			tail = digits[n:]
 		}
 		if tail == "" || tail[0] == '/' || tail[0] == '?' {
-			return kernel.Rooted(scheme + host + tail), true
+			return kernel.WithRootPath(scheme + host + tail), true
 		}
 	}
 	return "", false
 }
 
-// refusedSchemes are the schemes that browsers and operating systems handle themselves. Any other scheme is taken for a
-// private-use scheme of an application (RFC 8252 section 7.1), with or without a dot, since some editors use one
-// without.
+// refusedSchemes are the schemes that browsers and operating systems handle themselves. Any other scheme is accepted as
+// an application's private-use scheme (RFC 8252 section 7.1). Contrary to that section it need not contain a dot, since
+// the schemes of some editors do not.
 var refusedSchemes = []string{
 	"javascript", "data", "vbscript", "file", "blob", "about", "filesystem", "view-source", "ws", "wss", "ftp", "mailto",
 	"tel",
 }
 
-// maxURI bounds the length of the URIs of a registration, in bytes.
+// maxURI is the maximum length of a URI in a registration, in bytes.
 const maxURI = 2048
 
-// redirectFault returns why a redirect URI cannot be registered, or "" if it can.
+// redirectFault returns the reason why a redirect URI cannot be registered, or "".
 func redirectFault(uri string) string {
 	if uri == "" || len(uri) > maxURI {
 		return "must have 1 to 2048 characters"

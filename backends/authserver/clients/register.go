@@ -64,7 +64,8 @@ func ParseRegistration(document []byte) (*Registration, error) {
 	return r, nil
 }
 
-// Client checks a registration and returns the client for it, which is not stored.
+// Client checks a registration and returns the client that it describes. The source is one of the sources of clients.
+// The client is not stored.
 func (cs *Clients) Client(r *Registration, source string) (*Client, error) {
 	c := &Client{
 		Name: r.Name, AuthMethod: r.AuthMethod, Redirects: r.Redirects, Grants: r.Grants, Responses: r.Responses,
@@ -91,19 +92,19 @@ func (cs *Clients) Client(r *Registration, source string) (*Client, error) {
 	return c, cs.Check(c)
 }
 
-// userInLoop reports whether all grants of a client involve a user.
+// userInLoop reports whether a user takes part in all grant types of a client.
 func (cs *Clients) userInLoop(c *Client) bool {
 	return !slices.ContainsFunc(c.Grants, func(g string) bool { return !withUser(g) })
 }
 
-// withUser reports whether a grant involves a user.
+// withUser reports whether a user takes part in a grant type.
 func withUser(grant string) bool {
 	return grant == GrantCode || grant == GrantRefresh || grant == GrantDevice
 }
 
-// Ceiling returns the most that a client may ask users for; if it is empty, that is what the resources declare. A
-// client that was not created by an administrator has the default scope unless it was given its own, whatever its
-// grants.
+// Ceiling returns the maximum scope that a client may request from users. If it is empty, the maximum is the scopes
+// that the resources declare. A self-declared client has the default scope, whatever its grant types, unless an
+// administrator has set another scope.
 func (cs *Clients) Ceiling(c *Client) []string {
 	if len(c.Scope) == 0 && c.Source != Admin {
 		return cs.options.DefaultScope
@@ -111,7 +112,7 @@ func (cs *Clients) Ceiling(c *Client) []string {
 	return c.Scope
 }
 
-// Check returns an error for a client that must not be stored.
+// Check returns an error if a client must not be stored.
 func (cs *Clients) Check(c *Client) error {
 	for i, grant := range c.Grants {
 		if !slices.Contains(cs.options.Grants, grant) {
@@ -171,14 +172,14 @@ func checkTexts(c *Client) error {
 	return nil
 }
 
-// misleads reports whether a character is invisible or changes the direction of text, which must not occur in a name
-// that is shown to users. The joiner of emoji is allowed.
+// misleads reports whether a character must not occur in a name that users see, because it is invisible or changes the
+// direction of the text. The zero-width joiner of emoji is allowed.
 func misleads(r rune) bool {
 	const joiner = 0x200d
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner
 }
 
-// check returns an error for members of the metadata that the client must not have.
+// check returns an error for metadata that the client c must not have.
 func (m *Metadata) check(c *Client) error {
 	if m.ApplicationType != "" && m.ApplicationType != "web" && m.ApplicationType != "native" {
 		return refuse("application_type", "must be web or native")
@@ -227,7 +228,7 @@ func (m *Metadata) check(c *Client) error {
 	return nil
 }
 
-// holdsPrivate reports whether a JWK set has a private or symmetric key, or cannot be parsed.
+// holdsPrivate reports whether a JWK set contains a private or symmetric key, or does not parse.
 func holdsPrivate(set []byte) bool {
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -250,7 +251,7 @@ func refuse(member, message string) error {
 	return kernel.Refuse(InvalidMetadata, "%s %s", member, message).With(member)
 }
 
-// cut shortens a text for a message.
+// cut shortens a text for an error message.
 func cut(text string) string {
 	if len(text) > 100 {
 		return text[:100]
@@ -258,8 +259,8 @@ func cut(text string) string {
 	return text
 }
 
-// Register stores a client that registers itself, if the mode allows it. It returns the secret and the registration
-// access token in clear, which are not stored in that form.
+// Register stores a client that registers itself, if the mode allows that. It returns the client's secret (clear) and
+// its registration access token; only digests of them are stored.
 func (cs *Clients) Register(ctx context.Context, document []byte) (c *Client, clear, token string, err error) {
 	mode, err := cs.Mode(ctx)
 	if err != nil {
@@ -278,7 +279,8 @@ func (cs *Clients) Register(ctx context.Context, document []byte) (c *Client, cl
 	return c, clear, token, err
 }
 
-// registered parses a registration that a client has sent, and returns the client for it if the mode admits it.
+// registered parses a registration document from a client and returns the client that it describes, if the mode allows
+// that client to register itself.
 func (cs *Clients) registered(mode string, document []byte) (*Client, error) {
 	r, err := ParseRegistration(document)
 	if err != nil {
@@ -299,8 +301,8 @@ func (cs *Clients) registered(mode string, document []byte) (*Client, error) {
 	return c, nil
 }
 
-// Manages returns the client with the given registration access token (RFC 7592). It returns an error with status 401
-// if the token is not that of the client.
+// Manages returns the client with an id if the registration access token belongs to it (RFC 7592). Otherwise the error
+// has status 401.
 func (cs *Clients) Manages(ctx context.Context, id, token string) (*Client, error) {
 	c, err := cs.Find(ctx, id)
 	if err != nil && !errors.Is(err, ErrUnknown) {
@@ -315,8 +317,8 @@ func (cs *Clients) Manages(ctx context.Context, id, token string) (*Client, erro
 	return c, nil
 }
 
-// Replace replaces the metadata of a client with a new registration (RFC 7592 section 2.2). It returns a new secret if
-// the client needs one and has none.
+// Replace replaces the metadata of a client with a new registration (RFC 7592 section 2.2). If the client now needs a
+// secret and has none, Replace creates one and returns it in clear.
 func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *Client, clear string, err error) {
 	mode, err := cs.Mode(ctx)
 	if err != nil {
@@ -359,7 +361,8 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 	return c, clear, err
 }
 
-// Document returns the client information response of RFC 7591 section 3.2.1. Empty arguments are left out.
+// Document returns the client information response (RFC 7591 section 3.2.1). The parameters are the client secret in
+// clear, the registration access token and the client configuration URI; members for empty parameters are omitted.
 func (c *Client) Document(clear, token, manage string) map[string]any {
 	d := map[string]any{}
 	raw, err := json.Marshal(c.Metadata)
@@ -405,7 +408,7 @@ func list(words []string) []string {
 
 const modeSetting = "dcr.mode"
 
-// Mode returns the mode of registration: the one that an administrator has set, or else that of the options.
+// Mode returns the mode of dynamic registration: the mode that an administrator has set, or Options.Mode.
 func (cs *Clients) Mode(ctx context.Context) (string, error) { return cs.modes.Get(ctx, "") }
 
 func (cs *Clients) readMode(ctx context.Context, _ string) (string, error) {
@@ -425,8 +428,8 @@ func (cs *Clients) modeIn(c store.Conn) (mode string, err error) {
 	return mode, err
 }
 
-// SetMode sets the mode of registration; an empty mode restores that of the options. Each function of may is called
-// with the current mode and can forbid the change by returning an error.
+// SetMode sets the mode of dynamic registration. An empty mode restores Options.Mode. SetMode calls each function of
+// may with the current mode, which can forbid the change by returning an error.
 func (cs *Clients) SetMode(ctx context.Context, mode string, may ...func(now string) error) error {
 	switch mode {
 	case Open, ApprovedRedirects, AdminOnly, "":
@@ -456,7 +459,7 @@ func digest(texts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Agents returns the active clients that are agents, at most limit of them.
+// Agents returns the active clients that are agents, up to limit.
 func (cs *Clients) Agents(ctx context.Context, limit int) ([]*Client, error) {
 	return kernel.Read(ctx, cs.Server, func(c store.Conn) ([]*Client, error) {
 		return store.List(c, scan, "SELECT "+

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// maxSources bounds how many key sets are cached.
+	// maxSources is the maximum number of key sets in the cache.
 	maxSources = 1000
-	// maxFetches bounds how many requests wait for a key set at the same time.
+	// maxFetches is the maximum number of requests that wait for a key set at the same time.
 	maxFetches = 32
 )
 
-// remotes are the key sets that clients publish at a jwks_uri (RFC 7591 section 2). Since anybody can register one,
-// they are fetched only from public networks and those that the operator allows.
+// remotes holds the key sets that clients publish at a jwks_uri (RFC 7591 section 2). Since anybody can register a
+// jwks_uri, key sets are fetched only from public addresses and from the networks that the operator allows.
 type remotes struct {
 	allow   []netip.Prefix
 	logger  func() *zap.Logger
@@ -36,7 +36,7 @@ func newRemotes(allow []netip.Prefix, logger func() *zap.Logger) *remotes {
 	}
 }
 
-// at returns the key set of an address.
+// at returns the key set that is published at a URI.
 func (r *remotes) at(uri string) *jwks.Source {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +68,8 @@ func (r *remotes) end() {
 	}
 }
 
-// published is a jwks.Finder for the keys of a client at its jwks_uri. If they cannot be fetched, it finds none, so
-// that nobody can learn what answers at an address.
+// published finds the keys of a client at its jwks_uri; it is a jwks.Finder. If the keys cannot be fetched, it finds no
+// keys, so that nobody learns which service answers at an address.
 type published struct {
 	*remotes
 	uri string

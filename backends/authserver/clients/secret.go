@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// peppered begins the stored form of a secret under the pepper, which is its HMAC-SHA256 in hex. A secret has 256
-// random bits, so that it needs no slow hash. The other stored forms are those of internal/password.
+// peppered is the prefix of a stored secret that is hashed with the pepper: it precedes the HMAC-SHA256 in hex. Since a
+// secret has 256 random bits, it needs no slow hash. Other stored forms are those of internal/password.
 const peppered = "hmac-sha256$"
 
 // newSecret returns a new secret and its stored form.
@@ -43,8 +43,8 @@ func (cs *Clients) pepper(clear string) string {
 	return string(out)
 }
 
-// Unusable returns how many clients cannot authenticate because their secrets were stored under a pepper and none is
-// configured now.
+// Unusable returns the number of clients that cannot authenticate because their secrets were hashed with a pepper, but
+// no pepper is configured now.
 func (cs *Clients) Unusable(ctx context.Context) (n int, err error) {
 	if len(cs.options.Pepper) > 0 {
 		return 0, nil
@@ -55,8 +55,8 @@ func (cs *Clients) Unusable(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// RotateSecret gives a client a new secret and returns it in clear; it is not stored in that form. It returns
-// ErrNoSecret if the client does not use one.
+// RotateSecret gives a client a new secret and returns it in clear; only a hash is stored. It returns ErrNoSecret for a
+// client that does not authenticate with a secret.
 func (cs *Clients) RotateSecret(ctx context.Context, id string) (clear string, err error) {
 	clear, stored, err := cs.newSecret(ctx)
 	if err != nil {
@@ -79,8 +79,9 @@ type fault string
 
 func (f fault) Error() string { return string(f) }
 
-// verify compares a secret with the stored one. A nil client costs the same time as a wrong secret. A matching secret
-// that was hashed by another program, or without the pepper that is now configured, is stored in the current form.
+// verify reports whether a secret in clear matches the stored secret of a client. For a nil client it takes as much
+// time as for a wrong secret. If the secret matches but was hashed by another program, or without the current pepper,
+// verify stores it in the current form.
 func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, error) {
 	var id, stored string
 	if c != nil {
@@ -114,14 +115,15 @@ func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, e
 	return true, err
 }
 
-// provenFor is how long a secret that was verified with the slow hash is remembered, and maxProven for how many
-// clients.
+// provenFor is how long a secret that was verified with the slow hash is remembered. maxProven is the maximum number of
+// clients for which one is.
 const (
 	provenFor = 5 * time.Minute
 	maxProven = 50_000
 )
 
-// proven remembers one verified secret of each client, as a digest under a key of this process.
+// proven remembers one verified secret of each client, as a digest under a key of this process. It saves the slow hash
+// for the next request.
 type proven struct {
 	key []byte
 	now func() time.Time
@@ -141,7 +143,7 @@ func newProven(now func() time.Time) *proven {
 	return p
 }
 
-// sum returns the digest of a secret. It includes the stored form, so that a rotated secret has another digest.
+// sum returns the digest of a secret. The digest covers the stored form, so that it no longer matches after a rotation.
 func (p *proven) sum(id, stored, clear string) (sum [sha256.Size]byte) {
 	h := hmac.New(sha256.New, p.key)
 	for _, part := range [...]string{id, stored, clear} {
@@ -168,7 +170,7 @@ func (p *proven) add(id string, sum [sha256.Size]byte) {
 	p.all[id] = provenSecret{sum, p.now().Add(provenFor)}
 }
 
-// drop forgets the secret of a client, or all of them if id is empty.
+// drop forgets the secret of a client, or all secrets if id is empty.
 func (p *proven) drop(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

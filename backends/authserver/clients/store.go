@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// RawJSON is JSON as it was sent.
+// RawJSON is JSON exactly as a client sent it.
 type RawJSON = json.RawMessage
 
 const columns = "id, name, secret, auth_method, redirects, grants, responses, scope, agent, agent_text, metadata, status, source, registration, issued_at, updated_at, fresh_until, seen_at"
@@ -43,24 +43,26 @@ func scan(r store.Row) (*Client, error) {
 	return c, nil
 }
 
-// Stored returns a client from the database, not from the cache.
+// Stored returns a client from the database instead of the cache.
 func (cs *Clients) Stored(ctx context.Context, id string) (*Client, error) { return cs.read(ctx, id) }
 
 func (cs *Clients) read(ctx context.Context, id string) (*Client, error) {
 	return kernel.Read(ctx, cs.Server, func(c store.Conn) (*Client, error) { return in(c, id, "") })
 }
 
-// in returns a stored client, or ErrUnknown. lock may be c.Lock(), which locks the row until the transaction ends.
+// in returns a stored client, or ErrUnknown. The text lock is empty or c.Lock(), which locks the row until the end of
+// the transaction.
 func in(c store.Conn, id, lock string) (*Client, error) {
 	one, err := scan(c.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+lock, id))
-	return one, kernel.None(err, ErrUnknown)
+	return one, kernel.IfNoRows(err, ErrUnknown)
 }
 
 // Filter selects clients.
 type Filter struct {
 	Status, Source string
 	Agent          string // "true" or "false"; empty for both
-	// Text is the id of a client, or else part of a name or an id, ignoring case.
+	// Text selects the client with this id. If there is no such client, it selects clients whose name or id contains
+	// the text, ignoring case.
 	Text string
 }
 
@@ -96,8 +98,8 @@ func (f Filter) listing() kernel.Listing {
 	return l
 }
 
-// find returns the query of the filter. If the text is the id of a client, it selects that client alone, which does not
-// need to read all names.
+// find returns the query of the filter. If the text is the id of a client, the query selects only that client and does
+// not need to read all names.
 func (f Filter) find(c store.Conn) (kernel.Listing, error) {
 	if f.Text == "" {
 		return f.Listing(), nil
@@ -115,7 +117,7 @@ func (cs *Clients) List(ctx context.Context, f Filter, p kernel.Page) ([]*Client
 	return kernel.Rows(ctx, cs.Server, f.find, p, scan)
 }
 
-// Total returns how many clients match a filter, but at most limit.
+// Total returns the number of clients that match a filter, up to limit.
 func (cs *Clients) Total(ctx context.Context, f Filter, limit int) (int, error) {
 	return kernel.CountRows(ctx, cs.Server, f.find, limit)
 }
@@ -123,8 +125,8 @@ func (cs *Clients) Total(ctx context.Context, f Filter, limit int) (int, error) 
 // Place returns the position of a client in a list.
 func (c *Client) Place() kernel.Place { return kernel.Place{At: c.IssuedAt.UnixMicro(), ID: c.ID} }
 
-// Create stores a client as active, with a new id unless it has one. If the client needs a secret, it makes one and
-// returns it in clear.
+// Create stores a client with the status active, and with a new id unless it has an id. If the client needs a secret,
+// Create returns a new secret in clear.
 func (cs *Clients) Create(ctx context.Context, c *Client) (secret string, err error) {
 	if c.ID == "" {
 		c.ID = kernel.NewID()
@@ -137,7 +139,7 @@ func (cs *Clients) Create(ctx context.Context, c *Client) (secret string, err er
 	return secret, cs.store(ctx, c)
 }
 
-// store stores a new client as active.
+// store stores a new client with the status active.
 func (cs *Clients) store(ctx context.Context, c *Client) error {
 	c.Status = Active
 	now := cs.Now().Truncate(time.Microsecond)
@@ -159,7 +161,7 @@ func insert(conn store.Conn, c *Client) error {
 	return err
 }
 
-// Seed stores those clients whose id does not exist yet.
+// Seed stores the clients of a list whose ids do not exist yet.
 func (cs *Clients) Seed(ctx context.Context, list []*Client) error {
 	for _, c := range list {
 		_, err := cs.Find(ctx, c.ID)
@@ -176,8 +178,9 @@ func (cs *Clients) Seed(ctx context.Context, list []*Client) error {
 	return nil
 }
 
-// Edit changes a client in a transaction. edit gets the stored client and may forbid the change by returning an error.
-// It must not change the id, the source, whether the client is an agent, or when it was issued.
+// Edit changes a client in a transaction. It calls edit with the stored client, which can forbid the change by
+// returning an error. The function must not change the id, the source, the time of issue, or whether the client is an
+// agent.
 func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) error) (edited *Client, err error) {
 	err = cs.Change(ctx, topic, id, func(conn store.Conn) error {
 		c, err := in(conn, id, conn.Lock())
@@ -201,8 +204,9 @@ func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) err
 	return edited, nil
 }
 
-// SetStatus sets the status of a client. A revoked client cannot be changed back; the error is ErrRevoked. Each
-// function of may is called with the stored client and can forbid the change by returning an error.
+// SetStatus sets the status of a client. The status of a revoked client cannot be changed; the error is then
+// ErrRevoked. SetStatus calls each function of may with the stored client, which can forbid the change by returning an
+// error.
 func (cs *Clients) SetStatus(ctx context.Context, id, status string, may ...func(c *Client) error) (*Client, error) {
 	return cs.Edit(ctx, id, func(c *Client) error {
 		if err := kernel.Allow(may, func() (*Client, error) { return c, nil }); err != nil {
@@ -219,8 +223,8 @@ func (cs *Clients) SetStatus(ctx context.Context, id, status string, may ...func
 // ErrRevoked means that a client was revoked, which cannot be undone.
 var ErrRevoked = errors.New("the client was revoked, which is for good")
 
-// Delete removes a client and the consents for it. The caller must revoke its tokens. Each function of may is called
-// with the stored client and can forbid the removal by returning an error.
+// Delete deletes a client and the consents for it. The caller must revoke the client's tokens. Delete calls each
+// function of may with the stored client, which can forbid the deletion by returning an error.
 func (cs *Clients) Delete(ctx context.Context, id string, may ...func(c *Client) error) error {
 	return cs.Change(ctx, topic, id, func(c store.Conn) error {
 		if err := kernel.Allow(may, func() (*Client, error) { return in(c, id, c.Lock()) }); err != nil {
@@ -234,7 +238,7 @@ func (cs *Clients) Delete(ctx context.Context, id string, may ...func(c *Client)
 	})
 }
 
-// text returns a value in the JSON form in which it is stored.
+// text returns the JSON form of a value for the database.
 func text(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {

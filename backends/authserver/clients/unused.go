@@ -15,19 +15,20 @@ import (
 const (
 	// seenEvery is the resolution of Client.SeenAt.
 	seenEvery = time.Hour
-	// maxSelf is the number of self-registered clients from which those that hold nothing are removed early.
+	// maxSelf is the default of Options.MaxSelfRegistered.
 	maxSelf = 100_000
-	// minSelf is how long such a client is kept nevertheless. It is longer than seenEvery, so that a client that a
-	// user is about to authorize is kept.
+	// minSelf is the minimum age of a self-registered client that is removed early. It is longer than seenEvery, so
+	// that a client is kept while a user is about to authorize it.
 	minSelf = 2 * seenEvery
-	// unusedRows is how many clients are removed in one transaction.
+	// unusedRows is the number of clients that are removed in one transaction.
 	unusedRows = 100
-	// maxUnused is how many clients are removed in one run, since each is recorded in the audit feed.
+	// maxUnused is the maximum number of clients that are removed in one run, since each removal is recorded in the
+	// audit feed.
 	maxUnused = 50 * unusedRows
 )
 
-// see records that a client that registered itself was used just now. The row is written at most once an hour, in a
-// batch in the background.
+// see records the current time as the last use of a self-registered client. The row is written in the background, at
+// most once an hour.
 func (cs *Clients) see(c *Client) {
 	if c.Source == DCR && cs.Now().Sub(c.SeenAt) >= seenEvery {
 		cs.seen.Add(c.ID) // if the batch is full, the client will be seen again
@@ -60,9 +61,8 @@ func (cs *Clients) Run(ctx context.Context) { cs.seen.Run(ctx) }
 // Flush writes the recorded uses of clients.
 func (cs *Clients) Flush(ctx context.Context) error { return cs.seen.Flush(ctx) }
 
-// idle is the SQL condition for self-registered clients that can be removed without a loss: nothing that is still
-// stored was granted or issued to them, and no administrator has given them a scope of their own, suspended them or
-// named them in a policy.
+// idle is the SQL condition for self-registered clients that can be removed without loss. They have no stored grants
+// and no tokens, and no administrator has set their scope, suspended them or named them in a policy.
 const idle = "source = '" + DCR + "' AND status = '" + Active + "'" +
 	" AND (scope = '' OR NOT (grants LIKE '%\"" + GrantClient + "\"%' OR grants LIKE '%\"" + GrantExchange +
 	"\"%' OR grants LIKE '%\"" + GrantJWT + "\"%'))" +
@@ -72,8 +72,8 @@ const idle = "source = '" + DCR + "' AND status = '" + Active + "'" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_resources r WHERE r.policy LIKE '%\"' || c.id || '\"%')" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_xaa_policies p WHERE p.client_ids LIKE '%\"' || c.id || '\"%')"
 
-// SweepUnused removes the self-registered clients that hold nothing: those that were never used, those that have not
-// been used for long and, if there are too many, those whose last use is the longest ago.
+// SweepUnused removes idle self-registered clients and returns their number. It removes those that were never used,
+// those that have not been used for long, and, if there are too many clients, those with the oldest last use.
 func (cs *Clients) SweepUnused(ctx context.Context) (total int, err error) {
 	now := cs.Now()
 	cutoff := func(d time.Duration) int64 { return now.Add(-d).UnixMicro() }
@@ -101,7 +101,7 @@ func (cs *Clients) SweepUnused(ctx context.Context) (total int, err error) {
 	return total, err
 }
 
-// excess returns by how many the number of self-registered clients exceeds MaxSelfRegistered.
+// excess returns the number of self-registered clients above MaxSelfRegistered, or zero.
 func (cs *Clients) excess(ctx context.Context) (n int, err error) {
 	err = cs.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT count(*) FROM authserver_clients WHERE source = '" + DCR + "' AND status = '" + Active +
@@ -110,8 +110,8 @@ func (cs *Clients) excess(ctx context.Context) (n int, err error) {
 	return max(0, n-cs.options.MaxSelfRegistered), err
 }
 
-// removeIdle removes at most limit idle clients that match a condition. It searches outside of the write transaction,
-// which checks each of them again.
+// removeIdle removes idle clients that match a condition, up to limit. It searches for them before the write
+// transaction, which checks each client again.
 func (cs *Clients) removeIdle(
 	ctx context.Context, limit int, reason, where string, args ...any,
 ) (total int, err error) {
@@ -127,8 +127,8 @@ func (cs *Clients) removeIdle(
 	if err != nil {
 		return 0, err
 	}
-	// Each is found by its id: without statistics, PostgreSQL would read the whole index of the other columns, so the
-	// condition is changed such that no index fits it.
+	// Each client is found by its id. Without statistics, PostgreSQL would read the whole index of the other columns;
+	// the condition is therefore changed so that no other index fits it.
 	still := strings.NewReplacer("status = ", "status || '' = ", "issued_at", "issued_at + 0").Replace(where)
 	for part := range slices.Chunk(found, unusedRows) {
 		var gone []string

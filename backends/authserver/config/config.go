@@ -1,6 +1,6 @@
 // Package config reads the configuration of the authorization server: a YAML file overrides the defaults, and
-// environment variables override the file. All keys are in one table, which the loader, the documentation and the tests
-// use.
+// environment variables override the file. A single table lists all keys; the loader, the documentation and the tests
+// use it.
 package config
 
 import (
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Config is the whole configuration, as Load returns it. The meaning of a key, its default, its environment variable
-// and its rule are in the table; see Keys.
+// Config is the whole configuration, as Load returns it. The meaning, default, environment variable and rule of each
+// key are in the table; see Keys.
 type Config struct {
 	Server            Server
 	Storage           Storage
@@ -36,23 +36,24 @@ type Config struct {
 	Accounts          Accounts
 	Counters          Counters
 
-	// ClientSecretPepper is the key of HMAC-SHA256 with which client secrets are hashed. If it is empty, a slow
-	// password hash is used.
+	// ClientSecretPepper is the HMAC-SHA256 key with which client secrets are hashed. If it is empty, a slow password
+	// hash is used instead.
 	ClientSecretPepper string
 
-	// Clients, Resources and BrokerProviders are created in the database if their id or slug does not exist yet.
+	// Clients, Resources and BrokerProviders are stored in the database at the start, unless an entry with the same
+	// client_id or slug exists.
 	Clients         []Client
 	Resources       []Resource
 	BrokerProviders []BrokerProvider
 
-	// Upstreams are further OpenID providers at which people may sign in.
+	// Upstreams are OpenID providers at which people may sign in, in addition to the provider in OIDC.
 	Upstreams []Upstream
 
 	issuer *url.URL
 	given  map[string]bool // the keys that are set by the file or the environment
 }
 
-// Server configures the public listener, and the identity of the server.
+// Server configures the public listener and the issuer.
 type Server struct {
 	Address        string
 	AllowNetworks  []string
@@ -122,7 +123,7 @@ const (
 	AdminOnly         = "admin_only"
 )
 
-// DCR configures dynamic client registration, and the lifetimes of the tokens of users.
+// DCR configures dynamic client registration (RFC 7591), and the default lifetimes of access and refresh tokens.
 type DCR struct {
 	ApprovedRedirects    []string
 	DefaultRefreshExpiry time.Duration
@@ -134,7 +135,7 @@ type DCR struct {
 	UnusedClientExpiry   time.Duration // 0 means never
 }
 
-// CIMD configures clients that are identified by the URL of their metadata document.
+// CIMD configures clients whose client_id is the URL of their metadata document (Client ID Metadata Documents).
 type CIMD struct {
 	AllowPrivateAddresses bool
 	CacheTTL              time.Duration
@@ -148,7 +149,7 @@ type Session struct {
 	CookieName string
 	FailClosed bool
 	MaxAge     time.Duration
-	// PasskeyLogin lets passkeys sign in without a password.
+	// PasskeyLogin allows users to sign in with a passkey alone, without a password.
 	PasskeyLogin bool
 	SameSite     string // lax, strict or none
 	// SecondFactor is Optional or Required.
@@ -163,7 +164,7 @@ const (
 	Required = "required"
 )
 
-// RateLimit bounds the requests and the wrong passwords from an address.
+// RateLimit limits the requests, and the failed sign-ins, of one address.
 type RateLimit struct {
 	AuthFailMax          int // 0 disables the lockout
 	AuthFailWindow       time.Duration
@@ -245,7 +246,7 @@ const (
 	KMSTransitEncrypt = "kms_transit_encrypt"
 )
 
-// DataEncryption configures how secrets in the database are sealed.
+// DataEncryption configures how secrets in the database are encrypted.
 type DataEncryption struct {
 	AESMaster struct {
 		KeyEnv    Ref // 64 hex characters
@@ -265,8 +266,8 @@ type DataEncryption struct {
 	}
 }
 
-// SealsAs reports whether two servers that share a database encrypt secrets with the same current key. Which former
-// keys each of them can decrypt with does not matter.
+// SealsAs reports whether two servers that share a database encrypt secrets with the same current key. Former keys,
+// which only decrypt, are not compared.
 func (c *Config) SealsAs(other *Config) bool {
 	if c.DataEncryption.sealer() != other.DataEncryption.sealer() {
 		return false
@@ -275,7 +276,7 @@ func (c *Config) SealsAs(other *Config) bool {
 		c.Signing.PostgresKey.EncryptionKeyEnv.Secret == other.Signing.PostgresKey.EncryptionKeyEnv.Secret
 }
 
-// sealer identifies the newest key of the driver.
+// sealer returns a comparable value that identifies the driver and its current key.
 func (d *DataEncryption) sealer() [4]string {
 	if kms := d.KMSTransitEncrypt; d.Driver == KMSTransitEncrypt {
 		return [4]string{d.Driver, kms.Address, kms.MountPath, kms.KeyName}
@@ -310,7 +311,8 @@ type Agents struct {
 	EnableJWKSListing bool
 }
 
-// Connect configures the connection of users to upstream providers.
+// Connect configures how users connect their accounts at broker providers, whose tokens clients then obtain by
+// exchange.
 type Connect struct {
 	AllowedReturnURLs []string
 	RedirectBaseURL   string
@@ -323,7 +325,8 @@ const (
 	Strict  = "strict"
 )
 
-// XAA configures enterprise-managed authorization.
+// XAA configures enterprise-managed authorization (Cross-App Access): a company's identity provider issues assertions
+// that clients exchange for access tokens.
 type XAA struct {
 	Enabled         bool
 	JWKSCacheTTL    time.Duration
@@ -335,12 +338,13 @@ type XAA struct {
 
 // Pages configures the pages for users.
 type Pages struct {
-	// Folder contains templates that replace the built-in ones. It may be empty.
+	// Folder contains templates that replace the built-in ones. If it is empty, all templates are the built-in ones.
 	Folder string
-	// Language is the default language, and Languages are those in which the pages are shown; if it is empty, all.
+	// Language is the default language. Languages are the languages of the pages; an empty list means all known
+	// languages.
 	Language  string
 	Languages []string
-	// Texts is a folder with catalogues that replace texts. It may be empty.
+	// Texts is a folder with catalogues that replace texts of the pages. It may be empty.
 	Texts string
 }
 
@@ -368,32 +372,22 @@ const (
 	RegistrationOpen = "open"
 )
 
-// Counters configures what nodes count together, such as assertions that can be used once.
+// Counters configures the store in which all nodes record values that may be used only once, such as assertions.
 type Counters struct {
 	RedisEnv Ref // if unset, single-use values are kept in PostgreSQL or in the process
 }
 
-// Ref is a key whose value is the name of an environment variable. The secret in the variable is read once, when the
-// configuration is loaded.
+// Ref is a key whose value is the name of an environment variable. Load reads the secret from that variable once.
 type Ref struct {
 	Name   string
 	Secret string
 }
 
-// Localhost reports whether the host of the issuer is localhost, a name below it or a loopback address, as it is while
-// trying out the server.
+// Localhost reports whether the host of the issuer is localhost, a name below localhost or a loopback address. Some
+// rules are then relaxed, for trying out the server.
 func (c *Config) Localhost() bool { return c.issuer != nil && localhost(c.issuer.Hostname()) }
 
-// IssuerPath returns the path of the issuer, or "" if it has none. Metadata documents are also served at their
-// well-known path followed by it.
-func (c *Config) IssuerPath() string {
-	if c.issuer == nil {
-		return ""
-	}
-	return c.issuer.EscapedPath()
-}
-
-// Networks returns server.allow_networks.
+// Networks returns the parsed prefixes of server.allow_networks.
 func (c *Config) Networks() []netip.Prefix {
 	list := make([]netip.Prefix, 0, len(c.Server.AllowNetworks))
 	for _, text := range c.Server.AllowNetworks {
@@ -404,14 +398,14 @@ func (c *Config) Networks() []netip.Prefix {
 	return list
 }
 
-// Given reports whether a key is set by the file or the environment.
+// Given reports whether the file or the environment sets a key.
 func (c *Config) Given(key string) bool { return c.given[key] }
 
-// minSecret is the least number of characters of a secret that signs.
+// minSecret is the minimum length, in characters, of a secret that signs values.
 const minSecret = 32
 
-// Warnings returns what an operator should know although the server works. They are logged at the start and shown in
-// the notices of the administration API.
+// Warnings returns problems of the configuration that do not keep the server from working. They are logged at the start
+// and shown in the notices of the administration API.
 func (c *Config) Warnings() []string {
 	var w []string
 	add := func(on bool, text string) {
@@ -437,8 +431,7 @@ func (c *Config) Warnings() []string {
 	return w
 }
 
-// localhost reports whether a host is this machine, by name or address. Names below localhost are, too (RFC 6761
-// section 6.3).
+// localhost reports whether a host is localhost, a name below it (RFC 6761 section 6.3) or a loopback address.
 func localhost(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true

@@ -87,6 +87,17 @@ func cmpOr(text, other string) string {
 }
 
 // TestDefaults checks that an empty configuration is valid, for trying out the server on this machine.
+// defaults is the configuration without a file and an environment. The rules are not applied to it.
+var defaults = func() *Config {
+	c := new(Config)
+	for i := range keys {
+		if err := set(keys[i].at(c), keys[i].Default); err != nil {
+			panic(keys[i].Name + ": " + err.Error())
+		}
+	}
+	return c
+}()
+
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "---\n", "# nothing\n", "server:\nresources:\n"} {
@@ -99,7 +110,7 @@ func TestDefaults(t *testing.T) {
 				t.Errorf("%q: %s is %q", text, k.Name, k.Text(c))
 			}
 		}
-		if !c.Localhost() || c.IssuerPath() != "" || c.Server.IdleTimeout != 2*time.Minute || !slices.Equal(c.OIDC.Scopes, []string{"openid", "email", "profile"}) ||
+		if !c.Localhost() || c.Server.IdleTimeout != 2*time.Minute || !slices.Equal(c.OIDC.Scopes, []string{"openid", "email", "profile"}) ||
 			c.Observability.Tracing.SampleRate != 1 || c.RateLimit.MaxTrackedIdentities != 250000 || !c.Storage.SQLite.WAL {
 			t.Errorf("%+v", c)
 		}

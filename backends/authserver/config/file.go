@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// sections are the keys of the file that contain other keys.
+// sections is the set of keys in the file that contain other keys.
 var sections = func() map[string]bool {
 	s := make(map[string]bool)
 	for i := range keys {
@@ -24,7 +24,7 @@ var sections = func() map[string]bool {
 	return s
 }()
 
-// byName maps names to keys.
+// byName maps the names of keys to their entries in the table.
 var byName = func() map[string]*Key {
 	m := make(map[string]*Key, len(keys))
 	for i := range keys {
@@ -51,7 +51,7 @@ func (l *loader) file(text []byte) {
 	}
 }
 
-// document returns the only document of a text, or nil if it is empty.
+// document returns the single YAML document in a text, or nil if the text is empty. More than one document is an error.
 func document(text []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var first, second yaml.Node
@@ -84,7 +84,7 @@ func plain(n *yaml.Node) error {
 	return nil
 }
 
-// at records a fault at a place of the file.
+// at records a fault of the node n, which is the value of the key called name or of the whole file if name is empty.
 func (l *loader) at(name string, n *yaml.Node, format string, args ...any) {
 	if name == "" {
 		name = "the file"
@@ -92,7 +92,7 @@ func (l *loader) at(name string, n *yaml.Node, format string, args ...any) {
 	l.faults = append(l.faults, fmt.Sprintf("%s: %s (line %d)", name, fmt.Sprintf(format, args...), n.Line))
 }
 
-// section reads a mapping, whose keys are below prefix.
+// section reads a mapping. The names of its keys begin with prefix.
 func (l *loader) section(prefix string, n *yaml.Node) {
 	if err := plain(n); err != nil {
 		l.at(strings.TrimSuffix(prefix, "."), n, "%s", err)

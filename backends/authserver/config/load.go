@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// Errors are all faults of a configuration, sorted. Each one names the key and its variable. None contains the value of
-// a secret.
+// Errors lists all faults of a configuration, sorted. Each fault names the key and its variable, and never contains a
+// secret.
 type Errors []string
 
 func (f Errors) Error() string { return strings.Join(f, "\n") }
 
-// maxFile bounds the size of the file, in bytes.
+// maxFile is the maximum size of the file, in bytes.
 const maxFile = 1 << 20
 
-// Load reads the file with the given path, unless that is empty, and the environment of the process. The error is of
-// the type Errors if the configuration is invalid.
+// Load reads the configuration from a file and from the environment of the process. An empty path means that there is
+// no file. If the configuration is invalid, the error has the type Errors.
 func Load(path string) (*Config, error) {
 	text, err := readFile(path)
 	if err != nil {
@@ -48,8 +48,8 @@ func readFile(path string) (text []byte, err error) {
 	return text, err
 }
 
-// KeyFolder returns the folder of the signing keys, or "" if they are not in files. It needs no secrets, which commands
-// do not have, and applies no rules.
+// KeyFolder returns the folder of the signing keys, or "" if the keys are not stored in files. It neither reads secrets
+// nor applies rules, so that commands can call it without the secrets of the server.
 func KeyFolder(path string) (string, error) {
 	text, err := readFile(path)
 	if err != nil {
@@ -71,8 +71,8 @@ func KeyFolder(path string) (string, error) {
 	return l.Signing.KeyPath, nil
 }
 
-// Parse loads the configuration like Load, from the text of a file and the variables that lookup returns. An empty
-// variable counts as unset.
+// Parse loads the configuration like Load, from the text of a file and from the variables that lookup returns. A
+// variable with an empty value counts as unset.
 func Parse(text []byte, lookup func(name string) (string, bool)) (*Config, error) {
 	l := newLoader(lookup)
 	l.file(text)
@@ -93,18 +93,7 @@ func Parse(text []byte, lookup func(name string) (string, bool)) (*Config, error
 	return l.Config, nil
 }
 
-// defaults is the configuration without a file and an environment. The rules are not applied to it.
-var defaults = func() *Config {
-	c := new(Config)
-	for i := range keys {
-		if err := set(keys[i].at(c), keys[i].Default); err != nil {
-			panic(keys[i].Name + ": " + err.Error())
-		}
-	}
-	return c
-}()
-
-// loader is a configuration that is being loaded.
+// loader is a configuration while it is being loaded.
 type loader struct {
 	*Config
 	env    func(name string) string
@@ -123,14 +112,14 @@ func newLoader(lookup func(name string) (string, bool)) *loader {
 	return l
 }
 
-// leaf is a value of the file: a text or a list.
+// leaf is the value of a key in the file: either a text or a list.
 type leaf struct {
 	text string
 	list []string
 	line int
 }
 
-// fault records a fault of a key, with the line of its value if that is from the file.
+// fault records a fault of a key. If the value is from the file, the fault contains its line.
 func (l *loader) fault(k *Key, format string, args ...any) {
 	text := k.String() + ": " + fmt.Sprintf(format, args...)
 	if read, ok := l.leaves[k.Name]; ok && (k.Variable() == "" || l.env(k.Variable()) == "") {
@@ -147,7 +136,7 @@ func (k *Key) String() string {
 	return k.Name
 }
 
-// key sets the value of a key.
+// key sets the value of a key from the environment, the file or the default.
 func (l *loader) key(k *Key) {
 	at := k.at(l.Config)
 	if err := set(at, k.Default); err != nil {
@@ -185,11 +174,11 @@ func (l *loader) key(k *Key) {
 	}
 }
 
-// nameOfVariable matches the names that may appear in an error. Any other text may be the secret itself, in the wrong
-// place; a master key in capitals is longer.
+// nameOfVariable matches texts that an error message may quote as the name of a variable. Any other text may be a
+// secret that was written in place of the name. A master key in capitals is longer than the pattern allows.
 var nameOfVariable = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,50}$`)
 
-// rule applies the rule of a key whose value parsed.
+// rule applies the rule of a key, unless its value did not parse.
 func (l *loader) rule(k *Key) {
 	if l.unread[k.Name] {
 		return
@@ -202,7 +191,7 @@ func (l *loader) rule(k *Key) {
 	}
 }
 
-// normalize copies the values of keys that were renamed to their current names. It then sets the values that are
+// normalize copies the values of deprecated keys to the keys that replace them. It then sets the values that are
 // derived from other keys.
 func (l *loader) normalize() {
 	if o := &l.OIDC; o.ClientSecretRef.Name == "" {
@@ -216,7 +205,7 @@ func (l *loader) normalize() {
 	}
 }
 
-// set parses text into the value of a key. The empty text is the zero value.
+// set parses text into the variable that at points to. The empty text sets the zero value.
 func set(at any, text string) (err error) {
 	switch v := at.(type) {
 	case *string:

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Text returns the value of a key as it would be written in the environment. It includes secrets; use Shown for
-// display.
+// Text returns the value of a key in the syntax of environment variables. The value of a secret is included; use Shown
+// for display.
 func (k *Key) Text(c *Config) string {
 	switch v := k.at(c).(type) {
 	case *string:
@@ -32,7 +32,7 @@ func (k *Key) Text(c *Config) string {
 	return ""
 }
 
-// Shown returns Text, or only whether it is set if the value is secret.
+// Shown returns Text, or for a secret only "(set)" or "(not set)".
 func (k *Key) Shown(c *Config) string {
 	text := k.Text(c)
 	switch {
@@ -44,7 +44,7 @@ func (k *Key) Shown(c *Config) string {
 	return "(set)"
 }
 
-// spell formats a duration briefly: 1h, not 1h0m0s.
+// spell formats a duration without zero minutes and seconds: 1h instead of 1h0m0s.
 func spell(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -56,8 +56,7 @@ func spell(d time.Duration) string {
 	return text
 }
 
-// Digest returns a digest of the whole configuration, including secrets. Configurations with equal digests are the
-// same.
+// Digest returns a digest of the whole configuration, including secrets. Equal digests mean equal configurations.
 func (c *Config) Digest() [sha256.Size]byte {
 	h := sha256.New()
 	text := json.NewEncoder(h) // never fails for strings and what was JSON
@@ -77,7 +76,7 @@ func (c *Config) Digest() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Print writes the effective configuration without secrets, one key per line.
+// Print writes the configuration in effect, one key per line, without secrets.
 func (c *Config) Print(w io.Writer) error {
 	for i := range keys {
 		k := &keys[i]

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// check is the rule of a key. It is called with the whole configuration and a pointer to the value of the key, and
-// returns what is wrong, or "". It must not return the value of a secret.
+// check is the rule of a key. It takes the whole configuration and a pointer to the value of the key. It returns the
+// fault of the value, or "" if the value is valid. A fault must not contain a secret.
 type check func(c *Config, value any) string
 
-// condition is a condition under which a key is required.
+// condition decides whether a key is required. The text is its description for error messages.
 type condition struct {
 	text  string
 	holds func(c *Config) bool
@@ -70,7 +70,7 @@ var (
 		"data_encryption.driver is kms_transit_encrypt",
 		func(c *Config) bool { return c.DataEncryption.Driver == KMSTransitEncrypt },
 	}
-	// A server that no longer seals with it still opens what it has sealed.
+	// A server that encrypts with the other driver still decrypts with this one.
 	openedByKMS = condition{"data_encryption.driver is kms_transit_encrypt or its address is set", func(c *Config) bool {
 		return sealedByKMS.holds(c) || c.DataEncryption.KMSTransitEncrypt.Address != ""
 	}}
@@ -82,7 +82,7 @@ var (
 	}}
 )
 
-// required refuses an empty value if the condition holds. It applies further checks to any other value.
+// required refuses an empty value if the condition holds. It applies the further checks to a value that is not empty.
 func required(when condition, further ...check) check {
 	return func(c *Config, value any) string {
 		empty := false
@@ -102,7 +102,7 @@ func required(when condition, further ...check) check {
 	}
 }
 
-// all returns the first fault of several checks.
+// all returns a check that applies several checks and returns the first fault.
 func all(checks ...check) check {
 	return func(c *Config, value any) string {
 		for _, check := range checks {
@@ -168,7 +168,7 @@ func atMost(high time.Duration) check {
 	}
 }
 
-// limited requires a positive value while the limit on requests is enabled.
+// limited requires a positive value while rate_limit.enabled is set.
 func limited(c *Config, value any) string {
 	if !c.RateLimit.Enabled {
 		return ""
@@ -179,7 +179,7 @@ func limited(c *Config, value any) string {
 	return ""
 }
 
-// exchanged applies a check while token exchange is enabled.
+// exchanged applies a check only while token exchange is enabled.
 func exchanged(rule check) check {
 	return func(c *Config, value any) string {
 		if !c.TokenExchange.Enabled {
@@ -189,7 +189,7 @@ func exchanged(rule check) check {
 	}
 }
 
-// keptConns checks that no more connections are kept than there may be.
+// keptConns checks that the minimum number of connections does not exceed the maximum.
 func keptConns(c *Config, value any) string {
 	if *value.(*int) > c.Storage.Postgres.MaxConns {
 		return "must be at most storage.postgres.max_conns"
@@ -215,7 +215,7 @@ func listenAddress(_ *Config, value any) string {
 	return ""
 }
 
-// ownAddress checks that the two listeners have different addresses.
+// ownAddress checks the address of the admin listener, which must differ from that of the public listener.
 func ownAddress(c *Config, value any) string {
 	if c.Admin.Enabled && c.Admin.Address == c.Server.Address {
 		return "is that of server.address"
@@ -240,7 +240,7 @@ func address(_ *Config, value any) string {
 	return ""
 }
 
-// mailServer checks the address of the mail server. It must not contain a password, which would be logged.
+// mailServer checks the URL of the mail server, which must not contain a password, since the URL is logged.
 func mailServer(c *Config, value any) string {
 	text := *value.(*string)
 	if text == "" {
@@ -266,7 +266,7 @@ func sender(_ *Config, value any) string {
 	return ""
 }
 
-// registration checks that open registration has a mail server.
+// registration checks that a mail server is configured if registration is open.
 func registration(c *Config, value any) string {
 	if *value.(*string) == RegistrationOpen && c.Mail.URL == "" {
 		return "needs mail.url: whoever registers has to confirm their mail address"
@@ -325,7 +325,7 @@ func networks(_ *Config, value any) string {
 	return ""
 }
 
-// redirects checks that values are absolute URIs. Which schemes are allowed is checked when a client is registered.
+// redirects checks that all values are absolute URIs. The allowed schemes are checked when a client is registered.
 func redirects(_ *Config, value any) string {
 	for _, text := range *value.(*[]string) {
 		if u, err := url.Parse(text); err != nil || u.Scheme == "" || u.Fragment != "" {
@@ -344,7 +344,7 @@ func returnURLs(_ *Config, value any) string {
 	return ""
 }
 
-// onlyLocal refuses a value of a bool unless the issuer is localhost.
+// onlyLocal returns a check that refuses one of the two values of a bool, unless the issuer is localhost.
 func onlyLocal(refused bool) check {
 	return func(c *Config, value any) string {
 		if *value.(*bool) == refused && public.holds(c) {
@@ -354,7 +354,7 @@ func onlyLocal(refused bool) check {
 	}
 }
 
-// token matches a token of RFC 9110 section 5.6.2, which the name of a cookie must be.
+// token matches a token of RFC 9110 section 5.6.2. The name of a cookie must be one.
 var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$")
 
 func cookieName(_ *Config, value any) string {
@@ -367,10 +367,10 @@ func cookieName(_ *Config, value any) string {
 // scopeToken matches a scope token of RFC 6749 section 3.3.
 var scopeToken = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]{1,256}$`)
 
-// languageTag is a tag of a language (BCP 47), such as de or pt-BR.
+// languageTag matches a language tag (BCP 47), such as de or pt-BR.
 var languageTag = regexp.MustCompile(`^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)
 
-// languageTags checks one tag or a list of them.
+// languageTags checks a language tag or a list of language tags.
 func languageTags(_ *Config, value any) string {
 	tags, ok := value.(*[]string)
 	if !ok {
@@ -409,7 +409,7 @@ func scrapePath(_ *Config, value any) string {
 	return ""
 }
 
-// keyStore checks that keys in the database are sealed.
+// keyStore checks that an encryption key is configured if signing keys are stored in the database.
 func keyStore(c *Config, value any) string {
 	if *value.(*string) == PostgresKey && c.DataEncryption.Driver == "" {
 		return "postgres_key keeps the keys sealed: set data_encryption.driver"
@@ -417,7 +417,7 @@ func keyStore(c *Config, value any) string {
 	return ""
 }
 
-// kmsToken checks that the server can log in to the key management server: with a token, or with a role.
+// kmsToken checks that exactly one credential for the key management server is set: a token or an AppRole.
 func kmsToken(c *Config, value any) string {
 	both := *value.(*string) != "" && appRole.holds(c)
 	neither := *value.(*string) == "" && !appRole.holds(c)
@@ -439,7 +439,7 @@ func masterKey(_ *Config, value any) string {
 	return ""
 }
 
-// oldKey checks that there is a current master key if there is an old one, which would not be used otherwise.
+// oldKey checks that a former master key is only set together with a current one. Alone, it would not be used.
 func oldKey(c *Config, value any) string {
 	if value.(*Ref).Name != "" && c.DataEncryption.AESMaster.KeyEnv.Name == "" {
 		return "needs data_encryption.aes_master.key_env, which is to name this one where it is the only master key"
@@ -454,7 +454,7 @@ func oidcSecret(c *Config, value any) string {
 	return ""
 }
 
-// oneName checks that the deprecated key and its successor have the same value if both are set.
+// oneName checks that a deprecated key and the key that replaces it have the same value if both are set.
 func oneName(c *Config, value any) string {
 	if old := value.(*Ref); old.Name != "" && old.Name != c.OIDC.ClientSecretRef.Name {
 		return "is the earlier name of oidc.client_secret_ref, which is set too"
@@ -462,7 +462,8 @@ func oneName(c *Config, value any) string {
 	return ""
 }
 
-// stateSecret checks that the secret is long enough, and that it is set if users can be sent to an upstream provider.
+// stateSecret checks that the secret, which signs the state parameter, has at least minSecret characters, and that it
+// is set if there are broker_providers.
 func stateSecret(c *Config, value any) string {
 	switch text := *value.(*string); {
 	case text == "" && len(c.BrokerProviders) > 0:

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// Client is an entry of clients: the body of POST /admin/clients with a client_id that is known beforehand. It has no
-// secret, since a secret is only shown once, by the administration API.
+// Client is an entry of the list clients: the body of POST /admin/clients with a fixed client_id. It has no secret: the
+// administration API generates secrets, and shows each of them only once.
 type Client struct {
 	ID                   string          `json:"client_id"`
 	Name                 string          `json:"client_name,omitempty"`
@@ -33,7 +33,7 @@ type Client struct {
 	AgentText            string          `json:"agent_description,omitempty"`
 }
 
-// Resource is an entry of resources: the body of POST /admin/resources.
+// Resource is an entry of the list resources: the body of POST /admin/resources.
 type Resource struct {
 	Slug        string  `json:"slug"`
 	URI         string  `json:"uri,omitempty"`
@@ -48,7 +48,7 @@ type Resource struct {
 	Claims []ClaimRule `json:"claim_rules,omitempty"`
 }
 
-// ClaimRule makes a claim of users in tokens. It is checked by package claims.
+// ClaimRule adds a claim about users to tokens. Package claims validates it.
 type ClaimRule struct {
 	Claim  string   `json:"claim"`
 	From   string   `json:"from"`
@@ -66,7 +66,8 @@ type Scope struct {
 	Upstream    Words  `json:"upstream,omitempty"` // only of a broker resource
 }
 
-// Policy defines who may do what with a resource.
+// Policy lists the clients that may exchange tokens for a resource or use it at run time, and the URLs to which a user
+// may return after connecting an account.
 type Policy struct {
 	Exchange struct {
 		AllowedClientIDs []string `json:"allowed_client_ids,omitempty"`
@@ -79,7 +80,7 @@ type Policy struct {
 	} `json:"connect,omitzero"`
 }
 
-// BrokerProvider is an entry of broker_providers: the body of POST /admin/broker-providers.
+// BrokerProvider is an entry of the list broker_providers: the body of POST /admin/broker-providers.
 type BrokerProvider struct {
 	Slug        string          `json:"slug"`
 	DisplayName string          `json:"display_name,omitempty"`
@@ -87,7 +88,7 @@ type BrokerProvider struct {
 	ConfigData  json.RawMessage `json:"config_data,omitempty"` // depends on the protocol; decoded when it is first used
 }
 
-// Words is a string or an array of strings.
+// Words is a JSON string or an array of strings.
 type Words []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -99,16 +100,16 @@ func (w *Words) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(w))
 }
 
-// The bounds of the lists of the file.
+// Limits of the lists in the file.
 const (
 	maxSeeds     = 10000
 	maxSeedDepth = 10
 )
 
-// seedNodes are the lists of the file as YAML nodes.
+// seedNodes holds the YAML nodes of the lists in the file.
 type seedNodes struct{ clients, resources, providers, upstreams *yaml.Node }
 
-// of returns a pointer to the node of a list, or nil if there is no list of that name.
+// of returns a pointer to the node for a list, or nil if no list has that name.
 func (s *seedNodes) of(name string) **yaml.Node {
 	switch name {
 	case "clients":
@@ -123,7 +124,7 @@ func (s *seedNodes) of(name string) **yaml.Node {
 	return nil
 }
 
-// seeds reads the lists.
+// seeds reads the lists of the file.
 func (l *loader) seeds() {
 	l.upstreams()
 	providers := make(map[string]bool)
@@ -147,15 +148,15 @@ func (l *loader) seeds() {
 		switch {
 		case slugs[r.Slug]:
 			return fmt.Errorf("the slug %q is given twice", r.Slug)
-		case r.URI != "" && uris[kernel.Rooted(r.URI)]:
+		case r.URI != "" && uris[kernel.WithRootPath(r.URI)]:
 			return fmt.Errorf("the uri %q is given twice", r.URI)
 		}
-		slugs[r.Slug], uris[kernel.Rooted(r.URI)] = true, true
+		slugs[r.Slug], uris[kernel.WithRootPath(r.URI)] = true, true
 		return r.check()
 	})
 }
 
-// entries decodes a list. Entries must not have unknown members.
+// entries decodes the list called name and calls check for each entry. An unknown member of an entry is a fault.
 func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) []T {
 	switch {
 	case n == nil || null(n):
@@ -180,7 +181,7 @@ func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) 
 	return list
 }
 
-// decode decodes a node as the equivalent JSON.
+// decode decodes a YAML node into a value by the rules of encoding/json.
 func (l *loader) decode(n *yaml.Node, into any) error {
 	value, err := l.plainValue(n, maxSeedDepth)
 	if err != nil {
@@ -209,7 +210,7 @@ func (l *loader) decode(n *yaml.Node, into any) error {
 	return nil
 }
 
-// plainValue returns the value of a node in the types of encoding/json.
+// plainValue converts a YAML node to the types of encoding/json. The depth is the number of enclosing nodes.
 func (l *loader) plainValue(n *yaml.Node, depth int) (any, error) {
 	if err := plain(n); err != nil {
 		return nil, err
@@ -257,10 +258,10 @@ func (l *loader) plainValue(n *yaml.Node, depth int) (any, error) {
 	return nil, errors.New("is nothing that can be read")
 }
 
-// slug matches a name that can be used in a path and in a parameter.
+// slug matches a name that can be part of a path and of a parameter.
 var slug = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// check returns an error for an invalid entry. The remaining checks are made when the server is created.
+// check returns an error for an invalid entry. More checks follow when the server is created.
 func (c *Client) check() error {
 	if c.AuthMethod == "" {
 		c.AuthMethod = "none"

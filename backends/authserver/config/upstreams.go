@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Upstream is an entry of upstreams: an OpenID provider at which people may sign in, beside that of the section oidc.
+// Upstream is an entry of the list upstreams: an OpenID provider at which people may sign in, in addition to the
+// provider of the section oidc.
 type Upstream struct {
 	Slug            string   `json:"slug"`                   // part of the redirect URI
 	DisplayName     string   `json:"display_name,omitempty"` // default: the host of the issuer
@@ -20,25 +21,25 @@ type Upstream struct {
 	Scopes          []string `json:"scopes,omitempty"`            // default: openid, email, profile
 	// Parameters are added to the authorization request.
 	Parameters map[string]string `json:"parameters,omitempty"`
-	// Domains are the mail domains whose users sign in at the provider.
+	// Domains are mail domains. A person with an address in one of them is sent to this provider to sign in.
 	Domains []string `json:"domains,omitempty"`
-	// Hidden omits the button on the sign-in page.
+	// Hidden omits the provider's button on the sign-in page.
 	Hidden bool `json:"hidden,omitempty"`
-	// Claims are the names of the claims that are read.
+	// Claims are the names of the claims that are read from the provider.
 	Claims UpstreamClaims `json:"claims,omitzero"`
 	// TrustEmail treats every mail address of the provider as confirmed.
 	TrustEmail bool `json:"trust_email,omitempty"`
-	// Groups maps groups of the provider to groups here.
+	// Groups maps the provider's groups to groups of this server.
 	Groups map[string]Words `json:"groups,omitempty"`
-	// Registration is RegistrationOff (default) or RegistrationOpen. The latter creates users for unknown people whose
-	// mail address is in one of RegistrationDomains; an empty list means all domains.
+	// Registration is RegistrationOff (default) or RegistrationOpen. RegistrationOpen creates a user for an unknown
+	// person whose mail address is in one of RegistrationDomains. If RegistrationDomains is empty, any address will do.
 	Registration        string   `json:"registration,omitempty"`
 	RegistrationDomains []string `json:"registration_domains,omitempty"`
 
 	secret string
 }
 
-// UpstreamClaims are names of claims. A point leads into an object.
+// UpstreamClaims are names of claims. A dot in a name leads into a nested object.
 type UpstreamClaims struct {
 	Username string `json:"username,omitempty"` // default: preferred_username
 	Email    string `json:"email,omitempty"`    // default: email
@@ -56,8 +57,8 @@ const (
 	maxWord      = 255
 )
 
-// upstreams reads the list of upstream identity providers and checks that no slug, issuer or domain is used twice.
-// The issuer of the section oidc counts as used if that section is enabled.
+// upstreams reads the list of upstream providers. A slug, issuer or domain that occurs twice is a fault. The issuer of
+// the section oidc counts as used if that section is enabled.
 func (l *loader) upstreams() {
 	seen := make(map[string]string)
 	once := func(kind, value, slug string) error {
@@ -93,8 +94,8 @@ func (l *loader) upstreams() {
 	}
 }
 
-// unset returns the message for a key that names an environment variable that is not set. It quotes only text that can
-// be the name of a variable, since anything else may be the secret itself.
+// unset returns the fault of a key that names an unset environment variable. It quotes the name only if it can be the
+// name of a variable. Any other text may be the secret itself.
 func unset(name string) string {
 	if nameOfVariable.MatchString(name) {
 		return fmt.Sprintf("names the variable %s, which is not set", name)
@@ -102,7 +103,7 @@ func unset(name string) string {
 	return "names a variable that is not set; it takes the name of one, not what is in it"
 }
 
-// reserved are the parameters that the server itself sets in authorization requests, so that the configuration cannot.
+// reserved lists the parameters of an authorization request that only the server may set, not the configuration.
 var reserved = []string{
 	"client_id", "client_secret", "code_challenge", "code_challenge_method", "login_hint", "max_age", "nonce",
 	"redirect_uri", "request",
@@ -112,7 +113,7 @@ var reserved = []string{
 // upstreamSlug matches the slug of a provider, which is part of a redirect URI.
 var upstreamSlug = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,49}$`)
 
-// check returns the first fault of an entry, and sets the defaults.
+// check sets the defaults of an entry and returns its first fault.
 func (u *Upstream) check() error {
 	issuer, ok := absolute(u.Issuer)
 	switch {
@@ -148,7 +149,7 @@ func (u *Upstream) check() error {
 	return cmp.Or(u.checkRegistration(), u.bounded())
 }
 
-// checkRegistration checks the registration and the domains.
+// checkRegistration checks Registration and RegistrationDomains.
 func (u *Upstream) checkRegistration() error {
 	u.Registration = cmp.Or(u.Registration, RegistrationOff)
 	if fault := oneOf(RegistrationOff, RegistrationOpen)(nil, &u.Registration); fault != "" {
@@ -168,7 +169,7 @@ func (u *Upstream) checkRegistration() error {
 	return nil
 }
 
-// bounded returns an error if a list or a word is too long.
+// bounded returns an error if a list or a text of the entry is too long.
 func (u *Upstream) bounded() error {
 	lists := map[string][]string{
 		"domains": u.Domains, "registration_domains": u.RegistrationDomains, "scopes": u.Scopes,
@@ -193,10 +194,10 @@ func (u *Upstream) bounded() error {
 	return nil
 }
 
-// UpstreamRedirect returns the redirect URI for a provider, as it is registered there.
+// UpstreamRedirect returns the redirect URI to register at the provider with a slug.
 func (c *Config) UpstreamRedirect(slug string) string {
 	return c.Server.Issuer + UpstreamPath(slug) + "/callback"
 }
 
-// UpstreamPath returns the path of a provider on the public site.
+// UpstreamPath returns the path on the public listener below which the sign-in at a provider is served.
 func UpstreamPath(slug string) string { return "/oidc/" + url.PathEscape(slug) }

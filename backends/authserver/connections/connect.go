@@ -33,10 +33,10 @@ type Start struct {
 	Scope          string // in the terms of this server; empty for all scopes of the resource
 }
 
-// pendingLife is how long a user may take at the provider.
+// pendingLife is the time in which a user must complete the flow at the provider.
 const pendingLife = 10 * time.Minute
 
-// pending is a connection that a user is about to make at a provider.
+// pending is a flow that a user has started at a provider and not completed.
 type pending struct {
 	user, provider, back string
 	scope                []string // the requested scope, in the provider's terms
@@ -45,14 +45,14 @@ type pending struct {
 
 func refuse(code, format string, args ...any) error { return kernel.Refuse(code, format, args...) }
 
-// Path is the prefix of the pages of the flow.
+// Path is the prefix of the paths of the flow's pages.
 const Path = "/connect/"
 
 func (x *Connections) redirect(p *brokers.Provider) string {
 	return strings.TrimSuffix(x.options.Base, "/") + Path + url.PathEscape(p.Slug) + "/callback"
 }
 
-// mac returns a MAC of a text of the flow. The label separates its uses.
+// mac returns a MAC of texts. A MAC is only valid with the label under which it was made.
 func (x *Connections) mac(label string, parts ...string) string {
 	h := hmac.New(sha256.New, []byte(x.options.StateSecret))
 	h.Write([]byte(label))
@@ -98,15 +98,16 @@ func (x *Connections) provider(ctx context.Context, slug string) (*brokers.Provi
 	return p, c, err
 }
 
-// misconfigured returns what users are told of a provider that cannot be used; the reason is logged for the operator.
+// misconfigured logs why a provider cannot be used, for the operator. It returns the error for users, without the
+// reason.
 func (x *Connections) misconfigured(p *brokers.Provider, why error) error {
 	x.Logger().Error("a provider cannot be used", zap.String("provider", p.Slug), zap.Error(why))
 	return apierror.New(http.StatusServiceUnavailable, kernel.Unavailable,
 		"%s cannot be connected at the moment: its settings here are not complete", p.Slug)
 }
 
-// Begin starts a connection and returns where to redirect the browser: the authorization endpoint of the provider. An
-// error is to be shown to the user.
+// Begin starts a flow and returns the URL to which the browser must be redirected: the provider's authorization
+// endpoint. An error must be shown to the user.
 func (x *Connections) Begin(ctx context.Context, s Start) (location string, err error) {
 	p, config, err := x.provider(ctx, s.Provider)
 	if err != nil {
@@ -143,7 +144,7 @@ func (x *Connections) Begin(ctx context.Context, s Start) (location string, err 
 		base64.RawURLEncoding.EncodeToString(challenge[:]), w.scope), err
 }
 
-// resource returns the resource of a provider that a request means.
+// resource returns the resource of a provider that a request names, by id, slug or URI.
 func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name string) (*resources.Resource, error) {
 	all, err := x.options.Catalog.All(ctx)
 	if err != nil {
@@ -170,7 +171,7 @@ func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name st
 	return using[at], nil
 }
 
-// back returns the URL to which the browser is redirected in the end.
+// back returns the URL to which the browser is redirected at the end of the flow.
 func (x *Connections) back(r *resources.Resource, asked string) (string, error) {
 	allowed := slices.Concat(r.Policy.Connect.AllowedReturnURLs, x.options.ReturnURLs)
 	if asked == "" {
@@ -187,10 +188,10 @@ func (x *Connections) back(r *resources.Resource, asked string) (string, error) 
 
 const maxReturn = 2048
 
-// returns reports whether an entry of a list allows a URL. The URL must equal the entry, where an empty path equals
-// "/", or be below the entry if that ends with /*.
+// returns reports whether an entry of a list of return URLs allows the requested URL. The URL must equal the entry,
+// where an empty path equals "/". If the entry ends with /*, the URL may also be below it.
 func returns(entry, asked string) bool {
-	if asked = kernel.Rooted(asked); kernel.Rooted(entry) == asked && !strings.HasSuffix(entry, "/*") {
+	if asked = kernel.WithRootPath(asked); kernel.WithRootPath(entry) == asked && !strings.HasSuffix(entry, "/*") {
 		return true
 	}
 	below, ok := strings.CutSuffix(entry, "*")
@@ -217,7 +218,7 @@ func returns(entry, asked string) bool {
 	return clean == u.Path && strings.HasPrefix(u.Path, base.Path)
 }
 
-// End is a user's return from a provider.
+// End is a request by which the provider redirects the user back.
 type End struct {
 	User, Provider     string
 	State, Code, Error string // the parameters of the response
@@ -227,8 +228,9 @@ type End struct {
 var errState = apierror.New(http.StatusBadRequest, kernel.InvalidRequest,
 	"This connection was begun too long ago, or has ended already. Go back to where you came from and begin again.")
 
-// Finish redeems the code of the provider, stores the credential, and returns where to redirect the browser. An error
-// is to be shown to the user; a refusal of the provider is not an error, but is reported to the return URL.
+// Finish redeems the provider's code, stores the credential, and returns the URL to which the browser must be
+// redirected. An error must be shown to the user. A refusal by the provider is not an error; it is reported to the
+// return URL.
 func (x *Connections) Finish(ctx context.Context, e End) (location string, err error) {
 	p, config, err := x.provider(ctx, e.Provider)
 	if err != nil {
@@ -271,12 +273,12 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 	return with(w.back, "connected", p.Slug), nil
 }
 
-// errorCode matches the error codes that may be passed on to the return URL.
+// errorCode matches the error codes of a provider that are reported to the return URL.
 var errorCode = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 
-// take removes the pending flow that a state belongs to, and returns it with the random part of the state. A state is
-// accepted once, and only from the user who started the flow: for another user the flow stays, and the error has
-// status 403. A flow that has expired is removed and refused.
+// take removes the pending flow with a state, and returns it with the random part of the state. A state is accepted
+// once, and only from the user who started the flow. For another user, the error has status 403 and the flow is kept.
+// An expired flow is removed and refused.
 func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *pending, random string, err error) {
 	random, signature, ok := strings.Cut(e.State, ".")
 	if !ok || len(e.State) > 256 {
@@ -291,7 +293,7 @@ func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *
 			c.Lock(), digest(random)).
 			Scan(&w.user, &w.provider, &w.back, &scope, &w.until)
 		if err != nil {
-			return kernel.None(err, errState)
+			return kernel.IfNoRows(err, errState)
 		}
 		w.scope = strings.Fields(scope)
 		switch {
@@ -316,7 +318,7 @@ func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *
 	return w, random, nil
 }
 
-// with sets parameters of a URL.
+// with returns the URL to with parameters set to the given names and values.
 func with(to string, pairs ...string) string {
 	u, err := url.Parse(to)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package connections manages the accounts that users have connected at other providers. It keeps their tokens sealed,
-// renews them, and hands them to the clients that may have them, by token exchange only.
+// Package connections manages the accounts that users have connected at broker providers. It stores the providers'
+// tokens encrypted and renews them. Authorized clients obtain them by token exchange only.
 package connections
 
 import (
@@ -28,14 +28,14 @@ import (
 type Options struct {
 	Brokers *brokers.Brokers
 	Catalog *resources.Catalog
-	// Encryptor seals the credentials. Nothing can be connected if it is nil.
+	// Encryptor encrypts the credentials. If it is nil, no provider can be connected.
 	Encryptor encryption.Encryptor
-	// StateSecret signs what the browser carries to a provider and back. It is required for connecting.
+	// StateSecret signs the state parameter that the browser carries to a provider and back. Required for connecting.
 	StateSecret string
 	// Base is the base URL to which providers redirect, without a trailing slash. Default: the issuer.
 	Base string
-	// ReturnURLs are the URLs to which a user may be redirected in the end, beside those of a resource. An entry that
-	// ends with /* allows all URLs below it.
+	// ReturnURLs are the URLs to which a user may be redirected at the end of a flow, in addition to those of a
+	// resource. An entry that ends with /* allows all URLs below it.
 	ReturnURLs []string
 }
 
@@ -69,7 +69,7 @@ func New(s *kernel.Server, o Options) *Connections {
 	return x
 }
 
-// Connection is a row of authserver_connections. Its credential is sealed.
+// Connection is a row of authserver_connections. Its credential is encrypted.
 type Connection struct {
 	ID, User, Provider string
 	Scope              []string // in the provider's terms
@@ -84,7 +84,7 @@ type Connection struct {
 	leaseUntil int64
 }
 
-// Sealed is the column of the credentials, which are bound to their user and provider.
+// Sealed is the column of the encrypted credentials. A ciphertext is bound to its user and provider.
 var Sealed = encryption.Column{
 	Table: "authserver_connections", ID: "id", Column: "credential",
 	Row: "user_id || ' ' || provider_id",
@@ -113,7 +113,7 @@ func scan(r store.Row) (*Connection, error) {
 // errNone means that the user has not connected the provider.
 var errNone = apierror.New(http.StatusNotFound, "not_found", "there is no such connection")
 
-// Of returns the connections of a user, the latest first.
+// Of returns the connections of a user, newest first.
 func (x *Connections) Of(ctx context.Context, user string) ([]*Connection, error) {
 	return kernel.Read(ctx, x.Server, func(c store.Conn) ([]*Connection, error) {
 		return store.List(c, scan, "SELECT "+
@@ -121,19 +121,19 @@ func (x *Connections) Of(ctx context.Context, user string) ([]*Connection, error
 	})
 }
 
-// mostOf bounds the list; there are no more providers than that.
+// mostOf is the maximum length of the list. There are no more providers than that.
 const mostOf = 1000
 
-// find returns the connection of a user to a provider, or errNone. It may have ended.
+// find returns the connection of a user to a provider, or errNone. The provider may have ended the connection.
 func (x *Connections) find(ctx context.Context, user, provider string) (*Connection, error) {
 	one, err := kernel.Read(ctx, x.Server, func(c store.Conn) (*Connection, error) {
 		return scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND provider_id = ?",
 			user, provider))
 	})
-	return one, kernel.None(err, errNone)
+	return one, kernel.IfNoRows(err, errNone)
 }
 
-// seal returns the sealed form of a credential.
+// seal returns the encrypted form of a credential.
 func (x *Connections) seal(ctx context.Context, user, provider string, credential brokers.Credential) (string, error) {
 	if x.options.Encryptor == nil {
 		return "", apierror.New(http.StatusUnprocessableEntity, "", "connections: %s", encryption.ErrNone)
@@ -156,7 +156,7 @@ func (x *Connections) open(ctx context.Context, c *Connection) (credential broke
 	return credential, json.Unmarshal(raw, &credential)
 }
 
-// put stores a credential. It replaces an earlier connection of the user to the provider.
+// put stores a credential. It replaces an existing connection of the user to the provider.
 func (x *Connections) put(
 	ctx context.Context, user, provider string, credential brokers.Credential, scope []string,
 ) error {
@@ -174,7 +174,7 @@ func (x *Connections) put(
 	})
 }
 
-// SetKey stores the key of a user for a provider of the protocol api_key.
+// SetKey stores a user's API key for a provider of the protocol api_key.
 func (x *Connections) SetKey(ctx context.Context, user string, p *brokers.Provider, key string) error {
 	if p.Protocol != brokers.APIKey {
 		return apierror.New(http.StatusUnprocessableEntity, "invalid_value",
@@ -189,7 +189,8 @@ func (x *Connections) SetKey(ctx context.Context, user string, p *brokers.Provid
 
 const maxKey = 8192
 
-// Disconnect removes a connection of a user, and revokes the credential at the provider in the background if possible.
+// Disconnect removes a user's connection to a provider. If possible, it revokes the credential at the provider, in the
+// background.
 func (x *Connections) Disconnect(ctx context.Context, user string, p *brokers.Provider) error {
 	return x.remove(ctx, p, "user_id = ? AND provider_id = ?", user, p.ID)
 }
@@ -200,7 +201,7 @@ func (x *Connections) Remove(ctx context.Context, id string) (*Connection, error
 		return scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE id = ?", id))
 	})
 	if err != nil {
-		return nil, kernel.None(err, errNone)
+		return nil, kernel.IfNoRows(err, errNone)
 	}
 	p, err := x.options.Brokers.Find(ctx, was.Provider)
 	if err != nil {
@@ -210,7 +211,7 @@ func (x *Connections) Remove(ctx context.Context, id string) (*Connection, error
 }
 
 // remove deletes the connections that match a condition, and revokes their credentials at the provider in the
-// background. It returns errNone if there are none.
+// background. If no connection matches, it returns errNone.
 func (x *Connections) remove(ctx context.Context, p *brokers.Provider, where string, args ...any) error {
 	var gone *Connection
 	err := x.Write(ctx, func(c store.Conn) (err error) {
@@ -226,8 +227,8 @@ func (x *Connections) remove(ctx context.Context, p *brokers.Provider, where str
 	return err
 }
 
-// background runs a function in a goroutine that the server waits for when it closes. After the server has closed, it
-// does not run the function.
+// background runs a function in a goroutine. Closing the server waits for the function. Once the server is closed, the
+// function is not run.
 func (x *Connections) background(do func()) {
 	select {
 	case <-x.ended:
@@ -237,7 +238,7 @@ func (x *Connections) background(do func()) {
 	x.under.Go(do)
 }
 
-// tell revokes the credential of a removed connection at the provider. A failure is only logged.
+// tell revokes the credential of a removed connection at the provider. It only logs failures.
 func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseLasts)
 	defer cancel()
@@ -254,13 +255,13 @@ func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
 	}
 }
 
-// Sweep removes connections that were started and not completed in time.
+// Sweep removes flows that were not completed in time.
 func (x *Connections) Sweep(ctx context.Context) (int, error) {
 	n, err := x.DB.Purge(ctx, 1000, "DELETE FROM authserver_connecting WHERE digest IN (SELECT digest FROM authserver_connecting WHERE expires_at <= ? LIMIT ?)", x.Micros())
 	return int(n), err
 }
 
-// upstream returns the provider's names for scopes of a resource.
+// upstream returns the provider's names for a resource's scopes.
 func upstream(r *resources.Resource, scope []string) (list []string) {
 	for _, s := range r.Scopes {
 		if !slices.Contains(scope, s.Name) {
@@ -279,8 +280,8 @@ func upstream(r *resources.Resource, scope []string) (list []string) {
 	return list
 }
 
-// Granted returns the scopes of the resources of a provider that a connection fully covers, in the terms of this
-// server.
+// Granted returns the scopes of this server that a connection covers: those scopes of the provider's resources whose
+// provider scopes were all granted.
 func (x *Connections) Granted(ctx context.Context, one *Connection) ([]string, error) {
 	all, err := x.options.Catalog.All(ctx)
 	if err != nil {

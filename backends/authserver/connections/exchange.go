@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// early is how long before its expiry an access token is renewed.
+	// early is the time before the expiry of an access token at which the token is renewed.
 	early = 30 * time.Second
-	// leaseLasts is how long others wait for the process that renews a credential. It is longer than a request to the
-	// provider takes.
+	// leaseLasts is how long other processes wait for the process that renews a credential. It is longer than a request
+	// to the provider takes.
 	leaseLasts = 20 * time.Second
-	// leasePoll is how often they check.
+	// leasePoll is the interval at which waiting processes check for the renewed credential.
 	leasePoll = 50 * time.Millisecond
-	// storeTries is how long storing a renewed credential is tried, every storePoll: the previous credential may be
-	// invalid by then.
+	// storeTries is how long storing a renewed credential is attempted, and storePoll the interval: the previous
+	// credential may already be invalid.
 	storeTries, storePoll = 10 * time.Minute, 200 * time.Millisecond
 )
 
-// Exchange returns the token of a user's connection to the provider of a resource, for scopes of this server. The error
-// is a *kernel.ConsentError if the user has no connection, or one with too few scopes.
+// Exchange returns the provider's token from a user's connection, for a resource and scopes of this server. If the user
+// has no connection, or too few scopes were granted, the error is a *kernel.ConsentError.
 func (x *Connections) Exchange(
 	ctx context.Context, user string, r *resources.Resource, scope []string,
 ) (answer tokens.Answer, err error) {
@@ -59,7 +59,7 @@ func (x *Connections) Exchange(
 	return answer, nil
 }
 
-// unusable returns the error for a client whose request failed because of an error of a provider.
+// unusable returns the error for a client whose request failed because of a provider's error.
 func (x *Connections) unusable(p *brokers.Provider, err error) error {
 	if wrong, ok := errors.AsType[*brokers.ConfigError](err); ok {
 		return x.misconfigured(p, wrong)
@@ -71,7 +71,8 @@ func (x *Connections) unusable(p *brokers.Provider, err error) error {
 	return err
 }
 
-// lacking returns the error that sends the user to the page on which they connect the provider.
+// lacking returns the error for a client whose user must first connect the provider. It contains the URL of the page
+// for that.
 func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Provider, r *resources.Resource) error {
 	to := x.Issuer + Path + url.PathEscape(p.Slug)
 	if p.Protocol == brokers.APIKey {
@@ -85,7 +86,7 @@ func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Prov
 		"the person has not connected %s, or not for all of this; send them to consent_url", p.Slug)
 }
 
-// personal returns the credential of a user at a provider. It is renewed first if it is about to expire.
+// personal returns a user's credential at a provider. If the access token is about to expire, personal renews it first.
 func (x *Connections) personal(
 	ctx context.Context, user string, p *brokers.Provider, r *resources.Resource, scope []string,
 ) (credential brokers.Credential, err error) {
@@ -115,13 +116,13 @@ func (x *Connections) personal(
 // errRevoked means that the provider has ended a connection.
 var errRevoked = errors.New("the provider has ended the connection")
 
-// ends reports whether the access token of a connection is so close to its expiry that it has to be renewed.
+// ends reports whether the access token of a connection must be renewed, since it expires soon.
 func (x *Connections) ends(one *Connection) bool {
 	return !one.ExpiresAt.IsZero() && !x.Now().Add(early).Before(one.ExpiresAt)
 }
 
-// fresh returns the connection with an access token that is valid. Concurrent callers on all nodes cause one renewal,
-// which is completed even if the caller's context ends.
+// fresh returns the connection with a valid access token. Concurrent callers on all nodes cause a single renewal, which
+// is completed even if the caller's context ends.
 func (x *Connections) fresh(ctx context.Context, p *brokers.Provider, one *Connection) (*Connection, error) {
 	if !x.ends(one) {
 		return one, nil
@@ -142,7 +143,8 @@ func (x *Connections) fresh(ctx context.Context, p *brokers.Provider, one *Conne
 	}
 }
 
-// renewed waits while another process renews the credential, or else takes the lease and renews it.
+// renewed waits while another process renews the credential. If no process does, it takes the lease and renews the
+// credential.
 func (x *Connections) renewed(ctx context.Context, p *brokers.Provider, user string) (*Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*leaseLasts)
 	defer cancel()
@@ -173,7 +175,8 @@ func (x *Connections) renewed(ctx context.Context, p *brokers.Provider, user str
 	}
 }
 
-// lease reserves the refresh token of a version for this process. It returns "" if another process is using it.
+// lease reserves the refresh token of this version of a connection for this process. It returns "" if another process
+// has the lease.
 func (x *Connections) lease(ctx context.Context, one *Connection) (lease string, err error) {
 	now := x.Now()
 	lease = x.holder + "." + kernel.NewID()
@@ -189,8 +192,8 @@ func (x *Connections) lease(ctx context.Context, one *Connection) (lease string,
 	return lease, nil
 }
 
-// renew exchanges the refresh token of a connection, and stores the result before it returns it, since the former token
-// may be invalid then.
+// renew exchanges the refresh token of a connection. It stores the new credential before it returns, since the previous
+// one may no longer be valid.
 func (x *Connections) renew(
 	ctx context.Context, p *brokers.Provider, one *Connection, lease string,
 ) (*Connection, error) {
@@ -224,8 +227,8 @@ func (x *Connections) renew(
 	return x.keep(context.WithoutCancel(ctx), p, one, granted)
 }
 
-// keep stores a renewed credential. It keeps trying for a long time, since the previous credential may no longer be
-// valid.
+// keep stores a renewed credential. It repeats failed attempts for a long time, since the previous credential may no
+// longer be valid.
 func (x *Connections) keep(
 	ctx context.Context, p *brokers.Provider, one *Connection, granted brokers.Granted,
 ) (*Connection, error) {
@@ -275,7 +278,7 @@ func (x *Connections) keep(
 	}
 }
 
-// release gives up a lease, so that others can try again.
+// release releases a lease, so that another process can renew the credential.
 func (x *Connections) release(ctx context.Context, one *Connection, lease string) {
 	err := x.Write(store.ReadCommitted(context.WithoutCancel(ctx)), func(c store.Conn) error {
 		_, err := c.Exec("UPDATE authserver_connections SET lease = '', lease_until = 0 WHERE id = ? AND lease = ?",
@@ -287,7 +290,7 @@ func (x *Connections) release(ctx context.Context, one *Connection, lease string
 	}
 }
 
-// revoked records that the provider has ended a connection, and returns errRevoked.
+// revoked records that the provider has ended a connection, with the reason why, and returns errRevoked.
 func (x *Connections) revoked(ctx context.Context, p *brokers.Provider, one *Connection, lease, why string) error {
 	var n int64
 	err := x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
@@ -308,10 +311,10 @@ func (x *Connections) revoked(ctx context.Context, p *brokers.Provider, one *Con
 	return errRevoked
 }
 
-// maxAccounts bounds how many tokens of service accounts are cached.
+// maxAccounts is the maximum number of service accounts' tokens in the cache.
 const maxAccounts = 10_000
 
-// account returns a token of a service account. It is shared by all users until it expires.
+// account returns a service account's token. All users share the token until it expires.
 func (x *Connections) account(
 	ctx context.Context, p *brokers.Provider, scope []string,
 ) (credential brokers.Credential, err error) {

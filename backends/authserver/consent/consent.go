@@ -1,4 +1,4 @@
-// Package consent stores the consents of users: for each user, client and resource the scopes that were granted.
+// Package consent stores the consents of users: the scopes granted by each user to each client for each resource.
 package consent
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Need is the scope that a client asks for at a resource.
+// Need is the scope that a client requests at a resource.
 type Need struct {
 	Resource string // its id; empty for this server and for requests without a resource
 	Scope    []string
@@ -45,8 +45,8 @@ func scan(row store.Row) (g Grant, err error) {
 	return g, err
 }
 
-// Covers reports whether a user has granted all needs, and returns the ids of the consents. Consents to a client with a
-// metadata document whose redirect URIs have changed since do not count.
+// Covers reports whether the consents of a user to a client cover all needs, and returns the ids of those consents. If
+// the client has a metadata document, a consent no longer counts once the redirect URIs have changed.
 func (s *Consents) Covers(
 	ctx context.Context, user string, client *clients.Client, needs []Need,
 ) (ids []string, ok bool, err error) {
@@ -65,8 +65,8 @@ func (s *Consents) Covers(
 	return ids, true, nil
 }
 
-// Between returns the consents of a user to a client. Consents to a client with a metadata document whose redirect URIs
-// have changed since do not count.
+// Between returns the consents of a user to a client. If the client has a metadata document, a consent no longer counts
+// once the redirect URIs have changed.
 func (s *Consents) Between(ctx context.Context, user string, client *clients.Client) (all []Grant, err error) {
 	err = s.ReadBriefly(ctx, func(c store.Conn) (err error) {
 		all, err = find(c, user, client.ID)
@@ -75,7 +75,7 @@ func (s *Consents) Between(ctx context.Context, user string, client *clients.Cli
 	return counting(client, all), err
 }
 
-// counting returns those consents to a client that count; see Between.
+// counting returns the consents to a client that still count; see Between.
 func counting(client *clients.Client, all []Grant) []Grant {
 	if client.Source != clients.Document || len(all) == 0 {
 		return all
@@ -84,8 +84,8 @@ func counting(client *clients.Client, all []Grant) []Grant {
 	return slices.DeleteFunc(all, func(g Grant) bool { return g.redirects != now })
 }
 
-// maxGrants bounds how many consents one query reads. It is a literal in the statement that each authorization request
-// runs, since SQLite prepares a statement again each time if its LIMIT is a parameter.
+// maxGrants is the maximum number of consents that one query reads. It is a literal in the statement, which each
+// authorization request runs: SQLite would prepare a statement again each time if its LIMIT were a parameter.
 const maxGrants = 10_000
 
 func find(c store.Conn, user, client string) ([]Grant, error) {
@@ -93,8 +93,8 @@ func find(c store.Conn, user, client string) ([]Grant, error) {
 		strconv.Itoa(maxGrants), user, client)
 }
 
-// Approve stores what a user grants: the approved scopes among those that were asked for. Scopes that were granted
-// before and not asked for now are kept, if the former consent counts. It returns the ids of the consents.
+// Approve stores the scopes that a user has approved, as far as the client requested them. It keeps scopes that were
+// granted before and not requested now, if the former consent still counts. It returns the ids of the consents.
 func (s *Consents) Approve(
 	ctx context.Context, user string, client *clients.Client, asked, approved []Need,
 ) (ids []string, err error) {
@@ -138,7 +138,7 @@ func (s *Consents) upsert(
 	return id, err
 }
 
-// Of returns the consents of a user, the newest first.
+// Of returns the consents of a user, newest first.
 func (s *Consents) Of(ctx context.Context, user string) ([]Grant, error) {
 	return kernel.Read(ctx, s.Server, func(c store.Conn) ([]Grant, error) {
 		return store.List(c, scan, "SELECT "+
@@ -146,8 +146,8 @@ func (s *Consents) Of(ctx context.Context, user string) ([]Grant, error) {
 	})
 }
 
-// Revoke deletes a consent and returns it. It calls then, unless that is nil, in the same transaction, to end what was
-// issued because of the consent. If there is no such consent, the error has status 404.
+// Revoke deletes a consent and returns it. Unless then is nil, Revoke calls it in the same transaction, to revoke the
+// tokens that depend on the consent. If the consent does not exist, the error has status 404.
 func (s *Consents) Revoke(ctx context.Context, id string, then func(c store.Conn, g Grant) error) (g Grant, err error) {
 	err = s.Write(ctx, func(c store.Conn) (err error) {
 		g, err = scan(c.Row("DELETE FROM authserver_consents WHERE id = ? RETURNING "+columns, id))
@@ -162,7 +162,7 @@ func (s *Consents) Revoke(ctx context.Context, id string, then func(c store.Conn
 	return g, err
 }
 
-// digest returns a digest of the redirect URIs of a client, whatever their order.
+// digest returns a digest of a client's redirect URIs, independent of their order.
 func digest(client *clients.Client) string {
 	uris := slices.Clone(client.Redirects)
 	slices.Sort(uris)

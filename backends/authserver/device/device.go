@@ -205,7 +205,7 @@ func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 		return c.Row(waitingRow, code, s.Micros()).Scan(&client, &wants)
 	})
 	if err != nil {
-		return nil, kernel.None(err, errCode())
+		return nil, kernel.IfNoRows(err, errCode())
 	}
 	return s.waiting(ctx, code, client, wants)
 }

@@ -20,21 +20,22 @@ import (
 )
 
 const (
-	// alone is the label of the signed texts of sign-ins by a passkey alone.
+	// alone is the label of signed texts for sign-ins with a passkey alone.
 	alone = "passkey-alone"
-	// aloneLasts limits how long a challenge of the sign-in page can be answered. The page may be open in a tab long
-	// before somebody signs in.
+	// aloneLasts is how long a challenge of the sign-in page can be answered. The page may be open in a tab long before
+	// the user signs in.
 	aloneLasts = time.Hour
-	// maxHandle bounds a user handle, in bytes (Web Authentication Level 3, section 5.4.3).
+	// maxHandle is the maximum length of a user handle, in bytes (Web Authentication Level 3, section 5.4.3).
 	maxHandle = 64
 )
 
-// errOldPage is the error for the challenge of a page that was open for too long or was answered before.
+// errOldPage is the error for a challenge that is too old or was already answered.
 var errOldPage = apierror.New(http.StatusUnprocessableEntity, "invalid_credentials",
 	"This page was open for too long. Use the passkey once more.")
 
-// userHandle returns the user handle of a user, by which authenticators identify the account (Web Authentication Level
-// 3, section 5.4.3). It is the id, or a digest of an imported id that is too long or may be a mail address.
+// userHandle returns the user handle by which authenticators identify a user's account (Web Authentication Level 3,
+// section 5.4.3). The handle is the user's id. For an imported id that is too long or may be a mail address, it is a
+// digest of the id.
 func userHandle(id string) []byte {
 	if len(id) > maxHandle || strings.Contains(id, "@") {
 		sum := sha256.Sum256([]byte("user handle\n" + id))
@@ -43,11 +44,11 @@ func userHandle(id string) []byte {
 	return []byte(id)
 }
 
-// Alone reports whether a passkey can be used to sign in without a password.
+// Alone reports whether users can sign in with a passkey alone, without a password.
 func (f *Factors) Alone() bool { return f.alone && f.party != nil }
 
-// forAlone returns the options of a registration that let the passkey sign in alone: the authenticator verifies the
-// user if it can. The passkey of one that cannot is a second factor only.
+// forAlone returns the options for registering a passkey that can sign in alone. They ask the authenticator to verify
+// the user, if possible. A passkey whose authenticator cannot verify the user is only a second factor.
 func (f *Factors) forAlone() []webauthn.RegistrationOption {
 	if !f.alone {
 		return nil
@@ -57,8 +58,8 @@ func (f *Factors) forAlone() []webauthn.RegistrationOption {
 	})}
 }
 
-// AskAnyone returns the challenge for a discoverable passkey of any user. It is nil if passkeys cannot sign in alone.
-// Nothing is stored for it.
+// AskAnyone returns a challenge that any user's discoverable passkey can answer. It returns nil if passkeys cannot sign
+// in alone. The challenge is not stored.
 func (f *Factors) AskAnyone(browser string) (*Challenge, error) {
 	if !f.Alone() {
 		return nil, nil //nolint:nilnil // see above
@@ -70,10 +71,9 @@ func (f *Factors) AskAnyone(browser string) (*Challenge, error) {
 	return f.sign(alone, options.Response, session, "", browser)
 }
 
-// Claim is the response of a browser for a passkey that is to sign in alone. It proves nothing until Prove has checked
-// it.
+// Claim is a browser's response for a passkey that is to sign in alone. It proves nothing before Prove has checked it.
 type Claim struct {
-	// User is the owner of the passkey. It is nil if the passkey is not known.
+	// User is the owner of the passkey, or nil for an unknown passkey.
 	User *users.User
 	// Credential is the credential ID of the passkey, in base64url.
 	Credential string
@@ -81,7 +81,7 @@ type Claim struct {
 	parsed *protocol.ParsedCredentialAssertionData
 }
 
-// Claim parses the response of a browser for a passkey and finds the owner of the passkey. The error is ErrWrong if the
+// Claim parses the browser's response for a passkey and finds the owner of the passkey. The error is ErrWrong if the
 // response is malformed, and an *apierror.Error if passkeys cannot sign in alone.
 func (f *Factors) Claim(ctx context.Context, said string) (*Claim, error) {
 	if !f.Alone() {
@@ -111,10 +111,10 @@ func (f *Factors) Claim(ctx context.Context, said string) (*Claim, error) {
 	return claim, err
 }
 
-// Prove checks the response of a claim against the signed challenge of the page. The response must come from this site,
-// contain the user handle of the owner, and tell that the authenticator has verified the user.
+// Prove checks the response of a claim against the signed challenge of the page. The response must come from this site
+// and contain the user handle of the owner. The authenticator must have verified the user.
 //
-// The error is ErrWrong if the response is not accepted, ErrCopied if the signature counter has gone back, and an
+// The error is ErrWrong if the response is not accepted, and ErrCopied if the signature counter has gone back. It is an
 // *apierror.Error if the challenge is too old, belongs to another browser, or was answered before.
 func (f *Factors) Prove(ctx context.Context, claim *Claim, browser, challenge string) error {
 	if claim.User == nil {

@@ -21,30 +21,32 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The parameters that all apps support (RFC 6238 section 4): six digits of HMAC-SHA-1, with a new code every 30
-// seconds. The clock of a phone may be one step off.
+// The parameters that all authenticator apps support (RFC 6238 section 4): six digits of HMAC-SHA-1, with a new code
+// every 30 seconds. The clock of a phone may differ by one such step.
 const (
 	codeDigits = 6
 	codePeriod = 30
 	codeSkew   = 1
-	// secretSize is in bytes (RFC 4226 section 4, R6). Its base32 form needs no padding.
+	// secretSize is the length of a secret in bytes (RFC 4226 section 4, R6). The base32 form of that length needs no
+	// padding.
 	secretSize = 20
 )
 
-// Draft is an app that is being set up. Nothing is stored until the user has entered a code of it.
+// Draft is an authenticator app during its setup. Nothing is stored until the user has entered a code that the app
+// shows.
 type Draft struct {
 	// Secret is the text to type into the app, in groups of four characters.
 	Secret string
 	// QR is the QR code to scan with the app.
 	QR QR
-	// Signed is the signed text that the form carries.
+	// Signed is the signed text that the form sends back.
 	Signed string
 }
 
 var errNoApps = apierror.New(http.StatusServiceUnavailable, "temporarily_unavailable",
 	"Apps cannot be used here: their secrets have to be stored encrypted, and data_encryption.driver is not set. Ask the operator.")
 
-// NewApp starts the setup of an app for a user, in a browser.
+// NewApp starts the setup of an app. The browser is the secret to which the browser's forms are bound.
 func (f *Factors) NewApp(u *users.User, browser string) (*Draft, error) {
 	if f.encryptor == nil {
 		return nil, errNoApps
@@ -54,7 +56,7 @@ func (f *Factors) NewApp(u *users.User, browser string) (*Draft, error) {
 	return f.draft(base32.StdEncoding.EncodeToString(raw), f.Now(), u, browser)
 }
 
-// draft returns a draft with a secret.
+// draft returns a draft with a secret and the time at which the setup began.
 func (f *Factors) draft(secret string, begun time.Time, u *users.User, browser string) (*Draft, error) {
 	code, err := newQR(appURL(f.name, u.Email, secret))
 	if err != nil {
@@ -64,7 +66,8 @@ func (f *Factors) draft(secret string, begun time.Time, u *users.User, browser s
 	return &Draft{Secret: groups(secret, " "), QR: code, Signed: f.Signer("app").Sign([]byte(payload), browser, u.ID)}, nil
 }
 
-// Draft returns the draft of a form. It is an error if the form is another user's or browser's, or too old.
+// Draft returns the draft from the signed text of a form. The error has status 422 if the text belongs to another user
+// or browser, or is too old.
 func (f *Factors) Draft(signed string, u *users.User, browser string) (*Draft, error) {
 	secret, begun, err := f.open(signed, u, browser)
 	if err != nil {
@@ -86,8 +89,8 @@ func (f *Factors) open(signed string, u *users.User, browser string) (secret str
 	return secret, begun, nil
 }
 
-// AddApp stores the app of a draft. The current code proves that the app has the secret. If it is the user's first
-// factor, it returns recovery codes.
+// AddApp stores the app of a draft. The current code proves that the app has the secret. If the app is the user's first
+// factor, AddApp returns recovery codes.
 func (f *Factors) AddApp(
 	ctx context.Context, u *users.User, browser, signed, label, code string,
 ) (recovery []string, err error) {
@@ -116,8 +119,8 @@ func (f *Factors) AddApp(
 	return f.add(ctx, u.ID, one, "")
 }
 
-// stepOf returns the time step that a code belongs to. The step must be after the last one that was used, so that a
-// code can be used once.
+// stepOf returns the time step of a code. Only steps after last, the step of the last accepted code, are valid, so that
+// a code cannot be used twice.
 func stepOf(secret, code string, now time.Time, last int64) (step int64, ok bool) {
 	present := now.Unix() / codePeriod
 	for s := present - codeSkew; s <= present+codeSkew; s++ {
@@ -129,7 +132,8 @@ func stepOf(secret, code string, now time.Time, last int64) (step int64, ok bool
 	return step, ok
 }
 
-// code checks the code of an app and uses it up. It returns ErrWrong if no app of the user has that code.
+// code checks the current code of a user's app and marks it as used. It returns ErrWrong if the code belongs to no app
+// of the user.
 func (f *Factors) code(ctx context.Context, user, code string) error {
 	list, err := f.Of(ctx, user)
 	if err != nil {
@@ -159,7 +163,7 @@ func (f *Factors) code(ctx context.Context, user, code string) error {
 	return ErrWrong
 }
 
-// use runs a statement that uses up a single-use value, and reports whether that existed.
+// use runs a statement that uses up a single-use value. It reports whether the value existed.
 func (f *Factors) use(ctx context.Context, statement string, args ...any) (used bool, err error) {
 	err = f.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec(statement, args...)
@@ -179,7 +183,7 @@ func compact(code string) string {
 	}, code[:min(len(code), 100)]))
 }
 
-// groups splits a text into groups of four characters.
+// groups splits a text into groups of four characters, with between as the separator.
 func groups(text, between string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i += 4 {
@@ -197,7 +201,7 @@ type QR struct {
 	Path string
 }
 
-// quiet is the width of the light margin around a code (ISO/IEC 18004 section 9.1).
+// quiet is the width of the light margin around a QR code (ISO/IEC 18004 section 9.1).
 const quiet = 4
 
 // newQR returns the QR code of a text.
@@ -218,16 +222,16 @@ func newQR(content string) (QR, error) {
 	return QR{size + 2*quiet, path.String()}, nil
 }
 
-// appURL returns the URL that apps read from the QR code. Spaces are escaped as %20, since not all apps accept a plus
-// sign.
+// appURL returns the URL in the QR code, which apps read. Spaces are escaped as %20, since some apps do not accept a
+// plus sign.
 func appURL(issuer, account, secret string) string {
 	escape := func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 	return "otpauth://totp/" + escape(issuer) + ":" + escape(account) + "?secret=" + secret + "&issuer=" + escape(issuer)
 }
 
-// ImportApp returns a function that stores an authenticator app that a user has set up at another server, with its
-// secret in base32 (RFC 4226). The user gets no recovery codes. The error has status 422 if the secret is invalid or
-// cannot be sealed here.
+// ImportApp returns a function that stores an authenticator app that a user has set up at another server. The secret is
+// in base32 (RFC 4226). The user gets no recovery codes. The error has status 422 if the secret is invalid, or if this
+// server cannot encrypt it.
 func (f *Factors) ImportApp(ctx context.Context, label, secret string) (func(c store.Conn, user string) error, error) {
 	if f.encryptor == nil {
 		return nil, users.Invalid("totp", "the user has an authenticator app, whose secret has to be stored encrypted: set data_encryption.driver")

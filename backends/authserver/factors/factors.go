@@ -1,6 +1,7 @@
 // Package factors implements second factors: authenticator apps (RFC 6238), passkeys (Web Authentication Level 3), and
-// recovery codes for users who have lost both. They are only asked for after a password. A user who signs in at another
-// provider proves there what that requires.
+// recovery codes for users who have lost both. A second factor is required only after a password. A user who signs in
+// at an upstream provider is authenticated by the rules of that provider. A passkey may also sign in alone; see
+// Factors.Alone.
 package factors
 
 import (
@@ -31,7 +32,7 @@ const (
 	Passkey = "passkey"
 )
 
-// The values of amr (RFC 8176 section 2) for how a user has signed in.
+// The authentication methods of a sign-in (amr, RFC 8176 section 2).
 const (
 	ByPassword = "pwd"
 	ByCode     = "otp" // a code of an app, or a recovery code
@@ -40,21 +41,21 @@ const (
 )
 
 const (
-	// maxFactors bounds how many factors a user may have.
+	// maxFactors is the maximum number of factors of a user.
 	maxFactors = 20
-	// maxName bounds the name of a factor, in characters.
+	// maxName is the maximum length of a factor's name, in characters.
 	maxName = 60
-	// lasts is how long setting up or using an app or a passkey may take.
+	// lasts is the maximum time for setting up or using an app or a passkey.
 	lasts = 10 * time.Minute
 )
 
-// guesses bounds the wrong codes of a user, whatever address they come from, since a code has only six digits.
+// guesses limits the wrong codes for a user, from all addresses together, since a code has only six digits.
 var guesses = attempts.Limit{Table: "authserver_attempts", What: "second factor", Max: 5, Within: 15 * time.Minute}
 
 // Factor is an app or a passkey of a user.
 type Factor struct {
 	ID, Kind, Name string
-	// CreatedAt and UsedAt are in microseconds since 1970. UsedAt is zero if it has never been used.
+	// CreatedAt and UsedAt are in microseconds since 1970. UsedAt is zero for a factor that was never used.
 	CreatedAt, UsedAt int64
 
 	secret     string
@@ -73,21 +74,21 @@ type Factors struct {
 
 // Options are the settings of Factors.
 type Options struct {
-	// Encryptor seals the secrets of apps. If it is nil, apps cannot be set up.
+	// Encryptor encrypts the secrets of apps. If it is nil, apps cannot be set up.
 	Encryptor encryption.Encryptor
 	// Name is the name of the server in apps and browsers. Default: the host of the issuer.
 	Name string
-	// Alone lets passkeys sign in without a password (session.passkey_login).
+	// Alone allows users to sign in with a passkey alone (session.passkey_login).
 	Alone bool
 }
 
-// Sealed is the column of the secrets of apps.
+// Sealed is the column of the encrypted secrets of apps.
 var Sealed = encryption.Column{Table: "authserver_factors", ID: "id", Column: "secret"}
 
 func place(id string) []byte { return encryption.Place(Sealed.Table, id, Sealed.Column) }
 
-// New returns the factors of a server. Passkeys are bound to the host of the issuer. They are not available if that is
-// an IP address, or not https except on localhost, since browsers do not support them then.
+// New returns the factors of a server. Passkeys are bound to the host of the issuer. They are not available if that
+// host is an IP address, or if the issuer is not https, except on localhost: browsers do not support passkeys there.
 func New(s *kernel.Server, o Options) (*Factors, error) {
 	issuer, err := url.Parse(s.Issuer)
 	if err != nil {
@@ -129,13 +130,13 @@ func scan(r store.Row) (one *Factor, err error) {
 	return one, r.Scan(&one.ID, &one.Kind, &one.Name, &one.secret, &one.step, &one.credential, &one.CreatedAt, &one.UsedAt)
 }
 
-// in returns the factors of a user within a transaction, the oldest first.
+// in returns the factors of a user within a transaction, oldest first.
 func in(c store.Conn, user string) ([]*Factor, error) {
 	return store.List(c, scan, "SELECT "+
 		columns+" FROM authserver_factors WHERE user_id = ? ORDER BY created_at, id LIMIT ?", text.Storable(user), maxFactors)
 }
 
-// Of returns the factors of a user, the oldest first.
+// Of returns the factors of a user, oldest first.
 func (f *Factors) Of(ctx context.Context, user string) ([]*Factor, error) {
 	return kernel.Read(ctx, f.Server, func(c store.Conn) ([]*Factor, error) {
 		return in(c, user)
@@ -164,7 +165,8 @@ var (
 	errTaken = apierror.New(http.StatusConflict, "conflict", "this passkey is there already")
 )
 
-// add stores a factor. If it is the user's first one, it returns new recovery codes.
+// add stores a factor of a user. The handle is the user handle of a passkey, or empty. If the factor is the user's
+// first, add returns new recovery codes.
 func (f *Factors) add(ctx context.Context, user string, one *Factor, handle string) (codes []string, err error) {
 	if one.Name, err = name(one.Name); err != nil {
 		return nil, err
@@ -200,7 +202,7 @@ func (f *Factors) add(ctx context.Context, user string, one *Factor, handle stri
 	return codes, nil
 }
 
-// name returns the name of a factor in the form in which it is stored. The error has status 422 if it is too long.
+// name returns the name of a factor in the stored form. The error has status 422 if the name is too long.
 func name(typed string) (string, error) {
 	name := text.Storable(text.Normal(typed))
 	if name == "" || len([]rune(name)) > maxName || !text.IsLine(name) {
@@ -246,8 +248,8 @@ func (f *Factors) Remove(ctx context.Context, user, id string) error {
 	return err
 }
 
-// Reset removes all factors of a user who has lost them, and returns how many there were. by is the actor in the audit
-// feed.
+// Reset removes all factors of a user, who may have lost them, and returns their number. The actor in the audit feed is
+// by.
 func (f *Factors) Reset(ctx context.Context, user, by string) (n int64, err error) {
 	err = f.Write(ctx, func(c store.Conn) (err error) {
 		if _, err := users.In(c, user); err != nil {
@@ -278,16 +280,16 @@ func (f *Factors) note(ctx context.Context, action, by, user, kind string) {
 // ErrWrong is the error for every code or passkey that is not accepted.
 var ErrWrong = errors.New("the code or the passkey is not right")
 
-// ErrCopied is the error for a passkey whose signature counter went back, which means that there is a copy of it. It
-// wraps ErrWrong.
+// ErrCopied is the error for a passkey whose signature counter has gone back, which means that the passkey was copied.
+// It wraps ErrWrong.
 var ErrCopied = fmt.Errorf("the counter of the passkey went back: %w", ErrWrong)
 
-// Proof is what a user sends to prove a second factor: a code of an app or for recovery, or the response of the browser
-// for a passkey, with the challenge that it answers.
+// Proof is a user's proof of a second factor. Code is a code of an app or a recovery code. Alternatively, Assertion is
+// the browser's response for a passkey, and Challenge the signed challenge that it answers.
 type Proof struct{ Code, Assertion, Challenge string }
 
-// Check checks a proof of a user in a browser, and returns its value of amr. The error is ErrWrong if the proof is not
-// accepted, and an *apierror.Error with status 429 after too many wrong ones.
+// Check checks a user's proof in a browser, and returns the authentication method (amr). The error is ErrWrong if the
+// proof is not accepted, and an *apierror.Error with status 429 after too many wrong proofs.
 func (f *Factors) Check(ctx context.Context, u *users.User, browser string, p Proof) (method string, err error) {
 	count := guesses.Of(u.ID)
 	var wait time.Duration

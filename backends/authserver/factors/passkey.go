@@ -17,15 +17,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// maxAnswer bounds the response of a browser for a passkey, in bytes.
+// maxAnswer is the maximum length of a browser's response for a passkey, in bytes.
 const maxAnswer = 64 << 10
 
-// Challenge asks a browser for a passkey.
+// Challenge is the request to a browser for creating or using a passkey.
 type Challenge struct {
-	// Options are the options of navigator.credentials.create or get, as JSON (Web Authentication Level 3, sections
+	// Options are the options for navigator.credentials.create or get, as JSON (Web Authentication Level 3, sections
 	// 5.1.8 and 5.1.9).
 	Options string
-	// Signed is the signed text that the form carries.
+	// Signed is the signed text that the form sends back.
 	Signed string
 }
 
@@ -51,7 +51,7 @@ func (h *holder) WebAuthnDisplayName() string {
 	return h.Email
 }
 
-// holder returns a user with their passkeys, and the factors of these passkeys in the same order.
+// holder returns a user with the user's passkeys, and the factors of these passkeys in the same order.
 func (f *Factors) holder(ctx context.Context, u *users.User) (*holder, []*Factor, error) {
 	list, err := f.Of(ctx, u.ID)
 	if err != nil {
@@ -81,8 +81,8 @@ const (
 	using  = "passkey"
 )
 
-// sign returns the challenge that consists of the options for the browser and the signed state of the ceremony, which
-// the form of the page carries. label separates the kinds of challenges.
+// sign returns a challenge. It consists of the options for the browser and the signed state of the ceremony, which the
+// form sends back. The label separates the kinds of challenges.
 func (f *Factors) sign(
 	label string, options any, session *webauthn.SessionData, user, browser string,
 ) (*Challenge, error) {
@@ -97,8 +97,8 @@ func (f *Factors) sign(
 	return &Challenge{string(raw), f.Signer(label).Sign(kept, browser, user)}, nil
 }
 
-// opened verifies the signed state of a challenge that sign made, and returns it. The state can be used once, on all
-// nodes, and expires.
+// opened verifies the signed state that sign returned, and returns the state. A state expires, and can be used only
+// once on all nodes.
 func (f *Factors) opened(
 	ctx context.Context, label, signed, user, browser string, life time.Duration,
 ) (*webauthn.SessionData, error) {
@@ -117,7 +117,7 @@ func (f *Factors) opened(
 	return &a.Session, nil
 }
 
-// NewPasskey returns the challenge for a browser to make a passkey for a user.
+// NewPasskey returns the challenge for creating a passkey of a user in a browser.
 func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string) (*Challenge, error) {
 	if f.party == nil {
 		return nil, errNoPasskeys
@@ -137,7 +137,8 @@ func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string)
 	return f.sign(making, options.Response, session, u.ID, browser)
 }
 
-// AddPasskey stores a passkey that a browser has made. If it is the user's first factor, it returns recovery codes.
+// AddPasskey stores a passkey that a browser has created. If it is the user's first factor, AddPasskey returns recovery
+// codes.
 func (f *Factors) AddPasskey(
 	ctx context.Context, u *users.User, browser, signed, label, response string,
 ) (recovery []string, err error) {
@@ -167,7 +168,7 @@ func (f *Factors) AddPasskey(
 		base64.RawURLEncoding.EncodeToString(credential.ID))
 }
 
-// parse parses the response of a browser, unless it is too long.
+// parse calls read with the response of a browser, unless the response is too long.
 func parse[T any](response string, read func([]byte) (T, error)) (parsed T, err error) {
 	if len(response) > maxAnswer {
 		return parsed, errors.New("it is too long")
@@ -175,7 +176,7 @@ func parse[T any](response string, read func([]byte) (T, error)) (parsed T, err 
 	return read([]byte(response))
 }
 
-// Ask returns the challenge for a passkey of a user, or nil if the user has none.
+// Ask returns a challenge for the passkeys of a user, or nil for a user without passkeys.
 func (f *Factors) Ask(ctx context.Context, u *users.User, browser string) (*Challenge, error) {
 	if f.party == nil {
 		return nil, nil //nolint:nilnil // see above
@@ -191,7 +192,7 @@ func (f *Factors) Ask(ctx context.Context, u *users.User, browser string) (*Chal
 	return f.sign(using, options.Response, session, u.ID, browser)
 }
 
-// assert checks the response of a browser for a passkey.
+// assert checks a browser's response for a passkey of a user.
 func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p Proof) error {
 	if f.party == nil {
 		return errNoPasskeys
@@ -215,8 +216,8 @@ func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p P
 	return f.used(ctx, h, keys, used)
 }
 
-// used stores the state of a passkey of a holder after it was used. The error is ErrCopied if its counter has gone
-// back, and ErrWrong if the passkey was removed or used in the meantime.
+// used stores the new state of a passkey that was used. The error is ErrCopied if the signature counter has gone back,
+// and ErrWrong if the passkey was removed or used in the meantime.
 func (f *Factors) used(ctx context.Context, h *holder, keys []*Factor, used *webauthn.Credential) error {
 	if used.Authenticator.CloneWarning { // the authenticator may have been cloned (section 6.1.1)
 		return ErrCopied

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// recoveryCodes is how many codes a user gets, and recoveryLong how many characters a code has. These have 80
-	// random bits, so that the digest needs no slow hash.
+	// recoveryCodes is the number of recovery codes of a user, and recoveryLong the number of characters of a code. A
+	// code has 80 random bits, so that its digest needs no slow hash.
 	recoveryCodes = 10
 	recoveryLong  = 16
 )
@@ -22,7 +22,7 @@ func recoveryDigest(code string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// renew replaces the recovery codes of a user.
+// renew replaces the recovery codes of a user in a transaction and returns the new ones.
 func renew(c store.Conn, user string) (codes []string, err error) {
 	if _, err := c.Exec("DELETE FROM authserver_recovery WHERE user_id = ?", user); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func renew(c store.Conn, user string) (codes []string, err error) {
 	return codes, nil
 }
 
-// Renew replaces the recovery codes of a user and returns the new ones, which are not stored in clear.
+// Renew replaces the recovery codes of a user and returns the new codes. Only their digests are stored.
 func (f *Factors) Renew(ctx context.Context, user string) (codes []string, err error) {
 	err = f.Write(ctx, func(c store.Conn) error {
 		list, err := in(c, user)
@@ -58,7 +58,7 @@ func (f *Factors) Renew(ctx context.Context, user string) (codes []string, err e
 	return codes, nil
 }
 
-// Left returns how many recovery codes a user has left.
+// Left returns the number of a user's unused recovery codes.
 func (f *Factors) Left(ctx context.Context, user string) (n int64, err error) {
 	err = f.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT COUNT(*) FROM authserver_recovery WHERE user_id = ?", user).Scan(&n)
@@ -66,7 +66,7 @@ func (f *Factors) Left(ctx context.Context, user string) (n int64, err error) {
 	return n, err
 }
 
-// recover uses up a recovery code. It returns ErrWrong if the user has no such code.
+// recover marks a recovery code as used. It returns ErrWrong if the user has no such code.
 func (f *Factors) recover(ctx context.Context, user, code string) error {
 	if len(code) != recoveryLong {
 		return ErrWrong

@@ -9,18 +9,18 @@ import (
 const (
 	// maxBatch bounds how many rows wait to be written.
 	maxBatch = 10_000
-	// batchRows is how many rows are written in one transaction.
+	// batchRows is the number of rows written in one transaction.
 	batchRows = 500
-	// batchPause is how long rows are gathered before they are written.
+	// batchPause is how long a Batch collects rows before it writes them.
 	batchPause = 100 * time.Millisecond
 )
 
-// Batch gathers rows that nothing depends on and writes many of them at once. A crash loses the rows of its last tenth
-// of a second.
+// Batch queues rows that no other row refers to, and writes many of them in one transaction. A crash loses the rows of
+// the last tenth of a second.
 type Batch[T any] struct {
-	write func(ctx context.Context, rows []T) error
-	lost  func(rows []T, err error)
-	wake  chan struct{} // buffers one signal
+	write  func(ctx context.Context, rows []T) error
+	onLost func(rows []T, err error)
+	wake   chan struct{} // buffers one signal
 
 	mu   sync.Mutex
 	rows []T
@@ -28,10 +28,10 @@ type Batch[T any] struct {
 	writing sync.Mutex // held while rows are written
 }
 
-// NewBatch returns a batch. write stores all the given rows or none; lost is called with those that could not be
-// stored, and the reason.
-func NewBatch[T any](write func(ctx context.Context, rows []T) error, lost func(rows []T, err error)) *Batch[T] {
-	return &Batch[T]{write: write, lost: lost, wake: make(chan struct{}, 1)}
+// NewBatch returns a batch. The function write stores either all rows of a call or, with an error, no row. The function
+// lost is called with rows that could not be stored and the error of write.
+func NewBatch[T any](write func(ctx context.Context, rows []T) error, onLost func(rows []T, err error)) *Batch[T] {
+	return &Batch[T]{write: write, onLost: onLost, wake: make(chan struct{}, 1)}
 }
 
 // Add queues a row. It returns false if too many rows are waiting; it does not block.
@@ -52,8 +52,8 @@ func (b *Batch[T]) Add(row T) bool {
 	return !full
 }
 
-// Flush writes all waiting rows, after those that are being written. It does not stop when ctx is done, since the rows
-// belong to other requests. It returns the last error of write.
+// Flush writes all queued rows, and waits for rows that another goroutine is writing. It goes on when ctx is done,
+// since the rows belong to other requests. It returns the last error of write.
 func (b *Batch[T]) Flush(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	b.writing.Lock()
@@ -68,25 +68,25 @@ func (b *Batch[T]) Flush(ctx context.Context) error {
 		rows = rows[len(part):]
 		if err := b.write(ctx, part); err != nil {
 			failed = err
-			b.lost(part, err)
+			b.onLost(part, err)
 		}
 	}
 	return failed
 }
 
-// Run writes queued rows until the context is done, and then those that remain.
+// Run writes queued rows until the context is done, and then the rows still in the queue.
 func (b *Batch[T]) Run(ctx context.Context) {
 	for {
 		select {
 		case <-b.wake:
 		case <-ctx.Done():
-			_ = b.Flush(ctx) // lost has been called
+			_ = b.Flush(ctx) // onLost has been called
 			return
 		}
 		select {
 		case <-time.After(batchPause):
 		case <-ctx.Done():
 		}
-		_ = b.Flush(ctx) // lost has been called
+		_ = b.Flush(ctx) // onLost has been called
 	}
 }

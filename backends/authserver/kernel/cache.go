@@ -7,33 +7,34 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/cache"
 )
 
-// CacheAge is how long rows that others may change are cached: a revocation on another node takes effect here within
-// five seconds.
+// CacheAge is how long a row that another node may change is cached: a revocation on another node takes effect here
+// within five seconds.
 const CacheAge = cache.Age
 
 // Cache caches rows by key for a short time.
 type Cache[V any] = cache.Cache[V]
 
-// NewCache returns a cache of at most limit values that load finds, each kept for CacheAge.
+// NewCache returns a cache of at most limit values. It calls load for a key that is not cached, and keeps each value
+// for CacheAge.
 func NewCache[V any](limit int, now func() time.Time, load func(ctx context.Context, key string) (V, error)) *Cache[V] {
 	return cache.New(limit, now, load)
 }
 
-// Watch calls heard with the key of each Change of a topic, on this node or another. An empty key means that anything
-// may have changed. It lasts until Close.
-func (s *Server) Watch(topic string, heard func(key string)) {
-	stop := s.DB.Listen("authserver_"+topic, heard)
+// Watch calls onChange with the key of every Change of a topic, on this node or another, until Close. An empty key means
+// that any row of the topic may have changed.
+func (s *Server) Watch(topic string, onChange func(key string)) {
+	stop := s.DB.Listen("authserver_"+topic, onChange)
 	s.watching.Lock()
 	defer s.watching.Unlock()
 	if s.watches == nil {
 		s.watches = make(map[string][]func(string))
 	}
-	s.watches[topic] = append(s.watches[topic], heard)
+	s.watches[topic] = append(s.watches[topic], onChange)
 	s.stops = append(s.stops, stop)
 }
 
-// Change runs fn in a transaction like Write, and tells all nodes that Watch the topic that the row with this key has
-// changed.
+// Change runs fn in a transaction like Write, and notifies the watchers of the topic on all nodes that the row with
+// this key has changed. See Watch.
 func (s *Server) Change(ctx context.Context, topic, key string, fn func(c Conn) error) error {
 	err := s.Write(ctx, func(c Conn) error {
 		if err := fn(c); err != nil {
@@ -45,7 +46,7 @@ func (s *Server) Change(ctx context.Context, topic, key string, fn func(c Conn) 
 	return err
 }
 
-// Tell calls the watchers of a topic on this node.
+// Tell calls the watchers of a topic on this node with a key.
 func (s *Server) Tell(topic, key string) {
 	s.watching.Lock()
 	heard := s.watches[topic]

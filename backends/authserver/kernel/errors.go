@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// The error codes of RFC 6749 section 5.2 and its extensions that more than one package answers with.
+// The error codes of RFC 6749 section 5.2 and of its extensions that more than one package uses.
 const (
 	InvalidRequest       = "invalid_request"
 	InvalidClient        = "invalid_client"
@@ -46,7 +46,7 @@ const (
 	ScopeInsufficient = "scope_insufficient"
 )
 
-// ConsentError is the OAuth error consent_required: the user has to consent before a client can have what it asks for.
+// ConsentError is the OAuth error consent_required: the user must consent before the client's request can succeed.
 type ConsentError struct {
 	Refusal *apierror.Error
 	Cause   string
@@ -59,7 +59,8 @@ func (e *ConsentError) Error() string { return e.Refusal.Error() }
 // Unwrap returns the refusal.
 func (e *ConsentError) Unwrap() error { return e.Refusal }
 
-// RequireConsent returns a ConsentError with a cause and the address of the page that asks for consent.
+// RequireConsent returns a ConsentError with one of the causes above and the URL of the page that asks for consent. The
+// format and its arguments are the description.
 func RequireConsent(cause, url, format string, args ...any) *ConsentError {
 	return &ConsentError{Refuse(ConsentRequired, format, args...), cause, url}
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
 
-// MaxBody bounds the bodies of the OAuth endpoints, in bytes.
+// MaxBody is the maximum size of a request body at the OAuth endpoints, in bytes.
 const MaxBody = 64 << 10
 
-// maxFields bounds the parameters of a form.
+// maxFields is the maximum number of parameters in a form.
 const maxFields = 500
 
 // Form holds the parameters of a request in their order. A parameter with an empty value counts as omitted (RFC 6749
@@ -48,8 +48,8 @@ func (f Form) All(name string) []string {
 	return all
 }
 
-// ReadBody reads the body of a request, of at most MaxBody bytes, and checks its media type. Parameters in the URL are
-// ignored. Its errors are 400 invalid_request, or 413 if the body is too large.
+// ReadBody reads the body of a request, of at most MaxBody bytes. Parameters in the URL are ignored. ReadBody returns
+// 400 invalid_request if the media type of the body is not media, and 413 if the body is too large.
 func ReadBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, error) {
 	kind := r.Header.Get("Content-Type")
 	if kind != media {
@@ -82,15 +82,15 @@ func ReadBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, err
 	return text, nil
 }
 
-// smallBody is the length up to which a body is read into a buffer of its exact size.
+// smallBody is the largest Content-Length, in bytes, for which ReadBody allocates a buffer of exactly that size.
 const smallBody = 4 << 10
 
 func tooLarge() error {
 	return apierror.New(http.StatusRequestEntityTooLarge, InvalidRequest, "the body is larger than 64 KiB")
 }
 
-// ReadForm reads a form from the body of a request. A parameter that occurs more than once is refused unless it is one
-// of repeatable.
+// ReadForm reads a form from the body of a request. It refuses a parameter that occurs more than once unless its name
+// is in repeatable.
 func ReadForm(w http.ResponseWriter, r *http.Request, repeatable ...string) (Form, error) {
 	text, err := ReadBody(w, r, "application/x-www-form-urlencoded")
 	if err != nil {
@@ -99,7 +99,7 @@ func ReadForm(w http.ResponseWriter, r *http.Request, repeatable ...string) (For
 	return ParseForm(string(text), repeatable...)
 }
 
-// ParseForm parses a form as ReadForm does.
+// ParseForm parses the text of a form under the rules of ReadForm.
 func ParseForm(text string, repeatable ...string) (Form, error) {
 	f := make(Form, 0, 8)
 	for part := range strings.SplitSeq(text, "&") {
@@ -125,7 +125,7 @@ func ParseForm(text string, repeatable ...string) (Form, error) {
 	return slices.DeleteFunc(f, func(one Field) bool { return one.Value == "" }), nil
 }
 
-// unescape decodes a name or value of a form. It returns false if the result is not UTF-8, or contains NUL.
+// unescape decodes the name or value of a form parameter. It returns false if the result is not UTF-8 or contains NUL.
 func unescape(part string) (string, bool) {
 	if strings.ContainsAny(part, "%+") {
 		plain, err := url.QueryUnescape(part)

@@ -1,5 +1,5 @@
-// Package kernel is the base of all packages of the authorization server: its database and clock, how a request is
-// refused, and the audit events.
+// Package kernel is the base of all other packages of the authorization server. It has the database, the clock, the
+// errors of OAuth and the audit events.
 package kernel
 
 import (
@@ -17,29 +17,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Server is what all packages of the authorization server share.
+// Server holds the dependencies that all packages of the authorization server share.
 type Server struct {
 	DB *store.DB
 	// Logger returns the logger. It is called for each message, since a reload may change the logger.
 	Logger func() *zap.Logger
 	Now    func() time.Time
-	// Issuer is server.issuer, byte for byte.
+	// Issuer is the value of server.issuer, unchanged.
 	Issuer string
-	// Counters holds what may be used only once, such as the jti of an assertion, for all nodes.
+	// Counters records, for all nodes, the identifiers that may be used only once, such as the jti of an assertion.
 	Counters counters.Store
-	// Address returns the client's address, as the edge has verified it.
+	// Address returns the client's address, which the gateway has verified.
 	Address func(*http.Request) string
-	// Key signs cookies, form tokens and what a browser carries from one page to the next.
+	// Key signs cookies, form tokens and the values that a browser carries from one page to the next.
 	Key []byte
 	// Audit records an event. It never blocks and never fails a request.
 	Audit func(ctx context.Context, e Event)
-	// Meter receives the metrics. None are recorded if it is nil.
+	// Meter receives the metrics. If it is nil, no metrics are recorded.
 	Meter Meter
-	// Tracer traces requests. They are not traced if it is nil.
+	// Tracer traces requests. If it is nil, no request is traced.
 	Tracer Tracer
-	// Trace returns the trace id of a request, or "" if it is not traced. May be nil.
+	// Trace returns the trace id of a request, or "" for a request without a trace. It may be nil.
 	Trace func(ctx context.Context) string
-	// Span returns the span id of a request. May be nil.
+	// Span returns the span id of a request, or "" for a request without a trace. It may be nil.
 	Span func(ctx context.Context) string
 
 	watching sync.Mutex
@@ -50,20 +50,22 @@ type Server struct {
 // Conn is a connection or transaction of the database.
 type Conn = store.Conn
 
-// Signer returns a signer for values that the server hands out under a label.
+// Signer returns a signer for values that the server gives to browsers. Values signed under one label are invalid under
+// any other label.
 func (s *Server) Signer(label string) signed.Signer {
 	return signed.Signer{Key: s.Key, Label: label, MACSize: 32}
 }
 
-// operation is the metric of the database operations.
+// operation is the name of the metric for the duration of database operations.
 const operation = "db_operation_duration_seconds"
 
-// Allow calls each function of may with the stored row that read returns, and returns the first error.
-func Allow[T any](may []func(one T) error, read func() (T, error)) error {
-	for _, allow := range may {
-		one, err := read()
+// Allow checks whether a stored row may be changed. It calls read and passes the row to each of the rules in turn,
+// and returns the first error of read or of a rule. It does not read the row if there are no rules.
+func Allow[T any](rules []func(row T) error, read func() (T, error)) error {
+	for _, allow := range rules {
+		row, err := read()
 		if err == nil {
-			err = allow(one)
+			err = allow(row)
 		}
 		if err != nil {
 			return err
@@ -72,15 +74,15 @@ func Allow[T any](may []func(one T) error, read func() (T, error)) error {
 	return nil
 }
 
-// None returns instead in place of sql.ErrNoRows, and any other error as it is.
-func None(err, instead error) error {
+// IfNoRows returns the error instead if err is sql.ErrNoRows, and otherwise err.
+func IfNoRows(err, instead error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return instead
 	}
 	return err
 }
 
-// Flag returns a bool as it is stored: 1 or 0.
+// Flag returns the form in which the database stores a bool: 1 or 0.
 func Flag(on bool) int {
 	if on {
 		return 1
@@ -88,7 +90,7 @@ func Flag(on bool) int {
 	return 0
 }
 
-// Read returns what fn reads on a read connection of the database.
+// Read calls fn with a read connection of the database and returns the results of fn.
 func Read[T any](ctx context.Context, s *Server, fn func(c Conn) (T, error)) (found T, err error) {
 	err = s.Read(ctx, func(c Conn) (err error) {
 		found, err = fn(c)
@@ -102,8 +104,8 @@ func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.read(ctx, s.DB.Read, fn)
 }
 
-// ReadBriefly runs fn like Read, for a few statements that find few rows by an index. fn must not call Read; see
-// store.DB.ReadBriefly.
+// ReadBriefly runs fn like Read. It is for a few statements that find few rows by an index. Within fn, Read must not be
+// called; see store.DB.ReadBriefly.
 func (s *Server) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.read(ctx, s.DB.ReadBriefly, fn)
 }
@@ -118,7 +120,7 @@ func (s *Server) read(
 	return s.followed(ctx, "db read", func(ctx context.Context) error { return read(ctx, fn) })
 }
 
-// Write runs fn in a transaction, which is durable once committed.
+// Write runs fn in a transaction. Once Write returns nil, the changes are durable.
 func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	defer s.Took(operation, "write", time.Now())
 	if s.Tracer == nil {
@@ -127,7 +129,7 @@ func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.followed(ctx, "db write", func(ctx context.Context) error { return s.DB.Write(ctx, fn) })
 }
 
-// TraceID returns the trace id of a request, or "" if it is not traced.
+// TraceID returns the trace id of a request, or "" for a request without a trace.
 func (s *Server) TraceID(ctx context.Context) string {
 	if s.Trace == nil {
 		return ""
@@ -135,7 +137,7 @@ func (s *Server) TraceID(ctx context.Context) string {
 	return s.Trace(ctx)
 }
 
-// SpanID returns the span id of a request, or "" if it is not traced.
+// SpanID returns the span id of a request, or "" for a request without a trace.
 func (s *Server) SpanID(ctx context.Context) string {
 	if s.Span == nil {
 		return ""
@@ -143,5 +145,5 @@ func (s *Server) SpanID(ctx context.Context) string {
 	return s.Span(ctx)
 }
 
-// Micros returns the current time as it is stored, in microseconds since 1970.
+// Micros returns the current time in the stored form: microseconds since 1970.
 func (s *Server) Micros() int64 { return s.Now().UnixMicro() }

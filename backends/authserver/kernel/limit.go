@@ -8,8 +8,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Network returns the network of an address, as the key of a limit: the address itself for IPv4, and its first 64 bits
-// for IPv6, since a single host can use any address within those. Text that is not an address is returned as it is.
+// Network returns the key under which the requests of an address are limited. For IPv4 this is the address itself, and
+// for IPv6 its first 64 bits, since a single host can use any address within those. If the text is not an address,
+// Network returns it unchanged.
 func Network(address string) string {
 	at, err := netip.ParseAddr(address)
 	if err != nil {

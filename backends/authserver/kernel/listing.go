@@ -11,27 +11,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Listing is a query of rows in pages, ordered by a time and an id. Its names must come from the schema, never from a
-// request.
+// Listing is a query whose rows are returned in pages, ordered by a time and an id. The names of its table and columns
+// must be constants, never text from a request.
 type Listing struct {
 	Columns, Table string
-	// At is the column with the time, and ID a unique one; an index must contain both in this order. If At is empty,
-	// the list is ordered by ID alone, which must be a number.
+	// At is the column with the time, and ID a unique column. An index must contain both in this order. If At is empty,
+	// the rows are ordered by ID alone, which must be a number.
 	At, ID string
-	// Along is a column that precedes At and ID in their index and has the same value in all rows of the list. It is
-	// added to ORDER BY so that the database uses that index. Default: none.
-	Along string
+	// IndexPrefix is a column that precedes At and ID in their index and has the same value in all rows of the listing. It is
+	// part of ORDER BY, so that the database uses that index. Default: no column.
+	IndexPrefix string
 	// Where holds conditions that are joined with AND, with their arguments in Args.
 	Where []string
 	Args  []any
 }
 
-// Page selects the rows of a Listing to return.
+// Page selects a part of the rows of a Listing.
 type Page struct {
 	Limit, Offset int
 	// Newest orders the rows from the latest to the earliest.
 	Newest bool
-	// After is the place of the last row of the previous page. Default: none.
+	// After is the position of the last row of the previous page. Default: the page is the first.
 	After Place
 }
 
@@ -41,15 +41,15 @@ type Place struct {
 	ID string
 }
 
-// String returns the place as an opaque cursor for clients.
+// String returns the position as an opaque cursor for clients.
 func (p Place) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.At, 36) + " " + p.ID))
 }
 
-// maxPlace bounds the length of a cursor; an id may be a URL.
+// maxPlace is the maximum length of a cursor in bytes. It allows for an id that is a URL.
 const maxPlace = 4096
 
-// ParsePlace parses a cursor made by String.
+// ParsePlace parses a cursor that String returned.
 func ParsePlace(text string) (p Place, ok bool) {
 	if len(text) > maxPlace {
 		return p, false
@@ -63,12 +63,12 @@ func ParsePlace(text string) (p Place, ok bool) {
 	return Place{n, id}, err == nil
 }
 
-// And adds a condition with its arguments.
+// And adds a condition and its arguments to the query.
 func (l *Listing) And(condition string, args ...any) {
 	l.Where, l.Args = append(l.Where, condition), append(l.Args, args...)
 }
 
-// Page returns the statement that selects a page.
+// Page returns the SQL statement that selects a page, and its arguments.
 func (l Listing) Page(p Page) (statement string, args []any) {
 	where, args := slices.Clip(l.Where), slices.Clip(l.Args)
 	order, than := "", ">"
@@ -79,8 +79,8 @@ func (l Listing) Page(p Page) (statement string, args []any) {
 	if l.At != "" {
 		by = l.At + order + ", " + by
 	}
-	if l.Along != "" {
-		by = l.Along + order + ", " + by
+	if l.IndexPrefix != "" {
+		by = l.IndexPrefix + order + ", " + by
 	}
 	switch {
 	case p.After == Place{}:
@@ -97,7 +97,7 @@ func (l Listing) Page(p Page) (statement string, args []any) {
 	return statement, args
 }
 
-// Count returns the statement that counts the rows of all pages. It stops counting at limit.
+// Count returns the SQL statement that counts the rows of all pages, up to limit.
 func (l Listing) Count(limit int) (statement string, args []any) {
 	return "SELECT count(*) FROM (SELECT 1 FROM " + l.Table + condition(l.Where) + " LIMIT ?) AS found",
 		append(slices.Clip(l.Args), limit)
@@ -117,7 +117,7 @@ func (l Listing) CountRows(c Conn, limit int) (n int, err error) {
 	return n, err
 }
 
-// Rows reads a page of the rows of the query that find returns.
+// Rows returns one page of the query that find returns.
 func Rows[T any](
 	ctx context.Context, s *Server, find func(c Conn) (Listing, error), p Page, scan func(r store.Row) (T, error),
 ) ([]T, error) {
@@ -131,7 +131,7 @@ func Rows[T any](
 	})
 }
 
-// CountRows returns the number of rows of all pages of the query that find returns, but at most limit.
+// CountRows counts the rows of the query that find returns, on all pages and up to limit.
 func CountRows(ctx context.Context, s *Server, find func(c Conn) (Listing, error), limit int) (int, error) {
 	return Read(ctx, s, func(c Conn) (int, error) {
 		l, err := find(c)

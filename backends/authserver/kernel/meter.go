@@ -2,8 +2,8 @@ package kernel
 
 import "time"
 
-// Meter records metrics. The names are those of the metrics without their prefix. The label holds the label values of
-// the metric, separated by spaces; it is empty for a metric without labels.
+// Meter records metrics. The methods take the name of a metric without its prefix, and its label values separated by
+// spaces. For a metric without labels, the label is empty.
 type Meter interface {
 	Count(name, label string)
 	Observe(name, label string, took time.Duration)
@@ -16,7 +16,7 @@ func (s *Server) Count(name, label string) {
 	}
 }
 
-// Took records how long something took that began at the given time, if there is a Meter.
+// Took records the time since began as a duration, if there is a Meter.
 func (s *Server) Took(name, label string, began time.Time) {
 	if s.Meter != nil {
 		s.Meter.Observe(name, label, time.Since(began))

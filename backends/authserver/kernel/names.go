@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Names returns the values of a column by the ids of their rows. Table and column must be names of the schema, never
-// from a request. Ids that do not exist are left out.
+// Names returns the value of a column for each id that exists in a table. The names of the table and column must be
+// constants, never text from a request.
 func Names(c Conn, table, column string, ids []string) (map[string]string, error) {
 	names := make(map[string]string)
 	for part := range slices.Chunk(ids, namesPart) {
@@ -30,5 +30,5 @@ func Names(c Conn, table, column string, ids []string) (map[string]string, error
 	return names, nil
 }
 
-// namesPart bounds the number of ids in one statement.
+// namesPart is the maximum number of ids in one statement.
 const namesPart = 500

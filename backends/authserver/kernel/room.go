@@ -6,9 +6,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Room returns an error with status 422 if a table already has limit rows. It is for tables that are read as a whole.
-// The name of the table must come from the schema, never from a request.
-func Room(c Conn, table string, limit int) error {
+// CheckRoom returns an error with status 422 if a table already has limit rows. It is for tables that are read as a whole.
+// The name of the table must be a constant, never text from a request.
+func CheckRoom(c Conn, table string, limit int) error {
 	var n int
 	err := c.Row("SELECT count(*) FROM " + table).Scan(&n)
 	if err == nil && n >= limit {

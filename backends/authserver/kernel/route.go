@@ -12,25 +12,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit"
 )
 
-// Route is an endpoint of a package.
+// Route is an HTTP endpoint of one of the packages.
 type Route struct {
 	// Method is the HTTP method. A GET route also answers HEAD unless Acts is set.
 	Method string
-	// Acts is set if a GET changes something, such as using up a single-use token.
+	// Acts is set if a GET request has an effect, such as using up a single-use token. Such a route does not answer
+	// HEAD.
 	Acts bool
 	// Path is a pattern of http.ServeMux without method and host.
 	Path string
-	// Serve answers the request. An error that it returns is written by WriteError, so it must not have written
-	// anything then.
+	// Serve answers the request. WriteError writes an error that Serve returns, so Serve must not have written anything
+	// in that case.
 	Serve func(w http.ResponseWriter, r *http.Request) error
-	// Refused adds headers to a response that is sent in place of calling Serve, because of the rate limit or a method
-	// that the path does not have. Default: none.
+	// Refused adds headers to the response for a request that is refused before Serve, because of the rate limit or
+	// because the path does not have the method. Default: no headers.
 	Refused func(h http.Header, r *http.Request)
 }
 
-// WriteError answers with an OAuth error (RFC 6749 section 5.2) that also has the members of problem details (RFC
-// 9457). An error that is not an apierror.Error becomes temporarily_unavailable if Down reports so, and server_error
-// otherwise.
+// WriteError writes an error as an OAuth error (RFC 6749 section 5.2) that also has the members of problem details (RFC
+// 9457). An error that is not an apierror.Error becomes temporarily_unavailable if Down reports true for it, and
+// otherwise server_error.
 func WriteError(w http.ResponseWriter, err error) {
 	e, ok := apierror.From(err)
 	switch {
@@ -55,14 +56,14 @@ func WriteError(w http.ResponseWriter, err error) {
 	_, _ = w.Write(body) // an error means that the client is gone
 }
 
-// Down reports whether an error means that the database, the counters or the key management server do not answer at the
-// moment.
+// Down reports whether an error means that the database, the counters or the key management server is currently
+// unavailable.
 func Down(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, counters.ErrUnavailable) ||
 		errors.Is(err, transit.ErrUnavailable)
 }
 
-// ErrorBody returns the JSON body of an OAuth error. An error of a package or middleware that does not know OAuth gets
+// ErrorBody returns the JSON body of an OAuth error. An error without an OAuth code, such as one of a middleware, gets
 // the code that corresponds to its status.
 func ErrorBody(e *apierror.Error) []byte {
 	body := jsontext.AppendQuoted([]byte(`{"error":`), oauthCode(e))

@@ -2,8 +2,8 @@ package kernel
 
 import "strings"
 
-// Containing returns a pattern for LIKE ... ESCAPE '!' that matches what contains a text. It is to be compared with
-// lower(column). Databases differ in how they lower letters beyond ASCII.
+// Containing returns a pattern for LIKE ... ESCAPE '!' that matches every value containing the text. Compare the
+// pattern with lower(column). Databases differ in how they convert letters beyond ASCII to lower case.
 func Containing(text string) string {
 	return "%" + likes.Replace(strings.ToLower(text)) + "%"
 }

@@ -5,11 +5,12 @@ import (
 	"net/http"
 )
 
-// Tracer traces what a request does.
+// Tracer traces the work done for requests.
 type Tracer interface {
-	// Begin starts a span, which the returned function ends.
+	// Begin starts a span. The returned function ends the span.
 	Begin(ctx context.Context, name string) (_ context.Context, end func(err error))
-	// Transport returns a transport that makes a span of each request and propagates the trace to the other server.
+	// Transport returns a transport that records each request as a span and propagates the trace to the server it
+	// calls.
 	Transport(base http.RoundTripper) http.RoundTripper
 }
 
@@ -21,7 +22,7 @@ func (s *Server) Follow(base http.RoundTripper) http.RoundTripper {
 	return s.Tracer.Transport(base)
 }
 
-// followed calls run within a span.
+// followed calls run within a span of this name.
 func (s *Server) followed(ctx context.Context, name string, run func(ctx context.Context) error) error {
 	ctx, end := s.Tracer.Begin(ctx, name)
 	err := run(ctx)

@@ -2,12 +2,13 @@ package kernel
 
 import "strings"
 
-// SameURI reports whether two absolute URIs are equal, where an empty path equals "/" (RFC 3986 section 6.2.3). Nothing
-// else is normalized.
-func SameURI(a, b string) bool { return a == b || Rooted(a) == Rooted(b) }
+// SameURI reports whether two absolute URIs are equal. An empty path equals "/" (RFC 3986 section 6.2.3); nothing else
+// is normalized.
+func SameURI(a, b string) bool { return a == b || WithRootPath(a) == WithRootPath(b) }
 
-// Rooted returns an absolute URI with the path "/" if it has no path. A URI without an authority is returned as it is.
-func Rooted(uri string) string {
+// WithRootPath returns an absolute URI with the path "/" if its path is empty. A URI without an authority is returned
+// unchanged.
+func WithRootPath(uri string) string {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok || strings.ContainsAny(scheme, "/?#") {
 		return uri

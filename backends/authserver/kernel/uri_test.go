@@ -13,7 +13,7 @@ func TestRooted(t *testing.T) {
 		"https://host/a": "https://host/a", "https://host/a/": "https://host/a/", "http://[::1]:1": "http://[::1]:1/", "cursor://app": "cursor://app/",
 		"urn:a:b": "urn:a:b", "com.example.app:/cb": "com.example.app:/cb", "slug": "slug", "": "", "://": "://", "a?b=https://host": "a?b=https://host", "https:///a": "https:///a", "https://": "https://",
 	} {
-		if got := kernel.Rooted(uri); got != want {
+		if got := kernel.WithRootPath(uri); got != want {
 			t.Errorf("%q: %q, want %q", uri, got, want)
 		}
 		if !kernel.SameURI(uri, want) || kernel.SameURI(uri, want+"x") {
@@ -27,8 +27,8 @@ func FuzzRooted(f *testing.F) {
 		f.Add(uri)
 	}
 	f.Fuzz(func(t *testing.T, uri string) {
-		once := kernel.Rooted(uri)
-		if kernel.Rooted(once) != once || len(once) > len(uri)+1 {
+		once := kernel.WithRootPath(uri)
+		if kernel.WithRootPath(once) != once || len(once) > len(uri)+1 {
 			t.Errorf("%q: %q", uri, once)
 		}
 	})

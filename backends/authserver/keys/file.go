@@ -15,9 +15,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/osfile"
 )
 
-// Files stores keys in a folder that only the user of this process may read, each in a file with the name
-// <algorithm>-<microseconds since 1970>-<kid>.pem. The creation time of a key with another name is the modification
-// time of its file.
+// Files stores keys in a folder that only the operating system user of this process may read. The file of a key is
+// called <algorithm>-<microseconds since 1970>-<kid>.pem. If a file has another name, its modification time is the
+// creation time of the key.
 type Files struct{ Folder string }
 
 const (
@@ -51,7 +51,7 @@ func (f Files) Load(context.Context) ([]Stored, error) {
 	return list, nil
 }
 
-// stored returns the key of a file, without reading the file.
+// stored returns the key of a file. The file is read later, by Open.
 func (f Files) stored(name string) (s Stored, err error) {
 	path := filepath.Join(f.Folder, name)
 	info, err := os.Stat(path)
@@ -90,7 +90,7 @@ func readPEM(path string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// Make implements Store. It writes a temporary file and renames it, so that no reader sees a part of a key.
+// Make implements Store. It writes a temporary file and renames it, so that no reader sees an incomplete key.
 func (f Files) Make(ctx context.Context, algorithm string, at time.Time, first bool) error {
 	if first {
 		there, err := f.has(ctx, algorithm)
@@ -128,7 +128,7 @@ func (f Files) Make(ctx context.Context, algorithm string, at time.Time, first b
 	return nil
 }
 
-// has reports whether there is a key of an algorithm.
+// has reports whether the folder contains a key of an algorithm.
 func (f Files) has(ctx context.Context, algorithm string) (bool, error) {
 	all, err := f.Load(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwt"
 )
 
-// Type is the header typ of a token.
+// Type is the value of a token's header typ.
 type Type int
 
 // The types of tokens.
@@ -44,7 +44,7 @@ type key struct {
 
 const rsaBits = 2048
 
-// generate returns a new key in PKCS #8 form, and its id.
+// generate returns a new private key in PKCS #8 form, and its key id.
 func generate(algorithm string) (pkcs8 []byte, kid string, err error) {
 	var private crypto.Signer
 	switch algorithm {
@@ -65,7 +65,7 @@ func generate(algorithm string) (pkcs8 []byte, kid string, err error) {
 	return pkcs8, kid, err
 }
 
-// parse returns the key that a store holds.
+// parse returns the signing key for a key of a Store.
 func parse(ctx context.Context, s Stored) (k *key, err error) {
 	k = &key{Info: Info{CreatedAt: s.CreatedAt}}
 	if s.Sign != nil {
@@ -106,7 +106,7 @@ func open(ctx context.Context, s Stored) (public any, signer jwt.Signer, err err
 	return public, signer, err
 }
 
-// remote returns a signer for a key that does not leave its store.
+// remote returns a signer for a key whose private part only its store can use.
 func remote(s Stored) (jwt.Signer, error) {
 	kid, err := jwks.Thumbprint(s.Public)
 	return jwt.Signer{Algorithm: s.Algorithm, KeyID: kid, Signature: func(ctx context.Context, input []byte) ([]byte,
@@ -119,12 +119,12 @@ func remote(s Stored) (jwt.Signer, error) {
 
 func encode(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
 
-// header returns the first segment of a token.
+// header returns the encoded header, which is the first segment of a token.
 func header(algorithm string, typ Type, kid string) string {
 	return encode([]byte(`{"alg":"` + algorithm + `","typ":"` + typeNames[typ] + `","kid":"` + kid + `"}`))
 }
 
-// isHeader reports whether a segment has the form of a header that this server makes, whatever its key id.
+// isHeader reports whether a segment could have been returned by header for a type, with any key id.
 func isHeader(segment string, typ Type) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(segment)
 	if err != nil {
@@ -139,7 +139,7 @@ func isHeader(segment string, typ Type) bool {
 	return false
 }
 
-// sign returns a signed token.
+// sign returns a token of a type with the given claims.
 func (k *key) sign(ctx context.Context, typ Type, claims []byte) (string, error) {
 	head := k.headers[typ]
 	size := len(head) + 1 + base64.RawURLEncoding.EncodedLen(len(claims))
@@ -153,7 +153,7 @@ func (k *key) sign(ctx context.Context, typ Type, claims []byte) (string, error)
 	return string(base64.RawURLEncoding.AppendEncode(append(out, '.'), signature)), nil
 }
 
-// verifier returns a function that verifies the signatures of a key.
+// verifier returns a function that verifies the signatures of a public key.
 func verifier(public any) func(sum, signature []byte) bool {
 	switch public := public.(type) {
 	case *ecdsa.PublicKey:

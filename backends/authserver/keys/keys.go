@@ -1,5 +1,5 @@
-// Package keys manages the keys that sign tokens: how they are stored, their rotation, and the set of public keys (RFC
-// 7517).
+// Package keys manages the keys that sign tokens: their storage, their rotation, and the JWK set of the public keys
+// (RFC 7517).
 package keys
 
 import (
@@ -25,27 +25,28 @@ const (
 
 // Stored is a key in a Store.
 type Stored struct {
-	// Name identifies the key in its store. Keys opens a key only once and keeps it under this name, so the store must
-	// not give the name to another key.
+	// Name identifies the key in its store. Keys opens a key only once and caches it under this name, so the store must
+	// never reuse a name.
 	Name string
-	// Algorithm is ES256 or RS256. It is empty if it is only known once the key has been read.
+	// Algorithm is ES256 or RS256. It may be empty if the algorithm is only known once the key has been opened.
 	Algorithm string
 	CreatedAt time.Time
 	// Open reads the private key in PKCS #8 form.
 	Open func(ctx context.Context) ([]byte, error)
-	// Sign signs a SHA-256 digest. It is set instead of Open if the key does not leave its store.
+	// Sign signs a SHA-256 digest. It is set instead of Open if only the store can use the private key.
 	Sign func(ctx context.Context, digest []byte) ([]byte, error)
 	// Public is the public key if Sign is set.
 	Public any
 }
 
-// Store stores private keys. The first key of an algorithm is made when it is needed.
+// Store stores private keys. The first key of an algorithm is created when it is needed.
 type Store interface {
 	// Load returns all keys.
 	Load(ctx context.Context) ([]Stored, error)
-	// Make adds a key of an algorithm with a creation time. If first is set, it does nothing if there is a key already.
+	// Make creates a key of an algorithm with a creation time. If first is set and the store already has a key of the
+	// algorithm, Make does nothing.
 	Make(ctx context.Context, algorithm string, at time.Time, first bool) error
-	// Remove deletes a key that is no longer used.
+	// Remove deletes a key that no longer signs or verifies.
 	Remove(ctx context.Context, kid string) error
 }
 
@@ -63,8 +64,8 @@ type Info struct {
 	ID        string
 	Algorithm string
 	CreatedAt time.Time
-	// RotatedAt is when the next key of its algorithm was made, or zero if it is active. Until is when a rotated key is
-	// no longer accepted, or zero if its store decides that.
+	// RotatedAt is when the next key of the same algorithm was created. It is zero if the key is still active. Until is
+	// when a rotated key stops verifying. It is zero if the store decides that.
 	RotatedAt, Until time.Time
 	// Signs is set for the key that signs new tokens.
 	Signs bool
@@ -83,7 +84,7 @@ type Keys struct {
 	tried  time.Time       // when that failed
 }
 
-// set holds the keys of one moment. It is not modified.
+// set is the immutable set of keys that are valid at a moment.
 type set struct {
 	all      []*key // the youngest first
 	signer   *key
@@ -92,15 +93,15 @@ type set struct {
 	until    time.Time // when one of them becomes too old; zero if none does
 }
 
-// ErrToken means that a token was not signed by this server.
+// ErrToken means that this server did not sign a token.
 var ErrToken = errors.New("the token is not of this server")
 
 const topic = "keys"
 
-// unlimited is the least Retain that means that keys are dropped by their store alone.
+// unlimited is the smallest Retain with which only the store removes keys.
 const unlimited = 50 * 365 * 24 * time.Hour
 
-// New returns the keys of a server. They are read, and the first one is made, when they are needed.
+// New returns Keys that read the store, and create the first key, at the first use.
 func New(s *kernel.Server, o Options) *Keys {
 	ks := &Keys{Server: s, options: o}
 	s.Watch(topic, func(string) {
@@ -111,8 +112,8 @@ func New(s *kernel.Server, o Options) *Keys {
 	return ks
 }
 
-// Reload reads the keys again, since another node may have rotated them. It makes the first key of the algorithm if
-// there is none.
+// Reload reads the keys again, since another node may have rotated them. If the store has no key of the algorithm,
+// Reload creates the first.
 func (ks *Keys) Reload(ctx context.Context) error {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -137,7 +138,8 @@ func (ks *Keys) reload(ctx context.Context) error {
 	return nil
 }
 
-// load reads the keys of the store and returns them as a new set, with a first key of the algorithm if there was none.
+// load reads the keys of the store and returns them as a new set. If the store has no key of the algorithm, load
+// creates the first.
 func (ks *Keys) load(ctx context.Context) (*set, error) {
 	stored, err := ks.options.Store.Load(ctx)
 	if err != nil {
@@ -157,7 +159,7 @@ func (ks *Keys) load(ctx context.Context) (*set, error) {
 	return newSet(ks.copies(), ks.options.Algorithm, ks.Now(), ks.options.Retain), nil
 }
 
-// copies returns copies of the keys that were read, for a new set.
+// copies returns copies of the keys in the current set, for a new set.
 func (ks *Keys) copies() []*key {
 	all := make([]*key, 0, len(ks.read))
 	for _, k := range ks.read {
@@ -166,7 +168,7 @@ func (ks *Keys) copies() []*key {
 	return all
 }
 
-// newSet returns a set of keys without those that are too old.
+// newSet returns a set of those keys that still sign or verify.
 func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *set {
 	slices.SortFunc(all, func(a, b *key) int {
 		if order := b.CreatedAt.Compare(a.CreatedAt); order != 0 {
@@ -210,7 +212,7 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 	return s
 }
 
-// now returns the valid keys. It drops those that have become too old without reading the store.
+// now returns the valid keys. It drops keys that have become too old, without reading the store.
 func (ks *Keys) now(ctx context.Context) (*set, error) {
 	s := ks.set.Load()
 	if s == nil {
@@ -231,7 +233,8 @@ func (ks *Keys) now(ctx context.Context) (*set, error) {
 	return next, nil
 }
 
-// first reads the keys for the first time. After a failure it returns the same error for a second.
+// first reads the keys for the first time. For a second after a failure it returns the same error without another
+// attempt.
 func (ks *Keys) first(ctx context.Context) (*set, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -248,14 +251,14 @@ func (ks *Keys) first(ctx context.Context) (*set, error) {
 	return ks.set.Load(), err
 }
 
-// within reports whether a time lies less than a second in the past.
+// within reports whether at is less than a second ago.
 func (ks *Keys) within(at time.Time) bool {
 	now := ks.Now()
 	return !at.IsZero() && now.Sub(at) < time.Second && !now.Before(at)
 }
 
-// Rotate makes a new key, which signs from now on, and on other nodes that share the store within five seconds. The
-// previous key still verifies. by is the actor in the audit feed.
+// Rotate creates a new key, which signs from now on. Other nodes that share the store use it within five seconds. The
+// previous key still verifies. The actor in the audit feed is by.
 func (ks *Keys) Rotate(ctx context.Context, by string) (Info, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -284,8 +287,8 @@ func (ks *Keys) make(ctx context.Context, first bool) error {
 	return ks.options.Store.Make(ctx, ks.options.Algorithm, now, first)
 }
 
-// Refresh reloads the keys for a caller that calls it often. Keys of a key management server are reloaded only from
-// time to time, or if the server has failed.
+// Refresh is Reload for frequent calls. It reloads the keys of a key management server only from time to time, or after
+// a failure of that server.
 func (ks *Keys) Refresh(ctx context.Context) error {
 	if remote, ok := ks.options.Store.(*Transit); ok && !remote.due() {
 		return nil
@@ -293,8 +296,7 @@ func (ks *Keys) Refresh(ctx context.Context) error {
 	return ks.Reload(ctx)
 }
 
-// Health returns the error of a key management server that does not sign at the moment. It returns nil for other
-// stores.
+// Health returns an error if a key management server currently fails to sign. It returns nil for other stores.
 func (ks *Keys) Health() error {
 	if remote, ok := ks.options.Store.(*Transit); ok {
 		return remote.health()
@@ -302,7 +304,7 @@ func (ks *Keys) Health() error {
 	return nil
 }
 
-// Sweep removes keys from the store that have been too old to verify for a day.
+// Sweep removes keys that stopped verifying at least a day ago from the store. It returns their number.
 func (ks *Keys) Sweep(ctx context.Context) (n int, err error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -323,7 +325,7 @@ func (ks *Keys) Sweep(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// List returns all keys, the youngest first.
+// List returns all keys, newest first.
 func (ks *Keys) List(ctx context.Context) ([]Info, error) {
 	s, err := ks.now(ctx)
 	if err != nil {
@@ -336,7 +338,7 @@ func (ks *Keys) List(ctx context.Context) ([]Info, error) {
 	return list, nil
 }
 
-// JWKS returns the JWK set of the public keys. It must not be modified.
+// JWKS returns the JWK set of the public keys. The caller must not modify it.
 func (ks *Keys) JWKS(ctx context.Context) ([]byte, error) {
 	s, err := ks.now(ctx)
 	if err != nil {
@@ -355,8 +357,8 @@ func (ks *Keys) Sign(ctx context.Context, typ Type, claims []byte) (string, erro
 	return text, unavailable(err)
 }
 
-// Verify checks that a token was signed by Sign with the given typ, and returns its payload. For an unknown key id, it
-// reads the keys again, at most once a second. The error is ErrToken if the token is not valid.
+// Verify checks that Sign has signed a token with the given typ, and returns the token's payload. For an unknown key id
+// it reads the keys again, at most once a second. For an invalid token the error is ErrToken.
 func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byte, err error) {
 	header, rest, ok := strings.Cut(text, ".")
 	if !ok {

@@ -10,14 +10,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Table stores keys in the database, sealed, for all nodes that share it.
+// Table stores keys in the database, encrypted, for all nodes that share it.
 type Table struct {
 	*kernel.Server
-	// Encryptor seals the keys. If it is nil, none can be stored or used.
+	// Encryptor encrypts the keys. If it is nil, no keys can be stored or used.
 	Encryptor encryption.Encryptor
 }
 
-// Sealed is the column of the keys.
+// Sealed is the column of the encrypted keys.
 var Sealed = encryption.Column{Table: "authserver_keys", ID: "kid", Column: "private"}
 
 func place(kid string) []byte { return encryption.Place(Sealed.Table, kid, Sealed.Column) }
@@ -35,7 +35,7 @@ func (t Table) Load(ctx context.Context) (list []Stored, err error) {
 	return list, err
 }
 
-// stored returns the key of a row, without opening it.
+// stored returns the key of a row. The key is decrypted later, by Open.
 func (t Table) stored(r store.Row) (s Stored, err error) {
 	var kid, private string
 	var created int64

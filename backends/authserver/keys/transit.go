@@ -18,9 +18,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit"
 )
 
-// Transit uses a key that never leaves a key management server. Each version of that key is a signing key, and the
-// latest one signs. The public keys are stored in the database, so that tokens can be verified even if the server does
-// not answer after a start.
+// Transit signs with a key that never leaves a key management server. Each version of that key is a signing key, and
+// the latest version signs. The public keys are stored in the database, so that tokens can be verified after a start
+// even if the server does not answer.
 type Transit struct {
 	*kernel.Server
 	Key *transit.Key
@@ -39,16 +39,16 @@ type Transit struct {
 }
 
 const (
-	// refreshEvery is how often the versions are loaded.
+	// refreshEvery is the interval at which the versions are loaded.
 	refreshEvery = time.Minute
 	// maxFailures is the number of consecutive failures after which signing is attempted only once a second.
 	maxFailures = 3
-	// retryAfter is how long clients are told to wait.
+	// retryAfter is the value of Retry-After in responses to clients.
 	retryAfter = 5 * time.Second
 )
 
-// unavailable turns an error of a key management server into a 503 that tells clients when to try again. Other errors
-// are returned as they are.
+// unavailable turns the failure of a key management server into an error with status 503 and the header Retry-After. It
+// returns other errors unchanged.
 func unavailable(err error) error {
 	if _, refused := errors.AsType[*transit.RefusedError](err); !refused && !errors.Is(err, transit.ErrUnavailable) {
 		return err
@@ -59,7 +59,8 @@ func unavailable(err error) error {
 	}
 }
 
-// algorithmOf returns the algorithm of a type of key, or "" if tokens cannot be signed with it.
+// algorithmOf returns the signing algorithm for a key type of the server, or "" if keys of that type cannot sign
+// tokens.
 func algorithmOf(kind string) string {
 	switch kind {
 	case transit.ECDSAP256:
@@ -114,14 +115,14 @@ func (t *Transit) stored(info transit.Info) []Stored {
 	return list
 }
 
-// errPaused is the error while signing is not attempted after failures.
+// errPaused is the error for signatures that are not attempted, because the last attempts failed.
 var errPaused = fmt.Errorf("%w: it has failed to sign a moment ago", transit.ErrUnavailable)
 
-// errForged is the error for a signature that does not verify, which is not passed on.
+// errForged is the error for a signature of the server that does not verify. Such a signature is never used.
 var errForged = fmt.Errorf("%w: what it has signed is not signed by the key", transit.ErrUnavailable)
 
-// sign asks the key management server to sign a digest with a version of the key, and verifies the signature. It
-// counts failures in a row, and returns errPaused without a request while requests are paused because of them.
+// sign asks the key management server to sign a digest with a version of the key, and verifies the signature. It counts
+// consecutive failures. After too many it makes no request for a while and returns errPaused.
 func (t *Transit) sign(
 	ctx context.Context, v transit.Version, verify func(sum, signature []byte) bool, digest []byte,
 ) ([]byte, error) {
@@ -145,7 +146,8 @@ func (t *Transit) sign(
 	return signature, err
 }
 
-// mayTry reports whether to attempt to sign, so that requests do not wait one by one for a server that is down.
+// mayTry reports whether to attempt a signature. While the server is down, most requests must fail at once instead of
+// waiting for it one after another.
 func (t *Transit) mayTry() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,10 +162,10 @@ func (t *Transit) mayTry() bool {
 	return true
 }
 
-// probed is the digest that is signed to check whether the server signs. No token has this digest.
+// probed is the digest whose signature is requested to check the server. No token has this digest.
 var probed = sha256.Sum256([]byte("tollgate authserver"))
 
-// probe tries to sign again if signing has failed, so that recovery is noticed without a request for a token.
+// probe attempts a signature if the last attempts failed, so that recovery is noticed without a token request.
 func (t *Transit) probe(ctx context.Context, list []Stored) {
 	t.mu.Lock()
 	failing := t.unsigned != nil
@@ -173,21 +175,21 @@ func (t *Transit) probe(ctx context.Context, list []Stored) {
 	}
 }
 
-// health returns why the server does not work, or nil.
+// health returns the error of the server's last failure, or nil while it works.
 func (t *Transit) health() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return errors.Join(t.unloaded, t.unsigned)
 }
 
-// due reports whether the versions should be loaded.
+// due reports whether to load the versions now.
 func (t *Transit) due() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.unloaded != nil || t.unsigned != nil || t.Now().Sub(t.loaded) >= refreshEvery || t.Now().Before(t.loaded)
 }
 
-// Make implements Store. The creation time is that of the server.
+// Make implements Store. The server sets the creation time.
 func (t *Transit) Make(ctx context.Context, algorithm string, _ time.Time, first bool) error {
 	var err error
 	if first {
@@ -205,10 +207,10 @@ func (t *Transit) Make(ctx context.Context, algorithm string, _ time.Time, first
 	return t.Write(ctx, func(c store.Conn) error { return c.Notify("authserver_"+topic, t.Name) })
 }
 
-// Remove implements Store. It does nothing: old versions are retired by min_decryption_version of the server.
+// Remove implements Store. It does nothing: the server's setting min_decryption_version retires old versions.
 func (*Transit) Remove(context.Context, string) error { return nil }
 
-// known is the form in which the versions of the key are stored in the database.
+// known is the JSON form in which the key's versions are stored in the database.
 type known struct {
 	Type     string         `json:"type"`
 	Latest   int            `json:"latest"`
@@ -221,8 +223,8 @@ type knownVersion struct {
 	CreatedAt int64  `json:"created_at"`
 }
 
-// remember stores the versions if they have changed. It ignores errors, since they are needed after the next start at
-// the earliest.
+// remember stores the key's versions if they have changed. It ignores errors: the stored versions are only needed after
+// the next start.
 func (t *Transit) remember(ctx context.Context, info transit.Info) {
 	k := known{Type: info.Type, Latest: info.Latest}
 	for _, v := range info.Versions {
@@ -254,8 +256,8 @@ func (t *Transit) remember(ctx context.Context, info transit.Info) {
 	}
 }
 
-// remembered returns the versions of the key that remember stored in the database. found is false if there are none, or
-// if their signature is not that of this server.
+// remembered returns the key's versions that remember stored. The result found is false if there are no stored
+// versions, or if this server did not sign them.
 func (t *Transit) remembered(ctx context.Context) (info transit.Info, found bool) {
 	var text string
 	err := t.Read(ctx, func(c store.Conn) error {

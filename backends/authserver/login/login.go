@@ -1,5 +1,5 @@
-// Package login signs users in and out: it checks passwords, protected by a lockout, and keeps the sessions of
-// browsers.
+// Package login signs users in and out. It checks passwords, which a lockout protects against guessing, and stores the
+// login sessions of browsers.
 package login
 
 import (
@@ -27,12 +27,12 @@ import (
 
 // Options are the settings of Login.
 type Options struct {
-	// MaxAge is how long a session lasts after the sign-in, whether or not it is used.
+	// MaxAge is the life of a session, counted from the sign-in. Use does not extend it.
 	MaxAge time.Duration
-	// FailClosed makes all sessions invalid while the database does not answer. Otherwise their cookies are trusted
-	// then.
+	// FailClosed rejects all sessions while the database does not answer. If it is not set, session cookies are trusted
+	// during that time.
 	FailClosed bool
-	// Lockout counts failed sign-ins. Default: a new one with the settings below.
+	// Lockout counts failed sign-ins. Default: a new lockout with the settings below.
 	Lockout *lockout.Lockout
 	// The settings of the lockout: rate_limit.auth_fail_max, auth_fail_max times auth_spray_factor, auth_fail_window,
 	// auth_lockout and max_tracked_identities.
@@ -41,12 +41,12 @@ type Options struct {
 	Window     time.Duration
 	Lock       time.Duration
 	Identities int
-	// Factors are the second factors that users have to prove after their password if they have set up any. Default:
-	// none.
+	// Factors are the second factors. A user who has set up a second factor must prove it after the password. Default:
+	// no second factors.
 	Factors *factors.Factors
 }
 
-// maxSessions bounds in how many browsers a user may be signed in.
+// maxSessions is the maximum number of browsers in which a user is signed in.
 const maxSessions = 100
 
 // Login signs users in and out.
@@ -72,7 +72,7 @@ func New(s *kernel.Server, people *users.Users, o Options) *Login {
 	}
 }
 
-// NewLockout returns a lockout with these settings, which may outlive the Login that uses it.
+// NewLockout returns a lockout with the settings of o. The lockout may outlive the Login that uses it.
 func (o Options) NewLockout(now func() time.Time, logger func() *zap.Logger) *lockout.Lockout {
 	return lockout.New(lockout.Options{
 		Max: o.Failures, Spray: o.Spray, Window: o.Window, Lock: o.Lock, Bound: o.Identities, Now: now,
@@ -80,7 +80,7 @@ func (o Options) NewLockout(now func() time.Time, logger func() *zap.Logger) *lo
 	})
 }
 
-// MaxAge returns how long a session lasts.
+// MaxAge returns the life of a session.
 func (l *Login) MaxAge() time.Duration { return l.options.MaxAge }
 
 // Jobs returns the background jobs.
@@ -95,30 +95,31 @@ func (l *Login) Jobs() []jobs.Job {
 	}
 }
 
-// Session is a browser in which a user is signed in.
+// Session is the session of a browser in which a user is signed in.
 type Session struct {
 	ID int64 // zero while the database does not answer
-	// User has only its id and the status active while the database does not answer.
+	// User is the signed-in user. While the database does not answer, only its ID and Status are set.
 	User *users.User
 	// AuthTime is when the user signed in, here or at another server.
 	AuthTime time.Time
-	// Methods are the authentication methods in the terms of amr (RFC 8176). They are empty if another server
-	// authenticated the user, or while the database does not answer.
+	// Methods are the authentication methods of the sign-in (amr, RFC 8176). It is empty if another server
+	// authenticated the user, and while the database does not answer.
 	Methods []string
 }
 
-// HasSecondFactor reports whether the user has proved a second factor in this session. It returns true as well if
-// another server authenticated the user, because this one does not ask for a second factor then.
+// HasSecondFactor reports whether the user proved a second factor in this session. It is also true if another server
+// authenticated the user, since this server does not ask for a second factor in that case.
 func (s *Session) HasSecondFactor() bool {
 	return len(s.Methods) == 0 || slices.Contains(s.Methods, factors.ByTwo)
 }
 
-// errCredentials returns the refusal of a sign-in, which does not reveal what was wrong.
+// errCredentials returns the error of a refused sign-in, which does not reveal whether the mail address or the password
+// was wrong.
 func errCredentials() error {
 	return apierror.New(http.StatusUnprocessableEntity, "invalid_credentials", "%v", users.ErrCredentials)
 }
 
-// Attempts is the metric of sign-ins by outcome.
+// Attempts is the name of the metric that counts sign-ins by outcome.
 const Attempts = "login_attempts_total"
 
 func (l *Login) locked(wait time.Duration) error {
@@ -132,14 +133,14 @@ func (l *Login) locked(wait time.Duration) error {
 // Attempt is an attempt to sign in.
 type Attempt struct {
 	Email, Password string
-	// Address is the client's address. Former is the session cookie that the browser already has; that session is
-	// ended. Browser is the secret that the forms of the browser are bound to.
+	// Address is the client's address. Former is the browser's current session cookie; a successful sign-in ends that
+	// session. Browser is the secret to which the browser's forms are bound.
 	Address, Former, Browser string
 }
 
-// SignIn checks the password and begins a session, whose cookie it returns. For a user with second factors it returns
-// no cookie, but the text for the form that asks for one; see Login.Waiting. A refusal has status 422, or 429 while the
-// lockout holds.
+// SignIn checks the password, begins a session and returns its cookie. For a user with second factors it returns no
+// cookie but the text waiting, for the form that asks for a second factor; see Login.Waiting. A refusal has status 422,
+// or 429 during a lockout.
 func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, err error) {
 	key := l.key(a.Email, a.Address)
 	if wait := l.Lockout.Locked(key); wait > 0 {
@@ -152,7 +153,7 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 	}
 	if err == nil {
 		if waiting, err = l.waits(ctx, u, a.Browser, ""); waiting != "" {
-			// Locked in the meantime: an attacker must not learn which guess was right.
+			// The key was locked in the meantime: an attacker must not learn which guess was right.
 			if wait := l.Lockout.Locked(key); wait > 0 {
 				return "", "", l.locked(wait)
 			}
@@ -171,13 +172,13 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 	return cookie, "", l.entered(ctx, key, u, cookie, a.Address)
 }
 
-// key returns the lockout key of a mail address, however it is written, and a client address.
+// key returns the lockout key of a mail address, in any spelling, and a client address.
 func (l *Login) key(email, address string) lockout.Key {
 	return l.Lockout.Of(mailaddress.Key(email), kernel.Network(address))
 }
 
-// entered records a successful sign-in in the audit feed, with the detail. If the lockout has locked the key since the
-// password was checked, it ends the new session and returns the refusal.
+// entered records a successful sign-in in the audit feed, with detail as further names and values. If the key was
+// locked since the password was checked, entered ends the new session and returns the refusal.
 func (l *Login) entered(
 	ctx context.Context, key lockout.Key, u *users.User, cookie, address string, detail ...string,
 ) error {
@@ -189,9 +190,9 @@ func (l *Login) entered(
 	return nil
 }
 
-// Enter begins a session for a user whom another server has authenticated, and returns its cookie. at is when that
-// happened; a zero or future time means now. The session of the former cookie ends. It returns an error with status 403
-// for a disabled user, which the caller has to record. detail is added to the audit event.
+// Enter begins a session for a user whom another server has authenticated, and returns its cookie. The time at is when
+// that server authenticated the user; a zero or future time means now. The session of the cookie former ends. The audit
+// event contains detail. For a disabled user the error has status 403, and the caller must record it.
 func (l *Login) Enter(
 	ctx context.Context, u *users.User, at time.Time, address, former string, detail ...string,
 ) (cookie string, err error) {
@@ -221,8 +222,8 @@ func (l *Login) failed(ctx context.Context, key lockout.Key, email, address stri
 	return l.refuse(ctx, key, address, errCredentials(), detail...)
 }
 
-// refuse records a failed sign-in in the audit feed, with the detail. It returns the refusal, or an error with status
-// 429 while the key is locked.
+// refuse records a failed sign-in in the audit feed, with detail as further names and values. It returns refusal, or an
+// error with status 429 while the key is locked.
 func (l *Login) refuse(ctx context.Context, key lockout.Key, address string, refusal error, detail ...string) error {
 	wait, locks := l.Lockout.Fail(key)
 	if wait > 0 {
@@ -242,8 +243,8 @@ func (l *Login) refuse(ctx context.Context, key lockout.Key, address string, ref
 	return refusal
 }
 
-// begin makes a session. It returns users.ErrCredentials if the user has changed since the password was checked, since
-// hashing takes time. at is when the user signed in, and methods are how.
+// begin creates a session. The time at is when the user signed in, and methods are the authentication methods. It
+// returns users.ErrCredentials if the user has changed since the password was checked, which takes a while.
 func (l *Login) begin(
 	ctx context.Context, u *users.User, former string, at time.Time, methods ...string,
 ) (cookie string, err error) {
@@ -276,9 +277,8 @@ func (l *Login) begin(
 	return l.Signer("session").Sign(append(payload, u.ID...)), nil
 }
 
-// replace ends a session in whose browser the same user or another has signed in again. If it is the same user, the
-// clients that are to be told of the end of the session are moved to the new session, since the user has not signed
-// out.
+// replace ends the session old, in whose browser the session begun has started. If both belong to the same user,
+// clients that must be notified of a logout are moved to the session begun, since the user has not signed out.
 func (l *Login) replace(c store.Conn, user, old, begun string) error {
 	_, err := c.Exec(`UPDATE authserver_session_clients SET session_id = (SELECT id FROM authserver_sessions WHERE secret_hash = ?)
 		WHERE session_id = (SELECT id FROM authserver_sessions WHERE secret_hash = ? AND user_id = ?)`,
@@ -289,8 +289,8 @@ func (l *Login) replace(c store.Conn, user, old, begun string) error {
 	return l.sessions.End(c, old)
 }
 
-// opened is the content of a session cookie: the secret of the session, the id of its user, and when it began. The
-// latter two are used while the database does not answer.
+// opened is the content of a session cookie: the session's secret, the user's id, and the start of the session. The id
+// and the start are used while the database does not answer.
 type opened struct {
 	text, user string
 	at         time.Time
@@ -307,7 +307,7 @@ func (l *Login) open(cookie string) (o opened, ok bool) {
 	return opened{string(raw[:textSize]), string(raw[textSize+8:]), time.UnixMicro(at)}, true
 }
 
-// Resume returns the session of a cookie, or nil if nobody is signed in.
+// Resume returns the session of a cookie, or nil if the cookie belongs to no valid session.
 func (l *Login) Resume(ctx context.Context, cookie string) *Session {
 	o, ok := l.open(cookie)
 	now := l.Now()
@@ -340,7 +340,7 @@ func (l *Login) Resume(ctx context.Context, cookie string) *Session {
 	return &Session{User: &users.User{ID: o.user, Status: users.Active}, AuthTime: o.at}
 }
 
-// SignOut ends the session of a cookie. It is not an error if there is none.
+// SignOut ends the session of a cookie. A cookie without a session is not an error.
 func (l *Login) SignOut(ctx context.Context, cookie, address string) error {
 	s := l.Resume(ctx, cookie)
 	if err := l.end(ctx, cookie); err != nil {
@@ -352,7 +352,7 @@ func (l *Login) SignOut(ctx context.Context, cookie, address string) error {
 	return nil
 }
 
-// EndSessions ends all sessions of a user who has signed out elsewhere.
+// EndSessions ends all sessions of a user who has signed out at another service.
 func (l *Login) EndSessions(ctx context.Context, user string) error {
 	if err := l.Write(ctx, func(c store.Conn) error { return l.sessions.EndAll(c, user) }); err != nil {
 		return err

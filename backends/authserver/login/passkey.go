@@ -11,18 +11,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// errPasskey is the error for every passkey that is refused, whatever the reason.
+// errPasskey is the error for every refused passkey. It does not reveal the reason.
 var errPasskey = apierror.New(http.StatusUnprocessableEntity, "invalid_credentials",
 	"this passkey does not sign in here; use your password")
 
-// ByPasskey signs a user in with a passkey alone, and returns the cookie of the new session. response is the
-// response of the browser for the passkey, and challenge the signed text of the page that asked for it. The
-// session counts as one with two factors: the possession of the passkey, and the verification of the user by
-// the authenticator.
+// ByPasskey signs a user in with a passkey alone, and returns the cookie of the new session. The response is the
+// browser's response for the passkey. The challenge is the signed text from the page that requested the response. The
+// session counts as one with two factors: possession of the passkey, and verification of the user by the authenticator.
 //
-// It returns an error with status 422 if the passkey is refused, and with 429 while the sign-in is locked. The lockout
-// counts failures of a known passkey together with wrong passwords of its owner, and those of an unknown passkey by its
-// credential ID.
+// It returns an error with status 422 if the passkey is refused, and with status 429 during a lockout. Failures of a
+// known passkey count together with its owner's wrong passwords, and failures of an unknown passkey by its credential
+// ID.
 func (l *Login) ByPasskey(ctx context.Context, response, challenge string, a Attempt) (cookie string, err error) {
 	claim, err := l.options.Factors.Claim(ctx, response)
 	if errors.Is(err, factors.ErrWrong) {
@@ -51,7 +50,7 @@ func (l *Login) ByPasskey(ctx context.Context, response, challenge string, a Att
 	return cookie, l.entered(ctx, key, claim.User, cookie, a.Address, "method", "passkey")
 }
 
-// refusal returns the reason of the audit for which a passkey is refused. It is empty if err is nil or any other error.
+// refusal returns the reason, for the audit feed, why a passkey was refused. It returns "" if err is not a refusal.
 func refusal(claim *factors.Claim, err error) string {
 	switch {
 	case errors.Is(err, factors.ErrCopied):

@@ -15,18 +15,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// secondLasts is how long a user may take to prove the second factor.
+// secondLasts is the time in which a user must prove the second factor after the password.
 const secondLasts = 10 * time.Minute
 
-// Waiting is a user whose password was right and who still has to prove a second factor.
+// Waiting is a user who has entered the right password and must still prove a second factor.
 type Waiting struct {
 	User  *users.User
 	Kinds factors.Kinds
-	// Upstream is the slug of the provider at which the user has signed in, or empty for a password.
+	// Upstream is the slug of the provider at which the user has signed in. It is empty if the user entered a password.
 	Upstream string
 }
 
-// passed is what the signed text of the form contains.
+// passed is the content of the signed text in the form that asks for a second factor.
 type passed struct {
 	User    string `json:"user"`
 	Changed int64  `json:"changed"` // User.UpdatedAt, to notice a change of the user
@@ -35,8 +35,8 @@ type passed struct {
 	Upstream string `json:"upstream,omitempty"`
 }
 
-// waits returns the signed text for the form that asks for a second factor, or "" if the user has none. upstream
-// is Waiting.Upstream.
+// waits returns the signed text for the form that asks for a second factor, or "" for a user without second factors.
+// The upstream is that of Waiting.
 func (l *Login) waits(ctx context.Context, u *users.User, browser, upstream string) (waiting string, err error) {
 	if l.options.Factors == nil {
 		return "", nil
@@ -52,8 +52,9 @@ func (l *Login) waits(ctx context.Context, u *users.User, browser, upstream stri
 var errWaited = apierror.New(http.StatusUnprocessableEntity, "invalid_credentials",
 	"This took too long, or your account has changed meanwhile. Sign in once more.")
 
-// Waiting returns the user of a form that asks for a second factor. waiting is the text that SignIn returned. It
-// returns an error with status 422 if that has expired, belongs to another browser, or the user has changed.
+// Waiting returns the user who must prove a second factor. The text waiting is the result of SignIn, which the form
+// sends back. The error has status 422 if the text has expired or belongs to another browser, or if the user has
+// changed.
 func (l *Login) Waiting(ctx context.Context, waiting, browser string) (*Waiting, error) {
 	raw, ok := l.Signer("second").Open(waiting, browser)
 	var p passed
@@ -72,8 +73,8 @@ func (l *Login) Waiting(ctx context.Context, waiting, browser string) (*Waiting,
 	return &Waiting{User: u, Kinds: factors.KindsOf(list), Upstream: p.Upstream}, err
 }
 
-// Second checks the second factor of a waiting user and begins a session, whose cookie it returns. A refusal has status
-// 422, or 429 after too many failures.
+// Second checks the second factor of a waiting user, begins a session and returns its cookie. A refusal has status 422,
+// or 429 after too many failures.
 func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a Attempt) (cookie string, err error) {
 	method, err := l.options.Factors.Check(ctx, w.User, a.Browser, proof)
 	if errors.Is(err, factors.ErrWrong) {
@@ -97,8 +98,8 @@ func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a A
 	return cookie, l.entered(ctx, l.key(w.User.Email, a.Address), w.User, cookie, a.Address)
 }
 
-// Proved records that the user of a session has proved a second factor, which they have just set up. A session that was
-// begun by a passkey alone stays as it is.
+// Proved records that the user of a session has proved a second factor that was just set up. It does not change a
+// session that began with a passkey alone.
 func (l *Login) Proved(ctx context.Context, s *Session, method string) error {
 	if !slices.Contains(s.Methods, factors.ByPassword) { // a passkey has proved two already
 		return nil
@@ -110,10 +111,10 @@ func (l *Login) Proved(ctx context.Context, s *Session, method string) error {
 	})
 }
 
-// fresh is how long after signing in users may change how they sign in.
+// fresh is how long after signing in users may change their passwords and second factors.
 const fresh = 15 * time.Minute
 
-// Fresh reports whether the user has signed in recently, and with a second factor if they have any.
+// Fresh reports whether the user of a session has signed in recently, and with a second factor if the user has any.
 func (l *Login) Fresh(s *Session, k factors.Kinds) bool {
 	return l.Now().Sub(s.AuthTime) < fresh && (s.HasSecondFactor() || !k.Any())
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// maxAgent bounds how many characters of a User-Agent are stored.
+// maxAgent is the maximum number of characters of a User-Agent that are stored.
 const maxAgent = 300
 
-// agent returns the User-Agent of a request as it is stored.
+// agent returns the User-Agent of a request in the stored form.
 func agent(ctx context.Context) string {
 	agent := text.Storable(kernel.AgentOf(ctx))
 	return text.Short(strings.Join(strings.Fields(agent), " "), maxAgent)
 }
 
-// Browser is a session in the list that its user sees.
+// Browser is a session in the list shown to its user.
 type Browser struct {
 	ID         int64
 	Agent      string // the User-Agent; empty if unknown
@@ -29,7 +29,7 @@ type Browser struct {
 	SignedInAt time.Time
 }
 
-// Browsers returns the sessions of a user, the latest first.
+// Browsers returns the sessions of a user, newest first.
 func (l *Login) Browsers(ctx context.Context, user string) (list []Browser, err error) {
 	since := l.Now().Add(-l.options.MaxAge).UnixMicro()
 	err = l.Read(ctx, func(c store.Conn) error {
@@ -45,24 +45,23 @@ func (l *Login) Browsers(ctx context.Context, user string) (list []Browser, err 
 	return list, err
 }
 
-// EndBrowser ends a session of a user. It is not an error if there is no such session, since it may have ended in the
-// meantime.
+// EndBrowser ends a session of a user. An unknown id is not an error, since the session may have ended in the meantime.
 func (l *Login) EndBrowser(ctx context.Context, user string, id int64) error {
 	return l.endBrowsers(ctx, user, "id = ?", id)
 }
 
-// EndOtherBrowsers ends all sessions of a user except one.
+// EndOtherBrowsers ends all sessions of a user except the session with the id but.
 func (l *Login) EndOtherBrowsers(ctx context.Context, user string, but int64) error {
 	return l.endBrowsers(ctx, user, "id <> ?", but)
 }
 
-// EndOthers does what EndOtherBrowsers does in a transaction of the caller, who records why.
+// EndOthers is EndOtherBrowsers within a transaction of the caller. The caller records the reason in the audit feed.
 func (l *Login) EndOthers(c store.Conn, user string, but int64) error {
 	_, err := c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND id <> ?", user, but)
 	return err
 }
 
-// endBrowsers ends the sessions of a user that match a condition, whose last argument is id.
+// endBrowsers ends the sessions of a user that match an SQL condition, whose last argument is id.
 func (l *Login) endBrowsers(ctx context.Context, user, condition string, id int64) error {
 	var n int64
 	err := l.Write(ctx, func(c store.Conn) (err error) {
@@ -75,8 +74,8 @@ func (l *Login) endBrowsers(ctx context.Context, user, condition string, id int6
 	return err
 }
 
-// Confirm checks the password of a signed-in user, protected by the lockout of sign-ins. A wrong password is refused
-// with status 422, or 429 after too many failures.
+// Confirm checks the password of a signed-in user. The lockout for sign-ins applies. A wrong password is an error with
+// status 422, or 429 after too many failures.
 func (l *Login) Confirm(ctx context.Context, u *users.User, pass, address string) error {
 	key := l.key(u.Email, address)
 	if wait := l.Lockout.Locked(key); wait > 0 {
@@ -92,8 +91,8 @@ func (l *Login) Confirm(ctx context.Context, u *users.User, pass, address string
 	return err
 }
 
-// Restart begins a new session in the browser of a session that was ended together with all others of its user, as a
-// new password does. It returns the cookie.
+// Restart begins a new session in a browser and returns its cookie. It replaces the session s, which was ended together
+// with all other sessions of the user, for example by a new password.
 func (l *Login) Restart(ctx context.Context, u *users.User, s *Session) (cookie string, err error) {
 	return l.begin(ctx, u, "", l.Now(), s.Methods...)
 }

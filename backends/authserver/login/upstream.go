@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// EnterOrWait is like Enter for a user who may have second factors here, which are required after a sign-in at a
-// provider, too. For such a user it returns the signed text for the form that asks for one instead of a cookie; see
-// Waiting. upstream is the slug of the provider, for the audit feed.
+// EnterOrWait is like Enter for a user who may have second factors here. They are required even after a sign-in at a
+// provider. For such a user it returns no cookie but the signed text waiting, for the form that asks for a second
+// factor; see Waiting. The upstream is the provider's slug, for the audit feed.
 func (l *Login) EnterOrWait(
 	ctx context.Context, u *users.User, at time.Time, upstream string, a Attempt,
 ) (cookie, waiting string, err error) {

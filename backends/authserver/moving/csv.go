@@ -11,19 +11,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// csvAttribute begins the name of a column of an attribute, whose name follows.
+// csvAttribute is the prefix of a column with an attribute. The name of the attribute follows.
 const csvAttribute = "attributes."
 
-// csvColumns are the columns that a file of users may have, in any order, beside those of attributes. The column email
-// is required.
+// csvColumns are the permitted columns of a file of users, in any order, besides the attribute columns. The column
+// email is required.
 var csvColumns = []string{
 	"email", "id", "name", "email_verified", "password_hash", "groups", "roles", "totp", "disabled",
 }
 
-// CSV reads users from comma-separated values (RFC 4180). The first line names the columns: email, and any of id (the
-// sub of tokens), name, email_verified and disabled (true or false), password_hash (see password.Known), groups
-// and roles (separated by semicolons), totp (the secret of an authenticator app in base32), and attributes. followed by
-// the name of an attribute, whose values are separated by semicolons.
+// CSV reads users from comma-separated values (RFC 4180). The first line names the columns. The column email is
+// required; the others are optional:
+//   - id: the sub of tokens
+//   - name
+//   - email_verified and disabled: true or false
+//   - password_hash: see password.Known
+//   - groups and roles: separated by semicolons
+//   - totp: the secret of an authenticator app in base32
+//   - attributes. followed by the name of an attribute: its values, separated by semicolons
 func CSV(file io.Reader, each func(Record) error) error {
 	limited := &io.LimitedReader{R: file}
 	r := csv.NewReader(limited)
@@ -74,7 +79,7 @@ func CSV(file io.Reader, each func(Record) error) error {
 	}
 }
 
-// csvRecord returns the record for a line of the file, whose cells are given by the names of their columns.
+// csvRecord returns the record for a line of the file. The map row has the cells by the names of their columns.
 func csvRecord(line int, row map[string]string) Record {
 	r := Record{Where: fmt.Sprintf("line %d %s", line, row["email"])}
 	for _, name := range []string{"email_verified", "disabled"} {
@@ -105,7 +110,7 @@ func csvRecord(line int, row map[string]string) Record {
 	return r
 }
 
-// several returns the values of a cell, which are separated by semicolons.
+// several returns the values of a cell. Semicolons separate them.
 func several(cell string) []string {
 	return strings.FieldsFunc(cell, func(r rune) bool { return r == ';' })
 }

@@ -48,29 +48,29 @@ type exportedUser struct {
 
 	Roles      []string            `json:"roles,omitempty"`
 	Attributes map[string][]string `json:"attributes,omitempty"`
-	// Links are the accounts at providers that the user signs in with.
+	// Links are the accounts at providers with which the user signs in.
 	Links []upstreams.Link `json:"identities,omitempty"`
 	// DeleteAt is when the account is to be deleted at the user's request.
 	DeleteAt *time.Time `json:"delete_at,omitempty"`
 }
 
-// Exported counts what was written and what was left out.
+// Exported counts the exported and the omitted objects.
 type Exported struct {
 	Clients, Users int
-	// Elsewhere counts the users who sign in at another provider, and Pending those who have not chosen a password yet.
-	// Both are left out.
+	// Elsewhere is the number of users who sign in at another provider. Pending is the number of users who have not
+	// chosen a password yet. Both groups of users are omitted.
 	Elsewhere, Pending int
-	// WithoutPassword counts the users who were written without their password.
+	// WithoutPassword is the number of users who were exported without their password.
 	WithoutPassword int
 }
 
 // Export writes all clients, the roles of groups, and all users who sign in with a password, as one JSON object per
-// line, in the form that Tollgate reads, with the accounts at providers that users are connected with. The file
+// line. The function Tollgate reads this format. A user's object contains the connected accounts at providers. The file
 // contains the hashes of secrets and passwords, and the secrets of authenticator apps in clear.
 //
-// Clients with a metadata document are left out, since their documents are fetched when needed. So are users of other
-// identity providers, who sign in there again, and passkeys, which are bound to the host. A user whose only second
-// factors are passkeys is written without the password.
+// Clients with a metadata document are omitted, since their documents are fetched when needed. Users of other identity
+// providers are omitted, since they can sign in there again. Passkeys are omitted, since they are bound to the host. A
+// user whose only second factors are passkeys is exported without the password.
 func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error) {
 	lines := json.NewEncoder(w)
 	err = t.Clients.Each(ctx, func(c *clients.Client) error {
@@ -145,7 +145,7 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 	return n, err
 }
 
-// Tollgate reads what Export has written.
+// Tollgate reads a file that Export has written.
 func Tollgate(file io.Reader, each func(Record) error) error {
 	d := json.NewDecoder(file)
 	for i := 1; ; i++ {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 )
 
-// Hydra reads clients of Ory Hydra: the response of GET /admin/clients, the output of hydra list clients --format json,
-// or rows of its table as one JSON object per line, which contain the hashes of the secrets:
+// Hydra reads clients of Ory Hydra. The file is the response of GET /admin/clients, the output of hydra list clients
+// --format json, or the rows of Hydra's table as one JSON object per line. The rows contain the hashes of the secrets:
 //
 //	psql -At -c 'SELECT row_to_json(c) FROM hydra_client c'
 func Hydra(file io.Reader, each func(Record) error) error {
@@ -53,7 +53,7 @@ func Hydra(file io.Reader, each func(Record) error) error {
 	}
 }
 
-// firstByte returns the first byte that is not white space, without consuming it.
+// firstByte returns the first byte that is not white space. It does not consume that byte.
 func firstByte(r *bufio.Reader) (byte, error) {
 	for {
 		next, err := r.Peek(1)
@@ -67,7 +67,7 @@ func firstByte(r *bufio.Reader) (byte, error) {
 	}
 }
 
-// hydraList is a JSON array or, in a row of the table, a text with the values separated by bars.
+// hydraList is a JSON array or, in a row of the table, a text of values separated by vertical bars.
 type hydraList []string
 
 // UnmarshalJSON implements json.Unmarshaler.

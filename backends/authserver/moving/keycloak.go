@@ -28,8 +28,8 @@ var keycloakOwn = []string{
 // "clients", "groups" and "users" of one object. Other files of an export, such as realm-users-0.json, contain only the
 // array "users".
 //
-// Composite roles and the issuers of identity providers may be anywhere in the file. They are looked for beforehand if
-// the file is an io.Seeker, and apply to what follows them otherwise.
+// Composite roles and the issuers of identity providers may be anywhere in the file. If the file is an io.Seeker,
+// Keycloak reads them first. Otherwise they only apply to the users that follow them.
 func Keycloak(file io.Reader, each func(Record) error) error {
 	realm := newKeycloakRealm()
 	if seeker, ok := file.(io.Seeker); ok {
@@ -158,7 +158,7 @@ func (c *keycloakClient) record() (r Record) {
 	return r
 }
 
-// notes returns what such a client could do in Keycloak and cannot do here.
+// notes returns the features of the client in Keycloak that this server does not have.
 func (c *keycloakClient) notes() (notes []string) {
 	if c.Direct {
 		notes = append(notes, "left out the password grant, which OAuth 2.1 has no more")
@@ -187,11 +187,11 @@ type keycloakUser struct {
 	Links       []keycloakLink       `json:"federatedIdentities"`
 }
 
-// keycloakKey is the type of a security key that is used after the password. It is bound to the host, so it cannot be
-// imported.
+// keycloakKey is the type of a security key that is used after the password. Such a key is bound to the host and cannot
+// be imported.
 const keycloakKey = "webauthn"
 
-// keycloakCredential is Keycloak's CredentialRepresentation. SecretData and credentialData contain JSON.
+// keycloakCredential is Keycloak's CredentialRepresentation. The fields SecretData and CredentialData contain JSON.
 type keycloakCredential struct {
 	Type   string `json:"type"`
 	Secret string `json:"secretData"`
@@ -267,7 +267,7 @@ func (u *keycloakUser) record(realm *keycloakRealm) (r Record) {
 	return r
 }
 
-// password returns the stored form of a password.
+// password returns the stored form of a password credential.
 func (c *keycloakCredential) password() (string, error) {
 	var secret struct {
 		Value string `json:"value"`
@@ -321,7 +321,7 @@ func (c *keycloakCredential) password() (string, error) {
 	return hash, nil
 }
 
-// otp returns the secret of an app in base32.
+// otp returns the secret of an authenticator app in base32.
 func (c *keycloakCredential) otp() (string, error) {
 	var secret struct {
 		Value string `json:"value"`

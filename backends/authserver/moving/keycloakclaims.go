@@ -18,10 +18,10 @@ type keycloakGroup struct {
 	Groups      []keycloakGroup     `json:"subGroups"`
 }
 
-// keycloakDepth bounds the depth of nested groups.
+// keycloakDepth is the maximum depth of nested groups.
 const keycloakDepth = 20
 
-// groups reads a group of a realm and the groups in it, and calls each with those that have roles.
+// groups reads a group of a realm and its subgroups. It calls each for the groups that have roles.
 func (k *keycloakRealm) groups(raw json.RawMessage, each func(Record) error) error {
 	var g keycloakGroup
 	if err := json.Unmarshal(raw, &g); err != nil {
@@ -30,8 +30,8 @@ func (k *keycloakRealm) groups(raw json.RawMessage, each func(Record) error) err
 	return g.records(k, keycloakDepth, each)
 }
 
-// records calls each with the group, if it has roles, and with the groups in it. depth is how many more levels may be
-// nested.
+// records calls each for the group and its subgroups, as far as they have roles. The depth is the number of further
+// levels that may be nested.
 func (g *keycloakGroup) records(realm *keycloakRealm, depth int, each func(Record) error) error {
 	where := "group " + g.Path
 	if depth == 0 {
@@ -64,7 +64,7 @@ type keycloakMapper struct {
 	Config map[string]string `json:"config"`
 }
 
-// claims returns the rules for the claims of a client, and notes about what is left out.
+// claims returns the claim rules of a client, and notes about mappers that have no equivalent here.
 func (c *keycloakClient) claims() (rules []claims.Rule, notes []string) {
 	add := func(what string, rule claims.Rule) {
 		if err := claims.Check(append(slices.Clone(rules), rule), false); err != nil {
@@ -92,7 +92,7 @@ func (c *keycloakClient) claims() (rules []claims.Rule, notes []string) {
 	return rules, notes
 }
 
-// rule returns the rule of a mapper, or nil if there is no such rule here.
+// rule returns the claim rule for a mapper, or nil for a mapper without an equivalent here.
 func (m *keycloakMapper) rule() *claims.Rule {
 	r := &claims.Rule{Claim: m.Config["claim.name"]}
 	if strings.Contains(r.Claim, "://") { // a URL, whose points lead nowhere

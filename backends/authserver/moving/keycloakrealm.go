@@ -7,31 +7,32 @@ import (
 	"strings"
 )
 
-// keycloakOwnRoles are built-in roles of a realm that every user has. Another one is default-roles- with the
-// name of the realm, which consists of the roles that every user has.
+// keycloakOwnRoles are built-in roles of a realm that every user has. Another built-in role is default-roles-<name of
+// the realm>, whose composites are the roles that every user has.
 var keycloakOwnRoles = []string{"offline_access", "uma_authorization"}
 
 const (
-	// maxKeycloakRoles bounds how many composite roles a realm has, and how many roles one of them consists of, also
-	// through others.
+	// maxKeycloakRoles is the maximum number of composite roles in a realm, and of the roles that a composite role
+	// includes, directly or indirectly.
 	maxKeycloakRoles = 10_000
-	// maxKeycloakProviders bounds how many identity providers a realm has.
+	// maxKeycloakProviders is the maximum number of identity providers in a realm.
 	maxKeycloakProviders = 10_000
 )
 
-// keycloakRealm is what the records of a realm refer to.
+// keycloakRealm holds the parts of a realm to which its users refer: roles and identity providers.
 type keycloakRealm struct {
-	// composites are the roles that a role consists of. known is set once they have been read.
+	// composites maps each composite role to the roles that it includes. The field known is set once they have been
+	// read.
 	composites map[keycloakRole][]keycloakRole
 	known      bool
-	// issuers are those of the OpenID providers of the realm, by their aliases.
+	// issuers are the issuers of the realm's OpenID providers, by alias.
 	issuers map[string]string
 }
 
 // keycloakRole is a role of a client, or of the realm if client is empty.
 type keycloakRole struct{ client, name string }
 
-// own reports whether the role is a built-in one of Keycloak.
+// own reports whether the role is built into Keycloak.
 func (r keycloakRole) own() bool {
 	if r.client != "" {
 		return slices.Contains(keycloakOwn, r.client)
@@ -50,7 +51,7 @@ func newKeycloakRealm() *keycloakRealm {
 	return &keycloakRealm{composites: make(map[keycloakRole][]keycloakRole), issuers: make(map[string]string)}
 }
 
-// parts returns the functions that read the realm; see members.
+// parts returns the functions that read the members of a realm; see members.
 func (k *keycloakRealm) parts() map[string]func(d *json.Decoder) error {
 	return map[string]func(d *json.Decoder) error{
 		"roles":             k.readRoles,
@@ -72,7 +73,8 @@ func (k *keycloakRealm) readRoles(d *json.Decoder) error {
 	})
 }
 
-// role returns a function that reads a RoleRepresentation. A role that cannot be read has no composites.
+// role returns a function that reads a RoleRepresentation of a client, or of the realm if client is empty. A role that
+// does not parse has no composites.
 func (k *keycloakRealm) role(client string) func(i int, raw json.RawMessage) error {
 	return func(_ int, raw json.RawMessage) error {
 		var r struct {
@@ -126,9 +128,9 @@ func keycloakList(realm []string, ofClients map[string][]string) (list []keycloa
 	return list
 }
 
-// rolesOf returns roles of the realm, and those of its clients with the id of the client and a colon in front, with all
-// roles that they consist of, and without the built-in ones. incomplete is set if there are roles and it is not known
-// what they consist of.
+// rolesOf returns the names of roles and of all roles that they include, without built-in roles. The name of a client's
+// role begins with the id of the client and a colon. The result incomplete is set if there are roles whose composites
+// are not known.
 func (k *keycloakRealm) rolesOf(realm []string, ofClients map[string][]string) (roles []string, incomplete bool) {
 	pending := keycloakList(realm, ofClients)
 	seen := make(map[keycloakRole]bool, len(pending))

@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// maxRecord bounds the size of an entry of a file, in bytes.
+// maxRecord is the maximum size of an entry in a file, in bytes.
 const maxRecord = 1 << 20
 
-// elements calls each with the elements of an array, whose opening bracket comes next.
+// elements calls each for the elements of an array. The opening bracket of the array must be the next token.
 func elements(d *json.Decoder, each func(i int, raw json.RawMessage) error) error {
 	if err := delimiter(d, '['); err != nil {
 		return err
@@ -37,8 +37,8 @@ func delimiter(d *json.Decoder, want json.Delim) error {
 	return err
 }
 
-// members calls the functions in parts for the members of an object by their names, each of which reads the value, and
-// skips all other members.
+// members reads a JSON object from file. For each member whose name is in parts it calls that function, which must read
+// the value. It skips all other members.
 func members(file io.Reader, parts map[string]func(d *json.Decoder) error) error {
 	d := json.NewDecoder(file)
 	if err := delimiter(d, '{'); err != nil {
@@ -52,7 +52,8 @@ func members(file io.Reader, parts map[string]func(d *json.Decoder) error) error
 	})
 }
 
-// object calls each with the names of the members of an object, whose opening brace comes next. each reads the value.
+// object calls each with the names of an object's members. The opening brace must be the next token, and each must read
+// the value.
 func object(d *json.Decoder, each func(name string) error) error {
 	if err := delimiter(d, '{'); err != nil {
 		return err
@@ -60,7 +61,7 @@ func object(d *json.Decoder, each func(name string) error) error {
 	return rest(d, each)
 }
 
-// rest is like object after the opening brace.
+// rest is like object, for an object whose opening brace has already been read.
 func rest(d *json.Decoder, each func(name string) error) error {
 	for d.More() {
 		token, err := d.Token()
@@ -75,7 +76,7 @@ func rest(d *json.Decoder, each func(name string) error) error {
 	return delimiter(d, '}')
 }
 
-// skip skips the next value without storing it.
+// skip reads the next value without storing it.
 func skip(d *json.Decoder) error {
 	depth := 0
 	for {

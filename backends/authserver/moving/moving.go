@@ -1,6 +1,6 @@
 // Package moving imports clients and users from other authorization servers: Keycloak, Ory Hydra, another Tollgate, and
-// CSV files. A Reader turns a file into neutral records, and Apply stores those that do not exist yet. Secrets and
-// passwords are imported as hashes.
+// CSV files. A Reader converts a file to neutral records, and Apply stores the records that do not exist yet. Secrets
+// and passwords are imported as hashes.
 package moving
 
 import (
@@ -21,23 +21,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Record is a client, a user, or a group with roles of a file.
+// Record is an entry of a file: a client, a user, or a group with roles.
 type Record struct {
-	// Where identifies the entry of the file, such as "users[3] ann@example.com".
+	// Where identifies the entry in the file, such as "users[3] ann@example.com".
 	Where  string
 	Client *Client
 	User   *User
 	Group  *users.GroupRoles
-	// Skip is the reason why the entry is not for this server, such as a built-in client of the other one. Client, User
-	// and Group are nil then.
+	// Skip is the reason why the entry does not concern this server, such as a built-in client of the other server.
+	// Client, User and Group are nil in that case.
 	Skip string
-	// Refused is the reason why the reader found that the entry cannot be imported.
+	// Refused is the reason, found by the reader, why the entry cannot be imported.
 	Refused string
-	// Notes tell which parts of the entry are left out.
+	// Notes describe the parts of the entry that are not imported.
 	Notes []string
 }
 
-// Client is a client as another server had it.
+// Client is a client of the other server.
 type Client struct {
 	clients.Registration
 	Scope string
@@ -47,21 +47,21 @@ type Client struct {
 	clients.Given
 }
 
-// User is a user as another server had it.
+// User is a user of the other server.
 type User struct {
 	users.New
 	// Apps are the secrets of authenticator apps, in base32.
 	Apps []string
 	// Given are the roles and attributes.
 	Given users.Given
-	// Links are the accounts at providers that the user signs in with.
+	// Links are the accounts at providers with which the user signs in.
 	Links []upstreams.Link
-	// Fields are the fields that the file has, by the names of csvColumns, if it need not have all of them. Nil means
-	// that it has all.
+	// Fields are the fields that the file contains, named as in csvColumns. Nil means all fields, for formats whose
+	// files always have all of them.
 	Fields []string
 }
 
-// Reader reads a file and calls each with its records, until that returns an error.
+// Reader reads a file and calls each with its records. It stops at the first error of each and returns it.
 type Reader func(file io.Reader, each func(Record) error) error
 
 // Readers returns all readers by name.
@@ -85,7 +85,7 @@ type Line struct {
 	ID      string `json:"id,omitempty"`
 	Outcome string `json:"outcome"`
 	Why     string `json:"why,omitempty"`
-	// Changed are the fields that were changed, if the outcome is Updated.
+	// Changed are the names of the changed fields, if the outcome is Updated.
 	Changed []string `json:"changed,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 }
@@ -95,17 +95,17 @@ type Target struct {
 	Clients *clients.Clients
 	Users   *users.Users
 	Factors *factors.Factors
-	// Upstreams has the accounts at providers that users are connected with.
+	// Upstreams stores the users' connected accounts at providers.
 	Upstreams *upstreams.Upstreams
 }
 
 // Options are the settings of Apply.
 type Options struct {
-	// DryRun stores nothing, but reports what would be done with each record.
+	// DryRun stores nothing. The results are those of a real run.
 	DryRun bool
-	// Update changes what exists already to what the file has, instead of leaving it as it is. Passwords of users,
-	// secrets of clients and authenticator apps stay, unless Secrets is set, too. Nothing is taken away that the file
-	// does not tell of: authenticator apps, accounts at providers and planned deletions.
+	// Update changes existing clients and users to the data of the file; otherwise they are left unchanged. Without
+	// Secrets, existing passwords, client secrets and authenticator apps are kept. Nothing is removed that the file
+	// does not contain: authenticator apps, accounts at providers and planned deletions.
 	Update, Secrets bool
 	// By is the actor in the audit feed.
 	By string
@@ -113,9 +113,9 @@ type Options struct {
 	Tell func(Line) error
 }
 
-// Apply reads a file and stores what does not exist yet, and with Options.Update changes what does. It can be run again
-// after an interruption. A record that cannot be imported is reported and does not stop the import. An error means that
-// the rest of the file cannot be read, or that the database failed.
+// Apply reads a file and stores the records that do not exist yet. With Options.Update it also changes those that
+// exist. After an interruption, Apply can be called again. A record that cannot be imported is reported and does not
+// stop the import. An error means that the remaining file cannot be read, or that the database failed.
 func (t *Target) Apply(ctx context.Context, read Reader, file io.Reader, o Options) error {
 	return read(file, func(r Record) error {
 		if err := ctx.Err(); err != nil {
@@ -129,7 +129,7 @@ func (t *Target) Apply(ctx context.Context, read Reader, file io.Reader, o Optio
 	})
 }
 
-// take stores one record.
+// take stores one record and returns its result.
 func (t *Target) take(ctx context.Context, r *Record, o Options) (line Line, err error) {
 	line = Line{Where: r.Where, Notes: r.Notes}
 	switch {
@@ -156,7 +156,7 @@ func (t *Target) take(ctx context.Context, r *Record, o Options) (line Line, err
 	return line, err
 }
 
-// client stores a client, and returns the outcome. It adds notes to the line.
+// client stores a client and returns the outcome. It may add notes to the line.
 func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (outcome string, err error) {
 	one, err := t.Clients.Client(&c.Registration, cmp.Or(c.Source, clients.Admin))
 	if err == nil {
@@ -192,7 +192,8 @@ func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (
 	return Taken, err
 }
 
-// updated returns the outcome of an update that changed the fields of a line, and records the event if it was stored.
+// updated returns the outcome of an update: Updated if line.Changed has fields. It records the event e if the change
+// was stored. The error of the update is err.
 func (t *Target) updated(ctx context.Context, line *Line, err error, e kernel.Event, o Options) (string, error) {
 	switch {
 	case err != nil:
@@ -206,7 +207,7 @@ func (t *Target) updated(ctx context.Context, line *Line, err error, e kernel.Ev
 	return Updated, nil
 }
 
-// group gives a group its roles, unless it has some and they are not to be updated.
+// group sets the roles of a group. If the group already has roles, it changes them only with Options.Update.
 func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options, line *Line) (outcome string, err error) {
 	if err := g.Check(); err != nil {
 		return "", err
@@ -228,8 +229,8 @@ func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options, line
 	return outcome, t.Users.SetGroupRoles(ctx, *g, o.By)
 }
 
-// user stores a user with their factors and their status in one transaction, so that an interruption does not leave a
-// user who can sign in with less than before.
+// user stores a user with the user's factors and status in one transaction. An interruption therefore never leaves a
+// user who can sign in with fewer factors than before.
 func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outcome string, err error) {
 	if err := u.check(t.Users); err != nil {
 		return "", err

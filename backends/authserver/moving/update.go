@@ -27,10 +27,10 @@ func (u *User) check(all *users.Users) error {
 	return nil
 }
 
-// has reports whether the file has a field of the user.
+// has reports whether the file contains a field of the user.
 func (u *User) has(field string) bool { return u.Fields == nil || slices.Contains(u.Fields, field) }
 
-// existing returns the user of this server whom a record is about, or nil. With Options.Update it may be one who has
+// existing returns the user of this server to whom a record refers, or nil. With Options.Update, that user may have
 // another mail address here.
 func (t *Target) existing(ctx context.Context, u *User, o Options) (*users.User, error) {
 	found, err := t.Users.FindEmail(ctx, u.Email)
@@ -72,8 +72,8 @@ func (t *Target) apps(ctx context.Context, secrets []string) (apps []func(c stor
 	return apps, nil
 }
 
-// update changes a user to what a record has, and returns the names of the fields that differ. An interruption may
-// leave a part of them unchanged, which the next run changes. With Options.DryRun it changes nothing.
+// update changes a user to the data of a record, and returns the names of the changed fields. An interruption may leave
+// some fields unchanged; the next run changes them. With Options.DryRun it stores nothing.
 func (t *Target) update(
 	ctx context.Context, found *users.User, u *User, o Options, line *Line,
 ) (changed []string, err error) {
@@ -136,14 +136,14 @@ func (t *Target) update(
 	return changed, err
 }
 
-// facts are the roles and attributes that a user is to have. A nil field means that the present ones are kept.
+// facts are the new roles and attributes of a user. A nil field means that the current values are kept.
 type facts struct {
 	roles      *[]string
 	attributes *map[string][]string
 }
 
-// difference returns the changes that give a user the data of a record, and adds the names of the changed fields to
-// changed. A user without a name in the record keeps the present name.
+// difference returns the changes that give a user the data of a record, and appends the names of the changed fields to
+// changed. If the record has no name, the user's name is kept.
 func (t *Target) difference(
 	ctx context.Context, found *users.User, u *User, changed *[]string,
 ) (ch users.Change, given facts, err error) {
@@ -190,8 +190,8 @@ func (t *Target) difference(
 	return ch, given, nil
 }
 
-// attributes returns the attributes that a user is to have: those of the file, and the present ones for which the file
-// has no column.
+// attributes returns the new attributes of a user: those of the file, and the current attributes for which the file has
+// no column.
 func (u *User) attributes(present map[string][]string) map[string][]string {
 	if u.Fields == nil {
 		return u.Given.Attributes
@@ -214,7 +214,7 @@ func (u *User) attributes(present map[string][]string) map[string][]string {
 	return merged
 }
 
-// newLinks returns the accounts of a record that the user is not connected with yet.
+// newLinks returns the accounts in a record with which the user is not connected yet.
 func (t *Target) newLinks(ctx context.Context, user string, u *User) (fresh []upstreams.Link, err error) {
 	for _, l := range u.Links {
 		has, err := t.Upstreams.LinkedTo(ctx, l)
@@ -230,8 +230,8 @@ func (t *Target) newLinks(ctx context.Context, user string, u *User) (fresh []up
 	return fresh, nil
 }
 
-// secrets returns a function that stores the authenticator apps that the user does not have yet, or nil, and adds the
-// names of what differs to changed. It does nothing without Options.Secrets.
+// secrets returns a function that stores the authenticator apps that the user does not have yet, or nil, and appends
+// the names of changed fields to changed. Without Options.Secrets it does nothing.
 func (t *Target) secrets(
 	ctx context.Context, user string, u *User, o Options, changed *[]string,
 ) (func(c store.Conn) error, error) {
@@ -271,12 +271,12 @@ func (t *Target) secrets(
 	}, nil
 }
 
-// plainApp returns the secret of an app in the form in which it is stored.
+// plainApp returns the secret of an authenticator app in the stored form.
 func plainApp(secret string) string {
 	return strings.TrimRight(strings.ToUpper(strings.ReplaceAll(secret, " ", "")), "=")
 }
 
-// sameWords reports whether two lists have the same words in any order.
+// sameWords reports whether two lists contain the same words, in any order.
 func sameWords(a, b []string) bool {
 	sorted := func(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
 	return slices.Equal(sorted(a), sorted(b))

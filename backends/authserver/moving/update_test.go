@@ -95,7 +95,7 @@ func TestUpdate(t *testing.T) {
 		}
 
 		// Passwords and secrets.
-		if err := g.Users.SetPassword(ctx, u.ID, "another password", ""); err != nil {
+		if err := authtest.SetPassword(ctx, g.Users, u.ID, "another password", ""); err != nil {
 			t.Fatal(err)
 		}
 		changed(t, g.with(moving.Keycloak, next, moving.Options{Update: true})["users[0] ann"], "")

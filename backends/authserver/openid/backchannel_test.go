@@ -152,7 +152,7 @@ func TestBackchannelLogout(t *testing.T) {
 		"all sessions": func(l *logins, _ string) error { return l.login.EndSessions(context.Background(), l.ann.ID) },
 		"by the user":  func(l *logins, _ string) error { return l.login.EndOtherBrowsers(context.Background(), l.ann.ID, 0) },
 		"another password": func(l *logins, _ string) error {
-			return l.users.SetPassword(context.Background(), l.ann.ID, "battery staple", "")
+			return authtest.SetPassword(context.Background(), l.users, l.ann.ID, "battery staple", "")
 		},
 		"the user disabled": func(l *logins, _ string) error {
 			_, err := l.users.Disable(context.Background(), l.ann.ID, "")

@@ -55,7 +55,7 @@ func (cat *Catalog) read(ctx context.Context, _ string) (*snapshot, error) {
 	}
 	s := &snapshot{all: all, byName: make(map[string]*Resource, 3*len(all))}
 	for _, name := range [...]func(r *Resource) string{
-		func(r *Resource) string { return kernel.Rooted(r.URI) }, func(r *Resource) string { return r.URI },
+		func(r *Resource) string { return kernel.WithRootPath(r.URI) }, func(r *Resource) string { return r.URI },
 		func(r *Resource) string { return r.Slug }, func(r *Resource) string { return r.ID },
 	} {
 		for _, r := range all {
@@ -79,7 +79,7 @@ func (s *snapshot) find(name string) *Resource {
 	if r := s.byName[name]; r != nil {
 		return r
 	}
-	return s.byName[kernel.Rooted(name)]
+	return s.byName[kernel.WithRootPath(name)]
 }
 
 func (cat *Catalog) now(ctx context.Context) (*snapshot, error) { return cat.list.Get(ctx, "") }

@@ -178,7 +178,7 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 	now := cat.Now().Truncate(time.Microsecond)
 	r.CreatedAt, r.UpdatedAt = now, now
 	return exists(cat.Change(ctx, topic, "", func(c store.Conn) error {
-		if err := kernel.Room(c, "authserver_resources", maxResources); err != nil {
+		if err := kernel.CheckRoom(c, "authserver_resources", maxResources); err != nil {
 			return err
 		}
 		if err := r.alone(c); err != nil {
@@ -198,7 +198,7 @@ func (r *Resource) alone(c store.Conn) error {
 	if r.URI == "" {
 		return nil
 	}
-	rooted := kernel.Rooted(r.URI)
+	rooted := kernel.WithRootPath(r.URI)
 	bare := rooted
 	scheme, rest, _ := strings.Cut(rooted, "://")
 	if authority, query, _ := strings.Cut(rest, "/"); query == "" || query[0] == '?' {
@@ -279,7 +279,7 @@ func (cat *Catalog) Edit(
 // in returns the stored resource and locks it until the transaction ends.
 func in(c store.Conn, idOrSlug string) (*Resource, error) {
 	r, err := scan(c.Row("SELECT "+columns+" FROM authserver_resources WHERE id = ? OR slug = ? ORDER BY id = ? DESC LIMIT 1"+c.Lock(), idOrSlug, idOrSlug, idOrSlug))
-	return r, kernel.None(err, ErrUnknown)
+	return r, kernel.IfNoRows(err, ErrUnknown)
 }
 
 // Delete removes a resource. Each function of may is called with the stored resource and can forbid the removal by

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Audience is the claim aud, which is a string if it has one element, and an array otherwise.
+// Audience is the claim aud. In JSON it is a string if it has one element, and otherwise an array.
 type Audience []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -58,13 +58,13 @@ type Claims struct {
 		JKT string `json:"jkt"`
 	} `json:"cnf"`
 	Act json.RawMessage `json:"act"`
-	// RestsOn are the ids of what the token depends on and ends with: the tokens that it was exchanged from, and the
-	// consents for that exchange.
+	// RestsOn lists the ids that the token depends on: if one of them is revoked, the token ends too. They are the jtis
+	// of the tokens that it was exchanged from, and the consents for that exchange.
 	RestsOn []string `json:"rests_on"`
-	// Consented is the client at which the user signed in, if the token was derived from that client's token by
-	// exchange and belongs to another client. It is empty otherwise.
+	// Consented is the client at which the user signed in, if the token belongs to another client, which derived it by
+	// token exchange. Otherwise it is empty.
 	Consented string `json:"consent_client_id"`
-	// Machine is set if the subject is a client and another client got the token by exchange.
+	// Machine is set if the subject is a client and another client obtained the token by exchange.
 	Machine bool     `json:"sub_client"`
 	Agent   string   `json:"agent_id"`
 	Chain   []string `json:"agent_chain"`
@@ -72,7 +72,7 @@ type Claims struct {
 	custom []byte // the claims that rules have made, as JSON members that begin with a comma
 }
 
-// Family returns the id of the token family that a token belongs to, or "" if there is none.
+// Family returns the id of the token family, or "" for a token without a family.
 func (c *Claims) Family() string {
 	family, _, ok := strings.Cut(c.ID, ".")
 	if !ok {
@@ -84,8 +84,8 @@ func (c *Claims) Family() string {
 // Root returns the client at which the user signed in and to which the user gave consent.
 func (c *Claims) Root() string { return cmp.Or(c.Consented, c.Client) }
 
-// User returns the id of the user that the token is about. It is "" if the subject is a client, or a user whom only an
-// identity provider knows; see Foreign.
+// User returns the id of the user who is the token's subject. It returns "" if the subject is a client or is foreign;
+// see Foreign.
 func (c *Claims) User() string {
 	if c.Subject == c.Client || c.Machine || c.Foreign() {
 		return ""
@@ -94,12 +94,12 @@ func (c *Claims) User() string {
 }
 
 // Foreign reports whether the subject is a user whom only an identity provider knows. Such a subject begins with the
-// URL of the provider; the ids that this server makes never do.
+// provider's URL, which no id of this server does.
 func (c *Claims) Foreign() bool {
 	return c.Subject != c.Client && (strings.HasPrefix(c.Subject, "https://") || strings.HasPrefix(c.Subject, "http://"))
 }
 
-// append appends the claims as a JSON object.
+// append appends the claims to out as a JSON object.
 func (c *Claims) append(out []byte) []byte {
 	out = jsontext.AppendQuoted(append(out, `{"iss":`...), c.Issuer)
 	out = jsontext.AppendQuoted(append(out, `,"sub":`...), c.Subject)
@@ -129,7 +129,7 @@ func (c *Claims) append(out []byte) []byte {
 	return append(c.appendMore(out), '}')
 }
 
-// appendMore appends the claims that few tokens have.
+// appendMore appends the optional claims that most tokens do not have.
 func (c *Claims) appendMore(out []byte) []byte {
 	if c.Confirm.JKT != "" {
 		out = append(jsontext.AppendQuoted(append(out, `,"cnf":{"jkt":`...), c.Confirm.JKT), '}')
@@ -146,7 +146,7 @@ func (c *Claims) appendMore(out []byte) []byte {
 	return out
 }
 
-// Answer is the response of the token endpoint.
+// Answer is a successful response of the token endpoint.
 type Answer struct {
 	AccessToken string
 	JKT         string        // if set, the token is of the type DPoP
@@ -182,7 +182,7 @@ func (a *Answer) AppendJSON(out []byte) []byte {
 // Order describes an access token to be issued.
 type Order struct {
 	Client *clients.Client
-	// Subject is the id of the user, or the client_id.
+	// Subject is the id of the user, or the client_id of a client that acts for itself.
 	Subject   string
 	Scope     []string
 	Resources []*resources.Resource
@@ -200,7 +200,7 @@ type Order struct {
 	machine       bool // the subject is a client
 }
 
-// make signs an access token and returns the row that records it. The caller stores the row.
+// make signs an access token. The caller must store the returned Issuance, which records it.
 func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 	now := t.Now()
 	c := Claims{
@@ -247,7 +247,7 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 	return Answer{AccessToken: signed, JKT: o.JKT, ExpiresIn: o.Life, Scope: c.Scope}, issued, nil
 }
 
-// person returns the user that an issuance is about, who may be known only to an identity provider.
+// person returns the subject of an issuance if it is a user, including a foreign one, and otherwise "".
 func person(c *Claims) string {
 	if c.Foreign() {
 		return c.Subject
@@ -255,7 +255,7 @@ func person(c *Claims) string {
 	return c.User()
 }
 
-// newJTI returns a new id of an access token, which begins with the id of its family if it has one.
+// newJTI returns a new id of an access token. It begins with the id of the family, unless that is empty.
 func newJTI(family string, now time.Time) string {
 	id := kernel.NewIDAt(now)
 	if family == "" {
@@ -264,7 +264,7 @@ func newJTI(family string, now time.Time) string {
 	return family + "." + id
 }
 
-// Machine issues an access token to a client for itself (RFC 6749 section 4.4).
+// Machine issues an access token by the client credentials grant (RFC 6749 section 4.4).
 func (t *Tokens) Machine(
 	ctx context.Context, c *clients.Client, scope []string, targets []*resources.Resource, jkt string,
 ) (Answer, error) {
@@ -280,8 +280,8 @@ func (t *Tokens) Machine(
 	return answer, nil
 }
 
-// Assert issues an access token for an assertion of another server (RFC 7523 section 2.1). It calls spend to use up the
-// assertion; if that fails, it returns the error and no token.
+// Assert issues an access token for another server's assertion (RFC 7523 section 2.1). It calls spend to use up the
+// assertion, and returns the error of spend instead of a token.
 func (t *Tokens) Assert(ctx context.Context, o Order, spend func() error) (Answer, error) {
 	answer, issued, err := t.make(ctx, o)
 	if err == nil {
@@ -295,8 +295,8 @@ func (t *Tokens) Assert(ctx context.Context, o Order, spend func() error) (Answe
 	return answer, nil
 }
 
-// verify checks the signature of a token and the claims that do not change. Its results are cached. It returns the
-// claims, their approximate size in bytes and when they expire.
+// verify checks the signature of a token and the claims that cannot become invalid before it expires. It returns the
+// claims, their approximate size in bytes and the expiry. The results are cached.
 func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.Time, error) {
 	raw, err := t.options.Keys.Verify(ctx, keys.AccessToken, text)
 	if err != nil {
@@ -314,9 +314,9 @@ func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.
 	return c, int64(len(raw)+len(c.custom)) + 400, until, nil
 }
 
-// Live returns the claims of an access token that this server issued and that is valid now: neither expired nor
-// revoked, of an active client and an active user. For any other token, ok is false. An error means that the database
-// does not answer.
+// Live returns the claims and the user of a valid access token: issued by this server, neither expired nor revoked, of
+// an active client and an active user. For any other token, ok is false. An error means that the database does not
+// answer.
 func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok bool, err error) {
 	c, err = t.verified.Verify(ctx, text)
 	if err != nil {
@@ -341,7 +341,7 @@ func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok b
 	return c, u, true, nil
 }
 
-// activeClients reports whether the client that holds a token is active, and its subject too if that is a client.
+// activeClients reports whether the client of a token is active. If the subject is a client, that must be active too.
 func (t *Tokens) activeClients(ctx context.Context, c *Claims) (bool, error) {
 	for i, id := range [...]string{c.Client, c.Subject} {
 		if i > 0 && !c.Machine {
@@ -385,7 +385,7 @@ func (c *Claims) appendIntrospection(out []byte, username string) []byte {
 	return append(append(out, c.custom...), '}')
 }
 
-// appendRefresh appends the introspection response of a refresh token, for its own client.
+// appendRefresh appends the introspection response of a refresh token. Only the token's client may see it.
 func appendRefresh(out []byte, client, scope string, expires int64) []byte {
 	out = jsontext.AppendQuoted(append(out, `{"active":true,"client_id":`...), client)
 	if scope != "" {

@@ -2,8 +2,8 @@ package tokens
 
 import "slices"
 
-// The authentication context classes (acr, OpenID Connect Core section 2) of this server: how many factors a user has
-// proved at sign-in.
+// The authentication context classes (acr, OpenID Connect Core section 2) of this server. They state the number of
+// factors that the user proved at sign-in.
 const (
 	OneFactor  = "1"
 	TwoFactors = "2"
@@ -12,8 +12,8 @@ const (
 // Classes returns the authentication context classes, for discovery.
 func Classes() []string { return []string{OneFactor, TwoFactors} }
 
-// ClassOf returns the class of a sign-in with the given methods of amr (RFC 8176). It is "" if there are none, such as
-// after a sign-in at another server.
+// ClassOf returns the class of a sign-in with the given authentication methods (amr, RFC 8176). Without methods, such
+// as after a sign-in at another server, it returns "".
 func ClassOf(methods []string) string {
 	switch {
 	case len(methods) == 0:

@@ -20,32 +20,32 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Grant is what a user has granted to a client, and how the code for it may be used.
+// Grant is a user's authorization of a client, with the conditions for redeeming its code.
 type Grant struct {
 	Client string `json:"-"` // client_id
 	User   string `json:"-"` // sub
-	// Scope is the scope that was granted, including scopes such as openid.
+	// Scope is the granted scope, including scopes such as openid.
 	Scope []string `json:"scope,omitempty"`
-	// Resources are the ids of the resources that the token is for. Without any, the token is for this server.
+	// Resources are the ids of the resources that the token is for. If it is empty, the token is for this server.
 	Resources []string `json:"resources,omitempty"`
-	// Consents are the ids of the rows of authserver_consents that the grant depends on. If one of them is gone when
-	// the code is redeemed, nothing is issued.
+	// Consents are the ids of the consents (authserver_consents) that the grant depends on. If one of them was revoked
+	// before the code is redeemed, no tokens are issued.
 	Consents []string `json:"consents,omitempty"`
-	// RedirectURI is where the code was sent. RedirectGiven is set if the authorization request contained it, so that
-	// the token request must contain it too.
+	// RedirectURI is the redirect URI to which the code was sent. RedirectGiven is set if the authorization request
+	// contained the URI, so that the token request must contain it too.
 	RedirectURI   string `json:"redirect_uri,omitempty"`
 	RedirectGiven bool   `json:"redirect_given,omitempty"`
-	// Challenge is the code_challenge of the method S256.
+	// Challenge is the PKCE code_challenge, with the method S256.
 	Challenge string `json:"challenge,omitempty"`
 	Nonce     string `json:"nonce,omitempty"`
 	// AuthTime is when the user signed in.
 	AuthTime time.Time `json:"auth_time"`
-	// Methods are the authentication methods in the terms of amr (RFC 8176). They are empty if they are not known here.
+	// Methods are the authentication methods of the sign-in (amr, RFC 8176). It is empty if they are unknown.
 	Methods []string `json:"amr,omitempty"`
-	// JKT is the thumbprint of the key that the code is bound to (dpop_jkt), and later the key that the refresh tokens
-	// of a public client are bound to. It is empty if they are not bound.
+	// JKT is the thumbprint of the key that the code is bound to (dpop_jkt). Later it is the key that a public client's
+	// refresh tokens are bound to. If it is empty, there is no binding.
 	JKT string `json:"jkt,omitempty"`
-	// Session is the id of the session in which it was granted, or zero.
+	// Session is the id of the login session in which the user authorized the client, or zero.
 	Session int64 `json:"session,omitempty"`
 
 	// Key is the key of the MAC in the refresh tokens of the family.
@@ -53,14 +53,14 @@ type Grant struct {
 }
 
 const (
-	// codeMemory is how long a code is kept after it has expired, so that its reuse is noticed.
+	// codeMemory is how long a code is stored after its expiry, so that reuse is detected.
 	codeMemory = time.Hour
-	// codeFailures is how many wrong verifiers invalidate a code.
+	// codeFailures is the number of wrong code verifiers after which a code is invalid.
 	codeFailures = 5
 )
 
-// IssueCode stores a grant and returns the code for it, 43 characters of base64url. The code can be used once, within
-// Options.CodeLife.
+// IssueCode stores a grant and returns its authorization code, 43 characters of base64url. The code can be used once,
+// within Options.CodeLife.
 func (t *Tokens) IssueCode(ctx context.Context, g Grant) (code string, err error) {
 	granted, err := json.Marshal(g)
 	if err != nil {
@@ -81,14 +81,14 @@ func digest(text string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// Redemption is a request to exchange a code.
+// Redemption is a token request with an authorization code.
 type Redemption struct {
 	Client      *clients.Client // the authenticated client
 	Code        string
 	RedirectURI string // empty if it was not sent
 	Verifier    string // code_verifier
 	Resources   []string
-	// JKT is the thumbprint of the key of the DPoP proof (RFC 9449), or "" if there was none.
+	// JKT is the thumbprint of the key in the request's DPoP proof (RFC 9449), or "" without a proof.
 	JKT     string
 	Address string
 }
@@ -113,7 +113,7 @@ func (t *Tokens) findCode(ctx context.Context, digest string) (*code, error) {
 			Scan(&k.family, &k.Client, &k.User, &granted, &k.failures, &spent, &expires)
 	})
 	if err != nil {
-		return nil, kernel.None(err, refuseCode("the authorization code is unknown"))
+		return nil, kernel.IfNoRows(err, refuseCode("the authorization code is unknown"))
 	}
 	k.spent, k.expires = spent != 0, time.UnixMicro(expires)
 	return k, json.Unmarshal([]byte(granted), &k.Grant)
@@ -121,8 +121,8 @@ func (t *Tokens) findCode(ctx context.Context, digest string) (*code, error) {
 
 func refuseCode(text string) error { return kernel.Refuse(kernel.InvalidGrant, "%s", text) }
 
-// Redeem exchanges a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.6). Of concurrent attempts exactly one
-// succeeds. A later attempt with the right verifier revokes the tokens that were issued.
+// Redeem exchanges a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.6). Exactly one of several concurrent
+// attempts succeeds. A later attempt with the right code verifier revokes the issued tokens.
 func (t *Tokens) Redeem(ctx context.Context, r Redemption) (Answer, error) {
 	k, err := t.findCode(ctx, digest(r.Code))
 	if err != nil {
@@ -150,7 +150,8 @@ func (t *Tokens) Redeem(ctx context.Context, r Redemption) (Answer, error) {
 	return t.spend(ctx, k, r, targets)
 }
 
-// checkCode checks a redemption against what the code is bound to. A wrong verifier is counted.
+// checkCode checks that a redemption has the client, redirect URI, key and code verifier that the code is bound to. A
+// wrong verifier counts as a failure.
 func (t *Tokens) checkCode(ctx context.Context, k *code, r Redemption) error {
 	switch {
 	case k.Client != r.Client.ID:
@@ -177,7 +178,7 @@ func (t *Tokens) checkCode(ctx context.Context, k *code, r Redemption) error {
 	return refuseCode("code_verifier does not fit the code_challenge")
 }
 
-// verifierFits reports whether a verifier matches an S256 challenge (RFC 7636 section 4.6).
+// verifierFits reports whether a code verifier matches an S256 challenge (RFC 7636 section 4.6).
 func verifierFits(verifier, challenge string) bool {
 	if len(verifier) < 43 || len(verifier) > 128 {
 		return false
@@ -192,7 +193,8 @@ func verifierFits(verifier, challenge string) bool {
 	return subtle.ConstantTimeCompare([]byte(digest(verifier)), []byte(challenge)) == 1
 }
 
-// reusedCode revokes what was issued for a code that was redeemed before, and returns the refusal.
+// reusedCode handles a code that was redeemed before: it revokes the tokens that were issued for it and returns the
+// error for the client.
 func (t *Tokens) reusedCode(ctx context.Context, k *code, r Redemption) error {
 	if _, err := t.revokeFamily(ctx, k.family, "code_reuse"); err != nil {
 		return err
@@ -205,8 +207,8 @@ func (t *Tokens) reusedCode(ctx context.Context, k *code, r Redemption) error {
 	return refuseCode("the authorization code was redeemed before; what was issued for it has been revoked")
 }
 
-// targets returns the resources of a token: all granted ones, or those that a request names, which must be among the
-// granted ones.
+// targets returns the resources of a token. If the request names resources, each of them must be among the granted
+// ones. If it names no resource, all granted ones are returned.
 func (t *Tokens) targets(ctx context.Context, granted, named []string) ([]*resources.Resource, error) {
 	if len(named) > 0 {
 		targets, err := t.options.Catalog.Resolve(ctx, named)
@@ -253,7 +255,7 @@ var (
 	errWithdrawn = kernel.Refuse(kernel.InvalidGrant, "the consent was withdrawn")
 )
 
-// spend marks a code as spent and stores its family, in one transaction.
+// spend marks a code as spent and stores its token family, in one transaction.
 func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, targets []*resources.Resource) (Answer, error) {
 	answer, f, issued, err := t.begin(ctx, r.Client, k.family, k.Grant, targets, r.JKT)
 	if err != nil {
@@ -288,8 +290,8 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, targets []*re
 	return answer, nil
 }
 
-// whyNot returns why a code cannot be spent, as seen by the transaction. Readers might not see it yet, since the write
-// that spent the code may be part of the same group commit.
+// whyNot returns the reason why a code cannot be spent, within the transaction that failed to spend it. Other
+// connections might not see the reason yet, since the write that spent the code may be part of the same group commit.
 func whyNot(c store.Conn, digest string) error {
 	var spent int64
 	err := c.Row("SELECT spent_at FROM authserver_codes WHERE digest = ?", digest).Scan(&spent)
@@ -303,7 +305,7 @@ func whyNot(c store.Conn, digest string) error {
 }
 
 // Start issues the first tokens of a grant that needs no code. It calls spend in the transaction that stores the
-// family; an error of spend is returned, and nothing is issued.
+// family. If spend returns an error, no tokens are issued, and Start returns that error.
 func (t *Tokens) Start(
 	ctx context.Context, c *clients.Client, g Grant, grant, jkt, address string, spend func(c store.Conn) error,
 ) (Answer, error) {
@@ -342,19 +344,19 @@ func (t *Tokens) Start(
 	return answer, nil
 }
 
-// standing returns errWithdrawn if one of the consents that a grant depends on has been revoked.
+// standing returns errWithdrawn if a consent that a grant depends on was revoked.
 func standing(c store.Conn, consents []string) error {
 	for _, id := range consents {
 		var there int
 		err := c.Row("SELECT 1 FROM authserver_consents WHERE id = ?"+c.Keep(), id).Scan(&there)
 		if err != nil {
-			return kernel.None(err, errWithdrawn)
+			return kernel.IfNoRows(err, errWithdrawn)
 		}
 	}
 	return nil
 }
 
-// begin makes the first tokens of a family. The caller stores the family.
+// begin creates a token family and its first tokens. The caller stores the family.
 func (t *Tokens) begin(
 	ctx context.Context, c *clients.Client, id string, g Grant, targets []*resources.Resource, jkt string,
 ) (Answer, *family, Issuance, error) {
@@ -379,7 +381,7 @@ func (t *Tokens) begin(
 	return answer, f, issued, err
 }
 
-// addIDToken adds an ID token if the scope contains openid.
+// addIDToken adds an ID token to the response if the scope contains openid.
 func (t *Tokens) addIDToken(ctx context.Context, g Grant, answer *Answer) (err error) {
 	g.Scope = strings.Fields(answer.Scope) // a refresh may be for less than was granted
 	if t.options.IDToken == nil || !slices.Contains(g.Scope, "openid") {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 )
 
-// custom makes the claims of the rules of the client and the resources for an access token of a user. It is nil for the
-// token of a client, and if no rule applies; the database is not read then.
+// custom returns the claims that claim rules of the client and of the resources add to a user's access token. It
+// returns nil for a token of a client, and if no rule applies; it then does not read the database.
 func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Members, error) {
 	user := c.User()
 	if user == "" || t.options.Facts == nil {
@@ -37,8 +37,8 @@ func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Member
 	return made, nil
 }
 
-// beyond returns the claims in a token that rules have made, as JSON members that begin with a comma. They follow the
-// claims that append writes, which are those of c. It is nil if there are none.
+// beyond returns the claims in raw, a token's JSON claims, that claim rules added. They follow the claims that append
+// writes for c. The result consists of JSON members and begins with a comma, or is nil without such claims.
 func (c *Claims) beyond(raw []byte) []byte {
 	known := c.append(make([]byte, 0, len(raw)))
 	n := len(known) - 1 // without the bracket at the end
@@ -48,7 +48,7 @@ func (c *Claims) beyond(raw []byte) []byte {
 	return bytes.Clone(raw[n : len(raw)-1])
 }
 
-// Custom returns the claims that rules have made. It is nil if there are none.
+// Custom returns the claims that claim rules added, or nil without such claims.
 func (c *Claims) Custom() (made map[string]any, err error) {
 	if len(c.custom) == 0 {
 		return nil, nil //nolint:nilnil // see above

@@ -13,14 +13,14 @@ import (
 
 const (
 	deniedTopic = "denied"
-	// deniedAge is how long an id that another node denied may be unknown here.
+	// deniedAge is the maximum time until this node knows an id that another node denied.
 	deniedAge = kernel.CacheAge
-	// deniedOverlap is how far back the table is read again. A row may become visible later than its time suggests, if
-	// its node commits slowly or has a clock that is behind.
+	// deniedOverlap is how far before its last read sync reads the table again. A row may become visible later than its
+	// time suggests, if its node commits slowly or its clock is behind.
 	deniedOverlap = time.Minute
 )
 
-// denied holds in memory the revoked jtis of access tokens and ids of families, until they expire.
+// denied is the list of revoked tokens in memory: jtis of access tokens and ids of families, until they expire.
 type denied struct {
 	kernel *kernel.Server
 
@@ -36,14 +36,14 @@ func newDenied(s *kernel.Server) *denied {
 	return &denied{kernel: s, until: make(map[string]int64)}
 }
 
-// doubt makes the next lookup read the table again, since notifications may have been missed.
+// doubt makes the next lookup read the table, since notifications of other nodes may have been missed.
 func (d *denied) doubt() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.synced = time.Time{}
 }
 
-// heard handles a notification of another node: an id and its expiry, separated by a space.
+// heard handles a notification of another node. The text is an id and its expiry, separated by a space.
 func (d *denied) heard(text string) {
 	id, at, ok := strings.Cut(text, " ")
 	until, err := strconv.ParseInt(at, 10, 64)
@@ -56,7 +56,7 @@ func (d *denied) heard(text string) {
 	d.until[id] = until
 }
 
-// has reports whether one of the ids is denied. It returns an error if that cannot be determined.
+// has reports whether one of the ids is denied. An error means that the database does not answer.
 func (d *denied) has(ctx context.Context, ids ...string) (bool, error) {
 	if err := d.kernel.DB.Ready(); err != nil {
 		return false, err
@@ -80,7 +80,7 @@ func (d *denied) has(ctx context.Context, ids ...string) (bool, error) {
 	return false, nil
 }
 
-// sync reads the new rows of the table, unless another goroutine has done so since asked.
+// sync reads the new rows of the table, unless another goroutine has read them after the time asked.
 func (d *denied) sync(ctx context.Context, asked time.Time) error {
 	d.syncing.Lock()
 	defer d.syncing.Unlock()
@@ -115,8 +115,8 @@ func (d *denied) sync(ctx context.Context, asked time.Time) error {
 	return nil
 }
 
-// deny stores ids as denied until the given time, in a transaction. Once that is committed, the caller notifies this
-// node.
+// deny stores ids as denied until the given time. After the commit the caller must add them to this node's list with
+// denyHere.
 func (d *denied) deny(c store.Conn, until time.Time, ids ...string) error {
 	now := d.kernel.Micros()
 	for _, id := range ids {

@@ -10,13 +10,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// maxRests bounds how many tokens and consents a token depends on, and thereby how often it may be exchanged.
+// maxRests is the maximum length of rests_on. It limits how many tokens and consents a token depends on, and thereby
+// how often it may be exchanged in a row.
 const maxRests = 32
 
-// Exchange issues an access token in place of the one it is given (RFC 8693), and returns its jti. The new token
-// belongs to the same family and expires no later. It depends on the exchanged token, on all that one depends on, and
-// on the consents. They are listed in the claim rests_on, so that every node can check the ancestors of a token against
-// what was denied, even before the row of its issuance is written.
+// Exchange issues an access token by token exchange (RFC 8693) and returns the response and the token's jti. The new
+// token belongs to the family of the token from and does not expire later.
+//
+// The claim rests_on of the new token lists the token from, the entries of its rests_on, and the consents. Every node
+// can therefore check the ancestors of a token against the denied ids, even before the row of its issuance is written.
 func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents []string) (Answer, string, error) {
 	o.restsOn = append(slices.Clone(from.RestsOn), from.ID)
 	for _, id := range consents {
@@ -47,7 +49,8 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 	return answer, issued.JTI, nil
 }
 
-// below marks as revoked the issuances that match a condition, and all that were exchanged from them.
+// below marks as revoked the issuances that match a condition, and all issuances of tokens that were exchanged from
+// them, directly or not.
 func (t *Tokens) below(c store.Conn, where string, args ...any) error {
 	_, err := c.Exec("WITH RECURSIVE ended (jti) AS (SELECT jti FROM authserver_issuances WHERE "+where+
 		" UNION SELECT i.jti FROM authserver_issuances i JOIN ended e ON i.parent_jti = e.jti AND i.parent_jti <> '')"+

@@ -18,8 +18,8 @@ import (
 )
 
 // A refresh token consists of the id of its family, followed by base64url of 32 random bytes and their 16-byte MAC
-// under a key of the family. The MAC identifies a token that was used long ago, although only digests of the present
-// tokens and the previous one are stored.
+// under the family's key. Only digests of the valid tokens and of the previous one are stored. The MAC therefore proves
+// that an older token was issued for the family.
 const (
 	idLength     = 26
 	secretBytes  = 32
@@ -47,14 +47,14 @@ func newFamily(id string, g Grant, now time.Time) *family {
 	return f
 }
 
-// first makes the first refresh token.
+// first creates the family's first refresh token.
 func (f *family) first() string {
 	text := f.next()
 	f.rotation = rotation{present: []present{{sum: digest(text)}}}
 	return text
 }
 
-// next makes a new refresh token.
+// next creates a new refresh token of the family.
 func (f *family) next() string {
 	raw := make([]byte, secretBytes, refreshBytes)
 	_, _ = rand.Read(raw) // never fails
@@ -67,13 +67,14 @@ func (f *family) mac(random []byte) []byte {
 	return h.Sum(nil)[:macBytes]
 }
 
-// made reports whether a refresh token was made for the family, whether or not it is still valid.
+// made reports whether a refresh token, given by the bytes after the family's id, was issued for the family. The token
+// may be invalid by now.
 func (f *family) made(raw []byte) bool {
 	return len(f.Key) > 0 && hmac.Equal(raw[secretBytes:], f.mac(raw[:secretBytes]))
 }
 
-// splitRefresh splits a refresh token into the id of its family and the bytes that follow. It returns false if the text
-// does not have the form of a refresh token.
+// splitRefresh splits a refresh token into the id of its family and the bytes that follow. It returns false for a text
+// of another form.
 func splitRefresh(text string) (id string, raw []byte, ok bool) {
 	if len(text) != idLength+base64.RawURLEncoding.EncodedLen(refreshBytes) {
 		return "", nil, false
@@ -126,13 +127,13 @@ func (t *Tokens) findFamily(ctx context.Context, id string) (f *family, err erro
 		f, err = scanFamily(c.Row("SELECT "+familyColumns+" FROM authserver_families WHERE id = ?", id))
 		return err
 	})
-	return f, kernel.None(err, errNoFamily)
+	return f, kernel.IfNoRows(err, errNoFamily)
 }
 
 // alive reports whether a family is neither revoked nor expired.
 func (f *family) alive(now time.Time) bool { return !f.revoked && now.Before(f.expires) }
 
-// Renewal is a request to exchange a refresh token.
+// Renewal is a token request with a refresh token.
 type Renewal struct {
 	Client    *clients.Client
 	Token     string
@@ -142,11 +143,12 @@ type Renewal struct {
 	Address   string
 }
 
-// errStale means that a concurrent request has changed the family.
+// errStale means that a concurrent request changed the family.
 var errStale = errors.New("the family has changed meanwhile")
 
-// Refresh exchanges a refresh token for a new one and an access token (RFC 6749 section 6). Of concurrent attempts with
-// one token one succeeds. A later attempt revokes the family, unless it comes within the grace period.
+// Refresh exchanges a refresh token for a new refresh token and an access token (RFC 6749 section 6). Exactly one of
+// several concurrent attempts with the same token succeeds. A later attempt revokes the family, unless it comes within
+// the grace period.
 func (t *Tokens) Refresh(ctx context.Context, r Renewal) (Answer, error) {
 	id, raw, ok := splitRefresh(r.Token)
 	if !ok {
@@ -164,8 +166,8 @@ func refuseRefresh(state string) error {
 	return kernel.Refuse(kernel.InvalidGrant, "the refresh token is %s", state)
 }
 
-// refresh does the work of Refresh for a token that was split. It returns errStale if a concurrent request has changed
-// the family, for the caller to try again.
+// refresh implements Refresh for a token that splitRefresh has split. It returns errStale if a concurrent request
+// changed the family; the caller then tries again.
 func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) (Answer, error) {
 	f, err := t.findFamily(ctx, id)
 	switch {
@@ -217,8 +219,8 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 	return answer, nil
 }
 
-// narrow returns the scope and the resources of a refresh. It makes all checks that may fail, so that the token is not
-// used up by a request that is refused.
+// narrow returns the scope and the resources of a refresh. It makes all checks that can fail, so that a refused request
+// does not use up the token.
 func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []*resources.Resource, error) {
 	if err := t.activeUser(ctx, f.User); err != nil {
 		return nil, nil, err
@@ -251,8 +253,8 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 	return scope, targets, err
 }
 
-// rotate records that a token was used and stores the next one. It returns errStale if the family has changed. This is
-// the only write of a refresh.
+// rotate records the refresh token used as spent and stores the token next in its place. It returns errStale if the
+// family has changed. A refresh writes nothing else.
 func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error {
 	now := t.Now()
 	to := f.rotation.turn(used, next, now, t.options.Grace)
@@ -272,8 +274,8 @@ func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error
 	})
 }
 
-// reusedRefresh revokes a family one of whose tokens was used twice, since it may have been stolen (RFC 9700 section
-// 4.14.2), and returns the refusal.
+// reusedRefresh revokes a family of which a refresh token was used twice, since the token may have been stolen (RFC
+// 9700 section 4.14.2). It returns the error for the client.
 func (t *Tokens) reusedRefresh(ctx context.Context, f *family, r Renewal) error {
 	revoked, err := t.revokeFamily(ctx, f.id, "reuse")
 	if err != nil {

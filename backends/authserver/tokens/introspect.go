@@ -11,12 +11,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// lookedEvery is the least time between two audit events for the same client and token, since many clients introspect a
+// lookedEvery is the minimum time between two audit events for the same client and token. Many clients introspect a
 // token at each request.
 const lookedEvery = time.Minute
 
-// Introspect returns the introspection response for a token (RFC 7662 section 2.2). It is nil if the token is not
-// active, or if the client may not see it.
+// Introspect returns the introspection response for a token (RFC 7662 section 2.2). The response is nil if the token is
+// not active or the client may not see it.
 func (t *Tokens) Introspect(ctx context.Context, client *clients.Client, text, address string) ([]byte, error) {
 	if id, raw, ok := splitRefresh(text); ok {
 		return t.introspectRefresh(ctx, client, id, raw, digest(text), address)
@@ -38,7 +38,8 @@ func (t *Tokens) Introspect(ctx context.Context, client *clients.Client, text, a
 	return claims.appendIntrospection(make([]byte, 0, 600), user.Email), nil
 }
 
-// looked records that a client has introspected a token. kind names the kind of the id.
+// looked records in the audit feed that a client has introspected a token. The kind names the type of the id: a jti or
+// a family.
 func (t *Tokens) looked(ctx context.Context, action string, client *clients.Client, address, kind, id string) {
 	if t.looks.Allow(client.ID + " " + id) {
 		t.Audit(ctx, kernel.Event{
@@ -47,8 +48,8 @@ func (t *Tokens) looked(ctx context.Context, action string, client *clients.Clie
 	}
 }
 
-// runtime reports whether the policy of one of the resources that a token is for names a client among those that serve
-// the resource.
+// runtime reports whether a client serves one of the token's resources: the policy of the resource lists the client
+// among its runtime clients.
 func (t *Tokens) runtime(ctx context.Context, client *clients.Client, audience Audience) (bool, error) {
 	all, err := t.options.Catalog.All(ctx)
 	if err != nil {

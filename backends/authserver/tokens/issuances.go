@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Issuance is the record of an access token that was issued.
+// Issuance is the stored record of an issued access token.
 type Issuance struct {
 	ID            int64
 	JTI           string
@@ -34,12 +34,12 @@ type Issuance struct {
 const (
 	issuanceColumns = "jti, family, user_id, client_id, consent_client_id, resource_id, scope, kind, parent_jti, jkt, agent_id, agent_chain, issued_at, expires_at"
 	issuanceCount   = 14
-	// issuanceRows is how many rows one statement inserts.
+	// issuanceRows is the number of rows inserted by one statement.
 	issuanceRows = 50
 )
 
-// note queues an issuance to be stored soon; it blocks while too many are waiting. It does not return an error: the
-// token is valid and can be revoked without its row, and the code or refresh token has already been spent.
+// note queues an issuance to be stored soon. It blocks while too many are queued. It returns no error: even without its
+// row the token is valid and can be revoked, and the code or refresh token has already been spent.
 func (t *Tokens) note(ctx context.Context, i Issuance) {
 	for !t.issuances.Add(i) {
 		_ = t.issuances.Flush(ctx) // lost has been called
@@ -88,12 +88,13 @@ func (t *Tokens) lostIssuances(rows []Issuance, err error) {
 type IssuanceFilter struct {
 	User, Client, JTI, Resource string
 	Since                       time.Time
-	// Live selects only those that are neither expired nor revoked.
+	// Live selects only issuances whose tokens are neither expired nor revoked.
 	Live bool
 	ID   int64
 }
 
-// Listing returns the query of the filter. now, in microseconds since 1970, decides what is expired.
+// Listing returns the query of the filter. An issuance is expired if its expiry is before now, in microseconds since
+// 1970.
 func (f IssuanceFilter) Listing(now int64) kernel.Listing {
 	l := kernel.Listing{Columns: "id, " + issuanceColumns + ", revoked_at", Table: "authserver_issuances", ID: "id"}
 	if f.ID != 0 {
@@ -120,7 +121,7 @@ func (f IssuanceFilter) Listing(now int64) kernel.Listing {
 	return l
 }
 
-// Issuances returns a page of the issuances that match a filter, after those that wait to be stored have been.
+// Issuances stores the queued issuances and then returns a page of those that match a filter.
 func (t *Tokens) Issuances(ctx context.Context, f IssuanceFilter, p kernel.Page) ([]Issuance, error) {
 	if err := t.Flush(ctx); err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func (t *Tokens) Issuances(ctx context.Context, f IssuanceFilter, p kernel.Page)
 	return kernel.Rows(ctx, t.Server, f.Listing(t.Micros()).Find, p, scanIssuance)
 }
 
-// TotalIssuances returns how many stored issuances match a filter, but at most limit.
+// TotalIssuances returns the number of stored issuances that match a filter, up to limit.
 func (t *Tokens) TotalIssuances(ctx context.Context, f IssuanceFilter, limit int) (int, error) {
 	return kernel.CountRows(ctx, t.Server, f.Listing(t.Micros()).Find, limit)
 }
@@ -136,7 +137,7 @@ func (t *Tokens) TotalIssuances(ctx context.Context, f IssuanceFilter, limit int
 // Place returns the position of an issuance in a list.
 func (i Issuance) Place() kernel.Place { return kernel.Place{At: i.ID} }
 
-// escapeLike removes the wildcards of LIKE; no id contains them.
+// escapeLike removes the wildcards of LIKE, which no id contains.
 func escapeLike(text string) string { return strings.NewReplacer("%", "", "_", "").Replace(text) }
 
 func scanIssuance(r store.Row) (i Issuance, err error) {

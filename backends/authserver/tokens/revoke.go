@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// unknown returns nil for an error that means an invalid token or an unknown client, and err otherwise.
+// unknown returns nil if err means that a token is invalid or its client unknown, and otherwise err.
 func unknown(err error) error {
 	if errors.Is(err, keys.ErrToken) || errors.Is(err, jwt.ErrLong) || errors.Is(err, clients.ErrUnknown) {
 		return nil
@@ -22,8 +22,8 @@ func unknown(err error) error {
 	return err
 }
 
-// revokeFamily revokes a family with all its tokens. It returns false if the family does not exist or was revoked
-// before.
+// revokeFamily revokes a family and all its tokens. It returns false if the family does not exist or was already
+// revoked.
 func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked bool, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return false, err
@@ -44,7 +44,7 @@ func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked b
 	return revoked, err
 }
 
-// end denies the access tokens of families and marks their issuances as revoked.
+// end denies the access tokens of families until the given time and marks their issuances as revoked.
 func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
 	if err := t.denied.deny(c, until, families...); err != nil {
 		return err
@@ -59,16 +59,16 @@ func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
 	return nil
 }
 
-// denyHere makes this node deny ids at once. It is called after a transaction even if that failed, since it may have
-// been committed nevertheless.
+// denyHere denies ids on this node at once. It is called after a transaction even if that returned an error, since the
+// transaction may have been committed nevertheless.
 func (t *Tokens) denyHere(until time.Time, ids ...string) {
 	for _, id := range ids {
 		t.denied.heard(id + " " + strconv.FormatInt(until.UnixMicro(), 10))
 	}
 }
 
-// RevokeToken revokes an access token by its jti, together with all tokens that were exchanged from it. until is when
-// the token expires.
+// RevokeToken revokes an access token by its jti, and all tokens that were exchanged from it. The time until is the
+// token's expiry.
 func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, reason string) error {
 	if err := t.Flush(ctx); err != nil {
 		return err
@@ -86,8 +86,8 @@ func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, r
 	return err
 }
 
-// Revoke revokes a token on behalf of its client (RFC 7009). An unknown token is not an error. A token of another
-// client is not revoked, and the attempt is recorded in the audit feed.
+// Revoke revokes a token at the request of its client (RFC 7009). An unknown token is not an error. If the token
+// belongs to another client, it is not revoked, and the attempt is recorded in the audit feed.
 func (t *Tokens) Revoke(ctx context.Context, client *clients.Client, text, address string) error {
 	if id, raw, ok := splitRefresh(text); ok {
 		return t.revokeRefresh(ctx, client, id, raw, address)
@@ -110,7 +110,7 @@ func (t *Tokens) Revoke(ctx context.Context, client *clients.Client, text, addre
 	return nil
 }
 
-// revokeRefresh revokes the family of a refresh token on behalf of its client.
+// revokeRefresh revokes the family of a refresh token at the request of the token's client.
 func (t *Tokens) revokeRefresh(
 	ctx context.Context, client *clients.Client, id string, raw []byte, address string,
 ) error {
@@ -143,7 +143,8 @@ func (t *Tokens) denyRevocation(ctx context.Context, client *clients.Client, own
 	})
 }
 
-// revokeFamilies revokes the families that match a condition and for which fits returns true; nil matches all.
+// revokeFamilies revokes the families that match a condition and for which fits returns true. A nil fits means all of
+// them.
 func (t *Tokens) revokeFamilies(
 	c store.Conn, until time.Time, reason, where string, args []any, fits func(f *family) bool,
 ) (ids []string, err error) {
@@ -165,9 +166,9 @@ func (t *Tokens) revokeFamilies(
 	return ids, t.end(c, until, ids...)
 }
 
-// EndUser revokes what was issued for a user, in a transaction of the caller. Before the transaction the caller calls
-// Flush, since a token whose issuance is not stored yet is not found. After the commit it notifies the topic users,
-// which makes every node read the denied ids again.
+// EndUser revokes all tokens of a user, in a transaction of the caller. Before the transaction the caller must call
+// Flush, since a token whose issuance is still queued is not found. After the commit it must notify the topic users, so
+// that every node reads the denied ids again.
 func (t *Tokens) EndUser(c store.Conn, user string) error {
 	ids, err := t.endUser(c, user)
 	t.countRevoked("user", len(ids)) // counted twice if the transaction is retried
@@ -180,7 +181,7 @@ func (t *Tokens) countRevoked(reason string, n int) {
 	}
 }
 
-// endUser revokes what was issued for a user, and returns the ids that are denied.
+// endUser revokes all tokens of a user and returns the denied ids.
 func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 	if _, err := c.Exec("DELETE FROM authserver_codes WHERE user_id = ? AND spent_at = 0", user); err != nil {
 		return nil, err
@@ -194,8 +195,9 @@ func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 	return append(ids, own...), err
 }
 
-// endAlone denies the access tokens of a user or a client that are not revoked with a family of theirs, and returns
-// their ids. It marks these tokens, and what was exchanged from them, as revoked.
+// endAlone denies the access tokens that do not end with a family of the user or client: those without a family, and
+// those obtained by exchange. The column and id select the user or client. It returns the ids of these tokens, and marks
+// them and all tokens exchanged from them as revoked.
 func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]string, error) {
 	own, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
 		"SELECT jti FROM authserver_issuances WHERE "+
@@ -209,8 +211,8 @@ func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]s
 	return own, t.denied.deny(c, until, own...)
 }
 
-// RevokeClient revokes what was issued to a client: its families, and the access tokens that it has for itself. It
-// returns how many families and tokens were revoked.
+// RevokeClient revokes all tokens of a client: its families, and the access tokens that it obtained for itself. It
+// returns the number of revoked families and tokens.
 func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return 0, err
@@ -232,10 +234,10 @@ func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err er
 	return len(ids), err
 }
 
-// maxClients bounds how many clients of a user are listed.
+// maxClients is the maximum number of clients that ClientsOf returns.
 const maxClients = 1000
 
-// ClientsOf returns the ids of the clients that have tokens of a user which are neither expired nor revoked.
+// ClientsOf returns the ids of the clients that have valid tokens of a user.
 func (t *Tokens) ClientsOf(ctx context.Context, user string) ([]string, error) {
 	return kernel.Read(ctx, t.Server, func(c store.Conn) ([]string, error) {
 		return store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
@@ -244,7 +246,7 @@ func (t *Tokens) ClientsOf(ctx context.Context, user string) ([]string, error) {
 	})
 }
 
-// RevokeUserClient revokes the token families that a client has for a user, and its unused codes.
+// RevokeUserClient revokes a client's token families for a user, and its unused codes.
 func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) error {
 	until := t.Now().Add(t.options.LongestLife)
 	var ids []string
@@ -263,8 +265,8 @@ func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) erro
 	return err
 }
 
-// EndConsent revokes what was issued to a client for a user and depends on a consent, in a transaction of the caller.
-// The caller passes the returned families to Ended after the commit.
+// EndConsent revokes the tokens of a client for a user that depend on a consent, in a transaction of the caller. After
+// the commit the caller must pass the returned families to Ended.
 func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string) (families []string, err error) {
 	until := t.Now().Add(t.options.LongestLife)
 	families, err = t.revokeFamilies(c, until, "consent", "user_id = ? AND client_id = ?",
@@ -281,7 +283,7 @@ func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string
 		user, client, "% "+escapeLike(resource)+" %")
 }
 
-// Ended makes this node deny at once what EndConsent revoked.
+// Ended denies on this node at once the tokens that EndConsent revoked.
 func (t *Tokens) Ended(consent string, families []string) {
 	until := t.Now().Add(t.options.LongestLife)
 	t.denyHere(until, consent)
@@ -289,17 +291,18 @@ func (t *Tokens) Ended(consent string, families []string) {
 	t.countRevoked("consent", len(families))
 }
 
-// LiveOf returns how many access tokens and families of a client are neither expired nor revoked.
+// LiveOf returns the number of a client's access tokens and families that are neither expired nor revoked.
 func (t *Tokens) LiveOf(ctx context.Context, client string) (int64, error) {
 	return t.live(ctx, "client_id", client)
 }
 
-// LiveOfUser returns how many access tokens and families of a user are neither expired nor revoked.
+// LiveOfUser returns the number of a user's access tokens and families that are neither expired nor revoked.
 func (t *Tokens) LiveOfUser(ctx context.Context, user string) (int64, error) {
 	return t.live(ctx, "user_id", user)
 }
 
-// live returns how many access tokens and families with a value in a column are neither expired nor revoked.
+// live returns the number of access tokens and families that are neither expired nor revoked and have the value id in a
+// column.
 func (t *Tokens) live(ctx context.Context, column, id string) (n int64, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return 0, err
@@ -316,7 +319,7 @@ func (t *Tokens) live(ctx context.Context, column, id string) (n int64, err erro
 
 const (
 	sweepRows = 1000
-	// issuanceMemory is how long an issuance is kept after its token has expired.
+	// issuanceMemory is how long an issuance is stored after its token has expired.
 	issuanceMemory = 24 * time.Hour
 )
 

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// maxGraces is how often a used refresh token is accepted again.
+	// maxGraces is the maximum number of times that a used refresh token is accepted again.
 	maxGraces = 3
-	// maxPresent bounds how many refresh tokens of a family are valid at the same time. Beyond that, the oldest becomes
-	// invalid.
+	// maxPresent is the maximum number of refresh tokens of a family that are valid at the same time. Beyond it, the
+	// oldest becomes invalid.
 	maxPresent = 16
 )
 
-// rotation holds which refresh tokens of a family are valid, and which were used a moment ago, as digests. More than
-// one is valid after a token was used again within the grace period: each holder goes on with the token that it got.
+// rotation holds digests of a family's valid refresh tokens and of its recently used ones. If a used token is accepted
+// again within the grace period, several refresh tokens are valid: each holder continues with the token it received.
 type rotation struct {
 	present []present
 	used    []used
@@ -28,7 +28,7 @@ type present struct {
 	before string // the token that it replaced, while that may be used again; else empty
 }
 
-// used is a refresh token that was used.
+// used is a refresh token that was replaced by another.
 type used struct {
 	sum    string
 	at     time.Time
@@ -37,8 +37,8 @@ type used struct {
 
 // In the database, tokens are separated by spaces and the parts of a token by colons.
 
-// parseRotation parses the columns present and previous. For an entry of previous that is only a digest, the given time
-// of use and number of graces apply.
+// parseRotation parses the columns present and previous. An entry of previous that consists of a digest only gets the
+// time of use at and the number of graces from the parameters.
 func parseRotation(good, previous string, at time.Time, graces int) (r rotation) {
 	for text := range strings.FieldsSeq(good) {
 		sum, before, _ := strings.Cut(text, ":")
@@ -56,7 +56,7 @@ func parseRotation(good, previous string, at time.Time, graces int) (r rotation)
 	return r
 }
 
-// columns returns the columns that parseRotation parses.
+// columns returns the values of the columns present and previous.
 func (r *rotation) columns() (good, previous string) {
 	tokens := make([]string, 0, len(r.present))
 	for _, p := range r.present {
@@ -72,22 +72,22 @@ func (r *rotation) columns() (good, previous string) {
 	return strings.Join(tokens, " "), strings.Join(used, " ")
 }
 
-// has reports whether a token is valid.
+// has reports whether the refresh token with the digest sum is valid.
 func (r *rotation) has(sum string) bool {
 	return slices.ContainsFunc(r.present, func(p present) bool { return p.sum == sum })
 }
 
-// graceful reports whether a used token is accepted once more: the token that replaced it has not been used, and it was
-// used no longer ago than the grace period.
+// graceful reports whether the used token with the digest sum is accepted once more: it was used no longer ago than
+// grace, and its replacement has not been used.
 func (r *rotation) graceful(sum string, now time.Time, grace time.Duration) bool {
 	return grace > 0 && slices.ContainsFunc(r.used, func(u used) bool {
 		return u.sum == sum && u.graces < maxGraces && now.Sub(u.at) <= grace
 	})
 }
 
-// turn returns the rotation after a token, which must be valid or graceful, was replaced by next. Without a grace
-// period it records no used tokens, so that the columns hold only the digest of next, which every version of this
-// server can read.
+// turn returns the rotation after the token with the digest sum, which must be valid or graceful, was replaced by the
+// token with the digest next. Without a grace period it records no used tokens: the columns then hold only the digest
+// next, which every version of this server can read.
 func (r *rotation) turn(sum, next string, now time.Time, grace time.Duration) (to rotation) {
 	again, before := used{sum: sum, at: now}, ""
 	for _, p := range r.present {

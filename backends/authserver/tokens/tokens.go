@@ -1,8 +1,9 @@
-// Package tokens issues and revokes tokens: authorization codes, access tokens (RFC 9068), families of refresh tokens
-// (RFC 9700 section 4.14), and the list of what was denied before it expired.
+// Package tokens issues and revokes tokens: authorization codes, access tokens (RFC 9068) and families of refresh
+// tokens (RFC 9700 section 4.14). It keeps the list of denied tokens, which were revoked before they expire.
 //
-// The jti of an access token begins with the id of its family, so that a single row denies all of a family, and neither
-// a refresh nor an introspection needs to read a list of tokens.
+// A family is all tokens that descend from one authorization. The jti of an access token begins with the id of its
+// family. A single row therefore denies a whole family, and neither a refresh nor an introspection needs to read a list
+// of tokens.
 package tokens
 
 import (
@@ -24,32 +25,32 @@ type Options struct {
 	Clients *clients.Clients
 	Catalog *resources.Catalog
 	Keys    *keys.Keys
-	// User returns the user that a token is about. Required.
+	// User returns the user who is a token's subject. Required.
 	User func(ctx context.Context, id string) (User, error)
-	// IDToken makes the ID token that is returned with an access token whose scope contains openid. Default: none is
-	// returned.
+	// IDToken returns the ID token for an access token whose scope contains openid. Default: responses contain no ID
+	// token.
 	IDToken func(ctx context.Context, g Grant, accessToken string) (string, error)
 
-	// Facts returns the facts about a user of which rules of clients and resources make claims. Default: there are no
-	// such claims.
+	// Facts returns the facts about a user from which claim rules of clients and resources make claims. Default: there
+	// are no such claims.
 	Facts func(ctx context.Context, user string) (*claims.Facts, error)
 
 	// CodeLife is how long an authorization code is valid. Default: 60 s. At most 10 min.
 	CodeLife time.Duration
-	// AccessLife is the life of the access tokens of users. Default: 15 min.
+	// AccessLife is the life of users' access tokens. Default: 15 min.
 	AccessLife time.Duration
 	// RefreshLife is how long an unused refresh token is valid. Default: 7 days.
 	RefreshLife time.Duration
-	// ClientLife is the life of the access tokens that clients get for themselves. Default: 1 hour.
+	// ClientLife is the life of access tokens issued by the client credentials grant. Default: 1 hour.
 	ClientLife time.Duration
-	// LongestLife is the longest life of any access token. It is at least AccessLife and ClientLife.
+	// LongestLife is the longest life of any access token, and at least AccessLife and ClientLife.
 	LongestLife time.Duration
-	// Grace is how long a refresh token may be used again after its use, in case the response was lost. Default: not at
-	// all.
+	// Grace is how long a used refresh token is accepted again, in case the response was lost. Default: 0, which means
+	// never.
 	Grace time.Duration
 }
 
-// User is the user that a token is about.
+// User is the user who is a token's subject.
 type User struct {
 	Email    string
 	Verified bool // the user has confirmed the address

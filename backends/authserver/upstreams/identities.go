@@ -212,7 +212,7 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 		}
 		gone, err = scan(c.Row("SELECT "+columns+" FROM authserver_identities WHERE id = ? AND user_id = ?", id, user))
 		if err != nil {
-			return kernel.None(err, errNone)
+			return kernel.IfNoRows(err, errNone)
 		}
 		if err := may(c, gone); err != nil {
 			return err
@@ -251,7 +251,7 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 // two ways to sign in.
 func lock(c store.Conn, user string) error {
 	err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(new(string))
-	return kernel.None(err, errNone)
+	return kernel.IfNoRows(err, errNone)
 }
 
 // leaves returns errLast if the user could not sign in without a row.

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// SwapGroups removes the groups in less from a user and adds those in more, up to the maximum number of groups. It must
-// run in a transaction.
+// SwapGroups removes the groups in less from a user and adds those in more, up to the maximum number of groups. c must
+// be a transaction.
 func (s *Users) SwapGroups(c store.Conn, u *User, less, more []string) error {
 	groups := slices.DeleteFunc(slices.Clone(u.Groups), func(group string) bool {
 		return slices.Contains(less, group) && !slices.Contains(more, group)
@@ -34,13 +34,14 @@ func (s *Users) SwapGroups(c store.Conn, u *User, less, more []string) error {
 	return c.Notify("authserver_"+Topic, u.ID)
 }
 
-// Note adds an event about a user to the audit feed, and makes this node drop what it has cached of the user.
+// Note adds an event about the user with an id to the audit feed, and makes this node drop the user from its caches.
+// The actor is by.
 func (s *Users) Note(ctx context.Context, action, by, id string, detail ...string) {
 	s.Tell(Topic, id)
 	s.note(ctx, action, by, id, detail...)
 }
 
-// EndAll ends all sessions and tokens of a user. It must run in a transaction.
+// EndAll ends all sessions and tokens of a user. c must be a transaction.
 func (s *Users) EndAll(c store.Conn, id string) error { return s.end(c, id) }
 
 // HasPassword reports whether a user has a password.
@@ -49,13 +50,13 @@ func HasPassword(c store.Conn, id string) (has bool, err error) {
 	return has, err
 }
 
-// IsOf reports whether a user is known by an issuer of the section oidc.
+// IsOf reports whether a user is linked with a person of an issuer in the section oidc.
 func IsOf(c store.Conn, id, issuer string) (is bool, err error) {
 	err = c.Row("SELECT subject <> '' AND issuer = ? FROM authserver_users WHERE id = ?", issuer, id).Scan(&is)
 	return is, err
 }
 
-// Leave removes an issuer and subject of the section oidc from a user.
+// Leave removes the link between a user and an issuer and subject of the section oidc.
 func Leave(c store.Conn, id, issuer, subject string) error {
 	_, err := c.Exec("UPDATE authserver_users SET issuer = '', subject = '' WHERE id = ? AND issuer = ? AND subject = ?",
 		id, issuer, subject)

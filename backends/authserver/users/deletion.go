@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// PlanDeletion sets when the account of a user is to be deleted at the user's request. It ends all sessions and tokens
-// of the user now.
+// PlanDeletion schedules the deletion of a user's account for the given time, at the user's request. It ends all
+// sessions and tokens of the user at once.
 func (s *Users) PlanDeletion(ctx context.Context, id string, at time.Time) error {
 	err := s.setDeletion(ctx, id, at.UnixMicro(), s.end)
 	if err == nil {
@@ -29,8 +29,8 @@ func (s *Users) CancelDeletion(ctx context.Context, id string) error {
 	return err
 }
 
-// setDeletion sets when the account of a user is to be deleted; a nil time means never. It calls then, unless that is
-// nil, in the same transaction.
+// setDeletion sets when a user's account is to be deleted. If at is nil, the account is not deleted. Unless then is
+// nil, setDeletion calls it in the same transaction.
 func (s *Users) setDeletion(ctx context.Context, id string, at any, then func(c store.Conn, id string) error) error {
 	return s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_users SET delete_at = ? WHERE id = ?", at, id)
@@ -47,7 +47,7 @@ func (s *Users) setDeletion(ctx context.Context, id string, at any, then func(c 
 	})
 }
 
-// DeletionOf returns when the account of a user is to be deleted, or the zero time if it is not.
+// DeletionOf returns when a user's account is to be deleted, or the zero time if no deletion is planned.
 func (s *Users) DeletionOf(ctx context.Context, id string) (at time.Time, err error) {
 	var micros sql.NullInt64
 	err = s.Read(ctx, func(c store.Conn) error {
@@ -59,11 +59,11 @@ func (s *Users) DeletionOf(ctx context.Context, id string) (at time.Time, err er
 	return at, err
 }
 
-// maxDeletions bounds how many accounts one run deletes.
+// maxDeletions is the maximum number of accounts that one run deletes.
 const maxDeletions = 1000
 
-// SweepDeleted deletes the accounts whose time has come, and returns how many. An account whose deletion has been
-// cancelled in the meantime is kept.
+// SweepDeleted deletes the accounts that are due for deletion and returns their number. It keeps an account whose
+// deletion was cancelled in the meantime.
 func (s *Users) SweepDeleted(ctx context.Context) (n int, err error) {
 	now := s.Micros()
 	ids, err := kernel.Read(ctx, s.Server, func(c store.Conn) ([]string, error) {

@@ -6,11 +6,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// eachRows is how many users are read by one query.
+// eachRows is the number of users that one query reads.
 const eachRows = 500
 
-// Each calls fn with each user and the stored form of the password, ordered by id, until fn returns an error, which it
-// then returns.
+// Each calls fn with every user and the hash of the user's password, ordered by id. If fn returns an error, Each stops
+// and returns it.
 func (s *Users) Each(ctx context.Context, fn func(u *User, hash string) error) error {
 	type row struct {
 		user *User

@@ -13,13 +13,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Given are the roles and attributes that the operator has given to a user.
+// Given holds the roles and attributes that the operator has assigned to a user.
 type Given struct {
 	Roles      []string
 	Attributes map[string][]string
 }
 
-// Check returns an error with status 422 for roles and attributes that a user cannot have.
+// Check returns an error with status 422 for invalid roles or attributes.
 func (g *Given) Check() error {
 	if fault := claims.RolesFault(g.Roles); fault != "" {
 		return Invalid("roles", fault)
@@ -30,7 +30,7 @@ func (g *Given) Check() error {
 	return nil
 }
 
-// Given returns the roles and attributes of a user. It is empty if the user has none.
+// Given returns the roles and attributes of a user, which may be empty.
 func (s *Users) Given(ctx context.Context, id string) (Given, error) {
 	return kernel.Read(ctx, s.Server, func(c store.Conn) (Given, error) {
 		return given(c, id)
@@ -43,14 +43,14 @@ func given(c store.Conn, id string) (g Given, err error) {
 	err = c.Row("SELECT roles, attributes FROM authserver_user_facts WHERE user_id = ?",
 		text.Storable(id)).Scan(&roles, &attributes)
 	if err != nil {
-		return g, kernel.None(err, nil)
+		return g, kernel.IfNoRows(err, nil)
 	}
 	return g, errors.Join(json.Unmarshal([]byte(roles), &g.Roles), json.Unmarshal([]byte(attributes), &g.Attributes))
 }
 
-// Regroup replaces the groups, roles and attributes of a user; those that are nil stay. Tokens contain the
-// new ones from the next refresh on. by is the actor of the audit event. IsNone reports true for the error if
-// there is no such user; the error has status 422 if a value is not valid.
+// Regroup replaces the groups, roles and attributes of a user. Nil values are left unchanged. Tokens contain the new
+// values from the next refresh on. The actor of the audit event is by. If the user does not exist, IsNone reports true
+// for the error. An invalid value is an error with status 422.
 func (s *Users) Regroup(
 	ctx context.Context, id string, groups, roles *[]string, attributes *map[string][]string, by string,
 ) (*User, Given, error) {
@@ -58,9 +58,9 @@ func (s *Users) Regroup(
 	var g Given
 	err := s.Change(ctx, Topic, id, func(c store.Conn) (err error) {
 		var there string
-		// one at a time
+		// The lock prevents concurrent changes of the same user.
 		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), text.Storable(id)).Scan(&there); err != nil {
-			return kernel.None(err, errNone())
+			return kernel.IfNoRows(err, errNone())
 		}
 		if u, err = In(c, id); err != nil {
 			return err
@@ -95,7 +95,8 @@ func (s *Users) Regroup(
 	return u, g, nil
 }
 
-// Put stores the roles and attributes of a user who was created in the same transaction. Call Check before.
+// Put stores the roles and attributes of a user. The user must have been created in the same transaction, and Check
+// must have succeeded.
 func (g *Given) Put(c store.Conn, id string) error {
 	if len(g.Roles)+len(g.Attributes) == 0 {
 		return nil
@@ -103,7 +104,7 @@ func (g *Given) Put(c store.Conn, id string) error {
 	return g.put(c, id)
 }
 
-// put stores the roles and attributes of a user, and removes the row if there are none.
+// put stores the roles and attributes of a user. If they are empty, put deletes their row.
 func (g *Given) put(c store.Conn, id string) error {
 	roles, err := json.Marshal(append([]string{}, g.Roles...))
 	if err != nil {
@@ -121,8 +122,8 @@ func (g *Given) put(c store.Conn, id string) error {
 	return err
 }
 
-// Facts returns the groups and attributes of a user, and the roles of the user and of these groups. It is
-// empty if there is no such user.
+// Facts returns the groups and attributes of a user, and the roles of the user and of these groups. If the user does
+// not exist, they are empty.
 func (s *Users) Facts(ctx context.Context, id string) (*claims.Facts, error) {
 	f := new(claims.Facts)
 	err := s.Read(ctx, func(c store.Conn) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// maxGroupRoles bounds the number of groups that have roles.
+// maxGroupRoles is the maximum number of groups with roles.
 const maxGroupRoles = 1000
 
 // GroupRoles are the roles that a group gives to its members.
@@ -45,7 +45,7 @@ func scanGroup(r store.Row) (g GroupRoles, err error) {
 	return g, json.Unmarshal([]byte(roles), &g.Roles)
 }
 
-// Check returns an error with status 422 for a name or roles that a group cannot have.
+// Check returns an error with status 422 for an invalid name or invalid roles of a group.
 func (g *GroupRoles) Check() error {
 	u := User{Role: RoleUser, Groups: []string{g.Group}}
 	if u.check() != nil {
@@ -57,8 +57,8 @@ func (g *GroupRoles) Check() error {
 	return nil
 }
 
-// SetGroupRoles replaces the roles of a group; an empty list removes them. by is the actor of the audit
-// event. The error has status 422 if a value is not valid, and 409 if too many groups have roles.
+// SetGroupRoles replaces the roles of a group; an empty list removes them. The actor of the audit event is by. The
+// error has status 422 if a value is invalid, and 409 if too many groups have roles.
 func (s *Users) SetGroupRoles(ctx context.Context, g GroupRoles, by string) error {
 	if err := g.Check(); err != nil {
 		return err

@@ -18,7 +18,7 @@ const (
 	maxPassword = 256 // the greatest number of characters
 )
 
-// PasswordLength returns the least number of characters of a new password.
+// PasswordLength returns the minimum number of characters of a new password.
 func (s *Users) PasswordLength() int { return cmp.Or(s.Length, minPassword) }
 
 // rules returns the rules for new passwords.
@@ -26,11 +26,12 @@ func (s *Users) rules() password.Rules {
 	return password.Rules{Min: s.PasswordLength(), Max: maxPassword}
 }
 
-// ErrCredentials is the error for an unknown user, a wrong password and a disabled user alike.
+// ErrCredentials is the error for an unknown user, a wrong password and a disabled user, so that callers cannot
+// distinguish these cases.
 var ErrCredentials = errors.New("the mail address or the password is wrong")
 
-// hash checks a new password against the rules and the leaked passwords, and returns its hash. A password that is not
-// allowed is an Invalid error.
+// hash checks a new password against the rules and the list of leaked passwords, and returns its hash. If the password
+// is not allowed, the error is that of Invalid.
 func (s *Users) hash(ctx context.Context, pass, email, name string) (string, error) {
 	rules := s.rules()
 	switch err := rules.Check(pass, email, name); {
@@ -51,15 +52,9 @@ func (s *Users) hash(ctx context.Context, pass, email, name string) (string, err
 	return s.Passwords.Hash(ctx, pass)
 }
 
-// SetPassword sets the password of a user.
-func (s *Users) SetPassword(ctx context.Context, id, pass, by string) error {
-	_, err := s.Update(ctx, id, Change{Password: &pass}, by)
-	return err
-}
-
-// Verify returns the active user with a mail address and a password, or ErrCredentials if there is none. It computes
-// one hash whether or not the user exists. A password that was hashed with other parameters, or by another program, is
-// hashed again.
+// Verify returns the active user with a mail address and a password, or ErrCredentials. It computes one hash whether or
+// not the user exists. If the stored hash has other parameters, or is from another program, Verify stores a new hash of
+// the password.
 func (s *Users) Verify(ctx context.Context, email, pass string) (*User, error) {
 	var u *User
 	var stored string
@@ -92,7 +87,7 @@ func (s *Users) Verify(ctx context.Context, email, pass string) (*User, error) {
 	return u, nil
 }
 
-// renew stores a new hash of a password, unless the password has been changed since.
+// renew stores a new hash of a password, unless the stored hash has changed in the meantime.
 func (s *Users) renew(ctx context.Context, id, stored, pass string) error {
 	hash, err := s.Passwords.Hash(ctx, pass)
 	if err != nil {
@@ -104,19 +99,19 @@ func (s *Users) renew(ctx context.Context, id, stored, pass string) error {
 	})
 }
 
-// Hash returns the stored form of a user's password, which is empty if there is none. IsNone reports true for the error
-// if there is no such user.
+// Hash returns the stored hash of a user's password, which is empty for a user without a password. If the user does not
+// exist, IsNone reports true for the error.
 func (s *Users) Hash(ctx context.Context, id string) (hash string, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		err := c.Row("SELECT password FROM authserver_users WHERE id = ?", text.Storable(id)).Scan(&hash)
-		return kernel.None(err, errNone())
+		return kernel.IfNoRows(err, errNone())
 	})
 	return hash, err
 }
 
-// SetHash replaces the password of a user by one of which only the hash is known, in a form that password.Known
-// accepts; see Check. Like any new password it ends all sessions and tokens, and makes a pending user active. by is the
-// actor in the audit feed.
+// SetHash sets the password of a user to an unknown password with the given hash, in a form that password.Known
+// accepts; see Check. Like any new password it ends all sessions and tokens, and makes a pending user active. The actor
+// in the audit feed is by.
 func (s *Users) SetHash(ctx context.Context, id, hash, by string) error {
 	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_users SET password = ?, status = CASE WHEN status = ? THEN ? ELSE status END, updated_at = ? WHERE id = ?",

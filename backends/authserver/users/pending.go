@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Pending is the status of a user who was invited or has registered, and has not chosen a password yet. Such a user
+// Pending is the status of a user who was invited or has registered but has not chosen a password yet. Such a user
 // cannot sign in.
 const Pending = "pending"
 
-// Pend creates a pending user with a mail address, or returns the existing user with that address, whatever their
-// status. made reports whether the user was created; the caller, whose transaction this is, records that in the audit
-// feed. The error has status 422 if the address or the name is invalid.
+// Pend returns the user with a mail address, whatever the user's status, and creates a pending user if there is no such
+// user. The result made is true if it created the user; the caller then records that in the audit feed after its
+// transaction. The error has status 422 if the address or the name is invalid.
 func (s *Users) Pend(c store.Conn, email, displayName string) (u *User, made bool, err error) {
 	if email, err = Address(email); err != nil {
 		return nil, false, err
@@ -38,19 +38,20 @@ func (s *Users) Pend(c store.Conn, email, displayName string) (u *User, made boo
 	return u, n == 1, err
 }
 
-// Proof is a mailed link that has been opened.
+// Proof proves that a user has opened a mailed link.
 type Proof struct {
 	User string // the id of the user
-	// Take uses the link up, in the transaction. If it returns an error, nothing is changed.
+	// Take invalidates the link, in the transaction that uses it. If Take returns an error, the transaction changes
+	// nothing.
 	Take func(c store.Conn) error
-	// Pending is set if the link is for a pending user, and not set if it is for an active one.
+	// Pending is the state for which the link was sent: true for a pending user, false for an active user.
 	Pending bool
 }
 
-// Choose sets the password of the user of a link, and the name of a pending one; a nil name is left as it is. Opening
-// the link proves that the mail address belongs to the user. All sessions and tokens of the user end. The error has
-// status 422 if the password or the name is invalid, and 410 if the account is no longer in the state that the link was
-// made for.
+// Choose sets the password of the user who opened a link, and the name of a pending user unless displayName is nil.
+// Opening the link proves that the mail address belongs to the user. All sessions and tokens of the user end. The error
+// has status 422 if the password or the name is invalid, and 410 if the account's state has changed since the link was
+// sent.
 func (s *Users) Choose(ctx context.Context, p Proof, pass string, displayName *string) (*User, error) {
 	user, err := s.Find(ctx, p.User)
 	if IsNone(err) {
@@ -99,8 +100,8 @@ func (s *Users) Choose(ctx context.Context, p Proof, pass string, displayName *s
 	return u, nil
 }
 
-// Move sets the mail address of the user of a link, which proves that the address belongs to them. The error has status
-// 409 if another user has the address, and 410 if the account is no longer active.
+// Move sets the mail address of the user who opened a link, which proves that the address belongs to the user. The
+// error has status 409 if another user has the address, and 410 if the account is no longer active.
 func (s *Users) Move(ctx context.Context, p Proof, email string) error {
 	email, err := Address(email)
 	if err != nil {
@@ -125,8 +126,8 @@ func (s *Users) Move(ctx context.Context, p Proof, email string) error {
 
 var errChanged = apierror.New(http.StatusGone, "gone", "the account has changed since this link was mailed")
 
-// SweepPending removes pending users who have no valid link and are older than an hour. Newer ones may be about to get
-// theirs.
+// SweepPending removes pending users without a valid link, an hour after their creation at the earliest: a newer user
+// may be about to get a link.
 func (s *Users) SweepPending(ctx context.Context) (int, error) {
 	n, err := s.DB.Purge(ctx, 1000, `DELETE FROM authserver_users WHERE id IN (SELECT u.id FROM authserver_users u
 		WHERE u.status = 'pending' AND u.created_at < ? AND NOT EXISTS (SELECT 1 FROM authserver_links l WHERE l.user_id = u.id) LIMIT ?)`,

@@ -25,7 +25,7 @@ var errAddressTaken = apierror.New(http.StatusConflict, "conflict",
 	"There is an account with your mail address already, which you cannot get into this way. Sign in with its password,"+
 		" or ask the operator.")
 
-// wording has the errors for people whom FindOrCreate refuses.
+// wording maps the reasons why FindOrCreate refuses a person to errors for the person.
 var wording = map[string]error{
 	people.Taken: errAddressTaken,
 	people.NoAddress: apierror.New(http.StatusBadRequest, "bad_request",
@@ -34,17 +34,15 @@ var wording = map[string]error{
 		"The other site does not tell who you are in a way that can be stored here."),
 }
 
-// FindOrCreate returns the user for a person who has signed in at the server of the section oidc. It takes the first of
+// FindOrCreate returns the user for a person who has signed in at the provider of the section oidc. It is the first of
 // these:
 //   - the user as whom the same person (issuer and subject) has signed in before;
 //   - the user with the person's mail address, who is linked with the person from then on. This is an error if the
-//     other server has not verified the address, or if the user is disabled, has a password or is linked with another
-//     person;
+//    provider has not verified the address, or if the user is disabled, has a password or is linked with another person;
 //   - a new user with the person's address and name.
 //
-// The groups of the user become those of the person. If Person.Claimed is nil, a user whose groups came from that
-// server before loses them, since many servers omit an empty list; another user keeps the groups that the operator has
-// set.
+// The groups of the user become those of the person. If Person.Claimed is nil, groups that came from the provider
+// before are removed, since many providers omit an empty list. Groups set by the operator are kept.
 func (s *Users) FindOrCreate(ctx context.Context, p *oidclogin.Person) (u *User, err error) {
 	groups := storable(p.Claimed)
 	action := ""
@@ -87,7 +85,7 @@ func (s *Users) FindOrCreate(ctx context.Context, p *oidclogin.Person) (u *User,
 	return u, nil
 }
 
-// displayName returns the name of a person to show: a full name, if the server has told one.
+// displayName returns the name of a person to display: the full name, if the provider's claims contain one.
 func displayName(p *oidclogin.Person) string {
 	if i := slices.IndexFunc(p.Names, func(name string) bool { return strings.Contains(name, " ") }); i >= 0 {
 		return p.Names[i]
@@ -98,8 +96,8 @@ func displayName(p *oidclogin.Person) string {
 	return ""
 }
 
-// HolderOf returns the user with a mail address, given by its key, and whether they have a password. It returns
-// sql.ErrNoRows if there is none.
+// HolderOf returns the user with a mail address and whether the user has a password. The key is the address as
+// mailaddress.Key returns it. If there is no such user, the error is sql.ErrNoRows.
 func HolderOf(c store.Conn, key string) (h *people.Holder[*User], password bool, err error) {
 	h = new(people.Holder[*User])
 	u, err := scan(c.Row("SELECT "+columns+", password <> '' FROM authserver_users WHERE email_key = ?"+c.Lock(), key),
@@ -113,7 +111,7 @@ func HolderOf(c store.Conn, key string) (h *people.Holder[*User], password bool,
 	return h, password, nil
 }
 
-// noRows returns sql.ErrNoRows in place of the error that there is no such user, and any other error as it is.
+// noRows returns sql.ErrNoRows for an error that means that the user does not exist, and otherwise err.
 func noRows(err error) error {
 	if IsNone(err) {
 		return sql.ErrNoRows
@@ -121,8 +119,8 @@ func noRows(err error) error {
 	return err
 }
 
-// ByUpstream returns the user who is linked with a person, by the section oidc or by the list upstreams, or
-// sql.ErrNoRows.
+// ByUpstream returns the user who is linked with an issuer and subject, of the section oidc or of the list upstreams.
+// If there is no such user, the error is sql.ErrNoRows.
 func ByUpstream(c store.Conn, issuer, subject string) (*User, error) {
 	u, err := scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE issuer = ? AND subject = ? OR id ="+
 		" (SELECT user_id FROM authserver_identities WHERE issuer = ? AND subject = ?)"+c.Lock(),
@@ -145,8 +143,8 @@ func (s *Users) link(c store.Conn, u *User, p *oidclogin.Person) error {
 	return err
 }
 
-// regroup sets the groups of a user to those that another server provides. Nil groups mean that it provides none, and
-// clear the user's groups only if they came from that server before.
+// regroup sets the groups of a user to those that the provider sends. If groups is nil, the provider sends no groups;
+// the user's groups are then cleared if they came from the provider before.
 func (s *Users) regroup(c store.Conn, u *User, groups []string) error {
 	var provided int
 	if err := c.Row("SELECT groups_told FROM authserver_users WHERE id = ?", u.ID).Scan(&provided); err != nil {
@@ -167,7 +165,7 @@ func (s *Users) regroup(c store.Conn, u *User, groups []string) error {
 	return err
 }
 
-// storable returns the groups that can be stored, or nil for nil.
+// storable returns the groups that can be stored. It returns nil for nil.
 func storable(groups []string) []string {
 	if groups == nil {
 		return nil
@@ -182,8 +180,9 @@ func storable(groups []string) []string {
 	return list
 }
 
-// Arrive creates a user for a person of another provider. The caller links the two in the same transaction. The error
-// has status 409 if another user has the address. A name that is invalid is left out.
+// Arrive creates a user for a person who signed in at a provider of the list upstreams. The caller links the user with
+// the person in the same transaction. An invalid name is dropped. The error has status 409 if another user has the
+// address.
 func (s *Users) Arrive(c store.Conn, email string, verified bool, displayName string) (*User, error) {
 	displayName, err := name(displayName)
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 	RoleAdmin = "admin"
 )
 
-// Local is the provider of users who have a password here.
+// Local is the provider of users with a password on this server.
 const Local = "local"
 
 const (
@@ -56,10 +56,10 @@ type User struct {
 	Language      string // the tag of the language that the user has chosen; empty: none
 }
 
-// Active reports whether the user may sign in and use what was issued for them.
+// Active reports whether the user may sign in and use sessions and tokens.
 func (u *User) Active() bool { return u.Status == Active }
 
-// ErrDisabled is returned for a user who has signed in elsewhere and is disabled here.
+// ErrDisabled is returned for a user who is disabled here and has signed in at an upstream provider.
 var ErrDisabled = apierror.New(http.StatusForbidden, "forbidden", "Your account is disabled. Ask the operator.")
 
 // Users stores all users.
@@ -67,15 +67,15 @@ type Users struct {
 	*kernel.Server
 	// Passwords hashes and verifies passwords.
 	Passwords password.Hasher
-	// Length is the least number of characters of a new password. Default: 8.
+	// Length is the minimum number of characters of a new password. Default: 8.
 	Length int
-	// Leaked is the list of leaked passwords, which are refused. Default: none.
+	// Leaked is the list of leaked passwords, which are refused. Default: no list.
 	Leaked *password.Leaked
-	// Gone are functions that are called, in the transaction, with a user who is disabled, deleted, signed out everywhere
-	// or has a new password, to end what was issued for them. Users itself ends the sessions.
+	// Gone are functions that end the tokens and other grants of a user. They are called in the transaction that
+	// disables or deletes a user, signs the user out everywhere or sets a new password. Users itself ends the sessions.
 	Gone []func(c store.Conn, user string) error
-	// Flush is called before a transaction with Gone. It stores what those functions have to find and what is still
-	// queued. Default: nothing is queued.
+	// Flush is called before a transaction that calls Gone. It stores queued rows, which the functions of Gone must
+	// find. Default: there are no queued rows.
 	Flush func(ctx context.Context) error
 }
 
@@ -92,7 +92,7 @@ func scan(row store.Row, more ...any) (*User, error) {
 		&u.CreatedAt, &u.UpdatedAt, &u.Language,
 	}, more...)...)
 	if err != nil {
-		return nil, kernel.None(err, errNone())
+		return nil, kernel.IfNoRows(err, errNone())
 	}
 	return u, json.Unmarshal([]byte(groups), &u.Groups)
 }
@@ -101,13 +101,13 @@ func errNone() error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no such user")
 }
 
-// IsNone reports whether err means that there is no such user.
+// IsNone reports whether err means that the user does not exist.
 func IsNone(err error) bool {
 	e, ok := apierror.From(err)
 	return ok && e.Status == http.StatusNotFound
 }
 
-// Find returns the user with an id. If there is none, IsNone reports true for the error.
+// Find returns the user with an id. If the user does not exist, IsNone reports true for the error.
 func (s *Users) Find(ctx context.Context, id string) (*User, error) {
 	return kernel.Read(ctx, s.Server, func(c store.Conn) (*User, error) { return In(c, id) })
 }
@@ -117,14 +117,14 @@ func In(c store.Conn, id string) (*User, error) {
 	return scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE id = ?", text.Storable(id)))
 }
 
-// FindEmail returns the user with a mail address, however it is written.
+// FindEmail returns the user with a mail address, in any spelling of that address.
 func (s *Users) FindEmail(ctx context.Context, email string) (*User, error) {
 	return kernel.Read(ctx, s.Server, func(c store.Conn) (*User, error) {
 		return scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE email_key = ?", mailaddress.Key(email)))
 	})
 }
 
-// Listing returns the query of the users whose mail address or name contains a text; an empty text matches all.
+// Listing returns the query of the users whose mail address or name contains a text. An empty text matches all users.
 func Listing(text string) kernel.Listing {
 	l := listing()
 	if text != "" {
@@ -157,13 +157,13 @@ func (s search) find(c store.Conn) (kernel.Listing, error) {
 	return Listing(text), nil
 }
 
-// List returns a page of users. If text is the mail address or the id of a user, that is the only one; otherwise they
-// are those whose mail address or name contains the text. An empty text matches all.
+// List returns a page of users. If text is the mail address or the id of a user, List returns only that user, and
+// otherwise the users whose mail address or name contains text. An empty text matches all users.
 func (s *Users) List(ctx context.Context, text string, p kernel.Page) ([]*User, error) {
 	return kernel.Rows(ctx, s.Server, search(text).find, p, func(r store.Row) (*User, error) { return scan(r) })
 }
 
-// Total returns how many users List finds on all pages, but at most limit.
+// Total returns the number of users that List finds on all pages, up to limit.
 func (s *Users) Total(ctx context.Context, text string, limit int) (int, error) {
 	return kernel.CountRows(ctx, s.Server, search(text).find, limit)
 }
@@ -184,15 +184,16 @@ type New struct {
 	Disabled bool
 	// DeleteAt is when the account is to be deleted at the user's request. Default: never.
 	DeleteAt time.Time
-	// Also is called in the transaction that creates the user, to store what belongs to them. Default: nothing.
+	// Also is called in the transaction that creates the user, to store further rows about the user. Default: it is not
+	// called.
 	Also func(c store.Conn, id string) error
-	// ID is the id by which applications know the user from another server. Default: a new id.
+	// ID is an id that applications already know, from another server. Default: a new id.
 	ID     string
 	Role   string // default: user
 	Groups []string
 }
 
-// Create creates a user. by is the actor in the audit feed.
+// Create creates a user. The actor in the audit feed is by.
 func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
 	u, err := s.new(n)
 	if err != nil {
@@ -263,10 +264,10 @@ func (s *Users) new(n New) (*User, error) {
 	return u, u.check()
 }
 
-// Change describes a change of a user. Nil fields are left as they are.
+// Change describes a change of a user. Nil fields are left unchanged.
 type Change struct {
 	Email, Name, Password, Role *string
-	// Language is the tag of the language of pages and mails. An empty one means that the browser decides.
+	// Language is the language tag of pages and mails. If it is empty, the browser's language is used.
 	Language      *string
 	EmailVerified *bool
 	Groups        *[]string
@@ -275,8 +276,8 @@ type Change struct {
 	May func(u *User) error
 }
 
-// Update changes a user. A new password ends all sessions and tokens, since somebody with the old password may have
-// them, and makes a pending user active. by is the actor in the audit feed.
+// Update changes a user. A new password makes a pending user active. It also ends all sessions and tokens, since
+// somebody who knows the old password may have them. The actor in the audit feed is by.
 func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*User, error) {
 	previous, err := s.Find(ctx, id)
 	if err != nil {
@@ -360,14 +361,14 @@ func set[T any](to, from *T) {
 	}
 }
 
-// Disable disables a user, whose sessions, codes and tokens end. Each function of may is called with the stored user
-// and can forbid the change by returning an error.
+// Disable disables a user and ends the user's sessions, codes and tokens. It calls each function of may with the stored
+// user, which can forbid the change by returning an error.
 func (s *Users) Disable(ctx context.Context, id, by string, may ...func(u *User) error) (*User, error) {
 	return s.setStatus(ctx, id, Disabled, "user.disabled", by, may)
 }
 
-// Enable makes a user active again. Sessions, codes and tokens that have ended are not restored. Each function of may
-// is called with the stored user and can forbid the change by returning an error.
+// Enable makes a user active again. Ended sessions, codes and tokens are not restored. It calls each function of may
+// with the stored user, which can forbid the change by returning an error.
 func (s *Users) Enable(ctx context.Context, id, by string, may ...func(u *User) error) (*User, error) {
 	return s.setStatus(ctx, id, Active, "user.enabled", by, may)
 }
@@ -377,7 +378,7 @@ func allowed(c store.Conn, id string, may []func(u *User) error) error {
 	return kernel.Allow(may, func() (*User, error) { return In(c, id) })
 }
 
-// setStatus sets the status of a user. Unless the new status is Active, it also ends what was issued for them.
+// setStatus sets the status of a user. Unless the new status is Active, it also ends the user's sessions and tokens.
 func (s *Users) setStatus(
 	ctx context.Context, id, status, action, by string, may []func(u *User) error,
 ) (u *User, err error) {
@@ -401,8 +402,8 @@ func (s *Users) setStatus(
 	return u, nil
 }
 
-// Delete deletes a user and ends their sessions, codes and tokens. Each function of may is called with the stored user
-// and can forbid the deletion by returning an error.
+// Delete deletes a user and ends the user's sessions, codes and tokens. It calls each function of may with the stored
+// user, which can forbid the deletion by returning an error.
 func (s *Users) Delete(ctx context.Context, id, by string, may ...func(u *User) error) error {
 	return s.remove(ctx, id, by, func(c store.Conn) error { return allowed(c, id, may) })
 }
@@ -429,7 +430,7 @@ func (s *Users) remove(ctx context.Context, id, by string, may func(c store.Conn
 	return nil
 }
 
-// SignOut ends the sessions of a user and all that was issued for them.
+// SignOut ends all sessions and tokens of a user.
 func (s *Users) SignOut(ctx context.Context, id, by string) error {
 	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		if _, err := In(c, id); err != nil {
@@ -443,7 +444,7 @@ func (s *Users) SignOut(ctx context.Context, id, by string) error {
 	return err
 }
 
-// changeAndEnd does what Server.Change does, for a transaction that calls end: it first stores what is queued.
+// changeAndEnd runs fn in a transaction like Server.Change. It first calls Flush, since fn calls end.
 func (s *Users) changeAndEnd(ctx context.Context, id string, fn func(c store.Conn) error) error {
 	if s.Flush != nil {
 		if err := s.Flush(ctx); err != nil {
@@ -453,7 +454,7 @@ func (s *Users) changeAndEnd(ctx context.Context, id string, fn func(c store.Con
 	return s.Change(ctx, Topic, id, fn)
 }
 
-// end ends the sessions of a user and what was issued for them. Its caller uses changeAndEnd.
+// end ends the sessions of a user and calls the functions of Gone. The transaction must be run by changeAndEnd.
 func (s *Users) end(c store.Conn, id string) error {
 	for _, gone := range s.Gone {
 		if err := gone(c, id); err != nil {
@@ -472,7 +473,7 @@ func (s *Users) note(ctx context.Context, action, by, id string, detail ...strin
 	s.Audit(ctx, kernel.Event{Action: action, Actor: by, Detail: append([]string{"user", id}, detail...)})
 }
 
-// check returns an error for a role or groups that a user cannot have.
+// check returns an error for an invalid role or invalid groups.
 func (u *User) check() error {
 	if u.Role != RoleUser && u.Role != RoleAdmin {
 		return Invalid("role", "the role must be user or admin")

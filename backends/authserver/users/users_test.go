@@ -35,6 +35,12 @@ type people struct {
 	hashes atomic.Int64
 }
 
+// setPassword sets the password of the user with an id, as the actor by.
+func (p *people) setPassword(id, pass, by string) error {
+	_, err := p.Update(p.t.Context(), id, users.Change{Password: &pass}, by)
+	return err
+}
+
 func newPeople(t *testing.T, db *store.DB) *people {
 	t.Helper()
 	p := &people{t: t}
@@ -133,7 +139,7 @@ func TestUsers(t *testing.T) {
 			t.Errorf("changed to %+v: %v", u, err)
 		}
 		p.signs("ann@example.com", "correct horse", false)
-		if err := p.SetPassword(ctx, ann.ID, "battery staple", "admin"); err != nil {
+		if err := p.setPassword(ann.ID, "battery staple", "admin"); err != nil {
 			t.Error(err)
 		}
 		p.signs(mail, "correct horse", false)
@@ -206,7 +212,7 @@ func TestPasswordOfPending(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.signs("new@example.com", "", false)
-		if err := p.SetPassword(t.Context(), u.ID, "correct horse", "admin"); err != nil {
+		if err := p.setPassword(u.ID, "correct horse", "admin"); err != nil {
 			t.Fatal(err)
 		}
 		p.signs("new@example.com", "correct horse", true)

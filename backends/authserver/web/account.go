@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// accountPath is the page on which users manage their accounts.
+// accountPath is the path of the page on which users manage their accounts.
 const accountPath = "/account"
 
 // accountPage is the data of the account page.
@@ -38,7 +38,7 @@ type browser struct {
 	This bool   // the session of this request
 }
 
-// signedIn redirects a visitor who is not signed in to the login, from where they return to the account page. done
+// signedIn redirects a visitor without a session to the login page, which returns to the account page. The result done
 // reports whether the response has been sent.
 func (c *call) signedIn() (done bool, err error) {
 	if c.session == nil || c.session.ID == 0 { // without the database there is nothing to show
@@ -58,7 +58,7 @@ func (c *call) account() error {
 	return c.Show("account", c.T("Your account"), page)
 }
 
-// accountPage returns the data of the account page for the user who is signed in.
+// accountPage returns the data of the account page for the signed-in user.
 func (c *call) accountPage() (*accountPage, error) {
 	ctx, user := c.Context(), c.session.User
 	page := &accountPage{
@@ -85,11 +85,10 @@ func (c *call) accountPage() (*accountPage, error) {
 	return page, err
 }
 
-// toAccount redirects to the account page. It handles forms that were made for another user than the one who is signed
-// in now.
+// toAccount redirects to the account page. It answers a form that was shown to a user other than the one now signed in.
 func (c *call) toAccount() error { return c.leave(c.At(accountPath)) }
 
-// rename sets the name of the user.
+// rename handles the form that sets the user's name.
 func (c *call) rename() error {
 	if done, err := c.signedIn(); done {
 		return err
@@ -151,7 +150,7 @@ func (c *call) askPassword() error {
 	return c.Show("password", c.T("Change your password"), &passwordForm{c.session.User.Email})
 }
 
-// password replaces the password of the user.
+// password handles the form that replaces the user's password.
 func (c *call) password() error {
 	if done, err := c.signedIn(); done {
 		return err
@@ -180,7 +179,7 @@ var accountRoutes = []route{
 	{Method: post, Path: accountPath + "/password", Serve: (*call).password, Else: (*call).toAccount},
 }
 
-// sampleAccount is sample data with which the templates of a brand are tested.
+// sampleAccount is sample data for testing the templates of Options.Brand.
 var sampleAccount = &accountPage{
 	User: &users.User{Email: "ann@example.com", EmailVerified: true, Name: "Ann"}, Local: true,
 	Browsers: []browser{

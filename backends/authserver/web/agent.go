@@ -6,11 +6,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/locale"
 )
 
-// word is a part of a User-Agent that identifies a browser or a system, and the name of that.
+// word is a text (sign) in a User-Agent that identifies a browser or an operating system, and the name of the latter.
 type word struct{ sign, name string }
 
-// The known browsers and systems. The first one that matches decides: Edge and Opera also call themselves Chrome,
-// Chrome calls itself Safari, and Android calls itself Linux.
+// The known browsers and operating systems. The first match decides: Edge and Opera also call themselves Chrome, Chrome
+// calls itself Safari, and Android calls itself Linux.
 var (
 	browserWords = []word{
 		{"Edg", "Edge"},
@@ -34,8 +34,8 @@ var (
 	}
 )
 
-// browserName returns a readable name for a User-Agent in a language, such as Firefox on Linux. For an unknown
-// browser it uses the first word, and for an empty User-Agent it returns "Unknown browser".
+// browserName returns a readable name for a User-Agent in a language, such as "Firefox on Linux". For an unknown
+// browser it returns the first word, and for an empty User-Agent "Unknown browser".
 func browserName(in *locale.Language, agent string) string {
 	browser, system := named(browserWords, agent), named(systemWords, agent)
 	if browser == "" {

@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// tokenHeader is the header in which a script sends the form token of its page.
+// tokenHeader is the request header in which a script sends the form token of its page.
 const tokenHeader = "X-CSRF-Token" //nolint:gosec // G101: a header
 
-// connect redirects the user to a provider, to connect an account there.
+// connect redirects the user to a broker provider, to connect an account there.
 func (c *call) connect() error {
 	if c.session == nil {
 		return c.ToLogin("/login")
@@ -33,7 +33,7 @@ func (c *call) connect() error {
 	return c.leave(to)
 }
 
-// connected handles the return from the provider.
+// connected handles the redirect back from a broker provider.
 func (c *call) connected() error {
 	if c.session == nil {
 		return c.ToLogin("/login")
@@ -48,7 +48,7 @@ func (c *call) connected() error {
 	return c.leave(to)
 }
 
-// connection is a connection as it is shown, without its credentials.
+// connection is the JSON form of a connection, without its credentials.
 type connection struct {
 	Provider    string   `json:"provider"`
 	DisplayName string   `json:"display_name"`
@@ -58,8 +58,7 @@ type connection struct {
 	ExpiresAt   *string  `json:"expires_at"` // of the access token, which is renewed; null if unknown
 }
 
-// program runs a handler for requests of scripts, and answers its errors as JSON. It answers 401 if nobody is signed
-// in.
+// program runs a handler for requests of scripts and writes its errors as JSON. It answers 401 if no user is signed in.
 func (c *call) program(serve func() error) error {
 	if c.session == nil {
 		c.W.Header().Set("WWW-Authenticate", "Cookie")
@@ -72,7 +71,7 @@ func (c *call) program(serve func() error) error {
 	return nil
 }
 
-// connections lists the connections of the user, and returns the form token in a header.
+// connections lists the user's connections. The response has the form token in a header.
 func (c *call) connections() error {
 	return c.program(func() error {
 		found, err := c.Connections.Of(c.Context(), c.session.User.ID)
@@ -104,7 +103,7 @@ func (c *call) connections() error {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// disconnect removes a connection of the user.
+// disconnect removes one of the user's connections.
 func (c *call) disconnect() error {
 	return c.program(func() error {
 		if err := c.Script(c.R.Header.Get(tokenHeader)); err != nil {

@@ -28,7 +28,7 @@ func (c *call) authorizeForm() error {
 	return c.begun(c.R.PostForm)
 }
 
-// begun handles a new authorization request.
+// begun handles a new authorization request with the given parameters.
 func (c *call) begun(values url.Values) error {
 	r, err := c.Authorize.Parse(c.Context(), values)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *call) begun(values url.Values) error {
 	return c.leave(c.At(consentAt(transaction)))
 }
 
-// refuse sends a *RefusalError to the client. It returns any other error, to be shown to the user.
+// refuse sends a *RefusalError to the client. It returns any other error, for the error page.
 func (c *call) refuse(err error) error {
 	refusal, ok := errors.AsType[*authorize.RefusalError](err)
 	if !ok {
@@ -61,7 +61,8 @@ func (c *call) refuse(err error) error {
 	return c.respond(c.Authorize.Refused(refusal))
 }
 
-// respond sends a response to the client: by a redirect, or by a page whose form the browser posts there at once.
+// respond sends a response to the client: either by a redirect, or by a page with a form that the browser posts to the
+// client at once.
 func (c *call) respond(response *authorize.Response) error {
 	if !response.Form {
 		return c.leave(response.Location())
@@ -70,14 +71,14 @@ func (c *call) respond(response *authorize.Response) error {
 	return c.Show("respond", c.T("Back to the application"), &respondForm{response, authorize.TargetOf(response.To)})
 }
 
-// respondForm is the data of the form that takes a response to a client.
+// respondForm is the data of the form that the browser posts to a client.
 type respondForm struct {
 	*authorize.Response
 	Target authorize.Target
 }
 
-// opened returns the request of a transaction if the user is signed in as it requires. Otherwise it sends a response,
-// and done is true.
+// opened returns the authorization request of a transaction and its client, if the user is signed in as the request
+// requires. Otherwise it sends a response, and done is true.
 func (c *call) opened(transaction string) (r *authorize.Request, client *clients.Client, done bool, err error) {
 	r, client, err = c.Authorize.Open(c.Context(), transaction, c.Browser())
 	if err != nil {
@@ -101,7 +102,7 @@ func consentAt(transaction string) string {
 	return "/consent?" + url.Values{"session_id": {transaction}}.Encode()
 }
 
-// askConsent shows the consent page of a transaction, or responds to the client if nothing has to be asked.
+// askConsent shows the consent page of a transaction. If no consent is needed, it responds to the client.
 func (c *call) askConsent() error {
 	transaction := c.Query.Text("session_id")
 	r, client, done, err := c.opened(transaction)
@@ -128,8 +129,8 @@ func (c *call) showConsent(r *authorize.Request, client *clients.Client, transac
 	return c.Show("consent", question.Client, &consentForm{question, transaction})
 }
 
-// askConsentAnew handles a consent form that was shown to another user than the one who is signed in now. It asks the
-// present user, even if they have given consent before, since the other user may have denied the request.
+// askConsentAnew handles a consent form that was shown to a user other than the one now signed in. It asks the current
+// user even if that user has already given consent, since the previous user may have denied the request.
 func (c *call) askConsentAnew() error {
 	transaction := c.Form.Text("session_id")
 	r, client, done, err := c.opened(transaction)
@@ -139,7 +140,7 @@ func (c *call) askConsentAnew() error {
 	return c.showConsent(r, client, transaction)
 }
 
-// consent handles the consent form: it responds to the client with a code or a refusal.
+// consent handles the consent form. It responds to the client with a code or a refusal.
 func (c *call) consent() error {
 	r, client, done, err := c.opened(c.Form.Text("session_id"))
 	if done {

@@ -14,7 +14,8 @@ type deletionForm struct {
 	Local bool // the user has a password here
 }
 
-// deletion returns the data of the form. done reports whether the response has been sent.
+// deletion returns the data of the form that deletes the account. The result done reports whether a response has been
+// sent instead.
 func (c *call) deletion() (form *deletionForm, done bool, err error) {
 	if done, err := c.signedIn(); done {
 		return nil, true, err
@@ -34,7 +35,7 @@ func (c *call) askDeletion() error {
 	return c.Show("deletion", c.T("Delete your account"), form)
 }
 
-// deleteAccount handles the form that deletes the account after the grace period.
+// deleteAccount handles the form that schedules the deletion of the account after the grace period.
 func (c *call) deleteAccount() error {
 	form, done, err := c.deletion()
 	if done {

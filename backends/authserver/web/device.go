@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// deviceForm is the data of the form that asks for the code of a device.
+// deviceForm is the data of the form that asks for the user code of a device (RFC 8628).
 type deviceForm struct{ Code string }
 
-// deviceConsentForm is the data of the form that asks what a device may do.
+// deviceConsentForm is the data of the form that asks for consent to the request of a device.
 type deviceConsentForm struct {
 	*authorize.Question
 	Code  string // as the device shows it
@@ -27,8 +27,8 @@ func (c *call) askDevice() error {
 	return c.Show("device", c.T("Connect a device"), &deviceForm{code})
 }
 
-// deviceMeanwhile handles a form that was made for another user than the one who is signed in now. It asks for the code
-// again, with the one of the form filled in.
+// deviceMeanwhile handles a form that was shown to a user other than the one now signed in. It shows the form for the
+// user code again, with the code filled in.
 func (c *call) deviceMeanwhile() error {
 	code := c.Form.Text("user_code")
 	if found, ok := c.Signer("device").Open(c.Form.Text("device"), c.Browser()); ok {
@@ -37,7 +37,7 @@ func (c *call) deviceMeanwhile() error {
 	return c.leave(c.At(deviceAt(code)))
 }
 
-// deviceAt returns the path of the page that asks for the code of a device, with a code filled in.
+// deviceAt returns the path of the form for the user code, with a code filled in.
 func deviceAt(code string) string {
 	if code == "" {
 		return device.Path
@@ -45,7 +45,7 @@ func deviceAt(code string) string {
 	return device.Path + "?" + url.Values{"user_code": {code}}.Encode()
 }
 
-// device handles the form with the code, and then the form with the decision.
+// device handles the form with the user code, and then the form with the user's decision.
 func (c *call) device() error {
 	if c.session == nil {
 		return c.deviceMeanwhile()

@@ -17,20 +17,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// A user connects an account at a provider with the account here by a sign-in to both. A short-lived cookie, which is
-// bound to the browser, proves the sign-in at the provider, and the session proves the one here. The user confirms the
-// connection in a form, so that a link alone cannot make one.
+// A user connects an account at a provider with the account here by signing in to both. A short-lived cookie, which is
+// bound to the browser, proves the sign-in at the provider. The session proves the sign-in here. The user confirms the
+// connection in a form, so that opening a link is not enough to connect accounts.
 
 const (
 	joinPath   = accountPath + "/join"
 	joinCookie = "authserver_join"
-	// joinLasts limits the time between the sign-in at the provider and the confirmation.
+	// joinLasts is the maximum time between the sign-in at the provider and the confirmation.
 	joinLasts = 15 * time.Minute
 	// maxJoin is the maximum length of the cookie; browsers keep about 4 KB.
 	maxJoin = 3500
 )
 
-// joins is the content of the cookie: the account at the provider.
+// joins is the content of the cookie: it identifies the account at the provider.
 type joins struct {
 	Upstream string `json:"upstream"`
 	Subject  string `json:"subject"`
@@ -38,7 +38,7 @@ type joins struct {
 	At       int64  `json:"at"`
 }
 
-// joinForm is the data of the page that asks for confirmation.
+// joinForm is the data of the form that confirms the connection.
 type joinForm struct {
 	Upstream string // the display name of the provider
 	Username string // the user name at the provider, or empty
@@ -49,8 +49,8 @@ type joinForm struct {
 var errJoin = apierror.New(http.StatusBadRequest, "bad_request",
 	"This took too long, or began in another browser. Begin again at your account.")
 
-// offer sets the cookie for a person who has signed in at a provider, and redirects to the page that connects the
-// accounts, which asks for a sign-in here first.
+// offer sets the cookie for a person who has signed in at a provider. It redirects to the page that connects the
+// accounts, which first requires a sign-in here. The path to continues after that.
 func (c *call) offer(up *upstreams.Upstream, person *oidclogin.Person, to string) error {
 	called := person.Username
 	if called == "" {
@@ -78,8 +78,7 @@ func (c *call) setJoin(value string, age int) {
 	})
 }
 
-// joined returns the provider and the content of the cookie. The provider is nil if there is no valid cookie of this
-// browser.
+// joined returns the provider and the content of the cookie. The provider is nil if the browser has no valid cookie.
 func (c *call) joined() (*upstreams.Upstream, *joins) {
 	cookie, err := c.R.Cookie(joinCookie)
 	if err != nil {
@@ -96,14 +95,16 @@ func (c *call) joined() (*upstreams.Upstream, *joins) {
 	return c.Upstreams.Find(j.Upstream), j
 }
 
-// joinHere returns the path of the page that connects accounts, with the path that follows it.
+// joinHere returns the path of the page that connects accounts, including the path at which the browser continues
+// afterwards.
 func (c *call) joinHere() string { return withOnward(joinPath, c.onward()) }
 
-// toJoin redirects to that page if the form was made for another user than the one who is signed in now.
+// toJoin redirects to the page that connects accounts. It answers a form that was shown to a user other than the one
+// now signed in.
 func (c *call) toJoin() error { return c.leave(c.At(c.joinHere())) }
 
-// mayJoin returns the account at the provider if the user has signed in to both accounts a short time ago. Otherwise it
-// redirects to the login or returns an error, and done is true.
+// mayJoin returns the account at the provider if the user has recently signed in to both accounts. Otherwise it
+// redirects to the login page or returns an error, and done is true.
 func (c *call) mayJoin() (up *upstreams.Upstream, j *joins, done bool, err error) {
 	if up, j = c.joined(); up == nil {
 		return nil, nil, true, errJoin
@@ -135,7 +136,7 @@ func (c *call) showJoin(refusal error, up *upstreams.Upstream, j *joins) error {
 	return c.ShowForm(refusal, "join", c.T("Connect an account"), &joinForm{up.Name, j.Username, c.session.User.Email, to})
 }
 
-// join handles the form that confirms the connection of the two accounts.
+// join handles the form that confirms the connection of two accounts.
 func (c *call) join() error {
 	up, j, done, err := c.mayJoin()
 	if done {
@@ -151,14 +152,15 @@ func (c *call) join() error {
 	return c.Redirect(accountPath, c.T("You can sign in with {provider} from now on.", "provider", up.Name))
 }
 
-// connected is a connected account on the account page.
+// connected is a connected account in the list on the account page.
 type connected struct {
 	upstreams.Identity
 	Name string
 }
 
-// providersOf returns the connected accounts of a user, and links to the providers that the user can connect. A hidden
-// provider is included only if the mail address of the user belongs to it, since others need not know of it.
+// providersOf returns the connected accounts of a user, and links to further providers that the user can connect. A
+// hidden provider is included only if it serves the domain of the user's mail address, since other users should not
+// learn of it.
 func (c *call) providersOf(u *users.User) (list []connected, more []providerLink, err error) {
 	identities, err := c.Upstreams.Of(c.Context(), u.ID)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/locale"
 )
 
-// The language of a page is the one that the user has set. Otherwise it is the one that the application has asked for
-// by ui_locales (OpenID Connect Core, section 3.1.2.1), which a cookie stores for the pages that follow, or else the
-// one that the browser asks for.
+// The language of a page is the first of these: the language that the user has set; the language that the application
+// has requested by ui_locales (OpenID Connect Core, section 3.1.2.1), which a cookie stores for the following pages;
+// the language that the browser requests.
 
 const (
 	languageCookie = "authserver_language"
 	languageLasts  = time.Hour
-	// localesParameter is the parameter of requests of applications, which every page takes.
+	// localesParameter is the parameter in which applications request a language, on any page.
 	localesParameter = "ui_locales"
 )
 
@@ -37,8 +37,8 @@ func (c *call) prefer() {
 	c.R = c.R.WithContext(locale.NewContext(c.Context(), c.Language()))
 }
 
-// keepLanguage stores the languages that an application asks for, for the pages that follow. Without a wish it removes
-// what is stored. It ignores a wish that contains no available language.
+// keepLanguage stores the languages that an application requests in a cookie, for the following pages. If wish is
+// empty, it deletes the cookie. It ignores a wish without an available language.
 func (c *call) keepLanguage(wish string) {
 	if wish == "" {
 		if _, err := c.R.Cookie(languageCookie); err == nil {
@@ -58,7 +58,7 @@ func (c *call) setLanguage(tag string, age int) {
 	})
 }
 
-// chooseLanguage sets the language of the user; an empty one means that the browser decides.
+// chooseLanguage handles the form that sets the user's language. An empty language means the browser's.
 func (c *call) chooseLanguage() error {
 	if done, err := c.signedIn(); done {
 		return err

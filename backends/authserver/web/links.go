@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// The pages that need mail are not found if no mails are sent.
+// If the server cannot send mails, the pages that need them answer 404.
 
 // mailForm is the data of a form that asks for a mail address.
 type mailForm struct {
@@ -16,13 +16,13 @@ type mailForm struct {
 	Sent        bool   // the mail is on its way, if the address is valid
 }
 
-// mails reports whether mails are sent.
+// mails reports whether the server can send mails.
 func (c *call) mails() bool { return c.Accounts != nil && c.Accounts.Mail != nil }
 
 // registers reports whether users may register.
 func (c *call) registers() bool { return c.mails() && c.Accounts.Registration.Open && !c.NoPassword }
 
-// forgets reports whether users may request a link by which they choose a new password.
+// forgets reports whether users may request a link to choose a new password.
 func (c *call) forgets() bool { return c.mails() && !c.NoPassword }
 
 const (
@@ -72,13 +72,13 @@ func (c *call) register() error {
 	return c.Show("register", c.T("Create an account"), form)
 }
 
-// chooseForm is the data of the form in which the user of a link chooses a password.
+// chooseForm is the data of the form in which a user chooses a password after opening a mailed link.
 type chooseForm struct {
 	Link, Email, Name string
 	New               bool // the link completes a new account
 }
 
-// choosingLink returns the data of the form for the link in a request.
+// choosingLink returns the data of that form for the link in a request.
 func (c *call) choosingLink(fields *pages.Fields) (*chooseForm, error) {
 	secret := fields.Text("link")
 	l, err := c.Accounts.Look(c.Context(), secret, account.LinkReset, account.LinkJoin, account.LinkInvite)
@@ -96,7 +96,7 @@ func (c *call) askChoose() error {
 	return c.Show("choose", c.T("Choose a password"), form)
 }
 
-// choose handles the form in which the user of a link chooses a password.
+// choose handles the form in which a user chooses a password after opening a mailed link.
 func (c *call) choose() error {
 	form, err := c.choosingLink(&c.Form)
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *call) confirmAddress() error {
 		c.T("Your mail address is changed."))
 }
 
-// moveAddress mails a link to the new address that the user wants to have.
+// moveAddress handles the form that requests a new mail address. It mails a confirmation link to the new address.
 func (c *call) moveAddress() error {
 	if done, err := c.signedIn(); done {
 		return err
@@ -158,7 +158,7 @@ func (c *call) moveAddress() error {
 		c.T("A mail is on its way to {email}. Open the link in it, and the address is yours.", "email", email))
 }
 
-// linkRoutes are the routes of the pages that mailed links lead to, and of those that request mails.
+// linkRoutes are the routes of the pages to which mailed links lead, and of the pages that request mails.
 var linkRoutes = []route{
 	{Method: get, Path: forgotPath, Serve: (*call).askForgot},
 	{Method: post, Path: forgotPath, Serve: (*call).forgot},

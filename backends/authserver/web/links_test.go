@@ -97,7 +97,7 @@ func TestLinksEnd(t *testing.T) {
 		m := newMailing(t, k)
 		ctx, id, moved := t.Context(), m.ann.ID, "ann@example.net"
 		for _, secure := range []func() error{
-			func() error { return m.users.SetPassword(ctx, id, annPass, "") },
+			func() error { return authtest.SetPassword(ctx, m.users, id, annPass, "") },
 			func() error { return m.users.SignOut(ctx, id, "") },
 			func() error {
 				_, err := m.users.Update(ctx, id, users.Change{Email: &moved}, "")
@@ -124,7 +124,7 @@ func TestLinksEnd(t *testing.T) {
 		form := with(b.get("/account").formTo(t, "/account/address", ""), "email", "eve@example.com", "present", annPass)
 		b.post("/account/address", form).leads(t, "/account")
 		link := m.link("eve@example.com")
-		if err := m.users.SetPassword(ctx, id, chosen, ""); err != nil {
+		if err := authtest.SetPassword(ctx, m.users, id, chosen, ""); err != nil {
 			t.Fatal(err)
 		}
 		m.browser().get(link).is(t, http.StatusGone)

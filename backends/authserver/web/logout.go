@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
 )
 
-// logoutForm is the data of the form that asks whether to sign out.
+// logoutForm is the data of the form that confirms signing out.
 type logoutForm struct {
 	Application string
 	Then        string // where to go afterwards, signed; empty for the login page
@@ -23,8 +23,8 @@ func (c *call) endSessionForm() error {
 	return c.ending(c.R.PostForm)
 }
 
-// ending handles an RP-initiated logout. The user is not asked if the client has proved by an ID token that it knows
-// the user. Otherwise the user must confirm, since clients choose themselves where to redirect afterwards.
+// ending handles an RP-initiated logout. The user must confirm it, since clients choose the page to which the browser
+// is redirected afterwards. No confirmation is needed if the client proves by an ID token that it knows the user.
 func (c *call) ending(values url.Values) error {
 	l, err := c.OpenID.ParseLogout(c.Context(), values)
 	if err != nil {
@@ -42,7 +42,8 @@ func (c *call) ending(values url.Values) error {
 	return c.askLogout(l.Client, l.To)
 }
 
-// askLogout asks whether to sign out, for an application and with an address to go to afterwards. Both may be empty.
+// askLogout shows the form that confirms signing out. The application is the name of the client that requests the
+// logout, and then is the signed address to which the browser is redirected afterwards. Both may be empty.
 func (c *call) askLogout(application, then string) error {
 	form := &logoutForm{Application: application}
 	if then != "" {
@@ -55,8 +56,8 @@ func (c *call) askLogout(application, then string) error {
 	return c.Show("logout", c.T("Sign out"), form)
 }
 
-// logoutMeanwhile handles a logout form that was shown before somebody signed in or out in another tab. If somebody is
-// signed in now, they are asked again.
+// logoutMeanwhile handles a logout form that was shown before a user signed in or out in another tab. If a user is
+// signed in now, it shows the form again.
 func (c *call) logoutMeanwhile() error {
 	if c.session == nil {
 		return c.logout()
@@ -65,7 +66,7 @@ func (c *call) logoutMeanwhile() error {
 	return c.askLogout("", string(then))
 }
 
-// ended sends the response after a logout that a client has requested.
+// ended sends the response after a logout that a client requested.
 func (c *call) ended(l *openid.Logout) error {
 	if l.To != "" {
 		return c.leave(l.To)

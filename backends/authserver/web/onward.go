@@ -9,18 +9,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// A user who requests a mail during a sign-in for an application continues with that sign-in after opening the link, if
-// that happens in the same browser. A cookie stores where to continue, since the transaction is valid in that browser
-// only.
+// A user who requests a mail while signing in to an application continues with that sign-in after opening the link, if
+// the same browser opens it. A cookie stores the path to continue at, since the transaction is only valid in that
+// browser.
 
 const (
 	onwardCookie = "authserver_onward"
 	onwardLasts  = time.Hour
-	// maxOnward bounds the value of the cookie, since browsers limit cookies to about 4 KB.
+	// maxOnward is the maximum length of the cookie's value, since browsers limit cookies to about 4 KB.
 	maxOnward = 3500
 )
 
-// withOnward adds the address at which to continue to that of a page.
+// withOnward adds the path at which to continue, redirect, to the path of a page.
 func withOnward(page, redirect string) string {
 	if redirect == "" || redirect == "/" {
 		return page
@@ -28,7 +28,7 @@ func withOnward(page, redirect string) string {
 	return page + "?" + url.Values{"redirect": {redirect}}.Encode()
 }
 
-// keepOnward stores the address at which to continue in the cookie.
+// keepOnward stores the path at which to continue in the cookie.
 func (c *call) keepOnward() {
 	value := url.QueryEscape(c.onward())
 	if value != "" && len(value) <= maxOnward {
@@ -36,7 +36,7 @@ func (c *call) keepOnward() {
 	}
 }
 
-// takeOnward returns the address in the cookie and deletes the cookie. It returns "" if there is none.
+// takeOnward returns the path in the cookie and deletes the cookie. Without a cookie it returns "".
 func (c *call) takeOnward() string {
 	kept, err := c.R.Cookie(onwardCookie)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // passkeyPath is the path of the form that signs in with a passkey alone.
 const passkeyPath = "/login/passkey"
 
-// anyPasskey returns the challenge for a passkey of any user. It is nil if passkeys cannot sign in alone, and if the
-// local sign-in is hidden.
+// anyPasskey returns a challenge that any user's passkey can answer. It returns nil if passkeys alone may not sign in,
+// or if the local sign-in is hidden.
 func (c *call) anyPasskey() *factors.Challenge {
 	if c.NoPassword {
 		return nil
@@ -23,7 +23,7 @@ func (c *call) anyPasskey() *factors.Challenge {
 	return challenge
 }
 
-// byPasskey signs a user in with a passkey alone.
+// byPasskey handles a sign-in with a passkey alone.
 func (c *call) byPasskey() error {
 	if c.NoPassword || !c.Factors.Alone() {
 		return pages.NotFound()
@@ -36,8 +36,8 @@ func (c *call) byPasskey() error {
 	return c.leave(c.At(pages.LocalUpTo(maxRedirect, c.Form.Text("redirect"))))
 }
 
-// byPasskeyMeanwhile answers a form that was shown before somebody signed in or out in another tab, as loginMeanwhile
-// does. It never replaces the session of the user who is signed in.
+// byPasskeyMeanwhile handles a passkey form that was shown before a user signed in or out in another tab, like
+// loginMeanwhile. It never replaces the session of the signed-in user.
 func (c *call) byPasskeyMeanwhile() error {
 	if c.session == nil || c.NoPassword || !c.Factors.Alone() {
 		return c.byPasskey()

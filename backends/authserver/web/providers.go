@@ -20,15 +20,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/people"
 )
 
-// Pages for sign-in at the further providers. Each provider has its own redirect URI, so that a response of one is
-// never accepted as that of another (RFC 9700, section 4.4.2).
+// Pages for the sign-in at the providers of the list upstreams. Each provider has a separate redirect URI, so that a
+// response of one provider is never accepted as a response of another (RFC 9700, section 4.4.2).
 
 const (
 	providerStart    = "/oidc/{upstream}/start"
 	providerCallback = "/oidc/{upstream}/callback"
-	// providerPath finds the provider for a mail address.
+	// providerPath is the path of the form that finds the provider for a mail address.
 	providerPath = "/login/provider"
-	// joining prefixes the kept path of a sign-in that only connects accounts.
+	// joining is the prefix of the stored path for a sign-in whose only purpose is to connect accounts.
 	joining = "join "
 	// maxHint is the maximum length of a login_hint, in bytes.
 	maxHint = 320
@@ -37,7 +37,7 @@ const (
 // providerLink is a button on the sign-in page.
 type providerLink struct{ Name, Href string }
 
-// providerRoutes are the pages of the further providers.
+// providerRoutes are the routes of these pages.
 var providerRoutes = []route{
 	{Method: get, Path: providerStart, Serve: (*call).startProvider},
 	{Method: get, Path: providerCallback, Serve: (*call).finishProvider},
@@ -47,15 +47,15 @@ var providerRoutes = []route{
 	{Method: post, Path: accountPath + "/providers/remove", Serve: (*call).removeProvider, Else: (*call).toAccount},
 }
 
-// startAt returns the path at which a sign-in at a provider begins.
+// startAt returns the path that begins a sign-in at a provider.
 func (c *call) startAt(up *upstreams.Upstream, q url.Values) string {
 	return c.At("/oidc/"+url.PathEscape(up.Slug)+"/start") + "?" + q.Encode()
 }
 
-// addProviders completes the data of the sign-in form for upstream identity providers: it adds a button for each
-// provider that is not hidden, and sets ByAddress if some provider is found by the mail address. In that case it allows
-// the form to be redirected to the providers (Content-Security-Policy). If the user signs in to connect an account, it
-// sets Joins to the name of that account's provider.
+// addProviders adds the data about upstream providers to the sign-in form. It adds a button for each provider that is
+// not hidden, and sets ByAddress if the mail address can select a provider. In that case it allows the form to be
+// redirected to the providers (Content-Security-Policy). If the user signs in to connect an account, it sets Joins to
+// the name of that account's provider.
 func (c *call) addProviders(form *loginForm) {
 	q := form.query()
 	for _, up := range c.Upstreams.Shown() {
@@ -77,7 +77,7 @@ func (c *call) addProviders(form *loginForm) {
 	}
 }
 
-// query returns the query of a link to another provider.
+// query returns the query that links to a provider add to the path.
 func (f *loginForm) query() url.Values {
 	q := url.Values{"redirect": {f.Redirect}}
 	if f.Again {
@@ -100,7 +100,7 @@ func (c *call) findProvider() error {
 	return c.leave(c.startAt(up, q))
 }
 
-// provider returns the provider that the path names.
+// provider returns the provider whose slug is in the path.
 func (c *call) provider() (*upstreams.Upstream, error) {
 	if up := c.Upstreams.Find(c.R.PathValue("upstream")); up != nil {
 		return up, nil
@@ -108,13 +108,13 @@ func (c *call) provider() (*upstreams.Upstream, error) {
 	return nil, pages.NotFound()
 }
 
-// flow returns the provider in the form that leadUpstream and backFromUpstream take.
+// flow returns a provider as the type that leadUpstream and backFromUpstream take.
 func (c *call) flow(up *upstreams.Upstream) *Upstream {
 	return &Upstream{Provider: up.Provider, Name: up.Name, Redirect: up.Redirect, Lasts: c.Upstreams.Lasts}
 }
 
-// startProvider redirects to a provider. With the parameter join, the sign-in there only connects that account with one
-// here, and begins no session.
+// startProvider redirects to a provider. With the parameter join, the sign-in begins no session; it only connects the
+// account at the provider with an account here.
 func (c *call) startProvider() error {
 	up, err := c.provider()
 	if err != nil {
@@ -177,15 +177,15 @@ func (c *call) finishProvider() error {
 	return c.leave(c.At(to))
 }
 
-// refusedProvider records in the log and the audit feed why a sign-in failed, and returns the error for the page, which
-// does not contain the reason.
+// refusedProvider records the cause of a failed sign-in in the log and the audit feed. It returns the error for the
+// page, without the cause.
 func (c *call) refusedProvider(up *upstreams.Upstream, err error, user string) error {
 	c.warnProvider(up, err)
 	return c.refusedUpstream(err, user, "upstream", up.Slug)
 }
 
-// warnProvider logs an error of the provider or of the configuration. It does not log responses without a sign-in that
-// began here, which anybody can send.
+// warnProvider logs an error of the provider or of the configuration. It does not log responses to sign-ins that did
+// not begin here, since anybody can send them.
 func (c *call) warnProvider(up *upstreams.Upstream, err error) {
 	e, ok := apierror.From(err)
 	if !ok || e.Cause == nil && e.Status < http.StatusInternalServerError {

@@ -9,15 +9,15 @@ import (
 // secondForm is the data of the form that asks for a second factor.
 type secondForm struct {
 	*loginForm
-	// Waiting identifies the user who waits, signed for this browser.
+	// Waiting is the signed text that identifies the waiting user; see login.Login.Waiting.
 	Waiting string
-	// Challenge asks the browser for a passkey. It is nil if the user has none.
+	// Challenge asks the browser for a passkey. It is nil for a user without passkeys.
 	Challenge *factors.Challenge
 	// App is set if the user has an authenticator app.
 	App bool
 }
 
-// askSecond asks a waiting user for the second factor. refusal is the error of the previous attempt, or nil.
+// askSecond asks a waiting user for the second factor. The refusal is the error of the previous attempt, or nil.
 func (c *call) askSecond(refusal error, form *loginForm, waiting string) error {
 	w, err := c.Login.Waiting(c.Context(), waiting, c.Browser())
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *call) second() error {
 	return c.leave(c.At(form.Redirect))
 }
 
-// secondMeanwhile handles a form for a second factor that was shown before somebody signed in or out in another tab, as
-// loginMeanwhile does.
+// secondMeanwhile handles a form for a second factor that was shown before a user signed in or out in another tab, like
+// loginMeanwhile.
 func (c *call) secondMeanwhile() error {
 	if c.session == nil || c.NoPassword && len(c.Upstreams.List) == 0 {
 		return c.second()
@@ -67,11 +67,13 @@ func (c *call) secondMeanwhile() error {
 	return c.goOn(w.User.Email)
 }
 
-// againFirst handles GET requests for the form of the second factor, which cannot be shown without a waiting user.
+// againFirst answers GET requests for the form of the second factor, which needs a waiting user. It redirects to the
+// login page.
 func (c *call) againFirst() error { return c.leave(c.At("/login")) }
 
-// proves redirects a user who needs a second factor and has not proved one: to the login if they have set one up, or
-// else to the page to set one up. done reports whether it did. back is where to continue afterwards.
+// proves redirects a user who must prove a second factor, if needs is set: to the login page, or, if the user has no
+// second factor, to the page that sets one up. The browser continues at back afterwards. The result done reports whether
+// a response has been sent.
 func (c *call) proves(needs bool, back string) (done bool, err error) {
 	if !needs {
 		return false, nil
@@ -88,7 +90,7 @@ func (c *call) proves(needs bool, back string) (done bool, err error) {
 	return true, c.leave(c.At(securityPath + "?" + to.Encode()))
 }
 
-// needsFactor reports whether a second factor is required for everything and the user has not proved one.
+// needsFactor reports whether the server requires a second factor of every user and this user has not proved one.
 func (c *call) needsFactor() bool {
 	return c.Authorize.SecondFactor && c.session != nil && !c.session.HasSecondFactor()
 }

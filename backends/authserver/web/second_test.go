@@ -161,11 +161,11 @@ func TestWaiting(t *testing.T) {
 	s.Clock.Pass(10 * time.Minute)
 	late.types(form, s.code(secret)).is(t, http.StatusUnprocessableEntity, "Sign in once more")
 	changed, form := s.waits()
-	if err := s.users.SetPassword(t.Context(), s.ann.ID, "another horse", "admin"); err != nil {
+	if err := authtest.SetPassword(t.Context(), s.users, s.ann.ID, "another horse", "admin"); err != nil {
 		t.Fatal(err)
 	}
 	changed.types(form, s.code(secret)).is(t, http.StatusUnprocessableEntity, "Sign in once more")
-	if err := s.users.SetPassword(t.Context(), s.ann.ID, annPass, "admin"); err != nil {
+	if err := authtest.SetPassword(t.Context(), s.users, s.ann.ID, annPass, "admin"); err != nil {
 		t.Fatal(err)
 	}
 	s.Clock.Pass(time.Second)

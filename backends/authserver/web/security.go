@@ -23,11 +23,11 @@ type security struct {
 	Elsewhere bool // the user signs in at another provider
 }
 
-// securityPath is the page on which users manage their second factors.
+// securityPath is the path of the page on which users manage their second factors.
 const securityPath = "/security"
 
-// own checks that the user may change how they sign in, and returns their second factors. Otherwise it sends a
-// response, and done is true.
+// own returns the second factors of the user, if the user may change how to sign in. Otherwise it sends a response, and
+// done is true.
 func (c *call) own() (list []*factors.Factor, done bool, err error) {
 	if c.session == nil {
 		return nil, true, c.leave(c.At("/login?" + url.Values{"redirect": {c.securityHere()}}.Encode()))
@@ -44,7 +44,7 @@ func (c *call) own() (list []*factors.Factor, done bool, err error) {
 	return list, false, nil
 }
 
-// securityHere returns the address of the security page, with the address at which to continue.
+// securityHere returns the path of the security page, including the path at which the browser continues afterwards.
 func (c *call) securityHere() string {
 	to := c.onward()
 	if to == "" {
@@ -53,11 +53,12 @@ func (c *call) securityHere() string {
 	return securityPath + "?" + url.Values{"redirect": {to}}.Encode()
 }
 
-// toSecurity redirects to the security page. It handles forms that were made for another user than the one who is
-// signed in now.
+// toSecurity redirects to the security page. It answers a form that was shown to a user other than the one now signed
+// in.
 func (c *call) toSecurity() error { return c.leave(c.At(c.securityHere())) }
 
-// onward returns the address at which to continue, from the query or the form, or "" if there is none.
+// onward returns the path at which the browser continues, from the query or the form. It returns "" if neither contains
+// one.
 func (c *call) onward() string {
 	fields := &c.Query
 	if c.R.Method == http.MethodPost {
@@ -87,7 +88,7 @@ func (c *call) security() error {
 	})
 }
 
-// appForm is the data of the form to set up an app.
+// appForm is the data of the form that sets up an authenticator app.
 type appForm struct {
 	*factors.Draft
 	Redirect, Called string
@@ -121,7 +122,7 @@ func (c *call) addApp() error {
 	return c.added(factors.ByCode, recovery, c.T("The app is set up."))
 }
 
-// passkeyForm is the data of the form to set up a passkey.
+// passkeyForm is the data of the form that sets up a passkey.
 type passkeyForm struct {
 	*factors.Challenge
 	Redirect, Called string
@@ -164,7 +165,7 @@ type recoveryCodes struct {
 	Redirect string
 }
 
-// added sends the response after a second factor was set up, which counts as proved in this session.
+// added sends the response after a second factor was set up. The factor then counts as proved in this session.
 func (c *call) added(method string, recovery []string, notice string) error {
 	if err := c.Login.Proved(c.Context(), c.session, method); err != nil {
 		return err

@@ -15,29 +15,33 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// maxRedirect bounds the path at which to continue after a login, which may contain a transaction.
+// maxRedirect is the maximum length of the path at which the browser continues after a login. The path may contain a
+// transaction.
 const maxRedirect = 32 << 10
 
 // loginForm is the data of the login form.
 type loginForm struct {
 	Email    string
 	Redirect string
-	// Application is the name of the application that the user signs in for, or empty.
+	// Application is the name of the application for which the user signs in, or empty.
 	Application string
 	NoPassword  bool
 	Again       bool // ask even a user who is signed in
-	// Meanwhile is the user who has signed in here in another tab since the form was shown, or empty.
+	// Meanwhile is the mail address of a user who has signed in in another tab since the form was shown, or empty.
 	Meanwhile string
-	// Upstream is the link to another provider, whose name is UpstreamName. Both are empty if there is none.
+	// Upstream is the link to the provider of the section oidc, and UpstreamName its name. Both are empty if that
+	// section is not enabled.
 	Upstream, UpstreamName string
-	// Providers are links to further providers, and ByAddress reports whether some are found by the mail address.
+	// Providers are links to the providers of the list upstreams. ByAddress is set if the mail address can select a
+	// provider.
 	Providers []providerLink
 	ByAddress bool
-	// Joins is the provider whose account is connected with that of the user who signs in, or empty.
+	// Joins is the name of the provider whose account will be connected with the account of the signed-in user, or
+	// empty.
 	Joins string
-	// Forgot and Register are links to pages that send mails. They are empty if these are not available.
+	// Forgot and Register are links to the pages that send mails. They are empty if those pages are not available.
 	Forgot, Register string
-	// Passkey asks the browser for a passkey that signs in alone; nil: there is no such sign-in.
+	// Passkey asks the browser for a passkey that signs in alone. It is nil if passkeys may not do so.
 	Passkey *factors.Challenge
 }
 
@@ -46,7 +50,8 @@ func (c *call) loginForm(fields *pages.Fields) *loginForm {
 	return c.loginFormTo(fields.Text("redirect"), fields.Flag("again"))
 }
 
-// loginFormTo returns the data of a login form that leads to a path.
+// loginFormTo returns the data of a login form that leads to the path to. If again is set, the user must sign in even
+// with a valid session.
 func (c *call) loginFormTo(to string, again bool) *loginForm {
 	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, to), NoPassword: c.NoPassword, Again: again}
 	if c.forgets() {
@@ -77,11 +82,11 @@ func (c *call) loginFormTo(to string, again bool) *loginForm {
 	return form
 }
 
-// allow lets the form of this page be redirected to the client of a request, which the Content-Security-Policy would
-// block otherwise.
+// allow permits the form of this page to be redirected to the client of a request. Otherwise the
+// Content-Security-Policy would block the redirect.
 func (c *call) allow(r *authorize.Request) { c.allowTo(r.Redirect) }
 
-// allowTo lets the form of this page be redirected to a redirect URI, and onwards from there.
+// allowTo permits the form of this page to be redirected to a redirect URI, and from there to further pages.
 func (c *call) allowTo(redirect string) {
 	target := authorize.TargetOf(redirect)
 	c.AllowForms(target.Source())
@@ -119,9 +124,9 @@ func (c *call) login() error {
 	return c.leave(c.At(form.Redirect))
 }
 
-// loginMeanwhile handles a login form that was shown before somebody signed in or out in another tab. It never replaces
-// the user who is signed in: otherwise somebody who prepared the form before could make this browser continue under
-// another account.
+// loginMeanwhile handles a login form that was shown before a user signed in or out in another tab. It never replaces
+// the session of the signed-in user. Otherwise an attacker who had prepared the form could make the browser continue
+// under the attacker's account.
 func (c *call) loginMeanwhile() error {
 	if c.session == nil || c.NoPassword {
 		return c.login()
@@ -129,8 +134,9 @@ func (c *call) loginMeanwhile() error {
 	return c.goOn(c.Form.Text("email"))
 }
 
-// goOn answers a form of a user who has signed in meanwhile in another tab. It redirects to where the form leads if the
-// form was filled in for the same user, and otherwise asks whether to sign in as the other user.
+// goOn answers a form that was submitted after a user signed in in another tab. The email is the address in the form.
+// If it belongs to the signed-in user, goOn redirects to where the form leads. Otherwise it asks whether to sign in as
+// the other user.
 func (c *call) goOn(email string) error {
 	form, user := c.loginForm(&c.Form), c.session.User
 	if mailaddress.Key(email) == mailaddress.Key(user.Email) {
@@ -151,7 +157,7 @@ func (c *call) attempt() login.Attempt {
 	}
 }
 
-// logout signs the user out, and redirects to the address that a client has requested, if any.
+// logout signs the user out. It redirects to the address that a client has requested, if any.
 func (c *call) logout() error {
 	then, asked := c.thenSigner().Open(c.Form.Text("then"), c.Browser())
 	if err := c.end(); err != nil {
@@ -163,7 +169,7 @@ func (c *call) logout() error {
 	return c.Redirect("/login", c.T("You are signed out."))
 }
 
-// thenSigner signs the address to go to after a logout.
+// thenSigner returns the signer for the address to which the browser is redirected after a logout.
 func (c *call) thenSigner() signed.Signer { return c.Signer("logout") }
 
 // end ends the session of the browser.
@@ -180,7 +186,7 @@ func (c *call) end() error {
 	return nil
 }
 
-// toLogin redirects to the login, from where the browser returns to the transaction of a request.
+// toLogin redirects to the login page, which returns to the transaction of a request.
 func (c *call) toLogin(r *authorize.Request, transaction string) error {
 	back := url.Values{"redirect": {consentAt(transaction)}}
 	if c.session != nil || r.SignedInSince > r.At { // so that the other provider asks too, even if it has a session

@@ -17,31 +17,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
-// Upstream is another OpenID provider at which users sign in.
+// Upstream is an OpenID provider at which users sign in.
 type Upstream struct {
 	Provider *oidclogin.Provider
 	// Name is the name of the provider.
 	Name string
-	// Redirect is the redirect URI for the provider: oidc.redirect_uri.
+	// Redirect is the redirect URI that is registered at the provider: oidc.redirect_uri.
 	Redirect string
-	// Lasts is how long a sign-in there may take.
+	// Lasts is the maximum time for a sign-in at the provider.
 	Lasts time.Duration
 }
 
 const (
 	upstreamStart    = "/oidc/start"
 	upstreamCallback = "/oidc/callback"
-	// upstreamCookie is the cookie with the state of a sign-in that is in progress. If there is one already, of another
-	// tab, the mark of the sign-in is appended to the name.
+	// upstreamCookie is the name of the cookie with the state of a sign-in in progress. If another tab has already set
+	// that cookie, the name is followed by the mark of the sign-in; see markOf.
 	upstreamCookie = "authserver_oidc_state"
-	// maxUpstreams is how many sign-ins of one browser may be in progress.
+	// maxUpstreams is the maximum number of sign-ins in progress in one browser.
 	maxUpstreams = 8
-	// cookiePart is the length of the value of one cookie, so that browsers accept it, and cookieParts how many cookies
-	// there may be for one sign-in, since the address at which to continue may be long.
+	// cookiePart is the maximum length of one cookie's value, so that browsers accept it. cookieParts is the maximum
+	// number of cookies for one sign-in; a long path at which to continue is divided among them.
 	cookiePart, cookieParts = 3500, 5
 )
 
-// startUpstream redirects to the other provider.
+// startUpstream redirects to the provider of the section oidc.
 func (c *call) startUpstream() error {
 	if c.Upstream == nil {
 		return pages.NotFound()
@@ -50,7 +50,8 @@ func (c *call) startUpstream() error {
 	return c.leadUpstream(c.Upstream, oidclogin.Ask{Again: c.Query.Flag("again")}, to)
 }
 
-// leadUpstream redirects to a provider and keeps the path that follows the sign-in in a cookie.
+// leadUpstream redirects to a provider. It stores in a cookie the path to, at which the browser continues after the
+// sign-in.
 func (c *call) leadUpstream(up *Upstream, ask oidclogin.Ask, to string) error {
 	from := oidclogin.Browser{Secret: secret.New(), Redirect: up.Redirect}
 	location, err := up.Provider.Begin(c.Context(), from, ask)
@@ -85,7 +86,7 @@ func partOf(name string, i int) string {
 	return name + "_" + strconv.Itoa(i)
 }
 
-// keepUpstream sets the cookies of a sign-in, beside those of other tabs.
+// keepUpstream sets the cookies of a sign-in, without replacing those of other tabs.
 func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
 	name := upstreamCookie
 	if _, err := c.R.Cookie(name); err == nil {
@@ -107,8 +108,8 @@ func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
 	}
 }
 
-// keptUpstream returns what startUpstream stored for the sign-in with a state, and deletes its cookies. Both values are
-// empty if there are none.
+// keptUpstream returns the values that startUpstream stored for the sign-in with a state, and deletes its cookies.
+// Without such cookies both values are empty.
 func (c *call) keptUpstream(state string) (secret, to string) {
 	mark := markOf(state)
 	for _, name := range [...]string{upstreamCookie, upstreamCookie + "_" + mark} {
@@ -142,7 +143,7 @@ func (c *call) upstreamPart(name, value string, age int) {
 	})
 }
 
-// finishUpstream handles the return from the other provider.
+// finishUpstream handles the redirect back from the provider of the section oidc.
 func (c *call) finishUpstream() error {
 	if c.Upstream == nil {
 		return pages.NotFound()
@@ -167,7 +168,8 @@ func (c *call) finishUpstream() error {
 	return c.leave(c.At(to))
 }
 
-// backFromUpstream returns the user who comes back from a provider, and the path that follows.
+// backFromUpstream handles the redirect back from a provider. It returns the person who has signed in there and the
+// path at which the browser continues.
 func (c *call) backFromUpstream(up *Upstream) (person *oidclogin.Person, to string, err error) {
 	from := oidclogin.Browser{Redirect: up.Redirect}
 	from.Secret, to = c.keptUpstream(c.Query.Text("state"))
@@ -183,11 +185,11 @@ func (c *call) backFromUpstream(up *Upstream) (person *oidclogin.Person, to stri
 	return person, to, err
 }
 
-// maxCause bounds the length of the cause in the audit feed, which may quote the response.
+// maxCause is the maximum length of the cause in the audit feed. The cause may quote the provider's response.
 const maxCause = 200
 
-// refusedUpstream records a failed sign-in, with the user if that is known. The page does not show what the provider
-// has sent. more is added to the audit event.
+// refusedUpstream records a failed sign-in and returns the error for the page, without the provider's response. The
+// user is the id of the user, if known. The audit event contains more.
 func (c *call) refusedUpstream(err error, user string, more ...string) error {
 	e, ok := apierror.From(err)
 	if !ok {
@@ -208,7 +210,7 @@ func (c *call) refusedUpstream(err error, user string, more ...string) error {
 	return err
 }
 
-// upstreamLink returns the link of the login page to the other provider, or "" if there is none.
+// upstreamLink returns the login page's link to the provider of the section oidc, or "" if that section is not enabled.
 func (c *call) upstreamLink(form *loginForm) string {
 	if c.Upstream == nil {
 		return ""

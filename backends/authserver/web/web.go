@@ -1,6 +1,5 @@
-// Package web serves the pages of the authorization server, on which users sign in, give consent to applications, and
-// sign out. It only shows the pages; the decisions are made by the other packages. A page is an entry in routes, a
-// method of call, and a template.
+// Package web serves the pages of the authorization server on which users sign in, give consent to applications, and
+// sign out. Other packages make the decisions. A page consists of an entry in routes, a method of call, and a template.
 package web
 
 import (
@@ -50,7 +49,7 @@ func Catalogues() fs.FS {
 	return folder
 }
 
-// own returns the built-in templates, which are parsed once.
+// own returns the built-in templates. They are parsed once.
 var own = sync.OnceValue(func() *pages.Look { return pages.NewLook("authserver", files, nil) })
 
 // Options are the settings of the pages.
@@ -61,21 +60,21 @@ type Options struct {
 	Authorize *authorize.Authorize
 	OpenID    *openid.OpenID
 	Device    *device.Devices
-	// Brokers and Connections serve the connections to upstream providers.
+	// Brokers and Connections serve the users' connections to broker providers.
 	Brokers     *brokers.Brokers
 	Connections *connections.Connections
 	// Name is the name of the site in titles. Default: the host of the issuer.
 	Name string
-	// Mount is the path of the issuer. Default: none.
+	// Mount is the path of the issuer. Default: the empty path.
 	Mount string
 	// The settings of the session cookie: session.cookie_name, same_site and secure.
 	SessionCookie string
 	SameSite      http.SameSite
 	Secure        bool
-	// Users stores the users, and Upstream is another provider at which they may sign in; it may be nil.
+	// Users stores the users. Upstream is the provider of the section oidc, or nil.
 	Users    *users.Users
 	Upstream *Upstream
-	// Upstreams are the further providers. Default: none.
+	// Upstreams are the providers of the list upstreams. Default: no providers.
 	Upstreams *upstreams.Upstreams
 	// NoPassword hides the password form; see oidc.show_local_login.
 	NoPassword bool
@@ -83,9 +82,9 @@ type Options struct {
 	Bar func(*http.Request) look.Bar
 	// SignedOut is called when a user has signed out. Default: it is not called.
 	SignedOut func(ctx context.Context, user string)
-	// Languages are those in which the pages can be shown. Default: English only.
+	// Languages are the available languages of the pages. Default: English only.
 	Languages *locale.Languages
-	// Brand is a folder whose templates and files replace the built-in ones. Default: none.
+	// Brand is a folder whose templates and files replace the built-in ones. Default: all are built in.
 	Brand fs.FS
 }
 
@@ -131,7 +130,7 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 	}), nil
 }
 
-// available turns the error of a database that does not answer into a 503.
+// available returns an error with status 503 if err means that the database does not answer, and otherwise err.
 func available(err error) error {
 	if _, known := apierror.From(err); !known && errors.Is(err, store.ErrUnavailable) {
 		return apierror.Unavailable("the server", err)
@@ -144,13 +143,13 @@ const (
 	post = http.MethodPost
 )
 
-// route is a page.
+// route is the entry of a page.
 type route = pages.Page[*call]
 
 // routes are all pages.
 var routes = slices.Concat(signInRoutes, accountRoutes, linkRoutes, providerRoutes)
 
-// signInRoutes are the routes of signing in and of the requests of applications.
+// signInRoutes are the routes for signing in and for the requests of applications.
 var signInRoutes = []route{
 	{Method: get, Path: "/{$}", Serve: (*call).home},
 	{Method: get, Path: "/login", Serve: (*call).askLogin},
@@ -183,9 +182,9 @@ var signInRoutes = []route{
 	{Method: http.MethodDelete, Path: "/connections/{provider}", Serve: (*call).disconnect},
 }
 
-// acting are the paths whose GET requests change something, as the protocols require: they use up a single-use value,
-// issue a code, sign in or out. They do not answer HEAD, which must be safe (RFC 9110 section 9.2.1) and is sent by
-// link scanners.
+// acting lists the paths whose GET requests have an effect, as the protocols require: they use up a single-use value,
+// issue a code, or sign a user in or out. They do not answer HEAD, which link scanners send and which must be safe (RFC
+// 9110 section 9.2.1).
 var acting = []string{
 	"/oauth/authorize", "/consent", openid.LogoutPath, upstreamStart, upstreamCallback, providerStart, providerCallback,
 	connections.Path + "{provider}",
@@ -201,7 +200,7 @@ type call struct {
 	session *login.Session // nil if nobody is signed in
 }
 
-// frame is the data around a page, .Site in templates.
+// frame is the data for the part of a page around its content; templates read it as .Site.
 type frame struct {
 	User           string // the name of the signed-in user; empty if nobody is signed in
 	PasswordLength int    // the least number of characters of a new password
@@ -222,10 +221,10 @@ func (w *web) begin(p *pages.Call) (*call, error) {
 	return c, nil
 }
 
-// frame returns the frame for a visitor who is not signed in.
+// frame returns the frame for a visitor without a session.
 func (w *web) frame() *frame { return &frame{PasswordLength: w.Users.PasswordLength()} }
 
-// home shows who is signed in.
+// home shows the name of the signed-in user.
 func (c *call) home() error { return c.Show("home", "", nil) }
 
 // leave redirects the browser to another site or page.
@@ -239,7 +238,7 @@ func (c *call) leave(location string) error {
 	return nil
 }
 
-// sample is a sample question.
+// sample is a consent question for testing templates.
 var sample = &authorize.Question{
 	Client: "Sample", SelfDeclared: true, ClientHost: "client.example",
 	Target: authorize.Target{Host: "127.0.0.1:8000", Scheme: "http", Loopback: true},
@@ -249,7 +248,7 @@ var sample = &authorize.Question{
 	},
 }
 
-// samples are sample data for all pages, with which the templates of a brand are tested.
+// samples are sample data of all pages, for testing the templates of Options.Brand.
 var samples = map[string]any{
 	"home": nil,
 	"login": &loginForm{
@@ -297,7 +296,7 @@ var samples = map[string]any{
 }
 
 // Routes returns the routes of the pages for a site, which removes the path of the issuer, mount, from its requests.
-// The pages need it, so that it is added again.
+// The handler h needs that path, so Routes adds it again.
 func Routes(h http.Handler, mount string) []kernel.Route {
 	serve := func(w http.ResponseWriter, r *http.Request) error {
 		at := *r // a copy, so that the site's request keeps its pattern

@@ -23,7 +23,7 @@ import (
 // Type is the header typ of an assertion.
 const Type = "oauth-id-jag+jwt"
 
-// Algorithms are the algorithms that may sign assertions.
+// Algorithms are the signature algorithms accepted for assertions.
 var Algorithms = []string{"ES256", "RS256", "PS256", "EdDSA"}
 
 // InvalidProof is the error code of RFC 9449 section 5.
@@ -31,11 +31,11 @@ const InvalidProof = "invalid_dpop_proof"
 
 const (
 	maxJTI = 256
-	// maxActors bounds the chain of actors in an assertion.
+	// maxActors is the maximum length of the chain of actors in an assertion.
 	maxActors = 10
 )
 
-// Request is a client's request with an assertion (RFC 7523 section 2.1).
+// Request is a token request with an assertion (RFC 7523 section 2.1).
 type Request struct {
 	Client    *clients.Client // the authenticated client
 	Assertion string
@@ -44,7 +44,7 @@ type Request struct {
 	JKT       string   // the key of the DPoP proof; empty if there was none
 }
 
-// Result is what was issued, with details for the audit feed.
+// Result is the issued token, with details for the audit feed.
 type Result struct {
 	tokens.Answer
 	Subject, IdP string
@@ -102,7 +102,8 @@ func (x *XAA) Redeem(ctx context.Context, r Request) (done Result, err error) {
 	return done, err
 }
 
-// verify checks all that depends only on the assertion, its issuer and its client.
+// verify checks everything that depends only on the assertion, its issuer and its client: the signature, the times, the
+// audience and the claims.
 func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion, error) {
 	issuer, ok := jwt.Unverified(r.Assertion, "iss")
 	idp := now.idps[issuer]
@@ -138,7 +139,7 @@ func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion,
 	return a, x.claims(a, token, r)
 }
 
-// claims checks the claims of an ID-JAG that other tokens do not have, and stores them in a.
+// claims checks the claims that are specific to an ID-JAG, and stores them in a.
 func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
 	claims, now := token.Claims, x.Now()
 	if id, _ := claims["client_id"].(string); id != r.Client.ID {
@@ -194,7 +195,8 @@ func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
 	return nil
 }
 
-// text1 returns an optional string claim. It returns false if the claim has another type, is too long or contains NUL.
+// text1 returns an optional string claim. It returns false for a claim that has another type, is too long or contains
+// NUL.
 func text1(claim any) (string, bool) {
 	if claim == nil {
 		return "", true
@@ -223,7 +225,7 @@ func texts(claim any) (list []string, ok bool) {
 	return nil, false
 }
 
-// actors returns a claim act (RFC 8693 section 4.1), reduced to the members that identify actors.
+// actors returns the claim act of an assertion (RFC 8693 section 4.1), reduced to the members that identify actors.
 func actors(claim any, depth int) (json.RawMessage, bool) {
 	if claim == nil {
 		return nil, true
@@ -249,7 +251,8 @@ func actors(claim any, depth int) (json.RawMessage, bool) {
 	return encode(kept), ok
 }
 
-// actor returns the claim act of the new token: the identity provider, followed by the actors of the assertion.
+// actor returns the claim act of the new token. The outermost actor is the identity provider, followed by the actors of
+// the assertion.
 func actor(a *assertion) json.RawMessage {
 	act := map[string]any{"sub": a.idp.Issuer}
 	if a.act != nil {
@@ -269,8 +272,8 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// target returns the resources of the new token: those of the assertion, or those of the request, which must be among
-// them.
+// target returns the resources of the new token: the resources that the request names, or else those of the assertion. If
+// both name resources, the resources of the request must be among those of the assertion.
 func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources.Resource, error) {
 	asserted, err := x.options.Catalog.Resolve(ctx, a.resource)
 	if err != nil {
@@ -283,7 +286,7 @@ func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources
 	switch {
 	case len(targets) == 0:
 		targets = asserted
-	// Compared by id, since the catalog may have been reloaded between the two calls.
+	// The resources are compared by id, since the catalog may have been reloaded between the two calls.
 	case len(asserted) > 0 && slices.ContainsFunc(targets, func(one *resources.Resource) bool {
 		return !slices.ContainsFunc(asserted, func(other *resources.Resource) bool { return one.ID == other.ID })
 	}):
@@ -298,8 +301,8 @@ func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources
 	return targets, nil
 }
 
-// permitted returns the scopes that policies of an identity provider permit to a client at resources. A nil list
-// permits any scope. If there are policies and none of them applies, the error is access_denied.
+// permitted returns the scopes that the policies of an identity provider permit to a client at the target resources. A
+// nil list permits any scope. If there are policies but no policy applies, the error is access_denied.
 func permitted(policies []*Policy, client string, targets []*resources.Resource) (scopes []string, err error) {
 	matches := 0
 	for _, p := range policies {
@@ -331,9 +334,9 @@ func (p *Policy) covers(targets []*resources.Resource) bool {
 	})
 }
 
-// scope returns the scope of the new token. It begins with the scopes of the target resources, or with all scopes of
-// the catalogue if there are no targets, and keeps what the client, the policies, the request and the assertion all
-// allow, each scope once.
+// scope returns the scope of the new token. It starts from the scopes of the target resources, or from all scopes of
+// the catalog if there are no target resources. It keeps the scopes that the client, the policies, the request and the
+// assertion all allow.
 func (x *XAA) scope(
 	ctx context.Context, a *assertion, r Request, targets []*resources.Resource, policy []string,
 ) (scope []string, err error) {
@@ -388,7 +391,7 @@ func (x *XAA) subject(ctx context.Context, a *assertion) (string, error) {
 	return a.idp.Issuer + ":" + a.subject, nil
 }
 
-// spend uses an assertion up on all nodes.
+// spend marks an assertion as used, on all nodes.
 func (x *XAA) spend(ctx context.Context, a *assertion) error {
 	h := sha256.New()
 	h.Write([]byte(a.idp.Issuer + "\x00" + a.jti))

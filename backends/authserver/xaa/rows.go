@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The errors of changes.
+// The errors of methods that change rows.
 var (
 	ErrUnknown = errors.New("there is no such row")
 	ErrExists  = errors.New("there is one already")
@@ -46,11 +46,13 @@ func checkName(name string) error {
 // IdP is a trusted identity provider.
 type IdP struct {
 	ID, Name string
-	// Issuer is the claim iss of its assertions, byte for byte.
+	// Issuer is the claim iss of the provider's assertions. It is compared byte for byte.
 	Issuer string
-	// JWKSURI is the address of its keys. If it is empty, the discovery document of the issuer names it.
+	// JWKSURI is the URL of the provider's keys. If it is empty, the URL is taken from the discovery document of the
+	// issuer.
 	JWKSURI string
-	// Audience is the claim aud of its assertions. If it is empty, that is the issuer of this server.
+	// Audience is the claim aud of the provider's assertions. If it is empty, the audience is the issuer of this
+	// server.
 	Audience             string
 	Enabled              bool
 	CreatedAt, UpdatedAt time.Time
@@ -90,17 +92,17 @@ func scanIdP(r store.Row) (*IdP, error) {
 	return i, err
 }
 
-// Policy defines what the assertions of an identity provider may be used for.
+// Policy permits the use of an identity provider's assertions for certain clients, scopes and resources.
 type Policy struct {
 	ID, Name string
 	IdP      string // the id of the identity provider
-	// ClientIDs, Scopes and Resources (URIs, slugs or ids) are what it allows. An empty list allows any.
+	// ClientIDs, Scopes and Resources (URIs, slugs or ids) are the permitted values. An empty list permits all values.
 	ClientIDs, Scopes, Resources []string
 	Enabled                      bool
 	CreatedAt, UpdatedAt         time.Time
 }
 
-// Check returns an error if the policy is invalid. It does not check whether the objects that it refers to exist.
+// Check returns an error if the policy is invalid. It does not check whether the named clients and resources exist.
 func (p *Policy) Check() error {
 	for member, list := range map[string][]string{
 		"client_ids": p.ClientIDs, "scopes": p.Scopes,
@@ -161,12 +163,12 @@ func text(list []string) string {
 	return string(raw)
 }
 
-// found returns a row that was read, or ErrUnknown if there is none.
+// found returns row, or ErrUnknown if err means that there is no such row.
 func found[T any](row *T, err error) (*T, error) {
-	return row, kernel.None(err, ErrUnknown)
+	return row, kernel.IfNoRows(err, ErrUnknown)
 }
 
-// one returns a row by its id, or ErrUnknown.
+// one returns the row that a query with an id selects, or ErrUnknown.
 func one[T any](ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query, id string) (*T, error) {
 	return kernel.Read(ctx, x.Server, func(c store.Conn) (*T, error) { return found(scan(c.Row(query, id))) })
 }
@@ -177,8 +179,8 @@ func page[T any](
 	return kernel.Read(ctx, x.Server, func(c store.Conn) ([]*T, error) { return store.List(c, scan, query, args...) })
 }
 
-// change runs fn in a transaction and invalidates the caches of all nodes. It returns ErrUnknown if fn has changed no
-// row, and ErrExists if a unique value exists already.
+// change runs fn in a transaction and invalidates the caches of all nodes. It returns ErrUnknown if fn changed no row,
+// and ErrExists if fn violated a unique constraint.
 func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err error)) error {
 	err := x.Change(ctx, topic, "", func(c store.Conn) error {
 		n, err := fn(c)
@@ -193,7 +195,8 @@ func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err er
 	return err
 }
 
-// there returns an error that names a member of the request if no row of a table has the id that the member refers to.
+// there returns an error if a table has no row with an id. The error names the member of the request that contains the
+// id.
 func there(c store.Conn, table, id, member string) error {
 	var n int
 	var err error
@@ -211,7 +214,7 @@ const (
 	onePolicy = "SELECT " + policyColumns + " FROM authserver_xaa_policies WHERE id = ?"
 )
 
-// IdPs returns a page of the identity providers, the oldest first.
+// IdPs returns a page of the identity providers, oldest first.
 func (x *XAA) IdPs(ctx context.Context, limit, offset int) ([]*IdP, error) {
 	return page(ctx, x, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps ORDER BY created_at, id LIMIT ? OFFSET ?",
 		limit, offset)
@@ -230,7 +233,7 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 	now := x.Now().Truncate(time.Microsecond)
 	i.ID, i.CreatedAt, i.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := kernel.Room(c, "authserver_idps", idpsMost); err != nil {
+		if err := kernel.CheckRoom(c, "authserver_idps", idpsMost); err != nil {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_idps ("+idpColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -245,8 +248,8 @@ func allowed[T any](
 	return kernel.Allow(may, func() (*T, error) { return found(scan(c.Row(query+c.Lock(), id))) })
 }
 
-// ReplaceIdP replaces an identity provider. Each function of may is called with the stored one and can forbid the
-// change by returning an error.
+// ReplaceIdP replaces an identity provider. It calls each function of may with the stored provider, which can forbid
+// the change by returning an error.
 func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP, may ...func(i *IdP) error) error {
 	if err := i.Check(); err != nil {
 		return err
@@ -260,8 +263,8 @@ func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP, may ...func(i *IdP) error)
 	})
 }
 
-// DeleteIdP removes an identity provider with its policies and mappings. Each function of may is called with the stored
-// identity provider and can forbid the deletion by returning an error.
+// DeleteIdP removes an identity provider with its policies and mappings. It calls each function of may with the stored
+// provider, which can forbid the deletion by returning an error.
 func (x *XAA) DeleteIdP(ctx context.Context, id string, may ...func(i *IdP) error) error {
 	return x.change(ctx, func(c store.Conn) (int64, error) {
 		if err := allowed(c, scanIdP, oneIdP, id, may); err != nil {
@@ -271,7 +274,8 @@ func (x *XAA) DeleteIdP(ctx context.Context, id string, may ...func(i *IdP) erro
 	})
 }
 
-// Policies returns a page of the policies of an identity provider, or of all of them if idp is empty, the oldest first.
+// Policies returns a page of an identity provider's policies, oldest first. If idp is empty, it returns the policies of
+// all providers.
 func (x *XAA) Policies(ctx context.Context, idp string, limit, offset int) ([]*Policy, error) {
 	return page(ctx, x, scanPolicy, "SELECT "+
 		policyColumns+" FROM authserver_xaa_policies WHERE ? = '' OR idp_id = ? ORDER BY created_at, id LIMIT ? OFFSET ?",
@@ -283,7 +287,7 @@ func (x *XAA) Policy(ctx context.Context, id string) (*Policy, error) {
 	return one(ctx, x, scanPolicy, onePolicy, id)
 }
 
-// checkPolicy returns an error if a policy is invalid, or if a resource that it names does not exist.
+// checkPolicy returns an error if a policy is invalid or names a resource that does not exist.
 func (x *XAA) checkPolicy(ctx context.Context, p *Policy) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -306,7 +310,7 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	now := x.Now().Truncate(time.Microsecond)
 	p.ID, p.CreatedAt, p.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := errors.Join(kernel.Room(c, "authserver_xaa_policies", policiesMost), there(c, "authserver_idps",
+		if err := errors.Join(kernel.CheckRoom(c, "authserver_xaa_policies", policiesMost), there(c, "authserver_idps",
 			p.IdP, "idp_id")); err != nil {
 			return 0, err
 		}
@@ -316,7 +320,7 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	})
 }
 
-// ReplacePolicy replaces a policy. Each function of may is called with the stored one and can forbid the change by
+// ReplacePolicy replaces a policy. It calls each function of may with the stored policy, which can forbid the change by
 // returning an error.
 func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, may ...func(p *Policy) error) error {
 	if err := x.checkPolicy(ctx, p); err != nil {
@@ -334,7 +338,7 @@ func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, may ...func(p *Polic
 	})
 }
 
-// DeletePolicy removes a policy. Each function of may is called with the stored policy and can forbid the deletion by
+// DeletePolicy removes a policy. It calls each function of may with the stored policy, which can forbid the deletion by
 // returning an error.
 func (x *XAA) DeletePolicy(ctx context.Context, id string, may ...func(p *Policy) error) error {
 	return x.change(ctx, func(c store.Conn) (int64, error) {
@@ -345,7 +349,8 @@ func (x *XAA) DeletePolicy(ctx context.Context, id string, may ...func(p *Policy
 	})
 }
 
-// Mappings returns the query of the mappings of an identity provider, or of all of them if idp is empty.
+// Mappings returns the query of an identity provider's mappings. If idp is empty, it selects the mappings of all
+// providers.
 func Mappings(idp string) kernel.Listing {
 	l := kernel.Listing{Columns: mappingColumns, Table: "authserver_xaa_subjects", At: "created_at", ID: "id"}
 	if idp != "" {
@@ -354,12 +359,13 @@ func Mappings(idp string) kernel.Listing {
 	return l
 }
 
-// Mappings returns a page of the mappings of an identity provider, or of all of them if idp is empty.
+// Mappings returns a page of an identity provider's mappings. If idp is empty, it returns the mappings of all
+// providers.
 func (x *XAA) Mappings(ctx context.Context, idp string, p kernel.Page) ([]*Mapping, error) {
 	return kernel.Rows(ctx, x.Server, Mappings(idp).Find, p, scanMapping)
 }
 
-// TotalMappings returns how many mappings there are on all pages, but at most limit.
+// TotalMappings returns the number of mappings on all pages, up to limit.
 func (x *XAA) TotalMappings(ctx context.Context, idp string, limit int) (int, error) {
 	return kernel.CountRows(ctx, x.Server, Mappings(idp).Find, limit)
 }
@@ -396,7 +402,7 @@ func (x *XAA) DeleteMapping(ctx context.Context, id string) (m *Mapping, err err
 	return m, err
 }
 
-// mapped returns the user that a subject is mapped to, or "" if there is none.
+// mapped returns the id of the user to whom a subject is mapped, or "" if the subject is not mapped.
 func (x *XAA) mapped(ctx context.Context, idp, subject string) (user string, err error) {
 	err = x.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT user_id FROM authserver_xaa_subjects WHERE idp_id = ? AND idp_subject = ?",

@@ -1,7 +1,7 @@
-// Package xaa implements enterprise-managed authorization (cross-app access): an identity provider that an
-// administrator trusts states by an assertion (ID-JAG, Identity Assertion JWT Authorization Grant) that one of its
-// users may use a client here. The client exchanges it for an access token, as far as the policies and the mappings of
-// subjects allow.
+// Package xaa implements enterprise-managed authorization (cross-app access). An identity provider that an
+// administrator trusts issues an assertion (ID-JAG, Identity Assertion JWT Authorization Grant): one of its users may
+// use a client here. The client exchanges the assertion for an access token, as far as the policies and the mappings of
+// subjects permit.
 package xaa
 
 import (
@@ -26,11 +26,11 @@ type Options struct {
 	// Active reports whether a user exists and is active.
 	Active func(ctx context.Context, user string) (bool, error)
 
-	// Networks are the private networks that keys may be fetched from; public ones are always allowed.
+	// Networks are the private networks from which keys may be fetched. Public addresses are always allowed.
 	Networks []netip.Prefix
 	// KeysTTL is how long the keys of an identity provider are cached. Default: 1 hour.
 	KeysTTL time.Duration
-	// MaxAge is how old an assertion may be. Default: 5 min.
+	// MaxAge is the maximum age of an assertion. Default: 5 min.
 	MaxAge time.Duration
 	// RequireResource refuses requests that name no resource.
 	RequireResource bool
@@ -40,7 +40,7 @@ type Options struct {
 	Life time.Duration
 }
 
-// XAA implements the grant and stores its rows.
+// XAA implements the grant type and stores the identity providers, policies and mappings.
 type XAA struct {
 	*kernel.Server
 	options Options
@@ -53,9 +53,9 @@ type XAA struct {
 
 const (
 	topic = "xaa"
-	// idpsMost and policiesMost bound the number of rows.
+	// idpsMost and policiesMost are the maximum numbers of rows.
 	idpsMost, policiesMost = 1000, 10_000
-	// keysGap is the least time between two fetches of the keys of a provider.
+	// keysGap is the minimum time between two fetches of a provider's keys.
 	keysGap = 30 * time.Second
 )
 
@@ -76,7 +76,7 @@ func New(s *kernel.Server, o Options) *XAA {
 	return x
 }
 
-// snapshot holds the identity providers and policies of one moment. It is not modified.
+// snapshot holds the identity providers and policies at one moment. It is immutable.
 type snapshot struct {
 	idps     map[string]*IdP      // by issuer
 	policies map[string][]*Policy // by the id of the identity provider
@@ -126,7 +126,7 @@ func (x *XAA) source(idp *IdP) *jwks.Source {
 	return made
 }
 
-// prune drops the keys of identity providers that no longer exist.
+// prune drops the cached keys of identity providers that no longer exist.
 func (x *XAA) prune(s *snapshot) {
 	known := make(map[jwks.Address]bool, len(s.idps))
 	for _, idp := range s.idps {
@@ -152,7 +152,7 @@ func (x *XAA) end() {
 	}
 }
 
-// RefreshKeys fetches the keys of an identity provider now. The error is a *KeysError if that fails.
+// RefreshKeys fetches the keys of an identity provider at once. If that fails, the error is a *KeysError.
 func (x *XAA) RefreshKeys(ctx context.Context, id string) error {
 	idp, err := x.IdP(ctx, id)
 	if err != nil {

@@ -15,20 +15,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// The maximum lengths of the texts of a profile, in characters.
+// The maximum lengths of the texts in a profile, in characters.
 const (
 	maxMemberTitle = 80
 	maxBio         = 2000
 )
 
-// Profile is what members tell about themselves.
+// Profile holds the parts of a profile that members write themselves.
 type Profile struct {
 	Title, Bio string // shown to others
 	TimeZone   string // IANA name; empty means UTC
 }
 
-// SetProfile changes the profile of the actor, after the word filter of the board has replaced words in it. The error
-// is an API error if a field is invalid, the actor is suspended, or nobody is signed in.
+// SetProfile changes the profile of the actor, with filtered words replaced. It returns an API error if a field is
+// invalid, if the actor is suspended, or if the actor is the guest.
 func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) error {
 	if a.User == nil {
 		return kernel.NotFound()
@@ -63,8 +63,8 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 	return err
 }
 
-// SetLanguage sets the language of the pages and mails of the actor; an empty tag means that the browser decides. The
-// error is an API error if nobody is signed in.
+// SetLanguage sets the language of the actor's pages and mails. An empty tag means the language of the browser. It
+// returns an API error if the actor is the guest.
 func (s *Service) SetLanguage(ctx context.Context, a *rights.Actor, tag string) error {
 	if a.User == nil {
 		return kernel.NotFound()
@@ -72,7 +72,7 @@ func (s *Service) SetLanguage(ctx context.Context, a *rights.Actor, tag string) 
 	return s.Exec(ctx, "UPDATE board_users SET language = ? WHERE id = ?", tag, a.ID())
 }
 
-// check returns the faults of all fields as one error.
+// check returns an error that describes the faults of all fields.
 func (p Profile) check() error {
 	var titleErr, bioErr error
 	_, zoneErr := text.Zone(p.TimeZone)
@@ -94,8 +94,8 @@ func (p Profile) check() error {
 	return apierror.Join(titleErr, bioErr, zoneErr)
 }
 
-// SetPassword changes the password of the actor, who must give the current one, signs the actor out everywhere and
-// returns the cookie of a new session. address is the address of the client, by which wrong passwords are counted.
+// SetPassword changes the actor's password from current to password. It signs the actor out everywhere and returns the
+// cookie of a new session. address is the client's address, by which wrong passwords are counted.
 func (s *Service) SetPassword(
 	ctx context.Context, a *rights.Actor, current, password, address string,
 ) (cookie string, err error) {
@@ -133,7 +133,7 @@ type TokenInfo struct {
 	CreatedAt, ExpiresAt, LastUsedAt kernel.Moment // 0 means never
 }
 
-// OwnTokens lists the tokens of the actor that are still valid, newest first, at most 100.
+// OwnTokens lists the actor's valid tokens, newest first, at most 100.
 func (s *Service) OwnTokens(ctx context.Context, a *rights.Actor) ([]TokenInfo, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]TokenInfo, error) {
 		return store.List(c, func(r store.Row) (t TokenInfo, err error) {
@@ -148,8 +148,8 @@ func (s *Service) OwnTokens(ctx context.Context, a *rights.Actor) ([]TokenInfo, 
 	})
 }
 
-// IssueOwnToken creates a token for the actor, who must give the password again, and returns its text, which is not
-// stored. A request that was itself authenticated by a token cannot create another one.
+// IssueOwnToken creates a token for the actor and returns its text, which is not stored. The actor must enter the
+// password again. A request that was authenticated with a token cannot create a token.
 func (s *Service) IssueOwnToken(
 	ctx context.Context, a *rights.Actor, r TokenRequest, password, address string,
 ) (token string, err error) {
@@ -187,9 +187,9 @@ func (s *Service) RevokeOwnToken(ctx context.Context, a *rights.Actor, id int64)
 	return s.RevokeToken(ctx, lookup)
 }
 
-// Profile returns the public profile of a member. Its number of posts counts only those that the actor may read. It
-// returns a NotFound error if the account was deleted or never activated, and, except for the actor's own profile, if
-// the actor may not view profiles.
+// Profile returns the public profile of a member. Its number of posts counts only posts that the actor may read. It
+// returns NotFound if the account was deleted or never activated. It also returns NotFound if the actor may not view
+// profiles, except for the actor's own profile.
 func (s *Service) Profile(ctx context.Context, a *rights.Actor, id int64) (*rights.User, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (u *rights.User, err error) {
 		if u, err = rights.LoadUser(c, id); err != nil {

@@ -17,11 +17,11 @@ const (
 	namesRead    = 50 // names that are read for those of active members among them
 )
 
-// completions limits how often a member may look for names, so that nobody reads the whole list by it.
+// completions limits how often a member may call Complete, so that nobody reads the whole list of members with it.
 var completions = attemptLimit("complete", 120, time.Minute)
 
-// Complete returns up to eight names of active members that begin as given, sorted. It needs the right to see the list
-// of members. A beginning of one character completes to nothing.
+// Complete returns up to eight sorted names of active members that begin with beginning. The actor needs the right to
+// see the list of members. For a beginning of one character it returns no names.
 func (s *Service) Complete(ctx context.Context, a *rights.Actor, beginning string) (names []string, err error) {
 	if a.User == nil || !a.May(rights.MemberlistView) {
 		return nil, kernel.Forbidden("q", "no_permission", "you may not see the list of members")
@@ -40,7 +40,7 @@ func (s *Service) Complete(ctx context.Context, a *rights.Actor, beginning strin
 		return nil, err
 	}
 	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]string, error) {
-		// Keys are compared by their bytes, so the names with one beginning form one range.
+		// Keys are compared by their bytes, so the keys with the same beginning form a range.
 		return store.List(c, func(r store.Row) (name string, err error) { return name, r.Scan(&name) },
 			"SELECT w.username FROM (SELECT username, username_key, state FROM board_users WHERE username_key >= ?"+
 				" AND username_key < ? ORDER BY username_key LIMIT ?) w WHERE w.state = 'active' ORDER BY w.username_key LIMIT ?",

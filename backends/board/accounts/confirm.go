@@ -11,11 +11,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// KeepUnconfirmed is how long a member is kept who has never opened the link of the registration. A member who has
-// asked for another link is kept while that link is valid.
+// KeepUnconfirmed is the time after which members who have never opened the link of their registration are deleted. A
+// member who has requested another link is kept while that link is valid.
 const KeepUnconfirmed = 7 * 24 * time.Hour
 
-// MailAddress is the mail address of a member, with what is known of it.
+// MailAddress is the mail address of a member, with its state.
 type MailAddress struct {
 	Now       string // empty means none
 	Confirmed bool   // its owner has opened a link; otherwise nothing is mailed there
@@ -30,8 +30,8 @@ func (s *Service) MailAddress(ctx context.Context, a *rights.Actor) (MailAddress
 	})
 }
 
-// queueConfirm queues a mail with a link that confirms a new address of a member. If another member has that address,
-// it does the same work but nothing is mailed.
+// queueConfirm queues a mail with a link that confirms a member's new address. If another member has that address, it
+// does the same work, so that it takes the same time, but no mail is sent.
 func (s *Service) queueConfirm(c store.Conn, kind string, user int64, email string) error {
 	if _, err := c.Exec("UPDATE board_users SET email_asked = ? WHERE id = ?", email, user); err != nil {
 		return err
@@ -40,9 +40,9 @@ func (s *Service) queueConfirm(c store.Conn, kind string, user int64, email stri
 		" AND o.id <> u.id)", user, mailaddress.Key(email))
 }
 
-// AskEmail mails a confirmation link to the new address that the actor wants to have, and a notice to the current
-// address. If another member has the new address nothing is mailed to it, and the result is the same, so that nobody
-// can find out who has an account. address is the address of the client.
+// AskEmail mails a confirmation link to the actor's desired new address, and a notice to the current address. If
+// another member has the new address no mail is sent there, but the result is the same, so that nobody can find out
+// whether the address has an account. address is the client's address.
 func (s *Service) AskEmail(ctx context.Context, a *rights.Actor, email, password, address string) error {
 	if !s.Mails() {
 		return errNoMail("so an address cannot be confirmed")
@@ -74,8 +74,8 @@ func (s *Service) AskEmail(ctx context.Context, a *rights.Actor, email, password
 	})
 }
 
-// AskEmailAgain mails the link that confirms the address of the actor once more. The error is a conflict if no
-// address waits to be confirmed. address is the address of the client.
+// AskEmailAgain mails the link that confirms the actor's address again. It returns a conflict error if no address waits
+// for confirmation. address is the client's address.
 func (s *Service) AskEmailAgain(ctx context.Context, a *rights.Actor, address string) error {
 	if !s.Mails() {
 		return errNoMail("so an address cannot be confirmed")
@@ -95,7 +95,7 @@ func (s *Service) AskEmailAgain(ctx context.Context, a *rights.Actor, address st
 		func(c store.Conn) error { return s.queueConfirm(c, confirmKind(a), a.ID(), email) })
 }
 
-// confirmKind returns the kind of link that confirms an address of the actor.
+// confirmKind returns the kind of link that confirms the actor's address.
 func confirmKind(a *rights.Actor) string {
 	if a.Unconfirmed() {
 		return LinkJoin
@@ -103,7 +103,7 @@ func confirmKind(a *rights.Actor) string {
 	return LinkEmail
 }
 
-// Confirmed is the result of opening a link that confirms an address.
+// Confirmed is the result of ConfirmEmail.
 type Confirmed struct {
 	User   int64
 	Email  string
@@ -111,16 +111,16 @@ type Confirmed struct {
 	Awaits bool // the member now waits for approval
 }
 
-// ConfirmEmail gives the member of a link the address to which the link was mailed. If the link completes a
-// registration, the member becomes active or, where new members need approval, waits for it. The error is an API
-// error with status 410 if the link is not valid, and a conflict if another member has the address meanwhile.
+// ConfirmEmail uses a link and sets the member's address to the one to which the link was mailed. If the link completes
+// a registration, the member becomes active or, if new members need approval, waits for it. It returns an API error
+// with status 410 if the link is not valid, and a conflict error if another member has taken the address meanwhile.
 func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirmed, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return done, err
 	}
 	state := "active"
-	// Also if registration was closed since: then an administrator decides.
+	// This includes boards on which registration was closed meanwhile: then an administrator decides.
 	if access.Settings.Registration != kernel.RegistrationOpen {
 		state = "awaiting"
 	}
@@ -153,7 +153,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirm
 	return done, err
 }
 
-// unconfirmedTables lists the tables that may have rows of a member who was never let in.
+// unconfirmedTables lists the tables that may have rows of a member who was never admitted.
 var unconfirmedTables = []string{
 	"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads",
 	"board_forum_reads",
@@ -162,8 +162,8 @@ var unconfirmedTables = []string{
 }
 
 // PurgeUnconfirmed deletes members who did not open the link of their registration within KeepUnconfirmed, have no
-// valid link left and have written no posts. Their names are free again. It returns the number of members, also with
-// an error.
+// valid link left and have written no posts. Their names become free. It returns the number of deleted members, even if
+// it also returns an error.
 func (s *Service) PurgeUnconfirmed(ctx context.Context) (n int64, err error) {
 	n, err = s.DB.InBatches(ctx, 0, func(c store.Conn) (n int64, more bool, err error) {
 		now := s.Now()
@@ -195,5 +195,5 @@ func (s *Service) PurgeUnconfirmed(ctx context.Context) (n int64, err error) {
 	return n, kernel.Unavailable(err)
 }
 
-// UnconfirmedBatch is how many members are deleted in one transaction.
+// UnconfirmedBatch is the number of members that are deleted in one transaction.
 const UnconfirmedBatch = 100

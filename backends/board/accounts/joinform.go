@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// FormToJoin is the name of the registration form in its stamps.
+	// FormToJoin is the name of the registration form that its stamp contains.
 	FormToJoin = "join"
-	// joinFormLasts is how long a registration form may be sent after it was shown.
+	// joinFormLasts is the time after which a registration form can no longer be sent.
 	joinFormLasts = 24 * time.Hour
 )
 
-// wrongAnswers limits how often the clients of one network may guess the answer to the question.
+// wrongAnswers limits how often the clients of one network may answer the board's question wrongly.
 var wrongAnswers = attemptLimit("wrong answer", 20, time.Hour)
 
-// JoinForm has the fields of the registration form that distinguish people from programs.
+// JoinForm holds the fields of the registration form by which programs are recognized.
 type JoinForm struct {
 	Browser string // the cookie of the browser for which the form was made
 	Stamp   string // from JoinStamp
@@ -29,8 +29,9 @@ type JoinForm struct {
 	Answer  string // to the question of the board, if it has one
 }
 
-// JoinStamp returns the stamp of a registration form for one browser. If former is a stamp that is still valid,
-// JoinStamp returns it unchanged, so that a member need not wait again when the form is shown once more.
+// JoinStamp returns the stamp of a registration form for a browser: a signed token with the time at which the form was
+// shown. If former is a stamp that is still valid, JoinStamp returns former, so that a member need not wait again when
+// the form is shown again.
 func (s *Service) JoinStamp(browser, former string) string {
 	err := formguard.Check(s.Signer("formguard"), FormToJoin, browser, former, s.Now(), 0, joinFormLasts)
 	if _, early := errors.AsType[*formguard.EarlyError](err); err == nil || early {
@@ -39,8 +40,8 @@ func (s *Service) JoinStamp(browser, former string) string {
 	return formguard.Stamp(s.Signer("formguard"), FormToJoin, browser, s.Now())
 }
 
-// checkJoinForm refuses a registration form that was filled in by a program. It does not check the answer to the
-// question.
+// checkJoinForm returns an error for a registration form that was filled in by a program. It does not check the answer
+// to the question.
 func (s *Service) checkJoinForm(set *kernel.Settings, f JoinForm) error {
 	if f.Trap != "" {
 		return kernel.Invalid("", "trap", "a field that is not shown was filled in, as programs do; leave it empty")
@@ -59,9 +60,9 @@ func (s *Service) checkJoinForm(set *kernel.Settings, f JoinForm) error {
 	return nil
 }
 
-// tryAnswer checks the answer to the question of the board and counts a wrong one for the network of the client.
-// After too many wrong answers it also refuses a right one, which may be a guess: wait is then how long there is no
-// attempt left, and otherwise 0.
+// tryAnswer checks the answer to the board's question and counts a wrong answer for the client's network. After too
+// many wrong answers it also refuses a right answer, which may be a guess. Then wait is the time until the next
+// attempt; otherwise wait is 0.
 func tryAnswer(
 	c store.Conn, set *kernel.Settings, answer, address string, now time.Time,
 ) (wrong bool, wait time.Duration, err error) {
@@ -79,8 +80,8 @@ func tryAnswer(
 	return true, wait, err
 }
 
-// tryNetwork counts a registration for the network of the client, and returns an error with status 429 if too many
-// members have joined from there within a day.
+// tryNetwork counts a registration for the client's network. It returns an error with status 429 if too many members
+// have joined from there within a day.
 func tryNetwork(c store.Conn, set *kernel.Settings, address string, now time.Time) error {
 	if set.NetworkMembers == 0 {
 		return nil

@@ -17,28 +17,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// A link is mailed to an address and does one thing, once. Whoever opens it can read the mails of that address. Its
-// secret is made when the mail is sent and is only in that mail; the database has its hash.
+// A link is mailed to an address and can be used once. It proves that its user can read the mails of that address. Its
+// secret is created when the mail is sent and is only in that mail; the database has its hash.
 
-// The kinds of links. They are stored as the modes of the mails, too.
+// The kinds of links, and of related mails without a link. They are also stored as the modes of the mails.
 const (
-	// LinkReset lets its reader set a new password.
+	// LinkReset sets a new password.
 	LinkReset = "reset"
 	// LinkEmail confirms a new address of a member.
 	LinkEmail = "email"
-	// LinkNotice informs the current address that a new one was asked for. It has no link to open.
+	// LinkNotice informs the current address that a new address was requested. The mail has no link.
 	LinkNotice = "notice"
 	// LinkJoin confirms the address with which a member has registered.
 	LinkJoin = "join"
-	// LinkKnown informs a member that somebody has registered with the same address. It has no link to open.
+	// LinkKnown informs a member that somebody has tried to register with the member's address. The mail has no link.
 	LinkKnown = "known"
 )
 
-// LinkSource is the source, in the table board_mails, of mails with links.
+// LinkSource is the value of the column source, in the table board_mails, for mails with links.
 const LinkSource = "link"
 
-// linkLasts returns how long a link of a kind is valid after it was asked for. A link of a registration is valid
-// longest, as its reader may not open it before the next day.
+// linkLasts returns how long a link of this kind is valid after the request. The link of a registration is valid for
+// longest, as its reader may open it only on the next day.
 func linkLasts(kind string) time.Duration {
 	if kind == LinkJoin {
 		return 24 * time.Hour
@@ -46,11 +46,11 @@ func linkLasts(kind string) time.Duration {
 	return time.Hour
 }
 
-// Links stores the links that are mailed.
+// Links stores the mailed links.
 var Links = maillink.Store[int64]{Table: "board_links", Notices: []string{LinkNotice, LinkKnown}}
 
-// How many links may be asked for: to one mail address, by one client, by one network of clients, and by one member,
-// who chooses the address.
+// How many links may be requested: for one mail address, by one client, by the clients of one network, and by one
+// member, who chooses the address.
 var (
 	linksTo   = attemptLimit("link to", 3, time.Hour)
 	linksBy   = attemptLimit("link by", 10, time.Hour)
@@ -58,7 +58,7 @@ var (
 	LinksOf   = attemptLimit("link of", 10, 24*time.Hour)
 )
 
-// MailLink is a link in the form in which it is mailed.
+// MailLink is the content of a mail with a link.
 type MailLink struct {
 	Secret string // empty for a notice, which has nothing to open
 	Ends   time.Time
@@ -67,20 +67,22 @@ type MailLink struct {
 // Mails reports whether the board sends mails.
 func (s *Service) Mails() bool { return s.Options.Mails != nil && s.Options.Mails() }
 
-// errNoMail returns the error for a request that needs a mail, on a board that sends none. instead ends its message.
+// errNoMail returns the error for a request that needs a mail, on a board that sends no mails. instead is appended to
+// its message.
 func errNoMail(instead string) error {
 	return kernel.Forbidden("email", "no_mail", "this board sends no mails; "+instead)
 }
 
-// errLink returns the error (status 410) for a secret of no valid link. It is the same for all reasons.
+// errLink returns the error (status 410) for a secret that does not belong to a valid link. It is the same for all
+// reasons.
 func errLink() error {
 	return apierror.New(http.StatusGone, "not_found",
 		"this link was used already, is too old, a newer mail has another one, or the account has changed since")
 }
 
-// tryLink counts that a client asks for a link to a mail address. It returns 0 if that is allowed, and otherwise how
-// long to wait. A request beyond the limit of the client itself is not counted for its network, because other clients
-// there may still ask.
+// tryLink counts a client's request for a link to a mail address. It returns 0 if the request is allowed, and otherwise
+// how long to wait. A request beyond the client's limit is not counted for the client's network, because other clients
+// there may still request links.
 func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Duration, err error) {
 	for _, count := range []attempts.Count{
 		linksBy.Of(address), LinksFrom.Of(formguard.Network(address)),
@@ -93,9 +95,9 @@ func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Dura
 	return 0, nil
 }
 
-// queueLink queues a mail with a link for the member whom the SQL condition selects, in which u is the row of the
-// member. It is mailed to email or, if that is empty, to the address of the member. If the condition selects nobody
-// queueLink does the same work and queues nothing.
+// queueLink queues a mail with a link for the member that the SQL condition selects; in the condition, u is the
+// member's row. The mail is sent to email or, if email is empty, to the member's address. If the condition selects no
+// member, queueLink does the same work, so that it takes the same time, and queues no mail.
 func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ...any) error {
 	now := s.Now()
 	id, err := Links.Ask(c, kind, now.Add(linkLasts(kind)),
@@ -116,11 +118,11 @@ func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ..
 	return err
 }
 
-// Linked is the name of the member of a link, and the address to which the link was mailed.
+// Linked is the result of ReadLink: the name of the link's member, and the address to which the link was mailed.
 type Linked struct{ Name, Email string }
 
-// ReadLink reads a link of one of the kinds without using it, because programs that scan mails open links, too. The
-// error has status 410 if the link is not valid.
+// ReadLink reads a link of one of the kinds. It does not use the link up, because programs that scan mails open links,
+// too. It returns an error with status 410 if the link is not valid.
 func (s *Service) ReadLink(ctx context.Context, secret string, kinds ...string) (l Linked, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		found, err := Links.Look(c, secret, s.Now(), kinds...)
@@ -133,13 +135,13 @@ func (s *Service) ReadLink(ctx context.Context, secret string, kinds ...string) 
 	return l, orLinkGone(err)
 }
 
-// takeLink uses a link of one of the kinds, after which all other links of its member are void.
+// takeLink uses up a link of one of the kinds, and makes all other links of its member invalid.
 func (s *Service) takeLink(c store.Conn, secret string, kinds ...string) (user int64, email string, err error) {
 	l, err := Links.Take(c, secret, s.Now(), kinds...)
 	return l.User, l.Email, orLinkGone(err)
 }
 
-// orLinkGone returns errLink for maillink.ErrGone, and every other error as it is.
+// orLinkGone converts maillink.ErrGone to errLink. Other errors are returned unchanged.
 func orLinkGone(err error) error {
 	if errors.Is(err, maillink.ErrGone) {
 		return errLink()
@@ -147,8 +149,8 @@ func orLinkGone(err error) error {
 	return err
 }
 
-// AskReset mails a link that sets a new password to the member with this mail address. The result is the same if
-// there is no such member. address is the address of the client.
+// AskReset mails a link that sets a new password to the member with this mail address. The result is the same if there
+// is no such member. address is the client's address.
 func (s *Service) AskReset(ctx context.Context, email, address string) error {
 	if !s.Mails() {
 		return errNoMail("an administrator can give you a new password")
@@ -162,8 +164,8 @@ func (s *Service) AskReset(ctx context.Context, email, address string) error {
 	})
 }
 
-// askLink counts a request for a link and, if that is not one too many, calls queue in the same transaction.
-// Otherwise it returns an error with status 429. A user of 0 means that nobody is signed in.
+// askLink counts a request for a link and, within the limits, calls queue in the same transaction. Beyond the limits it
+// returns an error with status 429. user is the requesting member, or 0 for a guest.
 func (s *Service) askLink(
 	ctx context.Context, user int64, email, address string, queue func(c store.Conn) error,
 ) error {
@@ -188,8 +190,8 @@ func (s *Service) askLink(
 	return err
 }
 
-// Reset uses a link to set the password of its member, and signs the member out everywhere. address is the address of
-// the client.
+// Reset uses up a link to set the password of the link's member, and signs the member out everywhere. address is the
+// client's address.
 func (s *Service) Reset(ctx context.Context, secret, password, address string) error {
 	l, err := s.ReadLink(ctx, secret, LinkReset)
 	if err != nil {
@@ -207,7 +209,7 @@ func (s *Service) Reset(ctx context.Context, secret, password, address string) e
 		if err != nil {
 			return err
 		}
-		// Whoever opened the link can read the mails of the address, so it is confirmed.
+		// A reader of the link can read the mails of the address, so the address is confirmed.
 		if _, err := c.Exec("UPDATE board_users SET email_confirmed = 1 WHERE id = ? AND email_key = ?",
 			user, mailaddress.Key(email)); err != nil {
 			return err
@@ -219,7 +221,7 @@ func (s *Service) Reset(ctx context.Context, secret, password, address string) e
 		if err := EndSessions(c, user); err != nil {
 			return err
 		}
-		// A member who has guessed too often before may sign in at once.
+		// A member who was locked out by too many wrong passwords can sign in at once.
 		if err := loginsOfAccount.Of(text.Fold(l.Name), address).Forget(c); err != nil {
 			return err
 		}

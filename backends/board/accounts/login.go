@@ -17,27 +17,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// attemptLimit returns a limit of how often something may be attempted within a time. what distinguishes the limits
-// of the table.
+// attemptLimit returns a limit of attempts within a time. what names the limit in the table of attempts, which has
+// several limits.
 func attemptLimit(what string, limit int64, within time.Duration) attempts.Limit {
 	return attempts.Limit{Table: "board_attempts", What: what, Max: limit, Within: within}
 }
 
-// The limits of wrong passwords, for one name and client and for one client, and of registrations by one client.
+// The limits of wrong passwords (for a name and a client, and for a client), and of registrations by a client.
 var (
 	loginsOfAccount = attemptLimit("account", 5, 15*time.Minute)
 	loginsOfAddress = attemptLimit("address", 50, 15*time.Minute)
 	NewAccounts     = attemptLimit("register", 10, time.Hour)
 )
 
-// passwords has the rules for new passwords.
+// passwords holds the rules for new passwords.
 var passwords = password.Rules{Min: 10, Max: 256}
 
-// maxNameBytes is the length, in bytes, beyond which no name or mail address is looked up.
+// maxNameBytes is the maximum length, in bytes, of names and mail addresses to sign in with. Longer ones are not looked
+// up.
 const maxNameBytes = 400
 
-// errWait returns the error (status 429) for a client that has attempted something too often. what begins its
-// message, and wait is how long further attempts are refused.
+// errWait returns the error (status 429) for a client with too many attempts. what begins the message, and wait is the
+// time until the next attempt.
 func errWait(wait time.Duration, what string) error {
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: wait,
@@ -45,15 +46,14 @@ func errWait(wait time.Duration, what string) error {
 	}
 }
 
-// errLogin returns the error for a wrong name or a wrong password. It is the same for both, so that it does not
-// reveal which names exist.
+// errLogin returns the error for a wrong name or a wrong password. It is the same for both, to hide which names exist.
 func errLogin() error {
 	return kernel.Invalid("password", "wrong", "the name or the password is wrong")
 }
 
-// Login signs a member in by name or mail address and password, and returns the cookie of the new session. It ends
-// the session of the cookie former, which may be empty. address is the address of the client, by which wrong
-// passwords are counted.
+// Login signs a member in by name or mail address and password, and returns the cookie of the new session. It ends the
+// session of the cookie former, which may be empty. address is the client's address, by which wrong passwords are
+// counted.
 func (s *Service) Login(ctx context.Context, name, password, address, former string) (cookie string, err error) {
 	if len(name) > maxNameBytes || passwords.Long(password) {
 		return "", errLogin()
@@ -86,7 +86,8 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 	})
 }
 
-// Confirm checks the password of the actor again and records in the session n that it was given.
+// Confirm checks the actor's password again and records in the session n that the password was given now. address is
+// the client's address.
 func (s *Service) Confirm(ctx context.Context, a *rights.Actor, n *Session, password, address string) error {
 	p, err := s.confirm(ctx, a, password, address)
 	if err != nil {
@@ -105,15 +106,14 @@ func (s *Service) Confirm(ctx context.Context, a *rights.Actor, n *Session, pass
 	return err
 }
 
-// proof is the result of a successful password check: the member, and the password hash at that time.
+// proof is the result of a successful password check: the member, and the password hash at the time of the check.
 type proof struct {
 	user *rights.User
 	hash string
 }
 
-// holds returns an error if the password, the state or the ban of the member has changed since the check; hashing
-// takes long enough for that. Otherwise it locks the row of the member, so that these stay as they are until the
-// transaction ends.
+// holds returns an error if the member's password, state or ban has changed since the check, as hashing takes long
+// enough for that. Otherwise it locks the member's row, so that they cannot change until the transaction ends.
 func (p proof) holds(c store.Conn) error {
 	var hash, state string
 	var until kernel.Moment
@@ -128,7 +128,7 @@ func (p proof) holds(c store.Conn) error {
 	return nil
 }
 
-// confirm checks the password of the actor.
+// confirm checks the actor's password.
 func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, address string) (proof, error) {
 	if a.User == nil {
 		return proof{}, kernel.NotFound()
@@ -140,10 +140,10 @@ func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, addres
 	return p, err
 }
 
-// verify returns the member with this name or mail address if the password is right. Before it checks the password it
-// counts an attempt for the client, and one for the name together with the client. A right password gives back the
-// attempt of the client and resets the other count. verify replaces a hash with outdated parameters. The error is
-// errLogin if the name or the password is wrong, and errWait after too many wrong passwords.
+// verify checks a password and returns the member with this name or mail address. It counts two attempts before the
+// check: one for the client, and one for the name together with the client. A right password takes back the first and
+// resets the count of the second. verify replaces a hash with outdated parameters. It returns errLogin if the name or
+// the password is wrong, and errWait after too many wrong passwords.
 func (s *Service) verify(ctx context.Context, name, password, address string) (proof, error) {
 	account, from := loginsOfAccount.Of(text.Fold(name), address), loginsOfAddress.Of(address)
 	var user *rights.User
@@ -198,14 +198,14 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 		if err := rights.LoadGroups(c, user); err != nil {
 			return err
 		}
-		// The password was right, so the attempt does not count for the address.
+		// The password was right, so the attempt does not count for the client.
 		if err := from.GiveBack(c); err != nil {
 			return err
 		}
 		return account.Forget(c)
 	})
 	if raced && err == nil {
-		// Again, with the hash that another login or a new password has stored.
+		// The check is repeated with the hash that another login or a new password has stored.
 		return s.verify(ctx, name, password, address)
 	}
 	return proof{user, current}, err

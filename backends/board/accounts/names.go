@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// SettingNames is the row of board_settings with the id of the last member whose name is in the table
-	// board_names.
+	// SettingNames is the row of board_settings that records the progress of FillNames: the id of the last member whose
+	// name is in the table board_names.
 	SettingNames = "names_filled"
-	// NamesAll is its value once all names are there.
+	// NamesAll is the value of SettingNames once all names are in the table.
 	NamesAll = "all"
 
-	// NamesBatch is how many names are added in one transaction.
+	// NamesBatch is the number of names that are added in one transaction.
 	NamesBatch  = 500
 	namesLogged = 100 // how many clashes one run logs
 )
 
-// CheckName refuses a name that is too short, too long, or has characters that would disturb pages.
+// CheckName returns an error if a name is too short, too long, or has characters that would disturb pages.
 func CheckName(name string) error {
 	switch n := utf8.RuneCountInString(text.Normal(name)); {
 	case n < 2 || n > 40:
@@ -41,7 +41,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// checkNewName also refuses a name that readers could confuse with another one, or that is reserved.
+// checkNewName works like CheckName, and also refuses a name that is reserved or that readers could confuse with
+// another name.
 func checkNewName(s *kernel.Settings, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -57,7 +58,7 @@ func checkNewName(s *kernel.Settings, name string) error {
 	return err
 }
 
-// checkNameFree returns an error of Invalid if another member has the name, or one that looks like it.
+// checkNameFree returns an error of Invalid if another member has the name or a name that looks like it.
 func checkNameFree(c store.Conn, name string) error {
 	var same, alike int
 	if err := c.Row("SELECT count(*) FROM board_users WHERE username_key = ?", text.Fold(name)).Scan(&same); err != nil {
@@ -81,9 +82,9 @@ func checkNameFree(c store.Conn, name string) error {
 	return nil
 }
 
-// addNames stores how the name of a member looks, as the keys of package username. If another member has a name that
-// looks the same the error is a unique violation. With mayClash the member may have the name nevertheless, and
-// clashes reports it.
+// addNames stores the keys of a member's name, by which package username compares how names look. If another member has
+// a name that looks the same, it returns a unique violation. With mayClash it stores the name nevertheless, and clashes
+// reports whether it looks the same as another name.
 func addNames(c store.Conn, user int64, name string, mayClash bool) (clashes bool, err error) {
 	for _, key := range username.Keys(name) {
 		clash := "0"
@@ -105,8 +106,8 @@ func addNames(c store.Conn, user int64, name string, mayClash bool) (clashes boo
 	return clashes, nil
 }
 
-// FreeNames removes the name of a member from board_names. Of the members whose names clashed with it, the one with
-// the lowest id has it without a clash from then on.
+// FreeNames removes the name of a member from board_names. If names of other members clashed with it, the member with
+// the lowest id then has the name without a clash.
 func FreeNames(c store.Conn, user int64) error {
 	var keys []any
 	err := c.All("DELETE FROM board_names WHERE user_id = ? RETURNING skeleton, clashes",
@@ -128,8 +129,8 @@ func FreeNames(c store.Conn, user int64) error {
 	return err
 }
 
-// checkNamesFilled returns an error with status 503 while FillNames has not stored the names of all existing members,
-// because a new name cannot be compared with them before.
+// checkNamesFilled returns an error with status 503 until FillNames has stored the names of all members. Before that,
+// new names cannot be compared with them.
 func checkNamesFilled(c store.Conn) error {
 	done, err := kernel.StoredSetting(c, SettingNames)
 	if err == nil && done != NamesAll {
@@ -141,9 +142,9 @@ func checkNamesFilled(c store.Conn) error {
 	return err
 }
 
-// FillNames stores how the names of those members look who joined before that was recorded, and logs names that look
-// alike. It continues where an earlier call ended, on this node or another one. It returns how many members it did,
-// also with an error.
+// FillNames stores the keys of the names of members who joined before these were recorded, and logs names that look
+// alike. It continues where an earlier call, on this or another node, ended. It returns the number of stored names,
+// even if it also returns an error.
 func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 	var state string
 	if err := s.Read(ctx, func(c store.Conn) (err error) {
@@ -171,15 +172,15 @@ func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 	}
 }
 
-// namedMember is a member whose name was stored.
+// namedMember is a member whose name fillNames has stored.
 type namedMember struct {
 	id      int64
 	name    string
 	clashes bool
 }
 
-// fillNames stores the next batch of names and returns it; an empty batch means that nothing is left. It locks the
-// row of SettingNames, so that no other node does the same batch.
+// fillNames stores and returns the next batch of names. An empty batch means that no names are left. It locks the row
+// of SettingNames, so that no other node stores the same batch.
 func fillNames(c store.Conn) (batch []namedMember, err error) {
 	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING",
 		SettingNames); err != nil {
@@ -194,7 +195,7 @@ func fillNames(c store.Conn) (batch []namedMember, err error) {
 	if err != nil {
 		return nil, kernel.Wrap("the setting "+SettingNames, err)
 	}
-	// A deleted member who was never let in has no name any more: the key begins with @.
+	// A deleted member who was never admitted has no name any more: the key begins with @.
 	batch, err = store.List(c, func(r store.Row) (m namedMember, err error) {
 		return m, r.Scan(&m.id, &m.name)
 	}, "SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?", last,

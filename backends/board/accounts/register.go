@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// NewMember is a registration as it was sent.
+// NewMember holds the fields of a registration, unchecked.
 type NewMember struct {
 	Name, Email, Password string
 	Address               string // the address of the client
@@ -30,9 +30,9 @@ type Registered struct {
 	Closed bool   // the member has to open the link first
 }
 
-// Register adds a new member. On a board that sends mails the member gets the address only when the link that is
-// mailed to it is opened. If another member has the address the result is the same, and that member is informed by
-// mail. All invalid fields are returned as one error.
+// Register adds a new member. On a board that sends mails, the member's address is set only when the member opens the
+// link that is mailed to it. If another member has the address, the result is the same, and that member is informed by
+// mail. The error describes all invalid fields.
 func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
@@ -108,9 +108,8 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	return done, err
 }
 
-// tryRegister checks the answer to the question and whether the name is free, and counts the attempts: of wrong
-// answers, of registrations by the client and, if the name is free and the board sends mails, of mails to the
-// address.
+// tryRegister checks the answer to the question and whether the name is free. It counts wrong answers and registrations
+// for the client. If the name is free and the board sends mails, it also counts mails to the address.
 func (s *Service) tryRegister(
 	ctx context.Context, set *kernel.Settings, m NewMember, name, email string, mails bool,
 ) error {
@@ -150,7 +149,7 @@ func (s *Service) tryRegister(
 	return refusal
 }
 
-// checkNewNameFree works like checkNameFree, and also returns an error while checkNamesFilled does.
+// checkNewNameFree makes the checks of checkNamesFilled and checkNameFree.
 func checkNewNameFree(c store.Conn, name string) error {
 	if err := checkNamesFilled(c); err != nil {
 		return err
@@ -158,8 +157,8 @@ func checkNewNameFree(c store.Conn, name string) error {
 	return checkNameFree(c, name)
 }
 
-// queueJoin queues the mail with the link that confirms the address of a new member. If another member has the
-// address, that member is informed instead.
+// queueJoin queues the mail with the link that confirms a new member's address. If another member has the address, the
+// mail informs that member instead.
 func (s *Service) queueJoin(c store.Conn, user int64, email string) error {
 	if err := s.queueLink(c, LinkKnown, "", "u.email_key = ?", mailaddress.Key(email)); err != nil {
 		return err
@@ -167,7 +166,7 @@ func (s *Service) queueJoin(c store.Conn, user int64, email string) error {
 	return s.queueConfirm(c, LinkJoin, user, email)
 }
 
-// checkEmailFree returns an error of Invalid if another member has the mail address. An empty address is free.
+// checkEmailFree returns an error of Invalid if another member has the mail address. An empty address is always free.
 func checkEmailFree(c store.Conn, email string) error {
 	if email == "" {
 		return nil
@@ -180,7 +179,8 @@ func checkEmailFree(c store.Conn, email string) error {
 	return err
 }
 
-// CheckEmail parses a mail address as it was typed, and returns an error of Invalid if it is malformed.
+// CheckEmail parses and normalizes a mail address that somebody has entered. It returns an error of Invalid if the
+// address is malformed.
 func CheckEmail(typed string) (string, error) {
 	address, err := mailaddress.Parse(typed)
 	if err != nil {
@@ -189,8 +189,8 @@ func CheckEmail(typed string) (string, error) {
 	return address, nil
 }
 
-// checkNewPassword returns an error of Invalid if a new password is too short, too long, or is the name or the mail
-// address.
+// checkNewPassword returns an error of Invalid if a new password is too short or too long, or equals the name or the
+// mail address.
 func checkNewPassword(typed, name, email string) error {
 	switch err := passwords.Check(typed, name, email); {
 	case errors.Is(err, password.ErrShort):
@@ -203,7 +203,7 @@ func checkNewPassword(typed, name, email string) error {
 	return nil
 }
 
-// EmitRegistered notifies webhooks of a new member.
+// EmitRegistered emits the event of a new member to webhooks.
 func (s *Service) EmitRegistered(c store.Conn, user int64) error {
 	var e userEvent
 	err := c.Row("SELECT id, username, state FROM board_users WHERE id = ?", user).Scan(&e.UserID, &e.Username, &e.State)
@@ -233,13 +233,13 @@ type NewUser struct {
 	Now         kernel.Moment
 }
 
-// AddUser adds a member to the database. The error is a unique violation if the name or the mail address is taken.
+// AddUser adds a member to the database. It returns a unique violation if the name or the mail address is taken.
 func AddUser(c store.Conn, u NewUser) error {
 	_, err := addMember(c, u)
 	return err
 }
 
-// addMember works like AddUser and returns the id of the member.
+// addMember works like AddUser and returns the member's id.
 func addMember(c store.Conn, u NewUser) (id int64, err error) {
 	if u.State == "" {
 		u.State = "active"

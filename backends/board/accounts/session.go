@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// SessionIdle is how long a session lasts after its last use.
+	// SessionIdle is the time after its last use at which a session ends.
 	SessionIdle = 14 * 24 * time.Hour
-	// ConfirmedFor is how long a password that was given counts for actions that ask for it again.
+	// ConfirmedFor is how long a given password is sufficient for actions that ask for the password again.
 	ConfirmedFor = 30 * time.Minute
 )
 
-// sessions stores the sessions.
+// sessions stores the sessions of members.
 var sessions = session.Store[int64]{Table: "board_sessions", Idle: SessionIdle, Every: 5 * time.Minute, MaxPerUser: 50}
 
 // Session is a browser in which a member is signed in.
@@ -32,14 +32,13 @@ type Session struct {
 	Prolonged bool // the session was just prolonged, so the cookie should be, too
 }
 
-// Fresh reports whether the password was given less than ConfirmedFor ago. It is false for a nil Session.
+// Fresh reports whether the password was given less than ConfirmedFor ago. It returns false for a nil Session.
 func (n *Session) Fresh(now time.Time) bool {
 	return n != nil && now.Sub(n.ConfirmedAt) < ConfirmedFor
 }
 
-// Resume returns the actor and the session of a cookie. If the cookie has no valid session, the actor is the guest
-// and the session is nil. From time to time Resume records that the session is used; a failure to do so is only
-// logged.
+// Resume returns the actor and the session of a cookie. If the cookie has no valid session, the actor is the guest and
+// the session is nil. From time to time Resume records that the session is in use; a failure of that is only logged.
 func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Session, error) {
 	if secret.Hash(cookie) == "" {
 		a, err := s.rights.Guest(ctx)
@@ -80,7 +79,7 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 	return &rights.Actor{User: user, Rights: access.Of(user.ID, user.Groups)}, n, nil
 }
 
-// seen records that a session and its member were active now, which prolongs the session.
+// seen records that a session and its member were active at the time now, which prolongs the session.
 func (s *Service) seen(ctx context.Context, n *Session, now time.Time) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now.UnixMicro(), n.User); err != nil {
@@ -90,7 +89,7 @@ func (s *Service) seen(ctx context.Context, n *Session, now time.Time) error {
 	})
 }
 
-// EndSessions signs a member out everywhere, and deletes the mailed links with which somebody could sign in.
+// EndSessions signs a member out everywhere. It also deletes the mailed links with which somebody could sign in.
 func EndSessions(c store.Conn, user int64) error {
 	if err := Links.Drop(c, user); err != nil {
 		return err
@@ -98,7 +97,7 @@ func EndSessions(c store.Conn, user int64) error {
 	return sessions.EndAll(c, user)
 }
 
-// Logout ends the session of a cookie. It does nothing if there is none.
+// Logout ends the session of a cookie. It does nothing if the cookie has no session.
 func (s *Service) Logout(ctx context.Context, cookie string) error {
 	if secret.Hash(cookie) == "" {
 		return nil
@@ -106,6 +105,6 @@ func (s *Service) Logout(ctx context.Context, cookie string) error {
 	return s.Write(ctx, func(c store.Conn) error { return sessions.End(c, cookie) })
 }
 
-// Forms returns the signer for the tokens that protect forms; each token is bound to the cookie of the browser for
-// which it was made.
+// Forms returns the signer of the tokens that protect forms. Each token is bound to a cookie of the browser in which
+// the form was shown.
 func (s *Service) Forms() signed.Signer { return s.Signer("form") }

@@ -23,11 +23,11 @@ import (
 // SignOn signs in a person whom an OpenID provider has authenticated, and returns the cookie of the new session. It
 // ends the session of the cookie former. The cookie is empty if the member still waits for approval.
 //
-// A person whom the provider has sent before is the same member again. A person who is new becomes the member with
-// the same mail address, if the provider has confirmed the address and that member has confirmed it here, too:
-// otherwise somebody could have registered with the address of another person, and would share the account. If nobody
-// has the address the person joins, by the rules of the board. Of the managed groups, the member is then in those
-// that the provider names and in no others, except that the last administrator stays one.
+// A person whom the provider has sent before is the same member again. A new person becomes the member with the same
+// mail address, if both the provider and that member have confirmed the address. Otherwise somebody could have
+// registered with another person's address and would share the account. If nobody has the address the person joins as a
+// new member, by the rules of the board. Of the managed groups, the member is then in exactly those that the provider
+// names, except that the last administrator keeps that group.
 func (s *Service) SignOn(
 	ctx context.Context, p *oidclogin.Person, managed []string, former string,
 ) (cookie string, err error) {
@@ -52,8 +52,9 @@ func (s *Service) SignOn(
 	return cookie, err
 }
 
-// beginFor signs a member in, unless the member is blocked or waits for approval (then the cookie is empty). The
-// password counts as given when the provider says it was last given there.
+// beginFor signs a member in and returns the cookie of the new session. The cookie is empty if the member waits for
+// approval. It returns an error if the member is blocked. The time at which the password counts as given is the
+// provider's.
 func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former string) (cookie string, err error) {
 	user, err := rights.ScanUser(c.Row("SELECT "+rights.UserColumns+" FROM board_users u WHERE u.id = ?", id))
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former s
 }
 
 // EndSessions ends the sessions that a person has begun by signing in at the provider issuer, after the person has
-// signed out there. It does nothing if the person is unknown.
+// signed out there. subject is the person's id there. It does nothing if the person is unknown.
 func (s *Service) EndSessions(ctx context.Context, issuer, subject string) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		return identities.IfLinked(c, issuer, subject, func(user int64) error {
@@ -96,10 +97,10 @@ func (s *Service) EndSessions(ctx context.Context, issuer, subject string) error
 	})
 }
 
-// identities links people of OpenID providers with members.
+// identities links people at OpenID providers to members.
 const identities people.Table = "board_identities"
 
-// wording has the errors for people who do not get in.
+// wording maps reasons to the errors for people who may not sign in.
 var wording = map[string]error{
 	people.BadSubject:  errNobody,
 	people.NoAddress:   errNobody,
@@ -113,8 +114,8 @@ var wording = map[string]error{
 var errNobody = apierror.New(http.StatusForbidden, "forbidden",
 	"Your identity provider does not confirm a mail address of yours, so that nobody here can be you.")
 
-// rules returns who gets which account of the board. A person without an account joins, if the rules of the board allow
-// it.
+// rules returns the rules by which people get accounts of the board. A person without an account joins, if the settings
+// allow it.
 func (s *Service) rules(access *rights.Access, p *oidclogin.Person) *people.Rules[int64] {
 	return &people.Rules[int64]{
 		Linked: identities.Linked,
@@ -158,8 +159,8 @@ func (s *Service) join(c store.Conn, access *rights.Access, p *oidclogin.Person,
 	return id, s.EmitRegistered(c, id)
 }
 
-// freeName returns a free name for a person: the first free one of those that the provider suggests, otherwise the
-// local part of the mail address, otherwise a random one.
+// freeName returns a free name for a person: the first free name that the provider suggests, or else the local part of
+// the mail address, or else a random name.
 func freeName(c store.Conn, set *kernel.Settings, p *oidclogin.Person, email string) (string, error) {
 	if err := checkNamesFilled(c); err != nil {
 		return "", err
@@ -179,7 +180,7 @@ func freeName(c store.Conn, set *kernel.Settings, p *oidclogin.Person, email str
 	return "", kernel.Conflict("no name is free for you; try again")
 }
 
-// managedGroup is a group whose members the provider decides.
+// managedGroup is a group whose members are determined by the provider.
 type managedGroup struct {
 	id         int64
 	name       string
@@ -187,8 +188,8 @@ type managedGroup struct {
 	member     bool // whether the member is in it
 }
 
-// settleGroups puts a member into those of the managed groups that are named, and removes the member from the others.
-// The last administrator stays in the group, because nobody could undo it.
+// settleGroups adds a member to the managed groups that are named, and removes the member from the other managed
+// groups. The last administrator stays in the group, because nobody could undo that.
 func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, named, managed []string) error {
 	var enter, leave []managedGroup
 	for _, name := range managed {
@@ -234,9 +235,9 @@ func enterGroup(c store.Conn, user int64, g managedGroup) error {
 	return err
 }
 
-// leaveGroup removes a member from a group, unless the board would then have no administrator. In that case the
-// member stays, which is written to both the log of the server and the moderation log; it is not an error, because
-// the member must get in to make somebody else an administrator.
+// leaveGroup removes a member from a group, unless the board would then have no administrator. In that case the member
+// stays, which is written to both the server's log and the moderation log. It is not an error, because the member must
+// be able to sign in to make somebody else an administrator.
 func (s *Service) leaveGroup(c store.Conn, access *rights.Access, user int64, g managedGroup) error {
 	if _, err := c.Exec("DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?", user, g.id); err != nil ||
 		!g.administer {

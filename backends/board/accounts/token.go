@@ -27,20 +27,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// A token is TokenPrefix, a lookup of LookupSize characters, an underscore and the secret.
+// A token consists of TokenPrefix, a lookup of LookupSize characters, an underscore and the secret.
 const (
 	TokenPrefix = "brd_pat_"
 	LookupSize  = 10
 	lookupDigit = "abcdefghijklmnopqrstuvwxyz234567"
 	secretSize  = 43 // 32 bytes in base64url
 
-	// TokenTTL is how long a token is cached, and used without reading it from the database again.
+	// TokenTTL is how long a cached token is used before it is read from the database again.
 	TokenTTL = 4 * time.Second
-	// maxCachedTokens is the maximum number of tokens in the cache, and of recorded uses.
+	// maxCachedTokens is the maximum number of cached tokens, and of recorded uses.
 	maxCachedTokens = 20_000
 )
 
-// cachedToken is a token as it was read from the database. Its token is nil if there is none.
+// cachedToken is the result of reading a token from the database. Its token is nil if no valid token was found.
 type cachedToken struct {
 	token   *rights.Token
 	user    *rights.User
@@ -49,7 +49,7 @@ type cachedToken struct {
 	version int64
 }
 
-// Tokens caches tokens for a few seconds, and collects when they were used. It may be used from several goroutines.
+// Tokens caches tokens for a few seconds, and records when they were last used. It is safe for concurrent use.
 type Tokens struct {
 	known *ristretto.Cache[string, cachedToken]
 
@@ -79,7 +79,8 @@ func (t *Tokens) forget(lookups ...string) {
 // Close closes the cache.
 func (t *Tokens) Close() { t.known.Close() }
 
-// touch records that a token was used. If too many uses are recorded already, other tokens are left out.
+// touch records that a token was used now. If too many uses are recorded already, uses of other tokens are not
+// recorded.
 func (t *Tokens) touch(id int64, now kernel.Moment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,7 +92,8 @@ func (t *Tokens) touch(id int64, now kernel.Moment) {
 	}
 }
 
-// Take returns when tokens were last used, by their ids, and resets it. The caller writes it with WriteUses.
+// Take returns when tokens were last used, by their ids, and clears the record. The caller stores the result with
+// WriteUses.
 func (t *Tokens) Take() map[int64]kernel.Moment {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,8 +111,8 @@ func errToken(cause string) error {
 	}
 }
 
-// ParseToken splits a token into its lookup, by which it is found in the database, and the hash of its secret. ok is
-// false if text does not have the form of a token.
+// ParseToken splits a token into its lookup, by which the database finds it, and the hash of its secret. ok is false if
+// text does not have the form of a token.
 func ParseToken(text string) (lookup string, hash [sha256.Size]byte, ok bool) {
 	rest, ok := strings.CutPrefix(text, TokenPrefix)
 	if !ok || len(rest) != LookupSize+1+secretSize || rest[LookupSize] != '_' {
@@ -126,8 +128,8 @@ func ParseToken(text string) (lookup string, hash [sha256.Size]byte, ok bool) {
 	return lookup, sha256.Sum256(secret), true
 }
 
-// Authenticate returns the actor of an API token. It checks the token on every request. The caller must check the
-// state of its owner, such as a ban. The error has status 401 if the token is not valid.
+// Authenticate returns the actor of an API token. It checks the token on every request. The caller must check the state
+// of the token's owner, such as a ban. It returns an error with status 401 if the token is not valid.
 func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor, error) {
 	lookup, hash, ok := ParseToken(text)
 	if !ok {
@@ -145,7 +147,7 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor,
 		}
 		k.at, k.version = now, access.Version
 	}
-	// An unknown token is compared, too, so that it takes as long as a wrong one.
+	// The secret is compared even if the token is unknown, so that this takes as long as for a wrong secret.
 	match := subtle.ConstantTimeCompare(hash[:], k.hash[:]) == 1
 	switch {
 	case k.token == nil:
@@ -162,7 +164,8 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor,
 	return &rights.Actor{User: k.user, Token: k.token, Rights: access.Of(k.user.ID, k.user.Groups)}, nil
 }
 
-// loadToken reads a token that is not revoked from the database. If there is none, the token of the result is nil.
+// loadToken reads a token that is not revoked from the database. If no such token exists, the token in the result is
+// nil.
 func (s *Service) loadToken(ctx context.Context, lookup string) (cachedToken, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (k cachedToken, err error) {
 		token := new(rights.Token)
@@ -225,8 +228,8 @@ func CheckToken(r TokenRequest) error {
 	return nil
 }
 
-// Issue creates a token after CheckToken has accepted it, with a normalized name and scopes, and returns its text.
-// The error is one of Invalid if there is no such member, or if the member has too many valid tokens.
+// Issue creates a token and returns its text. CheckToken must have accepted r; name and scopes are its normalized name
+// and scopes. Issue returns an error of Invalid if the member does not exist or has too many valid tokens.
 func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []string) (string, error) {
 	var user, active int64
 	now := s.Moment()
@@ -277,8 +280,8 @@ func NewToken() (text, lookup string, hash [sha256.Size]byte) {
 	return TokenPrefix + lookup + "_" + base64.RawURLEncoding.EncodeToString(secret), lookup, sha256.Sum256(secret)
 }
 
-// RevokeToken revokes a token, given by its text or by its part before the secret. It is refused from the next
-// request on. The error is NotFound if there is no such token.
+// RevokeToken revokes a token, given by its text or by the part before its secret. The token is refused from the next
+// request on. It returns NotFound if there is no such token.
 func (s *Service) RevokeToken(ctx context.Context, text string) error {
 	lookup := strings.TrimPrefix(text, TokenPrefix)
 	lookup, _, _ = strings.Cut(lookup, "_")
@@ -297,7 +300,7 @@ func (s *Service) RevokeToken(ctx context.Context, text string) error {
 	return err
 }
 
-// WriteUses writes when tokens were last used.
+// WriteUses stores when tokens were last used.
 func WriteUses(c store.Conn, uses map[int64]kernel.Moment) error {
 	for _, token := range slices.Sorted(maps.Keys(uses)) {
 		if _, err := c.Exec("UPDATE board_api_tokens SET last_used_at = ? WHERE id = ?", uses[token], token); err != nil {

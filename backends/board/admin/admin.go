@@ -1,5 +1,6 @@
-// Package admin implements what administrators and moderators do: settings, forums, groups, permissions, members,
-// thread prefixes and word filters, webhooks, the queue of held posts, reports and the moderation log.
+// Package admin implements the tasks of administrators and moderators. They manage settings, forums, groups,
+// permissions, members, thread prefixes, word filters and webhooks, and work through held posts, reports and the
+// moderation log.
 package admin
 
 import (
@@ -9,9 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
-// Service implements the administration of a board. Methods that have an actor check its permissions: those for
-// administrators alone return an error with status 403 to everybody else, and to administrators who are suspended.
-// They record each change in the moderation log.
+// Service implements the administration of a board. Methods with an actor check its permissions. Methods for
+// administrators return an error with status 403 to other actors and to suspended administrators. Each change is
+// recorded in the moderation log.
 type Service struct {
 	*kernel.Server
 	rights   *rights.Service
@@ -19,7 +20,7 @@ type Service struct {
 	accounts *accounts.Service
 }
 
-// New returns the administration of a board.
+// New returns the administration service of a board.
 func New(board *kernel.Server, actors *rights.Service, writing *posts.Service, members *accounts.Service) *Service {
 	return &Service{Server: board, rights: actors, posts: writing, accounts: members}
 }

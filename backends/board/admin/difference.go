@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 )
 
-// Difference describes one aspect of something in two versions.
+// Difference is one property, What, whose value changes from From to To.
 type Difference struct{ What, From, To string }
 
 // Differences returns the entries of list whose From and To differ.

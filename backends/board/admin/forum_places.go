@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// contents reports whether a forum has threads, including deleted ones, and whether there are forums below it.
+// contents reports whether a forum has threads, which may be deleted, and whether it has forums below it.
 func contents(c store.Conn, id int64) (threads, children bool, err error) {
 	err = c.Row("SELECT (SELECT count(*) FROM (SELECT 1 FROM board_threads WHERE forum_id = ? LIMIT 1) t) > 0,"+
 		" (SELECT count(*) FROM (SELECT 1 FROM board_forums WHERE parent_id = ? LIMIT 1) f) > 0",
@@ -19,8 +19,8 @@ func contents(c store.Conn, id int64) (threads, children bool, err error) {
 	return threads, children, err
 }
 
-// reparent moves a forum, with everything below it, behind the children of another parent. A parent of 0 makes it a
-// root.
+// reparent moves a forum, with all forums below it, to another parent, after the parent's other children. A parent of 0
+// makes it a root.
 func reparent(c store.Conn, id, parent int64) error {
 	var path, above string
 	if err := c.Row("SELECT path FROM board_forums WHERE id = ?", id).Scan(&path); err != nil {
@@ -48,8 +48,8 @@ func reparent(c store.Conn, id, parent int64) error {
 	return err
 }
 
-// ShiftForum moves a forum one place up (by is -1) or down (by is 1) among its siblings. It does nothing if the forum
-// is the first or the last already.
+// ShiftForum moves a forum one position up (by is -1) or down (by is 1) among its siblings. It does nothing if the
+// forum is at that end already.
 func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by int) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, id)
@@ -76,7 +76,7 @@ func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by 
 	})
 }
 
-// DeleteForum deletes a forum. The error is a conflict if the forum has threads, including deleted ones, or forums
+// DeleteForum deletes a forum. It returns a conflict error if the forum has threads, which may be deleted, or forums
 // below it.
 func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {

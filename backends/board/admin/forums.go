@@ -16,13 +16,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// The maximum numbers of forums of a board and of levels at which they nest.
+// The maximum number of forums of a board, and the maximum number of levels in the tree of forums.
 const (
 	maxForums = 2000
 	maxLevels = 10
 )
 
-// ForumSpec has the properties of a forum that administrators can set.
+// ForumSpec holds the properties of a forum that administrators can set.
 type ForumSpec struct {
 	Parent          int64  // 0 means that it is a root
 	Type            string // category, forum or link
@@ -44,12 +44,12 @@ type ForumSpec struct {
 // Tag returns the entity tag of the properties.
 func (f *ForumSpec) Tag() string { return kernel.Tag(f) }
 
-// NewForumSpec returns the defaults of the form for a new forum.
+// NewForumSpec returns the initial values of the form for a new forum.
 func NewForumSpec() ForumSpec {
 	return ForumSpec{Type: "forum", Open: true, AllowThreads: true, AllowReplies: true}
 }
 
-// ForumRow is a forum as administrators see it.
+// ForumRow is a forum in the views of administrators.
 type ForumRow struct {
 	ID    int64
 	Slug  string
@@ -59,7 +59,7 @@ type ForumRow struct {
 	First, Last    bool // whether it is the first or last of its siblings
 }
 
-// ForumTree lists all forums, each one followed by those below it.
+// ForumTree lists all forums, each followed by the forums below it.
 func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumRow, err error) {
 	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (list []ForumRow, err error) {
 		rows := make(map[int64]ForumRow)
@@ -86,7 +86,7 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 	})
 }
 
-// ForumByID returns a forum as administrators see it.
+// ForumByID returns a forum for administrators.
 func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (ForumRow, error) {
 	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (f ForumRow, err error) {
 		found, err := content.ReadForum(c, id)
@@ -97,7 +97,7 @@ func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (For
 	})
 }
 
-// rowOf returns a forum as administrators see it. Bounds of words that restrict nothing become 0.
+// rowOf converts a forum to a ForumRow. A minimum or maximum of words that restricts nothing becomes 0.
 func rowOf(f *content.Forum) ForumRow {
 	r := ForumRow{
 		ID: f.ID, Slug: f.Slug, Depth: f.Depth, Threads: f.Threads, Posts: f.Posts,
@@ -120,7 +120,7 @@ func rowOf(f *content.Forum) ForumRow {
 	return r
 }
 
-// check normalizes the texts and returns an error of Invalid for the first property that no forum can have.
+// check normalizes the texts. It returns an error of Invalid for the first property whose value no forum can have.
 func (f *ForumSpec) check() error {
 	f.Title, f.Description, f.LinkURL = text.Normal(f.Title), text.Normal(f.Description), strings.TrimSpace(f.LinkURL)
 	switch n := utf8.RuneCountInString(f.Title); {
@@ -148,8 +148,8 @@ func (f *ForumSpec) check() error {
 	return nil
 }
 
-// checkParent returns an error of Invalid if the parent does not exist or cannot have children, if the forum self
-// would be below itself, or if forums would nest too deep. A self of 0 means a new forum.
+// checkParent returns an error of Invalid if the parent does not exist, cannot have children or is below the forum
+// self, or if forums would nest too deep. A self of 0 means a new forum.
 func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	if f.Parent == 0 {
 		return nil
@@ -186,7 +186,7 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	return nil
 }
 
-// forumSlug returns a slug for a title that no forum has yet. It appends a number if necessary.
+// forumSlug returns an unused slug for a forum with this title, with a number at its end if necessary.
 func forumSlug(c store.Conn, title string) (string, error) {
 	base := kernel.Slug(title)
 	for n := int64(1); ; n++ {
@@ -201,7 +201,7 @@ func forumSlug(c store.Conn, title string) (string, error) {
 	}
 }
 
-// CreateForum adds a forum behind the other children of its parent, and returns its id.
+// CreateForum adds a forum after the other children of its parent, and returns its id.
 func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSpec) (id int64, err error) {
 	invalidSpec := spec.check()
 	return rights.Administered(ctx, s.rights, a, func(c store.Conn) (id int64, err error) {
@@ -231,7 +231,7 @@ func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSp
 	})
 }
 
-// forum returns a row of the database with these properties.
+// forum converts the properties to a row of board_forums.
 func (f *ForumSpec) forum() content.Forum {
 	made := content.Forum{
 		Parent: f.Parent, Kind: f.Type, Title: f.Title, Description: f.Description,
@@ -246,8 +246,8 @@ func (f *ForumSpec) forum() content.Forum {
 	return made
 }
 
-// EditForum changes the properties of a forum. If its parent changes, the forum moves behind the children of the new
-// one, with everything below it. match is checked against the Tag of the current properties, unless nothing changes.
+// EditForum changes the properties of a forum. If the parent changes, the forum and all forums below it move after the
+// new parent's other children. match is checked against the Tag of the current properties, unless nothing changes.
 func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec ForumSpec, match rest.Match) error {
 	invalidSpec := spec.check()
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
@@ -294,7 +294,8 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 	})
 }
 
-// checkTypeChange returns an error of Invalid if a forum holds something that a forum of the new type cannot hold.
+// checkTypeChange returns an error of Invalid if a forum contains threads or forums that a forum of type kind cannot
+// contain.
 func checkTypeChange(c store.Conn, id int64, kind string) error {
 	threads, children, err := contents(c, id)
 	switch {
@@ -308,7 +309,7 @@ func checkTypeChange(c store.Conn, id int64, kind string) error {
 	return nil
 }
 
-// Differences lists the properties that differ in to.
+// Differences lists the properties whose values differ between f and to.
 func (f *ForumSpec) Differences(to *ForumSpec) []Difference {
 	flood := func(n *int64) string {
 		if n == nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Limits for groups: how many there may be, and the largest edit window and number of posts per day.
+// Limits of groups: their number, the edit window, and the number of posts per day.
 const (
 	maxGroups = 200
 	maxWindow = 5_256_000 // minutes, which are ten years
 	maxPerDay = 100_000
 )
 
-// GroupSpec has the properties of a group that administrators can set.
+// GroupSpec holds the properties of a group that administrators can set.
 type GroupSpec struct {
 	Name        string
 	Allow       rights.Mask
@@ -39,7 +39,7 @@ func yes(is bool) string {
 	return "no"
 }
 
-// GroupRow is a group as administrators see it.
+// GroupRow is a group in the views of administrators.
 type GroupRow struct {
 	ID   int64
 	Kind string // guest, registered, staff or custom
@@ -65,8 +65,8 @@ func groupByID(c store.Conn, id int64) (GroupRow, error) {
 	return g, kernel.OrNotFound(err)
 }
 
-// check normalizes the name and returns an error of Invalid for the first property that a group of this kind cannot
-// have.
+// check normalizes the name. It returns an error of Invalid for the first property whose value a group of this kind
+// cannot have.
 func (g *GroupSpec) check(kind string) error {
 	g.Name = text.Normal(g.Name)
 	switch n := utf8.RuneCountInString(g.Name); {
@@ -110,7 +110,7 @@ func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSp
 	})
 }
 
-// checkGroupNameFree returns an error of Invalid if a group other than except has the name.
+// checkGroupNameFree returns an error of Invalid if another group than the one with the id except has this name.
 func checkGroupNameFree(c store.Conn, name string, except int64) error {
 	var taken int
 	if err := c.Row("SELECT count(*) FROM board_groups WHERE name = ? AND id <> ?",
@@ -156,7 +156,7 @@ func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec
 	})
 }
 
-// changes describes what differs in to, for the log.
+// changes describes the differences between g and to for the moderation log.
 func (g *GroupRow) changes(to *GroupSpec) string {
 	changes := []string{kernel.Brief(g.Name) + ":", maskChange(g.Allow, to.Allow)}
 	for _, v := range [][3]string{
@@ -172,7 +172,7 @@ func (g *GroupRow) changes(to *GroupSpec) string {
 	return strings.Join(slices.DeleteFunc(changes, func(change string) bool { return change == "" }), " ")
 }
 
-// maskChange lists the names of the rights that were added (+) and removed (-).
+// maskChange lists the names of the rights that are added (+) and removed (-) between two masks.
 func maskChange(from, to rights.Mask) string {
 	var list []string
 	for _, right := range Rights() {
@@ -186,7 +186,7 @@ func maskChange(from, to rights.Mask) string {
 	return strings.Join(list, " ")
 }
 
-// DeleteGroup deletes a custom group with its memberships, overrides and moderator entries. The error is a conflict
+// DeleteGroup deletes a custom group with its memberships, overrides and moderator entries. It returns a conflict error
 // for a built-in group.
 func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {

@@ -37,7 +37,7 @@ type LogQuery struct {
 	Limit  int
 }
 
-// LogActions lists the actions that the log can have.
+// LogActions lists the actions that log entries can have.
 var LogActions = []string{
 	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.move", "post.reject",
 	"post.restore",
@@ -56,8 +56,8 @@ var LogActions = []string{
 	"webhook.add", "webhook.delete", "webhook.enable", "webhook.rotate", "webhook.test",
 }
 
-// Log lists entries, newest first, and returns the value of Before for the next page, or 0 if there is none.
-// Administrators see all entries, and other members those of the forums in which they may approve posts.
+// Log lists log entries, newest first. next is the value of Before for the next page, or 0 on the last page.
+// Administrators see all entries. Other members see the entries of forums in which they may approve posts.
 func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []LogEntry, next int64, err error) {
 	var forums []any
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// memberOrders maps the orders of the list to the columns by which they sort. Each column has an index that begins
-// with the state.
+// memberOrders maps each order of the list, except by name, to its column. Each column has an index that begins with
+// the member's state.
 var memberOrders = map[string]string{
 	MembersNewest: "u.joined_at", MembersSeen: "COALESCE(u.last_active_at, 0)",
 	MembersPosts: "u.post_count",
@@ -32,9 +32,9 @@ type MemberQuery struct {
 	Limit int
 }
 
-// FindMembers lists members and returns the value of After for the next page, or an empty string if there is none. If
-// only a group is given, other than the one of all registered members, its members come in the order of their ids,
-// which is the order in which they joined.
+// FindMembers lists members. The returned text is the value of After for the next page, or empty on the last page. If
+// the query only has a group, other than the group of all registered members, the members are sorted by id, that is, by
+// the time at which they joined.
 func (s *Service) FindMembers(
 	ctx context.Context, a *rights.Actor, q MemberQuery,
 ) (list []MemberRow, next string, err error) {
@@ -53,7 +53,7 @@ func (s *Service) FindMembers(
 		case strings.Contains(name, "@"): // no name has this character
 			add("u.email_key = ?", mailaddress.Key(q.Name))
 		case name != "":
-			// Keys are compared by their bytes, so the names with one beginning form one range.
+			// Keys are compared by their bytes, so the keys that begin with name form a range.
 			add("u.username_key >= ? AND u.username_key < ?", name, name+"\U0010FFFF")
 		}
 		if q.Group != 0 {
@@ -92,14 +92,14 @@ func (s *Service) FindMembers(
 	return list, next, err
 }
 
-// membersByColumn returns the statement that selects the members of one state behind a place in the order of a
-// column.
+// membersByColumn returns the statement that selects members of one state in descending order of column, after a given
+// position.
 func membersByColumn(column string) string {
 	return "SELECT " + memberColumns + " FROM board_users u WHERE u.state = ? AND " + column + " <= ? AND (" + column +
 		" < ? OR u.id < ?) ORDER BY " + column + " DESC, u.id DESC LIMIT ?"
 }
 
-// place returns the value by which an order sorts the member.
+// place returns the number by which the given order sorts the member.
 func (m *MemberRow) place(order string) int64 {
 	switch order {
 	case MembersNewest:
@@ -110,8 +110,8 @@ func (m *MemberRow) place(order string) int64 {
 	return m.Posts
 }
 
-// membersBy lists members by a column in descending order. It selects the first ones of each state and merges them,
-// because the index of the column begins with the state.
+// membersBy lists members in descending order of column. The column's index begins with the state, so membersBy selects
+// the first members of each state and merges these lists.
 func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, next string, err error) {
 	states := rights.States
 	if q.State != "" {
@@ -143,11 +143,11 @@ func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, ne
 	return list, next, nil
 }
 
-// NameClash is a member whose name looks like the name that another member, Like, has had for longer. Both keep their
-// names.
+// NameClash is a member, Member, whose name looks like the name of a member who joined earlier, Like. Both members keep
+// their names.
 type NameClash struct{ Member, Like MemberRow }
 
-// maxClashes is the maximum length of the list of clashes.
+// maxClashes limits the list of NameClashes.
 const maxClashes = 500
 
 // NameClashes lists members whose names look like the name of another member, at most 500.

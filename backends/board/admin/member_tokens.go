@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// TokenRow is a token as administrators see it.
+// TokenRow is a token in the views of administrators.
 type TokenRow struct {
 	accounts.TokenInfo
 	User      int64
@@ -21,9 +21,9 @@ type TokenRow struct {
 	Expired   bool
 }
 
-// Tokens lists the tokens of the member with the name user or, if user is empty, of all members, newest first. It
-// includes expired and revoked ones. before is next from the previous page, or 0 for the first page; next is 0 on the
-// last one.
+// Tokens lists the tokens of the member with the name user or, if user is empty, of all members, newest first. The list
+// includes expired and revoked tokens. before is the previous page's next, or 0 for the first page. next is 0 on the
+// last page.
 func (s *Service) Tokens(
 	ctx context.Context, a *rights.Actor, user string, before int64, limit int,
 ) (list []TokenRow, next int64, err error) {
@@ -73,7 +73,7 @@ func (s *Service) IssueTokenFor(
 	})
 }
 
-// RevokeTokenFor revokes a token of any member. The error is NotFound if it is revoked already.
+// RevokeTokenFor revokes a token of any member. It returns NotFound if the token is revoked already.
 func (s *Service) RevokeTokenFor(ctx context.Context, a *rights.Actor, id int64) error {
 	var lookup string
 	err := s.rights.Administer(ctx, a, func(c store.Conn) error {

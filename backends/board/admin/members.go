@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// MemberRow is a member as administrators see it.
+// MemberRow is a member in the views of administrators.
 type MemberRow struct {
 	ID             int64
 	Name           string
@@ -36,7 +36,7 @@ type MemberRow struct {
 	key string
 }
 
-// Outside reports whether the member has never been let in.
+// Outside reports whether the member has not been admitted to the board yet.
 func (m MemberRow) Outside() bool { return m.State == "awaiting" || m.State == "unconfirmed" }
 
 const memberColumns = "u.id, u.username, u.email, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until," +
@@ -48,14 +48,14 @@ func scanMember(r store.Row) (m MemberRow, err error) {
 		&m.JoinedAt, &m.LastActiveAt, &m.LastPostAt, &m.key, &m.EmailConfirmed, &m.EmailAsked)
 }
 
-// The orders of the list of members besides the one by name, which is the default. All are descending.
+// The orders of the list of members, all descending. The default, by name in ascending order, is the empty string.
 const (
 	MembersNewest = "joined"
 	MembersSeen   = "seen"  // by their last activity
 	MembersPosts  = "posts" // by their number of posts
 )
 
-// MemberByID returns a member as administrators see it, with the groups.
+// MemberByID returns a member and its groups for administrators.
 func (s *Service) MemberByID(ctx context.Context, a *rights.Actor, id int64) (MemberRow, error) {
 	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (MemberRow, error) {
 		return memberByID(c, id)
@@ -73,8 +73,8 @@ func memberByID(c store.Conn, id int64) (MemberRow, error) {
 	return m, err
 }
 
-// changeMember runs fn, which changes a member, and records the action with the detail that fn returns. The error is
-// a conflict if the member is deleted.
+// changeMember runs fn, which changes a member. It records the action in the moderation log with the detail that fn
+// returns. It returns a conflict error if the member is deleted.
 func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, action string,
 	fn func(c store.Conn, m *MemberRow) (detail string, err error),
 ) error {
@@ -94,7 +94,7 @@ func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, a
 	})
 }
 
-// ApproveMember lets in a member who waits for approval, or who has not confirmed a mail address yet.
+// ApproveMember admits a member who waits for approval or has not confirmed a mail address yet.
 func (s *Service) ApproveMember(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeMember(ctx, a, id, "member.approve", func(c store.Conn, m *MemberRow) (string, error) {
 		if !m.Outside() {
@@ -107,8 +107,8 @@ func (s *Service) ApproveMember(ctx context.Context, a *rights.Actor, id int64) 
 	})
 }
 
-// Ban excludes a member from the board until a time, or for ever if until is 0. Nobody can ban themselves. A member
-// who waits for approval cannot be banned: the member is kept out already, and would be let in when the ban ends.
+// Ban excludes a member from the board until a time or, if until is 0, for ever. Members cannot ban themselves. A
+// member who waits for approval cannot be banned: the member has no access anyway, and would get it when the ban ends.
 func (s *Service) Ban(ctx context.Context, a *rights.Actor, id int64, until kernel.Moment, reason string) error {
 	reason, reasonErr := kernel.CheckReason(reason)
 	return s.changeMember(ctx, a, id, "member.ban", func(c store.Conn, m *MemberRow) (string, error) {
@@ -179,7 +179,7 @@ func untilText(until kernel.Moment) string {
 	return "until " + until.String()
 }
 
-// SetModerated sets whether every post of a member is held for approval.
+// SetModerated sets whether all posts of a member are held for approval.
 func (s *Service) SetModerated(ctx context.Context, a *rights.Actor, id int64, moderated bool) error {
 	return s.changeMember(ctx, a, id, "member.moderate", func(c store.Conn, _ *MemberRow) (string, error) {
 		detail := "posts are held"
@@ -191,7 +191,7 @@ func (s *Service) SetModerated(ctx context.Context, a *rights.Actor, id int64, m
 	})
 }
 
-// SetGroups makes the given groups those of a member, instead of the current ones.
+// SetGroups replaces the groups of a member.
 func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, groups []int64) error {
 	return s.changeMember(ctx, a, id, "member.groups", func(c store.Conn, m *MemberRow) (string, error) {
 		if len(groups) > maxGroups {
@@ -233,8 +233,8 @@ func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, grou
 	})
 }
 
-// ResetPassword gives a member a generated password, which must be changed at the next sign-in, and signs the member
-// out everywhere. It returns the password, which is not stored.
+// ResetPassword gives a member a generated password and signs the member out everywhere. The member must change the
+// password at the next sign-in. ResetPassword returns the password, which is not stored.
 func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) (once string, err error) {
 	if err := s.rights.Administrator(a); err != nil {
 		return "", err
@@ -257,9 +257,8 @@ func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) 
 	return once, nil
 }
 
-// DeleteMember deletes what is known of a member. The posts stay, with the name, which nobody else can take.
-// Private messages stay for those who received them, without the name. The name
-// of a member who was never let in is free again.
+// DeleteMember deletes a member's personal data. The posts stay, with the name, which nobody else can take. Private
+// messages stay for their recipients, without the name. The name of a member who was never admitted becomes free.
 func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeMember(ctx, a, id, "member.delete", func(c store.Conn, m *MemberRow) (string, error) {
 		if id == a.ID() {

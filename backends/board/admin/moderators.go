@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// maxModerators is the maximum number of moderator entries of all forums together.
+// maxModerators is the maximum number of moderator entries on the whole board.
 const maxModerators = 2000
 
-// Moderator is an entry that gives a member or a group rights in a forum.
+// Moderator is an entry of the list of moderators: it gives a member or a group rights in a forum.
 type Moderator struct {
 	ID         int64
 	Forum      int64
@@ -28,7 +28,7 @@ type Moderator struct {
 	Cascades   bool // whether the rights include the forums below
 }
 
-// Name returns the name of the member or the group that has the rights.
+// Name returns the name of the entry's member or group.
 func (m Moderator) Name() string {
 	if m.User != 0 {
 		return m.UserName
@@ -36,7 +36,7 @@ func (m Moderator) Name() string {
 	return m.GroupName
 }
 
-// ModeratorMask has the rights that the form for a new moderator suggests.
+// ModeratorMask holds the rights that the form for a new moderator suggests.
 const ModeratorMask = rights.ModeratorMask &^ rights.RegisteredMask & forumMask
 
 // Moderators lists the moderators of all forums.
@@ -55,8 +55,8 @@ func scanModerator(r store.Row) (m Moderator, err error) {
 	return m, r.Scan(&m.ID, &m.Forum, &m.ForumTitle, &m.User, &m.UserName, &m.Group, &m.GroupName, &m.Rights, &m.Cascades)
 }
 
-// SetModerator gives a member, found by UserName, or a group rights in a forum. They replace the rights of an earlier
-// entry for the same member or group in this forum.
+// SetModerator gives rights in a forum to a group or to the member called m.UserName. They replace the rights of an
+// earlier entry for the same member or group in this forum.
 func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, m.Forum)
@@ -97,7 +97,7 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 	})
 }
 
-// find looks up the member or group of the entry and fills in the ids and names.
+// find looks up the entry's member or group and sets its id and name.
 func (m *Moderator) find(c store.Conn) (err error) {
 	switch {
 	case (m.UserName == "") == (m.Group == 0):

@@ -12,10 +12,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Override says which rights a forum allows and denies a group. A right in neither mask is inherited.
+// Override is the rights that a forum allows a group and those that it denies the group. Rights in neither mask are
+// inherited.
 type Override struct{ Allow, Deny rights.Mask }
 
-// MatrixColumn has the rights of one group in a forum.
+// MatrixColumn holds the rights of one group in a forum.
 type MatrixColumn struct {
 	Group     GroupRow
 	Inherited rights.Mask // from the group and the forums above
@@ -43,11 +44,11 @@ func (s *Service) Matrix(ctx context.Context, a *rights.Actor, forum int64) (col
 	return columns, nil
 }
 
-// OverridesTag returns the entity tag of the overrides of a forum, by the ids of groups.
+// OverridesTag returns the entity tag of a forum's overrides, which are keyed by group id.
 func OverridesTag(overrides map[int64]Override) string { return kernel.Tag(overrides) }
 
-// SetOverrides sets the overrides of a forum for the groups in overrides, by their ids. Other groups keep theirs.
-// match is checked against the OverridesTag of the current overrides of these groups, unless nothing changes.
+// SetOverrides sets a forum's overrides for some groups, by group id. The overrides of other groups do not change.
+// match is checked against the OverridesTag of these groups' current overrides, unless nothing changes.
 func (s *Service) SetOverrides(
 	ctx context.Context, a *rights.Actor, forum int64, overrides map[int64]Override, match rest.Match,
 ) error {
@@ -76,7 +77,7 @@ func (s *Service) SetOverrides(
 	})
 }
 
-// overrideOf returns the override of a forum for a group, which is the zero Override if there is none.
+// overrideOf returns the override of a forum for a group, or the zero Override if the group has no override there.
 func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
 	err = c.Row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?",
 		forum, group).Scan(&o.Allow, &o.Deny)
@@ -84,7 +85,8 @@ func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
 	return o, kernel.OrNone(err)
 }
 
-// setOverride sets the override of a forum for a group, if it changes, and records what changed in the log.
+// setOverride sets the override of a forum for a group and records the change in the log. If the override is the same
+// already, it does nothing.
 func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64, to Override) error {
 	g, err := groupByID(c, group)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// QueueItem is a held post, with what a moderator needs to decide on it.
+// QueueItem is a held post, with the information that a moderator needs for the decision.
 type QueueItem struct {
 	Post       content.PostInfo
 	Thread     content.ThreadInfo
@@ -26,24 +26,23 @@ type QueueItem struct {
 	Version    string      // identifies what is shown, for SettleAll
 }
 
-// AuthorRecord summarizes what the board knows of an author. It does not count posts in forums that the actor cannot
-// see.
+// AuthorRecord summarizes an author's history on the board. Posts in forums that the actor cannot see do not count.
 type AuthorRecord struct {
 	ID        int64
 	State     string
 	Moderated bool
 	Posts     int64 // visible posts
 	JoinedAt  kernel.Moment
-	// How many of the last hundred posts the actor can see, and of these how many are held and deleted.
+	// Recent is the number of the author's last hundred posts that the actor can see. Held and Deleted are how many of
+	// these are held and deleted.
 	Recent, Held, Deleted int64
 }
 
-// recordPosts is how many of the last posts of an author are examined for an AuthorRecord.
+// recordPosts is the number of an author's last posts that an AuthorRecord takes into account.
 const recordPosts = 100
 
-// QueuePage returns a page of the queue of held posts, of one forum or, if forum is 0, of all in which the actor may
-// approve, with what the page shows beside each post. after is next from the previous page, or 0 for the first page;
-// next is 0 on the last one.
+// QueuePage returns a page of the held posts in one forum or, if forum is 0, in all forums in which the actor may
+// approve posts. after is the previous page's next, or 0 for the first page. next is 0 on the last page.
 func (s *Service) QueuePage(
 	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
 ) (items []QueueItem, next int64, err error) {
@@ -78,7 +77,7 @@ func (s *Service) QueuePage(
 	return items, next, err
 }
 
-// titleOf returns the title of a forum, and remembers it in known.
+// titleOf returns the title of a forum. known caches titles by forum id.
 func titleOf(c store.Conn, known map[int64]string, forum int64) (string, error) {
 	if title, ok := known[forum]; ok {
 		return title, nil
@@ -89,7 +88,7 @@ func titleOf(c store.Conn, known map[int64]string, forum int64) (string, error) 
 	return title, kernel.OrNotFound(err)
 }
 
-// recordOf returns the record of an author, which is zero for somebody without an account.
+// recordOf returns the record of an author. It is zero for an author without an account.
 func recordOf(c store.Conn, a *rights.Actor, author int64) (r AuthorRecord, err error) {
 	err = c.Row("SELECT id, state, moderated, joined_at FROM board_users WHERE id = ?",
 		author).Scan(&r.ID, &r.State, &r.Moderated, &r.JoinedAt)
@@ -115,7 +114,7 @@ func recordOf(c store.Conn, a *rights.Actor, author int64) (r AuthorRecord, err 
 		})
 }
 
-// postBefore returns the visible post before another one of its thread, or nil if there is none.
+// postBefore returns the last visible post before the post id in thread t, or nil if there is no such post.
 func postBefore(c store.Conn, t *content.Thread, id int64) (*content.PostInfo, error) {
 	p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
 		" AND p.id < ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.ID, id))
@@ -129,7 +128,7 @@ func postBefore(c store.Conn, t *content.Thread, id int64) (*content.PostInfo, e
 	return &view, nil
 }
 
-// ForumCount is a forum with the number of things that wait there.
+// ForumCount is a forum with the number of held posts, or of open reports, in it.
 type ForumCount struct {
 	ID    int64
 	Title string
@@ -137,7 +136,7 @@ type ForumCount struct {
 	Count int64 // MaxCount means that many or more
 }
 
-// MaxCount is the number at which a count stops.
+// MaxCount is the maximum of a count: counting stops there.
 const MaxCount = 100
 
 // QueueForums lists the forums in which the actor may approve posts, each with the number of held posts.
@@ -152,8 +151,8 @@ func (s *Service) ReportForums(ctx context.Context, a *rights.Actor) ([]ForumCou
 		" AND closed_at IS NULL LIMIT ?) q")
 }
 
-// countForums lists the forums in which the actor may approve posts, each with the number that statement selects for
-// its id and MaxCount.
+// countForums lists the forums in which the actor may approve posts, each with a count. statement selects the count;
+// its arguments are the forum's id and MaxCount.
 func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement string) (list []ForumCount, err error) {
 	forums, err := s.posts.Forums(ctx, a)
 	if err != nil {
@@ -174,16 +173,17 @@ func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement st
 	})
 }
 
-// MaxSettled is the maximum number of posts for one SettleAll.
+// MaxSettled is the maximum number of posts in a call of SettleAll.
 const MaxSettled = 100
 
-// AllSettled is the result of SettleAll: Done counts the posts that it has approved or rejected, Skipped those that
-// somebody else has settled meanwhile or that the actor cannot see, and Changed those that differ from what was seen.
+// AllSettled is the result of SettleAll. Done counts the posts that were approved or rejected. Skipped counts those
+// that somebody else has settled meanwhile or that the actor cannot see. Changed counts those that have changed since
+// the actor saw them.
 type AllSettled struct{ Done, Skipped, Changed int }
 
-// SettleAll approves or rejects the held posts with the given ids, each in its own transaction. seen has the Version
-// of each post that the actor has looked at, by id; a post that has changed since is left. An error other than those
-// that AllSettled counts ends it, and the posts before it stay settled.
+// SettleAll approves or rejects held posts, each in a separate transaction. seen holds, by post id, the Version of each
+// post that the actor saw. Posts that have changed since are not settled. Any error that AllSettled does not count ends
+// SettleAll; posts settled before it stay settled.
 func (s *Service) SettleAll(
 	ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string, seen map[int64]string,
 ) (n AllSettled, err error) {

@@ -31,9 +31,9 @@ type ReportEntry struct {
 	post, forum int64
 }
 
-// Reports lists open reports, oldest first and grouped by post, of one forum or, if forum is 0, of all forums in
-// which the actor may approve posts. after is next from the previous page, or 0 for the first page; next is 0 on the
-// last one. limit is a number of reports.
+// Reports lists open reports, oldest first and grouped by post. It lists those of one forum or, if forum is 0, of all
+// forums in which the actor may approve posts. after is the previous page's next, or 0 for the first page. next is 0 on
+// the last page. limit is the maximum number of reports, not of posts.
 func (s *Service) Reports(
 	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
 ) (list []ReportedPost, next int64, err error) {
@@ -90,12 +90,13 @@ func (s *Service) byPost(c store.Conn, a *rights.Actor, entries []ReportEntry) (
 	return list, nil
 }
 
-// CloseReports closes the open reports of a post, with a note for the log. The error is a conflict if there are none.
+// CloseReports closes the open reports of a post, with a note for the log. It returns a conflict error if the post has
+// no open reports.
 func (s *Service) CloseReports(ctx context.Context, a *rights.Actor, post int64, note string) error {
 	return s.Write(ctx, func(c store.Conn) error { return s.closeReports(c, a, post, note) })
 }
 
-// closeReports works like CloseReports in the transaction of the caller.
+// closeReports works like CloseReports in the caller's transaction.
 func (s *Service) closeReports(c store.Conn, a *rights.Actor, post int64, note string) error {
 	note, noteErr := kernel.CheckReason(note)
 	var forum, thread int64

@@ -6,17 +6,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
-// Right describes a bit of the masks of rights or restrictions to the people who set it.
+// Right describes one bit of a mask of rights or restrictions for the forms of administrators.
 type Right struct {
 	Bit     int
 	Name    string // in fixtures
 	Label   string
 	Section string
-	// InForums reports whether a forum may allow or deny the right. The other rights are for the whole board.
+	// InForums reports whether a forum may allow or deny the right. If not, the right applies to the whole board.
 	InForums bool
 }
 
-// Mask returns the mask that has only this right.
+// Mask returns the mask of this right alone.
 func (r Right) Mask() rights.Mask { return 1 << r.Bit }
 
 // Rights describes all rights, in the order in which forms show them.
@@ -62,7 +62,7 @@ func Rights() []Right {
 	}
 }
 
-// forumMask has the rights that forums may allow or deny.
+// forumMask holds the rights that forums may allow or deny.
 const forumMask = rights.ForumSubscribe<<1 - 1 | rights.FloodBypass | rights.ModerationBypass |
 	rights.EditWindowBypass | rights.LockBypass
 

@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ChangeSettings changes the settings in values, by the names of kernel.AllSettings, and leaves the others. If one
-// value is invalid nothing changes, and the error has all faults. match is checked against the Tag of the current
-// settings, unless nothing changes. A board that is offline by its configuration stays offline.
+// ChangeSettings changes the settings in values, whose keys are the names of kernel.AllSettings. If a value is invalid
+// nothing changes, and the error lists all faults. match is checked against the Tag of the current settings, unless
+// nothing changes. A board that is offline by its configuration stays offline.
 func (s *Service) ChangeSettings(
 	ctx context.Context, a *rights.Actor, values map[string]string, match rest.Match,
 ) error {

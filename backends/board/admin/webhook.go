@@ -12,15 +12,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// Webhooks lists the webhooks. A webhook receives all events of its topics, in whatever forum, because an
-// administrator has created it.
+// Webhooks lists the webhooks. A webhook receives all events of its topics in all forums, because only administrators
+// can create one.
 func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) ([]webhook.Webhook, error) {
 	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]webhook.Webhook, error) {
 		return s.Hooks.List(c)
 	})
 }
 
-// AddWebhook creates a webhook and returns the secret that signs its deliveries. The secret cannot be read later.
+// AddWebhook creates a webhook and returns the secret that signs its deliveries. The secret cannot be read again later.
 func (s *Service) AddWebhook(
 	ctx context.Context, a *rights.Actor, address string, topics []string,
 ) (id int64, secret string, err error) {
@@ -51,7 +51,7 @@ func (s *Service) AddWebhook(
 	return id, secret, err
 }
 
-// SetWebhook enables or disables a webhook. Deliveries that wait for a disabled one are sent once it is enabled
+// SetWebhook enables or disables a webhook. Deliveries that wait for a disabled webhook are sent once it is enabled
 // again.
 func (s *Service) SetWebhook(ctx context.Context, a *rights.Actor, id int64, enabled bool) error {
 	return s.changeWebhook(ctx, a, id, "webhook.enable", map[bool]string{true: "on", false: "off"}[enabled],
@@ -65,7 +65,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, a *rights.Actor, id int64) 
 	return s.changeWebhook(ctx, a, id, "webhook.delete", "", func(c store.Conn) error { return s.Hooks.Delete(c, id) })
 }
 
-// RotateWebhook gives a webhook a new secret, which is used at once, and returns it.
+// RotateWebhook replaces a webhook's secret at once and returns the new secret.
 func (s *Service) RotateWebhook(ctx context.Context, a *rights.Actor, id int64) (secret string, err error) {
 	var address string
 	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
@@ -83,7 +83,7 @@ func (s *Service) RotateWebhook(ctx context.Context, a *rights.Actor, id int64) 
 		func(c store.Conn) error { return s.Hooks.SetSecret(c, id, sealed) })
 }
 
-// TestWebhook queues a test message for a webhook. The error is a conflict if the webhook is disabled.
+// TestWebhook queues a test message for a webhook. It returns a conflict error if the webhook is disabled.
 func (s *Service) TestWebhook(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeWebhook(ctx, a, id, "webhook.test", "", func(c store.Conn) error {
 		err := s.Hooks.Test(c, id)
@@ -117,7 +117,7 @@ func (s *Service) Deliveries(ctx context.Context, a *rights.Actor, id int64, lim
 	})
 }
 
-// host returns the host of an address, which may be logged. The rest of the address may contain a secret.
+// host returns the host of a webhook's URL for the log. The rest of the URL may contain a secret.
 func host(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -126,5 +126,5 @@ func host(address string) string {
 	return u.Host
 }
 
-// Sealed are the sealed columns of the board.
+// Sealed describes the column that holds the encrypted secrets of webhooks.
 var Sealed = webhook.Sealed("board")

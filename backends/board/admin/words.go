@@ -16,7 +16,7 @@ const (
 	maxWordFilters = 500
 )
 
-// PrefixRow is a prefix of threads as administrators see it.
+// PrefixRow is a prefix of threads in the views of administrators.
 type PrefixRow struct {
 	ID       int64
 	Label    string
@@ -44,7 +44,7 @@ func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) ([]PrefixRow, e
 	})
 }
 
-// SetPrefix adds a prefix if its ID is 0, and otherwise changes the one with this id.
+// SetPrefix adds a prefix if p.ID is 0. Otherwise it changes the prefix with this id.
 func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		p.Label = text.Normal(p.Label)
@@ -90,8 +90,8 @@ func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) e
 	})
 }
 
-// setPrefixForums replaces the forums that offer a prefix by p.Forums. The error is one of Invalid if one of them
-// does not exist or cannot hold threads.
+// setPrefixForums sets the forums that offer a prefix to p.Forums. It returns an error of Invalid if one of them does
+// not exist or cannot contain threads.
 func setPrefixForums(c store.Conn, p PrefixRow) error {
 	if _, err := c.Exec("DELETE FROM board_prefix_forums WHERE prefix_id = ?", p.ID); err != nil {
 		return err
@@ -109,7 +109,7 @@ func setPrefixForums(c store.Conn, p PrefixRow) error {
 	return nil
 }
 
-// DeletePrefix deletes a prefix and removes it from the threads that have it.
+// DeletePrefix deletes a prefix and removes it from threads.
 func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var label string
@@ -126,7 +126,7 @@ func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) e
 	})
 }
 
-// WordFilter is a word that the board replaces in what members write, or that holds a post for approval.
+// WordFilter is a word in posts that the board replaces with another word, or for which it holds the post for approval.
 type WordFilter struct {
 	ID          int64
 	Pattern     string
@@ -146,7 +146,7 @@ func (s *Service) WordFilters(ctx context.Context, a *rights.Actor) ([]WordFilte
 	})
 }
 
-// AddWordFilter adds a filtered word, which applies to what is written from then on.
+// AddWordFilter adds a filtered word. It applies to posts that are written from then on.
 func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilter) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f.Pattern, f.Replacement = text.Normal(f.Pattern), text.Normal(f.Replacement)

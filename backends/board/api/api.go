@@ -1,5 +1,5 @@
-// Package api serves a board as a JSON API: it has the routes, reads requests and writes answers. The services
-// decide what is allowed.
+// Package api serves a board as a JSON API. It defines the routes, decodes requests and encodes responses; the services
+// decide what an actor may do.
 package api
 
 import (
@@ -25,7 +25,7 @@ const (
 	pageLimit = 25
 )
 
-// service holds the board that is served.
+// service holds the services that the routes call.
 type service struct {
 	Options
 
@@ -52,8 +52,7 @@ func (*API) Owns(path string) bool {
 	return path == kernel.Mount || strings.HasPrefix(path, kernel.Mount+"/")
 }
 
-// NeedsToken reports whether a request is for a route that is closed to guests. It returns false if there is no
-// such route.
+// NeedsToken reports whether a request is for a route that is closed to guests. It returns false if no route matches.
 func (api *API) NeedsToken(r *http.Request) bool {
 	found, ok := api.Router.Find(r)
 	return ok && !found.Guest()
@@ -78,7 +77,7 @@ func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *rights.Actor) e
 	return found.Serve(w, a)
 }
 
-// admit makes the checks that come before those of a route.
+// admit makes the checks that are common to all routes.
 func (s *service) admit(c *rest.Call, route *rest.Route) error {
 	a := actor(c)
 	if route.Scope == "" { // public
@@ -102,19 +101,19 @@ func (s *service) admit(c *rest.Call, route *rest.Route) error {
 	return nil
 }
 
-// envelope holds a single thing, or a list without pages.
+// envelope is the JSON of a response with a single object, or with a list that has no pages.
 type envelope struct {
 	Data any `json:"data"`
 }
 
-// actor returns the actor who sends a request.
+// actor returns the actor of a request.
 func actor(c *rest.Call) *rights.Actor { return c.Who.(*rights.Actor) }
 
-// handler answers a request of an actor. with encodes what it returns.
+// handler handles an actor's request and returns the value that with encodes.
 type handler func(c *rest.Call, a *rights.Actor) (any, error)
 
-// with returns the function of a route that calls h and encodes its answer as JSON, without escaping HTML. An
-// answer that is nil, a rest.Raw or an http.Handler is passed on as it is.
+// with converts a handler to the function of a route. It encodes the handler's result as JSON, without escaping HTML. A
+// result that is nil, a rest.Raw or an http.Handler is returned unchanged.
 func with(handle handler) func(c *rest.Call) (any, error) {
 	return func(c *rest.Call) (any, error) {
 		answer, err := handle(c, actor(c))
@@ -135,7 +134,7 @@ func with(handle handler) func(c *rest.Call) (any, error) {
 	}
 }
 
-// withID works like with for a route without a body, whose path has an id of the given name.
+// withID works like with, for a route without a body that has an id in its path. name is the name of the id.
 func withID(
 	name string, handle func(c *rest.Call, a *rights.Actor, id int64) (any, error),
 ) func(c *rest.Call) (any, error) {
@@ -149,7 +148,7 @@ func withID(
 	})
 }
 
-// withPost works like with for a route without a body, whose path has the ids of a thread and of a post in it.
+// withPost works like with, for a route without a body that has the ids of a thread and of a post in its path.
 func withPost(
 	handle func(c *rest.Call, a *rights.Actor, thread, post int64) (any, error),
 ) func(c *rest.Call) (any, error) {

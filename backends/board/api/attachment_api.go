@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// AttachmentInfo is a file at a post, as clients see it.
+// AttachmentInfo is the view of a post's file for clients.
 type AttachmentInfo struct {
 	ID        int64         `json:"id"`
 	ThreadID  int64         `json:"threadId"`

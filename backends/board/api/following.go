@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// SubscriptionInfo is a thread that a member follows, as clients see it.
+// SubscriptionInfo is the view of a followed thread for clients.
 type SubscriptionInfo struct {
 	ThreadID  int64          `json:"threadId"`
 	Mode      string         `json:"mode"`
@@ -31,7 +31,7 @@ func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor, id int64) (a
 	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.Following.Unsubscribe(c.R.Context(), a, id)
 }
 
-// ViewSubscription returns a subscription as clients see it.
+// ViewSubscription returns the view of a subscription for clients.
 func ViewSubscription(sub following.Subscription) SubscriptionInfo {
 	return SubscriptionInfo{sub.Thread.ID, sub.Mode, &sub.Thread.Title, kernel.OrNull(sub.CreatedAt)}
 }
@@ -41,7 +41,7 @@ func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{each(list, ViewSubscription)}, err
 }
 
-// NotificationInfo tells a member about a post, as clients see it.
+// NotificationInfo is the view of a notification about a post for clients.
 type NotificationInfo struct {
 	ID            int64          `json:"id"`
 	Kind          string         `json:"kind"`
@@ -53,7 +53,7 @@ type NotificationInfo struct {
 	ReadAt        *kernel.Moment `json:"readAt"`
 }
 
-// ViewNotification returns a notification as clients see it.
+// ViewNotification returns the view of a notification for clients.
 func ViewNotification(n following.Notification) NotificationInfo {
 	return NotificationInfo{n.ID, n.Kind, n.Thread, n.Title, n.Post, n.Actor, n.Created, kernel.OrNull(n.Read)}
 }

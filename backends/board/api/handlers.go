@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// Identity is the member for whom a token acts.
+// Identity is the member who owns a token, with the token's scopes.
 type Identity struct {
 	UserID    int64          `json:"userId"`
 	Username  string         `json:"username"`
@@ -64,7 +64,7 @@ func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	return rest.Raw{Type: JsonType, Data: threadPage(list, next)}, nil
 }
 
-// threadPage returns a ThreadPage as JSON.
+// threadPage encodes a ThreadPage as JSON.
 func threadPage(list []content.ThreadInfo, next string) []byte {
 	out := make([]byte, 0, 64+448*len(list)) // enough for most lists
 	out = content.AppendThreads(append(out, `{"data":`...), list)
@@ -130,7 +130,7 @@ func (s *service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
 	return page, err
 }
 
-// Replied describes what has become of a post.
+// Replied is the response to a reply: where the post is, and whether it is held.
 type Replied struct {
 	ID         int64  `json:"id"`
 	ThreadID   int64  `json:"threadId"`
@@ -175,7 +175,7 @@ func (s *service) patchPost(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{Edited{id, thread, done.Changed, done.Held}}, err
 }
 
-// orZero returns an optional value, or the zero value if it was left out.
+// orZero returns *value, or the zero value if value is nil.
 func orZero[T any](value *T) (zero T) {
 	if value == nil {
 		return zero
@@ -191,7 +191,7 @@ func (s *service) getPost(c *rest.Call, a *rights.Actor, thread, id int64) (any,
 	return envelope{view}, err
 }
 
-// RevisionInfo is a former version of a post, as clients see it.
+// RevisionInfo is the view of a former version of a post for clients.
 type RevisionInfo struct {
 	Revision         int64         `json:"revision"`
 	Message          string        `json:"message"`
@@ -248,13 +248,13 @@ func (s *service) patchThread(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{view}, err
 }
 
-// page is a page of a list that continues after an id.
+// page is a page of a list. The next page begins after NextAfterID, which is null on the last page.
 type page struct {
 	Data        any    `json:"data"`
 	NextAfterID *int64 `json:"nextAfterId"`
 }
 
-// postReset asks for a link to set a new password. The answer does not tell whether anybody has the address.
+// postReset requests a link to set a new password. The response does not reveal whether a member has the address.
 func (s *service) postReset(c *rest.Call, _ *rights.Actor) (any, error) {
 	in := withBody(c)
 	email := in.Object.Text("email")
@@ -264,12 +264,12 @@ func (s *service) postReset(c *rest.Call, _ *rights.Actor) (any, error) {
 	return nil, s.Accounts.AskReset(c.R.Context(), email, s.kernel.Address(c.R))
 }
 
-// postConfirmation sends the link again that confirms the owner's mail address.
+// postConfirmation sends the link that confirms the mail address of the token's owner again.
 func (s *service) postConfirmation(c *rest.Call, a *rights.Actor) (any, error) {
 	return nil, s.Accounts.AskEmailAgain(c.R.Context(), a, s.kernel.Address(c.R))
 }
 
-// MemberInfo is a member as others see it.
+// MemberInfo is the view of a member for others.
 type MemberInfo struct {
 	UserID    int64         `json:"userId"`
 	Username  string        `json:"username"`
@@ -279,7 +279,7 @@ type MemberInfo struct {
 	JoinedAt  kernel.Moment `json:"joinedAt"`
 }
 
-// Member returns a member as others see it.
+// Member returns the view of a member for others.
 func Member(u *rights.User) MemberInfo {
 	return MemberInfo{u.ID, u.Name, u.Title, u.Bio, u.PostCount, u.JoinedAt}
 }
@@ -299,7 +299,7 @@ type FoundInfo struct {
 	Post        content.PostInfo `json:"post"`
 }
 
-// ViewFound returns a found post as clients see it.
+// ViewFound returns the view of a found post for clients.
 func ViewFound(f search.Found) FoundInfo {
 	return FoundInfo{f.Thread.Title, f.Thread.Forum, content.ViewPost(f.Post)}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// input reads what a request carries. Its methods read one thing each and note errors. finish returns the first
-// error: one of the body, or else the first of the other things in the order in which they were read.
+// input reads the parameters and the body of a request. Each of its methods reads one value and records an error if the
+// value is invalid. finish returns the first error in the body or, if the body is valid, the first recorded error.
 type input struct {
 	*rest.Call
 	*rest.Object
@@ -50,7 +50,7 @@ func (in *input) finish() error {
 	return in.err
 }
 
-// id returns an id from the path. It notes a not-found error if that part of the path is not an id.
+// id returns an id from the path. If that part of the path is not an id, it records a not-found error.
 func (in *input) id(name string) int64 {
 	text := in.Path(name)
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -61,7 +61,7 @@ func (in *input) id(name string) int64 {
 	return n
 }
 
-// post returns the ids of a thread and of a post in it, from the path.
+// post returns the ids of a thread and of a post from the path.
 func (in *input) post() (thread, post int64) { return in.id("threadId"), in.id("postId") }
 
 // match returns the precondition of a write.
@@ -81,13 +81,13 @@ func (in *input) once() posts.Once {
 	return once
 }
 
-// page returns after which id a page begins and how many entries it may have.
+// page returns the parameters of a page: the id after which it begins, and its maximum number of entries.
 func (in *input) page() (after int64, limit int) {
 	limit = in.limit()
 	return in.number("after", 0), limit
 }
 
-// limit returns how many entries a page may have.
+// limit returns the maximum number of entries of a page.
 func (in *input) limit() int {
 	if !in.R.URL.Query().Has("limit") {
 		return pageLimit
@@ -95,8 +95,8 @@ func (in *input) limit() int {
 	return int(min(in.number("limit", 1), kernel.MaxPage))
 }
 
-// number returns a query parameter that is a whole number of at least least, or 0 if it is not given. It notes an
-// error for any other value, except that a limit of too many digits counts as the largest one.
+// number returns a query parameter, a whole number that must not be less than least, or 0 if the parameter is missing.
+// It records an error for any other value. Only a limit with too many digits counts as the largest number.
 func (in *input) number(name string, least int64) (n int64) {
 	values, given := in.R.URL.Query()[name]
 	if !given {
@@ -119,7 +119,7 @@ func (in *input) number(name string, least int64) (n int64) {
 	return n
 }
 
-// each applies view to each element of a list. Its result is never nil, so that it becomes an array in JSON.
+// each applies view to each element of a list. It never returns nil, so that JSON has an array.
 func each[T, V any](list []T, view func(T) V) []V {
 	views := make([]V, len(list))
 	for i := range list {

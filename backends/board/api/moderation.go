@@ -28,7 +28,7 @@ type HeldInfo struct {
 	Post        content.PostInfo `json:"post"`
 }
 
-// viewHeld returns a held post as clients see it.
+// viewHeld returns the view of a held post for clients.
 func viewHeld(h posts.Held) HeldInfo {
 	return HeldInfo{h.Reason, h.Thread.Title, h.Thread.Forum, content.ViewPost(h.Post)}
 }
@@ -52,7 +52,7 @@ func (s *service) reject(c *rest.Call, a *rights.Actor) (any, error) {
 	return s.decide(c, a, s.Posts.Reject)
 }
 
-// decision makes a moderator's decision on a held post.
+// decision applies a moderator's decision to a held post.
 type decision = func(ctx context.Context, a *rights.Actor, id int64, d posts.Decision) (posts.Settled, error)
 
 func (s *service) decide(c *rest.Call, a *rights.Actor, decision decision) (any, error) {

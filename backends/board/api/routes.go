@@ -239,13 +239,13 @@ func (s *service) routes() []rest.Route {
 	return routes
 }
 
-// entry is a route and its cost.
+// entry is a route and the cost of its requests.
 type entry struct {
 	cost  int64
 	route rest.Route
 }
 
-// refusals returns the error statuses that a route can have besides those that every route has.
+// refusals returns the error statuses of a route, except those that every route can return.
 func refusals(r rest.Route) []int {
 	if r.Scope == "" {
 		list := []int{http.StatusUnauthorized, http.StatusInternalServerError} // 401 for an invalid token

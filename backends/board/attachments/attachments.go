@@ -1,6 +1,6 @@
-// Package attachments receives, stores and serves the files at posts, and the pictures of members. It limits how much a
-// post and a member may have, and removes the metadata of images, which can tell where they were taken. Package posts
-// decides at which posts files may be.
+// Package attachments receives, stores and serves the files of posts and the pictures of members. It limits the number
+// and size of the files of a post and a member. It removes the metadata of images, which can reveal where they were
+// taken. Package posts decides which posts may have files.
 package attachments
 
 import (
@@ -19,24 +19,24 @@ import (
 const (
 	// Largest is the upper bound of the setting for the size of a file, in bytes.
 	Largest = kernel.MaxAttachmentKiB << 10
-	// keep is how old content must be to be removed as unused, since an upload stores it a moment before it writes
-	// the row.
+	// keep is the minimum age of unused content to be removed. Younger content may belong to an upload that has not
+	// written its row yet.
 	keep = time.Hour
 )
 
-// Service is the attachments of a board.
+// Service manages the attachments of a board.
 type Service struct {
 	*kernel.Server
 	files  *blob.Store
 	strips *semaphore.Weighted
 }
 
-// NewStrips returns the semaphore that limits how many images are rewritten at a time. All boards on one database
-// share it.
+// NewStrips returns the semaphore that limits how many images are rewritten at a time. All boards on one database share
+// the semaphore.
 func NewStrips() *semaphore.Weighted { return semaphore.NewWeighted(2) }
 
-// New returns the attachments of a board. Their content is stored in the folder that the board's options name, or
-// else in the database. All boards on one database share strips.
+// New returns the attachments of a board. Their content is stored in the folder of the option Attachments or, without
+// the option, in the database. All boards on one database must share strips.
 func New(board *kernel.Server, strips *semaphore.Weighted) *Service {
 	s := &Service{Server: board, strips: strips}
 	s.files = blob.New(s.DB, blob.Options{
@@ -49,7 +49,7 @@ func New(board *kernel.Server, strips *semaphore.Weighted) *Service {
 	return s
 }
 
-// Attachment is a file at a post. Whoever sees the post sees that the file exists.
+// Attachment is a file of a post. An actor who sees the post also sees that the file exists.
 type Attachment struct {
 	ID           int64
 	Thread, Post int64
@@ -60,12 +60,12 @@ type Attachment struct {
 	Stripped bool // there is no metadata left to remove, or the image is broken
 }
 
-// keepsMetadata reports whether the file is a broken image whose metadata could not be removed. It was stored
+// keepsMetadata reports whether the file is a broken image whose metadata could not be removed. Such a file was stored
 // before uploads were stripped. All other images have a width.
 func (f *Attachment) keepsMetadata() bool { return !f.Inline() && imagemeta.Knows(f.MediaType) }
 
-// Download returns the handler that serves a file, after the caller has checked the actor's rights. Browsers show
-// images but execute nothing of a file. An image that still has metadata is stripped first.
+// Download returns the handler that serves a file. The caller must check the actor's rights before. Browsers show
+// images but never execute a file. An image that still has metadata is stripped first.
 func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, error) {
 	if !f.Stripped {
 		if err := s.StripStored(ctx, f); err != nil {

@@ -16,26 +16,27 @@ import (
 const (
 	// MaxAvatar is the maximum size of a member's picture, in bytes.
 	MaxAvatar = 512 << 10
-	// maxAvatarSide is its maximum width and height in pixels, since a page shows many pictures.
+	// maxAvatarSide is the maximum width and height of a member's picture in pixels, since a page shows many pictures.
 	maxAvatarSide = 2048
-	// avatarPause is how long a member waits between two pictures, which bounds the content that is not used any more.
+	// avatarPause is the minimum time between two pictures of a member. It limits the amount of content that is no
+	// longer used.
 	avatarPause = time.Minute
-	// versionDigits is how many digits of the hash of a picture are in its path.
+	// versionDigits is the number of digits of a picture's hash in the path of the picture.
 	versionDigits = 16
 )
 
-// AvatarExtensions are the extensions that a member's picture can have. Those of animations are not among them.
+// AvatarExtensions are the file extensions of members' pictures. Formats for animations are not allowed.
 var AvatarExtensions = []string{".png", ".jpg", ".jpeg", ".webp"}
 
 var avatarTypes = []string{"image/png", "image/jpeg", "image/webp"}
 
-// Face is how a member looks beside what it writes.
+// Face describes how pages show the author of a post: a picture and the name of a group.
 type Face struct {
 	Picture string // path of its picture; empty without one
 	Staff   string // the group of the staff to which it belongs; empty for others
 }
 
-// Faces returns how members look. Those who look like everybody are missing.
+// Faces returns the faces of members by id. Members without a picture and a group to show are missing.
 func (s *Service) Faces(ctx context.Context, members []int64) (faces map[int64]Face, err error) {
 	if len(members) == 0 {
 		return nil, nil
@@ -57,7 +58,7 @@ func (s *Service) Faces(ctx context.Context, members []int64) (faces map[int64]F
 		if err != nil {
 			return faces, err
 		}
-		// The last one is the highest in a new board, administrators.
+		// The last group wins. On a new board that is administrators, the highest group.
 		return faces, c.All("SELECT u.user_id, g.name FROM board_user_groups u JOIN board_groups g ON g.id = u.group_id"+
 			" WHERE g.kind = 'staff' AND u.user_id IN ("+kernel.Marks(len(ids))+") ORDER BY g.id", ids,
 			func(r store.Row) error {
@@ -70,7 +71,7 @@ func (s *Service) Faces(ctx context.Context, members []int64) (faces map[int64]F
 	})
 }
 
-// SetAvatar makes an image the picture of the actor. Its metadata is stripped.
+// SetAvatar makes an image the picture of the actor. The image's metadata is stripped.
 func (s *Service) SetAvatar(ctx context.Context, a *rights.Actor, name string, content io.Reader) error {
 	if a.User == nil {
 		return kernel.NotFound()
@@ -91,9 +92,9 @@ func (s *Service) SetAvatar(ctx context.Context, a *rights.Actor, name string, c
 	})
 }
 
-// TakeAvatar receives an image that is to be the picture of a member, and stores its content if keep is set. The caller
-// calls add at once, since content without a row is removed after some time. add reports false if the member has just
-// got another picture.
+// TakeAvatar receives an image for the picture of a member, and stores its content if keep is set. The returned add
+// inserts the row; call it at once, since content without a row is removed after some time. add reports false if the
+// member has just got another picture.
 func (s *Service) TakeAvatar(ctx context.Context, name string, content io.Reader, keep bool,
 ) (add func(c store.Conn, member int64) (added bool, err error), err error) {
 	f, err := s.receive(name, content, MaxAvatar)
@@ -133,15 +134,15 @@ func (s *Service) RemoveAvatar(ctx context.Context, a *rights.Actor) error {
 	})
 }
 
-// DropAvatar removes the picture of a member and reports whether there was one. It keeps the member's row, which says
-// when the picture was set.
+// DropAvatar removes the picture of a member and reports whether there was one. It keeps the row, which records when
+// the picture was set.
 func DropAvatar(c store.Conn, member int64) (bool, error) {
 	n, err := c.Exec("UPDATE board_avatars SET sha256 = '', name = '' WHERE user_id = ? AND sha256 <> ''", member)
 	return n > 0, err
 }
 
-// Avatar returns the handler that serves a picture of a member under its path in Face. Browsers keep it, since another
-// picture has another path.
+// Avatar returns the handler that serves a member's picture under the path in Face. Browsers cache the picture for
+// long, since another picture has another path.
 func (s *Service) Avatar(ctx context.Context, member int64, version string) (http.Handler, error) {
 	var f blob.File
 	created, err := kernel.Value(ctx, s.Read, func(c store.Conn) (created kernel.Moment, err error) {

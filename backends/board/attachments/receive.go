@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Received is a file that has been received and checked, and stripped of metadata if it is an image. It does not
-// belong to a post yet.
+// Received is a file that was received and checked. If it is an image, its metadata was stripped. It does not belong to
+// a post yet.
 type Received struct {
 	Attachment
 	content *blob.Received
@@ -28,7 +28,7 @@ func (s *Service) Keep(ctx context.Context, f *Received) error {
 	return kernel.Unavailable(s.files.Keep(ctx, f.content))
 }
 
-// Receive reads a file that the actor sends. It returns an error if the file may not be attached.
+// Receive reads and checks a file that the actor uploads. It returns an error if the file may not be attached.
 func (s *Service) Receive(a *rights.Actor, name string, content io.Reader) (*Received, error) {
 	received, err := s.receive(name, content, a.Rights.Settings.AttachmentKiB<<10)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Service) Receive(a *rights.Actor, name string, content io.Reader) (*Rec
 	return &Received{Attachment: Attachment{User: a.ID(), File: received.File, Stripped: true}, content: received}, nil
 }
 
-// receive reads a file of at most limit bytes.
+// receive reads and checks a file of at most limit bytes.
 func (s *Service) receive(name string, content io.Reader, limit int64) (*blob.Received, error) {
 	received, err := s.files.Receive(name, content, limit)
 	refused, ok := errors.AsType[*blob.Error](err)
@@ -52,13 +52,13 @@ func (s *Service) receive(name string, content io.Reader, limit int64) (*blob.Re
 	return received, err
 }
 
-// TooLarge returns the error for a file that is larger than the setting allows, in KiB.
+// TooLarge returns the error for a file that is larger than the maximum of kib KiB.
 func TooLarge(kib int64) error {
 	return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large", "the file is larger than %d KiB", kib)
 }
 
-// Take receives a file of a forum that is imported, and stores its content if store is set. The limits of the settings
-// do not apply. The caller adds the row with Add at once, since content without a row is removed after some time.
+// Take receives a file of an imported forum, and stores its content if store is set. The limits of the settings do not
+// apply. The caller must insert the row with Add at once, since content without a row is removed after some time.
 func (s *Service) Take(ctx context.Context, name string, content io.Reader, store bool) (*Attachment, error) {
 	received, err := s.files.Receive(name, content, Largest)
 	refused, ok := errors.AsType[*blob.Error](err)

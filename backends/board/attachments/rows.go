@@ -13,9 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// The row of a file is inserted before its content is stored, as if it had been removed at the moment of its
-// creation. Whatever happens next, it counts for the member until the content is swept. Publish makes the file
-// visible.
+// The row of a file is inserted before its content is stored, and marked as removed since its creation. So the file
+// counts for the member, even after a crash, until the content is swept. Publish makes the file visible.
 
 const columns = "t.id, t.thread_id, t.post_id, t.user_id, t.name, t.media_type, t.size, t.sha256, COALESCE(t.width," +
 	" 0), COALESCE(t.height, 0), t.created_at, t.stripped"
@@ -35,7 +34,7 @@ func ByID(c store.Conn, id int64) (*Attachment, error) {
 	return f, kernel.OrNotFound(err)
 }
 
-// ByName returns the newest file of a name at a post.
+// ByName returns the newest file of a post with this name.
 func ByName(c store.Conn, post int64, name string) (*Attachment, error) {
 	name = text.Storable(strings.ToValidUTF8(name, "\uFFFD"))
 	f, err := scan(c.Row("SELECT "+columns+" FROM board_attachments t WHERE t.post_id = ? AND t.name = ?"+
@@ -43,7 +42,7 @@ func ByName(c store.Conn, post int64, name string) (*Attachment, error) {
 	return f, kernel.OrNotFound(err)
 }
 
-// Of lists the files at posts, in the order in which they were attached.
+// Of lists the files of posts, in the order in which they were attached.
 func Of(c store.Conn, posts ...any) (list []Attachment, err error) {
 	err = c.All("SELECT "+columns+" FROM board_attachments t WHERE t.removed_at IS NULL AND t.post_id IN ("+
 		kernel.Marks(len(posts))+") ORDER BY t.id", posts, func(r store.Row) error {
@@ -54,7 +53,7 @@ func Of(c store.Conn, posts ...any) (list []Attachment, err error) {
 	return list, err
 }
 
-// NotPlaced returns the files that the HTML of a post does not show as images. A name in the HTML stands for the
+// NotPlaced returns the files that the HTML of a post does not show as images. A file name in the HTML refers to the
 // newest file of that name.
 func NotPlaced(list []Attachment, html string) (rest []Attachment) {
 	newest := make(map[string]int64, len(list))
@@ -71,8 +70,8 @@ func NotPlaced(list []Attachment, html string) (rest []Attachment) {
 	return rest
 }
 
-// Note inserts the row of a file whose content is not stored yet. It returns an error if there is no room for the
-// file.
+// Note inserts the row of a file whose content is not stored yet. It returns an error if the file exceeds a limit; see
+// checkRoom.
 func Note(c store.Conn, a *rights.Actor, f *Attachment) error {
 	if err := checkRoom(c, a, f); err != nil {
 		return err
@@ -80,7 +79,7 @@ func Note(c store.Conn, a *rights.Actor, f *Attachment) error {
 	return insert(c, f, f.CreatedAt)
 }
 
-// insert inserts the row of a file. removed is NULL, or when it was removed.
+// insert inserts the row of a file. removed is the time at which the file was removed, or nil.
 func insert(c store.Conn, f *Attachment, removed any) error {
 	return c.Row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width,"+
 		" height, created_at, removed_at, stripped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) RETURNING id",
@@ -88,8 +87,8 @@ func insert(c store.Conn, f *Attachment, removed any) error {
 		f.CreatedAt, removed).Scan(&f.ID)
 }
 
-// Noted returns the row of a file that was sent with a post, and whether it has been published, or removed by
-// somebody, since then. It returns sql.ErrNoRows if there is no such row.
+// Noted returns the row of a file that was sent with a post. settled reports whether the file has since been published
+// or removed. Noted returns sql.ErrNoRows if there is no such row.
 func Noted(c store.Conn, post, user int64, name, hash string) (f *Attachment, settled bool, err error) {
 	f = &Attachment{Post: post}
 	err = c.Row("SELECT id, thread_id, removed_at IS NULL OR removed_at <> created_at FROM board_attachments"+
@@ -98,8 +97,8 @@ func Noted(c store.Conn, post, user int64, name, hash string) (f *Attachment, se
 	return f, settled, err
 }
 
-// Publish makes a noted file visible once its content is stored. It returns false if the row was swept, or somebody
-// removed the file in the meantime.
+// Publish makes the file of a row from Note visible once its content is stored. It returns false if the row was swept
+// or somebody has removed the file meanwhile.
 func Publish(c store.Conn, a *rights.Actor, f *Attachment) (bool, error) {
 	if err := checkRoom(c, a, f); err != nil {
 		return false, err
@@ -109,16 +108,15 @@ func Publish(c store.Conn, a *rights.Actor, f *Attachment) (bool, error) {
 	return n > 0, err
 }
 
-// Remove removes a file from a post and returns its name. Its content is swept once no other file has it, and
-// counts for the member until then.
+// Remove removes a file from a post and returns the file's name. The content is swept once no other file has the same
+// content. Until then it counts for the member.
 func Remove(c store.Conn, post, id int64, now kernel.Moment) (name string, err error) {
 	err = c.Row("UPDATE board_attachments SET removed_at = ? WHERE id = ? AND post_id = ?"+
 		" AND removed_at IS NULL RETURNING name", now, id, post).Scan(&name)
 	return name, kernel.OrNotFound(err)
 }
 
-// checkRoom returns an error if the file exceeds the number of files at a post or the total size of the member's
-// files.
+// checkRoom returns an error if the file exceeds the number of files of a post or the total size of the member's files.
 func checkRoom(c store.Conn, a *rights.Actor, f *Attachment) error {
 	set := a.Rights.Settings
 	var count, total int64
@@ -140,8 +138,8 @@ func checkRoom(c store.Conn, a *rights.Actor, f *Attachment) error {
 	return nil
 }
 
-// SweepAttachments removes content that no attachment has, and the rows of removed attachments, which count for
-// their members until then. It returns how many contents it removed.
+// SweepAttachments removes content that no attachment has. It also removes the rows of removed attachments, which count
+// for their members until then. It returns the number of removed contents.
 func (s *Service) SweepAttachments(ctx context.Context) (int, error) {
 	before := s.Now().Add(-keep)
 	n, err := s.files.Sweep(ctx, before)

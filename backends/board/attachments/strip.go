@@ -11,12 +11,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// stripBatch is how many images are read at a time, and after how many the log shows the progress.
+// stripBatch is the number of images that are read at a time. The progress is logged after each batch.
 const stripBatch = 100
 
-// StripAttachments removes the metadata from images that were attached before uploads were stripped, and returns
-// how many images it stripped. Later calls find nothing left to do. An image that is requested in the meantime is
-// stripped first.
+// StripAttachments removes the metadata from images that were attached before uploads were stripped, and returns their
+// number. Later calls have nothing left to do. An image that is requested meanwhile is stripped at the request.
 func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 	var all int
 	err = s.Read(ctx, func(c store.Conn) error {
@@ -55,8 +54,8 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 	}
 }
 
-// StripStored replaces the content of an image by the same without metadata, wherever the image is attached. A
-// broken image keeps its content, and is not served from then on.
+// StripStored removes the metadata from the content of an image, for all attachments with this content. A broken image
+// keeps its content, and is not served from then on.
 func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 	if err := s.strips.Acquire(ctx, 1); err != nil {
 		return err

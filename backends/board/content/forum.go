@@ -5,11 +5,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// forumSlots is over how many rows the counters of a forum are spread, since the row that counts a new post stays
-// locked until the commit is durable.
+// forumSlots is the number of rows over which the counters of one forum are spread. A single row would be contended:
+// each new post locks its counter row until the commit is durable.
 const forumSlots = 16
 
-// Count adds to the counters of a forum. Call it at the end of a transaction.
+// Count adds threads and posts, which may be negative, to the counters of a forum. thread selects the row that is
+// changed (see forumSlots). Call Count at the end of a transaction.
 func Count(c store.Conn, forum, thread, threads, posts int64) error {
 	if threads == 0 && posts == 0 {
 		return nil
@@ -28,7 +29,7 @@ const (
 		" WHERE n.forum_id = f.id), 0)"
 )
 
-// LastOfForum returns a subquery for a column of the newest visible thread of a forum f.
+// LastOfForum returns a subquery that selects a column of the newest visible thread in forum f.
 func LastOfForum(d store.Dialect, column string) string {
 	index := ""
 	if d == store.SQLite {
@@ -38,7 +39,7 @@ func LastOfForum(d store.Dialect, column string) string {
 		" ORDER BY l.last_post_at DESC, l.id DESC LIMIT 1)"
 }
 
-// CountedForums returns the query for all forums with their counters. ScanCounted reads its rows.
+// CountedForums returns the query for all forums with their counters. Read its rows with ScanCounted.
 func CountedForums(d store.Dialect) string {
 	return "SELECT " + ForumColumns + ", " + ForumThreads + ", " + ForumPosts + ", COALESCE(" +
 		LastOfForum(d, "last_post_at") + ", 0) FROM board_forums f"
@@ -53,7 +54,7 @@ func ScanCounted(r store.Row) (*Forum, error) {
 	return f, err
 }
 
-// NewestThreads returns the query for the newest visible thread of each forum. ScanThread reads its rows.
+// NewestThreads returns the query for the newest visible thread of each forum. Read its rows with ScanThread.
 func NewestThreads(d store.Dialect) string {
 	return "SELECT " + ThreadColumns + " FROM board_forums f JOIN board_threads t ON t.id = " + LastOfForum(d, "id")
 }

@@ -2,8 +2,8 @@ package content
 
 import "github.com/tollgate-gateway/tollgate/internal/store"
 
-// Listing is a query for a list. On SQLite it names its index, so that statistics cannot change the plan;
-// PostgreSQL has no syntax for that.
+// Listing is a query for a list. On SQLite the query names its index, so that statistics cannot change the plan.
+// PostgreSQL has no syntax for naming an index.
 type Listing struct {
 	Columns string
 	From    string
@@ -12,7 +12,7 @@ type Listing struct {
 	Order   string
 }
 
-// SQL returns the query for a database. Its last argument is the limit.
+// SQL returns the text of the query for a database engine. The query's last argument is the limit.
 func (l Listing) SQL(d store.Dialect) string {
 	from := l.From
 	if d == store.SQLite && l.Index != "" {
@@ -21,8 +21,8 @@ func (l Listing) SQL(d store.Dialect) string {
 	return "SELECT " + l.Columns + " FROM " + from + " WHERE " + l.Where + " ORDER BY " + l.Order + Limit(d)
 }
 
-// Limit returns a LIMIT clause with a placeholder. SQLite plans a query again each time a plain LIMIT placeholder
-// is bound, which costs more than running the query; it does not do so for a sum.
+// Limit returns a LIMIT clause with a placeholder. On SQLite the clause is a sum: SQLite plans a query again each time
+// a plain LIMIT placeholder is bound, which costs more than running the query.
 func Limit(d store.Dialect) string {
 	if d == store.SQLite {
 		return " LIMIT ? + 0"

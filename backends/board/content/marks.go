@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Marks holds what a member has read and follows.
+// Marks holds the threads and forums that a member has read, and the threads that the member follows.
 type Marks struct {
 	Read       map[int64]int64         // the id of the last post that was read, by thread
 	Subscribed map[int64]int64         // not 0 for a followed thread
 	ForumRead  map[int64]kernel.Moment // when it was marked as read, by forum
 }
 
-// MarksOf returns the marks of the actor for a page of threads. They are empty for a guest.
+// MarksOf returns the actor's marks for a page of threads. The marks of a guest are empty.
 func MarksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error) {
 	m = Marks{make(map[int64]int64), make(map[int64]int64), make(map[int64]kernel.Moment)}
 	if a.User == nil || len(page) == 0 {
@@ -40,7 +40,7 @@ func MarksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error)
 	return m, err
 }
 
-// Into returns a function that reads rows of a key and a value into a map.
+// Into returns a function that scans a row of two columns, a key and a value, and stores the value in result.
 func Into[V ~int64](to map[int64]V) func(r store.Row) error {
 	return func(r store.Row) error {
 		var key int64
@@ -51,7 +51,7 @@ func Into[V ~int64](to map[int64]V) func(r store.Row) error {
 	}
 }
 
-// KeepUnread is how long a thread that is not read counts as unread.
+// KeepUnread is the time after its last post for which an unread thread counts as unread.
 const KeepUnread = 90 * 24 * time.Hour
 
 // Unread reports whether a thread has posts that the member has not read.
@@ -59,12 +59,12 @@ func (m Marks) Unread(t *Thread, now kernel.Moment) bool {
 	return t.Last > m.Read[t.ID] && t.LastAt > m.Since(t.Forum, now)
 }
 
-// Since returns the time after which a post of a forum must have been written to be new to the member.
+// Since returns the time up to which all posts in a forum count as read by the member.
 func (m Marks) Since(forum int64, now kernel.Moment) kernel.Moment {
 	return max(m.ForumRead[forum], now.Add(-KeepUnread))
 }
 
-// ForumReads returns when the actor has marked forums as read, by forum.
+// ForumReads returns the times at which the actor has marked forums as read, by forum id.
 func ForumReads(c store.Conn, a *rights.Actor) (map[int64]kernel.Moment, error) {
 	read := make(map[int64]kernel.Moment)
 	if a.User == nil {

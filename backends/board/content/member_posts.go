@@ -5,13 +5,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The posts of members are counted by forum: the visible ones in visible threads. A transaction changes these rows
-// before those that count the posts of a forum, so that two transactions do not deadlock.
+// The table board_member_posts counts each member's posts by forum: the visible posts in visible threads. To avoid
+// deadlocks, a transaction changes its rows before the counters of a forum.
 
 const addMemberPosts = " ON CONFLICT (user_id, forum_id) DO UPDATE" +
 	" SET posts = board_member_posts.posts + excluded.posts"
 
-// CountPosts adds to the number of an author's posts in a forum. It does nothing for author 0.
+// CountPosts adds more to the number of an author's posts in a forum. If author is 0, it does nothing.
 func CountPosts(c store.Conn, author, forum, more int64) error {
 	if author == 0 || more == 0 {
 		return nil
@@ -20,8 +20,8 @@ func CountPosts(c store.Conn, author, forum, more int64) error {
 		forum, more)
 }
 
-// CountThread adds the visible posts of a thread to the numbers of their authors' posts in a forum if sign is 1,
-// and subtracts them if it is -1.
+// CountThread counts the visible posts of a thread for each of their authors. If sign is 1 it adds these counts to the
+// authors' posts in a forum, and if sign is -1 it subtracts them.
 func CountThread(c store.Conn, thread, forum, sign int64) error {
 	_, err := c.Exec("INSERT INTO board_member_posts (user_id, forum_id, posts)"+
 		" SELECT author_id, CAST(? AS BIGINT), CAST(? AS BIGINT) * count(*) FROM board_posts WHERE thread_id = ?"+
@@ -30,7 +30,7 @@ func CountThread(c store.Conn, thread, forum, sign int64) error {
 	return err
 }
 
-// PostsSeen counts a member's posts in the forums in which the actor could read them.
+// PostsSeen counts a member's posts in the forums that the actor may read.
 func PostsSeen(c store.Conn, a *rights.Actor, member int64) (sum int64, err error) {
 	err = c.All("SELECT forum_id, posts FROM board_member_posts WHERE user_id = ?",
 		[]any{member}, func(r store.Row) error {

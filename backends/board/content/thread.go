@@ -1,5 +1,5 @@
-// Package content defines what a board contains: its forums, threads and posts as the database stores them, who
-// sees them, and what clients get to see of them.
+// Package content defines a board's content: forums, threads and posts as the database stores them, which of them an
+// actor sees, and the views of them that clients receive.
 package content
 
 import (
@@ -33,7 +33,7 @@ type Thread struct {
 	HasPoll        bool  // whether a post may have a poll
 }
 
-// ThreadColumns selects a thread as a single text: its numbers, the lengths of all its texts but the last, and its
+// ThreadColumns selects a thread as a single text: its numbers, the lengths of its texts except the last, and its
 // texts. Passing a column through the SQLite driver costs more than formatting and parsing a number.
 const ThreadColumns = "concat_ws(' ', t.id, t.forum_id, COALESCE(t.author_id, 0), COALESCE(t.prefix_id, 0)," +
 	" t.visibility, t.is_sticky, t.is_locked," +
@@ -74,8 +74,8 @@ func (t *Thread) Scan(value any) error {
 	return nil
 }
 
-// cutNumber cuts a number and the space after it off the beginning of text, in one pass, since a list has hundreds
-// of numbers.
+// cutNumber parses the number at the beginning of text and returns it with the text after the number and a space. It
+// makes one pass, as a list has hundreds of numbers.
 func cutNumber(text string) (n int64, rest string, ok bool) {
 	digits := strings.TrimPrefix(text, "-")
 	for i := range len(digits) {
@@ -113,7 +113,7 @@ type Forum struct {
 	MaxWords        int64
 	Answers         bool // whether replies can be marked as the answer
 
-	// These fields are set for forums that are read with CountedForums.
+	// Only ScanCounted sets these fields.
 	Threads, Posts int64
 	LastAt         kernel.Moment
 }
@@ -160,7 +160,7 @@ func ScanPost(r store.Row) (*Post, error) {
 		&p.EditedAt, &p.editedBy, &p.reason, &p.Edits)
 }
 
-// ForumFor returns a forum that the actor sees.
+// ForumFor returns a forum. It returns an error if the actor does not see it.
 func ForumFor(c store.Conn, a *rights.Actor, id int64) (*Forum, error) {
 	if err := SeesForum(a, id); err != nil {
 		return nil, err
@@ -168,8 +168,8 @@ func ForumFor(c store.Conn, a *rights.Actor, id int64) (*Forum, error) {
 	return ReadForum(c, id)
 }
 
-// SeesForum returns an error if the actor does not see a forum. It notes a look if the actor sees it only as an
-// administrator.
+// SeesForum returns an error if the actor does not see the forum. If the actor sees it only as an administrator,
+// SeesForum logs a look (see rights.LookLog).
 func SeesForum(a *rights.Actor, id int64) error {
 	f := a.In(id)
 	if !f.Visible {
@@ -184,13 +184,14 @@ func SeesForum(a *rights.Actor, id int64) error {
 // ForumByID is the query for a forum by its id.
 const ForumByID = "SELECT " + ForumColumns + " FROM board_forums f WHERE f.id = ?"
 
-// ReadForum returns a forum by its id, whoever sees it.
+// ReadForum returns a forum by its id, without checking that an actor sees it.
 func ReadForum(c store.Conn, id int64) (*Forum, error) {
 	f, err := ScanForum(c.Row(ForumByID, id))
 	return f, kernel.OrNotFound(err)
 }
 
-// ThreadFor returns a thread that the actor sees. lock ends the query: c.Lock(), or nothing.
+// ThreadFor returns a thread. It returns an error if the actor does not see it. lock is appended to the query: c.Lock()
+// or an empty string.
 func ThreadFor(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, error) {
 	return SeenThread(a, c.Row(ThreadByID+lock, id))
 }
@@ -210,7 +211,7 @@ func SeenThread(a *rights.Actor, r store.Row) (*Thread, error) {
 	return t, nil
 }
 
-// PostFor returns a post of a thread if the actor sees it.
+// PostFor returns a post of thread t. It returns an error if the actor does not see the post.
 func PostFor(c store.Conn, a *rights.Actor, t *Thread, id int64) (*Post, error) {
 	p, err := ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, id))
 	if err != nil {
@@ -222,8 +223,8 @@ func PostFor(c store.Conn, a *rights.Actor, t *Thread, id int64) (*Post, error) 
 	return p, nil
 }
 
-// PostByID returns a post that the actor sees, and its thread. lock ends the query of the thread: c.Lock(), or
-// nothing.
+// PostByID returns a post and its thread. It returns an error if the actor does not see the post. lock is appended to
+// the query of the thread: c.Lock() or an empty string.
 func PostByID(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, *Post, error) {
 	var thread int64
 	if err := c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&thread); err != nil {
@@ -237,19 +238,20 @@ func PostByID(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, *P
 	return t, p, err
 }
 
-// Tail is a Row with further columns after those that are scanned from it. They go into More.
+// Tail is a Row that ends with additional columns. They are scanned into More, after the columns that Scan's caller
+// reads.
 type Tail struct {
 	store.Row
 	More []any
 }
 
-// Scan reads the first columns of the row into the arguments, and the further ones into More.
+// Scan reads the first columns of the row into the arguments, and the remaining columns into More.
 func (s Tail) Scan(into ...any) error { return s.Row.Scan(append(into, s.More...)...) }
 
 // Mentioned returns the ids of the members whom the post mentions.
 func (p *Post) Mentioned() []int64 { return markup.Mentioned(p.HTML) }
 
-// LastOfThread sets the last post of a thread to its last visible post, or to its first post if none is visible.
+// LastOfThread updates the last post of a thread: its last visible post or, if no post is visible, its first post.
 func LastOfThread(c store.Conn, t *Thread) error {
 	var id int64
 	var at kernel.Moment
@@ -271,12 +273,12 @@ func LastOfThread(c store.Conn, t *Thread) error {
 	return Tagged(c, t.ID, at)
 }
 
-// Tagged moves a thread to its place in the lists of its tags, after its last post has changed.
+// Tagged moves a thread to its new position in the lists of its tags, after its last post has changed.
 func Tagged(c store.Conn, thread int64, lastAt kernel.Moment) error {
 	return c.Later("UPDATE board_thread_tags SET last_post_at = ? WHERE thread_id = ?", lastAt, thread)
 }
 
-// TakeTags gives a thread that has no tags those of another one.
+// TakeTags gives thread to the tags of thread from, unless to has tags already.
 func TakeTags(c store.Conn, from, to *Thread) error {
 	_, err := c.Exec("INSERT INTO board_thread_tags (tag_id, thread_id, last_post_at) SELECT g.tag_id, CAST(? AS BIGINT),"+
 		" CAST(? AS BIGINT) FROM board_thread_tags g WHERE g.thread_id = ? AND NOT EXISTS"+

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// AppendThreads appends threads as a JSON array. It writes what encoding/json would, at a quarter of the cost,
-// since lists of threads are requested most often.
+// AppendThreads appends threads to out as a JSON array. It writes the same bytes as encoding/json at a quarter of the
+// cost, since lists of threads are requested most often.
 func AppendThreads(out []byte, list []ThreadInfo) []byte {
 	out = append(out, '[')
 	for i := range list {

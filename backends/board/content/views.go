@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
-// Clients see these types. Every member is present in each JSON object.
+// The API returns these types as JSON. Every field is present in each JSON object.
 
 // PrefixInfo is a prefix of threads.
 type PrefixInfo struct {
@@ -35,7 +35,7 @@ type ForumInfo struct {
 	Answers        bool           `json:"-"` // for pages only
 }
 
-// ForumCan is what the actor may do in a forum.
+// ForumCan lists which actions the actor may do in a forum.
 type ForumCan struct {
 	PostThread bool `json:"postThread"`
 	Reply      bool `json:"reply"`
@@ -82,7 +82,7 @@ type PostInfo struct {
 	EditCount        int64          `json:"editCount"`
 }
 
-// ViewThread returns a thread as an actor sees it.
+// ViewThread returns the view of a thread for an actor. m holds the actor's marks.
 func ViewThread(a *rights.Actor, t *Thread, m Marks, now kernel.Moment) ThreadInfo {
 	view := ThreadInfo{
 		ID: t.ID, ForumID: t.Forum, Title: t.Title, Slug: t.Slug, AuthorUserID: kernel.OrNull(t.Author),
@@ -105,10 +105,10 @@ func ViewThread(a *rights.Actor, t *Thread, m Marks, now kernel.Moment) ThreadIn
 	return view
 }
 
-// Tag returns the version of the post, with which an edit names the version that it is based on.
+// Tag returns the version of the post. An edit sends it back to name the version that it changes.
 func (p PostInfo) Tag() string { return kernel.Tag(p) }
 
-// ViewPost returns a post as clients see it.
+// ViewPost returns the view of a post for clients.
 func ViewPost(p *Post) PostInfo {
 	view := PostInfo{
 		ID: p.ID, ThreadID: p.Thread, Number: p.Number, AuthorUserID: kernel.OrNull(p.Author), AuthorUsername: p.AuthorName,

@@ -1,7 +1,7 @@
-// Package conversations implements the private conversations of members: a member starts one with others, who alone
-// read it and reply until they leave, and those whom a member ignores cannot write to it. Nobody else reads a
-// conversation, whatever their rights; to them it does not exist. Of a message that a participant reports, the
-// moderators of the board see copies of that message and of a few before it.
+// Package conversations implements private conversations. A member starts one with other members. Only these
+// participants can read it and reply, until they leave. A participant who is ignored by another one cannot write to
+// that member. Nobody else can read a conversation, whatever their rights; for them it does not exist. If a participant
+// reports a message, the moderators of the board see a copy of it and of a few messages before it.
 package conversations
 
 import (
@@ -20,7 +20,7 @@ const (
 	newPerDay     = 3  // conversations that a new member may start in a day
 )
 
-// DeletedName stands for the name of a member that was deleted.
+// DeletedName replaces the name of a deleted member.
 const DeletedName = "deleted member"
 
 // Service reads and writes the private conversations of a board.
@@ -34,7 +34,7 @@ func New(board *kernel.Server, actors *rights.Service) *Service {
 	return &Service{Server: board, rights: actors}
 }
 
-// Person is a member as others see it.
+// Person is a member in the views of other members.
 type Person = following.Person
 
 // EveryListing returns all list queries by name, for the test of their query plans.
@@ -45,9 +45,9 @@ func EveryListing() map[string]content.Listing {
 	}
 }
 
-// mayWrite returns an error if the actor may not write to others now: the accounts that may not use the board, the
-// suspended, those whose posts wait for approval, since nobody approves private messages, and those who may not reply
-// in any forum.
+// mayWrite returns an error if the actor may not write private messages now. These actors are guests, blocked and
+// suspended members, members who may not reply in any forum, and members whose posts all need approval, since nobody
+// approves private messages.
 func (s *Service) mayWrite(a *rights.Actor) error {
 	switch {
 	case a.User == nil:
@@ -64,15 +64,15 @@ func (s *Service) mayWrite(a *rights.Actor) error {
 	return a.CheckSuspended(s.Moment())
 }
 
-// participates returns NotFound if the actor does not take part in a conversation. Otherwise it returns the ids of the
-// last message, and of the last one that the actor has read.
+// participates returns the ids of a conversation's last message and of the last message that the actor has read. It
+// returns NotFound if the actor does not participate.
 func participates(c store.Conn, a *rights.Actor, id int64) (last, read int64, err error) {
 	err = c.Row("SELECT last_id, read_id FROM board_conversation_members WHERE conversation_id = ? AND user_id = ?",
 		id, a.ID()).Scan(&last, &read)
 	return last, read, kernel.OrNotFound(err)
 }
 
-// participants returns those who take part in each of some conversations, sorted by name.
+// participants returns the participants of the conversations with these ids, by conversation, sorted by name.
 func participants(c store.Conn, ids ...any) (map[int64][]Person, error) {
 	all := make(map[int64][]Person, len(ids))
 	if len(ids) == 0 {

@@ -5,27 +5,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Imported is a conversation that members had elsewhere.
+// Imported is a conversation of another program, to be imported.
 type Imported struct {
 	Title    string
 	Members  []ImportedMember
 	Messages []ImportedMessage // oldest first, at least one
 }
 
-// ImportedMember is a member who takes part in an imported conversation.
+// ImportedMember is a participant of an imported conversation.
 type ImportedMember struct {
 	ID     int64
 	Unread bool
 }
 
-// ImportedMessage is a message of an imported conversation. Its author need not take part; 0 is a deleted member.
+// ImportedMessage is a message of an imported conversation. Its author need not be a participant; 0 is a deleted
+// member.
 type ImportedMessage struct {
 	Author int64
 	At     kernel.Moment
 	Text   string
 }
 
-// Import adds a conversation as it is, and returns its id. Nobody is told.
+// Import adds a conversation without changes, and returns its id. Nobody is notified.
 func Import(c store.Conn, v Imported) (id int64, err error) {
 	first := v.Messages[0]
 	err = c.Row("INSERT INTO board_conversations (title, starter_id, created_at) VALUES (?, ?, ?) RETURNING id",

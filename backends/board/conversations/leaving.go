@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Leave ends the actor's part in a conversation, whose messages stay for the others. When the last one leaves, the
-// conversation is deleted.
+// Leave removes the actor from a conversation, whose messages stay for the other participants. When the last
+// participant leaves, the conversation is deleted.
 func (s *Service) Leave(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		if _, _, err := participates(c, a, id); err != nil {
@@ -39,8 +39,9 @@ func leave(c store.Conn, user, id int64) error {
 	return err
 }
 
-// Forget ends all that a member who is being deleted has to do with conversations. Its messages stay for the others,
-// and its reports and what was reported of it for the moderators, without its name.
+// Forget removes a member who is being deleted from all conversations. The member's messages stay for the other
+// participants, without the name. Reports by the member, and copies of reported messages, stay for the moderators,
+// without the name.
 func Forget(c store.Conn, user int64) error {
 	ids, err := store.List(c, func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
 		"SELECT conversation_id FROM board_conversation_members WHERE user_id = ?", user)

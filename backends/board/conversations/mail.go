@@ -9,12 +9,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// MailMode is the mode and the source, in the table board_mails, of mails about private messages. The thread_id of such
-// a row is a conversation, and its last_post_id a message.
+// MailMode is the value of both mode and source in rows of board_mails about private messages. The thread_id of such a
+// row is the id of a conversation, and its last_post_id the id of a message.
 const MailMode = "message"
 
-// queueMails queues a mail about a message for the others who take part, unless they want none, have no confirmed
-// address, or were mailed about an earlier message of the conversation that they have not read.
+// queueMails queues a mail about a message for each of the other participants. It skips participants who want no mails
+// or have no confirmed address, and those who were mailed about an earlier message of the conversation that they have
+// not read.
 func (s *Service) queueMails(c store.Conn, a *rights.Actor, id, message int64) error {
 	now := s.Now()
 	_, err := c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
@@ -36,8 +37,8 @@ func (s *Service) queueMails(c store.Conn, a *rights.Actor, id, message int64) e
 	return err
 }
 
-// UnreadIn returns the name of the author of a message of a conversation, or DeletedName if the author is deleted. The
-// error is NotFound if the actor takes no part in the conversation or has read all of it.
+// UnreadIn returns the name of a message's author, or DeletedName if the author is deleted. It returns NotFound if the
+// actor does not participate in the conversation or has read all of it.
 func UnreadIn(c store.Conn, a *rights.Actor, id, message int64) (author string, err error) {
 	err = c.Row("SELECT COALESCE((SELECT u.username FROM board_conversation_messages w JOIN board_users u"+
 		" ON u.id = w.author_id WHERE w.id = ?), '"+DeletedName+"') FROM board_conversation_members m"+
@@ -45,13 +46,13 @@ func UnreadIn(c store.Conn, a *rights.Actor, id, message int64) (author string, 
 	return author, kernel.OrNotFound(err)
 }
 
-// Wishes are what a member wishes about private messages.
+// Wishes are a member's settings for private messages.
 type Wishes struct {
 	Mails   bool // mails about new ones
 	Accepts bool // that others may start conversations with it
 }
 
-// Wishes returns what the actor wishes.
+// Wishes returns the actor's settings for private messages.
 func (s *Service) Wishes(ctx context.Context, a *rights.Actor) (Wishes, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (w Wishes, err error) {
 		return w, c.Row("SELECT message_mails = 1, accepts_messages = 1 FROM board_users WHERE id = ?", a.ID()).Scan(
@@ -59,13 +60,14 @@ func (s *Service) Wishes(ctx context.Context, a *rights.Actor) (Wishes, error) {
 	})
 }
 
-// Wish sets what the actor wishes. Mails that wait are not sent to one who wants none any more.
+// Wish changes the actor's settings for private messages. If the actor no longer wants mails, waiting mails are not
+// sent.
 func (s *Service) Wish(ctx context.Context, a *rights.Actor, w Wishes) error {
 	return s.Exec(ctx, "UPDATE board_users SET message_mails = CAST(? AS BIGINT), accepts_messages = CAST(? AS BIGINT)"+
 		" WHERE id = ?", kernel.Bool(w.Mails), kernel.Bool(w.Accepts), a.ID())
 }
 
-// EndMails makes a member get no more mails about private messages.
+// EndMails switches off a member's mails about private messages.
 func EndMails(c store.Conn, user int64) error {
 	_, err := c.Exec("UPDATE board_users SET message_mails = 0 WHERE id = ?", user)
 	return err

@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// compareNames orders names regardless of case.
+// compareNames compares names regardless of case.
 func compareNames(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
 
-// Conversation is an entry of a member's list.
+// Conversation is an entry in a member's list of conversations.
 type Conversation struct {
 	ID     int64
 	Title  string
@@ -26,8 +26,8 @@ type Conversation struct {
 	People []Person // those who take part, with the actor
 }
 
-// listing returns the query for the conversations of a member, the last active ones first. Its arguments are user,
-// id of a message, and limit.
+// listing returns the query for a member's conversations, sorted by their last messages, newest first. Its arguments
+// are the user, the id of a message, and the limit.
 func listing() content.Listing {
 	return content.Listing{
 		Columns: "m.conversation_id, (SELECT v.title FROM board_conversations v WHERE v.id = m.conversation_id), m.last_id," +
@@ -37,8 +37,7 @@ func listing() content.Listing {
 	}
 }
 
-// messages returns the query for the messages of a conversation, newest first. Its arguments are conversation, id and
-// limit.
+// messages returns the query for a conversation's messages, newest first. Its arguments are conversation, id and limit.
 func messages() content.Listing {
 	return content.Listing{
 		Columns: "w.id, COALESCE(w.author_id, 0), COALESCE((SELECT u.username FROM board_users u WHERE u.id = w.author_id)," +
@@ -48,8 +47,8 @@ func messages() content.Listing {
 	}
 }
 
-// List returns the conversations in which the actor takes part, the last active ones first. The page begins before
-// the message with the id before, or with the newest if before is 0; older is where the next page begins, or 0.
+// List returns the actor's conversations, sorted by their last messages, newest first. before is the previous page's
+// older, or 0 for the first page. older is 0 on the last page.
 func (s *Service) List(
 	ctx context.Context, a *rights.Actor, before int64, limit int,
 ) (list []Conversation, older int64, err error) {
@@ -76,7 +75,8 @@ func (s *Service) List(
 	return list, older, err
 }
 
-// page reads a page of a listing whose arguments are of, an id and the limit, and where the next one begins.
+// page reads a page of a listing, whose arguments are owner, before and the limit. older is the value of before for the
+// next page, or 0 on the last page. id returns the id of an entry.
 func page[T any](
 	c store.Conn, l content.Listing, of, before int64, limit int, scan func(store.Row) (T, error), id func(T) int64,
 ) (list []T, older int64, err error) {
@@ -96,7 +96,8 @@ type Message struct {
 	At     kernel.Moment
 }
 
-// scanMessage reads a message from the columns of messages. Its HTML is the text as it was written.
+// scanMessage reads a row of the query that messages returns. HTML is set to the message's text, which is not rendered
+// yet.
 func scanMessage(r store.Row) (m Message, err error) {
 	err = r.Scan(&m.ID, &m.Author.ID, &m.Author.Name, &m.HTML, &m.At)
 	if m.Author.ID == 0 {
@@ -114,8 +115,8 @@ type Reading struct {
 	Earlier  int64     // the message before which the previous page ends; 0 if there is none
 }
 
-// Open returns the last messages of a conversation in which the actor takes part, or those before the message with the
-// id before unless that is 0. The last page is marked as read.
+// Open returns up to limit messages of a conversation in which the actor participates: the last ones or, if before is
+// not 0, those before the message with this id. It marks the last page as read.
 func (s *Service) Open(ctx context.Context, a *rights.Actor, id, before int64, limit int) (p Reading, err error) {
 	var last, read int64
 	err = s.Read(ctx, func(c store.Conn) (err error) {
@@ -149,14 +150,14 @@ func (s *Service) Open(ctx context.Context, a *rights.Actor, id, before int64, l
 		" WHERE conversation_id = ? AND user_id = ? AND read_id < ?", last, id, a.ID(), last)
 }
 
-// maxUnread is up to where unread conversations are counted.
+// maxUnread is the maximum count of unread conversations.
 const maxUnread = 99
 
-// unread counts the unread conversations of a member, up to a limit. Its arguments are user and limit.
+// unread counts a member's unread conversations, up to a limit. Its arguments are user and limit.
 const unread = "SELECT count(*) FROM (SELECT 1 FROM board_conversation_members" +
 	" WHERE user_id = ? AND read_id < last_id LIMIT ?) w"
 
-// Unread counts the actor's conversations with messages that it has not read, up to 99.
+// Unread counts the actor's conversations with unread messages, up to maxUnread.
 func (s *Service) Unread(ctx context.Context, a *rights.Actor) (n int, err error) {
 	if a.User == nil {
 		return 0, nil

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// Before is the most messages before a reported one that the moderators see.
+	// Before is the maximum number of messages before a reported message that the moderators see.
 	Before = 3
-	// reportsPerDay is the most messages that a member may report in 24 hours.
+	// reportsPerDay is the maximum number of messages that a member may report in 24 hours.
 	reportsPerDay = 20
 )
 
-// Reportable returns a message of a conversation in which the actor takes part. The error is NotFound if there is no
+// Reportable returns a message of a conversation in which the actor participates. It returns NotFound if there is no
 // such message.
 func (s *Service) Reportable(ctx context.Context, a *rights.Actor, id, message int64) (m Message, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
@@ -33,7 +33,7 @@ func (s *Service) Reportable(ctx context.Context, a *rights.Actor, id, message i
 	return m, err
 }
 
-// messageOf works like Reportable. The HTML of the message is its text as it was written.
+// messageOf works like Reportable, but HTML is set to the message's text, which is not rendered yet.
 func messageOf(c store.Conn, a *rights.Actor, id, message int64) (m Message, err error) {
 	if _, _, err := participates(c, a, id); err != nil {
 		return m, err
@@ -45,8 +45,8 @@ func messageOf(c store.Conn, a *rights.Actor, id, message int64) (m Message, err
 }
 
 // Report reports a message to the moderators, who see copies of it and of at most Before messages before it. The actor
-// must take part in the conversation, may report a message of another member once, and at most reportsPerDay messages
-// in 24 hours.
+// must participate in the conversation and may report a message only once, and only messages of other members. In 24
+// hours a member may report at most reportsPerDay messages.
 func (s *Service) Report(ctx context.Context, a *rights.Actor, id, message int64, reason string) error {
 	reason, reasonErr := kernel.CheckReason(reason)
 	if reasonErr == nil && text.Words(reason) == 0 {
@@ -90,7 +90,7 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id, message int64
 	})
 }
 
-// logDetail returns the text that the moderation log has of a report.
+// logDetail returns the detail of the log entry about a report.
 func logDetail(report int64, note string) string {
 	detail := "private message, report " + kernel.Itoa(report)
 	if note != "" {
@@ -99,8 +99,8 @@ func logDetail(report int64, note string) string {
 	return detail
 }
 
-// admitReport returns an error if the actor has reported as many messages as is possible in 24 hours. It lets other
-// reports of the actor wait until the transaction ends.
+// admitReport returns an error if the actor has reported reportsPerDay messages in 24 hours. It locks the actor's row,
+// so that concurrent reports by the actor wait for the end of the transaction.
 func (s *Service) admitReport(c store.Conn, a *rights.Actor) error {
 	var id int64
 	if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(&id); err != nil {
@@ -134,8 +134,8 @@ func (r MessageReport) Reported() Message { return r.Messages[len(r.Messages)-1]
 // Context returns the messages before the reported one.
 func (r MessageReport) Context() []Message { return r.Messages[:len(r.Messages)-1] }
 
-// MayHandle reports whether the actor sees and closes reports of messages: whoever may approve posts on the whole
-// board, which the moderators of single forums may not. Private messages belong to no forum.
+// MayHandle reports whether the actor may see and close reports of messages. That takes the right to approve posts on
+// the whole board: moderators of single forums lack it, as private messages belong to no forum.
 func MayHandle(a *rights.Actor) bool { return a.User != nil && a.May(rights.ContentApprove) }
 
 // openReports returns the query for the open reports. Its arguments are id and limit.
@@ -148,7 +148,7 @@ func openReports() content.Listing {
 	}
 }
 
-// reportedMessages returns the query for what a report has copied. Its arguments are report and limit.
+// reportedMessages returns the query for the copied messages of a report. Its arguments are report and limit.
 func reportedMessages() content.Listing {
 	l := messages()
 	l.Columns = "w.message_id" + l.Columns[len("w.id"):]
@@ -156,8 +156,8 @@ func reportedMessages() content.Listing {
 	return l
 }
 
-// Reports lists the oldest open reports of messages. The list is empty for an actor who may not handle them; more
-// reports whether there are further ones.
+// Reports lists the oldest open reports of messages. It returns an empty list if the actor may not handle reports. more
+// reports whether there are further reports.
 func (s *Service) Reports(
 	ctx context.Context, a *rights.Actor, limit int,
 ) (list []MessageReport, more bool, err error) {
@@ -193,8 +193,8 @@ func (s *Service) Reports(
 	return list, more, err
 }
 
-// CloseReport closes a report of a message with a note for the log, and deletes what the moderators saw of the
-// conversation. The error is a conflict if the report is closed already.
+// CloseReport closes a report of a message with a note for the log, and deletes the copies of messages. It returns a
+// conflict error if the report is closed already.
 func (s *Service) CloseReport(ctx context.Context, a *rights.Actor, report int64, note string) error {
 	note, noteErr := kernel.CheckReason(note)
 	if !MayHandle(a) {

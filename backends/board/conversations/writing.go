@@ -25,9 +25,9 @@ type NewConversation struct {
 	Message    string
 }
 
-// Start starts a conversation and returns its id. A request that is repeated with the same key gets the result of the
-// first one. The error is the same for a recipient who does not exist, cannot use the board, accepts no messages,
-// or ignores the actor.
+// Start starts a conversation and returns its id. A request that is repeated with the same key gets the first request's
+// result. The error is the same for a recipient who does not exist, cannot use the board, accepts no messages, or
+// ignores the actor.
 func (s *Service) Start(
 	ctx context.Context, a *rights.Actor, request NewConversation, once posts.Once,
 ) (id int64, err error) {
@@ -63,9 +63,9 @@ func (s *Service) Start(
 	})
 }
 
-// Reply adds a message to a conversation in which the actor takes part. A request that is repeated with the same key
-// has no further effect. The error is Forbidden if nobody else takes part any more, or if another one who does and the
-// actor ignore each other.
+// Reply adds a message to a conversation in which the actor participates. A request that is repeated with the same key
+// has no further effect. It returns Forbidden if there are no other participants any more, or if the actor ignores, or
+// is ignored by, another participant.
 func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message string, once posts.Once) error {
 	message, messageErr := filtered(a, message, "message", a.Rights.Settings.CheckMessage)
 	_, err := s.once(ctx, a, once, func(c store.Conn) (int64, error) {
@@ -106,7 +106,7 @@ func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message 
 	return err
 }
 
-// once runs fn in a transaction, unless the actor has sent the same key before; see idempotency.Do.
+// once runs fn in a transaction, unless the actor has sent a request with the same key before; see idempotency.Do.
 func (s *Service) once(
 	ctx context.Context, a *rights.Actor, once posts.Once, fn func(c store.Conn) (int64, error),
 ) (int64, error) {
@@ -115,12 +115,12 @@ func (s *Service) once(
 	})
 }
 
-// lock makes others that change a conversation wait until the transaction ends.
+// lock locks a conversation until the transaction ends. It returns NotFound if the conversation does not exist.
 func lock(c store.Conn, id int64) error {
 	return kernel.OrNotFound(c.Row("SELECT id FROM board_conversations WHERE id = ?"+c.Lock(), id).Scan(&id))
 }
 
-// add adds a message to a conversation. For the others it becomes unread, and they are mailed.
+// add adds a message to a conversation. For the other participants the message is unread, and they are mailed.
 func (s *Service) add(c store.Conn, a *rights.Actor, id int64, message string) error {
 	var last int64
 	err := c.Row("INSERT INTO board_conversation_messages (conversation_id, author_id, message, created_at)"+
@@ -136,8 +136,8 @@ func (s *Service) add(c store.Conn, a *rights.Actor, id int64, message string) e
 	return s.queueMails(c, a, id, last)
 }
 
-// filtered applies check to what was written in a field, before and after the word filter. What would hold a post is
-// refused, since there is no queue for private messages.
+// filtered checks and returns the text of a field, with filtered words replaced. check is applied before and after the
+// word filter. A text with a word that holds posts is refused, since private messages cannot be held.
 func filtered(a *rights.Actor, given, field string, check func(string) (string, error)) (string, error) {
 	given, err := check(given)
 	if err != nil {
@@ -153,8 +153,8 @@ func filtered(a *rights.Actor, given, field string, check func(string) (string, 
 	return given, nil
 }
 
-// admit applies the rules for links of new members, the flood limits, which are those of posts and threads, and the
-// number of conversations that a new member may start in a day.
+// admit applies the limits to a new message: the links of new members, and the flood limits, which posts and threads
+// share. starts is whether the message starts a conversation; new members may start only newPerDay conversations a day.
 func (s *Service) admit(c store.Conn, a *rights.Actor, message string, starts bool) error {
 	set, now := a.Rights.Settings, s.Moment()
 	var full [3]kernel.Moment
@@ -236,7 +236,7 @@ func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids
 	return ids, nil
 }
 
-// Preview renders a message as it would be shown in a conversation.
+// Preview renders a message as a conversation would show it.
 func (s *Service) Preview(a *rights.Actor, message string) (string, error) {
 	message, err := filtered(a, message, "message", a.Rights.Settings.CheckMessage)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package drafts keeps what members have begun to write and not posted yet, for each place at most one text of a
-// member. Only its writer sees a draft. It is deleted when it is posted, or Keep after it was last saved.
+// Package drafts stores texts that members have begun to write and not posted yet, at most one text of a member for
+// each place. Only its writer sees a draft. A draft is deleted when it is posted, or Keep after it was last saved.
 package drafts
 
 import (
@@ -21,11 +21,12 @@ const (
 	Keep    = 90 * 24 * time.Hour
 	MaxEach = 50 // drafts of one member
 	maxLine = 1000
-	// A draft may be longer than a message, so that a text that has become too long can be saved and cut.
+	// A draft may be maxLonger times as long as a message, so that a text that has become too long can be saved and
+	// shortened.
 	maxLonger = 2
 )
 
-// These are the kinds of places.
+// These are the kinds of places where a draft can be posted.
 const (
 	Reply   = "reply"   // in the thread with the id of the place
 	Thread  = "thread"  // in the forum with that id
@@ -38,7 +39,7 @@ type Place struct {
 	ID   int64
 }
 
-// Path returns the path of the page on which the draft is written.
+// Path returns the path of the page with the form in which the draft is written.
 func (p Place) Path() string {
 	id := kernel.Itoa(p.ID)
 	switch {
@@ -63,12 +64,12 @@ type Draft struct {
 	Message    string
 	Saved      kernel.Moment
 
-	// In is the title of the thread, forum or conversation of the place. It is empty if that is a new conversation, or
-	// is gone or hidden from the member. Only List sets it.
+	// In is the title of the thread, forum or conversation of the place. In is empty for a new conversation, and if the
+	// place does not exist any more or the member does not see it. Only List sets In.
 	In string
 }
 
-// Gone reports whether the place of a listed draft does not exist for the member any more.
+// Gone reports whether the place of a draft that List returned no longer exists for the member.
 func (d Draft) Gone() bool { return d.In == "" && d.ID != 0 }
 
 // Service keeps the drafts of a board.
@@ -77,7 +78,7 @@ type Service struct{ *kernel.Server }
 // New returns the Service of a board.
 func New(board *kernel.Server) *Service { return &Service{Server: board} }
 
-// Columns of board_drafts d, and how a row of them is read.
+// columns begins the query for drafts of a user. Read its rows with scan.
 const columns = "SELECT d.id, d.place, d.place_id, d.title, d.recipients, d.prefix_id, d.tags, d.message, d.saved_at" +
 	" FROM board_drafts d WHERE d.user_id = ?"
 
@@ -85,7 +86,7 @@ func scan(r store.Row) (d Draft, err error) {
 	return d, r.Scan(&d.Row, &d.Kind, &d.ID, &d.Title, &d.Recipients, &d.Prefix, &d.Tags, &d.Message, &d.Saved)
 }
 
-// Of returns the actor's draft for a place, or nil if there is none.
+// Of returns the actor's draft for a place, or nil if the actor has no draft there.
 func (s *Service) Of(ctx context.Context, a *rights.Actor, at Place) (*Draft, error) {
 	if a.User == nil {
 		return nil, nil
@@ -102,8 +103,8 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, at Place) (*Draft, er
 	return &d, nil
 }
 
-// Save saves a draft of the actor in its place, instead of an earlier one there. A draft without a text and without a
-// title is deleted. The caller has checked that the actor sees the place.
+// Save saves a draft of the actor, replacing an earlier draft for the same place. A draft without a text and without a
+// title is deleted instead. The caller must check that the actor sees the place.
 func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 	d.Title, d.Recipients, d.Message = text.Normal(d.Title), text.Normal(d.Recipients), text.Lines(d.Message)
 	d.Tags = text.Normal(d.Tags)
@@ -122,7 +123,7 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 	}
 	return s.Write(ctx, func(c store.Conn) error {
 		var others int64
-		// The row is locked, so that the number is right when the same member saves two drafts at once.
+		// The row is locked, so that the count is right if the member saves two drafts at once.
 		if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(new(int64)); err != nil {
 			return err
 		}
@@ -151,7 +152,7 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, at Place) error {
 	return s.Exec(ctx, "DELETE FROM board_drafts WHERE user_id = ? AND place = ? AND place_id = ?", a.ID(), at.Kind, at.ID)
 }
 
-// Discard deletes the actor's draft in a row. The error is NotFound if there is none.
+// Discard deletes the actor's draft with the id row. It returns NotFound if there is no such draft.
 func (s *Service) Discard(ctx context.Context, a *rights.Actor, row int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec("DELETE FROM board_drafts WHERE user_id = ? AND id = ?", a.ID(), row)

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Digests is when a member gets digests.
+// Digests holds the times at which a member gets digests.
 type Digests struct {
 	Hour int64          // of the member's day, from 0 to 23
 	Day  time.Weekday   // of the weekly ones
@@ -24,9 +24,10 @@ const (
 	week = 7 * day
 )
 
-// Due returns when a mail about a post is due that is written now, for a member who follows in the given mode. Instant
-// mails are due after InstantDelay. A digest is due when the member's clock next shows the hour in d, and a weekly one
-// on the day in d; on a day on which the clock skips that hour, it is due right after the gap.
+// Due returns when the mail about a post that is written now is due, for a member who follows in the given mode. An
+// instant mail is due after InstantDelay. A daily digest is due when the member's clock next shows the hour in d, and a
+// weekly digest at this hour on the day in d. On a day on which the clock skips that hour, it is due right after the
+// gap.
 func (d Digests) Due(mode string, now time.Time) time.Time {
 	if mode != "daily" && mode != "weekly" {
 		return now.Add(InstantDelay)
@@ -40,24 +41,24 @@ func (d Digests) Due(mode string, now time.Time) time.Time {
 	}
 }
 
-// digestDue is how long after a time mails are due in the mode of a subscription s to a member u, as SQL. Its arguments
-// are the time, twice.
+// digestDue is an SQL expression for the delay, after a given time, until mails are due to member u in the mode of
+// subscription s. Its arguments are the time, twice.
 //
-// SQL has no time zones, so it counts in whole days and weeks from board_users.digest_at, a past time of a digest.
-// Where the clocks change this is an hour early or late at most. ClaimMail of the package mails puts an early mail off,
-// and stores an anchor for the new time.
+// SQL has no time zones, so it counts in whole days and weeks from board_users.digest_at, a past time of a digest. When
+// the clocks change, the result is an hour early or late at most. mails.ClaimMail postpones a mail that is early, and
+// stores an anchor for the new time.
 const digestDue = "CASE s.mode WHEN 'daily' THEN 86400000000 - (CAST(? AS BIGINT) - u.digest_at) % 86400000000" +
 	" WHEN 'weekly' THEN 604800000000 - (CAST(? AS BIGINT) - u.digest_at) % 604800000000 ELSE 15000000 END"
 
-// anchorOf returns a time, two or three weeks before now, at which a member would have got a weekly digest if the
-// clocks had always been as at the next daily one.
+// anchorOf returns the anchor for board_users.digest_at: a time two or three weeks before now at which a weekly digest
+// would have been due. It assumes that the clocks have always been as at the next daily digest.
 func (d Digests) anchorOf(now time.Time) kernel.Moment {
 	next := d.Due("daily", now)
 	ahead := (d.Day - next.In(d.Zone).Weekday() + 7) % 7
 	return kernel.MomentOf(next.Add(time.Duration(ahead)*day - 3*week))
 }
 
-// DigestsOf returns when a member gets digests.
+// DigestsOf returns the times at which a member gets digests.
 func DigestsOf(c store.Conn, user int64) (d Digests, err error) {
 	var zone string
 	err = c.Row("SELECT digest_hour, digest_day, digest_at, time_zone FROM board_users WHERE id = ?", user).Scan(
@@ -70,8 +71,8 @@ func DigestsOf(c store.Conn, user int64) (d Digests, err error) {
 	return d, err
 }
 
-// Anchor stores an anchor for a member whose clock has changed, or who wants digests at another time. It does nothing
-// if the stored one counts to the same times.
+// Anchor stores an anchor (see digestDue) for a member whose clock has changed, or who has chosen another time for
+// digests. It does nothing if the stored anchor leads to the same times.
 func (d Digests) Anchor(c store.Conn, user int64, now time.Time) error {
 	at := d.anchorOf(now)
 	if at.Sub(d.anchor)%week == 0 {
@@ -81,8 +82,8 @@ func (d Digests) Anchor(c store.Conn, user int64, now time.Time) error {
 	return err
 }
 
-// Reschedule moves the waiting digests of a member to the hour and day that the member has chosen by now. Digests that
-// are overdue, or could not be sent before, keep their time.
+// Reschedule moves a member's waiting digests to the hour and day that the member has now chosen. Digests that are
+// overdue, or that could not be sent before, are not moved.
 func Reschedule(c store.Conn, user int64, now time.Time) error {
 	d, err := DigestsOf(c, user)
 	if err != nil {
@@ -100,14 +101,14 @@ func Reschedule(c store.Conn, user int64, now time.Time) error {
 	return nil
 }
 
-// Digests returns when the actor gets digests.
+// Digests returns the times at which the actor gets digests.
 func (s *Service) Digests(ctx context.Context, a *rights.Actor) (Digests, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (Digests, error) {
 		return DigestsOf(c, a.ID())
 	})
 }
 
-// SetDigests sets the hour and, for weekly ones, the day at which the actor gets digests.
+// SetDigests sets the hour at which the actor gets digests, and the day of weekly digests.
 func (s *Service) SetDigests(ctx context.Context, a *rights.Actor, hour, day int64) error {
 	if hour < 0 || hour > 23 {
 		return kernel.Invalid("hour", "range", "the hour must be from 0 to 23")

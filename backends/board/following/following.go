@@ -1,5 +1,5 @@
-// Package following manages what members follow and have read: their subscriptions to threads and forums, the
-// notifications of new posts there, the queue of mails about these, and up to where each member has read.
+// Package following manages subscriptions of members to threads and forums, notifications of new posts there, the queue
+// of mails about these posts, and how far each member has read each thread.
 package following
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Service manages what the members of a board follow and have read.
+// Service manages subscriptions, notifications and reading positions of a board's members.
 type Service struct {
 	*kernel.Server
 	rights *rights.Service
@@ -49,7 +49,7 @@ func (s *Service) Follow(c store.Conn, a *rights.Actor, target string, id int64,
 }
 
 // Subscribe subscribes the actor to a thread. It returns an error if the actor does not see the thread or may not
-// subscribe in its forum.
+// subscribe in the thread's forum.
 func (s *Service) Subscribe(ctx context.Context, a *rights.Actor, thread int64, mode string) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, thread, "")
@@ -78,7 +78,7 @@ func (s *Service) Unsubscribe(ctx context.Context, a *rights.Actor, thread int64
 	})
 }
 
-// Subscription is a member's subscription to a thread.
+// Subscription is a member's subscription to a thread, which it contains.
 type Subscription struct {
 	Thread    *content.Thread
 	Mode      string
@@ -104,14 +104,14 @@ func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) ([]Subscri
 	})
 }
 
-// Subscribed returns the mode of a user's subscription, or an empty string if there is none.
+// Subscribed returns the mode of a user's subscription, or an empty string if the user is not subscribed.
 func Subscribed(c store.Conn, user int64, target string, id int64) (mode string, err error) {
 	err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?",
 		user, target, id).Scan(&mode)
 	return mode, kernel.OrNone(err)
 }
 
-// SubscribeForum subscribes the actor to a forum, so that it is notified of new threads there.
+// SubscribeForum subscribes the actor to a forum, that is, to notifications of new threads in it.
 func (s *Service) SubscribeForum(ctx context.Context, a *rights.Actor, forum int64, mode string) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		f, err := content.ForumFor(c, a, forum)
@@ -142,8 +142,8 @@ func (s *Service) UnsubscribeForum(ctx context.Context, a *rights.Actor, forum i
 	})
 }
 
-// ForumSubscription returns the mode of the actor's subscription to a forum, or an empty string if there is none,
-// and whether the actor may subscribe.
+// ForumSubscription returns the mode of the actor's subscription to a forum, or an empty string if the actor is not
+// subscribed. may reports whether the actor may subscribe.
 func (s *Service) ForumSubscription(
 	ctx context.Context, a *rights.Actor, forum int64,
 ) (mode string, may bool, err error) {

@@ -9,24 +9,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// A member who ignores another one, by a row of board_blocks, gets no private messages and no notifications of what
-// that one does, except warnings, and sees its posts collapsed.
+// A member can ignore another member, which adds a row to board_blocks. The first then gets no private messages from
+// the second and no notifications of the second's actions, except warnings, and sees the second's posts collapsed.
 
-// MaxIgnored is how many others a member can ignore.
+// MaxIgnored is the maximum number of members that a member can ignore.
 const MaxIgnored = 1000
 
-// notIgnored returns a condition: the member in a column does not ignore the author, whose id is its argument.
+// notIgnored returns a condition: the member whose id is in column does not ignore the author, whose id is the
+// condition's argument.
 func notIgnored(column string) string {
 	return " AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = " + column + " AND b.blocked_id = ?)"
 }
 
-// Person is a member as others see it.
+// Person is a member in the views of other members.
 type Person struct {
 	ID   int64 // 0 for a member that was deleted
 	Name string
 }
 
-// IgnoredBy returns the query for those whom a member ignores. Its arguments are user and limit.
+// IgnoredBy returns the query for the members that a member ignores. Its arguments are user and limit.
 func IgnoredBy() content.Listing {
 	return content.Listing{
 		Columns: "b.blocked_id, (SELECT u.username FROM board_users u WHERE u.id = b.blocked_id)", From: "board_blocks b",
@@ -34,7 +35,7 @@ func IgnoredBy() content.Listing {
 	}
 }
 
-// Ignored lists those whom the actor ignores.
+// Ignored lists the members that the actor ignores.
 func (s *Service) Ignored(ctx context.Context, a *rights.Actor) ([]Person, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]Person, error) {
 		return store.List(c, func(r store.Row) (p Person, err error) { return p, r.Scan(&p.ID, &p.Name) },
@@ -42,7 +43,7 @@ func (s *Service) Ignored(ctx context.Context, a *rights.Actor) ([]Person, error
 	})
 }
 
-// Ignores returns which of some members the actor ignores; the others are not in the map. users must not be empty.
+// Ignores returns a map whose keys are the members among users that the actor ignores. users must not be empty.
 func Ignores(c store.Conn, a *rights.Actor, users ...any) (map[int64]int64, error) {
 	ignored := make(map[int64]int64)
 	if a.User == nil {
@@ -61,7 +62,7 @@ func (s *Service) IgnoresMember(ctx context.Context, a *rights.Actor, user int64
 	})
 }
 
-// Ignore makes the actor ignore a member, who is not told.
+// Ignore makes the actor ignore a member, who is not notified.
 func (s *Service) Ignore(ctx context.Context, a *rights.Actor, user int64) error {
 	if user == a.ID() {
 		return kernel.Invalid("userId", "self", "you cannot ignore yourself")
@@ -84,7 +85,7 @@ func (s *Service) Ignore(ctx context.Context, a *rights.Actor, user int64) error
 	})
 }
 
-// Unignore makes the actor ignore a member no more.
+// Unignore makes the actor stop ignoring a member.
 func (s *Service) Unignore(ctx context.Context, a *rights.Actor, user int64) error {
 	return s.Exec(ctx, "DELETE FROM board_blocks WHERE user_id = ? AND blocked_id = ?", a.ID(), user)
 }

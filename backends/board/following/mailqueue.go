@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// queueMail queues mails about a post for those who follow its thread or forum, in the transaction of the post. A
-// mail about the same thread that is already waiting is extended to the post. If the post was held until now, it
-// may lie between the posts of such a mail. Then only created_at changes, which tells a mailing that is under way
-// that there is one more post (see mails.MailSent).
+// queueMail queues mails about a post for the followers of its thread or forum, in the transaction of the post. A
+// waiting mail about the same thread is extended to include the post. A post that was held until now may come between
+// the posts of such a mail. Then only the mail's created_at changes, which shows a mailing that is being sent that
+// there is one more post (see mails.MailSent).
 func (s *Service) queueMail(
 	c store.Conn, a *rights.Actor, thread, post int64, target string, id int64, to audience,
 ) error {
@@ -35,8 +35,8 @@ func (s *Service) queueMail(
 		}, to.args(a.ID())...)...)
 }
 
-// moveMail moves waiting mails to the mode in which a thread or forum is followed from now on, since nothing looks
-// for them in the old mode.
+// moveMail moves waiting mails from one mode to another, after the mode of a subscription has changed. Otherwise they
+// would never be sent.
 func moveMail(c store.Conn, user int64, target string, id int64, from, to string, now time.Time) error {
 	if from == to || !mailed(from) || !mailed(to) {
 		return nil
@@ -75,8 +75,8 @@ func mailed(mode string) bool { return mode != "" && mode != "none" }
 // InstantDelay is how long an instant mail waits for further posts.
 const InstantDelay = 15 * time.Second
 
-// MailLater queues mails about a post whose followers have been notified already. An edit held the post before the
-// mails about it were due, so they were sent without it.
+// MailLater queues mails about a post whose followers have already been notified. The post was held by an edit before
+// the mails about it were due, so these mails did not contain it.
 func (s *Service) MailLater(c store.Conn, t *content.Thread, p *content.Post) error {
 	var edited kernel.Moment
 	err := c.Row("SELECT COALESCE(max(edited_at), 0) FROM board_post_revisions WHERE post_id = ?", p.ID).Scan(&edited)

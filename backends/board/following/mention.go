@@ -10,16 +10,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// KindMention is the kind of a notification that a post mentions the member.
+// KindMention is the kind of notifications of posts that mention the member.
 const KindMention = "mention"
 
-// MentionMode is the mode and the source, in the table board_mails, of mails about mentions.
+// MentionMode is the value of both mode and source in rows of board_mails about mentions.
 const MentionMode = "named"
 
 // Mention notifies the members with these ids that a visible post mentions them, and queues mails about it. It skips
-// the author, members who may not see the post or who ignore the author, and members whom it has notified of this post
-// before. A follower whom Notify has told of the post has one notification afterwards, that of the mention; so Mention
-// is called after Notify.
+// the author, members who may not see the post or who ignore the author, and members who were notified of this mention
+// before. A follower whom Notify has notified of the post has only one notification afterwards, that of the mention.
+// Therefore call Mention after Notify.
 func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, post int64, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -29,7 +29,7 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 		return err
 	}
 	for _, u := range people {
-		// Among the newest ones, since a notification of this post is not old.
+		// Only the newest notifications are searched, since a notification of this post is recent.
 		const known = " FROM (SELECT id, kind, post_id FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w" +
 			" WHERE w.post_id = ? AND w.kind "
 		var mentioned bool
@@ -40,7 +40,7 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 		if mentioned {
 			continue
 		}
-		// Notify may run its statements later, and these run after them.
+		// Later, like the statements of Notify, which must run first.
 		err = c.Later("UPDATE board_notifications SET kind = ?, read_at = NULL WHERE id IN (SELECT w.id"+known+
 			"IN ('reply', 'thread'))", KindMention, u.ID, maxUnseen, post)
 		if err != nil {
@@ -60,7 +60,7 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 	return nil
 }
 
-// mentionable returns those of the members with these ids who are notified of a mention, sorted by id.
+// mentionable returns which of the members with these ids are to be notified of a mention, sorted by id.
 func (s *Service) mentionable(
 	c store.Conn, author *rights.User, t *content.Thread, ids []int64,
 ) (people []*rights.User, err error) {
@@ -86,8 +86,8 @@ func (s *Service) mentionable(
 	}), err
 }
 
-// queueMention queues a mail about a mention, unless the member wants none, has no confirmed address, or is mailed
-// about the post at once as a follower of the thread.
+// queueMention queues a mail about a mention. It does nothing if the member wants no such mails, has no confirmed
+// address, or follows the thread and is mailed about the post at once.
 func (s *Service) queueMention(c store.Conn, thread, post, user int64) error {
 	now := s.Now()
 	return c.Later("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
@@ -103,20 +103,20 @@ func (s *Service) queueMention(c store.Conn, thread, post, user int64) error {
 		thread, post, post, now.Add(InstantDelay).UnixMicro(), now.UnixMicro(), user, thread, post)
 }
 
-// MentionMails reports whether the actor is mailed about posts that mention it.
+// MentionMails reports whether the actor gets mails about mentions.
 func (s *Service) MentionMails(ctx context.Context, a *rights.Actor) (bool, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (yes bool, err error) {
 		return yes, c.Row("SELECT mention_mails = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&yes)
 	})
 }
 
-// SetMentionMails sets whether a member is mailed about posts that mention it from now on.
+// SetMentionMails sets whether a member gets mails about mentions from now on.
 func SetMentionMails(c store.Conn, user int64, yes bool) error {
 	_, err := c.Exec("UPDATE board_users SET mention_mails = CAST(? AS BIGINT) WHERE id = ?", kernel.Bool(yes), user)
 	return err
 }
 
-// WishMentionMails sets whether the actor is mailed about posts that mention it from now on.
+// WishMentionMails sets whether the actor gets mails about mentions from now on.
 func (s *Service) WishMentionMails(ctx context.Context, a *rights.Actor, yes bool) error {
 	return s.Write(ctx, func(c store.Conn) error { return SetMentionMails(c, a.ID(), yes) })
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The kinds of notifications to the author of a post: members have reacted to it, or it was marked as the answer of its
-// thread. They are not mailed.
+// The kinds of notifications to the author of a post: members have reacted to the post, or the post was marked as the
+// answer of its thread. These notifications are not mailed.
 const (
 	KindReaction = "reaction"
 	KindAnswer   = "answer"
 )
 
-// Tell notifies the author of a post about what the actor has done to it. It does nothing if the actor is the author,
-// if the author ignores the actor, or if the author has switched off notifications of this kind. The new notification
-// replaces an unread one of the same kind about the same post.
+// Tell notifies the author of a post of the actor's action on the post. It does nothing if the actor is the author, if
+// the author ignores the actor, or if the author has switched off these notifications. The new notification replaces an
+// unread one of the same kind about the same post.
 func (s *Service) Tell(c store.Conn, a *rights.Actor, kind string, t *content.Thread, p *content.Post) error {
 	var wanted bool
 	err := c.Row("SELECT EXISTS (SELECT 1 FROM board_users s WHERE s.id = ? AND s.id <> ? AND s.state <> 'deleted'"+
@@ -34,7 +34,7 @@ func (s *Service) Tell(c store.Conn, a *rights.Actor, kind string, t *content.Th
 	return err
 }
 
-// Untell deletes the unread notification of a kind about a post, if it is among the newest ones of the author.
+// Untell deletes the unread notification of this kind about a post, if it is among the author's newest notifications.
 func Untell(c store.Conn, kind string, p *content.Post) error {
 	_, err := c.Exec("DELETE FROM board_notifications WHERE id IN (SELECT w.id FROM (SELECT id, kind, post_id, read_at"+
 		" FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
@@ -42,7 +42,8 @@ func Untell(c store.Conn, kind string, p *content.Post) error {
 	return err
 }
 
-// countReactions sets how many members have reacted to the post of a notification and, if it is one, who that is.
+// countReactions sets the number of members who have reacted to the notification's post. If it was only one member,
+// countReactions sets the member's name.
 func (n *Notification) countReactions(c store.Conn) error {
 	var name string
 	err := c.Row("SELECT COALESCE((SELECT CAST(sum(n) AS BIGINT) FROM board_reaction_counts WHERE post_id = ?), 0),"+
@@ -54,7 +55,7 @@ func (n *Notification) countReactions(c store.Conn) error {
 	return err
 }
 
-// Notices reports whether the actor is notified of reactions to its posts, and of posts of it that became answers.
+// Notices reports whether the actor is notified of reactions to its posts, and when its posts become answers.
 func (s *Service) Notices(ctx context.Context, a *rights.Actor) (bool, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (yes bool, err error) {
 		return yes, c.Row("SELECT reaction_notices = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&yes)

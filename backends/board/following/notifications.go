@@ -11,13 +11,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// KeepNotifications is how long notifications are kept.
+// KeepNotifications is the age at which notifications are deleted.
 const KeepNotifications = 90 * 24 * time.Hour
 
-// KindWarning is the kind of a notification of a warning for a post.
+// KindWarning is the kind of notifications about a warning for a post.
 const KindWarning = "warning"
 
-// Notification tells a member about a post.
+// Notification is a notification of a member about a post.
 type Notification struct {
 	ID           int64
 	Kind         string
@@ -34,8 +34,8 @@ const (
 	notificationBatches = 20 // how many batches are read for one page if much of them is hidden
 )
 
-// Notifications lists the actor's notifications of posts that it still sees, newest first. The page begins after
-// the notification with the id after; next is where the next page begins, or 0.
+// Notifications lists the actor's notifications of posts that the actor still sees, newest first. after is the previous
+// page's next, or 0 for the first page. next is 0 on the last page.
 func (s *Service) Notifications(
 	ctx context.Context, a *rights.Actor, after int64, limit int,
 ) (list []Notification, next int64, err error) {
@@ -87,7 +87,8 @@ func (s *Service) Notifications(
 	return list, next, err
 }
 
-// ReadNotifications marks the actor's notifications up to an id as read, and returns how many were unread.
+// ReadNotifications marks the actor's notifications with ids up to upTo as read, and returns how many of them were
+// unread.
 func (s *Service) ReadNotifications(ctx context.Context, a *rights.Actor, upTo int64) (int64, error) {
 	return kernel.Value(ctx, s.Write, func(c store.Conn) (int64, error) {
 		return c.Exec("UPDATE board_notifications SET read_at = ? WHERE user_id = ? AND id <= ? AND read_at IS NULL",
@@ -105,10 +106,10 @@ func NotificationsOf() content.Listing {
 	}
 }
 
-// maxUnseen is how many of the newest notifications are considered when unread ones are counted.
+// maxUnseen is how many of the newest notifications Unseen examines.
 const maxUnseen = 99
 
-// Unseen counts the actor's unread notifications of posts that it still sees.
+// Unseen counts the actor's unread notifications of posts that the actor still sees.
 func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error) {
 	if a.User == nil {
 		return 0, nil
@@ -129,13 +130,13 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 	})
 }
 
-// toldOf is the condition for the unread notifications of a member about the posts of a thread up to a post, among
-// the newest ones. Its arguments are user, limit, thread and post.
+// toldOf is the condition for a member's unread notifications about the posts of a thread up to a given post. Only the
+// newest notifications are searched. Its arguments are user, limit, thread and post.
 const toldOf = "id IN (SELECT w.id FROM (SELECT id, thread_id, post_id, read_at FROM board_notifications" +
 	" WHERE user_id = ? ORDER BY id DESC LIMIT ?) w WHERE w.thread_id = ? AND w.post_id <= ? AND w.read_at IS NULL)"
 
-// Told reports whether a member has unread notifications about the posts of a thread up to a post, among the newest
-// ones.
+// Told reports whether the actor has unread notifications about the posts of a thread up to a given post. Only the
+// newest notifications are searched.
 func Told(c store.Conn, a *rights.Actor, thread, post int64) (told bool, err error) {
 	err = c.Row("SELECT EXISTS (SELECT 1 FROM board_notifications WHERE "+toldOf+")",
 		a.ID(), maxUnseen, thread, post).Scan(&told)

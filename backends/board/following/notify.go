@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Notify notifies those who follow the thread of a visible post and, if the post starts the thread, those who
-// follow its forum. Notifications of posts that a member may no longer see are hidden later, when they are listed.
-// In a held thread only those who see it are notified; CatchUp notifies the others.
+// Notify notifies the followers of the thread of a visible post. If starts is set, the post starts the thread, and
+// Notify also notifies the followers of the forum. Notifications of posts that a member may no longer see are hidden
+// when they are listed. In a held thread only followers who see the thread are notified; CatchUp notifies the others.
 func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post int64, starts bool) error {
 	to := audience{}
 	if t.Visibility != rights.Visible {
@@ -26,17 +26,17 @@ func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post 
 	return s.notifyFollowers(c, a, t, post, "thread", "forum", t.Forum, audience{})
 }
 
-// audience selects which followers are notified.
+// audience selects the followers to be notified of a post.
 type audience struct {
 	some bool // only the followers in ids; otherwise all
 	ids  []any
-	// If edited is set, these are only followers to whom a mail about a post written at the time written was not yet
-	// due when the post was edited.
+	// If edited is set, it is when an edit held the post, which was written at the time written. Then only followers
+	// are selected for whom the mail about the post was not due yet.
 	edited, written kernel.Moment
 }
 
 // sql returns a condition on board_subscriptions s and, if edited is set, board_users u. Its arguments are those of
-// args. It leaves out those who ignore the author of the post.
+// args. The condition excludes members who ignore the author of the post.
 func (a audience) sql() (condition string) {
 	if a.some {
 		condition = " AND s.user_id IN (" + kernel.Marks(len(a.ids)) + ")"
@@ -56,13 +56,13 @@ func (a audience) args(author int64) []any {
 }
 
 const (
-	// followersSeeing limits how many followers of a thread that is or was held are checked one by one.
+	// followersSeeing limits the followers who are checked one by one in a thread that is or was held.
 	followersSeeing = 1000
-	// caughtUp limits how many replies CatchUp sends notifications of.
+	// caughtUp limits the replies of which CatchUp sends notifications.
 	caughtUp = 100
 )
 
-// seeing returns the followers of a held thread who see it all the same.
+// seeing selects the followers of a held thread who see the thread nevertheless.
 func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
 	to := audience{some: true}
 	access := s.rights.LastAccess()
@@ -93,7 +93,7 @@ func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
 	return to, err
 }
 
-// CatchUp notifies the followers of a thread that was held of the replies that they were not notified of.
+// CatchUp notifies the followers of a thread that was held of those replies of which they were not notified.
 func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	if t.Replies == 0 {
 		return nil
@@ -149,7 +149,7 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	return nil
 }
 
-// notifyFollowers adds notifications of a post, and mails about it, for the followers of a thread or forum.
+// notifyFollowers adds notifications of a post for the followers of a thread or forum, and queues mails about it.
 func (s *Service) notifyFollowers(
 	c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, to audience,
 ) error {

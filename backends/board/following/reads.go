@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// NoteRead records up to which post the actor has read a thread, and when. Reading an earlier page changes neither,
-// since that page does not show the posts that came later.
+// NoteRead records that the actor has read a thread up to a post, and when. An earlier page than before changes
+// neither, since it does not show the posts that came later.
 func (s *Service) NoteRead(c store.Conn, a *rights.Actor, thread, post int64) error {
 	return c.Later("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at) VALUES (?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, thread_id) DO UPDATE"+
@@ -22,8 +22,8 @@ func (s *Service) NoteRead(c store.Conn, a *rights.Actor, thread, post int64) er
 		" ELSE board_thread_reads.read_at END", a.ID(), thread, post, s.Moment())
 }
 
-// MarkRead records up to which post the actor has read a thread, and marks the notifications of posts up to there
-// as read.
+// MarkRead records that the actor has read a thread up to a post, and marks the notifications of posts up to there as
+// read.
 func (s *Service) MarkRead(ctx context.Context, a *rights.Actor, thread, post int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, thread, "")
@@ -42,7 +42,8 @@ func (s *Service) MarkRead(ctx context.Context, a *rights.Actor, thread, post in
 	})
 }
 
-// MarkForumRead records that the actor has read a forum up to now, or with forum 0 all forums that it sees.
+// MarkForumRead records that the actor has read everything in a forum until now. Forum 0 stands for all forums that the
+// actor sees.
 func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, forum int64) error {
 	if a.User == nil || forum != 0 && !a.In(forum).Visible {
 		return kernel.NotFound()

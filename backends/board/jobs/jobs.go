@@ -1,5 +1,5 @@
-// Package jobs has the background jobs of a board: it delivers webhooks, sends mails, deletes what is old, and
-// maintains attachments, the archive, names and the search index. Among several nodes each job runs on one at a time.
+// Package jobs runs the background jobs of a board. They deliver webhooks, send mails, delete old rows, and maintain
+// attachments, the archive, names and the search index. Each job runs on only one node at a time.
 package jobs
 
 import (
@@ -31,7 +31,7 @@ const (
 	JobMerges      = "merges"
 )
 
-// Work has what the jobs work on and work with. All fields are required.
+// Work holds the services that the jobs use. All fields are required.
 type Work struct {
 	Attachments *attachments.Service
 	Search      *search.Service
@@ -40,9 +40,9 @@ type Work struct {
 	Mails       *mails.Service
 	Hooks       *webhook.Hooks
 	Moderation  *moderation.Service
-	// Ready prepares the board. It is called before every run.
+	// Ready prepares the board, for example its schema. It is called before every run of a job.
 	Ready func(ctx context.Context) error
-	// Purge deletes what is old and returns the number of deleted rows.
+	// Purge deletes old rows and returns how many it deleted.
 	Purge func(ctx context.Context) (int64, error)
 	// Webhooks sends deliveries to the addresses of webhooks.
 	Webhooks *webhook.Sender
@@ -51,7 +51,7 @@ type Work struct {
 	Logger *zap.Logger
 }
 
-// List returns the jobs of a board. Before each run a job calls current for what to work with; while that returns nil
+// List returns the jobs of a board. Before each run a job calls current for the Work to use. While current returns nil
 // the job does nothing.
 func List(current func() *Work) []jobs.Job {
 	job := func(name string, every time.Duration, run func(ctx context.Context, w *Work) (int, error)) jobs.Job {

@@ -50,7 +50,7 @@ type template interface {
 	Execute(out io.Writer, data any) error
 }
 
-// letterData is the data of the templates.
+// letterData is the data of the mail templates, which call its methods.
 type letterData struct {
 	*mails.Mailing
 	in      *locale.Language
@@ -60,18 +60,18 @@ type letterData struct {
 	Footer  string
 }
 
-// T returns a text in the language of the mail; see locale.Language.Translate.
+// T translates a text into the mail's language; see locale.Language.Translate.
 func (l letterData) T(english string, values ...any) string {
 	return l.in.Translate(english, values...)
 }
 
-// Tn returns a text with a number; see locale.Language.Plural.
+// Tn translates a text with a number into the mail's language; see locale.Language.Plural.
 func (l letterData) Tn(n int64, one, other string) string { return l.in.Plural(n, one, other) }
 
-// Lang returns the tag of the language of the mail.
+// Lang returns the tag of the mail's language.
 func (l letterData) Lang() string { return l.in.Tag() }
 
-// Link returns the address of a post, or an empty string if the address of the board is not known.
+// Link returns the URL of a post, or an empty string if the board's BaseURL is not configured.
 func (l letterData) Link(post int64) string {
 	if l.BaseURL == "" {
 		return ""
@@ -79,7 +79,7 @@ func (l letterData) Link(post int64) string {
 	return l.BaseURL + "/posts/" + strconv.FormatInt(post, 10)
 }
 
-// Conversation returns the address of a conversation, or an empty string if the address of the board is not known.
+// Conversation returns the URL of a conversation, or an empty string if the board's BaseURL is not configured.
 func (l letterData) Conversation(id int64) string {
 	if l.BaseURL == "" {
 		return ""
@@ -90,10 +90,10 @@ func (l letterData) Conversation(id int64) string {
 // Rest returns how many new posts of a thread the mail does not show.
 func (l letterData) Rest(t mails.MailThread) int64 { return t.Count - int64(len(t.Posts)) }
 
-// MoreThreads returns how many threads there are that the mail does not show.
+// MoreThreads returns how many threads with new posts the mail does not show.
 func (l letterData) MoreThreads() int64 { return int64(l.More) }
 
-// Open returns the address of the link that the mail is for, or an empty string if it has none.
+// Open returns the URL of the mail's link, or an empty string if the mail has no link.
 func (l letterData) Open() string {
 	if l.BaseURL == "" || l.Mailing.Link.Secret == "" {
 		return ""
@@ -101,19 +101,19 @@ func (l letterData) Open() string {
 	return l.BaseURL + linkPages[l.Mode] + l.Mailing.Link.Secret
 }
 
-// Ends returns when the link of the mail expires, as text.
+// Ends returns as text when the mail's link expires.
 func (l letterData) Ends() string { return l.Time(l.Mailing.Link.Ends) }
 
-// Time returns a time as text, in its time zone.
+// Time formats a time for the mail's language, in the time's zone.
 func (l letterData) Time(t time.Time) string { return l.in.Until(t) }
 
-// linkPages has the path to which a link leads, by the kind of the link. The secret is appended to it.
+// linkPages maps each kind of link to the path of its page. The link's secret is appended to the path.
 var linkPages = map[string]string{
 	accounts.LinkReset: "/reset?token=", accounts.LinkEmail: "/email?token=",
 	accounts.LinkJoin: "/email?token=",
 }
 
-// letter returns the message for a mailing, as plain text and as HTML.
+// letter renders a mailing as a message in plain text and HTML.
 func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	in := m.Languages.Choose(mailing.Language)
 	data := letterData{
@@ -149,9 +149,9 @@ func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	}, nil
 }
 
-// belongs returns the thread or private conversation with whose other mails mail programs should show a mailing, if it
-// is about a single one and no digest, and the list that it belongs to: that of its forum, or that of the board if the
-// threads are in several forums. Links are personal mails.
+// belongs returns how mail programs should group a mailing. thread names the thread or private conversation of a mail
+// about a single one; it is empty for digests. list is the mailing list: that of the forum, or that of the board if the
+// threads are in several forums. Mails with links belong to no list.
 func belongs(m *mails.Mailing) (thread string, list mail.List) {
 	switch {
 	case len(m.Messages) == 1:
@@ -171,14 +171,14 @@ func belongs(m *mails.Mailing) (thread string, list mail.List) {
 	return thread, list
 }
 
-// linkSubjects has the subjects of mails with links, by the kind of the link.
+// linkSubjects maps each kind of link to the subject of its mail.
 var linkSubjects = map[string]string{
 	accounts.LinkReset: "A new password",
 	accounts.LinkEmail: "Confirm this mail address", accounts.LinkNotice: "Your mail address",
 	accounts.LinkJoin: "Confirm your mail address", accounts.LinkKnown: "You are a member already",
 }
 
-// subject returns the subject of a mailing, which must have a link, a message or at least one thread.
+// subject returns the subject of a mailing. The mailing must have a link, a message or at least one thread.
 func subject(in *locale.Language, m *mails.Mailing) string {
 	if m.Link != nil {
 		return "[" + m.Board + "] " + in.Translate(linkSubjects[m.Mode])

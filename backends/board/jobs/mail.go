@@ -13,19 +13,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// Mailer sends mails about what members follow, and links that they have asked for.
+// Mailer sends the mails of members: news from the threads and forums that they follow, and the links that they have
+// requested.
 type Mailer struct {
 	Transport mail.Transport
-	// BaseURL is the address of the board, for links. If it is empty the mails have no links.
+	// BaseURL is the URL of the board, for links. If it is empty the mails have no links.
 	BaseURL string
-	// Languages are those in which mails are written. Default: English only.
+	// Languages are the available languages of mails. Default: English only.
 	Languages *locale.Languages
 	// Footer is the text at the end of every mail. Default: none.
 	Footer string
 	Logger *zap.Logger
 }
 
-// Send sends the mails that are due, one for each member and mode, and returns how many it sent.
+// Send sends the mails of queue that are due, one for each member and mode, and returns the number of sent mails.
 func (m *Mailer) Send(ctx context.Context, queue *mails.Service) (done int, err error) {
 	return mail.Send(ctx, outbox{m, queue}, m.Transport, m.Logger)
 }
@@ -52,7 +53,7 @@ type recipient struct {
 	to mails.Recipient
 }
 
-// Claim implements mail.Due. If the mail could not be composed, Message of the claimed mail returns the error.
+// Claim implements mail.Due. If the mail could not be composed, the Message method of the result returns the error.
 func (r recipient) Claim(ctx context.Context) (mail.Claimed, error) {
 	mailing, err := r.queue.ClaimMail(ctx, r.to)
 	if mailing == nil {

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// Address returns the address of the client of a request, by which attempts are counted. It returns an IPv6 address
-// as its /64 network, as one client usually has a whole network, and a text that is no IP address unchanged.
+// Address returns the client address of a request, by which attempts are counted. An IPv6 address is returned as its
+// /64 network, as one client usually has a whole network. A text that is not an IP address is returned unchanged.
 func (s *Server) Address(r *http.Request) string {
 	text := r.RemoteAddr
 	if s.Options.Address != nil {

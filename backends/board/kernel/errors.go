@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// NotFound returns the error for something that does not exist or that the actor may not see. It is the same in both
-// cases, so that it does not reveal what exists. Its status is 404.
+// NotFound returns the error (status 404) for something that does not exist or that the actor may not see. The error is
+// the same in both cases, to hide what exists.
 func NotFound() error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is nothing here that you may see")
 }
 
-// Forbidden returns the error (status 403) for an action that the actor may not do, or for the value of a field that
-// only others may set.
+// Forbidden returns the error (status 403) for an action that the actor may not do, or for a field value that only
+// others may set. field is empty for an action. reason is a word for programs, message a sentence for people.
 func Forbidden(field, reason, message string) error {
 	return &apierror.Error{
 		Status: http.StatusForbidden, Code: "forbidden", Message: message,
@@ -41,8 +41,8 @@ func BadRequest(field, message string) error {
 	}
 }
 
-// FieldOf returns a refusal of one field as a refusal of another field, for a caller whose form names the field
-// differently. All other errors are returned as they are.
+// FieldOf changes the field of a refusal to field, for a caller whose form names the field differently. Errors that are
+// not refusals of a field are returned unchanged.
 func FieldOf(err error, field string) error {
 	e, ok := apierror.From(err)
 	if !ok || len(e.Details) != 1 {
@@ -55,13 +55,13 @@ func FieldOf(err error, field string) error {
 	}
 }
 
-// Conflict returns the error (status 409) for a request that is not possible in the current state.
+// Conflict returns the error (status 409) for a request that the current state of the board does not allow.
 func Conflict(message string) error {
 	return apierror.New(http.StatusConflict, "conflict", "%s", message)
 }
 
-// Flooded returns the error (status 429) for a post that was sent too soon after the previous ones. The client may
-// send it again after wait.
+// Flooded returns the error (status 429) for a post that was sent too soon after the member's previous posts. The
+// client may send it again after wait.
 func Flooded(wait time.Duration) error {
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "flood_limited", RetryAfter: wait,
@@ -69,8 +69,8 @@ func Flooded(wait time.Duration) error {
 	}
 }
 
-// Unavailable returns an error of a database that cannot be reached as an API error with status 503. All other
-// errors, and those that are API errors already, are returned as they are.
+// Unavailable converts the error of an unreachable database to an API error with status 503. All other errors are
+// returned unchanged.
 func Unavailable(err error) error {
 	if errors.Is(err, store.ErrUnavailable) {
 		if _, isAPI := apierror.From(err); !isAPI {

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// The topics of webhooks: the events of which they can be notified.
+// The topics of webhooks: the events that webhooks can subscribe to.
 const (
 	TopicThreadCreated  = "thread.created"
 	TopicPostCreated    = "post.created"
@@ -28,7 +28,8 @@ var Topics = []string{
 	TopicUserRegistered, TopicReportCreated,
 }
 
-// MaxWebhooks is the maximum number of webhooks, because every change may have to write a delivery for each of them.
+// MaxWebhooks is the maximum number of webhooks. It is limited because every change may have to write a delivery for
+// each webhook.
 const MaxWebhooks = 20
 
 func newHooks(s *Server) *webhook.Hooks {
@@ -38,8 +39,8 @@ func newHooks(s *Server) *webhook.Hooks {
 	})
 }
 
-// keyring returns the keyring that encrypts secrets in the database, or nil if the board has none. The error has
-// status 503 if the keyring cannot be loaded.
+// keyring returns the keyring that encrypts secrets in the database, or nil if no keyring is configured. It returns an
+// error with status 503 if the keyring cannot be loaded.
 func (s *Server) keyring() (keyring.Keyring, error) {
 	if s.Options.Keyring == nil {
 		return nil, nil //nolint:nilnil // a board need not have one

@@ -1,5 +1,6 @@
-// Package kernel is the base of all packages of a board: its database, clock and options, the settings that
-// administrators can change, the errors with which requests are refused, and how times and values are stored.
+// Package kernel is the base of all packages of a board. It holds the database, the clock, the options and the settings
+// that administrators can change. It also defines the errors that refuse requests, and the stored form of times and
+// values.
 package kernel
 
 import (
@@ -20,7 +21,7 @@ import (
 type Options struct {
 	// BaseURL is put before the paths of Location headers. Default: none.
 	BaseURL string
-	// Offline closes the board to everybody who may not see a board that is offline.
+	// Offline closes the board to everybody except those with the right to see an offline board.
 	Offline bool
 	// HoldFirst is how many posts of a new member are held for approval. Default: 0.
 	HoldFirst int64
@@ -30,17 +31,17 @@ type Options struct {
 	Keyring func() (keyring.Keyring, error)
 	// Attachments is the folder of attached files. Default: the database.
 	Attachments string
-	// Mails reports whether mails are sent, so that members can be asked to confirm an address. A nil Mails means
-	// that they are not.
+	// Mails reports whether mails are sent, so that members can be asked to confirm an address. If Mails is nil, no
+	// mails are sent.
 	Mails func() bool
 	// Passwords hashes the passwords of members. Default: see password.Hasher.
 	Passwords password.Hasher
-	// Address returns the address of the client of a request, by which attempts are counted. Default: the remote
-	// address of the connection.
+	// Address returns the client address of a request, by which attempts are counted. Default: the remote address of
+	// the connection.
 	Address func(*http.Request) string
 }
 
-// Server has what all packages of a board use. Their services embed it.
+// Server holds what all packages of a board share. Each package's Service embeds a *Server.
 type Server struct {
 	DB      *store.DB
 	Logger  *zap.Logger
@@ -48,25 +49,25 @@ type Server struct {
 	Options Options
 	// Hooks notifies webhooks of events.
 	Hooks *webhook.Hooks
-	// Key returns the secret that signs cursors, forms and links. It must be called only once the board is ready.
+	// Key returns the secret that signs cursors, forms and links. Do not call Key before the board is ready.
 	Key func() []byte
 }
 
-// New returns the base of the packages of a board. key returns the secret of the board; it is called only once the
-// board is ready.
+// New returns the base of the board's packages. key returns the board's secret and is called only once the board is
+// ready.
 func New(db *store.DB, options Options, logger *zap.Logger, now func() time.Time, key func() []byte) *Server {
 	s := &Server{DB: db, Logger: logger, Now: now, Options: options, Key: key}
 	s.Hooks = newHooks(s)
 	return s
 }
 
-// Signer returns a signer with the secret of the board. What is signed under one label is not valid under another.
+// Signer returns a signer with the board's secret. A signature made under one label is not valid under another label.
 func (s *Server) Signer(label string) signed.Signer {
 	return signed.Signer{Key: s.Key(), Label: label}
 }
 
-// Read runs fn with the readers of the database; see store.DB.Read. An unreachable database is an error with status
-// 503, also for ReadBriefly and Write.
+// Read runs fn on a read connection of the database; see store.DB.Read. If the database is unreachable, Read,
+// ReadBriefly and Write return an error with status 503.
 func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(s.DB.Read(ctx, fn))
 }
@@ -82,7 +83,7 @@ func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(s.DB.Write(ctx, fn))
 }
 
-// Exec runs one statement in a transaction of its own.
+// Exec runs one statement in a separate transaction.
 func (s *Server) Exec(ctx context.Context, query string, args ...any) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(query, args...)
@@ -90,7 +91,7 @@ func (s *Server) Exec(ctx context.Context, query string, args ...any) error {
 	})
 }
 
-// Value runs fn by run, which is the method Read, ReadBriefly or Write of a Server, and returns the value of fn.
+// Value runs fn and returns its value. run is the method that runs it, such as Read, ReadBriefly or Write of a Server.
 func Value[T any](
 	ctx context.Context,
 	run func(ctx context.Context, fn func(c store.Conn) error) error,
@@ -103,5 +104,5 @@ func Value[T any](
 	return value, err
 }
 
-// Moment returns the current time in the form in which it is stored.
+// Moment returns the current time in the form that the database stores.
 func (s *Server) Moment() Moment { return MomentOf(s.Now()) }

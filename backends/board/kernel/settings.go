@@ -28,8 +28,8 @@ const (
 	TagsFree = "free" // authors write what they like
 )
 
-// Settings are what administrators can set for the whole board. A change takes effect with the next request, on every
-// node.
+// Settings holds the values that administrators can set for the whole board. A change takes effect with the next
+// request, on every node.
 type Settings struct {
 	Name           string
 	Description    string
@@ -84,11 +84,11 @@ type Settings struct {
 	MemberMiB      int64 // size of all attachments of one member
 }
 
-// SeedRules are the settings by which the titles and messages of fixtures are checked.
+// SeedRules are the settings that check the titles and messages of fixtures.
 var SeedRules = DefaultSettings(Options{})
 
-// DefaultSettings returns the settings of a board whose administrators have changed none, with the options of the
-// configuration.
+// DefaultSettings returns the settings of a board on which administrators have changed nothing. Options of the
+// configuration set some of the values.
 func DefaultSettings(o Options) Settings {
 	return Settings{
 		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.",
@@ -115,7 +115,7 @@ const (
 	KindChoice = "choice"
 )
 
-// Setting describes one of the settings: how it is stored, checked and shown.
+// Setting describes one setting: how it is stored, checked and shown in the form.
 type Setting struct {
 	Name    string // in the table board_settings and in forms
 	Section string
@@ -144,8 +144,8 @@ func (s *Setting) Value(settings *Settings) string {
 	return ""
 }
 
-// Put parses value and stores it in settings. It refuses a value that is out of bounds with an error of Invalid and
-// leaves settings as they are.
+// Put parses value and stores it in settings. If value is out of bounds, Put returns an error of Invalid and does not
+// change settings.
 func (s *Setting) Put(settings *Settings, value string) error {
 	switch v := s.of(settings).(type) {
 	case *string:
@@ -317,8 +317,8 @@ func AllSettings() []Setting {
 	}
 }
 
-// LoadSettings returns the stored settings. A setting that is not stored, or whose stored value is no longer valid,
-// keeps its value in set, which usually are the DefaultSettings.
+// LoadSettings returns the stored settings. defaults holds the values of settings that are not stored or whose stored
+// value is no longer valid; callers usually pass DefaultSettings.
 func LoadSettings(c store.Conn, set Settings) (Settings, error) {
 	stored := make(map[string]string)
 	err := c.All("SELECT name, value FROM board_settings", nil, func(r store.Row) error {
@@ -335,10 +335,10 @@ func LoadSettings(c store.Conn, set Settings) (Settings, error) {
 	return set, err
 }
 
-// Tag returns the entity tag of the settings, which changes with any of them.
+// Tag returns the entity tag of the settings, which changes whenever a setting changes.
 func (s *Settings) Tag() string { return Tag(s) }
 
-// Contradictions returns an error for each setting that is valid alone but not together with another one.
+// Contradictions returns an error for each setting whose value is valid alone but contradicts another setting.
 func (s *Settings) Contradictions() (wrong []error) {
 	if s.MinTitle > s.MaxTitle {
 		wrong = append(wrong, Invalid("title_min", "range", "Shortest title: is longer than the longest"))
@@ -367,7 +367,7 @@ func (s *Settings) ReactionKinds() (kinds []string) {
 	return kinds
 }
 
-// OfflineAnswer returns the error (status 503) with which a board that is offline answers requests.
+// OfflineAnswer returns the error (status 503) that answers requests while the board is offline.
 func (s *Settings) OfflineAnswer() error {
 	return &apierror.Error{
 		Status: http.StatusServiceUnavailable, Code: "board_offline", RetryAfter: offlineRetry,
@@ -375,7 +375,8 @@ func (s *Settings) OfflineAnswer() error {
 	}
 }
 
-// FloodFor returns the rate limit of posts for a member who has written the given number of visible posts.
+// FloodFor returns the rate limit of posts for a member. posts is the number of the member's visible posts, which
+// decides whether the member is new.
 func (s *Settings) FloodFor(posts int64) ratelimit.Limit {
 	if posts < s.NewMemberPosts {
 		return ratelimit.Limit{Burst: s.NewFloodPosts, Interval: time.Duration(s.NewFloodSeconds) * time.Second}
@@ -383,7 +384,8 @@ func (s *Settings) FloodFor(posts int64) ratelimit.Limit {
 	return ratelimit.Limit{Burst: s.FloodPosts, Interval: time.Duration(s.FloodSeconds) * time.Second}
 }
 
-// StoredSetting returns a value of the table board_settings, or an empty string if it is not there.
+// StoredSetting returns the value with this name in the table board_settings, or an empty string if there is no such
+// row.
 func StoredSetting(c store.Conn, name string) (value string, err error) {
 	err = c.Row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
 	return value, OrNone(err)

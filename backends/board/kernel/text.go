@@ -8,14 +8,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// The maximum lengths of texts, in characters. Those of titles and messages are settings.
+// The maximum lengths of texts, in characters. The maximum lengths of titles and messages are settings.
 const (
 	maxReason = 200
 	MaxSlug   = 60
 	MaxWords  = 10_000 // in words; settings and forums may allow fewer
 )
 
-// CheckTitle normalizes and checks the title of a thread. It returns the title to store, or an error of Invalid.
+// CheckTitle normalizes a thread title and returns it. If the title breaks a rule of the settings, CheckTitle returns
+// an error of Invalid.
 func (s *Settings) CheckTitle(title string) (string, error) {
 	title = text.Normal(title)
 	n := int64(utf8.RuneCountInString(title))
@@ -33,8 +34,8 @@ func (s *Settings) CheckTitle(title string) (string, error) {
 	return title, nil
 }
 
-// CheckMessage normalizes the text of a post and checks it by the rules of the board; a forum may have stricter ones.
-// It returns the text to store, or an error of Invalid.
+// CheckMessage normalizes the text of a post and returns it. If the text breaks a rule of the settings, CheckMessage
+// returns an error of Invalid. The stricter rules of single forums are not checked here.
 func (s *Settings) CheckMessage(message string) (string, error) {
 	message = text.Lines(message)
 	n := int64(utf8.RuneCountInString(message))
@@ -62,8 +63,8 @@ func CheckWords(message string, least, most int64) error {
 	return nil
 }
 
-// CheckReason normalizes and checks the reason that somebody gives for an action, which may be empty. It returns the
-// reason to store, or an error of Invalid.
+// CheckReason normalizes the reason for an action, which may be empty, and returns it. If the reason is too long or not
+// a single line, CheckReason returns an error of Invalid.
 func CheckReason(reason string) (string, error) {
 	reason = text.Normal(reason)
 	switch n := utf8.RuneCountInString(reason); {
@@ -76,5 +77,5 @@ func CheckReason(reason string) (string, error) {
 	return reason, nil
 }
 
-// Slug returns a title in the form in which it is part of a URL, or "thread" if nothing of it is usable there.
+// Slug returns a title in the form that URLs contain, or "thread" if no character of the title is usable in a URL.
 func Slug(title string) string { return cmp.Or(text.Slug(title, MaxSlug), "thread") }

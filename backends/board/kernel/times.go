@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/instant"
 )
 
-// Moment is a time in the form in which it is stored.
+// Moment is a time in the form that the database stores.
 type Moment = instant.Moment
 
-// MomentOf converts a time to the form in which it is stored.
+// MomentOf converts a time to the form that the database stores.
 func MomentOf(t time.Time) Moment { return instant.Of(t) }

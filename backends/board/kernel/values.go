@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// OrNotFound returns NotFound for sql.ErrNoRows, and every other error as it is.
+// OrNotFound converts sql.ErrNoRows to NotFound. Other errors are returned unchanged.
 func OrNotFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return NotFound()
@@ -23,7 +23,7 @@ func OrNotFound(err error) error {
 	return err
 }
 
-// OrNone returns nil for sql.ErrNoRows, and every other error as it is. It is for a row that need not be there.
+// OrNone converts sql.ErrNoRows to nil, for queries of rows that need not exist. Other errors are returned unchanged.
 func OrNone(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -41,7 +41,7 @@ func ExecAll(c store.Conn, statements []string, args ...any) error {
 	return nil
 }
 
-// DeleteFrom deletes the rows of tables in which a column has a value, in the order of the tables.
+// DeleteFrom deletes from each of the tables, in their order, the rows whose column equals value.
 func DeleteFrom(c store.Conn, column string, value any, tables ...string) error {
 	for _, table := range tables {
 		if _, err := c.Exec("DELETE FROM "+table+" WHERE "+column+" = ?", value); err != nil {
@@ -51,7 +51,7 @@ func DeleteFrom(c store.Conn, column string, value any, tables ...string) error 
 	return nil
 }
 
-// Null returns n for a column that is NULL instead of 0.
+// Null converts n for a nullable column: 0 becomes NULL.
 func Null[T ~int64](n T) sql.NullInt64 { return sql.NullInt64{Int64: int64(n), Valid: n != 0} }
 
 // Bool returns 1 for true and 0 for false, as both databases store truth values.
@@ -62,7 +62,7 @@ func Bool(b bool) int {
 	return 0
 }
 
-// Wrap returns err with what before its text, or nil if err is nil.
+// Wrap returns err with the text doing and a colon before its message, or nil if err is nil.
 func Wrap(what string, err error) error {
 	if err == nil {
 		return nil
@@ -76,7 +76,7 @@ func Itoa(n int64) string { return strconv.FormatInt(n, 10) }
 // Marks returns n placeholders for a SQL statement, separated by commas. n must be at least 1.
 func Marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
-// Tag returns the HTTP entity tag (ETag) of a response, which it computes from the JSON of view.
+// Tag returns the HTTP entity tag (ETag) of a response: a hash of the JSON of view.
 func Tag(view any) string {
 	text, err := json.Marshal(view)
 	if err != nil {
@@ -85,7 +85,7 @@ func Tag(view any) string {
 	return rest.ETag(text)
 }
 
-// SortBy sorts list by a number of each element, in ascending order.
+// SortBy sorts list in ascending order of key.
 func SortBy[T any](list []T, key func(T) int64) {
 	slices.SortFunc(list, func(x, y T) int { return cmp.Compare(key(x), key(y)) })
 }
@@ -98,7 +98,7 @@ func OrNull[T ~int64](n T) *T {
 	return &n
 }
 
-// JoinDetail joins two parts of an entry of the log with a colon. If second is empty it returns first alone.
+// JoinDetail joins two parts of the detail of a log entry with a colon. If second is empty, it returns first alone.
 func JoinDetail(first, second string) string {
 	if second == "" {
 		return first
@@ -106,5 +106,5 @@ func JoinDetail(first, second string) string {
 	return first + ": " + second
 }
 
-// Brief shortens a value for an entry of the log. It returns "none" for an empty value.
+// Brief shortens a value for a log entry. It returns "none" for an empty value.
 func Brief(value string) string { return cmp.Or(text.Short(value, 60), "none") }

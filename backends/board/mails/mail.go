@@ -30,13 +30,13 @@ const (
 	mailExcerpt  = 400 // the most characters that a mail shows of one post
 )
 
-// Recipient is a member for whom mail waits.
+// Recipient is a member with mail that waits to be sent.
 type Recipient struct {
 	User int64
 	Mode string // instant, daily or weekly, or the kind of a link
 }
 
-// DueMail lists recipients to be mailed now, at most limit: first those who wait for a link, then those who have
+// DueMail lists at most limit recipients whose mail is due. Those who wait for a link come first, then those who have
 // waited longest.
 func (s *Service) DueMail(ctx context.Context, limit int) ([]Recipient, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Recipient, err error) {
@@ -49,35 +49,36 @@ func (s *Service) DueMail(ctx context.Context, limit int) ([]Recipient, error) {
 	})
 }
 
-// Mailing is the content of one mail to one member. The node that has claimed it has it alone until the lease ends,
-// after MailLease.
+// Mailing is the content of one mail to one member. Only the node that has claimed the mailing may send it, until the
+// claim ends after MailLease.
 type Mailing struct {
 	Recipient
 	Name, Email string
 	Board       string // the name of the board
-	// Language is the tag of the language of the mail; an empty one means that of the board.
+	// Language is the tag of the mail's language. If it is empty, the language is the board's.
 	Language string
-	// Threads are those of which the member may see new posts now. Without any, and without Messages or a Link,
-	// there is nothing to send.
+	// Threads holds the threads with new posts that the member may see now. A mailing without Threads, Messages and
+	// Link is not sent.
 	Threads []MailThread
 	More    int // how many threads there are beyond these
-	// Forum is the forum of all threads. It is empty if they are in several forums.
+	// Forum is the forum of all threads. It is empty if the threads are in several forums.
 	Forum MailForum
-	// Messages are the conversations with private messages that the member has not read. A mail about them has no threads.
+	// Messages holds the conversations with private messages that the member has not read. A mail about messages has no
+	// threads.
 	Messages []MailMessage
-	// Link is set for a mail with a link, which has no threads. It is nil for a mail about threads.
+	// Link is set in a mail with a link, which has no threads, and nil in all other mails.
 	Link *accounts.MailLink
-	// Unsubscribe is a token for ReadUnsubscription.
+	// Unsubscribe is the token of the mail's unsubscribe link; see ReadUnsubscription.
 	Unsubscribe string
-	// Key identifies the mail. It stays the same when the mail is sent again, except for a mail with a link, which
-	// then has a new secret.
+	// Key identifies the mail and stays the same when the mail is sent again. Only a mail with a link gets a new Key
+	// then, because it has a new secret.
 	Key string
 
 	rows    []mailRow
 	digests following.Digests // when the member gets digests
 }
 
-// MailForum is a forum whose threads a mail is about.
+// MailForum is the forum of a mail's threads.
 type MailForum struct {
 	ID    int64
 	Title string
@@ -96,7 +97,7 @@ type MailThread struct {
 	target int64  // the id of that thread or forum
 }
 
-// MailPost is a post in the form in which mails show it.
+// MailPost is a post as shown in mails.
 type MailPost struct {
 	ID, Number int64
 	Author     string
@@ -111,11 +112,12 @@ type mailRow struct {
 	created                           kernel.Moment
 }
 
-// ClaimMail claims the mail that waits for a recipient for this node and composes it from what the member may see
-// now. It returns nil without an error if another node was faster. If composing fails it returns the mailing, which
-// stays claimed, together with the error.
+// ClaimMail claims a recipient's waiting mail for this node. It composes the mail from the content that the member may
+// see now. It returns nil and no error if another node was faster. If composing fails, ClaimMail returns both the error
+// and the mailing, which stays claimed.
 //
-// A digest that is due before the reader's hour, because the clocks there have changed since it was queued, is put off.
+// A digest can be due before the hour of the reader's digests, because the clocks there have changed since it was
+// queued. ClaimMail postpones such a digest.
 func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error) {
 	m := &Mailing{Recipient: to}
 	now := s.Moment()
@@ -148,8 +150,8 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 	return m, s.composeMail(ctx, m)
 }
 
-// composeMail fills in the address and the content of a mailing. They stay empty if the member is deleted or may not
-// use the board, except that a link that completes a registration is for a member who may not use it yet.
+// composeMail sets the address and the content of a mailing. Both stay empty if the member is deleted or may not use
+// the board. Only the link that completes a registration is also sent to a member who may not use the board yet.
 func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	a, err := s.rights.Member(ctx, m.User)
 	if kernel.NotFoundErr(err) {
@@ -212,7 +214,8 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	return err
 }
 
-// add adds a thread to a mail, if it has new posts. Beyond mailThreads it only counts it.
+// add adds a thread to the mailing if it has new posts. If the mailing has mailThreads threads already, the thread is
+// only counted in More.
 func (m *Mailing) add(t MailThread) {
 	switch {
 	case t.Count == 0:
@@ -223,9 +226,9 @@ func (m *Mailing) add(t MailThread) {
 	}
 }
 
-// mailThread returns a thread with its new posts for a mail. Its Count is 0 if the member may not see the thread, no
-// longer follows it in this mode, or has read all of it. late has the ids of posts that are new although the member
-// has read later ones, see latePosts.
+// mailThread returns a thread with its new posts for a mail. The result's Count is 0 if the member may not see the
+// thread, no longer follows it in this mode, or has read all of its posts. late lists posts that are new although the
+// member has read later posts; see latePosts.
 func (s *Service) mailThread(
 	c store.Conn, a *rights.Actor, mode string, r mailRow, late []any,
 ) (m MailThread, err error) {
@@ -236,7 +239,7 @@ func (s *Service) mailThread(
 	if err != nil {
 		return m, err
 	}
-	// One row is for followers of the thread and of its forum alike; the member may have stopped following either.
+	// A mail row can come from following the thread or its forum. The member may have unfollowed either of them since.
 	m = MailThread{ID: t.ID, Forum: t.Forum, Title: t.Title, Slug: t.Slug, source: "thread", target: t.ID}
 	const thread = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0" +
 		" AND COALESCE(p.author_id, 0) <> ?" +
@@ -268,7 +271,8 @@ func (s *Service) mailThread(
 	return m, err
 }
 
-// read counts the posts that a query finds and reads the first of them, for a mail to a member.
+// read counts the posts that a query selects and reads the first of them into m. posts is the query from its FROM
+// clause on, and args are its arguments.
 func (m *MailThread) read(c store.Conn, a *rights.Actor, posts string, args []any) (err error) {
 	if err := c.Row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil ||
 		m.Count == 0 {
@@ -288,12 +292,11 @@ func subscribed(c store.Conn, a *rights.Actor, m MailThread) (mode string, err e
 	return following.Subscribed(c, a.ID(), m.source, m.target)
 }
 
-// maxLate is the maximum number of late posts that one mail considers.
+// maxLate is the maximum number of late posts in one mail; see latePosts.
 const maxLate = 500
 
-// latePosts returns, by thread, the ids of posts that were held until after the member had read a later post of the
-// thread. The member was notified of them only then, so they are unread although the mark of what was read is behind
-// them.
+// latePosts returns the ids of a member's late posts, by thread. These posts were held until after the member had read
+// a later post of the thread. They are unread although they come before the last post that the member has read.
 func latePosts(c store.Conn, user int64) (map[int64][]any, error) {
 	late := make(map[int64][]any)
 	return late, c.All("SELECT n.thread_id, n.post_id FROM board_notifications n"+
@@ -307,9 +310,9 @@ func latePosts(c store.Conn, user int64) (map[int64][]any, error) {
 		})
 }
 
-// MailSent ends a mailing that was sent or will never be sent. Posts that were added to its rows meanwhile, also
-// posts that were held until then, stay for the next mailing. If such a post lies between posts that were sent, the
-// whole row stays, because it is better to mail a post twice than never.
+// MailSent removes the rows of a mailing that was sent or will never be sent. Posts that were added to the rows
+// meanwhile, including held posts that were approved, stay for the next mailing. If such a post lies between posts that
+// were sent, the whole row stays: it is better to mail a post twice than never.
 func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
 	due := m.digests.Due(m.Mode, s.Now())
 	return s.Write(ctx, func(c store.Conn) error {
@@ -331,8 +334,8 @@ func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
 	})
 }
 
-// MailFailed schedules the next attempt of a mailing after one that failed, and reports whether there is one. After
-// MailAttempts attempts the mailing is given up.
+// MailFailed schedules another attempt of a mailing that could not be sent, and reports whether there will be one.
+// After MailAttempts attempts the mailing is given up.
 func (s *Service) MailFailed(ctx context.Context, m *Mailing) (again bool, err error) {
 	tries := m.rows[0].attempts + 1
 	if tries >= MailAttempts {
@@ -341,12 +344,12 @@ func (s *Service) MailFailed(ctx context.Context, m *Mailing) (again bool, err e
 	return true, s.postpone(ctx, m, tries, s.Now().Add(jobs.Backoff(tries)))
 }
 
-// MailHeld releases a mailing that could not be attempted, to be sent after until. It does not count as an attempt.
+// MailHeld postpones a mailing until a time, without counting an attempt.
 func (s *Service) MailHeld(ctx context.Context, m *Mailing, until time.Time) error {
 	return s.postpone(ctx, m, m.rows[0].attempts, until)
 }
 
-// postpone releases the rows of a mailing, to be sent after until.
+// postpone ends the claim of a mailing, sets its number of attempts, and makes it due at until.
 func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, until time.Time) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
@@ -359,13 +362,14 @@ func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, unti
 	})
 }
 
-// unsubscribeSize is the size, in bytes, of what is signed in the token of a link that unsubscribes without a sign-in:
-// base64url(user (8) | kind (1) | id (8) | MAC (16)). The kind is the first letter of "thread" or "forum", or the first
-// letter of a mode, which ends all mails of that mode.
+// unsubscribeSize is the size, in bytes, of the signed part of an unsubscribe token. With such a token a link
+// unsubscribes without a sign-in: base64url(user (8) | kind (1) | id (8) | MAC (16)). The kind is the first letter of
+// "thread" or "forum", or the first letter of a mode, which ends all mails of that mode.
 const unsubscribeSize = 8 + 1 + 8
 
-// UnsubscribeToken returns the token with which a member can end the mails of a thread or forum (kind t or f, and its
-// id), of a mode (kind i, d or w; the id is 0), about private messages (kind m), or about mentions (kind n).
+// UnsubscribeToken returns a token that ends mails to a member. kind and id select the mails: those of a thread (kind
+// t) or forum (f) with this id, those of a mode (i, d or w), about private messages (m), or about mentions (n). For the
+// latter three id is 0.
 func (s *Service) UnsubscribeToken(user int64, kind byte, id int64) string {
 	raw := binary.BigEndian.AppendUint64(nil, uint64(user)) //nolint:gosec // ids are positive
 	raw = append(raw, kind)
@@ -373,17 +377,17 @@ func (s *Service) UnsubscribeToken(user int64, kind byte, id int64) string {
 	return s.Signer("unsubscribe").Sign(raw)
 }
 
-// Unsubscription says which mails a token of UnsubscribeToken ends.
+// Unsubscription is the content of a token of UnsubscribeToken: the mails that it ends.
 type Unsubscription struct {
 	user, id int64
 	target   string // "thread" or "forum"; empty for all mails of a mode
 	mode     string
 }
 
-// Target returns what the member unsubscribes from: "thread", "forum", or the mode whose mails all end.
+// Target returns "thread", "forum", or the mode whose mails all end.
 func (u Unsubscription) Target() string { return u.target + u.mode }
 
-// ReadUnsubscription reads a token of UnsubscribeToken. The error is NotFound if the token is not valid.
+// ReadUnsubscription checks and decodes a token of UnsubscribeToken. It returns NotFound if the token is not valid.
 func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error) {
 	raw, ok := s.Signer("unsubscribe").Open(token)
 	if !ok || len(raw) != unsubscribeSize {
@@ -410,8 +414,8 @@ func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error)
 	return u, nil
 }
 
-// EndUnsubscription unsubscribes the member: the subscriptions in u stay, but mail nothing any more. It may be called
-// more than once.
+// EndUnsubscription unsubscribes the member from the mails in u. The subscriptions themselves stay, without mails. It
+// may be called more than once.
 func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error {
 	return s.Write(ctx, func(c store.Conn) (err error) {
 		if u.mode == conversations.MailMode {
@@ -430,8 +434,8 @@ func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error
 	})
 }
 
-// composeLink makes the secret of the newest link of a mailing. A mail that is sent again has a new secret, and the
-// earlier one is void. It fills in nothing if the link was used or has expired.
+// composeLink creates the secret of a mailing's newest link. A mail that is sent again has a new secret, which makes
+// the earlier one void. If the link was used or has expired, composeLink sets nothing.
 func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Location) error {
 	id, now := m.rows[len(m.rows)-1].thread, s.Now()
 	return s.Write(ctx, func(c store.Conn) error {

@@ -1,5 +1,5 @@
-// Package mails decides what members are mailed, and when: new posts in the threads and forums that they follow, at
-// once or in digests, and links for their accounts. Package jobs sends the mails.
+// Package mails decides which mails members get, and when: about new posts in the threads and forums that they follow,
+// at once or in digests, and with links for their accounts. Package jobs sends the mails.
 package mails
 
 import (
@@ -7,13 +7,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
-// Service manages the mails of a board that wait to be sent.
+// Service manages a board's queue of mails.
 type Service struct {
 	*kernel.Server
 	rights *rights.Service
 }
 
-// New returns the mails of a board.
+// New returns the mail service of a board.
 func New(board *kernel.Server, actors *rights.Service) *Service {
 	return &Service{Server: board, rights: actors}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// composeMentions fills in the address of a mailing and the threads with posts that mention the member, as far as it
-// sees them and has not read the notifications. The address stays empty if it is not confirmed, or if the member wants
-// no such mails any more.
+// composeMentions sets the address of a mailing, and the threads with posts that mention the member. It leaves out
+// posts that the member does not see and those whose notifications the member has read. The address stays empty if it
+// is not confirmed, or if the member no longer wants such mails.
 func (s *Service) composeMentions(ctx context.Context, a *rights.Actor, m *Mailing) error {
 	m.Unsubscribe = s.UnsubscribeToken(m.User, following.MentionMode[0], 0)
 	return s.Read(ctx, func(c store.Conn) error {
@@ -44,15 +44,15 @@ func (s *Service) composeMentions(ctx context.Context, a *rights.Actor, m *Maili
 	})
 }
 
-// MailMessage says in a mail that there are private messages in a conversation. Neither its title nor what was written
-// is in the mail.
+// MailMessage announces private messages in a conversation. The mail contains neither the title of the conversation nor
+// the text of the messages.
 type MailMessage struct {
 	ID     int64  // of the conversation
 	Author string // who wrote the message that the mail is about
 }
 
-// composeMessages fills in the address of a mailing and the conversations that the member has not read. The address
-// stays empty if it is not confirmed, or if the member wants no such mails any more.
+// composeMessages sets the address of a mailing, and the conversations that the member has not read. The address stays
+// empty if it is not confirmed, or if the member no longer wants such mails.
 func (s *Service) composeMessages(ctx context.Context, a *rights.Actor, m *Mailing) error {
 	m.Unsubscribe = s.UnsubscribeToken(m.User, 'm', 0)
 	return s.Read(ctx, func(c store.Conn) error {

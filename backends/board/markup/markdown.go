@@ -1,4 +1,4 @@
-// Package markup renders the text of a post: it turns Markdown into HTML that is safe to put into a page, and
+// Package markup renders the texts of posts. It converts Markdown to HTML that is safe to insert into a page, and
 // resolves references to files of the board.
 package markup
 
@@ -10,10 +10,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Version changes whenever the same Markdown gives other HTML, so that outdated stored HTML is not used.
+// Version must change whenever the same Markdown is rendered as different HTML, so that outdated stored HTML is not
+// used.
 const Version = 3
 
-// markdown renders posts with images from elsewhere, and markdownPlain renders them without.
+// markdown renders posts with images of other hosts, and markdownPlain renders them without.
 var (
 	markdown      = sync.OnceValue(func() *text.Markdown { return newMarkdown(true) })
 	markdownPlain = sync.OnceValue(func() *text.Markdown { return newMarkdown(false) })
@@ -23,10 +24,10 @@ func newMarkdown(images bool) *text.Markdown {
 	return text.NewMarkdown(text.Options{Images: images, Scheme: scheme, Valid: isFile, Place: placeFile})
 }
 
-// Render turns the text of a post into the HTML that is stored.
+// Render converts the text of a post to the HTML that is stored.
 func Render(message string) string { return markdown().Render(message) }
 
-// RenderBy renders a text with or without images from elsewhere, according to the settings.
+// RenderBy works like Render. The settings determine whether the HTML has images of other hosts.
 func RenderBy(set *kernel.Settings, message string) string {
 	if set.Images {
 		return Render(message)
@@ -34,7 +35,8 @@ func RenderBy(set *kernel.Settings, message string) string {
 	return markdownPlain().Render(message)
 }
 
-// Shown returns the HTML of a post as pages and clients get it, given the message and the HTML that are stored.
+// Shown returns the HTML of a post for pages and clients. message, html and version are the stored text, its stored
+// HTML, and the Version by which it was rendered.
 func Shown(post int64, message, html string, version int64) string {
 	if outdated(message, html, version) {
 		html = anew(message, html)
@@ -42,8 +44,8 @@ func Shown(post int64, message, html string, version int64) string {
 	return WithPaths(html, post)
 }
 
-// outdated reports whether the stored HTML differs from what the text gives now. Version 1 did not support files in
-// texts. Versions 1 and 2 made links without an address, and ended addresses before non-ASCII letters.
+// outdated reports whether the current Version would render a text as other HTML than the stored one. Version 1 did not
+// support files in texts. Versions 1 and 2 made links without an address, and ended addresses before non-ASCII letters.
 func outdated(message, html string, version int64) bool {
 	switch version {
 	case Version:
@@ -56,8 +58,8 @@ func outdated(message, html string, version int64) bool {
 	return true
 }
 
-// anew renders a text again under the setting of the time when it was written: it gets no images from elsewhere if
-// it was stored without them.
+// anew renders a text again, by the setting that applied when it was stored: if the stored HTML has no images of other
+// hosts, neither has the new HTML.
 func anew(message, html string) string {
 	return RenderBy(&kernel.Settings{Images: strings.Contains(html, `<img src="https://`)}, message)
 }

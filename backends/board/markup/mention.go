@@ -13,16 +13,17 @@ import (
 )
 
 // A text mentions a member by @name or, for any name, by @"name". Mentions are found in the rendered HTML, outside of
-// links and code. In stored HTML a mention is a link to the member's profile with the class mention, which no text can
-// have otherwise, so that it also tells who is mentioned.
+// links and code. In stored HTML, a mention is a link to the member's profile with the class mention. No other link can
+// have this class, so the link identifies the mentioned member.
 
 const (
-	// MaxMentions limits how many members a text mentions. Further ones stay text.
+	// MaxMentions limits the members that a text mentions. Further mentions stay text.
 	MaxMentions = 10
 	longestName = 40 // characters
 )
 
-// mention matches a mention with the character before it. Group 1 is a name in quotes, group 2 one without.
+// mention matches a mention with the character before it. Group 1 is a name in quotes, and group 2 a name without
+// quotes.
 var mention = regexp.MustCompile(`(?:^|[^\p{L}\p{M}\p{N}_@/.:#=+-])@(?:"([^"@<>&\n]+)"` +
 	`|([\p{L}\p{N}_](?:[\p{L}\p{M}\p{N}_.-]*[\p{L}\p{M}\p{N}_])?))`)
 
@@ -37,8 +38,8 @@ func Mention(name string) string {
 	return `@"` + name + `"`
 }
 
-// Names returns the names that rendered HTML mentions, in the form of text.Fold, without duplicates and at most
-// MaxMentions. Whether members have these names is not known here.
+// Names returns the names that rendered HTML mentions, as folded by text.Fold, without duplicates and at most
+// MaxMentions. Members with these names need not exist.
 func Names(rendered string) (names []string) {
 	seen := make(map[string]bool)
 	eachText(rendered, func(raw string) string {
@@ -55,8 +56,8 @@ func Names(rendered string) (names []string) {
 	return names
 }
 
-// Linked returns rendered HTML in which mentions link to members. ids has their ids by names as returned by Names.
-// Other mentions stay text.
+// Linked returns rendered HTML in which mentions are links to members. ids maps names, as returned by Names, to the ids
+// of members. Mentions of other names stay text.
 func Linked(rendered string, ids map[string]int64) string {
 	if len(ids) == 0 {
 		return rendered
@@ -81,8 +82,8 @@ func Linked(rendered string, ids map[string]int64) string {
 	})
 }
 
-// named returns the name in a match of the expression mention, and where the mention starts and ends in the text. The
-// name is empty if it is one that no member can have.
+// named returns the name in a match of the expression mention, and the offsets in the text where the mention starts and
+// ends. If no member can have the name, it returns an empty name.
 func named(plain string, at []int) (name string, start, end int) {
 	first, last, end := at[4], at[5], at[5]
 	if start = first - 1; at[2] >= 0 {
@@ -95,12 +96,12 @@ func named(plain string, at []int) (name string, start, end int) {
 	return name, start, end
 }
 
-// mentionStart is how the link of a mention begins in stored HTML.
+// mentionStart is the beginning of a mention's link in stored HTML.
 const mentionStart = `<a class="mention" href="/members/`
 
 var mentioned = regexp.MustCompile(regexp.QuoteMeta(mentionStart) + `([1-9][0-9]{0,17})">`)
 
-// Mentioned returns the ids of the members whom stored HTML mentions, in their order there and without duplicates.
+// Mentioned returns the ids of the members that stored HTML mentions, in order of occurrence and without duplicates.
 func Mentioned(stored string) (ids []int64) {
 	if !strings.Contains(stored, mentionStart) {
 		return nil
@@ -115,8 +116,8 @@ func Mentioned(stored string) (ids []int64) {
 	return ids
 }
 
-// eachText replaces each text with an @ in sanitised HTML, except in links and code. It passes the text, with its
-// character entities still encoded, to change, and writes what change returns.
+// eachText replaces each text that contains an @ in sanitised HTML, except in links and code. It calls change with the
+// text, whose character entities are still encoded, and writes the result of change.
 func eachText(rendered string, change func(raw string) string) string {
 	if !strings.Contains(rendered, "@") {
 		return rendered

@@ -9,17 +9,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
-// A text refers to a file of the board by attachment:NAME if the file is at the same post, or else by the address
-// of the file. Stored HTML contains attachment:NAME or attachment:/ID, since a new post has no id yet when its text
-// is rendered. These become paths when the HTML is shown.
+// A text refers to a file of the board by attachment:NAME if the file belongs to the same post, or else by the file's
+// URL. Stored HTML contains attachment:NAME or attachment:/ID, since a new post has no id yet when its text is
+// rendered. When the HTML is shown, these references are replaced by paths.
 
 const scheme = "attachment"
 
-// filePath matches the address of a file on the pages or in the API.
+// filePath matches the path of a file on the pages or in the API.
 var filePath = regexp.MustCompile(`^(?:` + kernel.Mount + `)?/attachments(/[1-9][0-9]{0,17})$`)
 
-// placeFile rewrites the destination of a link or an image to the form in which stored HTML refers to a file. It
-// leaves other destinations as they are.
+// placeFile converts the destination of a link or image to the reference that stored HTML contains, if it is a file of
+// the board. Other destinations are returned unchanged.
 func placeFile(to []byte) []byte {
 	if match := filePath.FindSubmatch(to); match != nil {
 		return append([]byte(scheme+":"), match[1]...)
@@ -34,7 +34,7 @@ func placeFile(to []byte) []byte {
 	return []byte(scheme + ":" + url.PathEscape(name))
 }
 
-// isFile reports whether an attachment URL refers to a file, by its id or by a name that a file can have.
+// isFile reports whether a URL with the scheme attachment refers to a file, by an id or by a name that a file can have.
 func isFile(u *url.URL) bool {
 	if u.RawQuery != "" || u.Fragment != "" || u.Host != "" || u.User != nil {
 		return false
@@ -49,8 +49,8 @@ func isFile(u *url.URL) bool {
 	return blob.CheckName(name) == nil
 }
 
-// WithPaths replaces the references to files in stored HTML by paths. Quotes in texts are escaped, so it finds only
-// attributes, and of these only addresses.
+// WithPaths replaces references to files in stored HTML by paths. As quotes in texts are escaped, only attributes
+// match, and of these only those with URLs.
 func WithPaths(html string, post int64) string {
 	if !strings.Contains(html, `="`+scheme+`:`) {
 		return html
@@ -62,5 +62,5 @@ func WithPaths(html string, post int64) string {
 		href+named, href+path).Replace(html)
 }
 
-// FilesPath returns the path below which the files at a post are served by name.
+// FilesPath returns the path below which the files of a post are served by name.
 func FilesPath(post int64) string { return "/posts/" + kernel.Itoa(post) + "/files/" }

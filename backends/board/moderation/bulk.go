@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The actions that Apply applies to posts, or to the threads in which they are.
+// The actions of Apply. Some apply to posts, and some to the threads of the posts.
 const (
 	Delete  = "delete"
 	Approve = "approve"
@@ -25,7 +25,8 @@ type Bulk struct {
 	Posts []int64 // at most AtOnce
 	Do    string
 	Forum int64 // for Move
-	// Seen has the Tag of each post as the moderator has seen it, by id. A post that has changed since is not approved.
+	// Seen holds, by post id, the Tag of each post as the moderator saw it. A post that has changed since is not
+	// approved.
 	Seen map[int64]string
 }
 
@@ -42,9 +43,9 @@ type Refused struct {
 	Why   string
 }
 
-// Apply applies an action to posts or, where that is one for threads, to the threads of the posts. Each gets its own
-// transaction, with the checks and the log entry that it would have by itself. What is refused does not keep the
-// others from being done; any other error ends Apply, and what is done before stays so.
+// Apply applies an action to posts or, for an action on threads, to the threads of the posts. Each post or thread gets
+// its own transaction, with the same checks and log entry as a single action. If one is refused, Apply continues with
+// the others. Any other error ends Apply, without undoing what is done.
 func (s *Service) Apply(ctx context.Context, a *rights.Actor, bulk Bulk) (out Outcome, err error) {
 	chosen, err := s.Chosen(ctx, a, bulk.Posts)
 	if err != nil {
@@ -98,7 +99,7 @@ func (s *Service) apply(ctx context.Context, a *rights.Actor, item Item, bulk Bu
 	return kernel.BadRequest("do", "do must be one of delete, approve, lock, unlock and move")
 }
 
-// Item is a post that can be chosen, and its thread.
+// Item is a post that a moderator can choose, and its thread.
 type Item struct {
 	Post   *content.Post
 	Thread *content.Thread

@@ -23,13 +23,13 @@ type Query struct {
 	Limit    int
 }
 
-// looked limits how many posts one page of Find looks at, where no index tells which ones match.
+// looked limits how many posts Find examines for a page if no index can select the matching posts.
 const looked = 5000
 
-// moderates lists rights in a forum, each of which lets a member choose posts there.
+// moderates lists the rights that let a member choose posts in a forum; one of them is sufficient.
 var moderates = []rights.Mask{rights.PostDeleteOthers, rights.ContentApprove, rights.ThreadLock, rights.ThreadMove}
 
-// Forums lists the forums whose posts the actor moderates. The error is Forbidden if there are none.
+// Forums lists the forums that the actor moderates. It returns Forbidden if the actor moderates no forum.
 func (s *Service) Forums(ctx context.Context, a *rights.Actor) (forums []int64, err error) {
 	for _, id := range a.Rights.Access.Order {
 		for _, right := range moderates {
@@ -45,8 +45,9 @@ func (s *Service) Forums(ctx context.Context, a *rights.Actor) (forums []int64, 
 	return forums, nil
 }
 
-// Find lists posts of the forums that the actor moderates, newest first: visible and held ones, or with words visible
-// ones only. A page may be short, or empty, and still have a next one. next is the After of the next page, or 0.
+// Find lists posts of the forums that the actor moderates, newest first. It lists visible and held posts, but a query
+// with words finds only visible posts. A page may be short or empty although there is a next page. next is the After of
+// the next page, or 0 on the last page.
 func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (items []Item, next int64, err error) {
 	all, err := s.Forums(ctx, a)
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (items []I
 	return items, next, err
 }
 
-// withWords lists a page of the posts that the search finds, without those that do not match the rest of the query.
+// withWords returns a page of the posts that the search finds, without posts that do not match the rest of the query.
 func (s *Service) withWords(
 	ctx context.Context, a *rights.Actor, q Query, forums []any,
 ) (items []Item, next int64, err error) {
@@ -96,7 +97,7 @@ func (q Query) matches(item Item) bool {
 	return at >= q.From && (q.To == 0 || at < q.To) && (!q.Starts || item.Post.Number == 1)
 }
 
-// find returns a page of the posts in forums that a query without words selects, and the After of the next page.
+// find returns a page of the posts in forums that match a query without words. next is the After of the next page.
 func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, next int64, err error) {
 	before := q.After
 	if before == 0 {

@@ -12,19 +12,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// gone is the visibility of a thread that was merged into another one. Its row stays, since its id is never given
-// again, and nobody sees it.
+// gone is the visibility of a thread that was merged into another thread. Nobody sees the thread. Its row stays, so
+// that its id is not used again.
 const gone = rights.Gone
 
-// batch is how many rows a transaction of a merge moves, so that other writers get their turn in between.
+// batch is the maximum number of rows that one transaction of a merge moves. It is small because other writers wait for
+// the transaction.
 const batch = 500
 
-// Merge moves all posts of a thread to another one, of which one begins earlier: that thread stays, and Merge returns
-// its id. title is the title that it has from then on; an empty title leaves it as it is. The addresses of the other
-// thread lead there. A long thread is moved in several transactions; if ctx ends meanwhile, or the process does,
-// ResumeMerges does the rest.
+// Merge merges two threads: all posts move to the thread that begins earlier, whose id Merge returns. A title that is
+// not empty becomes its title. URLs of the other thread then lead to the remaining thread. A long thread is moved in
+// several transactions. If ctx or the process ends meanwhile, ResumeMerges completes the merge.
 //
-// The actor needs the right to move threads in both forums, and for another title that to edit titles.
+// The actor needs the right to move threads in both forums and, to change the title, the right to edit titles.
 func (s *Service) Merge(ctx context.Context, a *rights.Actor, one, other int64, title string) (kept int64, err error) {
 	var merged int64
 	var name string
@@ -105,7 +105,7 @@ func (s *Service) mayMerge(c store.Conn, a *rights.Actor, from, to *content.Thre
 	return nil
 }
 
-// retitle gives the thread that stays another title.
+// retitle changes the title of the thread that remains.
 func (s *Service) retitle(c store.Conn, a *rights.Actor, t *content.Thread, title string) error {
 	if !a.Has(t.Forum, rights.ThreadEditTitle) {
 		return kernel.Forbidden("kept", "no_permission", "you may not change the title of this thread")
@@ -122,7 +122,8 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, t *content.Thread, titl
 	return reindex(c, t, t.First, true)
 }
 
-// reindex indexes a post for the search again, since the title of a thread is found with its first post.
+// reindex updates the search index for a post. starts is whether the post begins thread t: the index finds a thread's
+// title with its first post.
 func reindex(c store.Conn, t *content.Thread, post int64, starts bool) error {
 	var message string
 	if err := c.Row("SELECT message FROM board_posts WHERE thread_id = ? AND id = ?", t.ID,
@@ -132,7 +133,7 @@ func reindex(c store.Conn, t *content.Thread, post int64, starts bool) error {
 	return search.Index(c, post, starts, t.Title, message)
 }
 
-// ResumeMerges does what is left of merges that were interrupted, and returns how many there were.
+// ResumeMerges completes merges that were interrupted, and returns their number.
 func (s *Service) ResumeMerges(ctx context.Context) (n int, err error) {
 	undone, err := kernel.Value(ctx, s.Read, func(c store.Conn) ([]int64, error) {
 		return store.Column[int64](c, "SELECT thread_id FROM board_merged_threads WHERE merged_at IS NULL"+
@@ -147,7 +148,7 @@ func (s *Service) ResumeMerges(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// finish moves the rest of a thread that is being merged.
+// finish moves the remaining posts of a thread whose merge has begun.
 func (s *Service) finish(ctx context.Context, merged int64) error {
 	for done := false; !done; {
 		s.Pause()
@@ -170,7 +171,7 @@ func (s *Service) finish(ctx context.Context, merged int64) error {
 			}
 			from, to := threads[merged], threads[into]
 			if from.Visibility != rights.Visible || to.Visibility != rights.Visible {
-				// Somebody has deleted one of them meanwhile: what is not moved stays where it is.
+				// Somebody has deleted one of the threads meanwhile: the remaining posts stay where they are.
 				done = true
 				_, err := c.Exec("DELETE FROM board_merged_threads WHERE thread_id = ?", merged)
 				return err
@@ -185,8 +186,8 @@ func (s *Service) finish(ctx context.Context, merged int64) error {
 	return nil
 }
 
-// step moves up to batch rows of a thread that is merged into another one. With the last of them it moves the first
-// post and ends the merge.
+// step moves up to batch rows of thread from to thread to. After the last of them it moves the first post and ends the
+// merge.
 func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err error) {
 	move := &transfer{c: c, from: from, to: to}
 	left := batch
@@ -222,7 +223,7 @@ func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err e
 	return true, move.count(0, 1)
 }
 
-// followers makes up to limit followers of a thread follow another one, and returns how many there were.
+// followers makes up to limit followers of thread from follow thread to, and returns their number.
 func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (int, error) {
 	ids, err := store.Column[any](c, "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
 		" ORDER BY user_id LIMIT ?", from.ID, limit)
@@ -241,7 +242,8 @@ func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (
 		kernel.Marks(len(ids))+")", append([]any{to.ID}, these...)...); err != nil {
 		return 0, err
 	}
-	// The mails that wait are about the same posts. One that the member gets about the other thread anyway is left out.
+	// Waiting mails announce the same posts, so they move to the other thread. A mail is left out if the member gets
+	// one about that thread anyway.
 	if _, err := c.Exec("UPDATE board_mails SET thread_id = ? WHERE thread_id = ? AND source <> 'link' AND user_id IN ("+
 		kernel.Marks(len(ids))+") AND NOT EXISTS (SELECT 1 FROM board_mails o WHERE o.user_id = board_mails.user_id"+
 		" AND o.mode = board_mails.mode AND o.thread_id = ?)", append(append([]any{to.ID}, these...), to.ID)...); err != nil {
@@ -251,7 +253,7 @@ func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (
 	return len(ids), err
 }
 
-// end moves the first post, and with it what is left of the thread.
+// end moves the first post, the tags and the views of the thread, which completes the merge.
 func (s *Service) end(move *transfer) error {
 	c, from, to := move.c, move.from, move.to
 	var number int64
@@ -290,8 +292,8 @@ func (s *Service) end(move *transfer) error {
 	return move.save()
 }
 
-// MergedInto returns the thread into which another one was merged, and the post there that was its first one. The
-// error is NotFound if there is none that the actor sees.
+// MergedInto returns the thread into which the given thread was merged, and the id of its former first post. It returns
+// NotFound if the thread was not merged or the actor does not see the result.
 func (s *Service) MergedInto(ctx context.Context, a *rights.Actor, thread int64) (into, first int64, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		err := c.Row("SELECT into_id, first_post FROM board_merged_threads WHERE thread_id = ? AND merged_at IS NOT NULL",

@@ -1,10 +1,10 @@
-// Package moderation implements how moderators put posts where they belong: they merge threads, split posts out of
-// one and move posts to another, and they decide about many posts and threads at once.
+// Package moderation rearranges threads and posts: moderators merge threads, split posts off into a new thread, move
+// posts to another thread, and apply an action to many posts and threads at once.
 //
-// A post that moves keeps its id, by which the posts of a thread are ordered and which its permanent link names. Its
-// number, which is that of an insert into a thread, is given anew by the thread that it comes to. So that the first
-// post of a thread stays the one with the lowest id and the number 1, a post moves only to a thread that begins
-// before it, and the first post of a thread leaves it only in a merge.
+// A moved post keeps its id, which orders the posts of a thread and is part of the post's permanent link. It gets a new
+// number, the next one of its new thread. The first post of a thread must stay the one with the lowest id and the
+// number 1. Therefore a post moves only to a thread that begins before it, and the first post of a thread leaves that
+// thread only in a merge.
 package moderation
 
 import (
@@ -32,11 +32,11 @@ func New(board *kernel.Server, actors *rights.Service, finds *search.Service, wr
 	return &Service{Server: board, rights: actors, search: finds, posts: writing, Pause: func() {}}
 }
 
-// AtOnce is the maximum number of posts or threads that one request can choose.
+// AtOnce is the maximum number of posts or threads in one request.
 const AtOnce = 200
 
-// twoThreads returns two threads that the actor sees, locked in the order of their ids so that transactions do not
-// deadlock. A second thread that does not exist is a refusal of the given field.
+// twoThreads returns two threads that the actor sees. It locks them in the order of their ids, so that transactions do
+// not deadlock. If the second thread does not exist, it returns an error for the given field.
 func twoThreads(c store.Conn, a *rights.Actor, first, second int64, field string) (x, y *content.Thread, err error) {
 	if first == second {
 		return nil, nil, kernel.Invalid(field, "same", "this is the same thread")
@@ -54,7 +54,7 @@ func twoThreads(c store.Conn, a *rights.Actor, first, second int64, field string
 	return found[first], found[second], nil
 }
 
-// mayTake returns an error unless the actor may move posts out of, or into, a thread of a forum.
+// mayTake returns an error for the given field unless the actor may move posts out of, or into, threads of a forum.
 func (s *Service) mayTake(a *rights.Actor, forum int64, field string) error {
 	if !a.Has(forum, rights.ThreadMove) {
 		return kernel.Forbidden(field, "no_permission", "you may not move posts in this forum")
@@ -62,8 +62,8 @@ func (s *Service) mayTake(a *rights.Actor, forum int64, field string) error {
 	return a.CheckSuspended(s.Moment())
 }
 
-// visible returns an error for a thread that is held or deleted: posts that are not shown with such a thread would be
-// shown in another one.
+// visible returns an error for the given field if a thread is held or deleted. Its posts, which nobody sees, would
+// become visible in another thread.
 func visible(t *content.Thread, field string) error {
 	if t.Visibility == rights.Visible {
 		return nil

@@ -7,14 +7,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// maxRead limits for how many members a merge or a split keeps what they have read. To others posts are new once
-// more.
+// maxRead limits the number of members for whom a merge or split keeps their reading position. For other members the
+// posts become unread again.
 const maxRead = 10_000
 
-// reader is a member with the last post that the member has read of a thread.
+// reader is a member and the last post of a thread that the member has read.
 type reader struct{ user, post int64 }
 
-// readBoth lists the members who have read two threads to their ends, with the last post of both.
+// readBoth lists the members who have read both threads completely, each with the later of the two last posts.
 func (s *Service) readBoth(ctx context.Context, one, other int64) ([]reader, error) {
 	return s.readers(ctx, "SELECT x.user_id, CASE WHEN x.last_read_post_id > y.last_read_post_id THEN x.last_read_post_id"+
 		" ELSE y.last_read_post_id END"+
@@ -23,7 +23,7 @@ func (s *Service) readBoth(ctx context.Context, one, other int64) ([]reader, err
 		" AND y.last_read_post_id >= o.last_post_id WHERE t.id = ? AND o.id = ? LIMIT ?", one, other, maxRead)
 }
 
-// readFrom lists the members who have read a thread up to a post, or further.
+// readFrom lists the members who have read a thread at least up to a post.
 func (s *Service) readFrom(ctx context.Context, thread, post int64) ([]reader, error) {
 	return s.readers(ctx, "SELECT user_id, last_read_post_id FROM board_thread_reads WHERE thread_id = ?"+
 		" AND last_read_post_id >= ? LIMIT ?", thread, post, maxRead)
@@ -37,7 +37,7 @@ func (s *Service) readers(ctx context.Context, query string, args ...any) ([]rea
 	})
 }
 
-// markRead records how far members have read a thread.
+// markRead records the last post of the thread that each member has read.
 func (s *Service) markRead(ctx context.Context, thread int64, members []reader) error {
 	kernel.SortBy(members, func(m reader) int64 { return m.user })
 	for len(members) > 0 {

@@ -10,15 +10,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Split is a request to make a thread of its own of some posts of another one.
+// Split is a request to make a new thread from some posts of a thread.
 type Split struct {
 	Posts []int64 // at most AtOnce
 	Title string
 	Forum int64
 }
 
-// Split moves posts of a thread to a new one, and returns its id. The post with the lowest id begins the new thread,
-// and its author is that of the thread. The first post of a thread cannot be split from it.
+// Split moves posts of a thread to a new thread, and returns its id. The post with the lowest id becomes the first post
+// of the new thread, and its author the thread's author. The first post of the old thread cannot be moved.
 //
 // The actor needs the right to move threads in both forums.
 func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, split Split) (made int64, err error) {
@@ -98,8 +98,8 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 	return made, s.markRead(ctx, made, read)
 }
 
-// MovePosts moves posts of a thread to another thread, which must begin before the earliest of them. The actor needs
-// the right to move threads in both forums.
+// MovePosts moves posts from a thread to the thread target, which must begin before the earliest of the posts. The
+// actor needs the right to move threads in both forums.
 func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target int64, posts []int64) error {
 	ids, err := sorted(posts)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Service) noteMove(
 	return s.rights.Logged(c, a, action, rights.ThreadMove, to.Forum, to.ID, post, detail)
 }
 
-// all moves posts by their ids, with the next numbers of the thread, and notes which numbers they had.
+// all moves the posts with these ids. They get the next numbers of the new thread, and their old numbers are recorded.
 func (t *transfer) all(ids []int64) error {
 	values := make([]any, len(ids))
 	for i, id := range ids {
@@ -166,7 +166,8 @@ func (t *transfer) all(ids []int64) error {
 	return t.posts(values, number)
 }
 
-// mayMove returns the posts with the given ids if the actor may move them out of a thread and to a forum.
+// mayMove returns the posts of thread from with the given ids. It returns an error unless the actor may move them to
+// the forum to.
 func (s *Service) mayMove(
 	c store.Conn, a *rights.Actor, from *content.Thread, to int64, ids []int64,
 ) (chosen []*content.Post, err error) {
@@ -192,12 +193,13 @@ func (s *Service) mayMove(
 	return chosen, nil
 }
 
-// checkTitle returns a title after the word filter, or an error if it is not a valid one.
+// checkTitle applies the word filter to a title and returns it, or an error if the title is not valid.
 func checkTitle(a *rights.Actor, title string) (string, error) {
 	return a.Rights.Settings.CheckTitle(a.Rights.Access.Words.Replace(title))
 }
 
-// sorted returns ids in ascending order and without repetitions. It returns an error if there are none, or too many.
+// sorted returns ids in ascending order and without duplicates. It returns an error if ids is empty or has more than
+// AtOnce ids.
 func sorted(ids []int64) ([]int64, error) {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)

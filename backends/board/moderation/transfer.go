@@ -8,19 +8,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// transfer moves posts from one visible thread to another in a transaction. The threads are locked. It keeps every
-// counter exact except those of the forums, which count counts at the end of the transaction.
+// transfer moves posts from one visible thread to another in a transaction. Both threads are locked. All counters are
+// updated at once, except those of the forums, which count updates at the end of the transaction.
 type transfer struct {
 	c        store.Conn
 	from, to *content.Thread
 	shown    int64 // how many visible posts were moved
 }
 
-// postColumns lists the columns of board_posts that a move leaves as they are.
+// postColumns lists the columns of board_posts that a move does not change.
 const postColumns = "author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at," +
 	" edited_at, edited_by, edit_reason, edit_count"
 
-// posts moves posts with ascending ids. They get numbers from number on.
+// posts moves posts, whose ids are in ascending order. The first of them gets the given number, and the others the
+// following numbers.
 func (t *transfer) posts(ids []any, number int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -65,7 +66,7 @@ func (t *transfer) posts(ids []any, number int64) error {
 	return nil
 }
 
-// attend changes the rows of other tables that say in which thread, or in which forum, posts are.
+// attend updates the rows of other tables that refer to the thread or forum of the posts.
 func (t *transfer) attend(ids []any) error {
 	chosen := " IN (" + kernel.Marks(len(ids)) + ")"
 	if _, err := t.c.Exec("UPDATE board_post_ids SET thread_id = ?, forum_id = ? WHERE id"+chosen,
@@ -88,15 +89,16 @@ func (t *transfer) attend(ids []any) error {
 		append([]any{t.to.Forum}, ids...)...); err != nil {
 		return err
 	}
-	// There is no index of notifications by post, but one by member; others than followers and authors were notified of
-	// the first post only, as followers of the forum.
+	// Notifications have an index by member, but none by post. Apart from followers and authors, only followers of the
+	// forum were notified, and only of the first post.
 	_, err := t.c.Exec("UPDATE board_notifications SET thread_id = ? WHERE user_id IN (SELECT user_id"+
 		" FROM board_subscriptions WHERE target = 'thread' AND target_id = ? UNION SELECT author_id FROM board_post_ids"+
 		" WHERE id"+chosen+") AND post_id"+chosen, slices.Concat([]any{t.to.ID, t.from.ID}, ids, ids)...)
 	return err
 }
 
-// archived moves up to limit posts in the archive and returns how many it has moved. They get numbers from number on.
+// archived moves up to limit archived posts and returns how many it has moved. The first of them gets the given number,
+// and the others the following numbers.
 func (t *transfer) archived(limit int, number int64) (int, error) {
 	ids, err := store.Column[any](t.c, "SELECT id FROM board_posts_archive WHERE thread_id = ? ORDER BY id LIMIT ?",
 		t.from.ID, limit)
@@ -129,7 +131,8 @@ func (t *transfer) save() error {
 	return nil
 }
 
-// count counts the moved posts, and threads that have begun or ended, in the forums. It is the end of a transaction.
+// count updates the counters of the forums: by the moved posts, by begun new threads, and by ended threads. It must be
+// the end of the transaction.
 func (t *transfer) count(begun, ended int64) error {
 	for _, forum := range t.forums() {
 		switch {
@@ -153,7 +156,7 @@ func (t *transfer) forums() []int64 {
 	return []int64{min(t.from.Forum, t.to.Forum), max(t.from.Forum, t.to.Forum)}
 }
 
-// sign returns 1 for the forum that posts come to, and -1 for that which they leave.
+// sign returns 1 for the forum to which posts move, and -1 for the forum that they leave.
 func (t *transfer) sign(forum int64) int64 {
 	if forum == t.to.Forum {
 		return 1

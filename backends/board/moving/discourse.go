@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sqldump"
 )
 
-// Values of columns of Discourse.
+// Values in the columns of Discourse's tables.
 const (
 	discourseEverybody = 0  // group_id
 	discourseMembers   = 10 // all who have an account
@@ -30,7 +30,7 @@ const (
 	discourseMarked  = 2 // by a moderator
 )
 
-// discourse is a dump of Discourse that is read.
+// discourse reads a dump of Discourse.
 type discourse struct {
 	*reader
 
@@ -49,7 +49,7 @@ type discourse struct {
 	others        int64             // posts that are left out
 }
 
-// readDiscourse reads a dump of Discourse.
+// readDiscourse opens and reads a dump of Discourse.
 func readDiscourse(ctx context.Context, o Options, report *Report) (*Source, error) {
 	b := &discourse{
 		newReader(o, report, ""), make(map[string]bool), make(map[int64]string), make(map[int64]string),
@@ -73,7 +73,7 @@ func readDiscourse(ctx context.Context, o Options, report *Report) (*Source, err
 	}, b.finish)
 }
 
-// put returns a function that maps a column to the value of its row.
+// put returns a function that sets, in the map into, the value of a row under the id in the column key.
 func put[V any](into map[int64]V, key string, value func(r *sqldump.Row) V) func(r *sqldump.Row) error {
 	return func(r *sqldump.Row) error {
 		into[r.Int(key)] = value(r)
@@ -81,7 +81,8 @@ func put[V any](into map[int64]V, key string, value func(r *sqldump.Row) V) func
 	}
 }
 
-// collect returns a function that adds the values of a column to the list of another column's value.
+// collect returns a function that appends, in the map into, the id in the column value to the list under the id in the
+// column key.
 func collect(into map[int64][]int64, key, value string) func(r *sqldump.Row) error {
 	return func(r *sqldump.Row) error {
 		id := r.Int(key)
@@ -90,7 +91,7 @@ func collect(into map[int64][]int64, key, value string) func(r *sqldump.Row) err
 	}
 }
 
-// stamp returns a column with a time in UTC; the zero time stands for none.
+// stamp parses a column with a time in UTC. It returns the zero time if the column has no valid time.
 func stamp(r *sqldump.Row, column string) time.Time {
 	at, err := time.Parse(time.DateTime, r.Text(column))
 	if err != nil || at.Year() < 1970 {
@@ -99,7 +100,7 @@ func stamp(r *sqldump.Row, column string) time.Time {
 	return at
 }
 
-// stampOf returns a column with a time as a Moment; 0 is none.
+// stampOf parses a column with a time. It returns 0 if the column has no valid time.
 func stampOf(r *sqldump.Row, column string) kernel.Moment {
 	return kernel.Moment(max(0, stamp(r, column).UnixMicro()))
 }
@@ -149,7 +150,8 @@ func (b *discourse) mail(r *sqldump.Row) error {
 	return nil
 }
 
-// discourseHash returns the stored form of a password, or what is stored there if nothing is known of its form.
+// discourseHash converts a password hash to the form of package password. A hash in an unknown form is returned
+// unchanged.
 func discourseHash(r *sqldump.Row) string {
 	digits, rounds := r.Text("password_hash"), 0
 	sum, err := hex.DecodeString(digits)
@@ -184,7 +186,7 @@ func (b *discourse) permission(r *sqldump.Row) error {
 	return nil
 }
 
-// access returns what guests or members may do in a category.
+// access returns the rights of guests or members in a category.
 func (b *discourse) access(f *seed.MovedForum, group string) access {
 	if group == "guest" {
 		return access{view: !b.restricted[f.ID] && !b.settings["login_required"]}
@@ -220,7 +222,8 @@ func (b *discourse) topic(r *sqldump.Row) error {
 	return nil
 }
 
-// row reads where a post is. Which posts are private is known only at the end of the dump.
+// row notes the place of a post in the dump. It also notes posts in private messages: which posts these are is known
+// only at the end of the dump.
 func (b *discourse) row(r *sqldump.Row) error {
 	if kind := r.Int("post_type"); kind != discourseRegular && kind != discourseMarked {
 		b.others++
@@ -252,7 +255,8 @@ func (b *discourse) upload(r *sqldump.Row) seed.MovedFile {
 	}
 }
 
-// reference reads that a post has an upload. Earlier versions have another table for that, whose ids become negative.
+// reference notes an upload of a post. Earlier versions of Discourse have a different table for this, whose ids become
+// negative.
 func (b *discourse) reference(r *sqldump.Row) error {
 	f := seed.MovedFile{ID: r.Int("id"), Post: r.Int("target_id"), Author: r.Int("upload_id")}
 	if r.Has("post_id") {
@@ -296,7 +300,7 @@ func discourseVisibility(r *sqldump.Row) int64 {
 	}
 }
 
-// finish puts together what is in several tables.
+// finish combines the data of several tables at the end of the dump.
 func (b *discourse) finish() {
 	for i := range b.users {
 		m := &b.users[i]
@@ -325,7 +329,7 @@ func (b *discourse) finish() {
 	b.without("posts of other kinds", b.others, "they tell what was done, or are for the staff alone")
 }
 
-// finishMessages takes the private messages out of the posts, and returns which posts they are.
+// finishMessages moves private messages from the posts to the messages, and returns the set of their ids.
 func (b *discourse) finishMessages() map[int64]bool {
 	private := make(map[int64]bool)
 	b.posts = slices.DeleteFunc(b.posts, func(post ref) bool {
@@ -348,7 +352,8 @@ func (b *discourse) finishMessages() map[int64]bool {
 	return private
 }
 
-// finishFiles completes the files at posts by the uploads. The names of files at a post differ.
+// finishFiles completes the files of posts with the data of their uploads. Files of a post get different names. private
+// is the set of the ids of private messages, whose files are left out.
 func (b *discourse) finishFiles(private map[int64]bool) {
 	type key struct {
 		post, upload int64

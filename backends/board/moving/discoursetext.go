@@ -9,20 +9,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 )
 
-// maxQuotes is the limit for quotations within quotations.
+// maxQuotes limits the nesting of quotations.
 const maxQuotes = 20
 
 var (
 	fence = regexp.MustCompile("^[ >]*(```+|~~~+)")
-	// quoteTag matches the tags of quotations, and of what is hidden at first.
+	// quoteTag matches the tags of quotations, of details and of spoilers.
 	quoteTag = regexp.MustCompile(`(?i)\[(/?)(?:quote|details|spoiler)(?:=("[^"\n]*"|[^\[\]\n]*))?\]`)
-	// uploaded matches images and links to files, and code, in which they are no such thing.
+	// uploaded matches images and links to files. It also matches code, so that images and links in code are not
+	// replaced.
 	uploaded = regexp.MustCompile("`[^`\n]*`" +
 		`|!?\[([^\[\]\n]*)\]\(((?:upload://|[^\s()]*/uploads/)[^\s()]+)[^()\n]*\)`)
 )
 
-// discourseMarkdown returns a text of Discourse as Markdown. It is Markdown already, but for quotations, the addresses
-// of files, and that the lines of a paragraph stay lines. files are those at the post.
+// discourseMarkdown converts a text of Discourse to Markdown of the board. Discourse writes Markdown too, but with
+// other quotations, file addresses and line breaks. files are the files of the post.
 func discourseMarkdown(raw string, files []seed.MovedFile) string {
 	const none, blank, words = 0, 1, 2 // what the line before is
 	var lines []string
@@ -66,7 +67,7 @@ func discourseMarkdown(raw string, files []seed.MovedFile) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
-// withFiles returns a line in which files are named as the board does.
+// withFiles replaces the addresses of files in a line with the board's references to them.
 func withFiles(line string, files []seed.MovedFile) string {
 	return uploaded.ReplaceAllStringFunc(line, func(found string) string {
 		parts := uploaded.FindStringSubmatch(found)

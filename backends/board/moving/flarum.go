@@ -16,17 +16,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sqldump"
 )
 
-// Values of columns of Flarum.
+// Values in the columns of Flarum's tables.
 const (
 	flarumGuests  = 2 // group_id
 	flarumMembers = 3
 
-	// flarumUntagged is the forum of discussions without a tag that is a forum.
+	// flarumUntagged is the id of the forum for discussions without a tag that becomes a forum.
 	flarumUntagged = -1
 )
 
-// flarum is a dump of Flarum 1 that is read. Its tags become forums, but for secondary ones that everybody sees: these
-// are tags here, too.
+// flarum reads a dump of Flarum 1. Its tags become forums, except secondary tags that everybody sees, which stay tags.
 type flarum struct {
 	*reader
 
@@ -45,7 +44,7 @@ type flarumTag struct {
 	positioned, restricted bool
 }
 
-// isForum reports whether the tag becomes a forum.
+// isForum reports whether the tag becomes a forum rather than a tag.
 func (t *flarumTag) isForum() bool { return t.positioned || t.restricted || t.Parent != 0 }
 
 type flarumPermission struct {
@@ -53,7 +52,7 @@ type flarumPermission struct {
 	name  string
 }
 
-// readFlarum reads a dump of Flarum.
+// readFlarum opens and reads a dump of Flarum.
 func readFlarum(ctx context.Context, o Options, report *Report) (*Source, error) {
 	b := &flarum{
 		reader: newReader(o, report, ""), tags: make(map[int64]flarumTag), tagged: make(map[int64][]int64),
@@ -73,7 +72,7 @@ func readFlarum(ctx context.Context, o Options, report *Report) (*Source, error)
 	}, b.finish)
 }
 
-// finish puts together what is in several tables.
+// finish combines the data of several tables at the end of the dump.
 func (b *flarum) finish() {
 	if len(b.granted) == 0 {
 		b.rights = nil
@@ -112,8 +111,8 @@ func (b *flarum) finish() {
 	b.without("private discussions and posts", b.anonymous, "only some members see them")
 }
 
-// forumOf returns the forum of a discussion: of its tags the one that the fewest see, so that nobody sees more here
-// than there, and of those the one that is deepest.
+// forumOf returns the forum for a discussion. Of the discussion's tags it chooses the tag that the fewest people see,
+// so that nobody sees more than before, and among such tags the one lowest in the tree.
 func (b *flarum) forumOf(discussion int64) int64 {
 	best := flarumTag{forum: forum{MovedForum: seed.MovedForum{ID: flarumUntagged}}}
 	openness := func(t *flarumTag) (n int) {
@@ -137,8 +136,8 @@ func (b *flarum) forumOf(discussion int64) int64 {
 	return best.ID
 }
 
-// access returns what guests or members may do under a tag. A tag that is restricted, and each below it, needs
-// permissions of its own.
+// access returns the rights of guests or members under a tag. A restricted tag, and each tag below it, needs
+// permissions for that tag.
 func (b *flarum) access(f *seed.MovedForum, group string) access {
 	may := func(name string) bool {
 		return b.granted[flarumPermission{flarumGuests, name}] ||
@@ -200,8 +199,8 @@ func flarumVisibility(r *sqldump.Row) int64 {
 
 func flarumApproved(r *sqldump.Row) bool { return !r.Has("is_approved") || r.Int("is_approved") != 0 }
 
-// private reports whether only some members see a discussion or post, and counts it. What is not approved yet has the
-// same mark.
+// private reports whether a discussion or post is visible only to some members, and counts it. Flarum also marks
+// unapproved ones as private; these are not meant.
 func (b *flarum) private(r *sqldump.Row) bool {
 	private := r.Int("is_private") != 0 && flarumApproved(r)
 	b.anonymous += int64(kernel.Bool(private))

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Limits for the XML of a post. A text beyond them loses its tags and keeps all else.
+// Limits for the XML of a post. A text beyond the limits loses its tags and keeps the rest.
 const (
 	maxXML      = 4 << 20 // bytes
 	maxXMLDepth = 100     // elements within elements
 	maxMarks    = 8       // marks of quotations before a line
 )
 
-// flarumText returns a text that Flarum has stored as Markdown. It is XML whose content is what was typed, Markdown or
-// BBCode, so that only the marks of BBCode, mentions and files are changed. file returns the Markdown of a file by its
-// id, or nothing if it is not imported.
+// flarumText converts a text that Flarum has stored to Markdown. Flarum stores XML around the typed text, which is
+// Markdown or BBCode, so only BBCode tags, mentions and files are converted. file returns the Markdown of a file by its
+// id, or an empty string if the file is not imported.
 func flarumText(source string, file func(id string) string) string {
 	w := flarumWriter{file: file}
 	if len(source) > maxXML || w.write(xml.NewDecoder(strings.NewReader(source))) != nil {
@@ -28,7 +28,7 @@ func flarumText(source string, file func(id string) string) string {
 	return strings.TrimSpace(w.out.String())
 }
 
-// flarumWriter writes Markdown.
+// flarumWriter converts the XML of a text to Markdown.
 type flarumWriter struct {
 	file   func(id string) string
 	out    strings.Builder
@@ -38,7 +38,7 @@ type flarumWriter struct {
 	apart  bool // a quotation has just ended
 }
 
-// flarumElement is an element that is open.
+// flarumElement is an open element.
 type flarumElement struct {
 	name   string
 	attrs  map[string]string
@@ -46,14 +46,14 @@ type flarumElement struct {
 	silent bool // its content is not shown
 }
 
-// flarumMarks are what stands in Markdown for the beginning and the end of an element that was written as BBCode. The
-// marks of others are left out.
+// flarumMarks maps the elements of BBCode to the Markdown at their beginning and end. The marks of other elements are
+// left out.
 var flarumMarks = map[string][2]string{
 	"B": {"**", "**"}, "I": {"*", "*"}, "S": {"~~", "~~"}, "STRONG": {"**", "**"}, "EM": {"*", "*"}, "DEL": {"~~", "~~"},
 	"CODE": {"\n```\n", "\n```\n"}, "LI": {"- ", ""}, "LIST": {"\n", "\n"}, "QUOTE": {"\n", ""},
 }
 
-// bbcodeMark matches a mark of BBCode, but not the bracket of a link in Markdown.
+// bbcodeMark matches the beginning of a BBCode tag, but not the bracket of a link in Markdown.
 var bbcodeMark = regexp.MustCompile(`^\[[A-Za-z*]`)
 
 func (w *flarumWriter) write(d *xml.Decoder) error {
@@ -81,7 +81,7 @@ func (w *flarumWriter) write(d *xml.Decoder) error {
 	}
 }
 
-// begin opens an element. Mentions and files are written at once, and their content is left out.
+// begin opens an element. A mention or file is written at once, and the element's content is skipped.
 func (w *flarumWriter) begin(t xml.StartElement) {
 	e := flarumElement{name: t.Name.Local, attrs: make(map[string]string, len(t.Attr))}
 	for _, a := range t.Attr {
@@ -105,7 +105,7 @@ func (w *flarumWriter) begin(t xml.StartElement) {
 	w.open = append(w.open, e)
 }
 
-// text writes a text. The marks of BBCode, which are in elements of their own, become those of Markdown.
+// text writes a text. BBCode tags, which are in separate elements, become Markdown.
 func (w *flarumWriter) text(text string) {
 	e := &w.open[len(w.open)-1]
 	mark := e.name == "s" || e.name == "e" || e.name == "i"
@@ -161,7 +161,7 @@ func (w *flarumWriter) end() {
 	}
 }
 
-// put writes text, with the marks of the quotations that are open before its lines.
+// put writes text, with the marks of all open quotations before each line.
 func (w *flarumWriter) put(text string) {
 	if w.apart && text != "" {
 		text, w.apart = "\n\n"+strings.TrimLeft(text, "\n"), false // what follows is not a part of the quotation

@@ -8,15 +8,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 )
 
-// messages are the private messages of a dump. Members see here what they have there, and nothing else: messages are
-// in one conversation if they belong together there and the same members have them.
+// messages collects the private messages of a dump and groups them into conversations. Two messages are in the same
+// conversation if the other program shows them together and the same members have both. So no member sees a message
+// that the member did not have before.
 type messages struct {
 	all           []message
 	having        map[int64][]conversations.ImportedMember // by message
 	conversations [][]message                              // after ordering
 }
 
-// message is a private message in the dump. Its thread is what keeps messages together there.
+// message is a private message in the dump. Messages with the same thread are shown together in the other program.
 type message struct {
 	ref
 
@@ -28,12 +29,12 @@ func newMessages() messages { return messages{having: make(map[int64][]conversat
 
 func (m *messages) add(message message) { m.all = append(m.all, message) }
 
-// has notes that a member has a message.
+// has records that a member has a message.
 func (m *messages) has(message, member int64, unread bool) {
 	m.having[message] = append(m.having[message], conversations.ImportedMember{ID: member, Unread: unread})
 }
 
-// order puts the messages into conversations. What nobody has any more is left out.
+// order groups the messages into conversations. Messages that no member has any more are left out.
 func (m *messages) order() {
 	slices.SortFunc(m.all, func(x, y message) int { return byThread(x.ref, y.ref) })
 	indexes := make(map[string]int)
@@ -56,13 +57,13 @@ func (m *messages) order() {
 		m.conversations[indexes[key]] = append(m.conversations[indexes[key]], one)
 	}
 	m.all = nil
-	// The order of the last messages is that of a member's list.
+	// Sorted by their last messages, as in the list that members see.
 	slices.SortStableFunc(m.conversations, func(x, y []message) int {
 		return cmp.Compare(x[len(x)-1].at, y[len(y)-1].at)
 	})
 }
 
-// conversation returns a conversation with the texts of its messages.
+// conversation returns the conversation with index i with the texts of its messages, and the id of its first message.
 func (b *reader) conversation(i int) (id int64, v conversations.Imported, err error) {
 	list := b.messages.conversations[i]
 	v.Title = replyMark.ReplaceAllString(list[0].title, "")

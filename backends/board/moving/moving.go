@@ -1,5 +1,5 @@
-// Package moving reads what other forums have written, for an import: each program is a reader that turns a dump into a
-// seed.Moved.
+// Package moving reads the dumps of other forum programs, for an import. Each program has a reader that turns a dump
+// into a seed.Moved.
 package moving
 
 import (
@@ -18,29 +18,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sqldump"
 )
 
-// Options are the settings of an import.
+// Options are the options of an import.
 type Options struct {
 	From   string // the program, of Programs
 	Dump   string // the path of the dump
 	Prefix string // of the names of tables; empty means that of the program by default
-	// Attachments is the folder with the files at posts. Empty means that they are left out.
+	// Attachments is the folder with the files of posts. If it is empty, files are left out.
 	Attachments string
-	// Avatars is the folder with the pictures of members. Empty means that they are left out. Discourse has them in the
-	// folder of attachments.
+	// Avatars is the folder with the pictures of members. If it is empty, pictures are left out. Discourse has the
+	// pictures in the folder of attachments.
 	Avatars string
 	DryRun  bool
-	// Progress is called now and then with how much of the dump was read, in bytes, and then with how many elements of a
-	// part are done.
+	// Progress is called from time to time: first with the number of bytes of the dump that were read, then with the
+	// number of imported elements of a part.
 	Progress func(part string, done int64)
 }
 
-// Source is a forum that is read. It must be closed after the import.
+// Source is an opened dump. Close it after the import.
 type Source struct {
 	seed.Moved
 	io.Closer
 }
 
-// programs are the readers by program.
+// programs maps the names of programs to their readers.
 var programs = map[string]func(context.Context, Options, *Report) (*Source, error){
 	"discourse": readDiscourse, "flarum": readFlarum, "mybb": readMyBB, "phpbb": readPHPBB, "xenforo": readXenForo,
 }
@@ -48,27 +48,28 @@ var programs = map[string]func(context.Context, Options, *Report) (*Source, erro
 // Programs returns the names of the programs whose forums can be imported.
 func Programs() []string { return slices.Sorted(maps.Keys(programs)) }
 
-// maxLines is how many lines a report keeps.
+// maxLines limits the lines of a report.
 const maxLines = 10_000
 
-// Report tells what an import has done.
+// Report describes the result of an import.
 type Report struct {
 	From   string `json:"from"`
 	DryRun bool   `json:"dryRun"`
-	// Done has how many elements of each part are done, those of earlier runs included. Elements that were left out count,
-	// too.
+	// Done counts the finished elements of each part, including elements that earlier runs have imported and elements
+	// that were left out.
 	Done map[string]int64 `json:"done"`
-	// LeftOut counts what was left out by its kind and Changed what was imported in another form, in this run.
+	// LeftOut counts, by kind, the elements that this run has left out, and Changed those that it has imported with a
+	// change.
 	LeftOut map[string]int64 `json:"leftOut"`
 	Changed map[string]int64 `json:"changed"`
 	// Notes are about the forum as a whole.
 	Notes []string `json:"notes"`
-	// Lines has the first of what was left out or changed, and More counts the rest.
+	// Lines describes the first elements that were left out or changed, and More is the number of the others.
 	Lines []Line `json:"lines"`
 	More  int64  `json:"more"`
 }
 
-// Line is about an element of the forum that is imported.
+// Line describes an element of the other forum that was left out or changed.
 type Line struct {
 	Outcome string `json:"outcome"` // left out or changed
 	Kind    string `json:"kind"`
@@ -77,7 +78,7 @@ type Line struct {
 	Reason  string `json:"reason"`
 }
 
-// String returns the line for people.
+// String formats the line for people.
 func (l Line) String() string {
 	return fmt.Sprintf("%s: %s %d %q: %s", l.Outcome, l.Kind, l.ID, l.Name, l.Reason)
 }
@@ -100,7 +101,7 @@ func (r *Report) changed(e *seed.MovedError) {
 	r.line("changed", e)
 }
 
-// without notes that the forum has what the board does not have.
+// without reports that n elements of a kind are left out because the board does not support them.
 func (r *Report) without(kind string, n int64, why string) {
 	if n > 0 {
 		r.LeftOut[kind] += n
@@ -108,7 +109,7 @@ func (r *Report) without(kind string, n int64, why string) {
 	}
 }
 
-// Import reads a dump and imports it by load. It returns the report also with an error.
+// Import reads a dump and passes its content to load. It returns the report even if it also returns an error.
 func Import(ctx context.Context, o Options, load func(context.Context, *seed.Moved, seed.MovedOptions) error,
 ) (*Report, error) {
 	report := &Report{
@@ -139,7 +140,7 @@ func Import(ctx context.Context, o Options, load func(context.Context, *seed.Mov
 	})
 }
 
-// digest returns what identifies a file: the digest of its beginning and its size.
+// digest returns a digest of a file's beginning and size, which identifies the file.
 func digest(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -158,13 +159,13 @@ func digest(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// ref is a post in the dump.
+// ref is the place of a post in the dump, with the values by which posts are sorted.
 type ref struct {
 	thread, post, at int64
 	place            sqldump.Place
 }
 
-// byThread orders posts by thread and then by time.
+// byThread compares posts by thread, then by time, then by id.
 func byThread(x, y ref) int {
 	return cmp.Or(cmp.Compare(x.thread, y.thread), cmp.Compare(x.at, y.at), cmp.Compare(x.post, y.post))
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sqldump"
 )
 
-// Values of columns of MyBB.
+// Values in the columns of MyBB's tables.
 const (
 	mybbAwaiting = 5  // usergroup
 	mybbDraft    = -2 // visible
@@ -29,7 +29,7 @@ const (
 	mybbTrash    = 4
 )
 
-// mybb is a dump of MyBB 1.8 that is read.
+// mybb reads a dump of MyBB 1.8.
 type mybb struct {
 	*reader
 
@@ -42,7 +42,7 @@ type mybb struct {
 
 type mybbPlace struct{ forum, group int64 }
 
-// readMyBB reads a dump of MyBB.
+// readMyBB opens and reads a dump of MyBB.
 func readMyBB(ctx context.Context, o Options, report *Report) (*Source, error) {
 	b := &mybb{
 		newReader(o, report, "mybb_"), make(map[int64]access), make(map[mybbPlace]access), make(map[int64]int64),
@@ -82,7 +82,8 @@ func (b *mybb) user(r *sqldump.Row) error {
 	return nil
 }
 
-// salted returns the stored form of a password by its sum in hexadecimal digits, or nothing if it has none.
+// salted returns a password hash in the form of package password. digits is the hash in hexadecimal digits. If the user
+// has no password, salted returns an empty string.
 func salted(kind, salt, digits string) string {
 	sum, err := hex.DecodeString(digits)
 	if err != nil {
@@ -113,7 +114,8 @@ func (b *mybb) permission(r *sqldump.Row) error {
 	return nil
 }
 
-// access returns what guests or members may do in a forum: what the nearest forum with rights of its own says.
+// access returns the rights of guests or members in a forum: those of the forum or, if it sets none, of the nearest
+// forum above that does, or else those of the group.
 func (b *mybb) access(f *seed.MovedForum, group string) access {
 	there := map[string]int64{"guest": 1, "registered": 2}[group]
 	for id, steps := f.ID, 0; id != 0 && steps < maxForumDepth; id, steps = b.parents[id], steps+1 {
@@ -124,7 +126,7 @@ func (b *mybb) access(f *seed.MovedForum, group string) access {
 	return b.groups[there]
 }
 
-// maxForumDepth bounds how many forums a forum is below, since a broken dump may have them in a circle.
+// maxForumDepth limits the number of forums above a forum, since the forums of a broken dump may form a cycle.
 const maxForumDepth = 100
 
 func (b *mybb) forum(r *sqldump.Row) error {
@@ -147,7 +149,7 @@ func (b *mybb) forum(r *sqldump.Row) error {
 	return nil
 }
 
-// withoutHTML returns a short text without the tags of HTML in it.
+// withoutHTML removes the HTML tags from a short text and decodes its character references.
 func withoutHTML(text string) string { return html.UnescapeString(xmlTag.ReplaceAllString(text, "")) }
 
 // mybbVisibility returns the visibility of a thread or post.
@@ -195,10 +197,10 @@ func (b *mybb) attachment(r *sqldump.Row) error {
 	return nil
 }
 
-// within returns the path of a file in the folder of attachments.
+// within returns the path of a file in the folder of attachments; see the function within.
 func (b *reader) within(name string) string { return within(b.options.Attachments, name) }
 
-// within returns the path of a file in a folder. Whatever its name is, it does not leave the folder.
+// within returns the path of a file in a folder. The path is inside the folder for any name.
 func within(folder, name string) string {
 	name = filepath.FromSlash(name)
 	if !filepath.IsLocal(name) {
@@ -207,7 +209,7 @@ func within(folder, name string) string {
 	return filepath.Join(folder, name)
 }
 
-// mybbFile matches a file in a text, which has no closing tag.
+// mybbFile matches the tag that shows a file in a text. It has no closing tag.
 var mybbFile = regexp.MustCompile(`(?i)\[attachment=(\d{1,18})\]`)
 
 func (b *mybb) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
@@ -221,7 +223,8 @@ func (b *mybb) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	return p, b.bbcodeWithFiles(text, p.Moved)
 }
 
-// bbcodeWithFiles returns a function that returns a text with BBCode as Markdown. Files in it are named by their ids.
+// bbcodeWithFiles returns a function that converts a text with BBCode to Markdown. The text refers to files of the post
+// by their ids.
 func (b *reader) bbcodeWithFiles(text string, post int64) func() string {
 	return func() string {
 		return bbcode.Markdown(text, bbcode.Options{File: func(_, id string) string {
@@ -236,10 +239,10 @@ func (b *reader) bbcodeWithFiles(text string, post int64) func() string {
 	}
 }
 
-// replyMark matches what programs put before the subject of an answer.
+// replyMark matches the prefixes that programs add to the subject of a reply.
 var replyMark = regexp.MustCompile(`(?i)^(?:\s*(?:re|fw|fwd|aw|wg):)+\s*`)
 
-// private reads a copy of a private message, of which each member who has it has one.
+// private reads a private message. The table has a copy for each member who has the message.
 func (b *mybb) private(r *sqldump.Row) error {
 	folder, id, subject := r.Int("folder"), r.Int("pmid"), r.Text("subject")
 	if folder == mybbDrafts || folder == mybbTrash {

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sqldump"
 )
 
-// Values of columns of phpBB.
+// Values in the columns of phpBB's tables.
 const (
 	phpbbAnonymous = 1 // the user id of guests
 
@@ -30,7 +30,7 @@ const (
 	phpbbDeleted  = 2
 )
 
-// phpbb is a dump of phpBB 3.0 to 3.3 that is read.
+// phpbb reads a dump of phpBB 3.0 to 3.3.
 type phpbb struct {
 	*reader
 
@@ -38,7 +38,7 @@ type phpbb struct {
 	salt   string // what the names of pictures begin with
 }
 
-// readPHPBB reads a dump of phpBB.
+// readPHPBB opens and reads a dump of phpBB.
 func readPHPBB(ctx context.Context, o Options, report *Report) (*Source, error) {
 	b := &phpbb{reader: newReader(o, report, "phpbb_"), groups: newPHPBBGroups()}
 	return b.read(ctx, program{
@@ -54,7 +54,7 @@ func readPHPBB(ctx context.Context, o Options, report *Report) (*Source, error) 
 	}, b.finish)
 }
 
-// finish applies what is known only at the end of the dump.
+// finish applies data that is complete only at the end of the dump.
 func (b *phpbb) finish() {
 	if b.groups.known() {
 		b.rights = b.groups.access
@@ -78,7 +78,7 @@ func (b *phpbb) finish() {
 	}
 }
 
-// text returns a column whose texts phpBB has escaped for HTML.
+// text returns the text in a column, which phpBB has escaped for HTML, without the escapes.
 func text(r *sqldump.Row, column string) string { return html.UnescapeString(r.Text(column)) }
 
 func (b *phpbb) user(r *sqldump.Row) error {
@@ -99,7 +99,7 @@ func (b *phpbb) user(r *sqldump.Row) error {
 	return nil
 }
 
-// setting reads a setting of the forum.
+// setting reads a row of the configuration table. Only the salt of avatar names is kept.
 func (b *phpbb) setting(r *sqldump.Row) error {
 	if r.Text("config_name") == "avatar_salt" {
 		b.salt = r.Text("config_value")
@@ -108,7 +108,8 @@ func (b *phpbb) setting(r *sqldump.Row) error {
 }
 
 func (b *phpbb) banned(r *sqldump.Row) error {
-	// phpBB 3.3 and before have the user in a column; later versions have the kind of a ban, and the user as a text.
+	// Up to phpBB 3.3, a column holds the banned user. Later versions have the kind of ban in one column and the user
+	// as text in another.
 	user := r.Int("ban_userid")
 	if r.Text("ban_mode") == "user" {
 		user = r.Int("ban_item")
@@ -133,7 +134,7 @@ func (b *phpbb) sent(r *sqldump.Row) error {
 	return nil
 }
 
-// received reads that a user has a private message, be it as the author.
+// received records that a user has a copy of a private message; its author may have one, too.
 func (b *phpbb) received(r *sqldump.Row) error {
 	if r.Int("pm_deleted") == 0 {
 		b.messages.has(r.Int("msg_id"), r.Int("user_id"), r.Int("pm_unread") != 0)
@@ -163,7 +164,7 @@ func (b *phpbb) forum(r *sqldump.Row) error {
 	return nil
 }
 
-// visibility returns the visibility of a topic or post. phpBB 3.0 has a column that tells whether it is approved.
+// visibility returns the visibility of a topic or post. In phpBB 3.0 it depends on the column approved.
 func visibility(r *sqldump.Row, column, approved string) int64 {
 	if !r.Has(column) {
 		if r.Int(approved) == 0 {
@@ -208,7 +209,7 @@ func (b *phpbb) attachment(r *sqldump.Row) error {
 	}
 	b.files = append(b.files, seed.MovedFile{
 		ID: r.Int("attach_id"), Post: r.Int("post_msg_id"), Author: r.Int("poster_id"), Name: text(r, "real_filename"),
-		// The name is one that phpBB has made; whatever it is, it does not leave the folder.
+		// The name was made by phpBB. Only its last element is used, so the path stays in the folder for any name.
 		Path: filepath.Join(b.options.Attachments, filepath.Base(filepath.FromSlash(r.Text("physical_filename")))),
 		At:   active(r, "filetime"),
 	})

@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sqldump"
 )
 
-// phpbbGroups are the groups of phpBB and what guests and members may do in forums.
+// phpbbGroups holds the groups of phpBB and their rights in forums, from which those of guests and members are
+// computed.
 type phpbbGroups struct {
 	names   map[int64]string            // of groups
 	members map[int64][]int64           // the users by group
@@ -20,13 +21,14 @@ type phpbbGroups struct {
 
 type phpbbPlace struct{ group, forum int64 }
 
-// phpbbRight is a right that a group has or not, or a role.
+// phpbbRight is a right of a group or, if role is not 0, a role that stands for several rights.
 type phpbbRight struct {
 	role int64
 	phpbbSetting
 }
 
-// phpbbSetting is a right: 1 allows it, and -1 never allows it.
+// phpbbSetting sets the right with the id option: the setting 1 allows it, and -1 denies it whatever other settings
+// say.
 type phpbbSetting struct{ option, setting int64 }
 
 func newPHPBBGroups() phpbbGroups {
@@ -68,10 +70,10 @@ func (g phpbbGroups) right(r *sqldump.Row) error {
 	return nil
 }
 
-// known reports whether the dump has the tables that rights need.
+// known reports whether the dump has the tables from which rights are computed.
 func (g phpbbGroups) known() bool { return len(g.options) > 0 && len(g.rights) > 0 && len(g.names) > 0 }
 
-// may reports whether a group has a right in a forum.
+// may reports whether the groups with this name have the right called option in a forum.
 func (g phpbbGroups) may(group string, forum int64, option string) (may bool) {
 	for id, name := range g.names {
 		if name != group {
@@ -98,17 +100,18 @@ func (g phpbbGroups) may(group string, forum int64, option string) (may bool) {
 	return may
 }
 
-// access returns what guests or members may do in a forum.
+// access returns the rights of guests or members in a forum.
 func (g phpbbGroups) access(f *seed.MovedForum, group string) access {
 	there := map[string]string{"guest": "GUESTS", "registered": "REGISTERED"}[group]
 	may := func(option string) bool { return g.may(there, f.ID, option) }
 	return access{may("f_list") && (f.Type != "forum" || may("f_read")), may("f_post"), may("f_reply")}
 }
 
-// shownNames is how many members of a group a note names.
+// shownNames limits the member names in a note about a group.
 const shownNames = 20
 
-// notes tells who had rights that are not imported.
+// notes returns notes for the report about administrators, moderators and groups, whose rights are not imported. names
+// holds the names of users by id.
 func (g phpbbGroups) notes(names map[int64]string) (notes []string) {
 	custom := 0
 	for id, group := range g.names {

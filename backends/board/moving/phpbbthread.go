@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sqldump"
 )
 
-// textOf returns a post, and a function that returns its text.
+// textOf returns a post without its text, and a function that converts its text to Markdown.
 func (b *phpbb) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
 		Moved: r.Int("post_id"), MovedAuthor: r.Int("poster_id"), At: seconds(r, "post_time"),
@@ -38,7 +38,8 @@ func textIn(r *sqldump.Row, column string) postText {
 	return postText{text: r.Text(column), uid: r.Text("bbcode_uid"), bbcode: bbcode}
 }
 
-// filesOf returns the names of the files at a post, by their numbers in texts: the newest has the number 0.
+// filesOf returns the names of a post's files. The index of a file is its number in texts; the newest file has the
+// number 0.
 func (b *phpbb) filesOf(post int64) []string {
 	indexes := b.byPost[post]
 	if len(indexes) == 0 || b.options.Attachments == "" {
@@ -51,14 +52,14 @@ func (b *phpbb) filesOf(post int64) []string {
 	return names
 }
 
-// postText is a text as phpBB has stored it.
+// postText is a text in the form that phpBB stores.
 type postText struct {
 	text, uid string
 	bbcode    bool     // tags in it are markup
 	files     []string // the names of the files at the post
 }
 
-// markdown returns the text as Markdown.
+// markdown converts the text to Markdown.
 func (p postText) markdown() string {
 	plain := p.source()
 	if !p.bbcode || strings.HasPrefix(p.text, "<t>") {
@@ -68,15 +69,15 @@ func (p postText) markdown() string {
 	return bbcode.Markdown(plain, bbcode.Options{File: p.file})
 }
 
-// plainText returns the text of a description without its markup.
+// plainText returns the text without its markup, for descriptions.
 func plainText(p postText) string { return anyTag.ReplaceAllString(p.source(), "") }
 
 var anyTag = regexp.MustCompile(`\[/?[a-zA-Z*][^\[\]\n]{0,200}\]`)
 
-// pictureName matches the names of files that are shown in the text.
+// pictureName matches the names of files that are shown as pictures.
 var pictureName = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|webp)$`)
 
-// file returns the Markdown of a file in the text.
+// file returns the Markdown for a file in the text. number is the file's number in phpBB, and name its name.
 func (p postText) file(number, name string) string {
 	n, err := strconv.Atoi(number)
 	if err == nil && n >= 0 && n < len(p.files) && !slices.Contains(p.files, name) {
@@ -88,12 +89,12 @@ func (p postText) file(number, name string) string {
 	return fileLink(name)
 }
 
-// fileLabel returns the name of a file as Markdown that shows it.
+// fileLabel escapes the name of a file for Markdown.
 func fileLabel(name string) string {
 	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", "*", `\*`, "_", `\_`, "<", `\<`).Replace(name)
 }
 
-// fileLink returns the Markdown of a file at the same post: a picture, or a link.
+// fileLink returns the Markdown of a file of the same post: an image if it is a picture, or else a link.
 func fileLink(name string) string {
 	link := "[" + fileLabel(name) + "](" + bracketed("attachment:"+name) + ")"
 	if pictureName.MatchString(name) {
@@ -102,23 +103,25 @@ func fileLink(name string) string {
 	return link
 }
 
-// bracketed returns the address of a link in Markdown.
+// bracketed returns the destination of a Markdown link in angle brackets. Characters that could end the destination are
+// removed.
 func bracketed(address string) string {
 	return "<" + strings.NewReplacer("<", "", ">", "", `\`, "", "\n", "").Replace(address) + ">"
 }
 
 var (
-	// xmlTag matches a tag of the XML in which phpBB 3.2 and later store a text. Without the tags it is what was typed.
+	// xmlTag matches a tag of the XML in which phpBB 3.2 and later store a text. Without these tags it is the typed
+	// text.
 	xmlTag = regexp.MustCompile(`</?[A-Za-z][A-Za-z0-9_:-]*(?:\s[^<>]*)?/?>`)
-	// smiley, magicLink and fileMark match what earlier versions put into a text.
+	// smiley, magicLink and fileMark match the HTML that earlier versions insert into a text.
 	smiley    = regexp.MustCompile(`<!-- s(\S+) --><img src="[^"]*" alt="[^"]*"[^>]*><!-- s\S+ -->`)
 	magicLink = regexp.MustCompile(`<!-- [mlwe] --><a [^>]*href="(?:mailto:)?([^"]*)"[^>]*>[^<]*</a><!-- [mlwe] -->`)
 	fileMark  = regexp.MustCompile(`<!-- ia\d+ -->`)
-	// listEnd matches the ends of lists and items, which earlier versions mark with their kind.
+	// listEnd matches the ends of lists and list items, to which earlier versions add a letter for the kind of list.
 	listEnd = regexp.MustCompile(`\[/(list|\*):[a-z]\]`)
 )
 
-// source returns the text as it was typed, with BBCode.
+// source returns the text with BBCode as its author typed it.
 func (p postText) source() string {
 	text := p.text
 	if strings.HasPrefix(text, "<r>") || strings.HasPrefix(text, "<t>") {

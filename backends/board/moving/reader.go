@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sqldump"
 )
 
-// reader is a dump that is read: what all programs have in common. Each program fills it by the rows of its tables. It
-// keeps all of a dump but the texts, which are read again when they are needed.
+// reader reads a dump; the readers of all programs embed it. Each program fills it from the rows of its tables. A
+// reader keeps the content of a dump in memory, except texts, which are read again when they are needed.
 type reader struct {
 	*sqldump.Dump
 	*Report
@@ -38,25 +38,25 @@ type reader struct {
 	files    []seed.MovedFile
 	byPost   map[int64][]int // the indexes in files, by post
 	messages messages
-	// What the board does not have.
+	// These fields count elements that the board does not support.
 	polls, signatures, avatars int64
 }
 
-// program is what one program adds to a reader.
+// program holds the parts of a reader that depend on the program.
 type program struct {
 	tables map[string]func(*sqldump.Row) error // by the name without its prefix
-	// threadTable is the name of the table of threads without its prefix, and forumTable that of forums.
+	// threadTable and forumTable are the names of the tables of threads and of forums, without the prefix.
 	threadTable, forumTable string
-	// rights returns what the dump says about a group, guest or registered. Nil means that it says nothing: all forums are
-	// hidden.
+	// rights returns the rights of a group, guest or registered, in a forum. A nil rights means that the dump has no
+	// permissions: all forums are hidden.
 	rights func(f *seed.MovedForum, group string) access
-	// post returns a post by its row, and a function that returns its text.
+	// post returns the post in a row without its text, and a function that converts its text to Markdown.
 	post func(r *sqldump.Row) (p seed.SeedPost, markdown func() string)
-	// message returns the text of a private message by its row.
+	// message returns the text of the private message in a row.
 	message func(r *sqldump.Row) string
 }
 
-// access is what a group may do in a forum: see it, begin threads and reply.
+// access holds the rights of a group in a forum: to see it, to begin threads and to reply.
 type access struct{ view, begin, reply bool }
 
 type forum struct {
@@ -72,7 +72,7 @@ type thread struct {
 	tags                         []string
 }
 
-// newReader returns a reader. prefix is that of the program by default.
+// newReader returns a reader. prefix is the program's default prefix of table names.
 func newReader(o Options, report *Report, prefix string) *reader {
 	return &reader{
 		Report: report, options: o, prefix: cmp.Or(o.Prefix, prefix), others: make(map[string]bool),
@@ -81,7 +81,7 @@ func newReader(o Options, report *Report, prefix string) *reader {
 	}
 }
 
-// read opens the dump and reads it once. finish is called at its end, before what was read is ordered.
+// read opens the dump and reads it once. At the end of the dump it calls finish, and then sorts the content.
 func (b *reader) read(ctx context.Context, p program, finish func()) (s *Source, err error) {
 	if b.Dump, err = sqldump.Open(b.options.Dump); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (b *reader) read(ctx context.Context, p program, finish func()) (s *Source,
 	return s, nil
 }
 
-// order orders what was read, and notes what the board does not have.
+// order sorts the content of the dump, and reports the elements that the board does not support.
 func (b *reader) order() {
 	slices.SortFunc(b.users, func(x, y seed.MovedMember) int { return cmp.Compare(x.ID, y.ID) })
 	b.users = slices.CompactFunc(b.users, func(x, y seed.MovedMember) bool { return x.ID == y.ID })
@@ -150,7 +150,7 @@ func (b *reader) order() {
 	}
 }
 
-// orderForums puts parents before their children, and applies the rights of guests and members.
+// orderForums sorts the forums, with parents before their children, and applies the rights of guests and members.
 func (b *reader) orderForums() {
 	slices.SortFunc(b.forums, func(x, y forum) int {
 		return cmp.Or(cmp.Compare(x.order, y.order), cmp.Compare(x.ID, y.ID))
@@ -210,7 +210,7 @@ func (b *reader) orderFiles() {
 	}
 }
 
-// seconds returns a column with the seconds since 1970 as a time; 0 is no time.
+// seconds converts a column with Unix seconds to a time. It returns the zero time for 0.
 func seconds(r *sqldump.Row, column string) time.Time { return moment(r.Int(column)) }
 
 func moment(seconds int64) time.Time {
@@ -220,13 +220,13 @@ func moment(seconds int64) time.Time {
 	return time.Time{}
 }
 
-// active returns a column with the seconds since 1970 as a Moment; 0 is none.
+// active converts a column with Unix seconds to a Moment. It returns 0 for 0.
 func active(r *sqldump.Row, column string) kernel.Moment { return momentOf(r.Int(column)) }
 
 func momentOf(seconds int64) kernel.Moment { return kernel.Moment(max(0, moment(seconds).UnixMicro())) }
 
-// member adds a user, and counts whether it has a signature. avatar is the path of the user's picture in the folder of
-// pictures, or empty if there is none.
+// member adds a user. signature is whether the user has a signature, which is only counted. avatar is the path of the
+// user's picture in the folder of pictures, or empty.
 func (b *reader) member(m seed.MovedMember, signature bool, avatar string) {
 	b.signatures += int64(kernel.Bool(signature))
 	switch {
@@ -240,21 +240,22 @@ func (b *reader) member(m seed.MovedMember, signature bool, avatar string) {
 	b.users = append(b.users, m)
 }
 
-// edited notes when a post was edited, and by whom.
+// edited sets the time and the editor of a post's last edit.
 func (b *reader) edited(p *seed.SeedPost, at time.Time, editor int64) {
 	if p.EditedAt = at; !at.IsZero() && editor != p.MovedAuthor { // an empty name is that of the author
 		p.EditedBy = seed.MovedLine(b.names[editor], 40)
 	}
 }
 
-// ban notes that a user is banned until a time in seconds, or for good if that is 0, unless the time has passed.
+// ban records that a user is banned until end, in Unix seconds, or for ever if end is 0. Bans that are over are left
+// out.
 func (b *reader) ban(user, end int64) {
 	if user != 0 && (end == 0 || time.Unix(end, 0).After(time.Now())) {
 		b.bans[user] = end
 	}
 }
 
-// thread returns a thread with the texts of its posts as they are in the dump.
+// thread returns the thread with index i and its posts, whose texts are converted later by Convert.
 func (b *reader) thread(i int) (*seed.SeedThread, error) {
 	from := &b.threads[i]
 	begin, found := b.first[from.id]
@@ -281,7 +282,7 @@ func (b *reader) thread(i int) (*seed.SeedThread, error) {
 		t.Posts = append(t.Posts, p)
 		texts = append(texts, markdown)
 	}
-	// The first post of a thread that is shown is one that is shown.
+	// The first post of a visible thread must be visible: the first visible post becomes the first.
 	if from.visibility == rights.Visible && visible > 0 {
 		post, text := t.Posts[visible], texts[visible]
 		copy(t.Posts[1:visible+1], t.Posts[:visible])
@@ -300,11 +301,11 @@ func (b *reader) thread(i int) (*seed.SeedThread, error) {
 	return t, nil
 }
 
-// hide hides a forum from guests and members, and reports it.
+// hide hides a forum from guests and members, and reports the reason why.
 func (b *reader) hide(f *seed.MovedForum, why string) {
 	f.Hidden = []string{"guest", "registered"}
 	b.changed(&seed.MovedError{Kind: content.MovedForum, ID: f.ID, Name: f.Title, Err: errors.New(why)})
 }
 
-// guestName returns the name that a post shows if its author has no account here: the first of some that is not empty.
+// guestName returns the name of a post's author without an account: the first name that is not empty, or "Guest".
 func guestName(names ...string) string { return cmp.Or(seed.MovedLine(cmp.Or(names...), 40), "Guest") }

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sqldump"
 )
 
-// Values of columns of XenForo.
+// Values in the columns of XenForo's tables.
 const (
 	xfEverybody  = 0 // user_group_id
 	xfGuests     = 1
@@ -24,7 +24,7 @@ const (
 	xfDeleted = "deleted"
 )
 
-// xenforo is a dump of XenForo 2 that is read.
+// xenforo reads a dump of XenForo 2.
 type xenforo struct {
 	*reader
 
@@ -46,13 +46,13 @@ type xfData struct {
 	name, path string
 }
 
-// xfEntry is a permission of a group in a node; node 0 is the whole forum.
+// xfEntry is a permission of a group in a node. Node 0 is the whole forum.
 type xfEntry struct {
 	node, group int64
 	name        string
 }
 
-// The values of permissions. A later one outranks an earlier one at the same node.
+// The values of permissions. Of two values for the same node, the greater applies.
 const (
 	xfUnset int64 = iota
 	xfReset
@@ -62,7 +62,7 @@ const (
 
 var xfValues = map[string]int64{"reset": xfReset, "allow": xfAllow, "content_allow": xfAllow, "deny": xfNever}
 
-// readXenForo reads a dump of XenForo.
+// readXenForo opens and reads a dump of XenForo.
 func readXenForo(ctx context.Context, o Options, report *Report) (*Source, error) {
 	b := &xenforo{
 		newReader(o, report, "xf_"), make(map[int64]string), make(map[int64]forum), make(map[int64]bool),
@@ -82,7 +82,7 @@ func readXenForo(ctx context.Context, o Options, report *Report) (*Source, error
 	}, b.finish)
 }
 
-// finish puts together what is in several tables.
+// finish combines the data of several tables at the end of the dump.
 func (b *xenforo) finish() {
 	for i := range b.users {
 		b.users[i].Hash = b.hashes[b.users[i].ID]
@@ -191,8 +191,8 @@ func (b *xenforo) permission(r *sqldump.Row) error {
 	return nil
 }
 
-// may reports whether a group has a permission in a node: what the whole forum says, and then each node down to this
-// one.
+// may reports whether a group has a permission in a node. It applies the values of the whole forum and then those of
+// each node from the root down to the node.
 func (b *xenforo) may(group, node int64, name string) bool {
 	path := []int64{}
 	for id := node; id != 0 && len(path) < maxForumDepth; id = b.places[id].Parent {

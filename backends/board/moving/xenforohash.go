@@ -9,8 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
 
-// xfHash returns the stored form of a password that XenForo has in a scheme, whose data is an array that PHP has
-// serialized, or JSON. It is empty for a scheme that is not known.
+// xfHash converts a password hash to the form of package password. data is an array that PHP has serialized, or JSON. A
+// hash of a scheme that names itself in the hash is returned unchanged. If data has no hash, xfHash returns an empty
+// string.
 func xfHash(scheme, data string) string {
 	fields := phpFields(data)
 	hash, salt := fields["hash"], fields["salt"]
@@ -29,11 +30,11 @@ func xfHash(scheme, data string) string {
 	}
 }
 
-// maxFields is the most fields that are read of serialized data.
+// maxFields limits the fields that phpFields reads.
 const maxFields = 100
 
-// phpFields returns the texts by their names in a flat array that PHP has serialized, such as
-// a:1:{s:4:"hash";s:3:"abc";}, or in a JSON object. Anything else has none.
+// phpFields returns the texts of a flat array that PHP has serialized, such as a:1:{s:4:"hash";s:3:"abc";}, or of a
+// JSON object, by their keys. For other data it returns no texts.
 func phpFields(data string) map[string]string {
 	fields := make(map[string]string)
 	if strings.HasPrefix(data, "{") {
@@ -62,7 +63,7 @@ func phpFields(data string) map[string]string {
 	return fields
 }
 
-// phpText reads a text such as s:3:"abc"; at the beginning of serialized data.
+// phpText reads a text such as s:3:"abc"; from the beginning of serialized data. rest is the data after the text.
 func phpText(data string) (text, rest string, ok bool) {
 	data, ok = strings.CutPrefix(data, "s:")
 	digits, data, found := strings.Cut(data, `:"`)

@@ -1,5 +1,5 @@
-// Package owndata writes what a member has on the board, for the member itself: the profile, posts, private
-// conversations, bookmarks, drafts and reactions, as one JSON object.
+// Package owndata exports a member's data for the member: the profile, posts, private conversations, bookmarks, drafts
+// and reactions, as one JSON object.
 package owndata
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// batch is how many rows are read at once, so that no read is long.
+// batch is the number of rows that are read at a time, so that no read takes long.
 const batch = 200
 
-// Service reads what members have.
+// Service reads the data of members.
 type Service struct{ *kernel.Server }
 
 // New returns the service of a board.
 func New(board *kernel.Server) *Service { return &Service{board} }
 
-// Post is a post of the member, also one that is held or deleted. The title of its thread is empty if the member does
-// not see the thread any more.
+// Post is a post of the member, which may be held or deleted. The thread's title is empty if the member no longer sees
+// the thread.
 type Post struct {
 	ID       int64         `json:"id"`
 	ThreadID int64         `json:"threadId"`
@@ -32,8 +32,8 @@ type Post struct {
 	Message  string        `json:"message"`
 }
 
-// Message is a message of a conversation in which the member takes part. The name of an author who has been deleted is
-// empty.
+// Message is a message of a conversation in which the member participates. The author's name is empty if the author was
+// deleted.
 type Message struct {
 	ConversationID int64         `json:"conversationId"`
 	Conversation   string        `json:"conversation"`
@@ -44,7 +44,7 @@ type Message struct {
 	id int64
 }
 
-// Note is a bookmark or a reaction.
+// Note is a bookmark or a reaction of the member.
 type Note struct {
 	PostID int64         `json:"postId"`
 	Text   string        `json:"text"` // the note of the bookmark, or the kind of the reaction
@@ -53,8 +53,8 @@ type Note struct {
 	key int64
 }
 
-// Draft is a text that the member has begun. Place is reply, thread or message, and PlaceID the id of the thread, forum
-// or conversation.
+// Draft is a draft of the member. Place is reply, thread or message, and PlaceID the id of the thread, forum or
+// conversation.
 type Draft struct {
 	Place   string        `json:"place"`
 	PlaceID int64         `json:"placeId"`
@@ -65,7 +65,7 @@ type Draft struct {
 	id int64
 }
 
-// profile is the member itself.
+// profile is the data of the member's account.
 type profile struct {
 	ID       int64         `json:"id"`
 	Username string        `json:"username"`
@@ -77,8 +77,8 @@ type profile struct {
 	JoinedAt kernel.Moment `json:"joinedAt"`
 }
 
-// Write writes what the actor has. It reads some rows at a time: what others change meanwhile may be in it or not. Once
-// it has begun to write, an error leaves the object incomplete.
+// Write writes the actor's data to w. It reads the data in batches, so it may or may not contain concurrent changes.
+// After an error the JSON object in w is incomplete.
 func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error {
 	own, err := kernel.Value(ctx, s.Read, func(c store.Conn) (p profile, err error) {
 		return p, c.Row("SELECT id, username, email, title, bio, time_zone, language, joined_at FROM board_users WHERE id = ?",
@@ -143,7 +143,7 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 	return out.err
 }
 
-// object writes the members of a JSON object. After an error it writes nothing.
+// object writes the members of a JSON object. After an error its methods do nothing.
 type object struct {
 	ctx     context.Context
 	service *Service
@@ -165,7 +165,7 @@ func (o *object) value(v any) {
 	o.raw(string(text))
 }
 
-// list writes a member that is an array. fill calls each for its elements.
+// list writes a member whose value is an array. fill calls each for every element of the array.
 func (o *object) list(name string, fill func(each func(any))) {
 	o.raw(`,"` + name + `":[`)
 	separator := "\n"
@@ -177,8 +177,8 @@ func (o *object) list(name string, fill func(each func(any))) {
 	o.raw("]")
 }
 
-// rows calls each for the rows of a query, whose arguments are an id, the key of the last row and the limit. each
-// returns the key of its row.
+// rows calls each for the rows of a query, in batches. The arguments of the query are an id, the key of the last row,
+// and the limit. each returns the key of its row.
 func rows[T any](o *object, of int64, query string, scan func(r store.Row) (T, error), each func(T) int64) {
 	for after, more := int64(0), true; more && o.err == nil; {
 		list, err := kernel.Value(o.ctx, o.service.Read, func(c store.Conn) ([]T, error) {

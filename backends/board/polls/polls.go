@@ -1,5 +1,5 @@
-// Package polls adds polls to the posts that begin threads, and counts the votes of members. Votes are secret: nobody
-// sees who has voted for what.
+// Package polls adds polls to the first posts of threads, and counts the votes of members. Votes are secret: nobody
+// sees how a member has voted.
 package polls
 
 import (
@@ -45,7 +45,7 @@ type Request struct {
 	Change   bool     // members may change their votes
 }
 
-// Lines returns the answers in a text that has one on each line.
+// Lines splits a text into answers, one for each line.
 func Lines(written string) (answers []string) {
 	for line := range strings.Lines(written) {
 		if answer := text.Normal(line); answer != "" {
@@ -55,7 +55,7 @@ func Lines(written string) (answers []string) {
 	return answers
 }
 
-// Put adds a poll to a post that begins a thread, in the transaction that starts the thread.
+// Put adds a poll to the first post of a thread, in the transaction that starts the thread.
 func (s *Service) Put(c store.Conn, a *rights.Actor, t *content.Thread, post int64, poll Request) error {
 	poll.Question = text.Normal(poll.Question)
 	if err := poll.check(a); err != nil {
@@ -80,7 +80,7 @@ func (s *Service) Put(c store.Conn, a *rights.Actor, t *content.Thread, post int
 	return err
 }
 
-// check returns an error if there can be no such poll.
+// check returns an error if the requested poll is not valid or the actor may not add it.
 func (r Request) check(a *rights.Actor) error {
 	if !a.Rights.Settings.Polls {
 		return kernel.Forbidden("pollAnswers", "no_polls", "this board has no polls")
@@ -119,7 +119,7 @@ func checkText(a *rights.Actor, field, written string) error {
 	return nil
 }
 
-// Poll is a poll as somebody sees it.
+// Poll is a poll in the view of an actor.
 type Poll struct {
 	Post     int64
 	Question string
@@ -134,14 +134,16 @@ type Poll struct {
 	hidden   bool
 }
 
-// Answer is an answer of a poll. Votes and Share, which is in percent of the voters, are 0 if the result is not shown.
+// Answer is an answer of a poll. Share is in percent of the voters. Votes and Share are 0 if the actor does not see the
+// result.
 type Answer struct {
 	Number, Votes, Share int64
 	Text                 string
 	Own                  bool // the actor has chosen it
 }
 
-// OfPosts returns the query for the polls of n posts, with a row for each answer. Its arguments are user and posts.
+// OfPosts returns the query for the polls of n posts, with a row for each answer. Its arguments are the user and the
+// ids of the posts.
 func OfPosts(n int) string {
 	return "SELECT p.post_id, p.question, p.choices, p.ends_at, p.hidden, p.changeable, p.voters, o.number, o.answer," +
 		" o.votes, EXISTS (SELECT 1 FROM board_poll_votes v WHERE v.post_id = o.post_id AND v.user_id = ?" +

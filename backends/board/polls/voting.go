@@ -10,11 +10,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// turnOf identifies those who vote in the same poll, who wait for each other.
+// turnOf identifies a group of writers who wait for each other: all members who vote in a poll.
 type turnOf struct{ post int64 }
 
 // change runs fn in a transaction with the poll of a post that the actor sees. The poll is locked until the end of the
-// transaction, so that those who vote at once are all counted.
+// transaction, so that concurrent votes are all counted.
 func (s *Service) change(
 	ctx context.Context, a *rights.Actor, post int64,
 	fn func(c store.Conn, t *content.Thread, p *content.Post, poll Poll) error,
@@ -35,7 +35,7 @@ func (s *Service) change(
 	})
 }
 
-// Vote makes the answers with some numbers those of the actor, instead of others that it has chosen before. The actor
+// Vote sets the actor's vote: the answers with these numbers replace those that the actor has chosen before. The actor
 // needs the right to reply in the thread, which must not be locked.
 func (s *Service) Vote(ctx context.Context, a *rights.Actor, post int64, numbers []int64) error {
 	numbers = slices.Clone(numbers)
@@ -128,7 +128,8 @@ func (s *Service) Remove(ctx context.Context, a *rights.Actor, post int64) error
 	})
 }
 
-// moderate changes the poll of a post if the actor may edit the posts of others there, and logs that.
+// moderate runs a change of a post's poll and logs it. It returns an error unless the actor may edit other members'
+// posts in the forum.
 func (s *Service) moderate(
 	ctx context.Context, a *rights.Actor, post int64, action string, fn func(c store.Conn, poll Poll) error,
 ) error {
@@ -146,8 +147,8 @@ func (s *Service) moderate(
 	})
 }
 
-// Forget deletes the votes of a member who is being deleted at a time. Those in polls that go on do not count any more;
-// the results of polls that have ended stay as they are.
+// Forget deletes the votes of a member who is being deleted at the time now. It subtracts them from polls that are
+// still open. The results of polls that have ended do not change.
 func Forget(c store.Conn, user int64, now kernel.Moment) error {
 	const voted = " (SELECT v.post_id, v.number FROM board_poll_votes v WHERE v.user_id = ?)"
 	const open = " AND post_id IN (SELECT p.post_id FROM board_polls p WHERE p.ends_at = 0 OR p.ends_at > ?)"

@@ -10,11 +10,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// A thread has at most one answer, which is one of its replies. It loses the answer when that reply is deleted or
-// leaves the thread.
+// A thread has at most one answer, which is one of its replies. The thread loses the answer when that reply is deleted
+// or moves to another thread.
 
-// SetAnswer marks a reply as the answer of its thread, instead of any other one, or takes that back. What a moderator
-// does in the thread of somebody else goes into the log. The author of the reply is notified.
+// SetAnswer marks a reply as the answer of its thread, in place of any other answer, or takes the mark back if marked
+// is false. Actions of moderators in threads of other members are logged. The author of the reply is notified.
 func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, is bool) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		t, p, err := content.PostByID(c, a, post, c.Lock())
@@ -50,15 +50,15 @@ func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, is
 	})
 }
 
-// answer sets the answer of a thread; 0 is none.
+// answer sets the answer of a thread. A post of 0 removes the answer.
 func answer(c store.Conn, t *content.Thread, post int64) error {
 	t.Answer = post
 	_, err := c.Exec("UPDATE board_threads SET answer_id = ? WHERE id = ?", post, t.ID)
 	return err
 }
 
-// mayAnswer returns an error unless the actor, as the author of the thread or a moderator, may mark a post that it sees
-// as the answer of its thread.
+// mayAnswer returns an error unless the actor may mark a post, which it sees, as the answer of its thread. The thread's
+// author and moderators may.
 func mayAnswer(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post) error {
 	switch {
 	case !f.Answers:
@@ -71,7 +71,7 @@ func mayAnswer(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.
 	return nil
 }
 
-// answerOf returns the answer of a thread, or nil if it has none that the actor sees.
+// answerOf returns the answer of a thread, or nil if there is no answer that the actor sees.
 func answerOf(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread) (*content.PostInfo, error) {
 	if !f.Answers || t.Answer == 0 {
 		return nil, nil

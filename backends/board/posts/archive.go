@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	// ArchiveRun is how many hidden rows in a row the pages of a thread may have to skip.
+	// ArchiveRun is the number of consecutive hidden rows above which they are archived. Until then the pages of a
+	// thread skip them.
 	ArchiveRun = 1000
-	// archiveAge is how old a deleted post must be to be archived.
+	// archiveAge is the minimum age of a deleted post to be archived.
 	archiveAge = 30 * 24 * time.Hour
-	// These limit the threads of one call, the rows of one read, and the rows of one transaction.
+	// These limit the threads of one call of Archive, the rows of one read, and the rows of one transaction.
 	archiveThreads = 10_000
 	archiveLooked  = 2000
 	archiveBatch   = 500
@@ -24,10 +25,10 @@ const (
 const archiveColumns = "thread_id, id, number, author_id, author_name, visibility, message, message_html," +
 	" render_version, body_hash, created_at, edited_at, edited_by, edit_reason, edit_count"
 
-// Archive moves deleted posts older than archiveAge into the archive where more than ArchiveRun posts in a row are
-// hidden, as after a flood of spam, so that a page does not have to read past them. It looks only at threads with
-// more than ArchiveRun/2 such deleted posts, and never moves the first post of a thread. It returns the number of
-// posts that it moved. Restore brings an archived post back.
+// Archive moves deleted posts older than archiveAge into the archive if they are part of a run of more than ArchiveRun
+// hidden posts, as after a flood of spam. Without them, a page need not read past the run. Archive examines only
+// threads with more than ArchiveRun/2 such deleted posts, and never moves the first post of a thread. It returns the
+// number of moved posts. Restore brings an archived post back.
 func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 	before := s.Moment().Add(-archiveAge)
 	threads, err := kernel.Value(ctx, s.Read, func(c store.Conn) ([]int64, error) {
@@ -45,9 +46,9 @@ func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 	return moved, nil
 }
 
-// ArchiveCandidates returns the statement that finds threads to archive. Its arguments are the time before which
-// posts must have been created, the number of such posts that a thread must exceed, and the limit. The statement
-// reads only the index of deleted posts.
+// ArchiveCandidates returns the statement that finds threads to archive: those with many old deleted posts. Its
+// arguments are the time before which posts count as old, the number of such posts that a thread must exceed, and the
+// limit. The statement reads only the index of deleted posts.
 func ArchiveCandidates(d store.Dialect) string {
 	from := "board_post_ids"
 	if d == store.SQLite {
@@ -57,7 +58,8 @@ func ArchiveCandidates(d store.Dialect) string {
 		" GROUP BY thread_id HAVING count(*) > ? ORDER BY thread_id" + content.Limit(d)
 }
 
-// archiveThread archives posts in every long run of hidden posts of a thread.
+// archiveThread archives the posts of a thread that were created before the given time and are in a long run of hidden
+// posts.
 func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel.Moment) (moved int64, err error) {
 	var run []int64 // ids of hidden posts in a row
 	flush := func() error {
@@ -98,8 +100,8 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 	}
 }
 
-// archivePosts archives the deleted posts in a run, one batch per transaction, so that other writers get their turn
-// in between.
+// archivePosts archives the deleted posts of a run. Each batch has its own transaction, so that other writers need not
+// wait long.
 func (s *Service) archivePosts(
 	ctx context.Context, thread, from, to int64, before kernel.Moment,
 ) (moved int64, err error) {
@@ -139,8 +141,8 @@ func (s *Service) archivePosts(
 	}
 }
 
-// unarchive moves a post from the archive back to its thread, where it is deleted as it was before. It does nothing
-// if the post is not archived.
+// unarchive moves a post from the archive back to its thread, where the post is deleted as before. It does nothing if
+// the post is not archived.
 func unarchive(c store.Conn, id int64) error {
 	n, err := c.Exec("INSERT INTO board_posts ("+archiveColumns+") SELECT "+archiveColumns+" FROM board_posts_archive"+
 		" WHERE id = ?", id)

@@ -9,14 +9,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Elsewhere is a post that was moved to another thread, with the number that it had in this one.
+// Elsewhere is a post that was moved to another thread. Number is its former number, in the thread that is read.
 type Elsewhere struct{ Number, Post int64 }
 
-// maxElsewhere limits how many moved posts a page names.
+// maxElsewhere limits the moved posts that a page links to.
 const maxElsewhere = 50
 
-// elsewhere returns the posts that were moved from a thread and had numbers between those of a page of the thread,
-// which has up to size posts. It asks only if a number is missing on the page.
+// elsewhere returns the posts that were moved from a thread and whose former numbers belong on the page. page holds the
+// posts of the page, which has up to size posts; more is whether further posts follow. If no number is missing on the
+// page, elsewhere sends no query.
 func elsewhere(
 	c store.Conn, t *content.Thread, r *Reading, page []*content.Post, more bool, size int,
 ) (list []Elsewhere, err error) {
@@ -46,8 +47,8 @@ func elsewhere(
 	return list, err
 }
 
-// addReactions adds to the posts of a page their reactions, whether the actor has bookmarked them, and whether it
-// ignores their authors.
+// addReactions sets, for the posts of a page, their reactions, whether the actor has bookmarked them, and whether the
+// actor ignores their authors.
 func addReactions(
 	c store.Conn, a *rights.Actor, t *content.Thread, list []*content.Post, views []PostView, now kernel.Moment,
 ) error {

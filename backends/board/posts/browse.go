@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The methods in this file answer pages; each of them combines several queries in one read.
+// The methods in this file read the data for whole pages. Each of them combines several queries in one read.
 
-// ForumEntry is a forum in the tree, with what is new in it.
+// ForumEntry is a forum in the tree, with its newest thread and whether it has unread threads.
 type ForumEntry struct {
 	content.ForumInfo
 	Unread bool
@@ -34,11 +34,11 @@ func forumsAbove(list []content.ForumInfo, id int64) (above []content.ForumInfo)
 	return above
 }
 
-// unreadLooked limits how many threads of a forum are checked for an unread one.
+// unreadLooked limits the newest threads of a forum that are examined for an unread thread.
 const unreadLooked = 50
 
-// Tree lists the forums that the actor sees, depth first, with the newest thread of each and whether it has unread
-// threads.
+// Tree lists the forums that the actor sees, depth first. Each entry has the forum's newest thread and reports whether
+// the forum has unread threads.
 func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, error) {
 	list, err := s.Forums(ctx, a)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, erro
 	return s.tree(ctx, a, list)
 }
 
-// tree adds the newest threads, and what is unread, to a list of forums.
+// tree converts a list of forums to entries, with their newest threads and whether they have unread threads.
 func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.ForumInfo) ([]ForumEntry, error) {
 	tree := make([]ForumEntry, len(list))
 	at := make(map[int64]*ForumEntry, len(list))
@@ -82,7 +82,7 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 				maybe = append(maybe, t)
 			}
 		}
-		// In most forums with unread threads the newest one is unread. The others are looked at one by one.
+		// In most forums with unread threads the newest thread is unread. The other forums are examined one by one.
 		marks, err := content.MarksOf(c, a, maybe)
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 	return tree, err
 }
 
-// hasUnread reports whether one of the newest threads of a forum is unread.
+// hasUnread reports whether one of the newest unreadLooked threads of a forum is unread.
 func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kernel.Moment) (bool, error) {
 	page, err := store.List(c, content.ScanThread, threadsOfForum("= 0").SQL(c.Dialect()), forum, math.MaxInt64,
 		math.MaxInt64, unreadLooked)
@@ -112,8 +112,8 @@ func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kern
 	return slices.ContainsFunc(page, func(t *content.Thread) bool { return marks.Unread(t, now) }), err
 }
 
-// threadList returns an error unless the actor may list the threads of a forum. It decides by the rights alone and
-// does not read the row of the forum.
+// threadList returns an error unless the actor may list the threads of a forum. It depends only on the rights and does
+// not read the forum's row.
 func threadList(a *rights.Actor, id int64) error {
 	f, known := a.In(id), a.Rights.Access.Forums[id]
 	if !f.Visible || known == nil || known.Kind != "forum" {
@@ -128,8 +128,8 @@ func threadList(a *rights.Actor, id int64) error {
 	return nil
 }
 
-// Threads returns a page of the threads of a forum, newest activity first. after is the cursor where the page
-// begins, and empty for the first page; next is the cursor of the next page, and empty on the last page.
+// Threads returns a page of a forum's threads, newest activity first. after is the previous page's next, or empty for
+// the first page. next is empty on the last page.
 func (s *Service) Threads(
 	ctx context.Context, a *rights.Actor, forum int64, after string, limit int,
 ) (list []content.ThreadInfo, next string, err error) {
@@ -155,7 +155,7 @@ func (s *Service) Threads(
 	return list, next, err
 }
 
-// ViewThreads returns threads as the actor sees them in a list.
+// ViewThreads returns the views of a list of threads for the actor.
 func (s *Service) ViewThreads(c store.Conn, a *rights.Actor, page []*content.Thread) ([]content.ThreadInfo, error) {
 	marks, err := content.MarksOf(c, a, page)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *Service) ViewThreads(c store.Conn, a *rights.Actor, page []*content.Thr
 	return list, nil
 }
 
-// maxSticky limits how many sticky threads of a forum are listed.
+// maxSticky limits the listed sticky threads of a forum.
 const maxSticky = 50
 
 // Sticky lists the sticky threads of a forum that the actor sees.
@@ -193,8 +193,8 @@ func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) ([]c
 	})
 }
 
-// Recent lists the threads with the newest posts that the actor sees, each with its first post. They are the
-// threads of one forum, or of all forums if the forum is 0.
+// Recent lists the visible threads with the newest posts, and the first post of each. The threads are those of one
+// forum or, if forum is 0, of all forums in which the actor reads all threads.
 func (s *Service) Recent(
 	ctx context.Context, a *rights.Actor, forum int64, limit int,
 ) (threads []content.ThreadInfo, first []content.PostInfo, err error) {
@@ -259,7 +259,7 @@ func (s *Service) Forum(
 	return tree[0], forumsAbove(list, id), tree[1:], nil
 }
 
-// viewForum returns a forum as the actor sees it.
+// viewForum returns the view of a forum for the actor.
 func (s *Service) viewForum(a *rights.Actor, f *content.Forum) content.ForumInfo {
 	view := content.ForumInfo{
 		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth,
@@ -273,7 +273,7 @@ func (s *Service) viewForum(a *rights.Actor, f *content.Forum) content.ForumInfo
 	for _, p := range a.Rights.Access.Offered[f.ID] {
 		view.Prefixes = append(view.Prefixes, content.PrefixInfo{ID: p.ID, Label: p.Label})
 	}
-	// Counts and times would reveal threads that the actor does not see.
+	// Otherwise counts and times would reveal threads that the actor does not see.
 	if a.Has(f.ID, rights.ThreadView|rights.ThreadViewOthers) {
 		view.ThreadCount, view.PostCount, view.LastPostAt = f.Threads, f.Posts, kernel.OrNull(f.LastAt)
 	}

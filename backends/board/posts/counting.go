@@ -8,10 +8,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// viewsToFlush is how many views are counted in memory before they are due to be written.
+// viewsToFlush is the number of counted views at which they are due to be written.
 const viewsToFlush = 1000
 
-// Views counts views of threads in memory. All boards on one database share one.
+// Views counts views of threads in memory. All boards on one database share one Views.
 type Views struct {
 	// Full receives a value when enough views are counted to be written.
 	Full chan struct{}
@@ -21,7 +21,7 @@ type Views struct {
 	total int
 }
 
-// NewViews returns a Views that has counted nothing.
+// NewViews returns an empty Views.
 func NewViews() *Views { return &Views{Full: make(chan struct{}, 1), by: make(map[int64]int64)} }
 
 func (v *Views) add(thread int64) {
@@ -36,7 +36,7 @@ func (v *Views) add(thread int64) {
 	}
 }
 
-// Take returns the views that are not written yet, by thread, and starts to count from 0 again.
+// Take returns the unwritten views by thread, and resets the counts to 0.
 func (v *Views) Take() map[int64]int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -45,7 +45,7 @@ func (v *Views) Take() map[int64]int64 {
 	return by
 }
 
-// GiveBack adds views from Take that could not be written.
+// GiveBack adds views that Take returned but that could not be written.
 func (v *Views) GiveBack(by map[int64]int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -54,10 +54,10 @@ func (v *Views) GiveBack(by map[int64]int64) {
 	}
 }
 
-// CountView counts that a thread was read.
+// CountView counts a view of a thread.
 func (s *Service) CountView(thread int64) { s.views.add(thread) }
 
-// WriteViews adds views to their threads, in the order of the ids, so that two nodes do not deadlock.
+// WriteViews adds views to the rows of their threads, in the order of the ids, so that two nodes do not deadlock.
 func WriteViews(c store.Conn, by map[int64]int64) error {
 	for _, thread := range slices.Sorted(maps.Keys(by)) {
 		if _, err := c.Exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?",

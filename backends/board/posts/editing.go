@@ -33,8 +33,8 @@ type Edited struct {
 	Tag          string // the Tag of the post as it is now
 }
 
-// Edit replaces the text of a post. It returns a 412 error if the post is no longer the version that edit.Match
-// names, unless the post already has the new text.
+// Edit replaces the text of a post. It returns a 412 error if the post has another version than edit.Match names,
+// unless the post already has the new text.
 func (s *Service) Edit(
 	ctx context.Context, a *rights.Actor, inThread, id int64, edit PostEdit,
 ) (done Edited, err error) {
@@ -90,8 +90,8 @@ func (s *Service) Edit(
 	return done, err
 }
 
-// editHeld reports whether the new text of a post calls for approval, because of a filtered word or because of
-// links by a new member. It does not consider whether the actor may bypass the queue.
+// editHeld reports whether the new text of a post needs approval, because it has a filtered word or a new member has
+// added links. It does not consider whether the actor may bypass the queue.
 func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w writing, body composed) (bool, error) {
 	set := a.Rights.Settings
 	if body.held || a.Rights.Access.Words.Holds(w.text) {
@@ -108,8 +108,8 @@ func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w writing, body co
 	return posts < set.NewMemberPosts, err
 }
 
-// heldFor reports whether a change by the actor must wait for approval. bad tells that the text calls for it, as
-// editHeld found.
+// heldFor reports whether a change by the actor must wait for approval. bad is whether the text needs approval; see
+// editHeld.
 func (s *Service) heldFor(a *rights.Actor, forum int64, bad bool) bool {
 	r := a.In(forum)
 	return a.User.NeedsApproval(s.Moment()) ||
@@ -129,7 +129,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 	if err != nil {
 		return err
 	}
-	// Within the grace period an author's edit leaves no note, but a note of an earlier edit stays.
+	// An author's edit within the grace period leaves no note on the post. The note of an earlier edit stays.
 	if a.Owns(p.Author) && now.Sub(p.Created) <= time.Duration(a.Rights.Settings.EditGraceSeconds)*time.Second {
 		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ?"+
 			" WHERE thread_id = ? AND id = ?",
@@ -173,8 +173,8 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 	return nil
 }
 
-// mayEdit returns the right by which the actor may edit a post that it sees, or an error that gives the reason why
-// it may not.
+// mayEdit returns the right by which the actor may edit a post that it sees. If the actor may not, the error is the
+// reason.
 func (s *Service) mayEdit(
 	a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment,
 ) (rights.Mask, error) {
@@ -201,18 +201,18 @@ func (s *Service) mayEdit(
 	return right, nil
 }
 
-// windowClosed reports whether the time in which the actor may edit an own post is over.
+// windowClosed reports whether the time during which the actor may edit its own post p is over.
 func (s *Service) windowClosed(a *rights.Actor, f *content.Forum, p *content.Post, now kernel.Moment) bool {
 	return !a.Has(f.ID, rights.EditWindowBypass) && s.windowPassed(a, p, now)
 }
 
-// windowPassed works like windowClosed for an actor without the right to edit after that time.
+// windowPassed works like windowClosed, but ignores the right to edit without a time limit.
 func (s *Service) windowPassed(a *rights.Actor, p *content.Post, now kernel.Moment) bool {
 	window := a.Rights.EditWindow
 	return window != 0 && now.Sub(p.Created) > time.Duration(window)*time.Minute
 }
 
-// spendEdit charges an edit to the limit for edits. It returns an error if that is exhausted.
+// spendEdit charges an edit to the actor's limit for edits. It returns an error if the limit is exhausted.
 func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *content.Forum, now kernel.Moment) error {
 	return a.Spend(c, f.ID, "flood_edits", a.Rights.Settings.EditsPerMinute, now)
 }
@@ -226,8 +226,8 @@ type Revision struct {
 	Reason   string
 }
 
-// Revisions lists up to limit former texts of a post, oldest first: the newest ones before the revision before, or
-// of all if before is 0. The list is paged, since the texts may be long and many.
+// Revisions lists up to limit former texts of a post, oldest first. They are the newest ones that precede the revision
+// before or, if before is 0, the newest of all. The list is paged because there can be many long texts.
 func (s *Service) Revisions(
 	ctx context.Context, a *rights.Actor, inThread, id, before int64, limit int,
 ) (list []Revision, err error) {

@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// withFiles runs fn, which writes a post, once for the key, and then stores the files of the post. If the client
-// repeats the request, the files that are still missing are stored. The names of files that cannot be stored are
-// added to Missing.
+// withFiles runs fn, which writes a post, once for the key, and then stores the post's files. If the client repeats the
+// request, only the files that are still missing are stored. The result's Missing lists the names of files that could
+// not be stored.
 func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attachments.Received, turn turnOf, key Once,
 	fn func(c store.Conn) (Posted, error),
 ) (Posted, error) {
@@ -33,8 +33,8 @@ func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attac
 	return done, nil
 }
 
-// announce records the files of a new post in the transaction that writes the post, which reserves room for them
-// before they are stored.
+// announce records the files of a new post before they are stored, in the transaction that writes the post. This
+// reserves the member's storage for them.
 func announce(
 	c store.Conn, a *rights.Actor, t *content.Thread, post int64, files []*attachments.Received, now kernel.Moment,
 ) error {
@@ -58,7 +58,7 @@ func announce(
 
 var errAnnounced = errors.New("it was not announced with the post, or too long ago")
 
-// storeEnclosed stores a file of a new post. It does nothing if the file is stored already, or was removed since.
+// storeEnclosed stores a file of a new post. It does nothing if the file is stored already, or has been removed.
 func (s *Service) storeEnclosed(ctx context.Context, a *rights.Actor, post int64, f *attachments.Received) error {
 	var settled bool
 	err := s.Read(ctx, func(c store.Conn) error {
@@ -87,9 +87,9 @@ func (s *Service) storeEnclosed(ctx context.Context, a *rights.Actor, post int64
 	})
 }
 
-// mayEnclose returns an error unless the actor may still write the new post when its files are stored. It checks this
-// again because a client may repeat its request long after the post was created. It does not need the right to edit
-// posts, which the author may lack.
+// mayEnclose returns an error unless the actor may still write the post when its files are stored. This check is
+// repeated because a client may send the request again long after the post was created. The right to edit posts is not
+// needed, as the author may lack it.
 func (s *Service) mayEnclose(c store.Conn, a *rights.Actor, thread, post int64) error {
 	at, err := placeOf(c, a, thread, post, c.Lock())
 	if err != nil {

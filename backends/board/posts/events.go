@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// postEvent describes a post, which may also be held or deleted, to webhooks. Events identify posts without quoting
-// them: a receiver that may read the text gets it from the API.
+// postEvent describes a post to webhooks; the post may be held or deleted. Events identify posts without quoting them:
+// a receiver that may read the text gets it from the API.
 type postEvent struct {
 	ForumID            int64   `json:"forumId"`
 	ThreadID           int64   `json:"threadId"`
@@ -53,7 +53,7 @@ func (s *Service) emitPosted(c store.Conn, t *content.Thread, p *content.Post, h
 	return s.Hooks.Emit(c, kernel.TopicPostCreated, e)
 }
 
-// emitSettled emits the event of a post whose visibility has changed from the given one.
+// emitSettled emits the event of a post whose visibility has changed. from is the former visibility.
 func (s *Service) emitSettled(c store.Conn, t *content.Thread, p *content.Post, from int64, reason string) error {
 	e := eventOf(t, p)
 	e.PreviousVisibility = &rights.VisibilityNames[from]

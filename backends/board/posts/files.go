@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Attachments lists the files at a post that the actor sees.
+// Attachments lists the files of a post. It returns an error if the actor does not see the post.
 func (s *Service) Attachments(
 	ctx context.Context, a *rights.Actor, thread, post int64,
 ) ([]attachments.Attachment, error) {
@@ -27,7 +27,7 @@ func (s *Service) Attachments(
 	})
 }
 
-// addAttachments adds their files to posts that the actor sees, except the images that their texts show.
+// addAttachments sets the files of posts, except images that are shown in the texts of their posts.
 func addAttachments(c store.Conn, posts []PostView) error {
 	if len(posts) == 0 {
 		return nil
@@ -52,15 +52,16 @@ func (s *Service) Attachment(ctx context.Context, a *rights.Actor, id int64) (*a
 	return s.file(ctx, a, func(c store.Conn) (*attachments.Attachment, error) { return attachments.ByID(c, id) })
 }
 
-// PlacedFile returns a file that the actor may download by its name at a post, the newest one if several have that
-// name.
+// PlacedFile returns a file that the actor may download, by its post and name. If several files of the post have that
+// name, it returns the newest.
 func (s *Service) PlacedFile(
 	ctx context.Context, a *rights.Actor, post int64, name string,
 ) (*attachments.Attachment, error) {
 	return s.file(ctx, a, func(c store.Conn) (*attachments.Attachment, error) { return attachments.ByName(c, post, name) })
 }
 
-// file returns the file that find returns, if the actor sees its post and may download it.
+// file returns the file that find finds. It returns an error unless the actor sees the file's post and may download
+// files.
 func (s *Service) file(
 	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*attachments.Attachment, error),
 ) (f *attachments.Attachment, err error) {
@@ -83,7 +84,7 @@ func (s *Service) file(
 	return f, nil
 }
 
-// Attach stores a file at a post. content is the body that the client sends; it is read only if the actor may
+// Attach stores a file with a post. content is the body of the client's request; it is read only if the actor may
 // attach files to the post.
 func (s *Service) Attach(
 	ctx context.Context, a *rights.Actor, thread, post int64, name string, content io.Reader,
@@ -125,14 +126,15 @@ func (s *Service) Attach(
 	return f, err
 }
 
-// reserve records a file before its content is stored, so that it counts for the member's room.
+// reserve records a file before its content is stored, so that the file counts towards the limit of the member's
+// storage.
 func (s *Service) reserve(ctx context.Context, a *rights.Actor, f *attachments.Attachment) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		at, err := s.mayAttach(c, a, f.Thread, f.Post, c.Lock())
 		if err != nil {
 			return err
 		}
-		// The row is locked, so that two uploads cannot both take the room that is left.
+		// The row is locked, so that two uploads cannot both use the remaining storage.
 		if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), f.User).Scan(&f.User); err != nil {
 			return err
 		}
@@ -170,8 +172,8 @@ type place struct {
 	post   *content.Post
 }
 
-// placeOf returns a post that the actor sees, with its thread and forum. lock ends the query of the thread:
-// c.Lock(), or nothing.
+// placeOf returns a post with its thread and forum. It returns an error if the actor does not see the post. lock is
+// appended to the query of the thread: c.Lock() or an empty string.
 func placeOf(c store.Conn, a *rights.Actor, thread, post int64, lock string) (at place, err error) {
 	if at.thread, err = content.ThreadFor(c, a, thread, lock); err != nil {
 		return at, err
@@ -183,8 +185,8 @@ func placeOf(c store.Conn, a *rights.Actor, thread, post int64, lock string) (at
 	return at, err
 }
 
-// mayAttach reads a post and returns an error unless the actor may change its files, which takes the right to edit
-// the post and the right to upload files.
+// mayAttach returns a post and its place. It returns an error unless the actor may change the post's files. That takes
+// the right to edit the post and the right to upload files. lock is that of placeOf.
 func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, lock string) (place, error) {
 	at, err := placeOf(c, a, thread, post, lock)
 	if err != nil {
@@ -197,8 +199,8 @@ func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, l
 	return at, err
 }
 
-// attached logs a change of the files at another member's post, and holds the post for approval if an edit would be
-// held: a picture can show what a text may not say.
+// attached logs a change of the files of another member's post. It holds the post for approval if an edit by the actor
+// would be held, because a picture can show what a text must not say.
 func (s *Service) attached(c store.Conn, a *rights.Actor, at place, action, name string) error {
 	t, p := at.thread, at.post
 	if !a.Owns(p.Author) {

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// insert adds a post to its thread, with its files, and updates all counters except that of the forum.
+// insert adds a post and its files to the post's thread. It updates all counters except the forum's.
 func (s *Service) insert(
 	c store.Conn, a *rights.Actor, t *content.Thread, w writing, files []*attachments.Received,
 ) (id int64, err error) {
@@ -79,8 +79,8 @@ func (s *Service) insert(
 	return id, err
 }
 
-// insertID returns the id of a new post and inserts its row of board_post_ids. With atOnce the row is there when
-// insertID returns, for rows that refer to it; otherwise it may be inserted later in the transaction.
+// insertID returns the id of a new post and inserts the post's row of board_post_ids. If atOnce is set, the row exists
+// when insertID returns, for rows that refer to it. Otherwise it may be inserted later in the transaction.
 func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnce bool) (int64, error) {
 	const statement = "INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason," +
 		" created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -97,8 +97,8 @@ func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnc
 	return id, err
 }
 
-// conclude ends the transaction of a new post: it subscribes the author if subscribe is set, marks the post as read
-// by its author and, last of all, counts the post in the forum.
+// conclude ends the transaction of a new post. It subscribes the author if subscribe is set, marks the post as read by
+// its author and, last of all, counts the post in the forum.
 func (s *Service) conclude(
 	c store.Conn, a *rights.Actor, t *content.Thread, post int64, w writing, subscribe bool,
 ) error {
@@ -114,15 +114,15 @@ func (s *Service) conclude(
 	return content.Count(c, t.Forum, t.ID, int64(kernel.Bool(t.Next == 1)), 1)
 }
 
-// turnOf identifies writers who wait for each other: all who reply in a thread, or one author's new threads.
+// turnOf identifies a group of writers who wait for each other: all writers of replies in a thread, or one author who
+// starts several threads.
 type turnOf struct{ thread, author int64 }
 
-// once runs fn in a transaction, once for a key that a client may send again. A repeated request gets the result of
-// the first one.
+// once runs fn in a transaction, and only once for a key that a client may send again. A repeated request gets the
+// result of the first request.
 //
-// The transaction is READ COMMITTED. It locks the key, then the thread, then the author before it decides by what
-// they contain, so it misses no concurrent change that matters, and it does not fail because of changes in other
-// threads.
+// The transaction is READ COMMITTED. It locks the key, then the thread, then the author, before it makes decisions that
+// depend on them. So it misses no relevant concurrent change, and does not fail because of changes in other threads.
 func (s *Service) once(
 	ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error),
 ) (Posted, error) {

@@ -21,8 +21,8 @@ const (
 	threadAfter = " AND (t.last_post_at, t.id) < (?, ?)"
 )
 
-// threadsOfForum returns the query for the threads of a forum. Its arguments are forum, time, id and limit. shows
-// is a condition from Shows.
+// threadsOfForum returns the query for the threads of a forum. Its arguments are forum, time, id and limit. shows is a
+// condition of Actor.Shows.
 func threadsOfForum(shows string) content.Listing {
 	index := "board_threads_forum_all"
 	if shows == "= 0" {
@@ -106,13 +106,13 @@ func EveryListing() map[string]content.Listing {
 	return all
 }
 
-// Position is a place in a list of threads. The zero Position is before the first thread.
+// Position is a position in a list of threads. The zero Position is before the first thread.
 type Position struct {
 	At kernel.Moment
 	ID int64
 }
 
-// Args returns the position as arguments of a query for what comes after it.
+// Args returns the position as arguments of a query for the threads after it.
 func (p Position) Args() (at kernel.Moment, id int64) {
 	if p == (Position{}) {
 		return math.MaxInt64, math.MaxInt64
@@ -120,13 +120,13 @@ func (p Position) Args() (at kernel.Moment, id int64) {
 	return p.At, p.ID
 }
 
-// newestFirst compares threads by the order of threadOrder.
+// newestFirst compares threads in the order of threadOrder.
 func newestFirst(x, y *content.Thread) int {
 	return cmp.Or(cmp.Compare(y.LastAt, x.LastAt), cmp.Compare(y.ID, x.ID))
 }
 
-// threads reads a page of the threads of a forum: those that everybody or a moderator sees, and the actor's own
-// held threads.
+// threads reads a page of a forum's threads. It includes the held threads that the actor has written. more reports
+// whether there is another page.
 func (s *Service) threads(
 	c store.Conn, a *rights.Actor, forum int64, after Position, limit int,
 ) (page []*content.Thread, more bool, err error) {
@@ -160,8 +160,8 @@ func (s *Service) threads(
 	return page, more, nil
 }
 
-// Posts returns a page of the posts of a thread that the actor sees, beginning after the post with the id after.
-// more reports whether there is another page.
+// Posts returns a page of the posts of a thread that the actor sees, beginning after the post with the id after. more
+// reports whether there is another page.
 func (s *Service) Posts(
 	ctx context.Context, a *rights.Actor, thread, after int64, limit int,
 ) (list []content.PostInfo, more bool, err error) {
@@ -181,8 +181,7 @@ func (s *Service) Posts(
 	return list, more, err
 }
 
-// posts reads a page of the posts of a thread that the actor sees, beginning after the post with the id after. more
-// reports whether there is another page.
+// posts works like Posts in the caller's transaction, for thread t, which the actor sees.
 func (s *Service) posts(
 	c store.Conn, a *rights.Actor, t *content.Thread, after int64, limit int,
 ) (page []*content.Post, more bool, err error) {
@@ -233,16 +232,17 @@ func (s *Service) Forums(ctx context.Context, a *rights.Actor) ([]content.ForumI
 	return list, nil
 }
 
-// A cursor contains a version, a kind, the forum, a time, an id, and the first bytes of an HMAC over them. Clients
-// cannot forge it, and it is valid only for its forum. The forum of the list of all forums is 0.
+// A cursor contains a version, a kind, the forum, a time, an id, and the first bytes of an HMAC over these. Clients
+// cannot forge a cursor, and it is valid only for its forum. In cursors for lists of threads from all forums, the forum
+// is 0.
 const (
 	cursorVersion = 1
 	cursorThreads = 1
 	cursorBody    = 2 + 3*8
 )
 
-// cursors returns the signer of cursors, which adds 8 bytes of the HMAC. It needs no label, since the payload
-// begins with version and kind.
+// cursors returns the signer of cursors, which appends the first 8 bytes of the HMAC. The signer needs no label, since
+// the payload begins with version and kind.
 func (s *Service) cursors() signed.Signer { return signed.Signer{Key: s.Key(), MACSize: 8} }
 
 // Cursor returns the cursor of a position in the list of a forum's threads.
@@ -254,8 +254,9 @@ func (s *Service) Cursor(forum int64, p Position) string {
 	return s.cursors().Sign(b)
 }
 
-// ReadCursor returns the position in a cursor. An empty cursor is the beginning of the list. The error has status 400
-// if the text is no cursor of that forum. A list that is not of a forum has a negative number of its own.
+// ReadCursor returns the position in a cursor. An empty text is the beginning of the list. It returns an error with
+// status 400 if text is not a cursor of this forum. Each list that does not belong to a forum has a negative number in
+// place of the forum.
 func (s *Service) ReadCursor(forum int64, text string) (p Position, err error) {
 	if text == "" {
 		return p, nil
@@ -268,9 +269,9 @@ func (s *Service) ReadCursor(forum int64, text string) (p Position, err error) {
 	return Position{kernel.Moment(n(1)), n(2)}, nil
 }
 
-// ThreadsBy returns a page of the visible threads of a member in the forums that the actor reads, newest activity
-// first. after and next are cursors as in Threads. It asks the index of authors for a page of each forum, since this
-// index has the threads by forum, so its cost grows with the number of forums, and not with that of threads.
+// ThreadsBy returns a page of a member's visible threads in the forums that the actor reads, newest activity first.
+// after and next are cursors as in Threads. The index of authors is sorted by forum, so ThreadsBy reads a page of each
+// forum from it. Its cost grows with the number of forums, and not with the number of threads.
 func (s *Service) ThreadsBy(
 	ctx context.Context, a *rights.Actor, member int64, after string, limit int,
 ) (list []content.ThreadInfo, next string, err error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// look holds everything that the rules of posting depend on. It is read in one round trip, since others who write
-// in the same thread wait until it is done.
+// look holds all data on which the rules of posting depend. It is read in one round trip, since other writers in the
+// same thread wait meanwhile.
 type look struct {
 	thread   *content.Thread // nil if a new thread is to be started
 	forum    *content.Forum
@@ -26,8 +26,8 @@ type look struct {
 	oldest    kernel.Moment // when the post was written with which the daily limit was reached; 0 if it was not
 }
 
-// lookAtThread reads everything that decides on a reply, and locks the thread and its author. Because the thread is
-// locked, its posts become visible in the order of their ids.
+// lookAtThread reads all data on which the decision about a reply depends, and locks the thread and its author. As the
+// thread is locked, posts in it become visible in the order of their ids.
 func (s *Service) lookAtThread(c store.Conn, a *rights.Actor, id int64) (*look, error) {
 	at := new(look)
 	var q store.Questions
@@ -52,7 +52,7 @@ func (s *Service) lookAtThread(c store.Conn, a *rights.Actor, id int64) (*look, 
 	return at, content.SeesForum(a, at.thread.Forum)
 }
 
-// lookAtForum reads everything that decides on a new thread, and locks its author.
+// lookAtForum reads all data on which the decision about a new thread depends, and locks its author.
 func (s *Service) lookAtForum(c store.Conn, a *rights.Actor, id int64) (*look, error) {
 	if err := content.SeesForum(a, id); err != nil {
 		return nil, err
@@ -68,13 +68,13 @@ func (at *look) scanForum(r store.Row) (err error) {
 	return kernel.OrNotFound(err)
 }
 
-// ask adds the questions that threads and replies have in common, about followers and the author, and sends them
-// all.
+// ask adds the queries that new threads and replies have in common, about followers and the author. It then sends all
+// queries.
 func (s *Service) ask(at *look, c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64) error {
 	q.Row(func(r store.Row) error { return r.Scan(&at.followed) },
 		"SELECT EXISTS (SELECT 1 FROM board_subscriptions WHERE target = ? AND target_id = ? AND mode <> 'none'"+
 			" AND user_id <> ?)", target, id, a.ID())
-	// A guest has no row. The error is kept, since there may be other reasons to refuse the guest.
+	// A guest has no row. The error is stored, since there may be other reasons to refuse the guest.
 	q.Row(func(r store.Row) error {
 		at.missing = r.Scan(&at.full[0], &at.full[1], &at.full[2], &at.posts, &at.moderated)
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ThreadChange holds what to change of a thread. A nil field stays as it is.
+// ThreadChange is a request to change a thread. A nil field is not changed.
 type ThreadChange struct {
 	Title  *string
 	Prefix *int64 // 0 removes the prefix
@@ -19,7 +19,7 @@ type ThreadChange struct {
 	Forum  *int64
 }
 
-// Change makes a change to a thread: all of it, or nothing.
+// Change applies all parts of a change to a thread, or none of them.
 func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change ThreadChange) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, id, c.Lock())
@@ -41,8 +41,8 @@ func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change 
 	})
 }
 
-// mayChange checks every part of a change before any is made. It returns the forum that the thread moves to, or nil
-// if it stays where it is.
+// mayChange checks every part of a change before any part is applied. It returns the forum that the thread moves to, or
+// nil if the thread does not move.
 func (s *Service) mayChange(
 	c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, change ThreadChange,
 ) (target *content.Forum, err error) {
@@ -84,7 +84,7 @@ func (s *Service) mayChange(
 	return target, nil
 }
 
-// change makes a change that mayChange has allowed. target is the forum that the thread moves to, or nil.
+// change applies a change that mayChange has allowed. target is the forum that the thread moves to, or nil.
 func (s *Service) change(
 	c store.Conn, a *rights.Actor, f, target *content.Forum, t *content.Thread, change ThreadChange,
 ) error {
@@ -139,8 +139,8 @@ func (s *Service) change(
 	return move(c, t, target.ID)
 }
 
-// retitle changes the title of a thread. The title is part of the first post, which is held for approval where an
-// edit of it would be.
+// retitle changes the title of a thread. The title is part of the first post. If an edit of the first post would be
+// held for approval, that post is held.
 func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, text string) error {
 	given, err := a.Rights.Settings.CheckTitle(text)
 	if err != nil {
@@ -190,15 +190,15 @@ func move(c store.Conn, t *content.Thread, to int64) error {
 		"UPDATE board_threads SET forum_id = ? WHERE id IN (SELECT thread_id FROM board_merged_threads WHERE into_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
-		// for the moderators of the new forum
+		// For the moderators of the new forum.
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
 	}, to, t.ID); err != nil {
 		return err
 	}
 	if t.Visibility == rights.Visible {
-		// Forums are updated in the order of their ids, and the authors' rows before theirs, so that moves and
-		// posts do not deadlock.
+		// Forums are updated in the order of their ids, and authors before forums, so that moves and posts do not
+		// deadlock.
 		forums := []int64{min(from, to), max(from, to)}
 		sign := map[int64]int64{from: -1, to: 1}
 		for _, id := range forums {

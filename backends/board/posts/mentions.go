@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// withMentions returns rendered HTML in which mentions link to the profiles of members. Those of an actor who may see
-// no profiles stay text.
+// withMentions returns rendered HTML in which mentions link to the profiles of members. If the actor may not see
+// profiles, mentions stay text.
 func (s *Service) withMentions(ctx context.Context, a *rights.Actor, html string) (string, error) {
 	names := markup.Names(html)
 	if len(names) == 0 || !a.May(rights.ProfileView) {
@@ -36,7 +36,8 @@ func (s *Service) withMentions(ctx context.Context, a *rights.Actor, html string
 	return markup.Linked(html, ids), err
 }
 
-// mentionAnew notifies those whom the new HTML of an edited post mentions and its former HTML did not.
+// mentionAnew notifies the members whom an edit has added to the mentions in a post. html is the new HTML, and p has
+// the former HTML.
 func (s *Service) mentionAnew(c store.Conn, a *rights.Actor, t *content.Thread, p *content.Post, html string) error {
 	former := p.Mentioned()
 	return s.following.Mention(c, a.User, t, p.ID, slices.DeleteFunc(markup.Mentioned(html), func(id int64) bool {

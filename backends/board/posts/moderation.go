@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// settle changes the visibility of a post, and of the thread that it starts, and keeps every counter exact.
+// settle changes the visibility of a post, and of the thread if the post starts it. It updates all counters.
 func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to int64, reason string) error {
 	threads, posts, err := s.shift(c, t, p, to, reason)
 	if err != nil {
@@ -22,8 +22,8 @@ func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to in
 	return content.Count(c, t.Forum, t.ID, threads, posts)
 }
 
-// shift does what settle does, except that it leaves the counters of the forum alone. It returns by how many
-// threads and posts these change; the caller counts that at the end of its transaction.
+// shift works like settle, but does not update the forum's counters. It returns the changes of the forum's numbers of
+// threads and posts, which the caller must count at the end of its transaction.
 func (s *Service) shift(
 	c store.Conn, t *content.Thread, p *content.Post, to int64, reason string,
 ) (threads, posts int64, err error) {
@@ -87,8 +87,8 @@ func startShifted(c store.Conn, t *content.Thread, to, threads int64) error {
 	return content.CountThread(c, t.ID, t.Forum, threads)
 }
 
-// replyShifted counts a reply that becomes visible (shown is 1) or hidden (-1). It returns by how much the number
-// of posts that the forum shows changes.
+// replyShifted updates a thread for a reply that becomes visible (shown is 1) or hidden (-1). It returns the change of
+// the forum's number of posts.
 func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64) (posts int64, err error) {
 	t.Replies += shown
 	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.ID); err != nil ||
@@ -98,15 +98,15 @@ func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64)
 	return shown, content.CountPosts(c, p.Author, t.Forum, shown)
 }
 
-// Delete hides a post, and with a first post its thread. It reports whether that changed anything: false means that
-// the post was deleted already. It returns an error if the post is not the version that match names.
+// Delete hides a post, and its thread if the post is the first. It returns true if it has deleted the post, and false
+// if the post was deleted already. It returns an error if the post has another version than match names.
 func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match) (bool, error) {
 	return kernel.Value(ctx, s.Write, func(c store.Conn) (bool, error) {
 		return s.DeleteBy(c, a, inThread, id, match)
 	})
 }
 
-// DeleteBy does what Delete does, as part of the transaction c.
+// DeleteBy works like Delete, in the caller's transaction c.
 func (s *Service) DeleteBy(
 	c store.Conn, a *rights.Actor, inThread, id int64, match rest.Match,
 ) (changed bool, err error) {
@@ -134,8 +134,8 @@ func (s *Service) DeleteBy(
 	return true, s.settle(c, t, p, rights.Deleted, "")
 }
 
-// mayDelete returns the right by which the actor may delete a post that it sees, or an error that gives the reason
-// why it may not.
+// mayDelete returns the right by which the actor may delete a post that it sees. If the actor may not, the error is the
+// reason.
 func mayDelete(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post) (rights.Mask, error) {
 	own := a.Owns(p.Author) && a.Has(t.Forum, rights.PostDeleteOwn)
 	switch {
@@ -159,8 +159,8 @@ type Settled struct {
 	Tag                      string // the Tag of the post as it is now
 }
 
-// Decision is what a moderator decides on a held post, and the version it is about, since the author may change the
-// post while the moderator looks at it.
+// Decision is a moderator's decision about a held post. It names the version of the post that the moderator saw, since
+// the author may change the post meanwhile.
 type Decision struct {
 	Reason string
 	Match  rest.Match // checked against the Tag of the post
@@ -172,7 +172,7 @@ func (s *Service) Restore(ctx context.Context, a *rights.Actor, id int64) (Settl
 	return s.moderate(ctx, a, id, rights.Deleted, rights.Visible, rights.PostRestore, "post.restore", Decision{})
 }
 
-// Approve makes a held post visible, and with a first post its thread.
+// Approve makes a held post visible, and its thread if the post is the first.
 func (s *Service) Approve(ctx context.Context, a *rights.Actor, id int64, d Decision) (Settled, error) {
 	return s.moderate(ctx, a, id, rights.Unapproved, rights.Visible, rights.ContentApprove, "post.approve", d)
 }
@@ -182,8 +182,8 @@ func (s *Service) Reject(ctx context.Context, a *rights.Actor, id int64, d Decis
 	return s.moderate(ctx, a, id, rights.Unapproved, rights.Deleted, rights.ContentApprove, "post.reject", d)
 }
 
-// moderate moves a post from one visibility to another by a right, and logs the action. It returns an error if the
-// post has another visibility than from.
+// moderate changes the visibility of a post between from and to, and logs the action. It returns an error if the actor
+// lacks the right or if the post's visibility is not from.
 func (s *Service) moderate(
 	ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action string, d Decision,
 ) (done Settled, err error) {
@@ -217,7 +217,7 @@ func (s *Service) moderate(
 			return done, err
 		}
 		if from == rights.Deleted {
-			// words may have been split in another way when the post was archived
+			// The rules for splitting words may have changed since the post was archived.
 			if err := search.Index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil {
 				return done, err
 			}
@@ -240,7 +240,7 @@ func (s *Service) moderate(
 	})
 }
 
-// holds returns an error if the decision is about another version of the post.
+// holds returns an error if the post has another version than the decision is about.
 func (d Decision) holds(c store.Conn, t *content.Thread, p *content.Post) error {
 	if err := d.Match.Check(content.ViewPost(p).Tag()); err != nil || d.Seen == "" {
 		return err
@@ -252,7 +252,7 @@ func (d Decision) holds(c store.Conn, t *content.Thread, p *content.Post) error 
 	return rest.Match(func(tag string) bool { return tag == d.Seen }).Check(heldVersion(t, p, files))
 }
 
-// heldVersion returns a tag that changes with anything in a post that a moderator looks at.
+// heldVersion returns a tag that changes with the title, the text and the files, which a moderator sees.
 func heldVersion(t *content.Thread, p *content.Post, files []attachments.Attachment) string {
 	ids := make([]int64, len(files))
 	for i := range files {
@@ -261,10 +261,11 @@ func heldVersion(t *content.Thread, p *content.Post, files []attachments.Attachm
 	return kernel.Tag(map[string]any{"title": t.Title, "message": p.Message, "files": ids})
 }
 
-// heldByEdit is the reason of a hold on a post that was visible before an edit.
+// heldByEdit is the reason for holding a post that was visible before an edit.
 const heldByEdit = "edit"
 
-// approved sends the notifications that were withheld while the post was held.
+// approved sends the notifications that were not sent while the post was held. held is the reason for which it was
+// held.
 func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, held string) error {
 	if held == heldByEdit {
 		if err := s.following.MailLater(c, t, p); err != nil {

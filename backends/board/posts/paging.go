@@ -12,21 +12,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Page n of a thread has the posts with the numbers from (n-1)*size+1 to n*size. Numbers never change, so a deleted
-// post leaves a gap: its page has one post less, and no post moves to another page. That is what links to pages and
-// search engines need.
+// Page n of a thread has the posts with the numbers from (n-1)*size+1 to n*size. Numbers never change. So a deleted
+// post leaves a gap: its page has one post less, and no post moves to another page. Links to pages and search engines
+// need that.
 //
-// No index has the numbers. In a thread they ascend with the ids, so the id at which a page begins is found by a binary
-// search over the primary key, which takes one look-up for each bit of the highest id: 24 at 10 million posts, in one
+// There is no index of numbers. In a thread numbers ascend with ids. So a binary search over the primary key finds the
+// id at which a page begins. It takes one look-up for each bit of the highest id: 24 at 10 million posts, in one
 // statement, however long the thread is.
 //
-// Posts that were merged or moved into a thread have numbers after those that were there, but stand in the order of
-// their ids. The search then still gives every page a beginning, never before that of the page before it, so each post
-// is on exactly one page; but a page may have more posts than fit, which follow after its end (Reading.After).
+// Posts that were merged or moved into a thread have the highest numbers, but are sorted by their ids. The search then
+// still finds a beginning for every page, never before that of the previous page. So each post is on exactly one page.
+// But a page may have more posts than fit; these follow after its end (Reading.After).
 
-// BoundOf returns the statement that finds where a column of the posts of a thread, number or created_at, reaches a
-// value: the least id from which on the next post has at least the value. Its arguments are a power of 2 above half of
-// the highest id, the thread, and the value.
+// BoundOf returns the statement that searches the posts of a thread for a value of column, number or created_at. It
+// selects the lowest id from which on the next post has at least this value. Its arguments are a power of 2 above half
+// of the highest id, the thread, and the value.
 func BoundOf(column string) string {
 	return "WITH RECURSIVE s(low, step) AS (SELECT CAST(0 AS BIGINT), CAST(? AS BIGINT) UNION ALL" +
 		" SELECT CASE WHEN (SELECT p." + column + " FROM board_posts p WHERE p.thread_id = ?" +
@@ -47,8 +47,8 @@ func lastNumber(shows string) content.Listing {
 	}
 }
 
-// pagesOf returns the number of pages of a thread that the actor can see, with size posts on each page. It ignores
-// the posts after the last one that the actor sees, because their number would reveal that hidden posts exist.
+// pagesOf returns how many pages of size posts a thread has for the actor. Posts after the last post that the actor
+// sees do not count, because their number would reveal that hidden posts exist.
 func pagesOf(c store.Conn, a *rights.Actor, t *content.Thread, size int64) (pages int64, err error) {
 	if t.Next-1 <= size {
 		return 1, nil
@@ -60,8 +60,8 @@ func pagesOf(c store.Conn, a *rights.Actor, t *content.Thread, size int64) (page
 	return (last-1)/size + 1, err
 }
 
-// extent returns the ids between which the posts of a page are: start is the least possible one, and end follows the
-// highest one. The last page has no end.
+// extent returns bounds for the ids of the posts on a page: at least start and less than end. On the last page end is
+// unlimited.
 func extent(c store.Conn, t *content.Thread, page, pages, size int64) (start, end int64, err error) {
 	start, end = 1, math.MaxInt64
 	if page > 1 {
@@ -75,7 +75,8 @@ func extent(c store.Conn, t *content.Thread, page, pages, size int64) (start, en
 	return start, end, err
 }
 
-// part reads the posts of a page into r. After a page that does not exist r has no posts.
+// part reads the posts of page r.Page, at most size. more reports whether the page has further posts. For a page that
+// does not exist it returns no posts.
 func (s *Service) part(
 	c store.Conn, a *rights.Actor, t *content.Thread, r *Reading, size int,
 ) (list []*content.Post, more bool, err error) {
@@ -96,14 +97,14 @@ func (s *Service) part(
 	return list, more, nil
 }
 
-// ReadPage returns a page of a thread as ReadThread does, by its number from 1 on. Without such a page it has no posts;
-// nor has a page if all its posts are deleted.
+// ReadPage works like ReadThread for the page with a number, starting at 1. A page that does not exist has no posts,
+// like a page on which all posts are deleted.
 func (s *Service) ReadPage(ctx context.Context, a *rights.Actor, id, page int64, size int) (*Reading, error) {
 	return s.read(ctx, a, id, max(page, 1), 0, size)
 }
 
-// Numbers returns the numbers of the pages to link: the first, the last, and those around this one. 0 stands for the
-// pages in between.
+// Numbers returns the numbers of the pages to link to: the first page, the last page, and pages around the current one.
+// A 0 represents pages that are left out.
 func (r *Reading) Numbers() (list []int64) {
 	for _, n := range []int64{1, r.Page - 2, r.Page - 1, r.Page, r.Page + 1, r.Page + 2, r.Pages} {
 		last := int64(0)
@@ -124,8 +125,8 @@ func (r *Reading) Numbers() (list []int64) {
 	return list
 }
 
-// PlaceAt returns the place of the first post of a thread that was written at a time or later, or of the last post if
-// all are older.
+// PlaceAt returns the place of the first post of a thread that was written at the given time or later. If all posts are
+// older, it returns the place of the last post.
 func (s *Service) PlaceAt(
 	ctx context.Context, a *rights.Actor, id int64, at kernel.Moment, pageSize int,
 ) (Place, error) {
@@ -146,7 +147,8 @@ func (s *Service) PlaceAt(
 	}, pageSize)
 }
 
-// pageOf returns the number of the page on which a post is, or 0 if the post is behind those that the page shows.
+// pageOf returns the number of the page that shows a post. It returns 0 if the page has too many posts and does not
+// show this one.
 func pageOf(c store.Conn, a *rights.Actor, t *content.Thread, p *content.Post, size int) (int64, error) {
 	pages, err := pagesOf(c, a, t, int64(size))
 	if err != nil {

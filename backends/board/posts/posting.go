@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// IdempotencyTTL is how long the idempotency key of a request is remembered.
+// IdempotencyTTL is how long the idempotency keys of requests are stored.
 const IdempotencyTTL = 24 * time.Hour
 
 // Requests stores the idempotency keys of clients.
@@ -34,7 +34,8 @@ type NewThread struct {
 	Prefix    int64 // 0 for none
 	Subscribe bool
 	Files     []*attachments.Received
-	// Also, if it is set, stores what belongs to the thread in the same transaction. It may be called more than once.
+	// Also, unless it is nil, stores further data of the thread, such as its tags, in the same transaction. It may be
+	// called more than once.
 	Also func(c store.Conn, t *content.Thread, first int64) error
 }
 
@@ -45,7 +46,7 @@ type NewReply struct {
 	Files     []*attachments.Received
 }
 
-// Once is the idempotency key of a request, and what else identifies it.
+// Once is the idempotency key of a request, with the data that identifies the request.
 type Once = idempotency.Once
 
 // Posted is the result of a new thread or reply.
@@ -62,8 +63,7 @@ type Posted struct {
 // Held reports whether the post waits for approval.
 func (p Posted) Held() bool { return p.Visibility == rights.Unapproved }
 
-// StartThread starts a thread in a forum. A request that is repeated with the same key gets the result of the first
-// one.
+// StartThread starts a thread in a forum. A request that is repeated with the same key gets the first request's result.
 func (s *Service) StartThread(
 	ctx context.Context, a *rights.Actor, forum int64, request NewThread, once Once,
 ) (Posted, error) {
@@ -130,7 +130,7 @@ func (s *Service) StartThread(
 	})
 }
 
-// Reply adds a post to a thread. A request that is repeated with the same key gets the result of the first one.
+// Reply adds a post to a thread. A request that is repeated with the same key gets the first request's result.
 func (s *Service) Reply(
 	ctx context.Context, a *rights.Actor, thread int64, request NewReply, once Once,
 ) (Posted, error) {
@@ -199,7 +199,8 @@ func (s *Service) mayReply(a *rights.Actor, f *content.Forum, t *content.Thread)
 	return a.CheckSuspended(s.Moment())
 }
 
-// checkPrefix returns an error if a forum does not offer a prefix, or if id is 0 although the forum requires one.
+// checkPrefix returns an error if the forum does not offer the prefix, or if id is 0 although the forum requires a
+// prefix.
 func checkPrefix(a *rights.Actor, f *content.Forum, id int64) error {
 	switch {
 	case id == 0 && f.RequiresPrefix:
@@ -210,7 +211,7 @@ func checkPrefix(a *rights.Actor, f *content.Forum, id int64) error {
 	return nil
 }
 
-// composed is a message that is checked, filtered and rendered, before it is known who posts it where.
+// composed is a message that was checked, filtered and rendered before the transaction in which it is posted.
 type composed struct {
 	given      string // as it was sent
 	text, html string // after the word filter
@@ -219,8 +220,9 @@ type composed struct {
 	unfit      error // why text is not allowed although given is
 }
 
-// compose does the slow work on a message. It is called outside of the transaction, for which others wait. Its error
-// means that the members whom the message mentions could not be looked up.
+// compose checks, filters and renders a message. This is slow, so it is done before the transaction, for which other
+// writers wait. Faults of the message are in body. The returned error means that the mentioned members could not be
+// looked up.
 func (s *Service) compose(ctx context.Context, a *rights.Actor, message string) (body composed, err error) {
 	set, words := a.Rights.Settings, a.Rights.Access.Words
 	given, err := set.CheckMessage(message)
@@ -237,7 +239,7 @@ func (s *Service) compose(ctx context.Context, a *rights.Actor, message string) 
 	return body, err
 }
 
-// writing is a post that has passed the rules.
+// writing is a post that has passed the rules of posting.
 type writing struct {
 	text, html string
 	hash       string
@@ -249,8 +251,8 @@ type writing struct {
 	followed   bool        // whether anybody else follows the thread or forum
 }
 
-// author applies the rules of posting to what the actor writes. It charges the flood limits only after all other
-// rules have passed.
+// author applies the rules of posting to a message of the actor, and returns the post to insert. The flood limits are
+// charged only after all other rules that can refuse a post.
 func (s *Service) author(c store.Conn, a *rights.Actor, at *look, body composed) (w writing, err error) {
 	w = writing{now: s.Moment(), id: at.id, followed: at.followed}
 	f, starts := at.forum, at.thread == nil
@@ -280,7 +282,7 @@ func (s *Service) author(c store.Conn, a *rights.Actor, at *look, body composed)
 	return w, nil
 }
 
-// hold puts a post into the queue for approval, unless mask lets its author bypass the queue.
+// hold makes a post wait for approval, unless mask lets its author bypass the queue.
 func (w *writing) hold(mask rights.Mask, why string) {
 	if mask.Has(rights.ModerationBypass) {
 		w.rights |= rights.ModerationBypass
@@ -289,7 +291,7 @@ func (w *writing) hold(mask rights.Mask, why string) {
 	w.visibility, w.held = rights.Unapproved, why
 }
 
-// spendPost charges a post to each of the author's flood limits. It returns an error if one of them is exhausted.
+// spendPost charges a post to each of the author's flood limits. It returns an error if one of the limits is exhausted.
 func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.Moment) error {
 	f, full, set := at.forum, at.full, a.Rights.Settings
 	flood, own := set.FloodFor(at.posts), kernel.Moment(0)
@@ -324,8 +326,9 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.
 		full[0], full[1], full[2], a.ID())
 }
 
-// heldBecause returns the reason why a post goes into the queue if its author may not bypass that, or an empty
-// string if it does not go there.
+// heldBecause returns the reason for which a post must wait for approval, or an empty string if there is no reason. The
+// caller decides whether the author may bypass the queue. posts is the number of the author's visible posts, starts is
+// whether the post starts a thread, and bad is whether it has a word that holds posts.
 func (s *Service) heldBecause(
 	c store.Conn, a *rights.Actor, f *content.Forum, w writing, posts int64, starts, bad bool,
 ) (string, error) {
@@ -355,10 +358,12 @@ func (s *Service) heldBecause(
 	return "duplicate", nil
 }
 
-// shortText is the number of characters below which many people write the same, such as a thank you.
+// shortText is the minimum length, in characters, of texts that postedTwice compares: many people write the same short
+// text, such as a thank you.
 const shortText = 20
 
-// postedTwice reports whether one of the last posts of the board, in any forum, has the text of a new post.
+// postedTwice reports whether the text of a new post equals that of one of the board's newest posts, in any forum. last
+// is the number of posts to compare.
 func postedTwice(c store.Conn, w writing, last int64) (twice bool, err error) {
 	if last == 0 || utf8.RuneCountInString(w.text) < shortText {
 		return false, nil
@@ -369,14 +374,14 @@ func postedTwice(c store.Conn, w writing, last int64) (twice bool, err error) {
 	return twice, err
 }
 
-// BodyHash returns a hash of a text, by which the same text is recognized.
+// BodyHash returns a hash of a text, by which repeated texts are recognized.
 func BodyHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// compose checks the number of words in a message against the limits of a forum, both as it was sent and after the
-// word filter, and takes the message over.
+// compose sets the text of the post from a composed message. It checks the number of words against the limits of the
+// forum, both before and after the word filter.
 func (w *writing) compose(set *kernel.Settings, f *content.Forum, body composed) error {
 	limit := min(f.MaxWords, set.MaxWords)
 	if err := kernel.CheckWords(body.given, f.MinWords, limit); err != nil {
@@ -394,7 +399,7 @@ func (w *writing) compose(set *kernel.Settings, f *content.Forum, body composed)
 	return nil
 }
 
-// filteredTitle applies the word filter to a title. It returns an error if the result is not a valid title.
+// filteredTitle returns a title with filtered words replaced, or an error if the result is not a valid title.
 func filteredTitle(a *rights.Actor, title string) (string, error) {
 	filtered := a.Rights.Access.Words.Replace(title)
 	if filtered == title {

@@ -1,5 +1,4 @@
-// Package posts implements what people do on a board: they read and write threads, posts and the files at them, and
-// moderate them.
+// Package posts implements reading, writing and moderating threads, posts and their files.
 package posts
 
 import (
@@ -20,7 +19,7 @@ type Service struct {
 	views       *Views
 }
 
-// Options holds the services that posts depend on. All are required.
+// Options holds the services that package posts uses. All are required.
 type Options struct {
 	Rights      *rights.Service
 	Attachments *attachments.Service

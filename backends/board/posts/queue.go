@@ -19,11 +19,11 @@ type Held struct {
 	Version string // for Decision.Seen
 }
 
-// Files lists files at a post.
+// Files lists files of a post.
 type Files []attachments.Attachment
 
 // Queue lists held posts, oldest first: those of one forum or, if forum is 0, of all forums in which the actor may
-// approve. The page begins after the post with the id after; next is where the next page begins, or 0.
+// approve posts. after is the previous page's next, or 0 for the first page. next is 0 on the last page.
 func (s *Service) Queue(
 	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
 ) (list []Held, next int64, err error) {
@@ -74,8 +74,8 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 	return list, next, nil
 }
 
-// Moderated returns the forums whose queue, reports and log the actor may see: the one that is given or, if
-// forum is 0, all in which it may approve. It returns an error if there are none.
+// Moderated returns the forums whose queue, reports and log the actor may see: the given forum or, if forum is 0, all
+// forums in which the actor may approve posts. It returns an error if there is no such forum.
 func Moderated(a *rights.Actor, forum int64) (forums []int64, err error) {
 	for _, id := range a.Rights.Access.Order {
 		if f := a.In(id); f.Visible && f.Mask.Has(rights.ContentApprove) && (forum == 0 || forum == id) {

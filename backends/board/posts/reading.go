@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Reading is a page of a thread.
+// Reading is a page or another part of a thread.
 type Reading struct {
 	Thread   content.ThreadInfo
 	Forum    content.ForumInfo
@@ -27,14 +27,14 @@ type Reading struct {
 	Mode     string
 	HasPoll  bool // whether a post of the thread may have a poll
 	Can      ThreadCan
-	// Page is the number of the page, or 0 if it begins in the middle of one, and Pages is how many there are.
+	// Page is the number of the page, or 0 if the part does not begin at a page. Pages is the number of pages.
 	Page, Pages int64
-	// Before and After are the ids after which the posts of the previous and of the next part begin. They are nil if
-	// there is none, or if a page with a number is there.
+	// Before and After begin the previous and the next part of the thread: its posts follow the post with this id. They
+	// are nil if there is no such part, or if it is a page with a number.
 	Before, After *int64
 }
 
-// PostView is a post with what the actor may do to it.
+// PostView is a post with the actions that the actor may take on it.
 type PostView struct {
 	content.PostInfo
 	New                                             bool
@@ -46,18 +46,17 @@ type PostView struct {
 	Attachments                                     []attachments.Attachment
 }
 
-// ThreadCan holds what the actor may do in a thread.
+// ThreadCan lists which actions the actor may take in a thread.
 type ThreadCan struct {
 	Reply, Title, Lock, Stick, Move, Subscribe bool
 }
 
-// ReadThread returns a page of up to limit posts of a thread, beginning after the post with the id after, and
-// counts a view.
+// ReadThread returns up to limit posts of a thread, beginning after the post with the id after, and counts a view.
 func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int64, limit int) (*Reading, error) {
 	return s.read(ctx, a, id, 0, after, limit)
 }
 
-// read reads a page of a thread by its number, or if that is 0 the posts after the id after.
+// read reads the page of a thread with this number or, if number is 0, the posts after the post with the id after.
 func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after int64, limit int) (*Reading, error) {
 	forums, err := s.Forums(ctx, a)
 	if err != nil {
@@ -136,7 +135,7 @@ func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after i
 	return page, nil
 }
 
-// viewPostFor returns a post with what the actor may do to it, but without its files.
+// viewPostFor returns the view of a post with the actions that the actor may take on it. The post's files are not set.
 func (s *Service) viewPostFor(
 	a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment,
 ) PostView {
@@ -178,7 +177,7 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 	return can
 }
 
-// postsBefore returns the query for the ids of the posts of a thread before a post, in reverse order of the primary
+// postsBefore returns the query for the ids of the posts before a post of a thread, in reverse order of the primary
 // key. Its arguments are thread, id and limit.
 func postsBefore(shows string) content.Listing {
 	return content.Listing{
@@ -187,8 +186,8 @@ func postsBefore(shows string) content.Listing {
 	}
 }
 
-// heldBefore returns the query for the held posts of an author before a post, in reverse order. Its arguments are
-// author, thread, id and limit.
+// heldBefore returns the query for the held posts of an author before a post of a thread, in reverse order. Its
+// arguments are author, thread, id and limit.
 func heldBefore() content.Listing {
 	return content.Listing{
 		Columns: "i.id", From: "board_post_ids i", Index: "board_post_ids_held_author",
@@ -196,8 +195,9 @@ func heldBefore() content.Listing {
 	}
 }
 
-// stepBack returns the id after which a page begins that shows the n posts before a post. It returns nil if there
-// are no posts before it. It counts the posts that Posts lists, including the actor's own held ones.
+// stepBack returns the id after which a part of the thread begins that has n posts up to, but not including, the post
+// before. It returns nil if there are no posts before that post. It counts the same posts as Posts, including held
+// posts of the actor.
 func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n int) (*int64, error) {
 	shows := a.Shows(t.Forum)
 	ids, err := store.Column[int64](c, postsBefore(shows).SQL(c.Dialect()), t.ID, before, n+1)
@@ -236,22 +236,21 @@ func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (conten
 	})
 }
 
-// Place is where a post is shown: on a page of its thread, or if Page is 0 on the part that begins after the post
-// After.
+// Place is the position of a post: the page of its thread or, if Page is 0, the part that begins after the post After.
 type Place struct {
 	Thread              content.ThreadInfo
 	Page, After, Number int64
 }
 
-// PlaceOf returns the page on which a post is, if pages have pageSize posts.
+// PlaceOf returns the place of a post for pages of pageSize posts.
 func (s *Service) PlaceOf(ctx context.Context, a *rights.Actor, id int64, pageSize int) (Place, error) {
 	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) {
 		return content.PostByID(c, a, id, "")
 	}, pageSize)
 }
 
-// FirstUnread returns the place of the first post of a thread that is new to the actor, or of the last post if none
-// is.
+// FirstUnread returns the place of the first post of a thread that is new to the actor. If no post is new, it returns
+// the place of the last post.
 func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, pageSize int) (Place, error) {
 	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) {
 		t, err := content.ThreadFor(c, a, id, "")
@@ -276,7 +275,7 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, pa
 	}, pageSize)
 }
 
-// unreadPosts limits how many of the newest posts of a thread are searched for one that is too old to be new.
+// unreadPosts limits how many of a thread's newest posts lastSeen examines.
 const unreadPosts = 1000
 
 // newestPosts returns the query for the newest posts of a thread, in reverse order of the primary key. Its
@@ -288,8 +287,8 @@ func newestPosts() content.Listing {
 	}
 }
 
-// lastSeen returns the id of the last post of a thread that is not new to the member: because the member has read
-// it, because its forum was marked as read since, or because it is too old.
+// lastSeen returns the id of the last post of a thread that is not new to the member. A post is not new if the member
+// has read it, if the member has since marked its forum as read, or if it is older than content.KeepUnread.
 func lastSeen(c store.Conn, marks content.Marks, t *content.Thread, now kernel.Moment) (id int64, err error) {
 	read := marks.Read[t.ID]
 	err = c.Row("SELECT COALESCE(max(n.id), 0) FROM ("+newestPosts().SQL(c.Dialect())+") n WHERE n.created_at <= ?",
@@ -315,7 +314,8 @@ func firstOf(list []*content.Post) *content.Post {
 	return list[0]
 }
 
-// lastPost returns the last post of a thread that the actor sees, with the thread.
+// lastPost returns a thread and its last post. In a held thread, it returns the first post if the actor does not see
+// the last one.
 func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread, *content.Post, error) {
 	p, err := content.PostFor(c, a, t, t.Last)
 	if kernel.NotFoundErr(err) { // the actor may see only the first post of a held thread
@@ -345,7 +345,7 @@ func (s *Service) place(
 	})
 }
 
-// PostInfo returns a post of a thread that the actor sees.
+// PostInfo returns a post of a thread. It returns an error if the actor does not see the post.
 func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, thread, id int64) (content.PostInfo, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (view content.PostInfo, err error) {
 		t, err := content.ThreadFor(c, a, thread, "")
@@ -360,7 +360,7 @@ func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, thread, id int6
 	})
 }
 
-// Post returns a post of a thread, with what the actor may do to it, and the thread.
+// Post returns a post of a thread, with the actions that the actor may take on it, and the thread.
 func (s *Service) Post(
 	ctx context.Context, a *rights.Actor, thread, id int64,
 ) (view PostView, info content.ThreadInfo, err error) {
@@ -376,7 +376,7 @@ func (s *Service) Post(
 	return view, info, err
 }
 
-// PostByID does what Post does, given only the id of the post.
+// PostByID works like Post, given only the id of the post.
 func (s *Service) PostByID(
 	ctx context.Context, a *rights.Actor, id int64,
 ) (view PostView, info content.ThreadInfo, err error) {

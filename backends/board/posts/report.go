@@ -64,14 +64,14 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 	})
 }
 
-// reportAgain is how long a member must wait after the moderators have closed a report before reporting the same
-// post again, unless the post is edited.
+// reportAgain is how long a member must wait before reporting the same post again after the moderators have closed the
+// first report. If the post is edited, the member need not wait.
 const reportAgain = 24 * time.Hour
 
 func reportOpen() error { return kernel.Conflict("you have reported this post already") }
 
-// mayReport returns an error if the actor's report of a post is still open or was closed less than reportAgain ago.
-// If the post was edited after the report was closed, it may be reported at once.
+// mayReport returns an error if the actor's previous report of the post is still open, or was closed less than
+// reportAgain ago. A post that was edited after that may be reported at once.
 func (s *Service) mayReport(c store.Conn, a *rights.Actor, post int64) error {
 	var closed, edited kernel.Moment
 	err := c.Row("SELECT COALESCE(r.closed_at, 0), COALESCE((SELECT MAX(v.edited_at) FROM board_post_revisions v"+
@@ -92,7 +92,7 @@ func (s *Service) mayReport(c store.Conn, a *rights.Actor, post int64) error {
 	return nil
 }
 
-// spendReport charges a report to the limit for edits, since both are small and rare.
+// spendReport charges a report to the actor's limit for edits, since reports and edits are both small and rare.
 func (s *Service) spendReport(c store.Conn, a *rights.Actor, forum int64) error {
 	return s.spendEdit(c, a, &content.Forum{ID: forum}, s.Moment())
 }

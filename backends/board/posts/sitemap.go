@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// maxSitemap is how many thread ids a part of the sitemap covers. So no part has more addresses than a file
-	// may have, and a new thread changes only the last part.
+	// maxSitemap is the number of consecutive thread ids that a part of the sitemap covers. So a part cannot have more
+	// URLs than a sitemap file may have, and a new thread changes only the last part.
 	maxSitemap = sitemap.MaxURLs
-	// sitemapBatch is how many threads are read at a time.
+	// sitemapBatch is the number of threads that are read at a time.
 	sitemapBatch = 1000
 )
 
@@ -25,8 +25,8 @@ type ListedThread struct {
 	Changed time.Time
 }
 
-// Listed reports whether there is a forum in which the actor may read the threads of all authors. Otherwise the
-// sitemap has nothing to list.
+// Listed reports whether the actor may read the threads of all authors in at least one forum. If not, the sitemap is
+// empty.
 func (s *Service) Listed(a *rights.Actor) bool {
 	for id, node := range a.Rights.Access.Forums {
 		if node.Kind == "forum" && a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
@@ -36,7 +36,7 @@ func (s *Service) Listed(a *rights.Actor) bool {
 	return false
 }
 
-// SitemapParts returns how many parts of the sitemap list threads.
+// SitemapParts returns the number of parts of the sitemap that list threads.
 func (s *Service) SitemapParts(ctx context.Context) (parts int, err error) {
 	var last int64
 	err = s.Read(ctx, func(c store.Conn) error {
@@ -45,9 +45,9 @@ func (s *Service) SitemapParts(ctx context.Context) (parts int, err error) {
 	return int((last + maxSitemap - 1) / maxSitemap), err
 }
 
-// sitemapThreads returns the query for the threads of a part. Its arguments are the id before the first thread, the
-// id of the last one, and the limit. The caller leaves out hidden threads: a condition on them could make the
-// planner choose another index than the primary key.
+// sitemapThreads returns the query for the threads of a part. Its arguments are the id before the first thread, the id
+// of the last thread, and the limit. The caller leaves out hidden threads: a condition for them could make the planner
+// choose another index than the primary key.
 func sitemapThreads() content.Listing {
 	return content.Listing{
 		Columns: "t.id, t.forum_id, t.visibility, t.slug, t.last_post_at", From: "board_threads t",
@@ -55,9 +55,9 @@ func sitemapThreads() content.Listing {
 	}
 }
 
-// SitemapThreads calls each for the threads of a part, counted from 1, that are visible to all who may read their
-// forum, as the actor may. It reads them in batches rather than in one long read, since the client decides how fast
-// it takes them.
+// SitemapThreads calls each for the visible threads of a part, counted from 1, in forums in which the actor may read
+// the threads of all authors. It reads the threads in batches rather than in one long read, since the client determines
+// how fast they are consumed.
 func (s *Service) SitemapThreads(ctx context.Context, a *rights.Actor, part int, each func(ListedThread)) error {
 	after := int64(part-1) * maxSitemap
 	for end := after + maxSitemap; ; {

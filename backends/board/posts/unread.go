@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Unread holds the threads with posts that a member has not read, newest activity first.
+// Unread lists threads with posts that a member has not read, newest activity first.
 type Unread struct {
 	Followed []content.ThreadInfo // all that the member follows; empty on later pages
 	Others   []content.ThreadInfo // a page of the others
@@ -18,10 +18,10 @@ type Unread struct {
 }
 
 const (
-	// unreadBatch is how many threads are read at once while a page of unread ones is filled.
+	// unreadBatch is the number of threads that are read at a time to fill a page of unread threads.
 	unreadBatch = 100
-	// maxUnreadBatches limits how many batches are read for one page. A page of a member who has read nearly
-	// everything may be shorter than the limit and still have a next one.
+	// maxUnreadBatches limits the batches that are read for one page. If a member has read nearly everything, a page
+	// may be shorter than the limit although there is a next page.
 	maxUnreadBatches = 10
 )
 
@@ -34,18 +34,19 @@ func newestOfAll() content.Listing {
 	}
 }
 
-// followedSince is the query for the visible threads that a member follows and that have a post after a time.
+// followedSince is the query for the visible threads that a member follows and that have a post after a time. Its
+// arguments are user, time and limit.
 const followedSince = "SELECT " + content.ThreadColumns + " FROM board_subscriptions s" +
 	" JOIN board_threads t ON t.id = s.target_id" +
 	" WHERE s.user_id = ? AND s.target = 'thread' AND s.mode <> 'none' AND t.visibility = 0 AND t.last_post_at > ?" +
 	" ORDER BY " + threadOrder + " LIMIT ?"
 
-// Unread returns what is new to a member: all unread threads that the member follows, and a page of the others in
-// all forums. after is the cursor where the page begins, and empty for the first page.
+// Unread returns the unread threads of a member: all those that the member follows, on the first page, and a page of
+// the other threads in all forums. after is the previous page's Next, or empty for the first page.
 //
-// The threads are read from an index of all visible threads by the time of their last post, a batch at a time, and
-// those that the member has read, follows or does not see are left out. So the cost depends on how many threads had
-// posts lately, at most 1,000 a page, and not on the size of the board. Threads without a post for
+// The other threads are read in batches from an index of all visible threads by the time of their last post. Threads
+// that the member has read, follows or does not see are left out. So the cost depends on the number of threads with
+// recent posts, at most 1,000 for a page, and not on the size of the board. Threads without a post within
 // content.KeepUnread do not count as unread.
 func (s *Service) Unread(ctx context.Context, a *rights.Actor, after string, limit int) (u Unread, err error) {
 	if a.User == nil {
@@ -119,7 +120,7 @@ func (s *Service) otherUnread(c store.Conn, a *rights.Actor, u *Unread, at Posit
 	return nil
 }
 
-// Lists reports whether the list of a thread's forum shows the thread to an actor.
+// Lists reports whether an actor may see a thread in the list of its forum.
 func Lists(a *rights.Actor, t *content.Thread) bool {
 	return a.MayIn(t.Forum, rights.ThreadView) && (a.Has(t.Forum, rights.ThreadViewOthers) || a.Owns(t.Author))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// MayEditPost returns nil if the actor may edit a post, or an error that gives the reason why not.
+// MayEditPost returns nil if the actor may edit a post, and otherwise an error with the reason.
 func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, thread, id int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
 		at, err := placeOf(c, a, thread, id, "")
@@ -27,7 +27,7 @@ func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, thread, id i
 	})
 }
 
-// MayStart returns nil if the actor may start threads in a forum, or an error that gives the reason why not.
+// MayStart returns nil if the actor may start threads in a forum, and otherwise an error with the reason.
 func (s *Service) MayStart(ctx context.Context, a *rights.Actor, forum int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
 		f, err := content.ForumFor(c, a, forum)
@@ -38,7 +38,7 @@ func (s *Service) MayStart(ctx context.Context, a *rights.Actor, forum int64) er
 	})
 }
 
-// MayAnswer returns nil if the actor may reply in a thread, or an error that gives the reason why not.
+// MayAnswer returns nil if the actor may reply in a thread, and otherwise an error with the reason.
 func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, thread int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, thread, "")
@@ -49,7 +49,7 @@ func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, thread int64) 
 	})
 }
 
-// MayReplyIn does what MayAnswer does, in the transaction of a change that needs the same rights.
+// MayReplyIn works like MayAnswer, in the transaction of another change, such as a vote, that takes the same rights.
 func (s *Service) MayReplyIn(c store.Conn, a *rights.Actor, t *content.Thread) error {
 	f, err := content.ForumFor(c, a, t.Forum)
 	if err != nil {
@@ -58,7 +58,8 @@ func (s *Service) MayReplyIn(c store.Conn, a *rights.Actor, t *content.Thread) e
 	return s.mayReply(a, f, t)
 }
 
-// Titled returns a thread, which it locks, if the actor may change the title and what goes with it.
+// Titled locks and returns a thread. It returns an error unless the actor may change the thread's title, and so its
+// tags.
 func (s *Service) Titled(c store.Conn, a *rights.Actor, thread int64) (*content.Thread, error) {
 	t, err := content.ThreadFor(c, a, thread, c.Lock())
 	if err != nil {
@@ -74,8 +75,8 @@ func (s *Service) Titled(c store.Conn, a *rights.Actor, thread int64) (*content.
 	return t, a.CheckSuspended(s.Moment())
 }
 
-// Preview renders a message as it would be shown at a post, with filtered words replaced. post is 0 for a new post,
-// which has no files yet.
+// Preview renders a message as the post would show it, with filtered words replaced. post is 0 for a new post, which
+// has no files yet.
 func (s *Service) Preview(ctx context.Context, a *rights.Actor, message string, post int64) (string, error) {
 	body, err := s.compose(ctx, a, message)
 	if err := cmp.Or(err, body.err, body.unfit); err != nil {
@@ -84,8 +85,8 @@ func (s *Service) Preview(ctx context.Context, a *rights.Actor, message string, 
 	return markup.WithPaths(body.html, post), nil
 }
 
-// Quote returns the message of a post, with these files, as a quotation in Markdown. Where the message names a file
-// at the post, the quotation has the full path of the file.
+// Quote returns the message of a post as a quotation in Markdown. files are the post's files: the quotation refers to
+// them by their paths instead of their names.
 func Quote(p content.PostInfo, files []attachments.Attachment) string {
 	var named []string
 	for _, f := range slices.Backward(files) { // several files may have a name: the newest one counts

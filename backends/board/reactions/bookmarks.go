@@ -18,7 +18,7 @@ const (
 	MaxNote      = 200  // characters of the note at a bookmark
 )
 
-// Bookmark is a post that a member has bookmarked. The bookmark of a thread is that of its first post.
+// Bookmark is a post that a member has bookmarked. To bookmark a thread, a member bookmarks its first post.
 type Bookmark struct {
 	ID     int64
 	Note   string // empty if there is none
@@ -35,9 +35,9 @@ func bookmarks() content.Listing {
 	}
 }
 
-// Bookmarks lists the actor's bookmarks of posts that it still sees, newest first. The page begins before the bookmark
-// with the id before, or with the newest if before is 0. It may be short, or empty, and still have a next one, which
-// begins at next unless that is 0.
+// Bookmarks lists the actor's bookmarks of posts that the actor still sees, newest first. before is the previous page's
+// next, or 0 for the first page. next is 0 on the last page. A page may be short or empty although there is a next
+// page.
 func (s *Service) Bookmarks(
 	ctx context.Context, a *rights.Actor, before int64, limit int,
 ) (list []Bookmark, next int64, err error) {
@@ -69,8 +69,7 @@ func (s *Service) Bookmarks(
 	return list, next, err
 }
 
-// Bookmarked returns which of some posts the actor has bookmarked; the others are not in the map. posts must not be
-// empty.
+// Bookmarked returns a map whose keys are those of the posts that the actor has bookmarked. posts must not be empty.
 func Bookmarked(c store.Conn, a *rights.Actor, posts ...any) (map[int64]int64, error) {
 	marked := make(map[int64]int64)
 	if a.User == nil {
@@ -80,7 +79,7 @@ func Bookmarked(c store.Conn, a *rights.Actor, posts ...any) (map[int64]int64, e
 		kernel.Marks(len(posts))+")", append([]any{a.ID()}, posts...), content.Into(marked))
 }
 
-// BookmarkOf returns the note at the actor's bookmark of a post, and whether there is a bookmark.
+// BookmarkOf returns the note of the actor's bookmark of a post, and whether the actor has bookmarked the post.
 func (s *Service) BookmarkOf(ctx context.Context, a *rights.Actor, post int64) (note string, is bool, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		err := c.Row("SELECT note FROM board_bookmarks WHERE user_id = ? AND post_id = ?", a.ID(), post).Scan(&note)
@@ -90,7 +89,7 @@ func (s *Service) BookmarkOf(ctx context.Context, a *rights.Actor, post int64) (
 	return note, is, err
 }
 
-// Bookmark makes the actor bookmark a post that it sees, or changes the note at the bookmark.
+// Bookmark adds a post that the actor sees to the actor's bookmarks, or changes the note of the bookmark.
 func (s *Service) Bookmark(ctx context.Context, a *rights.Actor, post int64, note string) error {
 	note = text.Normal(note)
 	if utf8.RuneCountInString(note) > MaxNote || !text.IsLine(note) {
@@ -114,7 +113,7 @@ func (s *Service) Bookmark(ctx context.Context, a *rights.Actor, post int64, not
 	})
 }
 
-// Unbookmark removes the actor's bookmark of a post, also of one that the actor no longer sees.
+// Unbookmark removes the actor's bookmark of a post, even if the actor no longer sees the post.
 func (s *Service) Unbookmark(ctx context.Context, a *rights.Actor, post int64) error {
 	return s.Exec(ctx, "DELETE FROM board_bookmarks WHERE user_id = ? AND post_id = ?", a.ID(), post)
 }

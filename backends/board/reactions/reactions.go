@@ -1,5 +1,5 @@
-// Package reactions implements what members attach to posts: a reaction that all readers see, and a bookmark of their
-// own. The rows name posts alone, so they stay right where posts are moved, deleted, archived and restored.
+// Package reactions implements reactions to posts, which all readers see, and private bookmarks of posts. Their rows
+// refer only to posts, so they stay valid when posts are moved, deleted, archived and restored.
 package reactions
 
 import (
@@ -29,8 +29,8 @@ func EveryListing() map[string]content.Listing {
 	return map[string]content.Listing{"who reacted": reactors(), "bookmarks": bookmarks()}
 }
 
-// May returns an error if the actor may not react to a post that it sees. Nobody reacts to an own post, nor to a post
-// that is held or deleted.
+// May returns an error if the actor may not react to a post that it sees. Nobody may react to their own posts, or to
+// posts that are held or deleted.
 func May(a *rights.Actor, t *content.Thread, p *content.Post, now kernel.Moment) error {
 	switch {
 	case a.User == nil:
@@ -44,10 +44,10 @@ func May(a *rights.Actor, t *content.Thread, p *content.Post, now kernel.Moment)
 	return a.CheckSuspended(now)
 }
 
-// turnOf identifies those who react to the same post, who wait for each other.
+// turnOf identifies a group of writers who wait for each other: all members who react to a post.
 type turnOf struct{ post int64 }
 
-// React makes kind the actor's reaction to a post, instead of any other one. An empty kind takes the reaction back.
+// React sets the actor's reaction to a post, replacing any other reaction. An empty kind takes the reaction back.
 func (s *Service) React(ctx context.Context, a *rights.Actor, post int64, kind string) error {
 	return s.Write(store.InTurn(ctx, turnOf{post}), func(c store.Conn) error {
 		t, p, err := content.PostByID(c, a, post, "")
@@ -94,7 +94,8 @@ func (s *Service) count(c store.Conn, post int64, kind string, more int64) error
 	return err
 }
 
-// withdraw deletes the actor's reaction and, if it was the last one, the unread notification of the reactions.
+// withdraw deletes the actor's reaction. If it was the post's last reaction, withdraw also deletes the author's unread
+// notification of reactions.
 func (s *Service) withdraw(c store.Conn, a *rights.Actor, p *content.Post) error {
 	_, err := c.Exec("DELETE FROM board_reactions WHERE post_id = ? AND user_id = ?", p.ID, a.ID())
 	if err != nil {
@@ -108,22 +109,22 @@ func (s *Service) withdraw(c store.Conn, a *rights.Actor, p *content.Post) error
 	return following.Untell(c, following.KindReaction, p)
 }
 
-// Count is how many members have given one reaction to a post.
+// Count is the number of members who have given a reaction to a post.
 type Count struct {
 	Kind string
 	N    int64
 	Own  bool // the actor is one of them
 }
 
-// CountsOf returns the query for the reactions to posts, with a row for each post and reaction. Its arguments are user
-// and posts.
+// CountsOf returns the query for the reactions to posts, with a row for each post and reaction. Its arguments are the
+// user and the ids of the posts, whose number is posts.
 func CountsOf(posts int) string {
 	return "SELECT n.post_id, n.kind, n.n, EXISTS (SELECT 1 FROM board_reactions r WHERE r.post_id = n.post_id" +
 		" AND r.user_id = ? AND r.kind = n.kind) FROM board_reaction_counts n WHERE n.post_id IN (" + kernel.Marks(posts) + ")"
 }
 
-// Of returns the reactions to each of some posts, in the order of the settings and then those that are no longer
-// offered. Those that are offered and nobody has given have the number 0. posts must not be empty.
+// Of returns the reactions to posts, by post. Reactions that are currently offered come first, in the order of the
+// settings, even if their number is 0. Reactions that are no longer offered follow. posts must not be empty.
 func Of(c store.Conn, a *rights.Actor, posts ...any) (map[int64][]Count, error) {
 	all := make(map[int64][]Count, len(posts))
 	kinds := a.Rights.Settings.ReactionKinds()
@@ -155,7 +156,8 @@ type Reactor struct {
 	Name, Kind string
 }
 
-// reactors returns the query for those who have reacted to a post. Its arguments are post, id of a member and limit.
+// reactors returns the query for the members who have reacted to a post. Its arguments are post, the id of a member,
+// and limit.
 func reactors() content.Listing {
 	return content.Listing{
 		Columns: "r.user_id, (SELECT u.username FROM board_users u WHERE u.id = r.user_id), r.kind",
@@ -163,8 +165,8 @@ func reactors() content.Listing {
 	}
 }
 
-// Who lists those who have reacted to a post that the actor sees, in the order in which they have joined the board. The
-// page begins behind the member after; next is where the next page begins, or 0.
+// Who lists the members who have reacted to a post that the actor sees, in the order in which they joined the board.
+// after is the previous page's next, or 0 for the first page. next is 0 on the last page.
 func (s *Service) Who(
 	ctx context.Context, a *rights.Actor, post, after int64, limit int,
 ) (list []Reactor, next int64, err error) {

@@ -12,11 +12,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// maxRights limits how many results of Of one Access caches. When the limit is reached, the cache is emptied.
+// maxRights limits the results of Of that one Access caches. At the limit the whole cache is emptied.
 const maxRights = 4096
 
-// Access holds everything that decides what actors may do and say, as of one permission version. It is not changed
-// once it is loaded, except that Of caches rights in it. After a change of the board a new Access replaces it.
+// Access holds the board's groups, forums, rights and settings as of one permission version. They are not changed after
+// loading; a change of the board is loaded into a new Access. Only the cache of Of changes.
 type Access struct {
 	Version    int64
 	Groups     map[int64]*Group
@@ -46,7 +46,7 @@ type Group struct {
 	perDay     int64 // posts per day; 0 means no limit
 }
 
-// Node is a forum in the tree.
+// Node is a forum in the tree of forums.
 type Node struct {
 	ID, Parent int64 // Parent is 0 for a root
 	position   int64
@@ -54,10 +54,11 @@ type Node struct {
 	Answers    bool // whether replies can be marked as the answer
 }
 
-// Override holds the rights that a forum adds to those of a group (Set) and takes away (Clear).
+// Override changes the rights of a group in a forum: Set is added, Clear is taken away.
 type Override struct{ Set, Clear Mask }
 
-// Moderator gives a member or a group more rights in a forum and, if Cascades is set, in the forums below it.
+// Moderator gives additional rights in a forum to a member or a group. If Cascades is set, they also apply in the
+// forums below it.
 type Moderator struct {
 	Forum       int64
 	User, Group int64 // one of the two is 0
@@ -71,7 +72,7 @@ type Prefix struct {
 	Label string
 }
 
-// Rights holds what an actor may do on the whole board and in each forum.
+// Rights holds an actor's rights on the whole board and in each forum.
 type Rights struct {
 	Board      Mask
 	natural    Mask // the Board rights without those of an administrator
@@ -85,7 +86,7 @@ type Rights struct {
 	Access     *Access // the Access from which the rights were computed
 }
 
-// ForumRights holds what an actor may do in one forum.
+// ForumRights holds an actor's rights in one forum.
 type ForumRights struct {
 	Visible  bool
 	Seen     bool // visible even without the rights of an administrator
@@ -94,19 +95,19 @@ type ForumRights struct {
 	Restrict Mask
 }
 
-// version reads the permission version, which increases with every change of what an Access holds.
+// version reads the permission version, which increases with every change of the tables that an Access is loaded from.
 func version(c store.Conn) (v int64, err error) {
 	return v, c.Row("SELECT version FROM board_permission_version").Scan(&v)
 }
 
-// BumpPermissions increases the permission version, so that every request from then on reads the changed rights.
+// BumpPermissions increases the permission version, so that every request after the commit loads the changed rights.
 func BumpPermissions(c store.Conn) error {
 	_, err := c.Exec("UPDATE board_permission_version SET version = version + 1")
 	return err
 }
 
-// CurrentAccess returns the groups, forums, rights and settings of the board as they are now. Each call reads the
-// permission version, and the rest only if that version has changed.
+// CurrentAccess returns the current groups, forums, rights and settings of the board. Each call reads the permission
+// version. It reads the rest only if that version has changed.
 func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 	var a *Access
 	err := s.ReadBriefly(ctx, func(c store.Conn) error {
@@ -117,8 +118,7 @@ func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 		if a = s.access.Load(); a != nil && a.Version == v {
 			return nil
 		}
-		// The tables are read one after the other. If somebody changes them in between, the version changes too,
-		// and they are read again.
+		// The tables are read one after the other. If the version has changed meanwhile, all of them are read again.
 		for {
 			if a, err = loadAccess(c, v, kernel.DefaultSettings(s.Options), s.Options.Offline); err != nil {
 				return err
@@ -138,8 +138,8 @@ func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 	return a, err
 }
 
-// LastAccess returns the Access of the latest call of CurrentAccess without reading the database. It returns nil
-// before the first call.
+// LastAccess returns the Access that CurrentAccess returned last, without reading the database, or nil if there was no
+// call of CurrentAccess.
 func (s *Service) LastAccess() *Access { return s.access.Load() }
 
 func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline bool) (a *Access, err error) {
@@ -182,7 +182,7 @@ func (a *Access) loadGroups(c store.Conn) error {
 		})
 }
 
-// loadForums reads the tree of forums and sets their Order.
+// loadForums reads the tree of forums and sets Order.
 func (a *Access) loadForums(c store.Conn) error {
 	children := make(map[int64][]*Node)
 	err := c.All("SELECT id, COALESCE(parent_id, 0), position, type, answers FROM board_forums", nil, func(r store.Row) error {
@@ -245,8 +245,7 @@ func (a *Access) loadPrefixes(c store.Conn) error {
 	})
 }
 
-// Of returns the rights of a user who is in these groups; user 0 is the guest. The rights are computed once and
-// then cached.
+// Of returns the rights of a user who is in these groups. User 0 is the guest. The result is cached.
 func (a *Access) Of(user int64, groups []int64) *Rights {
 	moderator := int64(0) // members of the same groups share an entry, unless they are moderators by name
 	if user != 0 && slices.ContainsFunc(a.Moderators, func(m Moderator) bool { return m.User == user }) {
@@ -270,7 +269,7 @@ func (a *Access) Of(user int64, groups []int64) *Rights {
 	return r
 }
 
-// resolve computes the rights of a user from the groups with these ids, the overrides of forums, and moderators.
+// resolve computes a user's rights from groups, forum overrides and moderators. ids are the ids of the user's groups.
 func (a *Access) resolve(user int64, ids []int64) *Rights {
 	r := &Rights{Forums: make(map[int64]ForumRights, len(a.Forums)), Settings: &a.Settings, looks: a.looks, Access: a}
 	var groups []*Group
@@ -336,8 +335,8 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	return r
 }
 
-// longest returns the more generous of two limits, where 0 means no limit. It returns b if b is the first limit,
-// since there is no a yet.
+// longest returns the more generous of two limits, where 0 means no limit. If first is set, b is the first limit and
+// longest returns b.
 func longest(a, b int64, first bool) int64 {
 	switch {
 	case first:
@@ -348,8 +347,8 @@ func longest(a, b int64, first bool) int64 {
 	return max(a, b)
 }
 
-// Inherited returns what becomes of a group's mask in a forum after the overrides of the forums above it, from the
-// root down, and its own.
+// Inherited applies overrides to a group's mask and returns its rights in a forum. It applies the overrides of the
+// forums above from the root down, then those of the forum.
 func (a *Access) Inherited(forum, group int64, mask Mask) Mask {
 	var path []int64
 	for id := forum; id != 0 && a.Forums[id] != nil; id = a.Forums[id].Parent {

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Actor is the one who acts: a member, or the guest.
+// Actor is a member or guest on whose behalf a request runs.
 type Actor struct {
 	User   *User  // nil for the guest
 	Token  *Token // nil if the actor does not use a token
@@ -51,7 +51,7 @@ func (a *Actor) ID() int64 {
 // May reports whether the actor has a right on the whole board.
 func (a *Actor) May(right Mask) bool { return a.Rights.Board.Has(right) }
 
-// MayIn reports whether the actor sees a forum and has a right in it.
+// MayIn reports whether the actor sees the forum and has the right there.
 func (a *Actor) MayIn(forum int64, right Mask) bool {
 	f := a.In(forum)
 	return f.Visible && f.Mask.Has(right)
@@ -67,17 +67,17 @@ func (a *Actor) MayAnywhere(right Mask) bool {
 	return false
 }
 
-// In returns the actor's rights in a forum. They are empty for an unknown forum.
+// In returns the actor's rights in a forum. For an unknown forum it returns no rights.
 func (a *Actor) In(forum int64) ForumRights { return a.Rights.Forums[forum] }
 
 // Has reports whether the actor has a right in a forum, whether or not it sees the forum.
 func (a *Actor) Has(forum int64, right Mask) bool { return a.In(forum).Mask.Has(right) }
 
-// Owns reports whether author is the id of the actor. It returns false for guests.
+// Owns reports whether author is the actor's id. It returns false for guests.
 func (a *Actor) Owns(author int64) bool { return author != 0 && author == a.ID() }
 
-// CheckBlocked returns a 403 error for a member who may not use the board now, unless the account is active or its
-// ban is over.
+// CheckBlocked returns a 403 error for a member whose account is not active, for example banned. A ban that is over
+// does not count.
 func (a *Actor) CheckBlocked(now kernel.Moment) error {
 	u := a.User
 	if u == nil || u.State == "active" || u.State == "banned" && u.BannedUntil != 0 && u.BannedUntil <= now {
@@ -86,14 +86,14 @@ func (a *Actor) CheckBlocked(now kernel.Moment) error {
 	return apierror.New(http.StatusForbidden, "owner_unavailable", "this account cannot use the board now")
 }
 
-// NeedsApproval reports whether every post of the member waits for approval now, because a moderator wants it or
-// because of warnings.
+// NeedsApproval reports whether all posts of the member currently wait for approval, because of a moderator's decision
+// or of warnings.
 func (u *User) NeedsApproval(now kernel.Moment) bool { return u.Moderated || u.ModeratedUntil > now }
 
-// Suspended reports whether the actor is suspended, that is, may read but not write now.
+// Suspended reports whether the actor is suspended, that is, may currently read but not write.
 func (a *Actor) Suspended(now time.Time) bool { return a.CheckSuspended(kernel.MomentOf(now)) != nil }
 
-// CheckSuspended returns an error if the actor is suspended and so may not write.
+// CheckSuspended returns an error if the actor is suspended and therefore may not write.
 func (a *Actor) CheckSuspended(now kernel.Moment) error {
 	if a.User != nil && a.User.SuspendedUntil > now {
 		return kernel.Forbidden("author", "suspended", "you may read but not write until "+a.User.SuspendedUntil.String())
@@ -110,9 +110,9 @@ func (s *Service) Guest(ctx context.Context) (*Actor, error) {
 	return &Actor{Rights: access.Of(0, []int64{access.Guest})}, nil
 }
 
-// Adopt takes an actor that another service on the same database has just found for this request, and returns it
-// with rights that depend on the options of this service. It reads the database only if this service has not yet
-// loaded the permission version that the actor came with.
+// Adopt converts an actor that another service on the same database has just found for this request. It returns the
+// actor with rights that depend on the options of this service. It reads the database only if this service has not yet
+// loaded the actor's permission version.
 func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 	access := s.LastAccess()
 	if access == nil || access.Version != a.Rights.Access.Version {
@@ -127,8 +127,8 @@ func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 	return &Actor{User: a.User, Token: a.Token, Rights: access.Of(a.User.ID, a.User.Groups)}, nil
 }
 
-// Member returns the actor for the member with this id, without a token. It returns an error if there is no such
-// member.
+// Member returns an actor without a token for the member with this id. It returns an error if the member does not
+// exist.
 func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 	user, err := kernel.Value(ctx, s.Read, func(c store.Conn) (*User, error) {
 		return LoadUser(c, id)
@@ -156,7 +156,7 @@ func ScanUser(r store.Row, more ...any) (*User, error) {
 	}, more...)...)
 }
 
-// LoadUser reads a member with its groups. It returns an error if there is no member with this id.
+// LoadUser reads a member and its groups. It returns an error if the member does not exist.
 func LoadUser(c store.Conn, id int64) (*User, error) {
 	u, err := ScanUser(c.Row("SELECT "+UserColumns+" FROM board_users u WHERE u.id = ?", id))
 	if err != nil {
@@ -180,8 +180,8 @@ func (a *Actor) UserID() string {
 	return kernel.Itoa(a.User.ID)
 }
 
-// Spend charges what the actor does in a forum to a limit by the minute. The state of the limit is in a column of the
-// member's row, which it locks. It returns an error if the limit is exhausted.
+// Spend charges an action in a forum to a limit per minute. The limit's state is in the given column of the member's
+// row, which Spend locks. It returns an error if the limit is exhausted.
 func (a *Actor) Spend(c store.Conn, forum int64, column string, perMinute int64, now kernel.Moment) error {
 	if !a.Rights.Settings.Flood || a.Has(forum, FloodBypass) {
 		return nil
@@ -198,13 +198,13 @@ func (a *Actor) Spend(c store.Conn, forum int64, column string, perMinute int64,
 	return err
 }
 
-// SpendReaction charges a reaction or a vote in a forum to the actor's limit for both.
+// SpendReaction charges a reaction or a vote in a forum to the actor's limit, which reactions and votes share.
 func (a *Actor) SpendReaction(c store.Conn, forum int64, now kernel.Moment) error {
 	return a.Spend(c, forum, "flood_reactions", a.Rights.Settings.ReactionsPerMinute, now)
 }
 
-// Logged writes an action into the moderation log. If the actor has the right that the action needed only as an
-// administrator, the entry is marked AsAdministrator. Ids of 0 are stored as NULL.
+// Logged writes an action into the moderation log. If the actor has the right needed for it only as an administrator,
+// the entry is marked AsAdministrator. Ids of 0 are stored as NULL.
 func (s *Service) Logged(
 	c store.Conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string,
 ) error {
@@ -220,7 +220,7 @@ func (s *Service) Logged(
 // Scopes lists all scopes that a token can have.
 var Scopes = []string{"forums:read", "members:read", "posts:read", "posts:write", "threads:read", "threads:write"}
 
-// ScopesOf returns the known scopes of a stored list, sorted and without duplicates.
+// ScopesOf returns the known scopes in words, sorted and without duplicates.
 func ScopesOf(words []string) []string {
 	kept := []string{}
 	for _, word := range words {
@@ -232,7 +232,7 @@ func ScopesOf(words []string) []string {
 	return kept
 }
 
-// Settings returns the settings of the board as they are now.
+// Settings returns the current settings of the board.
 func (s *Service) Settings(ctx context.Context) (kernel.Settings, error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
@@ -241,11 +241,11 @@ func (s *Service) Settings(ctx context.Context) (kernel.Settings, error) {
 	return access.Settings, nil
 }
 
-// Settings returns the settings of the board that the actor's rights were computed with.
+// Settings returns the board settings with which the actor's rights were computed.
 func (a *Actor) Settings() kernel.Settings { return *a.Rights.Settings }
 
-// CheckOffline returns an error if the board is offline and the actor may not see it then. It notes a look if the
-// actor may see it only as an administrator.
+// CheckOffline returns an error if the board is offline and the actor may not see it. If the actor may see it only as
+// an administrator, CheckOffline logs a look.
 func (a *Actor) CheckOffline() error {
 	set := a.Rights.Settings
 	switch {
@@ -258,7 +258,7 @@ func (a *Actor) CheckOffline() error {
 	return nil
 }
 
-// Token is an API token, which limits its actor to some scopes.
+// Token is an API token, which limits its actor to the token's scopes.
 type Token struct {
 	ID        int64
 	Name      string
@@ -269,12 +269,12 @@ type Token struct {
 // Has reports whether the token has a scope.
 func (t *Token) Has(scope string) bool { return slices.Contains(t.Scopes, scope) }
 
-// Unconfirmed reports whether the actor has registered but not yet opened the link in the confirmation mail. Such
-// an actor can use only the page that sends the mail again.
+// Unconfirmed reports whether the actor has registered but not yet opened the link in the confirmation mail. Such an
+// actor can use only the page that sends the mail again.
 func (a *Actor) Unconfirmed() bool { return a.User != nil && a.User.State == "unconfirmed" }
 
-// Zone returns the time zone in which the member sees times. It returns UTC for guests, whose User is nil, and for
-// a zone that is no longer known.
+// Zone returns the time zone in which times are shown to the member. For guests, whose User is nil, and for unknown
+// zones it returns UTC.
 func (u *User) Zone() *time.Location {
 	if u == nil {
 		return time.UTC
@@ -286,8 +286,8 @@ func (u *User) Zone() *time.Location {
 	return zone
 }
 
-// Admit returns an error if the actor may not use the board now, because the account is blocked or the board is
-// offline. Every page and operation calls it.
+// Admit returns an error if the actor may not use the board, because the account is blocked or the board is offline.
+// Every page and operation calls Admit.
 func (s *Service) Admit(a *Actor) error {
 	if err := a.CheckBlocked(s.Moment()); err != nil {
 		return err

@@ -21,9 +21,9 @@ func (s *Service) Administrator(a *Actor) error {
 	return a.CheckSuspended(s.Moment())
 }
 
-// Administer runs fn in a transaction that changes the board itself, on behalf of an administrator. It increases
-// the permission version first: all such changes lock that row, so each of them sees what the ones before it did.
-// It fails if fn leaves the board without an administrator.
+// Administer runs fn in a transaction that changes the board's structure or settings, on behalf of an administrator. It
+// first increases the permission version. All such transactions lock that row, so each sees the changes of the earlier
+// ones. Administer fails if fn leaves the board without an administrator.
 func (s *Service) Administer(ctx context.Context, a *Actor, fn func(c store.Conn) error) error {
 	if err := s.Administrator(a); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (s *Service) Administer(ctx context.Context, a *Actor, fn func(c store.Conn
 	})
 }
 
-// Survey runs fn, which reads what only administrators may see.
+// Survey runs fn, which reads data that only administrators may see. It returns an error for other actors.
 func (s *Service) Survey(ctx context.Context, a *Actor, fn func(c store.Conn) error) error {
 	if err := s.Administrator(a); err != nil {
 		return err
@@ -61,7 +61,7 @@ func Surveyed[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.
 	}, fn)
 }
 
-// keepsAdministrator returns an error if nobody is left who could undo the change.
+// keepsAdministrator returns an error if no administrator is left.
 func (s *Service) keepsAdministrator(c store.Conn) error {
 	has, err := s.HasAdministrator(c)
 	if err == nil && !has {
@@ -70,8 +70,8 @@ func (s *Service) keepsAdministrator(c store.Conn) error {
 	return err
 }
 
-// HasAdministrator reports whether at least one administrator can act now. If the transaction has called
-// BumpPermissions first, as Administer does, the answer includes all earlier changes.
+// HasAdministrator reports whether at least one administrator is neither blocked nor suspended. After a call of
+// BumpPermissions in the same transaction, as in Administer, the answer includes all earlier changes.
 func (s *Service) HasAdministrator(c store.Conn) (bool, error) {
 	var one int
 	now := s.Moment()
@@ -82,7 +82,7 @@ func (s *Service) HasAdministrator(c store.Conn) (bool, error) {
 	return err == nil, kernel.OrNone(err)
 }
 
-// Note writes a change of the board itself into the moderation log.
+// Note writes a change of the whole board into the moderation log.
 func (s *Service) Note(c store.Conn, a *Actor, action, detail string) error {
 	return s.Logged(c, a, action, 0, 0, 0, 0, detail)
 }

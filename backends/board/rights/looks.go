@@ -11,11 +11,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The moderation log shows what administrators do by rights that they have only as administrators. Changes are
-// logged in their own transactions. Looks, which only read, are collected here and written in the background, at
-// most one an hour for each administrator and forum.
+// The moderation log shows the actions for which administrators needed their rights as administrators. Changes are
+// logged in their transactions. Looks, which only read, are collected here and written in the background, at most one
+// an hour for each administrator and forum.
 
-// look identifies what an administrator looked at: a forum, or with forum 0 the board while it is offline.
+// look identifies an administrator and the forum that the administrator looked at. Forum 0 is the whole board while it
+// is offline.
 type look struct{ user, forum int64 }
 
 // maxLooks limits how many looks a LookLog remembers.
@@ -32,7 +33,7 @@ type LookLog struct {
 // NewLookLog returns an empty LookLog that takes the time from now.
 func NewLookLog(now func() time.Time) *LookLog { return &LookLog{now: now} }
 
-// add notes a look, unless the same was noted within the last hour.
+// add records a look, unless the same look was recorded within the last hour.
 func (l *LookLog) add(at look, now kernel.Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +49,7 @@ func (l *LookLog) add(at look, now kernel.Moment) {
 	l.noted[at], l.fresh[at] = now, now
 }
 
-// Take returns the looks that are not written yet, and removes them from the log.
+// Take returns the looks that are not written yet, and removes them from the LookLog.
 func (l *LookLog) Take() map[look]kernel.Moment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +58,7 @@ func (l *LookLog) Take() map[look]kernel.Moment {
 	return fresh
 }
 
-// GiveBack puts back looks from Take that could not be written.
+// GiveBack puts looks back that Take returned but that could not be written.
 func (l *LookLog) GiveBack(fresh map[look]kernel.Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,18 +86,18 @@ func WriteLooks(c store.Conn, fresh map[look]kernel.Moment) error {
 	return nil
 }
 
-// AsAdministrator marks log entries of what the actor could do only as an administrator.
+// AsAdministrator marks log entries of actions that the actor could do only as an administrator.
 const AsAdministrator = "as administrator"
 
-// Looked notes that the actor sees something in a forum that it sees only as an administrator. Forum 0 is the board
-// while it is offline.
+// Looked records a look: the actor sees something in a forum only as an administrator. Forum 0 is the whole board while
+// it is offline.
 func (a *Actor) Looked(forum int64) {
 	if l := a.Rights.looks; l != nil && a.User != nil {
 		l.add(look{a.User.ID, forum}, kernel.MomentOf(l.now()))
 	}
 }
 
-// beyond reports whether the actor has a right only as an administrator, in a forum or, with forum 0, on the whole
+// beyond reports whether the actor has a right only as an administrator, in a forum or, if forum is 0, on the whole
 // board.
 func (a *Actor) beyond(forum int64, right Mask) bool {
 	if !a.Rights.admin {
@@ -109,8 +110,7 @@ func (a *Actor) beyond(forum int64, right Mask) bool {
 	return !f.Seen || !f.Natural.Has(right)
 }
 
-// Used writes an action into the moderation log if the actor could do it only as an administrator. Otherwise it
-// writes nothing.
+// Used writes an action into the moderation log if the actor has one of the rights only as an administrator.
 func (s *Service) Used(c store.Conn, a *Actor, action string, rights Mask, forum, thread, post int64) error {
 	if !a.beyond(forum, rights) {
 		return nil

@@ -47,7 +47,7 @@ const (
 // Everything is the set of all rights, which administrators have.
 const Everything = 1<<21 - 1 | 1<<42 - 1<<32
 
-// These are restrictions. One applies only if every group of the actor has it.
+// These are restrictions. A restriction applies only if every group of the actor has it.
 const (
 	ThreadNeedsApproval Mask = 1 << iota
 	ReplyNeedsApproval
@@ -65,13 +65,13 @@ const (
 		FloodBypass | ModerationBypass | EditWindowBypass | BoardViewOffline | LockBypass
 )
 
-// Int64 returns the mask as it is stored in the database.
+// Int64 returns the mask in the form that the database stores.
 func (m Mask) Int64() int64 { return int64(m) } //nolint:gosec // 42 bits are in use
 
 // Value implements driver.Valuer.
 func (m Mask) Value() (driver.Value, error) { return m.Int64(), nil }
 
-// Has reports whether the mask contains all of the given rights.
+// Has reports whether the mask contains all of rights.
 func (m Mask) Has(rights Mask) bool { return m&rights == rights }
 
 // MaskNames maps the names that fixtures and forms use to rights.

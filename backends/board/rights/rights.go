@@ -1,6 +1,6 @@
-// Package rights determines who acts on a board and what they may do: it finds members and guests, computes their
-// rights from their groups and from the forums they moderate, decides which threads and posts they see, and logs
-// what moderators and administrators do.
+// Package rights finds the actors of a board, members and guests, and computes their rights from their groups and from
+// the forums that they moderate. It decides which threads and posts an actor sees, and logs the actions of moderators
+// and administrators.
 package rights
 
 import (
@@ -16,7 +16,7 @@ type Service struct {
 	looks  *LookLog
 }
 
-// New returns the rights of a board. All boards on one database share looks.
+// New returns the rights service of a board. All boards on one database must share looks.
 func New(board *kernel.Server, looks *LookLog) *Service {
 	return &Service{Server: board, looks: looks}
 }

@@ -1,8 +1,8 @@
 package rights
 
-// Sees reports whether the actor sees a thread, or a post in it. owner is the author of the thread; author and
-// visibility belong to the thread or post in question. All decisions about what an actor sees go through Sees. It
-// notes a look if the actor sees the thread or post only as an administrator.
+// Sees reports whether the actor sees a thread, or a post in it. owner is the author of the thread. author and
+// visibility are those of the thread or post in question. Every decision about visibility goes through Sees. If the
+// actor sees the thread or post only as an administrator, Sees logs a look.
 func (a *Actor) Sees(forum, owner, author, visibility int64) bool {
 	f := a.In(forum)
 	if !a.Admits(f.Visible, f.Mask, owner, author, visibility) {
@@ -14,8 +14,8 @@ func (a *Actor) Sees(forum, owner, author, visibility int64) bool {
 	return true
 }
 
-// Admits works like Sees with rights that the caller gives instead of those of the actor: seen says whether the actor
-// sees the forum, and mask holds its rights there.
+// Admits works like Sees, but with the given rights instead of the actor's rights: seen is whether the forum is
+// visible, mask holds the rights in it.
 func (a *Actor) Admits(seen bool, mask Mask, owner, author, visibility int64) bool {
 	if !seen || !mask.Has(ThreadView) || !mask.Has(ThreadViewOthers) && !a.Owns(owner) {
 		return false
@@ -29,8 +29,8 @@ func (a *Actor) Admits(seen bool, mask Mask, owner, author, visibility int64) bo
 	return mask.Has(ContentViewDeleted)
 }
 
-// Shows returns the visibilities that lists of a forum include for the actor, as an SQL condition. It uses
-// literals, so that the planner can prove which partial index applies.
+// Shows returns an SQL condition for the visibilities of the threads and posts in a forum that lists show to the actor.
+// It uses literals, so that the planner can prove that a partial index applies.
 func (a *Actor) Shows(forum int64) string {
 	f := a.In(forum)
 	held := f.Mask&(ContentViewUnapproved|ContentApprove) != 0
@@ -46,7 +46,7 @@ func (a *Actor) Shows(forum int64) string {
 	return "= 0"
 }
 
-// Reads reports whether the actor may read at least its own threads in a forum.
+// Reads reports whether the actor may read at least the threads that it has written in a forum.
 func (a *Actor) Reads(forum int64) bool {
 	return a.In(forum).Visible && a.Has(forum, ThreadView)
 }
@@ -59,7 +59,7 @@ const (
 	Visible int64 = iota
 	Unapproved
 	Deleted
-	// Gone is the visibility of a thread that was merged into another one. Nobody sees it.
+	// Gone is the visibility of a thread that was merged into another thread. Nobody sees it.
 	Gone
 )
 

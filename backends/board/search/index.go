@@ -13,12 +13,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Posts and queries are split into words here and not by the databases: the parser of PostgreSQL takes node.js for
-// a host name, drops what looks like a tag and treats -5 as another word than 5, and neither database finds a word
-// in a language that has no spaces.
+// This package, and not the databases, splits posts and queries into words. The parser of PostgreSQL takes node.js for
+// a host name, drops text that looks like a tag, and distinguishes -5 from 5. Neither database finds a word in a
+// language that is written without spaces.
 
-// Index adds a post to the search index, or replaces it there. The title is indexed only with the post that starts
-// the thread.
+// Index adds a post to the search index, or replaces the post's entry. title is indexed only if starts is set: a
+// thread's title is found with its first post.
 func Index(c store.Conn, id int64, starts bool, title, message string) error {
 	if !starts {
 		title = ""
@@ -35,7 +35,7 @@ func Index(c store.Conn, id int64, starts bool, title, message string) error {
 		message)...)
 }
 
-// IndexRows returns the statement that adds posts to the search index, up to its rows.
+// IndexRows returns the beginning of the statement that adds posts to the search index, up to its rows.
 func IndexRows(d store.Dialect) string {
 	if d == store.Postgres {
 		return "INSERT INTO board_search (post_id, words) "
@@ -59,7 +59,7 @@ func IndexValues(d store.Dialect, id int64, title, message string) []any {
 	return []any{id, spaced(title), spaced(message)}
 }
 
-// spaced returns the words of a text with spaces between them.
+// spaced returns the words of a text, separated by spaces.
 func spaced(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -73,13 +73,13 @@ func spaced(s string) string {
 }
 
 const (
-	// PostgreSQL keeps no position above maxPositions, and at most positionsEach positions of a word.
+	// PostgreSQL stores no position above maxPositions, and at most positionsEach positions of a word.
 	maxPositions  = 16_383
 	positionsEach = 255
 )
 
-// vectorOf returns the words of texts in the syntax of a PostgreSQL tsvector. It leaves a gap between two texts, so
-// that no phrase matches across them.
+// vectorOf returns the words of texts in the syntax of a PostgreSQL tsvector. It leaves a gap in the positions between
+// two texts, so that no phrase matches across them.
 func vectorOf(texts ...string) string {
 	var words []string
 	at, position := make(map[string][]int), 0
@@ -111,8 +111,8 @@ func vectorOf(texts ...string) string {
 // lexeme quotes a word, which consists of letters, digits and marks.
 func lexeme(word string) string { return "'" + word + "'" }
 
-// phrasesOf splits a search into phrases. Each phrase is one word, or several if the language has no spaces between
-// words.
+// phrasesOf splits a search into phrases. A phrase has one word, or several in a language that is written without
+// spaces.
 func phrasesOf(s string) (phrases [][]string) {
 	for _, term := range text.Terms(s) {
 		if last := len(phrases) - 1; term.Behind && last >= 0 {
@@ -124,7 +124,7 @@ func phrasesOf(s string) (phrases [][]string) {
 	return phrases
 }
 
-// queryOf returns a full-text query in the syntax of a database.
+// queryOf returns a full-text query for phrases in the syntax of the database.
 func queryOf(d store.Dialect, phrases [][]string) string {
 	all := make([]string, len(phrases))
 	for i, words := range phrases {
@@ -145,20 +145,21 @@ func queryOf(d store.Dialect, phrases [][]string) string {
 }
 
 const (
-	// SettingIndexed is the setting that holds the id of the last post whose words are split in the current way.
-	// Its value is IndexedAll once all posts are done.
+	// SettingIndexed is the setting that holds the id of the last post whose words are split by the current rules. Its
+	// value is IndexedAll once all posts are indexed.
 	SettingIndexed = "search_indexed"
 	IndexedAll     = "all"
 
 	indexedBatch = 200
-	// indexedAtOnce is about how long one write may take, since all other writes wait for it.
+	// indexedAtOnce is the approximate maximum duration of one write, since all other writes wait meanwhile.
 	indexedAtOnce = 20 * time.Millisecond
-	// indexedRest is how many times as long as a write took the pause after it is.
+	// indexedRest is the ratio of the pause after a write to the duration of the write.
 	indexedRest = 2
 )
 
-// IndexPosts indexes posts again whose words were split in an older way. It continues where it ended, on this node
-// or another, and returns how many posts it has indexed. It leaves the database to others for most of the time.
+// IndexPosts indexes again the posts whose words were split by older rules. It continues where an earlier call, on this
+// or another node, ended. It returns the number of indexed posts. Pauses leave the database to other users most of the
+// time.
 func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 	for {
 		var n int
@@ -185,8 +186,8 @@ func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 	}
 }
 
-// indexPosts indexes the next batch. It locks the row of the setting, which keeps other nodes from indexing the
-// same posts. Archived posts are left out; they are indexed when they are restored.
+// indexPosts indexes the next batch of posts. It locks the row of the setting, so that other nodes do not index the
+// same posts. Archived posts are left out; Restore indexes them.
 func indexPosts(c store.Conn) (n int, err error) {
 	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING",
 		SettingIndexed); err != nil {
@@ -222,7 +223,7 @@ func indexPosts(c store.Conn) (n int, err error) {
 			break
 		}
 		next = kernel.Itoa(p.id)
-		// SQLite has split ASCII text in the same way
+		// SQLite has split ASCII text by the same rules.
 		if p.number == 0 || c.Dialect() == store.SQLite && text.IsASCII(p.title) && text.IsASCII(p.message) {
 			continue
 		}
@@ -235,7 +236,7 @@ func indexPosts(c store.Conn) (n int, err error) {
 	return n, err
 }
 
-// reindexBatch is how many posts Reindex indexes in one write.
+// reindexBatch is the number of posts that Reindex indexes in one write.
 const reindexBatch = 500
 
 // Reindex rebuilds the search index from all posts. It implements Reindex of store.Schema.

@@ -1,5 +1,5 @@
-// Package search finds posts by their words: it splits texts into words, maintains an index of them, and searches
-// the index for posts that an actor may see.
+// Package search finds posts by their words. It splits texts into words, maintains an index of these words, and
+// searches the index for posts that an actor may see.
 package search
 
 import (
@@ -19,10 +19,10 @@ type Service struct {
 	words *Words
 }
 
-// New returns the search of a board. All boards on one database share words.
+// New returns the search of a board. All boards on one database must share words.
 func New(board *kernel.Server, words *Words) *Service { return &Service{Server: board, words: words} }
 
-// Query describes what is searched for.
+// Query is a search for posts.
 type Query struct {
 	Text   string
 	Forum  int64  // 0 for all forums
@@ -34,10 +34,10 @@ type Query struct {
 }
 
 const (
-	// maxSearchWords limits the number of words in a query.
+	// maxSearchWords limits the words in a query.
 	maxSearchWords = 16
-	// A search goes through the posts with the words from the newest on, searchChunk at a time, and stops after
-	// maxSearch of them. So posts of a rare author with common words are found over several pages.
+	// A search reads the posts with the words from the newest on, searchChunk at a time, and stops after maxSearch
+	// posts. So finding the few posts of an author with common words takes several pages.
 	searchChunk = 250
 	maxSearch   = 20_000
 )
@@ -48,9 +48,9 @@ type Found struct {
 	Thread *content.Thread
 }
 
-// Find returns a page of the posts that contain the words of a query, newest first. Posts in forums that the actor
-// does not see are excluded before anything is counted. A page may be short, or empty, and still have a next one.
-// next is the After of the next page, or 0.
+// Find returns a page of the posts that contain the words of a query, newest first. Posts in forums that the actor does
+// not see are excluded before anything is counted. A page may be short or empty although there is a next page. next is
+// the After of the next page, or 0 on the last page.
 func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (list []Found, next int64, err error) {
 	if q.Forum != 0 && !a.In(q.Forum).Visible {
 		return nil, 0, kernel.NotFound()
@@ -75,8 +75,8 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (list []Fo
 	return list, next, err
 }
 
-// searchIDs returns the ids on a page of up to limit posts of a walk that meet a condition. next is the After of the
-// next page, or 0 if there is none.
+// searchIDs returns the ids of up to limit posts of a walk that meet a condition. next is the After of the next page,
+// or 0 on the last page.
 func searchIDs(c store.Conn, walk *wordWalk, filter condition, limit int) (page []any, next int64, err error) {
 	for looked := 0; looked < maxSearch; {
 		with, more, err := walk.next()
@@ -109,8 +109,8 @@ type condition struct {
 	args  []any
 }
 
-// searchFilter returns the condition for posts that the query asks for, in forums that the actor sees and in which it
-// has some rights.
+// searchFilter returns the condition for posts that match the query, except its words. The posts are in forums that the
+// actor sees and in which it has the needed rights.
 func searchFilter(a *rights.Actor, q Query, needed rights.Mask) (f condition) {
 	var open, own []any // forums in which the actor sees all threads, and those in which it sees only its own
 	for id, r := range a.Rights.Forums {
@@ -151,7 +151,7 @@ func searchFilter(a *rights.Actor, q Query, needed rights.Mask) (f condition) {
 	return f
 }
 
-// postsByID returns those of the posts that the actor sees, with their threads, newest first.
+// postsByID returns the posts with these ids that the actor sees, with their threads, newest first.
 func postsByID(c store.Conn, a *rights.Actor, ids []any) (list []Found, err error) {
 	if len(ids) == 0 {
 		return nil, nil

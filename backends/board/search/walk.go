@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// firstWindow is how many of the newest posts are searched first on PostgreSQL. After a window that contains
-	// few posts with the words, the next one is widerWindows times as large.
+	// firstWindow is the number of newest posts that are searched first on PostgreSQL. After a window with few matching
+	// posts, the next window is widerWindows times as large.
 	firstWindow  = 250
 	widerWindows = 8
-	// fewPosts is up to how many posts with the words are read all at once.
+	// fewPosts is the maximum number of matching posts that are read all at once.
 	fewPosts = 1000
 )
 
-// These values tell whether there are at most fewPosts posts with the words.
+// These values describe whether it is likely that at most fewPosts posts match.
 const (
 	unknown = iota
 	likely
 	unlikely
 )
 
-// wordWalk goes through the posts that contain some words, or those of an author, from the newest on.
+// wordWalk iterates over the posts that contain some words, or over those of an author, from the newest on.
 type wordWalk struct {
 	c      store.Conn
 	words  string
@@ -37,8 +37,8 @@ type wordWalk struct {
 	rare   int
 }
 
-// next returns the next posts of the walk, at most searchChunk, and whether the walk goes on. It may go on and find
-// no more posts.
+// next returns the next posts, at most searchChunk. more reports whether to call next again, which may find no more
+// posts.
 func (w *wordWalk) next() (ids []any, more bool, err error) {
 	if w.author == 0 && w.c.Dialect() == store.Postgres {
 		return w.nextWindow()
@@ -54,7 +54,7 @@ func (w *wordWalk) next() (ids []any, more bool, err error) {
 	return ids, len(ids) == searchChunk, err
 }
 
-// read runs a query and moves the walk to the last post that it returns.
+// read runs a query and advances the walk to the last post that the query returns.
 func (w *wordWalk) read(statement string, args ...any) (ids []any, err error) {
 	err = w.c.ByValues().All(statement, args, func(r store.Row) error {
 		var id int64
@@ -66,7 +66,7 @@ func (w *wordWalk) read(statement string, args ...any) (ids []any, err error) {
 }
 
 // WordsOfIndex returns the query for the posts that contain some words. Its arguments are words, id and limit. The
-// index of SQLite returns the posts in their order, however many there are.
+// index of SQLite is sorted by post, so the query is fast however many posts match.
 func WordsOfIndex() content.Listing {
 	return content.Listing{
 		Columns: "w.rowid", From: "board_search w",
@@ -74,23 +74,23 @@ func WordsOfIndex() content.Listing {
 	}
 }
 
-// The index of PostgreSQL returns all posts with the words, in no order, and the planner knows only for common
-// words how many there are. Asked for the newest posts, it would read all posts from the newest on for a rare word,
-// or sort all posts with a common one. So the walk searches windows of ids, and reads all posts with the words
-// where these are few. A subquery with OFFSET 0 or LIMIT is planned without the ORDER BY around it.
+// The index of PostgreSQL returns all matching posts, unsorted, and the planner knows their number only for common
+// words. A query for the newest posts would read all posts from the newest on for a rare word, or sort all matching
+// posts for a common word. Therefore the walk searches windows of ids, and reads all matching posts if these are few. A
+// subquery with OFFSET 0 or LIMIT is planned without the ORDER BY around it.
 
-// wordsOfWindow is the query for the posts of a window. Its arguments are words, the ids that end and begin the
-// window, and limit.
+// wordsOfWindow is the query for the matching posts of a window. Its arguments are words, the ids that end and begin
+// the window, and limit.
 const wordsOfWindow = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s" +
 	" WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? AND s.post_id >= ? OFFSET 0) w" +
 	" ORDER BY w.post_id DESC LIMIT ?"
 
-// wordsOfAll is the query for all posts with the words. Its arguments are words, id and limit. If there are more
-// posts, it returns any of them.
+// wordsOfAll is the query for all matching posts. Its arguments are words, id and limit. If more posts match than
+// limit, it returns any of them.
 const wordsOfAll = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s" +
 	" WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? LIMIT ?) w ORDER BY w.post_id DESC"
 
-// nextWindow searches windows of ids until one of them contains posts with the words.
+// nextWindow searches windows of ids until one of them contains matching posts.
 func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {
 	if w.after == 0 {
 		if err := w.c.Row("SELECT COALESCE(max(post_id), 0) + 1 FROM board_search").Scan(&w.after); err != nil {
@@ -140,8 +140,8 @@ func PostsOfAuthor() content.Listing {
 	}
 }
 
-// By returns a page of the posts of a member in the forums that the actor reads, newest first. after and next are as in
-// Find, whose bounds hold here, too.
+// By returns a page of a member's posts in the forums that the actor reads, newest first. after and next are as in
+// Find, which documents the limits of a page.
 func (s *Service) By(
 	ctx context.Context, a *rights.Actor, member, after int64, limit int,
 ) (list []Found, next int64, err error) {

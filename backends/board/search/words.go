@@ -8,22 +8,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// WordsToFold is how many new posts may wait before their words are folded into the main part of the index of
-// PostgreSQL. PostgreSQL collects the words of new posts in a pending list, which every search reads. Left alone,
-// it would fold a list that has become too long in the middle of a reply. Folding while others reply takes three
-// times as long, and each of them waits for it, so it is done in a moment in which nobody writes. The limit that is
-// set for the index is above what the list reaches here.
+// WordsToFold is the number of new posts that may wait before their words are folded into the main part of PostgreSQL's
+// index. PostgreSQL collects the words of new posts in a pending list, which every search reads. By default, PostgreSQL
+// would fold a list that is too long in the middle of a reply. Folding takes three times as long while others reply,
+// and each of them waits. Therefore the words are folded at a moment in which nobody writes. The index allows a longer
+// pending list than can build up here.
 const WordsToFold = 500
 
 const (
-	// maxWords is how many new posts may wait before their words are folded even if others are writing. A search
+	// maxWords is the number of waiting posts at which their words are folded even if others are writing. A search
 	// takes some 2 ms to read a list of that length.
 	maxWords = 1000
-	// wordsQuiet is how long nobody must have written before the words are folded.
+	// wordsQuiet is the time without a write after which the words are folded.
 	wordsQuiet = 100 * time.Millisecond
 )
 
-// Words counts the posts whose words are yet to be folded. All boards on one database share one.
+// Words counts the posts whose words are not folded yet. All boards on one database share one Words.
 type Words struct {
 	// Ready receives a value when there are words to fold.
 	Ready chan struct{}
@@ -31,10 +31,10 @@ type Words struct {
 	posts atomic.Int64 // written since the words were last folded
 }
 
-// NewWords returns a Words that has counted nothing.
+// NewWords returns a Words with a count of 0.
 func NewWords() *Words { return &Words{Ready: make(chan struct{}, 1)} }
 
-// quiet waits until nobody writes, or until too many posts have been written to wait any longer.
+// quiet waits until nobody has written for wordsQuiet, or until maxWords posts wait.
 func (w *Words) quiet(ctx context.Context) error {
 	for previous := w.posts.Load(); previous < maxWords; {
 		select {
@@ -51,12 +51,12 @@ func (w *Words) quiet(ctx context.Context) error {
 	return nil
 }
 
-// wordsTurn is the name of the turn for which folding waits (see store.InTurn). Folding takes the place of one of
-// those who reply, so that no more transactions run at once than before.
+// wordsTurn identifies the turn in which words are folded (see store.InTurn). Folding waits its turn like a writer of
+// replies, so that no more transactions run at once than without it.
 type wordsTurn struct{}
 
-// FoldWords folds the words of new posts into the main part of the index on PostgreSQL, if at least WordsToFold
-// posts wait. It waits for a quiet moment first.
+// FoldWords folds the words of new posts into the main part of PostgreSQL's index, if at least WordsToFold posts wait.
+// It first waits for a quiet moment.
 func (s *Service) FoldWords(ctx context.Context) error {
 	if s.DB.Dialect() == store.SQLite || s.words.posts.Load() < WordsToFold { // FTS5 folds a part with each post
 		return nil
@@ -75,7 +75,7 @@ func (s *Service) FoldWords(ctx context.Context) error {
 	return err
 }
 
-// CountWords counts a post whose words are to be folded.
+// CountWords counts a new post whose words are not folded yet.
 func (s *Service) CountWords() {
 	if s.words.posts.Add(1) != WordsToFold {
 		return

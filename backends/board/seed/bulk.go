@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// reserve reserves n ids for new rows of a table, in ascending order.
+// reserve returns n ids for new rows of a table, in ascending order.
 func reserve(c store.Conn, table string, n int) ([]int64, error) {
 	ids := make([]int64, 0, n)
 	if c.Dialect() == store.Postgres {
@@ -26,7 +26,7 @@ func reserve(c store.Conn, table string, n int) ([]int64, error) {
 				return err
 			})
 	}
-	// SQLite has one writer, and inserting a row with an explicit id advances the sequence.
+	// SQLite has only one writer, so no lock is needed. Inserting a row with an explicit id advances the sequence.
 	var last int64
 	if err := c.Row("SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = ?), 0)",
 		table).Scan(&last); err != nil {
@@ -38,8 +38,8 @@ func reserve(c store.Conn, table string, n int) ([]int64, error) {
 	return ids, nil
 }
 
-// bulk collects rows that few statements insert together. statement is the part before the rows, and row the
-// placeholders of one row.
+// bulk collects rows of one table, to insert many of them with each statement. statement is the part of the statement
+// before the rows; row holds the placeholders of one row.
 type bulk struct {
 	statement, row string
 	args           []any
@@ -51,7 +51,7 @@ func (b *bulk) add(values ...any) { b.args = append(b.args, values...) }
 func (b *bulk) insert(c store.Conn) error {
 	width := strings.Count(b.row, "?")
 	for args := b.args; len(args) > 0; {
-		// Few different lengths, so that there are few statements to prepare.
+		// Only three numbers of rows are used, so that few statements are prepared.
 		rows := 1
 		for _, length := range []int{64, 8} {
 			if len(args) >= length*width {
@@ -69,17 +69,17 @@ func (b *bulk) insert(c store.Conn) error {
 
 func placeholders(n int) string { return "(" + kernel.Marks(n) + ")" }
 
-// instant returns a time for a column that is NULL for the zero time.
+// instant converts a time for a nullable column: the zero time becomes NULL.
 func instant(t time.Time) sql.NullInt64 {
 	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}
 }
 
-// word returns text or, if that is empty, byDefault, for a column that is NULL unless valid.
+// word returns text or, if text is empty, byDefault. If valid is false it returns NULL.
 func word(text, byDefault string, valid bool) sql.NullString {
 	return sql.NullString{String: cmp.Or(text, byDefault), Valid: valid}
 }
 
-// seedCounts collects what a batch of threads adds to the counts of forums and members.
+// seedCounts collects how much a batch of threads increases the counters of forums and members.
 type seedCounts struct {
 	forums  map[int64]forumCount
 	users   map[int64]userCount
@@ -95,7 +95,7 @@ type userCount struct {
 	lastAt kernel.Moment
 }
 
-// user counts a post of an author.
+// user counts a post for its author.
 func (s seedCounts) user(a author, p *readyPost) {
 	n := s.users[a.id]
 	n.posts += int64(kernel.Bool(p.visibility == rights.Visible))
@@ -103,7 +103,7 @@ func (s seedCounts) user(a author, p *readyPost) {
 	s.users[a.id] = n
 }
 
-// forum counts a thread with its replies, if it is visible.
+// forum counts a thread and its replies for the thread's forum, if the thread is visible.
 func (s seedCounts) forum(t *content.Thread) {
 	if t.Visibility != rights.Visible {
 		return
@@ -114,7 +114,8 @@ func (s seedCounts) forum(t *content.Thread) {
 	s.forums[t.Forum] = n
 }
 
-// write adds the counts to the rows of the database, in ascending order, so that two nodes cannot deadlock.
+// write adds the counts to the counter rows in the database. It changes rows in ascending order, so that two nodes
+// cannot deadlock.
 func (s seedCounts) write(c store.Conn) error {
 	for _, id := range slices.Sorted(maps.Keys(s.forums)) {
 		n := s.forums[id]

@@ -16,24 +16,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Moved is a forum of another program.
+// Moved is the content of a forum that ran on another program, to be imported.
 type Moved struct {
 	Program string // such as phpbb
 	Digest  string // identifies what is imported, so that an interrupted import goes on
 	Members []MovedMember
 	Forums  []MovedForum // parents before their children
 	Files   []MovedFile
-	// Threads is the number of threads, and Thread returns the one with an index, with its posts in their order. Only one
+	// Threads is the number of threads. Thread returns the thread with index i and its posts in their order. Only one
 	// goroutine calls Thread at a time.
 	Threads int
 	Thread  func(i int) (*SeedThread, error)
-	// Conversations is the number of private conversations. Conversation returns the one with an index and its id; members
-	// have their ids there, too.
+	// Conversations is the number of private conversations. Conversation returns the conversation with index i, in
+	// which members have the ids of the other program, and its id there.
 	Conversations int
 	Conversation  func(i int) (id int64, v conversations.Imported, err error)
 }
 
-// MovedMember is a member of another program.
+// MovedMember is a member to be imported.
 type MovedMember struct {
 	ID int64
 	SeedUser
@@ -43,16 +43,17 @@ type MovedMember struct {
 	Picture     string // the path of the member's picture; empty means none
 }
 
-// MovedForum is a forum of another program. Its slug is made from that there, or from its title.
+// MovedForum is a forum to be imported. Its new slug is made from its slug in the other program or, if it had no slug,
+// from its title.
 type MovedForum struct {
 	ID, Parent int64
 	SeedForum
-	// Hidden names the groups that do not see the forum, and Silent and Reading those that may not begin threads or reply
-	// in it.
+	// Each of these fields names groups: Hidden those that do not see the forum, Silent those that may not begin
+	// threads in it, and Reading those that may not reply in it.
 	Hidden, Silent, Reading []string
 }
 
-// MovedThread tells where a thread comes from.
+// MovedThread describes the origin of an imported thread.
 type MovedThread struct {
 	ID, Forum int64
 	Tags      []string
@@ -61,7 +62,7 @@ type MovedThread struct {
 	Convert func(*SeedThread) error
 }
 
-// MovedFile is a file at a post of another program.
+// MovedFile is a file attached to a post of the other program.
 type MovedFile struct {
 	ID, Post, Author int64
 	Name, Path       string // Path is where its content is
@@ -69,7 +70,7 @@ type MovedFile struct {
 	Sum              int64 // by content.SumThere, for old addresses that name it so; 0 for others
 }
 
-// MovedError is an error of something that is imported.
+// MovedError is an error about an element of the import, such as a member or a thread.
 type MovedError struct {
 	Kind string
 	ID   int64 // in the other program
@@ -80,23 +81,24 @@ type MovedError struct {
 // Error implements error.
 func (e *MovedError) Error() string { return fmt.Sprintf("%s %d %q: %s", e.Kind, e.ID, e.Name, e.Err) }
 
-// Unwrap returns the reason.
+// Unwrap returns Err, the reason.
 func (e *MovedError) Unwrap() error { return e.Err }
 
-// MovedOptions are the settings of LoadMoved. Its goroutine calls the callbacks.
+// MovedOptions are the options of LoadMoved. LoadMoved calls the callbacks from its caller's goroutine.
 type MovedOptions struct {
-	// DryRun means that nothing is written.
+	// DryRun makes LoadMoved check everything and write nothing.
 	DryRun bool
-	// Progress is called as by LoadFixture. Its parts are members, pictures, forums, threads, posts, files and
-	// conversations.
+	// Progress is called as Options.Progress is by LoadFixture. Its parts are members, pictures, forums, threads,
+	// posts, files and conversations.
 	Progress func(part string, done int)
-	// LeftOut is called with what is not imported, and Changed with what is imported in another form.
+	// LeftOut is called for every element that is not imported, and Changed for every element that is imported with a
+	// change.
 	LeftOut, Changed func(e *MovedError)
 }
 
-// LoadMoved imports a forum. What breaks a rule is left out, and the rest is imported. Each transaction also records
-// how much is done: an interrupted import goes on where it ended. No mail, notification or webhook is sent. It returns
-// an error if the database fails or the context ends.
+// LoadMoved imports a forum. Elements that break a rule are left out, and the others are imported. Each transaction
+// also records its progress, so that the next run continues an interrupted import. No mail, notification or webhook is
+// sent. LoadMoved returns an error if the database fails or ctx ends.
 func (s *Service) LoadMoved(ctx context.Context, m *Moved, o MovedOptions) error {
 	sd := &seeder{
 		service: s, ctx: ctx, program: m.Program, fixture: m.Program + ":" + m.Digest, done: make(map[string]int),
@@ -171,8 +173,8 @@ func (l *movedLoader) load() error {
 	return loadMoved(l, indexes, l.conversation)
 }
 
-// loadMoved adds the elements of a list that earlier runs have not added. It adds them in batches, each in a
-// transaction that also records how far the list has been added.
+// loadMoved adds the elements of a list, except those that earlier runs have added. Each batch of elements is added in
+// a transaction that also records how far the list is loaded.
 func loadMoved[T any](l *movedLoader, list []T, add func(c store.Conn, element *T) error) error {
 	name := l.seeder.name
 	for begin := l.done[name]; begin < len(list); begin += seedBatch {
@@ -203,7 +205,7 @@ func loadMoved[T any](l *movedLoader, list []T, add func(c store.Conn, element *
 	return nil
 }
 
-// tell calls Changed with what was noted.
+// tell calls Changed for the changes that were noted in the transaction.
 func (l *movedLoader) tell() {
 	for _, note := range l.notes {
 		l.Changed(note)
@@ -228,7 +230,7 @@ func (l *movedLoader) next(at *place) (t *SeedThread, refused, err error) {
 	return t, nil, err
 }
 
-// check does what load does, without writing anything.
+// check makes the same checks as load, and writes nothing.
 func (l *movedLoader) check() error {
 	err := l.service.Read(l.ctx, func(c store.Conn) error {
 		for i := range l.Members {
@@ -280,7 +282,7 @@ func (l *movedLoader) check() error {
 	return nil
 }
 
-// movedAuthor returns the author of an imported post: a member, or somebody without an account.
+// movedAuthor returns the author of an imported post: a member, or a name without an account.
 func (sd *seeder) movedAuthor(c store.Conn, p SeedPost) (author, error) {
 	guest := author{name: p.Guest}
 	if p.MovedAuthor == 0 {
@@ -302,13 +304,13 @@ func (sd *seeder) movedAuthor(c store.Conn, p SeedPost) (author, error) {
 	return by, nil
 }
 
-// Limits for imported texts, in characters. They are wider than those of the board, so that nothing is lost.
+// These limits are in characters. They are wider than the limits of the board, so that no imported text is lost.
 const (
 	maxMovedTitle   = 120
 	maxMovedMessage = 1 << 20
 )
 
-// checkTitle returns the title of an imported thread in the form that the board needs.
+// checkTitle converts the title of an imported thread to a title that the board accepts.
 func (t *MovedThread) checkTitle(title string) (string, error) {
 	title = MovedLine(title, maxMovedTitle)
 	if text.Words(title) == 0 {
@@ -317,7 +319,7 @@ func (t *MovedThread) checkTitle(title string) (string, error) {
 	return title, nil
 }
 
-// MovedLine returns a text of another program as one line of at most limit characters, without control characters.
+// MovedLine converts an imported text to a single line of at most limit characters, without control characters.
 func MovedLine(line string, limit int) string {
 	line = text.Normal(strings.Map(func(r rune) rune {
 		switch {
@@ -334,7 +336,7 @@ func MovedLine(line string, limit int) string {
 	return line
 }
 
-// checkMoved returns the text of an imported post in the form that the board needs. An empty text becomes an ellipsis.
+// checkMoved converts the text of an imported post to a text that the board accepts. An empty text becomes an ellipsis.
 func checkMoved(message string) (string, error) {
 	message = text.Lines(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// conversation adds the private conversation with an index.
+// conversation imports the private conversation with this index.
 func (l *movedLoader) conversation(c store.Conn, index *int) error {
 	there, v, err := l.Conversation(*index)
 	if err != nil {
@@ -45,7 +45,8 @@ func (l *movedLoader) conversation(c store.Conn, index *int) error {
 	return content.NoteMoved(c, l.program, content.MovedConversation, there, id)
 }
 
-// memberHere replaces the id that a member had there by the one here, or by 0 if it has no account.
+// memberHere replaces *id, a member's id in the other program, with the member's new id. If the member has no account,
+// the new value is 0.
 func (l *movedLoader) memberHere(c store.Conn, id *int64) error {
 	by, err := l.movedAuthor(c, SeedPost{MovedAuthor: *id})
 	*id = by.id

@@ -6,10 +6,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// movedLike is the reaction that a like of another program becomes: the first of a new board.
+// movedLike is the reaction into which likes of other programs are converted. It is the first reaction of a new board.
 const movedLike = "👍 Like"
 
-// addLikes collects the rows of the members who like an imported post. They are as old as the post.
+// addLikes adds rows for the likes of an imported post: reactions to rows, and their numbers to counts. The likes get
+// the time of the post.
 func (sd *seeder) addLikes(c store.Conn, p *readyPost, post int64, rows, counts *bulk) error {
 	var n int64
 	for _, there := range slices.Compact(slices.Sorted(slices.Values(p.Likes))) {

@@ -20,20 +20,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// changed notes that a member is imported in another form.
+// changed notes that a member is imported with a change, which format and args describe.
 func (l *movedLoader) changed(m *MovedMember, format string, args ...any) {
 	l.notes = append(l.notes, &MovedError{content.MovedMember, m.ID, m.Name, fmt.Errorf(format, args...)})
 }
 
-// taken reports whether a row exists.
+// taken reports whether a query that counts rows finds any row.
 func taken(c store.Conn, query string, args ...any) (bool, error) {
 	var n int
 	err := c.Row(query, args...).Scan(&n)
 	return n > 0, err
 }
 
-// freeName returns a name for a member: the one of the other program, without characters that names must not have, and
-// with a number if it is taken.
+// freeName returns a name that the member can have here. It removes characters that are not allowed from the name in
+// the other program, and appends a number if that name is taken.
 func (l *movedLoader) freeName(c store.Conn, m *MovedMember) (string, error) {
 	const longest = 40
 	name := MovedLine(strings.Map(func(r rune) rune {
@@ -61,7 +61,7 @@ func (l *movedLoader) freeName(c store.Conn, m *MovedMember) (string, error) {
 	}
 }
 
-// newMember returns what is to be added for a member.
+// newMember returns the account to be added for a member.
 func (l *movedLoader) newMember(c store.Conn, m *MovedMember) (add accounts.NewUser, err error) {
 	add = accounts.NewUser{
 		State: m.State, Groups: []string{"registered"}, MayClash: true, Now: l.service.Moment(),
@@ -99,7 +99,7 @@ func (l *movedLoader) newMember(c store.Conn, m *MovedMember) (add accounts.NewU
 	return add, nil
 }
 
-// member adds a member.
+// member adds a member with its profile, and records its new id.
 func (l *movedLoader) member(c store.Conn, m *MovedMember) error {
 	add, err := l.newMember(c, m)
 	if err != nil {
@@ -121,7 +121,7 @@ func (l *movedLoader) member(c store.Conn, m *MovedMember) error {
 
 func zeroNull(at kernel.Moment) sql.NullInt64 { return sql.NullInt64{Int64: int64(at), Valid: at != 0} }
 
-// forum adds a forum and the rights of groups in it.
+// forum adds a forum, and the overrides that take rights there away from groups.
 func (l *movedLoader) forum(c store.Conn, f *MovedForum) error {
 	parent, err := content.Moved(c, l.program, content.MovedForum, f.Parent)
 	if err != nil {
@@ -169,7 +169,7 @@ func (l *movedLoader) forum(c store.Conn, f *MovedForum) error {
 	return content.NoteMoved(c, l.program, content.MovedForum, f.ID, id)
 }
 
-// files adds the files at posts, those that earlier runs have not added, one in a transaction.
+// files adds the attached files that earlier runs have not added, each in its own transaction.
 func (l *movedLoader) files() error {
 	name := l.seeder.name
 	for i := l.done[name]; i < len(l.Files); i++ {
@@ -202,7 +202,7 @@ func (l *movedLoader) leaveFile(m *MovedFile, why error) {
 	l.LeftOut(&MovedError{content.MovedFile, m.ID, m.Name, why})
 }
 
-// openFile opens a file, and nothing else that may have its name.
+// openFile opens a regular file. For anything else, such as a folder, it returns an error.
 func openFile(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, cmp.Or(err, os.ErrNotExist)
@@ -210,7 +210,7 @@ func openFile(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// file stores the content of a file. The result is nil if the file is refused. In a dry run nothing is stored.
+// file stores the content of a file. It returns nil if the file is refused. In a dry run it stores nothing.
 func (l *movedLoader) file(m *MovedFile) (*attachments.Attachment, error) {
 	content, err := openFile(m.Path)
 	if err != nil {
@@ -226,7 +226,7 @@ func (l *movedLoader) file(m *MovedFile) (*attachments.Attachment, error) {
 	return f, err
 }
 
-// addFile adds the row of a file, whose content is stored. refused tells why there is none.
+// addFile adds the row of a file whose content is stored. If the file is refused, refused is the reason.
 func (l *movedLoader) addFile(c store.Conn, m *MovedFile, f *attachments.Attachment) (refused string, err error) {
 	if f.Post, err = content.Moved(c, l.program, content.MovedPost, m.Post); err != nil || f.Post == 0 {
 		return "its post is not there", err

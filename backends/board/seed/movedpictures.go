@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// pictured returns the members who have a picture.
+// pictured returns the members that have a picture.
 func (l *movedLoader) pictured() (list []*MovedMember) {
 	for i := range l.Members {
 		if l.Members[i].Picture != "" {
@@ -19,7 +19,7 @@ func (l *movedLoader) pictured() (list []*MovedMember) {
 	return list
 }
 
-// pictures adds the pictures of members, one in each transaction.
+// pictures adds the pictures of members, each in its own transaction.
 func (l *movedLoader) pictures() error {
 	name, list := l.seeder.name, l.pictured()
 	for i := l.done[name]; i < len(list); i++ {
@@ -50,8 +50,8 @@ func (l *movedLoader) pictures() error {
 	return nil
 }
 
-// picture receives the picture of a member, whose row add adds. add is nil if the picture is refused. In a dry run
-// nothing is stored.
+// picture stores the picture of a member and returns a function that adds its row. add is nil if the picture is
+// refused. In a dry run nothing is stored.
 func (l *movedLoader) picture(m *MovedMember) (add func(c store.Conn, member int64) (bool, error), err error) {
 	refuse := func(why error) { l.LeftOut(&MovedError{"picture", m.ID, m.Name, why}) }
 	image, err := openFile(m.Picture)

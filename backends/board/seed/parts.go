@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// maskOf returns the mask of rights or restrictions with these words, which names maps to bits. The word * means all
-// rights, but is no restriction.
+// maskOf converts words to a mask of rights or restrictions. names maps words to bits. In rights, the word * means all
+// rights; in restrictions it is unknown.
 func maskOf(words []string, names map[string]rights.Mask) (mask rights.Mask, err error) {
 	for _, word := range words {
 		if word == "*" && names["admin.access"] != 0 {
@@ -33,7 +33,7 @@ func maskOf(words []string, names map[string]rights.Mask) (mask rights.Mask, err
 	return mask, nil
 }
 
-// group adds a group, unless there is one with its name.
+// group adds a group, unless a group of this name exists.
 func (sd *seeder) group(c store.Conn, g SeedGroup) error {
 	allow, err := maskOf(g.Allow, rights.MaskNames)
 	if err != nil {
@@ -53,7 +53,7 @@ func (sd *seeder) group(c store.Conn, g SeedGroup) error {
 	return err
 }
 
-// user adds a member, unless there is one with the same name.
+// user adds a member, unless a member of this name exists.
 func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	if err := accounts.CheckName(u.Name); err != nil {
 		return err
@@ -94,8 +94,8 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	return err
 }
 
-// find returns the id of the row that statement selects by a name, or 0 for an empty name. A name that is not found
-// is an error.
+// find returns the id of the row with this name, which statement selects. It returns 0 for an empty name, and an error
+// for a name that does not exist.
 func find(c store.Conn, statement, name string) (id int64, err error) {
 	if name == "" {
 		return 0, nil
@@ -106,12 +106,12 @@ func find(c store.Conn, statement, name string) (id int64, err error) {
 	return id, err
 }
 
-// forumNamed returns the id of the forum with a slug, or 0 for an empty slug.
+// forumNamed returns the id of the forum with this slug, or 0 for an empty slug.
 func forumNamed(c store.Conn, slug string) (int64, error) {
 	return find(c, "SELECT id FROM board_forums WHERE slug = ?", slug)
 }
 
-// forum adds a forum, unless there is one with its slug.
+// forum adds a forum, unless a forum with this slug exists.
 func (sd *seeder) forum(c store.Conn, f SeedForum) error {
 	parent, err := forumNamed(c, f.Parent)
 	if err != nil {
@@ -190,7 +190,7 @@ func (sd *seeder) moderator(c store.Conn, m SeedModerator) error {
 	return err
 }
 
-// prefix adds a prefix, if there is none with its label, and the forums that offer it.
+// prefix adds a prefix, unless a prefix with this label exists, and the forums that offer the prefix.
 func (sd *seeder) prefix(c store.Conn, p SeedPrefix) error {
 	var id int64
 	err := c.Row("INSERT INTO board_prefixes (label, position) VALUES (?, (SELECT count(*) FROM board_prefixes))"+
@@ -211,7 +211,7 @@ func (sd *seeder) prefix(c store.Conn, p SeedPrefix) error {
 	return nil
 }
 
-// token creates a token and records its text for the caller of LoadFixture.
+// token creates a token and records the token's text, which LoadFixture returns.
 func (sd *seeder) token(c store.Conn, t SeedToken) error {
 	scopes := rights.Scopes
 	if len(t.Scopes) > 0 {

@@ -29,8 +29,8 @@ func (l *lineReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lineOf returns the number of the line, starting at 1, of an offset in what was read. The offsets of its calls must
-// not decrease.
+// lineOf returns the number of the line, starting at 1, that contains an offset. The offset must have been read, and
+// must not be smaller than in the previous call.
 func (l *lineReader) lineOf(offset int64) int {
 	for len(l.ends) > 0 && l.ends[0] < offset {
 		l.ends = l.ends[1:]
@@ -42,13 +42,13 @@ func (l *lineReader) lineOf(offset int64) int {
 // place is the position of an element in a fixture: its line, and its number in its part, starting at 1.
 type place struct{ line, number int }
 
-// wrap returns an error whose text begins with the place.
+// wrap returns an error whose text is that of err after the line and the number of the element.
 func (p place) wrap(err error) error {
 	return fmt.Errorf("line %d, element %d: %w", p.line, p.number, err)
 }
 
-// next reads the next element, and advances at from the previous element to this one. An error means that the fixture
-// is no valid JSON here, so that nothing can be read after it.
+// next reads the next element of the part and updates at to its position. It returns an error if the fixture is not
+// valid JSON there; the rest of the fixture cannot be read then.
 func (sd *seeder) next(d *json.Decoder, at *place) (raw json.RawMessage, err error) {
 	at.number++
 	if err := d.Decode(&raw); err != nil {
@@ -66,8 +66,9 @@ func decode(raw json.RawMessage, value any) error {
 	return d.Decode(value)
 }
 
-// refuse reports an element that breaks a rule to Options.Refused, and returns nil so that loading continues without
-// the element. It returns err if Refused is nil, if the database has failed, or if the context has ended.
+// refuse reports err, the error of an element that breaks a rule, to Options.Refused. It returns nil, so that loading
+// continues without the element. It returns err if Refused is nil, if the database has failed, or if the context has
+// ended.
 func (sd *seeder) refuse(err error) error {
 	if sd.Refused == nil || store.IsFailure(err) || sd.ctx.Err() != nil {
 		return err
@@ -76,8 +77,8 @@ func (sd *seeder) refuse(err error) error {
 	return nil
 }
 
-// load calls add for a range of elements, which adds all of them or none. If add refuses the range and elements may
-// be left out, load halves it until it has found the elements that are refused.
+// load calls add for the elements from up to, but not including, to. add must add all elements of a range or none. If
+// add fails and Refused is set, load halves the range until it has found the elements to leave out.
 func (sd *seeder) load(from, to int, add func(from, to int) error) error {
 	if from == to {
 		return nil
@@ -96,7 +97,7 @@ func (sd *seeder) load(from, to int, add func(from, to int) error) error {
 	return sd.load(middle, to, add)
 }
 
-// progress reports how much of a part is done.
+// progress reports that done elements of a part are loaded.
 func (sd *seeder) progress(part string, done int) {
 	if sd.Progress != nil {
 		sd.Progress(part, done)

@@ -1,4 +1,4 @@
-// Package seed loads fixtures into a board, for demos and for forums that move here from other software.
+// Package seed fills a board with content: fixtures for demos, and forums that were exported from other software.
 package seed
 
 import (
@@ -33,30 +33,30 @@ type Service struct {
 	attachments *attachments.Service
 }
 
-// Options are the callbacks of LoadFixture. All of them are called by the goroutine that calls LoadFixture.
+// Options are the callbacks of LoadFixture, which calls them from its caller's goroutine.
 type Options struct {
-	// Progress is called now and then with the name of a part of the fixture and how many of its elements are done.
-	// Posts are reported as a part, too. A nil Progress is not called.
+	// Progress is called from time to time with the name of a part of the fixture and the number of its elements that
+	// are loaded. Posts are reported as a part, too. A nil Progress is not called.
 	Progress func(part string, done int)
-	// Refused is called with the error of an element that breaks a rule or refers to something that does not exist.
-	// The element is left out, and the rest is loaded. If Refused is nil, the first such element ends LoadFixture
-	// with an error.
+	// Refused is called with the error of an element that breaks a rule or refers to something that does not exist. The
+	// element is left out, and the rest is loaded. If Refused is nil, the first such element ends LoadFixture with an
+	// error.
 	Refused func(why error)
 }
 
-// New returns a Service that loads fixtures into a board.
+// New returns a Service that loads content into a board.
 func New(board *kernel.Server, members *accounts.Service, files *attachments.Service) *Service {
 	return &Service{Server: board, accounts: members, attachments: files}
 }
 
 // LoadFixture loads a fixture, whose format Fixture documents. It reads the fixture as a stream, so a fixture may be
-// larger than memory. It returns the tokens that it created, in their order, also with an error. The error names the
-// line and the number of the element that was refused, and the title if it is a thread.
+// larger than memory. It returns the created tokens in the order of the fixture, even if it also returns an error. The
+// error names the line and number of the refused element, and a refused thread's title.
 //
-// What exists on the board already, such as a user, group or forum of the same name, stays as it is, so the fixture
-// may refer to it. Each transaction also records how much of the fixture is loaded, under the digest of its first
-// megabyte: loading an interrupted fixture again continues where it ended, and a fixture that is loaded completely is
-// not loaded again.
+// A user, group or forum whose name exists on the board already is not changed, and the fixture may refer to it. Each
+// transaction also records how much of the fixture is loaded, under the digest of the fixture's first megabyte. When an
+// interrupted fixture is loaded again, loading continues where it ended. A fixture that is loaded completely is not
+// loaded again.
 func (s *Service) LoadFixture(ctx context.Context, from io.Reader, o Options) (tokens []MadeToken, err error) {
 	text := bufio.NewReaderSize(from, SeedHead)
 	head, err := text.Peek(SeedHead)
@@ -90,8 +90,8 @@ func (s *Service) LoadFixture(ctx context.Context, from io.Reader, o Options) (t
 	return sd.tokens, expect(d, '}')
 }
 
-// Fixture documents what LoadFixture reads: one JSON object whose members come in this order, each of them optional.
-// Names may refer to what comes before them. For the authors of fixtures it is described in docs/board-fixture.md.
+// Fixture documents the format that LoadFixture reads: one JSON object whose optional members come in this order. Names
+// may refer to elements that come earlier. docs/board-fixture.md describes the format for authors of fixtures.
 type Fixture struct {
 	Groups    []SeedGroup     `json:"groups"`
 	Users     []SeedUser      `json:"users"`
@@ -103,7 +103,7 @@ type Fixture struct {
 	Tokens    []SeedToken     `json:"tokens"`
 }
 
-// SeedGroup is a group. Its rights are the words of package rights, such as forum.view.
+// SeedGroup is a group. Its rights are names of rights.MaskNames, such as forum.view.
 type SeedGroup struct {
 	Name        string   `json:"name"`
 	Allow       []string `json:"allow"`
@@ -182,7 +182,7 @@ type SeedThread struct {
 	Moved *MovedThread `json:"-"` // nil in a fixture
 }
 
-// SeedPost is a post by a member, or by somebody who has no account any more.
+// SeedPost is a post by a member, or by a name that no longer has an account.
 type SeedPost struct {
 	Author     string    `json:"author"`
 	Guest      string    `json:"guest"` // the name of somebody without an account, instead of Author
@@ -242,7 +242,7 @@ type author struct {
 	name string
 }
 
-// resume reads how much of the fixture was loaded by earlier runs.
+// resume reads how many elements of each part earlier runs have loaded.
 func (sd *seeder) resume() error {
 	return sd.service.Read(sd.ctx, func(c store.Conn) error {
 		return c.All("SELECT part, done FROM board_seeds WHERE fixture = ?", []any{sd.fixture}, func(r store.Row) error {
@@ -255,7 +255,7 @@ func (sd *seeder) resume() error {
 	})
 }
 
-// note records how many elements of a part are loaded, in the transaction that adds them.
+// note records that done elements of a part are loaded. It runs in the transaction that adds them.
 func (sd *seeder) note(c store.Conn, part string, done int) error {
 	_, err := c.Exec("INSERT INTO board_seeds (fixture, part, done) VALUES (?, ?, ?) ON CONFLICT (fixture, part)"+
 		" DO UPDATE SET done = excluded.done", sd.fixture, part, done)
@@ -274,7 +274,7 @@ func expect(d *json.Decoder, want json.Delim) error {
 	return nil
 }
 
-// part loads the part with a name, whose value is next in d.
+// part loads the part called name, whose value is the next one in d.
 func (sd *seeder) part(d *json.Decoder, name string) error {
 	switch name {
 	case "groups":
@@ -297,7 +297,7 @@ func (sd *seeder) part(d *json.Decoder, name string) error {
 	return errors.New("there is no such part of a fixture")
 }
 
-// stream reads an array and adds its elements in batches.
+// stream reads a JSON array from d and adds its elements in batches.
 func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c store.Conn, element T) error) error {
 	if err := expect(d, '['); err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// The numbers of threads and posts after which a transaction ends. A thread is never split.
+	// A transaction ends when it has added this number of threads or posts. A thread is never split.
 	SeedThreads = 500
 	seedPosts   = 2000
 
@@ -48,7 +48,7 @@ type readyPost struct {
 	visibility int64
 }
 
-// threadBatch has the threads that are added together.
+// threadBatch holds threads that are added in one transaction.
 type threadBatch struct {
 	threads []readyThread
 	last    place   // the last element that was read
@@ -56,7 +56,7 @@ type threadBatch struct {
 	err     error   // the error that ends the fixture after this batch
 }
 
-// wrap returns an error whose text begins with the place and the title of the thread.
+// wrap returns an error whose text is that of err after the position and the title of the thread.
 func (t *readyThread) wrap(err error) error {
 	if t.Moved != nil {
 		return &MovedError{content.MovedThread, t.Moved.ID, t.Title, err}
@@ -64,16 +64,16 @@ func (t *readyThread) wrap(err error) error {
 	return fmt.Errorf("line %d, element %d, thread %q: %w", t.line, t.number, t.Title, err)
 }
 
-// threadSource is where threads come from.
+// threadSource supplies the threads to load.
 type threadSource interface {
 	// more reports whether next will return another thread.
 	more() bool
-	// next reads the next thread and advances at to it. The thread is nil if an earlier run has loaded it, or if it is
-	// refused. An error means that nothing can be read after it.
+	// next reads the next thread and updates at to its position. t is nil if an earlier run has loaded the thread, or
+	// if the thread is refused; refused is the reason. After an error in err no further threads can be read.
 	next(at *place) (t *SeedThread, refused, err error)
 }
 
-// fixtureThreads are the threads of a fixture.
+// fixtureThreads implements threadSource for the threads of a fixture.
 type fixtureThreads struct {
 	sd *seeder
 	d  *json.Decoder
@@ -93,7 +93,7 @@ func (f fixtureThreads) next(at *place) (t *SeedThread, refused, err error) {
 	return t, nil, nil
 }
 
-// threads loads the part with the threads.
+// threads loads the threads of a fixture.
 func (sd *seeder) threads(d *json.Decoder) error {
 	if err := expect(d, '['); err != nil {
 		return err
@@ -104,8 +104,8 @@ func (sd *seeder) threads(d *json.Decoder) error {
 	return expect(d, ']')
 }
 
-// loadThreads loads threads. A second goroutine reads and renders the next batch while this one writes the previous
-// batch.
+// loadThreads loads the threads of a source. A second goroutine reads and renders the next batch while the calling
+// goroutine writes the previous batch.
 func (sd *seeder) loadThreads(from threadSource) error {
 	batches := make(chan threadBatch, 1)
 	stop := make(chan struct{})
@@ -175,8 +175,8 @@ func countPosts(threads []readyThread) (n int) {
 	return n
 }
 
-// readThreads reads and prepares the batch of threads behind the element at. It skips those that earlier runs have
-// loaded.
+// readThreads reads and prepares the batch of threads that follows the position at. It skips threads that earlier runs
+// have loaded.
 func (sd *seeder) readThreads(from threadSource, at place) (b threadBatch) {
 	b.last = at
 	for posts := 0; from.more() && len(b.threads) < SeedThreads && posts < seedPosts; {
@@ -250,7 +250,7 @@ func (t *readyThread) prepare(now kernel.Moment) (err error) {
 	return nil
 }
 
-// preparePost checks and renders a post. The rule for its text is check.
+// preparePost checks and renders a post. check normalizes its text or returns an error. A post without a time gets now.
 func preparePost(sp SeedPost, check func(string) (string, error), now kernel.Moment) (p readyPost, err error) {
 	switch {
 	case sp.Moved == 0 && (sp.Author == "") == (sp.Guest == ""):
@@ -273,7 +273,7 @@ func preparePost(sp SeedPost, check func(string) (string, error), now kernel.Mom
 	return p, nil
 }
 
-// addThreads adds a batch of threads with their posts, the rows of the search index, and the counts that they change.
+// addThreads adds a batch of threads with their posts, and updates the search index and the counters.
 func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 	threads, err := reserve(c, "board_threads", len(list))
 	if err != nil {
@@ -367,7 +367,8 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 	return counts.write(c)
 }
 
-// countPost adds the n-th post (starting at 0) to the fields of its thread that depend on posts.
+// countPost updates those fields of thread t that depend on its posts. id is the id of the thread's n-th post (starting
+// at 0), and a its author.
 func countPost(t *content.Thread, p *readyPost, id int64, n int, a author) {
 	if n == 0 {
 		t.Author, t.AuthorName, t.Created = a.id, a.name, p.at
@@ -379,7 +380,7 @@ func countPost(t *content.Thread, p *readyPost, id int64, n int, a author) {
 	t.Last, t.LastPoster, t.LastAt = id, a.name, max(t.LastAt, p.at)
 }
 
-// forumOf returns the id of the forum of a thread.
+// forumOf returns the id of the thread's forum.
 func (sd *seeder) forumOf(c store.Conn, t *readyThread) (int64, error) {
 	if t.Moved == nil {
 		return sd.forumID(c, t.Forum)
@@ -390,7 +391,7 @@ func (sd *seeder) forumOf(c store.Conn, t *readyThread) (int64, error) {
 	return 0, fmt.Errorf("its forum %d was not imported", t.Moved.Forum)
 }
 
-// forumID returns the id of the forum with a slug, and caches it.
+// forumID returns the id of the forum with this slug, from a cache if possible.
 func (sd *seeder) forumID(c store.Conn, slug string) (int64, error) {
 	if id := sd.forums[slug]; id != 0 {
 		return id, nil
@@ -403,7 +404,7 @@ func (sd *seeder) forumID(c store.Conn, slug string) (int64, error) {
 	return id, err
 }
 
-// prefixID returns the id of the prefix with a label, or 0 for an empty label, and caches it.
+// prefixID returns the id of the prefix with this label, from a cache if possible, or 0 for an empty label.
 func (sd *seeder) prefixID(c store.Conn, label string) (int64, error) {
 	if id := sd.prefixes[label]; id != 0 {
 		return id, nil
@@ -413,7 +414,7 @@ func (sd *seeder) prefixID(c store.Conn, label string) (int64, error) {
 	return id, err
 }
 
-// author returns the author of a post, and caches members by the names in the fixture.
+// author returns the author of a post. It caches members by their names in the fixture.
 func (sd *seeder) author(c store.Conn, p SeedPost) (author, error) {
 	if p.Moved != 0 {
 		return sd.movedAuthor(c, p)

@@ -16,7 +16,7 @@ func (s *Service) All(ctx context.Context, a *rights.Actor) ([]Tag, error) {
 	})
 }
 
-// Save adds a tag if its ID is 0, and otherwise renames the one with this id.
+// Save adds a tag if its ID is 0. Otherwise it renames the tag with this id.
 func (s *Service) Save(ctx context.Context, a *rights.Actor, t Tag) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		name, err := check(a, "name", t.Name)
@@ -48,7 +48,7 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, t Tag) error {
 	})
 }
 
-// Merge makes all threads with a tag have another one, by its name, instead, and deletes the first one.
+// Merge replaces a tag by the tag with the name into in all threads, and deletes the replaced tag.
 func (s *Service) Merge(ctx context.Context, a *rights.Actor, id int64, into string) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		from, err := scan(c.Row("SELECT id, name FROM board_tags WHERE id = ?", id))
@@ -71,7 +71,7 @@ func (s *Service) Merge(ctx context.Context, a *rights.Actor, id int64, into str
 	})
 }
 
-// Delete deletes a tag and removes it from the threads that have it.
+// Delete deletes a tag and removes it from all threads.
 func (s *Service) Delete(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		t, err := scan(c.Row("SELECT id, name FROM board_tags WHERE id = ?", id))

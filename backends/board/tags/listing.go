@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// batch is how many threads are read at once while a page is filled.
+	// batch is the number of threads that are read at a time to fill a page.
 	batch = 100
-	// maxBatches limits how many batches are read for one page.
+	// maxBatches limits the batches that are read for one page.
 	maxBatches = 10
 )
 
@@ -37,7 +37,7 @@ func OfThreads(n int) string {
 		" WHERE g.thread_id IN (" + kernel.Marks(n) + ")"
 }
 
-// Of returns the tags of threads, by thread, in the order of their names.
+// Of returns the tags of threads, by thread and sorted by name.
 func (s *Service) Of(ctx context.Context, threads ...content.ThreadInfo) (tags map[int64][]Tag, err error) {
 	if len(threads) == 0 {
 		return nil, nil
@@ -71,12 +71,12 @@ type Page struct {
 }
 
 // Threads returns a page of the visible threads with a tag that the actor may see, newest activity first. after is the
-// cursor where the page begins, and empty for the first page.
+// previous page's next cursor, or empty for the first page.
 //
-// Threads in forums that the actor may not see are left out while the page is filled, so a page may be short, and even
-// empty, and still have a next one: it costs at most maxBatches reads. A tag of which the actor sees no thread on the
-// first page is not found, as if nobody had used it, since its name may say what is discussed where the actor is not
-// admitted.
+// Threads in forums that the actor may not see are left out while the page is filled. A page may therefore be short or
+// empty although there is a next page: at most maxBatches are read for it. If the actor sees no thread on the first
+// page, the tag is not found, as if nobody had used it. Otherwise its name could reveal topics of forums that the actor
+// may not see.
 func (s *Service) Threads(
 	ctx context.Context, a *rights.Actor, tag int64, after string, limit int,
 ) (page Page, err error) {

@@ -1,5 +1,5 @@
-// Package tags labels threads with tags, of which a thread has at most MaxOfThread, and lists threads by tag. A setting
-// says whether authors write what tags they like or choose among those of the administrators.
+// Package tags labels threads with tags, at most MaxOfThread for each thread, and lists threads by tag. A setting
+// decides whether authors may write any tag or choose among the tags of administrators.
 package tags
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// MaxOfThread is the maximum number of tags of a thread.
+	// MaxOfThread is the maximum number of tags for one thread.
 	MaxOfThread = 5
 	maxName     = 30     // in characters
 	maxTags     = 10_000 // of a board
@@ -44,12 +44,12 @@ type Tag struct {
 	Name string
 }
 
-// Slug returns the name in the form in which it is part of a URL.
+// Slug returns the tag's name in the form that URLs contain.
 func (t Tag) Slug() string { return text.Slug(t.Name, kernel.MaxSlug) }
 
 func scan(r store.Row) (t Tag, err error) { return t, r.Scan(&t.ID, &t.Name) }
 
-// Split returns the names in texts of a form, which may each have several with commas between them.
+// Split splits the texts of a form's fields at commas and returns the names in them.
 func Split(texts []string) (names []string) {
 	for part := range strings.SplitSeq(strings.Join(texts, ","), ",") {
 		if name := text.Normal(part); name != "" {
@@ -59,7 +59,7 @@ func Split(texts []string) (names []string) {
 	return names
 }
 
-// check returns the name of a tag as it is stored, or an error of Invalid.
+// check normalizes the name of a tag. It returns an error of Invalid for the field if the name is not valid.
 func check(a *rights.Actor, field, name string) (string, error) {
 	name = text.Normal(name)
 	words := a.Rights.Access.Words
@@ -72,8 +72,7 @@ func check(a *rights.Actor, field, name string) (string, error) {
 	return name, nil
 }
 
-// Put gives a thread these tags instead of those that it has, in the transaction of another change. Names that are
-// equal but for case count once.
+// Put replaces the tags of a thread, in the transaction of another change. Names that differ only by case count once.
 func (s *Service) Put(c store.Conn, a *rights.Actor, t *content.Thread, names []string) error {
 	var ids []int64
 	for _, name := range names {
@@ -100,7 +99,7 @@ func (s *Service) Put(c store.Conn, a *rights.Actor, t *content.Thread, names []
 	return nil
 }
 
-// find returns the id of the tag with a name. If members may write what tags they like it makes one that is missing.
+// find returns the id of the tag with this name. If members may write any tag, it creates a missing tag.
 func find(c store.Conn, a *rights.Actor, name string) (id int64, err error) {
 	if name, err = check(a, "tags", name); err != nil {
 		return 0, err
@@ -128,8 +127,8 @@ func add(c store.Conn, name string) (id int64, err error) {
 	return id, err
 }
 
-// Import gives a new thread its first tags of another board. It leaves out names that no tag can have here, and what
-// would be too many tags.
+// Import adds tags of another forum to a new thread. It leaves out names that no tag can have here, and tags beyond
+// MaxOfThread.
 func Import(c store.Conn, thread int64, names []string) error {
 	for _, name := range names[:min(len(names), MaxOfThread)] {
 		name = text.Normal(name)
@@ -151,7 +150,7 @@ func Import(c store.Conn, thread int64, names []string) error {
 	return nil
 }
 
-// Set gives a thread these tags instead of those that it has. The actor needs to be allowed to change its title.
+// Set replaces the tags of a thread. The actor must be allowed to change the thread's title.
 func (s *Service) Set(ctx context.Context, a *rights.Actor, thread int64, names []string) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		t, err := s.posts.Titled(c, a, thread)
@@ -166,7 +165,7 @@ func (s *Service) Set(ctx context.Context, a *rights.Actor, thread int64, names 
 	})
 }
 
-// Choice returns the tags among which authors choose, or nil if they may write others.
+// Choice returns the tags among which authors choose, or nil if they may write any tag.
 func (s *Service) Choice(ctx context.Context, a *rights.Actor) (list []Tag, err error) {
 	if a.Rights.Settings.Tags == kernel.TagsFree {
 		return nil, nil

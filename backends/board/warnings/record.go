@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// MaxNote is the maximum number of characters of a note.
+// MaxNote is the maximum length of a note, in characters.
 const MaxNote = 2000
 
-// Note is what a moderator has noted about a member.
+// Note is a moderator's note about a member.
 type Note struct {
 	ID         int64
 	Author     int64
@@ -26,17 +26,19 @@ type Note struct {
 	Created    kernel.Moment
 }
 
-// Record is what moderators know about a member.
+// Record holds the warnings of a member and the notes about the member.
 type Record struct {
 	Warnings []Warning // for posts in forums in which the actor may approve posts
 	Points   int64     // that count now, of all warnings
 	Notes    []Note
 }
 
-// Moderates reports whether the actor sees the records of members: it must be able to approve posts in some forum.
+// Moderates reports whether the actor may see the records of members, that is, whether it may approve posts in at least
+// one forum.
 func Moderates(a *rights.Actor) bool { return a.User != nil && a.MayAnywhere(rights.ContentApprove) }
 
-// check returns an error unless the actor may see, and write in, the record of a member. Nobody sees their own.
+// check returns an error unless the actor may see and change the record of a member. Members never see their own
+// records.
 func check(c store.Conn, a *rights.Actor, member int64) error {
 	if !Moderates(a) || a.Owns(member) {
 		return kernel.NotFound()
@@ -48,7 +50,7 @@ func check(c store.Conn, a *rights.Actor, member int64) error {
 	return err
 }
 
-// Of returns the record of a member. The error is NotFound for actors who may not see it.
+// Of returns the record of a member. It returns NotFound to actors who may not see the record.
 func (s *Service) Of(ctx context.Context, a *rights.Actor, member int64) (Record, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (r Record, err error) {
 		if err := check(c, a, member); err != nil {
@@ -105,7 +107,7 @@ func (s *Service) AddNote(ctx context.Context, a *rights.Actor, member int64, me
 	})
 }
 
-// DeleteNote deletes a note about a member that the actor has written or, as an administrator, any note.
+// DeleteNote deletes a note about a member. Only its author and administrators may delete it.
 func (s *Service) DeleteNote(ctx context.Context, a *rights.Actor, member, id int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		if err := check(c, a, member); err != nil {
@@ -143,7 +145,8 @@ func (s *Service) RemovePicture(ctx context.Context, a *rights.Actor, member int
 	})
 }
 
-// log logs that a note was changed, without what it says: administrators read the log, and find the notes.
+// log logs a change of a note or picture, without the note's text: administrators, who read the log, can look up the
+// note.
 func (s *Service) log(c store.Conn, a *rights.Actor, action string, member int64) error {
 	var name string
 	if err := c.Row("SELECT username FROM board_users WHERE id = ?", member).Scan(&name); err != nil {

@@ -1,5 +1,5 @@
-// Package warnings implements what moderators record about members: warnings, whose points lead to consequences while
-// they last, and notes that only moderators see.
+// Package warnings implements warnings of members, whose points have consequences while they count, and moderators'
+// notes about members, which only moderators see.
 package warnings
 
 import (
@@ -27,11 +27,11 @@ func New(board *kernel.Server, rights *rights.Service) *Service {
 }
 
 const (
-	// MaxPoints is the maximum number of points of a warning.
+	// MaxPoints is the maximum number of points for one warning.
 	MaxPoints = 100
-	// MaxDays is the maximum number of days for which a warning counts, unless it counts for ever.
+	// MaxDays is the maximum number of days after which a warning expires. A warning can also count for ever.
 	MaxDays = 3650
-	// kept limits how many warnings and notes of a member are read.
+	// kept limits how many warnings, and how many notes, of a member are read.
 	kept = 200
 )
 
@@ -47,7 +47,7 @@ type Warning struct {
 	WithdrawnBy             string
 }
 
-// Counts reports whether the points of a warning count at a time.
+// Counts reports whether the warning's points count at the time now.
 func (w Warning) Counts(now kernel.Moment) bool {
 	return w.Withdrawn == 0 && (w.Expires == 0 || w.Expires > now)
 }
@@ -60,8 +60,8 @@ type Request struct {
 	Days   int64 // for which it counts; 0: for ever
 }
 
-// MayWarn returns an error unless the actor may warn the author of a post that it sees: it must be able to approve
-// posts in the forum, and the author must be another member who cannot.
+// MayWarn returns an error unless the actor may warn the author of a post that the actor sees. The actor must be able
+// to approve posts in the forum, and the author must be another member who cannot.
 func (s *Service) MayWarn(c store.Conn, a *rights.Actor, t *content.Thread, p *content.Post) error {
 	if !a.Has(t.Forum, rights.ContentApprove) {
 		return kernel.Forbidden("postId", "no_permission", "you may not warn members in this forum")
@@ -85,8 +85,8 @@ func (s *Service) MayWarn(c store.Conn, a *rights.Actor, t *content.Thread, p *c
 	return nil
 }
 
-// Warn warns the author of a post and notifies the member. If the member has as many points then as the settings name,
-// it also holds the member's posts or suspends the member.
+// Warn warns the author of a post and notifies the member. If the member's points then reach a limit of the settings,
+// all posts of the member are held, or the member is suspended.
 func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w Warning, err error) {
 	reason, err := kernel.CheckReason(request.Reason)
 	switch {
@@ -144,7 +144,8 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 	return w, err
 }
 
-// moderate sets until when every post of a member is held because of warnings, and returns the points that count.
+// moderate updates until when all posts of a member are held because of warnings, and returns the sum of the points
+// that count.
 func (s *Service) moderate(c store.Conn, a *rights.Actor, member int64) (points int64, err error) {
 	now, limit := s.Moment(), a.Rights.Settings.WarningHold
 	list, err := of(c, member)
@@ -169,8 +170,8 @@ func (s *Service) moderate(c store.Conn, a *rights.Actor, member int64) (points 
 	return points, err
 }
 
-// suspend restricts a member to reading for a time if the points are too many. suspended is until when the member is
-// suspended already.
+// suspend suspends the member if points reach the limit for it. suspended is the end of the member's current
+// suspension, which suspend does not shorten.
 func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int64, suspended kernel.Moment) error {
 	set := a.Rights.Settings
 	until := s.Moment().Add(time.Duration(set.WarningSuspendDays) * 24 * time.Hour)
@@ -187,8 +188,8 @@ func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int6
 	return rights.BumpPermissions(c) // with the next request, also with a token that is in memory
 }
 
-// Withdraw withdraws a warning: its points do not count any more, and a suspension that it led to ends, unless
-// another one has replaced that since. The actor must be able to approve posts in the forum of the post.
+// Withdraw withdraws a warning, whose points no longer count. A suspension that the warning caused ends, unless another
+// suspension has replaced it since. The actor must be able to approve posts in the post's forum.
 func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		w, err := scan(c.Row("SELECT "+columns+" FROM board_warnings w WHERE w.id = ? AND w.user_id = ?"+c.Lock(), id,

@@ -15,7 +15,7 @@ func (c *call) account() error {
 	return c.showAccount(nil, accounts.Profile{Title: u.Title, Bio: u.Bio, TimeZone: u.TimeZone})
 }
 
-// showAccount shows the form with the profile, and with the refusal of a form if there is one.
+// showAccount shows the form with the profile. refusal is the error of a form that was refused, or nil.
 func (c *call) showAccount(refusal error, form accounts.Profile) error {
 	if err := c.faceOf(c.actor.ID()); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (c *call) saveProfile() error {
 	return c.Redirect("/account", c.T("Saved."))
 }
 
-// chooseLanguage sets the language of the member; an empty one means that the browser decides.
+// chooseLanguage sets the language of the member. An empty language means that of the browser.
 func (c *call) chooseLanguage() error {
 	tag := c.Form.Text("language")
 	if tag != "" && c.options.Languages.Find(tag) == nil {
@@ -57,7 +57,7 @@ func (c *call) savePassword() error {
 	return c.Redirect("/account/password", c.T("The password was changed. All other browsers are signed out."))
 }
 
-// tokensPage lists the tokens of a member, with a form to make one.
+// tokensPage lists the tokens of a member, with a form to create a token.
 type tokensPage struct {
 	Tokens []accounts.TokenInfo
 	May    bool // may make tokens
@@ -68,7 +68,7 @@ type tokensPage struct {
 	Made   string // shown once
 }
 
-// Has reports whether a scope is ticked.
+// Has reports whether the checkbox of a scope is ticked.
 func (p tokensPage) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
 func (c *call) tokensPage() (tokensPage, error) {

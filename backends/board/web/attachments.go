@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// attachmentRoutes lists the pages of the files at posts, and those that manage mails to members.
+// attachmentRoutes lists the pages of the files of posts, and the pages that manage mails to members.
 var attachmentRoutes = []page{
 	{Method: get, Path: "/attachments/{attachmentId}", Admit: guests, Serve: (*call).download},
 	{Method: get, Path: "/posts/{postId}/files/{name}", Admit: guests, Serve: (*call).placed},
@@ -27,7 +27,7 @@ var attachmentRoutes = []page{
 	{Method: post, Path: "/unsubscribe", NoToken: true, Admit: everybody, Serve: (*call).unsubscribe},
 }
 
-// attachmentsPage lists the files at a post, with a form to add one.
+// attachmentsPage lists the files of a post, with a form to add a file.
 type attachmentsPage struct {
 	Post    posts.PostView
 	Thread  content.ThreadInfo
@@ -67,7 +67,7 @@ func (c *call) attach() error {
 	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), c.T("The file is attached."))
 }
 
-// file returns the part of a multipart form that is the file.
+// file returns the part of a multipart form that contains the file.
 func (c *call) file() (*multipart.Part, error) {
 	reader, err := c.Parts()
 	if err != nil {
@@ -128,7 +128,7 @@ type enclosed struct {
 	received []*attachments.Received
 }
 
-// enclosed returns what the actor may attach to a post in a forum.
+// enclosed returns the limits of the files that the actor may attach to a post in a forum.
 func (c *call) enclosed(forum int64) enclosed {
 	set := c.actor.Settings()
 	return enclosed{
@@ -137,8 +137,9 @@ func (c *call) enclosed(forum int64) enclosed {
 	}
 }
 
-// readEnclosed reads a form that may have files; a form without files has been read before. If refusal tells why
-// the member may not post, it accepts no more than the text, which is shown again together with the reason.
+// readEnclosed reads a form that may have files; a form without files has been read before. refusal is the reason why
+// the member may not post, or nil. With a refusal, it accepts only the text, which is shown again together with the
+// reason.
 func (c *call) readEnclosed(e *enclosed, refusal error) (err error) {
 	if !c.Uploads() {
 		return nil
@@ -157,7 +158,7 @@ func (c *call) readEnclosed(e *enclosed, refusal error) (err error) {
 	return nil
 }
 
-// receive checks the files of the form before anything is posted.
+// receive receives and checks the files of the form before the post is written.
 func (c *call) receive(e *enclosed) error {
 	if e.form == nil {
 		return nil
@@ -191,7 +192,7 @@ func fileProblem(message string) error {
 	}
 }
 
-// close removes the temporary files.
+// close removes the temporary files of the received files.
 func (e *enclosed) close() {
 	for _, f := range e.received {
 		f.Close()
@@ -201,7 +202,7 @@ func (e *enclosed) close() {
 	}
 }
 
-// placed serves a file at a post by its name, under the path that texts link to.
+// placed serves a file of a post by its name, under the path that texts link to.
 func (c *call) placed() error {
 	f, err := c.Posts.PlacedFile(c.Context(), c.actor, c.ID("postId"), c.R.PathValue("name"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 )
 
-// composeRoutes are the routes of what helps to write. The forms themselves work without them.
+// composeRoutes lists the routes of aids for writing, such as previews and drafts. The forms work without them.
 var composeRoutes = []page{
 	{Method: get, Path: "/account/drafts", Serve: (*call).drafts},
 	{Method: post, Path: "/account/drafts/{draftId}/discard", Serve: (*call).discardDraft},
@@ -20,10 +20,10 @@ var composeRoutes = []page{
 	{Method: get, Path: "/members/names", Serve: (*call).names},
 }
 
-// maxQuoted limits how many posts a reply quotes at once.
+// maxQuoted limits the posts that a reply quotes at once.
 const maxQuoted = 20
 
-// quotes returns the quotations of the posts of a thread that the query asks for.
+// quotes returns quotations of posts in a thread. The query of the request lists the posts.
 func (c *call) quotes(thread int64) (string, error) {
 	ids := c.Query.Numbers("quote")
 	var quotes strings.Builder
@@ -41,7 +41,8 @@ func (c *call) quotes(thread int64) (string, error) {
 	return quotes.String(), nil
 }
 
-// saveDraft saves what is in a form, which is shown again if that is refused. The script of the form gets no page.
+// saveDraft saves a draft. If that is refused, it shows the form again, in the template name. The form's script gets a
+// response without a page.
 func (c *call) saveDraft(d drafts.Draft, name, title string, form any) error {
 	err := c.Drafts.Save(c.Context(), c.actor, d)
 	switch {
@@ -65,19 +66,19 @@ func (c *call) draftMessage(id int64, text string) error {
 		"conversation", page.Title, page)
 }
 
-// endDraft deletes the draft of what was posted. The post is there, so an error is only logged.
+// endDraft deletes the draft of a post that was written. An error is only logged, since the post exists.
 func (c *call) endDraft(at drafts.Place) {
 	if err := c.Drafts.Delete(c.Context(), c.actor, at); err != nil {
 		c.kernel.Logger.Warn("the draft of a post is not deleted", zap.Int64("member", c.actor.ID()), zap.Error(err))
 	}
 }
 
-// Draft returns the draft with which the form for a reply in a thread begins, or nil if the user has none.
+// Draft returns the draft that fills the form for a reply in a thread, or nil if the user has no such draft.
 func (f *frame) Draft(thread int64) (*drafts.Draft, error) {
 	return f.call.Drafts.Of(f.call.Context(), f.call.actor, drafts.Place{Kind: drafts.Reply, ID: thread})
 }
 
-// Encloses returns what the user may attach to a post in a forum.
+// Encloses returns the limits of the files that the user may attach to a post in a forum.
 func (f *frame) Encloses(forum int64) enclosed { return f.call.enclosed(forum) }
 
 func (c *call) drafts() error {
@@ -89,7 +90,7 @@ func (c *call) discardDraft() error {
 	return c.Then(c.Drafts.Discard(c.Context(), c.actor, c.ID("draftId")), "/account/drafts", c.T("The draft is deleted."))
 }
 
-// MentionMails reports whether the user is mailed about mentions.
+// MentionMails reports whether the user gets mails about mentions.
 func (f *frame) MentionMails() (bool, error) {
 	return f.call.Following.MentionMails(f.call.Context(), f.call.actor)
 }
@@ -99,13 +100,13 @@ func (c *call) wishMentions() error {
 		c.T("Saved."))
 }
 
-// completed is a name that completes a mention, and the text that mentions it.
+// completed is a name that completes a mention, and the complete text of the mention.
 type completed struct {
 	Name    string `json:"name"`
 	Mention string `json:"mention"`
 }
 
-// names answers the script of the forms with the names that begin as the parameter q.
+// names sends the forms' script the names that begin with the parameter q.
 func (c *call) names() error {
 	names, err := c.Accounts.Complete(c.Context(), c.actor, c.Query.Text("q"))
 	if err != nil {

@@ -16,7 +16,8 @@ const (
 	messagesPerPage      = 25
 )
 
-// conversationsPage lists a member's private conversations and, on its first page, whom it ignores.
+// conversationsPage lists a member's private conversations. Its first page also lists the members that the member
+// ignores.
 type conversationsPage struct {
 	List    []conversations.Conversation
 	Older   int64 // the message before which the next page begins
@@ -45,7 +46,7 @@ func (c *call) conversations() error {
 	return c.ThenShow(err, "conversations", c.T("Messages"), page)
 }
 
-// wish saves what the member wishes about private messages.
+// wish saves the member's settings for private messages.
 func (c *call) wish() error {
 	return c.Then(c.Conversations.Wish(c.Context(), c.actor, conversations.Wishes{
 		Mails: c.Form.Flag("mails"), Accepts: c.Form.Flag("accepts"),
@@ -57,7 +58,7 @@ func (c *call) others(people []conversations.Person) []conversations.Person {
 	return slices.DeleteFunc(people, func(p conversations.Person) bool { return p.ID == c.actor.ID() })
 }
 
-// conversationForm is a conversation that is being started.
+// conversationForm is the form for a new conversation.
 type conversationForm struct {
 	Recipients  string // names, with commas between them
 	Title, Text string
@@ -66,7 +67,7 @@ type conversationForm struct {
 	Draft       *drafts.Draft
 }
 
-// newMessage is the place of a draft of a new conversation.
+// newMessage is the place for the draft of a new conversation.
 var newMessage = drafts.Place{Kind: drafts.Message}
 
 func (c *call) newConversation() error {
@@ -173,7 +174,7 @@ func (c *call) leaveConversation() error {
 		c.T("You have left the conversation."))
 }
 
-// reportForm is a report of a message that is being written.
+// reportForm is the form to report a message.
 type reportForm struct {
 	Conversation int64
 	Message      conversations.Message
@@ -205,7 +206,7 @@ func (c *call) reportMessage() error {
 	return c.Redirect("/conversations/"+itoa(form.Conversation), c.T("Thank you. The moderators will look at it."))
 }
 
-// ignore makes the user ignore a member, or no longer.
+// ignore makes the user ignore a member, or stop ignoring the member.
 func (c *call) ignore() error {
 	id := c.ID("userId")
 	to := "/members/" + itoa(id)

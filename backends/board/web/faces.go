@@ -19,7 +19,8 @@ var faceRoutes = []page{
 	{Method: post, Path: "/account/picture/remove", Serve: (*call).removeAvatar},
 }
 
-// readFaces adds how the authors of what a page lists look to the page. An author may be nil.
+// readFaces reads the faces of the authors in a page's list, for the page's template. author returns an element's
+// author, which may be nil.
 func readFaces[T any](c *call, list []T, author func(T) *int64) (err error) {
 	var members []int64
 	for _, item := range list {
@@ -39,7 +40,7 @@ func (c *call) faceOf(member int64) error {
 	return readFaces(c, []int64{member}, func(id int64) *int64 { return &id })
 }
 
-// Face returns how an author looks, who may be nil.
+// Face returns the face of an author, who may be nil.
 func (f *frame) Face(author *int64) attachments.Face {
 	if author == nil {
 		return attachments.Face{}
@@ -47,7 +48,7 @@ func (f *frame) Face(author *int64) attachments.Face {
 	return f.faces[*author]
 }
 
-// FaceOf returns how a member looks.
+// FaceOf returns the face of a member.
 func (f *frame) FaceOf(member int64) attachments.Face { return f.faces[member] }
 
 func (c *call) avatar() error {

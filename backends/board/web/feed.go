@@ -63,8 +63,8 @@ func (c *call) forumFeed() error {
 		c.actor.Settings().Name)
 }
 
-// feed writes the newest threads that guests see, whoever asks, since feed readers keep and pass on what they
-// fetch. The routes of feeds are public, so the actor is always the guest. Forum 0 stands for all forums.
+// feed writes a feed of the newest threads that guests see. Every reader gets the same feed, since feed readers store
+// and pass on feeds. The routes of feeds are public, so the actor is always the guest. Forum 0 stands for all forums.
 func (c *call) feed(forumID int64, self, page, title string) error {
 	if c.options.MembersOnly {
 		return pages.NotFound()
@@ -107,7 +107,7 @@ func entryOf(base string, t content.ThreadInfo, first content.PostInfo) feedEntr
 	}
 }
 
-// absolute completes the paths in HTML to addresses, since feed readers show it elsewhere.
+// absolute replaces the paths in HTML by absolute URLs, since feed readers show the HTML outside of the board.
 func absolute(base, html string) string {
 	return strings.NewReplacer(` src="//`, ` src="//`, ` href="//`, ` href="//`, // names of hosts
 		` src="/`, ` src="`+base+"/", ` href="/`, ` href="`+base+"/").Replace(html)

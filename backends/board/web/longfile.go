@@ -8,17 +8,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// This file serves files that are written while their rows are read.
+// This file serves files that are written while their rows are being read.
 
 const (
-	// longFilesAtOnce limits how many files are written at the same time that many rows are read for, such as sitemaps
-	// with up to 50,000 threads.
+	// longFilesAtOnce limits the number of long files that are written at the same time. A long file is made of many
+	// rows, such as a sitemap with up to 50,000 threads.
 	longFilesAtOnce = 2
-	// longFileTime limits how long each of them takes, so that slow readers do not keep others from theirs.
+	// longFileTime limits the time for one file, so that slow readers do not block other readers.
 	longFileTime = 5 * time.Minute
 )
 
-// longFile runs write, unless longFilesAtOnce files are being written.
+// longFile runs write, which writes a long file. It returns an error if longFilesAtOnce files are already being
+// written.
 func (c *call) longFile(write func() error) error {
 	select {
 	case c.options.long <- struct{}{}:
@@ -36,7 +37,7 @@ func (c *call) longFile(write func() error) error {
 	}
 }
 
-// begun calls begin before the first write. Until then an error can still be reported.
+// begun calls begin before the first write. Before that, an error can still be reported.
 type begun struct {
 	io.Writer
 	begin func() // nil once it has been called
@@ -51,8 +52,8 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.Writer.Write(p)
 }
 
-// ownData sends the member a file with what it has on the board. If reading fails halfway, the connection is aborted,
-// so that the browser notices that the file is incomplete.
+// ownData sends a member a file with the member's data. If reading fails halfway, the connection is aborted, so that
+// the browser notices that the file is incomplete.
 func (c *call) ownData() error {
 	return c.longFile(func() error {
 		out := &begun{Writer: c.W, begin: func() {

@@ -4,7 +4,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 )
 
-// unsubscribePage asks the user to confirm the end of mails, or reports it.
+// unsubscribePage asks the user to confirm unsubscribing from mails, or reports that it is done.
 type unsubscribePage struct {
 	Target string // thread, forum, or the mode whose mails all end
 	Token  string
@@ -17,7 +17,7 @@ func (c *call) askUnsubscribe() error {
 	return c.ThenShow(err, "unsubscribe", c.T("Mails"), unsubscribePage{Target: u.Target(), Token: token})
 }
 
-// unsubscribe ends mails. It is called by the form of the page and by mail programs (RFC 8058).
+// unsubscribe ends mails. Both the form of the page and mail programs (RFC 8058) send this request.
 func (c *call) unsubscribe() error {
 	u, err := c.Mails.ReadUnsubscription(c.Query.Text("token"))
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *call) followForum() error {
 		})
 }
 
-// digestForm asks when the member gets digests.
+// digestForm is the form for the times at which the member gets digests.
 type digestForm struct{ Digests following.Digests }
 
 func (c *call) saveDigests() error {

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// manageForm holds what can be changed of a thread.
+// manageForm holds the properties of a thread that can be changed.
 type manageForm struct {
 	*posts.Reading
 	Forums []content.ForumInfo
@@ -46,7 +46,7 @@ func (c *call) manage() error {
 	return c.ThenShow(err, "manage", c.T("Manage thread"), form)
 }
 
-// change makes the one change that the pressed button of the form stands for.
+// change applies a single change, which depends on the pressed button of the form.
 func (c *call) change() error {
 	form, err := c.manageForm()
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *call) change() error {
 	return c.Redirect("/threads/"+itoa(form.Thread.ID), notice)
 }
 
-// merge merges the thread with the one that the form names.
+// merge merges the thread with the thread that the form names.
 func (c *call) merge(form *manageForm) error {
 	form.Other, form.Kept = c.Form.Text("other"), c.Form.Text("kept")
 	kept, err := c.Moderation.Merge(c.Context(), c.actor, form.Thread.ID, threadNumber(form.Other), form.Kept)
@@ -113,8 +113,8 @@ func (c *call) subscribe() error {
 		})
 }
 
-// follow sets the mode of a subscription and redirects to path, or to the list of subscriptions if the form was
-// there.
+// follow sets the mode of a subscription. It redirects to path or, if the form was on the list of subscriptions, to
+// that list.
 func (c *call) follow(path, follows, ends string, set func(mode string) error) error {
 	mode := c.Form.Text("mode")
 	err := set(mode)

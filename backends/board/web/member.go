@@ -7,13 +7,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 )
 
-// memberRoutes lists the pages of what a member has written.
+// memberRoutes lists the pages of the posts and threads that a member has written.
 var memberRoutes = []page{
 	{Method: get, Path: "/members/{userId}/posts", Admit: guests, Serve: (*call).memberPosts},
 	{Method: get, Path: "/members/{userId}/threads", Admit: guests, Serve: (*call).memberThreads},
 }
 
-// writtenPage is a page of the posts or threads of a member, of which it has one.
+// writtenPage is a page of a member's posts or threads; only one of both is set.
 type writtenPage struct {
 	api.MemberInfo
 	Tab     string
@@ -23,7 +23,8 @@ type writtenPage struct {
 	Older   string // the address of the next page
 }
 
-// writtenBy returns the member whose page is asked for, if the actor may see its profile.
+// writtenBy returns a page, without posts and threads, of the member in the path. tab is the selected tab. It returns
+// an error unless the actor may see the member's profile.
 func (c *call) writtenBy(tab string) (page writtenPage, err error) {
 	user, err := c.Accounts.Profile(c.Context(), c.actor, c.ID("userId"))
 	if err != nil {
@@ -71,7 +72,7 @@ func (c *call) memberThreads() error {
 	return c.Show("member_threads", c.T("Threads of {name}", "name", page.Username), page)
 }
 
-// nameForums makes the lists of threads on this page name the forum of each thread.
+// nameForums reads the forums, so that lists of threads on this page name the forum of each thread.
 func (c *call) nameForums() error {
 	forums, err := c.Posts.Forums(c.Context(), c.actor)
 	c.frame.forums = make(map[int64]content.ForumInfo, len(forums))

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// moderationRoutes lists the pages of moderators. The services decide who may see what on them.
+// moderationRoutes lists the pages of moderators. The services decide what each actor may see on them.
 var moderationRoutes = append(logList.Pages(), []page{
 	{Method: get, Path: "/moderation", Serve: (*call).queue},
 	{Method: post, Path: "/moderation", Serve: (*call).settle},
@@ -38,7 +38,7 @@ var moderationTabs = resource.Tabs{
 	},
 }
 
-// Moderating returns the tabs of the moderation for the page of a path.
+// Moderating returns the tabs of the moderation. path is the path of the current page.
 func (f *frame) Moderating(path string) resource.Tabs {
 	tabs := moderationTabs.At(path)
 	tabs.Label, tabs.Links = f.call.T(tabs.Label), slices.Clone(tabs.Links)
@@ -50,7 +50,7 @@ func (f *frame) Moderating(path string) resource.Tabs {
 
 const queuePerPage = 20
 
-// listing is a page of one of the lists for moderators.
+// listing is a page of a list for moderators.
 type listing struct {
 	Forums pages.Select
 	Forum  int64 // 0 for all
@@ -58,10 +58,10 @@ type listing struct {
 	Next   int64 // 0 on the last page
 }
 
-// Link returns the address of a page of the same list.
+// Link returns the path of another page of the list, which begins after the entry with the id after.
 func (l listing) Link(path string, after int64) string { return listLink(path, l.Forum, after, 0) }
 
-// listLink returns the address of a page of a list. focus is the post to begin with, or 0.
+// listLink returns the path of a page of a list. focus is the post to begin with, or 0.
 func listLink(path string, forum, after, focus int64) string {
 	q := make(url.Values)
 	for name, n := range map[string]int64{"forum": forum, "after": after, "at": focus} {
@@ -75,7 +75,8 @@ func listLink(path string, forum, after, focus int64) string {
 	return path + "?" + q.Encode()
 }
 
-// listOf reads which part of a list is requested.
+// listOf reads the parameters of the requested page of a list. forums returns the forums among which the moderator
+// chooses.
 func (c *call) listOf(forums func() ([]admin.ForumCount, error)) (l listing, focus int64, err error) {
 	l.Forum, l.After, focus = c.Query.Number("forum"), c.Query.Number("after"), c.Query.Number("at")
 	list, err := forums()
@@ -146,7 +147,7 @@ func (c *call) queue() error {
 	return c.Show("moderation", c.T("Moderation"), page)
 }
 
-// settle approves or rejects the posts that are ticked, or all posts on the page.
+// settle approves or rejects the ticked posts, or all posts on the page.
 func (c *call) settle() error {
 	field := "post"
 	if c.Form.Text("which") == "all" {
@@ -184,7 +185,7 @@ func (c *call) settle() error {
 	return c.Redirect(back, notice)
 }
 
-// seen returns, by id, the versions of the posts that the form showed.
+// seen returns the versions of the posts that the form showed, by post id.
 func (c *call) seen() map[int64]string {
 	versions := make(map[int64]string)
 	for _, text := range c.Form.Values("seen") {
@@ -196,7 +197,7 @@ func (c *call) seen() map[int64]string {
 	return versions
 }
 
-// reportsPage is a page of reported posts. The first one begins with reported private messages.
+// reportsPage is a page of reported posts. The first page begins with reported private messages.
 type reportsPage struct {
 	listing
 	Items        []reportItem
@@ -240,7 +241,7 @@ func (c *call) reports() error {
 	return c.Show("reports", c.T("Reports"), page)
 }
 
-// closeReport closes the reports of a post, and deletes the post if the form says so, or a report of a private message.
+// closeReport closes the reports of a post or of a private message. It also deletes the post if the form says so.
 func (c *call) closeReport() error {
 	post, back := c.Form.Number("post"), listLink("/moderation/reports", c.Form.Number("forum"), c.Form.Number("after"),
 		c.Form.Number("then"))
@@ -261,7 +262,7 @@ func (c *call) closeReport() error {
 		c.T("The report is closed."))
 }
 
-// logList lists who did what on the board.
+// logList lists the entries of the moderation log.
 var logList = func() resource.List[*call, resource.Change] {
 	list := resource.History("/moderation/log", resource.Head{Title: "Log", Tabs: moderationTabs}, admin.LogActions,
 		(*call).log)

@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The addresses of a forum that was imported lead to the pages of the board. Who may not see such a page gets the same
-// answer as for an address that has never existed.
+// The URLs of an imported forum redirect to the pages of the board. If a user may not see such a page, the response is
+// the same as for a URL that never existed.
 
-// oldRoutes are the addresses of other programs.
+// oldRoutes lists the URLs of other programs.
 var oldRoutes = []page{
 	oldPage("/viewtopic.php", "phpbb", oldName{"p", content.MovedPost}, oldName{"t", content.MovedThread}),
 	oldPage("/viewforum.php", "phpbb", oldName{"f", content.MovedForum}),
@@ -41,10 +41,11 @@ var oldRoutes = []page{
 	{Method: get, Path: "/d/{old...}", Admit: everybody, Serve: (*call).oldPath},
 }
 
-// oldName is a parameter of an old address and what it names.
+// oldName is a parameter of an old URL and the kind of thing that the parameter identifies.
 type oldName struct{ parameter, kind string }
 
-// oldPage returns the route of an address that names something in a parameter. The first that is known counts.
+// oldPage returns the route of an old URL that identifies a thing by a parameter. The first parameter whose thing was
+// imported counts.
 func oldPage(path, program string, names ...oldName) page {
 	return page{Method: get, Path: path, Admit: guests, Serve: func(c *call) error {
 		for _, name := range names {
@@ -57,7 +58,7 @@ func oldPage(path, program string, names ...oldName) page {
 	}}
 }
 
-// oldForms are the forms of old addresses that name something in their path, a post after it. Discourse numbers the
+// oldForms lists the forms of old URLs that identify a thing, and a post after it, in the path. Discourse numbers the
 // posts of each thread.
 var oldForms = []struct {
 	program string
@@ -78,8 +79,8 @@ var oldKinds = map[string]string{
 	"d": content.MovedThread,
 }
 
-// oldPath answers an address that names something in its path, or, for index.php, in what follows the question mark. It
-// admits readers only if the address has an old form: all others are unknown to everybody.
+// oldPath redirects an old URL that identifies a thing in its path or, for index.php, in its query. It checks whether
+// the user may use the board only if the URL has one of the oldForms. All other URLs are unknown to everybody.
 func (c *call) oldPath() error {
 	path := c.R.URL.Path
 	if c.R.PathValue("old") == "index.php" {
@@ -108,7 +109,7 @@ func (c *call) oldPath() error {
 	return c.oldTag(path)
 }
 
-// lead redirects to what had an id in another program. found is false if nothing had.
+// lead redirects to the thing that had this id in another program. found is false if no such thing was imported.
 func (c *call) lead(program, kind, id string) (found bool, err error) {
 	there, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || there < 1 {
@@ -117,7 +118,7 @@ func (c *call) lead(program, kind, id string) (found bool, err error) {
 	return c.leadTo(kind, func(r store.Conn) (int64, error) { return content.Moved(r, program, kind, there) })
 }
 
-// leadTo redirects to what find finds, by its id here. found is false if that is 0.
+// leadTo redirects to the thing of this kind whose id find returns. found is false if that id is 0.
 func (c *call) leadTo(kind string, find func(r store.Conn) (int64, error)) (found bool, err error) {
 	var here int64
 	err = c.Posts.Read(c.Context(), func(r store.Conn) (err error) {

@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// numbered returns a function like lead for posts that an address names by their number in a thread.
+// numbered returns a function that works like lead for posts. In the URL, a post is identified by its number in a
+// thread.
 func (c *call) numbered(thread string) func(program, kind, number string) (found bool, err error) {
 	return func(program, kind, number string) (bool, error) {
 		in, _ := strconv.ParseInt(thread, 10, 64)
@@ -24,7 +25,7 @@ func (c *call) numbered(thread string) func(program, kind, number string) (found
 	}
 }
 
-// oldMember answers the address of a member in Discourse or Flarum.
+// oldMember redirects the URL of a member in Discourse or Flarum.
 func (c *call) oldMember() error {
 	name := text.Fold(strings.ToValidUTF8(c.R.PathValue("old"), "\uFFFD"))
 	return orNotFound(c.leadTo(content.MovedMember, func(r store.Conn) (id int64, err error) {
@@ -34,7 +35,7 @@ func (c *call) oldMember() error {
 	}))
 }
 
-// oldTag answers the address of a tag in Flarum that is a forum here, with the same name in its address.
+// oldTag redirects the URL of a tag in Flarum that is a forum here. The forum's URL has the same name.
 func (c *call) oldTag(old string) error {
 	name, is := strings.CutPrefix(old, "/t/")
 	if !is {
@@ -49,7 +50,7 @@ func (c *call) oldTag(old string) error {
 	}))
 }
 
-// oldUpload answers the address of a file in Discourse, which has its sum in its name.
+// oldUpload redirects the URL of a file in Discourse. The file's name contains the sum of its content.
 func (c *call) oldUpload() error {
 	old := c.R.PathValue("old")
 	sum := content.SumThere(path.Base(old), strings.HasPrefix(old, "short-url/"))
@@ -58,7 +59,7 @@ func (c *call) oldUpload() error {
 	}))
 }
 
-// orNotFound returns an error if an old address leads nowhere.
+// orNotFound returns a not-found error if an old URL leads nowhere.
 func orNotFound(found bool, err error) error {
 	if !found && err == nil {
 		err = pages.NotFound()

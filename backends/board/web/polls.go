@@ -12,7 +12,7 @@ var pollRoutes = []page{
 	{Method: post, Path: "/posts/{postId}/poll", Serve: (*call).moderatePoll},
 }
 
-// pollForm is the part of the form of a new thread that adds a poll. There is one if it has answers.
+// pollForm is the part of the form for a new thread that adds a poll. If it has no answers, no poll is added.
 type pollForm struct{ polls.Request }
 
 // Text returns the answers, one on each line.
@@ -29,13 +29,13 @@ func (c *call) pollForm() pollForm {
 	return form
 }
 
-// shownPoll is a poll on a page, with what the user may do.
+// shownPoll is a poll on a page, with the actions that the user may take.
 type shownPoll struct {
 	*polls.Poll
 	MayVote, MayModerate bool
 }
 
-// polled reads the polls of the posts on a page, for its template.
+// polled reads the polls of the posts on a page, for the page's template.
 func (c *call) polled(reading *posts.Reading) (err error) {
 	if !reading.HasPoll {
 		return nil

@@ -18,7 +18,7 @@ func (c *call) react() error {
 	return c.Then(c.Reactions.React(c.Context(), c.actor, id, c.Form.Text("reaction")), "/posts/"+itoa(id), "")
 }
 
-// reactorsPage lists those who have reacted to a post.
+// reactorsPage lists the members who have reacted to a post.
 type reactorsPage struct {
 	postPage
 	List []reactions.Reactor
@@ -36,7 +36,7 @@ func (c *call) reactors() error {
 	return c.ThenShow(err, "reactions", c.T("Reactions"), page)
 }
 
-// setAnswer marks a reply as the answer of its thread, or takes that back.
+// setAnswer marks a reply as the answer of its thread, or removes the mark.
 func (c *call) setAnswer() error {
 	id, is := c.ID("postId"), c.Form.Text("answer") == "yes"
 	notice := c.T("This post is not the answer any more.")
@@ -46,7 +46,7 @@ func (c *call) setAnswer() error {
 	return c.Then(c.Posts.SetAnswer(c.Context(), c.actor, id, is), "/posts/"+itoa(id), notice)
 }
 
-// bookmarkPage asks for the note at a bookmark.
+// bookmarkPage asks for the note of a bookmark.
 type bookmarkPage struct {
 	postPage
 	Note string

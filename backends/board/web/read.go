@@ -80,7 +80,7 @@ func (c *call) forum() error {
 		return err
 	}
 	c.frame.Feed = "/forums/" + itoa(id) + "/feed.atom"
-	// Other pages than the first have other threads, and so an address of their own.
+	// Pages after the first list other threads, and so need their own URLs.
 	if c.frame.Place = pages.Slugged("/forums/", page.ID, page.Slug); !page.First {
 		c.frame.Place += "?" + url.Values{"after": {after}}.Encode()
 	}
@@ -143,7 +143,8 @@ func lastOf(posts []posts.PostView) int64 {
 	return posts[len(posts)-1].ID
 }
 
-// inThread works like toPlace for a place in a thread, which may have been merged into another one.
+// inThread works like toPlace for a place in a thread. If the thread was merged into another thread, it redirects
+// there.
 func (c *call) inThread(thread int64, p posts.Place, err error) error {
 	if err != nil {
 		return c.mergedThread(err, thread)
@@ -151,7 +152,7 @@ func (c *call) inThread(thread int64, p posts.Place, err error) error {
 	return c.toPlace(p, nil)
 }
 
-// toPlace redirects to the place of a post, or returns err unless that is nil.
+// toPlace redirects to the place of a post. If err is not nil, it returns err.
 func (c *call) toPlace(p posts.Place, err error) error {
 	if err != nil {
 		return err
@@ -163,7 +164,7 @@ func (c *call) toPlace(p posts.Place, err error) error {
 	return c.Redirect(path+"#post-"+itoa(p.Number), "")
 }
 
-// readPart reads a page of a thread, or the posts after a post if after is set.
+// readPart reads a page of a thread or, if after is set, the posts after the post with this id.
 func (c *call) readPart(id, page, after int64) (*posts.Reading, error) {
 	if after > 0 {
 		return c.Posts.ReadThread(c.Context(), c.actor, id, after, postsPerPage)
@@ -171,7 +172,7 @@ func (c *call) readPart(id, page, after int64) (*posts.Reading, error) {
 	return c.Posts.ReadPage(c.Context(), c.actor, id, page, postsPerPage)
 }
 
-// pagePath returns the path of a page of a thread. The first page has no number in it.
+// pagePath returns the path of a page of a thread. The path of the first page contains no page number.
 func pagePath(t content.ThreadInfo, page int64) string {
 	path := pages.Slugged("/threads/", t.ID, t.Slug)
 	if page > 1 {
@@ -180,7 +181,7 @@ func pagePath(t content.ThreadInfo, page int64) string {
 	return path
 }
 
-// toDate redirects to the first post of a thread on a day in the reader's time zone, or after it.
+// toDate redirects to the first post of a thread that was written on or after a given day in the reader's time zone.
 func (c *call) toDate(id int64) error {
 	day, err := time.ParseInLocation(time.DateOnly, c.Query.Text("date"), c.Zone)
 	if err != nil {
@@ -208,7 +209,7 @@ func (c *call) lastPage() error {
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// unread shows the threads of all forums that have posts which the member has not read.
+// unread shows the threads of all forums that have posts the member has not read.
 func (c *call) unread() error {
 	list, err := c.Posts.Unread(c.Context(), c.actor, c.Query.Text("after"), threadsPerPage)
 	if err != nil {

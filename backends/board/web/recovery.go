@@ -4,7 +4,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 )
 
-// resetPage asks for the address to which a link is mailed, or reports that it was mailed.
+// resetPage asks for the address to which a link will be mailed, or reports that the link was mailed.
 type resetPage struct {
 	Email string
 	Asked bool
@@ -19,14 +19,14 @@ func (c *call) mailReset() error {
 	return c.ShowForm(err, "forgot", c.T("Forgot your password?"), page)
 }
 
-// linkPage is the page that a mailed link opens. Only its form uses the link up, since programs that scan mails
+// linkPage is the page that a mailed link opens. Only the page's form uses up the link, since programs that scan mails
 // open links too.
 type linkPage struct {
 	accounts.Linked
 	Secret string
 }
 
-// link reads a link of one of the given kinds.
+// link reads a link of one of the kinds and returns its page.
 func (c *call) link(secret string, kinds ...string) (linkPage, error) {
 	l, err := c.Accounts.ReadLink(c.Context(), secret, kinds...)
 	return linkPage{l, secret}, err
@@ -49,7 +49,7 @@ func (c *call) reset() error {
 	return c.Redirect("/login", c.T("The password was changed, and all browsers are signed out. Sign in with the new password."))
 }
 
-// emailPage shows the mail address and asks for another one.
+// emailPage shows the mail address, with a form for another address.
 type emailPage struct {
 	accounts.MailAddress
 	Email string

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// What a moderator can do with chosen posts besides the actions of moderation.Apply.
+// The actions of moderators on chosen posts, besides the actions of moderation.Apply.
 const (
 	doSplit = "split"
 	doPosts = "posts" // move them to another thread
@@ -36,7 +36,7 @@ type choosePage struct {
 	Next    string // the address of the next page
 	Actions pages.Select
 
-	// These fields are set where the posts are those of a query.
+	// These fields are set only for posts that a query has found.
 	Forums        pages.Select
 	Words, Member string
 	Forum         int64
@@ -45,7 +45,7 @@ type choosePage struct {
 	Query         string // the parameters of the address
 }
 
-// actionsFor lists what can be done with posts of one thread, or with posts that were found.
+// actionsFor lists the actions on posts of one thread or, if found is set, on posts that a query has found.
 func (c *call) actionsFor(found bool) (actions pages.Select) {
 	if !found {
 		actions.Add(doSplit, c.T("Split into a new thread"), true)
@@ -63,7 +63,7 @@ func (c *call) actionsFor(found bool) (actions pages.Select) {
 
 const choicesPerPage = 50
 
-// choose lists the posts of a thread to choose from.
+// choose lists the posts of a thread, among which the moderator chooses.
 func (c *call) choose() error {
 	after := c.Query.Number("after")
 	reading, err := c.Posts.ReadThread(c.Context(), c.actor, c.ID("threadId"), after, choicesPerPage)
@@ -85,7 +85,7 @@ func (c *call) choose() error {
 	return c.Show("choose", c.T("Choose posts"), page)
 }
 
-// find lists the posts that a moderator searches for, to choose from.
+// find lists the posts that match a moderator's query, among which the moderator chooses.
 func (c *call) find() error {
 	q := moderation.Query{
 		Words: c.Query.Text("q"), Member: c.Query.Text("member"), Forum: c.Query.Number("forum"),
@@ -128,8 +128,8 @@ func (c *call) find() error {
 	return c.ShowForm(err, "find", c.T("Find posts"), page)
 }
 
-// day returns when the day that a parameter names begins in the time zone of the user, or the day that is the given
-// number of days later. It returns 0 if the parameter is empty.
+// day parses the day in a parameter and returns the beginning of the day, later days after it, in the user's time zone.
+// It returns 0 if the parameter is empty.
 func (c *call) day(name, text string, later int) (kernel.Moment, error) {
 	if text == "" {
 		return 0, nil
@@ -141,7 +141,8 @@ func (c *call) day(name, text string, later int) (kernel.Moment, error) {
 	return kernel.MomentOf(at.AddDate(0, 0, later)), nil
 }
 
-// moderatedForums returns the forums that the user moderates as choices, after one for none or all of them.
+// moderatedForums returns the forums that the user moderates as choices. The first choice, with the label none, stands
+// for no forum or all of them.
 func (c *call) moderatedForums(chosen int64, none string) (forums pages.Select, err error) {
 	ids, err := c.Moderation.Forums(c.Context(), c.actor)
 	if err != nil {
@@ -173,7 +174,7 @@ type chosenPage struct {
 	Title, Other string
 }
 
-// chosen asks for confirmation, or applies an action to the chosen posts if that was given.
+// chosen asks for confirmation of an action on the chosen posts. If the form confirms the action, chosen applies it.
 func (c *call) chosen() error {
 	page := chosenPage{
 		Do: c.Form.Text("do"), Thread: c.Form.Number("thread"), Query: c.Form.Text("query"), Title: c.Form.Text("title"),
@@ -211,7 +212,7 @@ func (c *call) chosen() error {
 	return c.carryOut(page, ids, forum)
 }
 
-// Back returns the address of the list from which the posts were chosen.
+// Back returns the path of the list from which the posts were chosen.
 func (p chosenPage) Back() string {
 	if p.Thread != 0 {
 		return "/threads/" + itoa(p.Thread)
@@ -222,7 +223,7 @@ func (p chosenPage) Back() string {
 	return "/moderation/find"
 }
 
-// ask sets the question whether to do it with n posts.
+// ask sets the question whether to apply the action to n posts.
 func (p *chosenPage) ask(in *locale.Language, n int64) error {
 	switch p.Do {
 	case doSplit:
@@ -245,7 +246,7 @@ func (p *chosenPage) ask(in *locale.Language, n int64) error {
 	return nil
 }
 
-// carryOut applies the action of a form that was confirmed.
+// carryOut applies an action that was confirmed.
 func (c *call) carryOut(page chosenPage, ids []int64, forum int64) error {
 	switch page.Do {
 	case doSplit:
@@ -271,7 +272,7 @@ func (c *call) carryOut(page chosenPage, ids []int64, forum int64) error {
 	return c.Redirect(page.Back(), c.outcome(out))
 }
 
-// outcome tells what was done, and the first of what was not.
+// outcome returns a notice with the number of changed posts and the first errors.
 func (c *call) outcome(out moderation.Outcome) string {
 	const named = 3
 	said := []string{c.T("Done: {n}.", "n", out.Done)}
@@ -285,10 +286,10 @@ func (c *call) outcome(out moderation.Outcome) string {
 	return strings.Join(said, " ")
 }
 
-// threadAddress finds the number of a thread in its address.
+// threadAddress finds the number of a thread in the thread's URL.
 var threadAddress = regexp.MustCompile(`/threads/(\d{1,18})`)
 
-// threadNumber returns the thread that a moderator names by its number or address, or 0.
+// threadNumber parses the number or the URL of a thread that a moderator has entered. It returns 0 for other texts.
 func threadNumber(text string) int64 {
 	text = strings.TrimSpace(text)
 	if found := threadAddress.FindStringSubmatch(text); found != nil {
@@ -301,8 +302,8 @@ func threadNumber(text string) int64 {
 	return n
 }
 
-// mergedThread redirects from the address of a thread that was merged into another one to where its first post is
-// now. For any other thread it returns err.
+// mergedThread redirects from a thread that was merged into another thread to the new place of its first post. For any
+// other thread it returns err.
 func (c *call) mergedThread(err error, thread int64) error {
 	if !kernel.NotFoundErr(err) {
 		return err

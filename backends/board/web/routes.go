@@ -13,7 +13,7 @@ const (
 	post = http.MethodPost
 )
 
-// page is a route: a page, or what a form is sent to.
+// page is the route of a page or of a form's request.
 type page = pages.Page[*call]
 
 // routes lists all pages.

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// hitsPerPage is how many of the newest posts that were found a page groups by their threads.
+	// hitsPerPage is the number of found posts on a page of results, which groups them by thread.
 	hitsPerPage = 100
-	// hitsShown is how many posts of a thread a page of results shows: the newest one with its text.
+	// hitsShown is the maximum number of posts of a thread in a page of results. The newest one is shown with its text.
 	hitsShown = 4
 )
 
-// searchPage shows a query and the posts that were found, grouped by their threads. In a single thread each of them is
-// a group of its own.
+// searchPage shows a query and the posts that it finds, grouped by thread. In a search of a single thread, each post is
+// a separate group.
 type searchPage struct {
 	Query, Author string
 	Tag           string
@@ -28,7 +28,7 @@ type searchPage struct {
 	Older         string // the address of the next page
 }
 
-// foundThread is a thread with the posts of a page of results, newest first.
+// foundThread is a thread and its posts in a page of results, newest first.
 type foundThread struct {
 	api.FoundInfo                 // the newest one
 	More          []api.FoundInfo // the next ones
@@ -36,7 +36,8 @@ type foundThread struct {
 	All           string // the address of all posts of the thread that were found; empty if they are shown
 }
 
-// address returns the address of a page of results.
+// address returns the path of a page of results. thread limits the search to a thread, unless it is 0. The page begins
+// after the post with the id after.
 func (p *searchPage) address(thread, after int64) string {
 	q := url.Values{"q": {p.Query}, "author": {p.Author}, "tag": {p.Tag}, "forum": {itoa(p.Forum)}}
 	if thread != 0 {
@@ -48,7 +49,7 @@ func (p *searchPage) address(thread, after int64) string {
 	return "/search?" + q.Encode()
 }
 
-// Everywhere returns the address of the same search in all threads.
+// Everywhere returns the path of the same search in all threads.
 func (p searchPage) Everywhere() string { return p.address(0, 0) }
 
 func (c *call) search() error {
@@ -86,7 +87,7 @@ func (c *call) search() error {
 	return c.ShowForm(refusal, "search", c.T("Search"), page)
 }
 
-// group groups posts by their threads, in the order of the newest post of each.
+// group groups posts by thread, in the order of the newest post of each thread.
 func (p *searchPage) group(found []search.Found) {
 	at := make(map[int64]int) // indexes of Found by threads
 	for _, f := range found {

@@ -15,15 +15,16 @@ const (
 	maxStructured  = 1000 // characters of each post in the structured data of a page
 )
 
-// shared describes a page for search engines, and for sites where somebody posts its address.
+// shared describes a page for search engines, and for sites that show previews of links.
 type shared struct {
 	Title, Description string
 	Kind               string // og:type (ogp.me)
 	Structured         any    // JSON-LD; nil for none
 }
 
-// Shared returns the description of this page, or nil if search engines should not have it: because guests do not see
-// it, or it has no permanent path. Only requests of guests get one, so it tells nothing that guests do not see.
+// Shared returns the description of this page. It returns nil if search engines should not index the page, because
+// guests do not see it or it has no permanent path. Only requests of guests get a description, so it reveals nothing
+// that guests do not see.
 func (f *frame) Shared() *shared {
 	if f.User != nil || f.Place == "" {
 		return nil
@@ -48,7 +49,7 @@ type posting struct {
 	Replies  *counter       `json:"interactionStatistic,omitempty"`
 	Comments []posting      `json:"comment,omitempty"`
 
-	// These are for a Question, whose Headline is empty.
+	// These fields are set for a Question, whose Headline is empty.
 	Name      string    `json:"name,omitempty"`
 	Answers   *int64    `json:"answerCount,omitempty"`
 	Accepted  *posting  `json:"acceptedAnswer,omitempty"`
@@ -68,14 +69,14 @@ type person struct {
 	URL  string `json:"url,omitempty"`
 }
 
-// counter is an InteractionCounter.
+// counter is an InteractionCounter (schema.org).
 type counter struct {
 	Type  string `json:"@type"`
 	Kind  string `json:"interactionType"`
 	Count int64  `json:"userInteractionCount"`
 }
 
-// shareThread describes a page of a thread. One whose answer is marked is a question.
+// shareThread describes a page of a thread: as a question if the thread has an answer, and otherwise as a discussion.
 func (c *call) shareThread(r *posts.Reading) {
 	if c.actor.User != nil {
 		return
@@ -89,8 +90,8 @@ func (c *call) shareThread(r *posts.Reading) {
 	}
 }
 
-// discussion returns a thread as a posting with the other posts of the page as comments. Each page belongs to the same
-// posting, whose text is on the first one.
+// discussion describes a thread as a posting whose comments are the other posts on the page. All pages of a thread
+// describe the same posting, whose text is on the first page.
 func (c *call) discussion(r *posts.Reading) posting {
 	t := r.Thread
 	topic := posting{
@@ -108,7 +109,7 @@ func (c *call) discussion(r *posts.Reading) posting {
 	return topic
 }
 
-// question returns a thread with its answer as a question. The other replies of the page are suggested answers.
+// question describes a thread with an answer as a question. The other replies on the page are suggested answers.
 func (c *call) question(r *posts.Reading) questionPage {
 	topic := c.discussion(r)
 	replies := topic.Comments
@@ -139,8 +140,8 @@ func (c *call) person(id *int64, name string) person {
 	return who
 }
 
-// excerpt returns the beginning of the readable text of HTML, in one line of at most limit characters. It reads no more
-// of the HTML than it needs, as a post may be long.
+// excerpt returns the beginning of the readable text of HTML, as one line of at most limit characters. It parses no
+// more of the HTML than it needs, as a post may be long.
 func excerpt(html string, limit int) string {
 	if most := 8*limit + 1000; len(html) > most {
 		html = html[:most]

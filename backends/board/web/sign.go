@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// loginForm asks for name and password.
+// loginForm is the form for name and password.
 type loginForm struct {
 	Name, Next string
 	Action     string       // the path that the form is sent to
@@ -25,13 +25,12 @@ func (c *call) askLogin() error {
 	return c.Show("login", c.T("Sign in"), form)
 }
 
-// errKept is shown to a guest who has sent a form with a text.
+// errKept is the error for a guest who has sent a form with a text that signInWith keeps.
 var errKept = apierror.New(http.StatusForbidden, "forbidden",
 	"You are signed out. What you wrote is kept on this page: sign in, and you can send it again.")
 
-// signInWith asks a guest who has sent a form that keeps its text to sign in. The login form contains that text and
-// is sent to the same path. Once the guest has signed in, the request is admitted as that of the member, who is
-// shown the first form again.
+// signInWith asks a guest who has sent a form with a text to sign in. The login form contains the text and is sent to
+// the same path. After signing in, the member is shown the first form again, with the text.
 func (c *call) signInWith() error {
 	if err := c.ReadKept(); err != nil {
 		return err
@@ -63,8 +62,8 @@ func (c *call) login() error {
 	return c.Redirect(form.Next, "")
 }
 
-// loginMeanwhile answers a form to sign in that was shown before somebody signed in, or out, in another tab. Whoever is
-// signed in by now goes on as that member, whatever name the form has.
+// loginMeanwhile handles a login form that was shown before somebody signed in or out in another tab. The member who is
+// now signed in stays signed in, whatever name the form has.
 func (c *call) loginMeanwhile() error {
 	if c.actor.User == nil {
 		return c.login()
@@ -80,8 +79,8 @@ func (c *call) logout() error {
 	return c.Redirect("/", c.T("You are signed out."))
 }
 
-// logoutMeanwhile answers a form to sign out that was made for another member than the one who is signed in now. It
-// signs nobody out.
+// logoutMeanwhile handles a form to sign out that was made for another member than the current one. Nobody is signed
+// out.
 func (c *call) logoutMeanwhile() error {
 	if c.actor.User == nil {
 		return c.logout()
@@ -89,12 +88,12 @@ func (c *call) logoutMeanwhile() error {
 	return c.Redirect("/", c.signedInAs())
 }
 
-// signedInAs returns the notice that tells members who sent a form from another tab who they are now.
+// signedInAs returns the notice that shows the current name to a member whose form came from another tab.
 func (c *call) signedInAs() string {
 	return c.T("You are signed in as {name}.", "name", c.actor.User.Name)
 }
 
-// registerForm asks for everything that makes a member.
+// registerForm is the registration form.
 type registerForm struct {
 	Name, Email string
 	Approval    bool // an administrator must let the member in
@@ -169,12 +168,12 @@ func (c *call) confirm() error {
 	return c.Redirect(form.Next, "")
 }
 
-// browser describes this browser to the sign-in at a provider.
+// browser describes the user's browser for signing in at a provider.
 func (c *call) browser() oidclogin.Browser {
 	return oidclogin.Browser{Secret: c.Browser(), Redirect: c.Base() + "/login/oidc/callback"}
 }
 
-// beginSignOn redirects to the provider.
+// beginSignOn redirects to the provider at which the user signs in.
 func (c *call) beginSignOn() error {
 	if c.options.OIDC == nil {
 		return pages.NotFound()
@@ -191,7 +190,7 @@ func (c *call) beginSignOn() error {
 	return nil
 }
 
-// signOn serves the address to which the provider redirects back.
+// signOn handles the redirect back from the provider.
 func (c *call) signOn() error {
 	if c.options.OIDC == nil {
 		return pages.NotFound()

@@ -15,8 +15,8 @@ import (
 
 // This file serves search engines: robots.txt and sitemaps. The routes are public, so the actor is always the guest.
 
-// forRobots lists paths for robots.txt (RFC 9309) that are not worth reading: they lead to a form or to another
-// page, or belong to one member.
+// forRobots lists paths that robots.txt (RFC 9309) excludes: they lead to a form or to another page, or belong to a
+// single member.
 var forRobots = []string{
 	"/login", "/register", "/forgot", "/reset", "/email", "/confirm", "/unsubscribe", "/account", "/member.php", "/members/",
 	"/moderation", "/admin", "/search", "/new", "/memberlist.php", "/conversations", "/avatars/",
@@ -28,7 +28,7 @@ var forRobots = []string{
 // open reports whether guests can read anything.
 func (c *call) open() bool { return !c.options.MembersOnly && c.Posts.Listed(c.actor) }
 
-// robots serves robots.txt, which keeps search engines to what there is to read, or out of a board that guests
+// robots serves robots.txt. It limits search engines to the readable pages, or excludes them from a board that guests
 // cannot read.
 func (c *call) robots() error {
 	var out strings.Builder
@@ -46,15 +46,15 @@ func (c *call) robots() error {
 	return nil
 }
 
-// machines sets the headers of answers that programs read and caches keep.
+// machines sets the headers of responses that programs read and caches may store.
 func (c *call) machines(mediaType string) {
 	c.W.Header().Set("Content-Type", mediaType)
 	c.W.Header().Set("Cache-Control", "public, max-age=300")
 	c.W.Header().Del("Vary")
 }
 
-// sitemap serves the index of the parts, or one part. Part 0 lists the forums, and the others list the threads by
-// their ids, so each request does bounded work and an old part changes only when its threads do.
+// sitemap serves the index of the parts, or one part. Part 0 lists the forums, and each other part lists the threads in
+// a range of ids. So each request does limited work, and an old part changes only when its threads do.
 func (c *call) sitemap() error {
 	if !c.open() {
 		return pages.NotFound()
@@ -88,7 +88,7 @@ func (c *call) sitemap() error {
 	})
 }
 
-// forumsOfSitemap writes the part with the first page and the pages of the forums, which lead to the threads.
+// forumsOfSitemap writes part 0: the first page and the pages of the forums, which link to the threads.
 func (c *call) forumsOfSitemap(base string) error {
 	forums, err := c.Posts.Forums(c.Context(), c.actor)
 	if err != nil {
@@ -109,8 +109,9 @@ func (c *call) forumsOfSitemap(base string) error {
 	})
 }
 
-// writeSitemap writes a file while its content is read. If that fails halfway, the connection is aborted, so that
-// the client notices that the file is incomplete.
+// writeSitemap writes a file while its content is being read. begin writes the beginning of the file, and fill writes
+// its entries. If reading fails halfway, the connection is aborted, so that the client notices that the file is
+// incomplete.
 func (c *call) writeSitemap(begin func(io.Writer) *sitemap.Writer, fill func(*sitemap.Writer) error) error {
 	const mediaType = "application/xml; charset=utf-8"
 	if c.R.Method == http.MethodHead {

@@ -13,7 +13,7 @@ var tagRoutes = []page{
 	{Method: get, Path: "/tags/{tagId}", Admit: guests, Serve: (*call).tag},
 }
 
-// tagged reads the tags of the threads on a page, for its templates.
+// tagged reads the tags of the threads on a page, for the page's template.
 func (c *call) tagged(lists ...[]content.ThreadInfo) (err error) {
 	var all []content.ThreadInfo
 	for _, list := range lists {

@@ -10,19 +10,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// addresses are the attributes of HTML that hold addresses.
+// addresses are the HTML attributes whose values are URLs.
 var addresses = []string{"href", "src", "action", "formaction", "data-names"}
 
-// under serves pages under a path of a host, such as /forum, which has been taken from the requests. The pages, and the
-// texts of posts, have addresses as at the root of a host. Where such an address is written, in a Location header or in
-// an attribute of HTML, under puts the path before it.
+// under serves pages under a path of a host, such as /forum. The path has been removed from the requests. Pages, and
+// the texts of posts, contain URLs as if they were at the root of the host. In Location headers and in attributes of
+// HTML, under adds the path to these URLs.
 type under struct {
 	path  string
 	pages http.Handler
 	put   *strings.Replacer
 }
 
-// newUnder returns a handler that serves pages under a path without a slash at the end.
+// newUnder returns a handler that serves pages under a path. The path has no slash at its end.
 func newUnder(path string, pages http.Handler) *under {
 	pairs := make([]string, 0, 4*len(addresses))
 	for _, name := range addresses {
@@ -32,8 +32,8 @@ func newUnder(path string, pages http.Handler) *under {
 	return &under{path, pages, strings.NewReplacer(pairs...)}
 }
 
-// bar returns a bar for the pages. Addresses on the same host, which other services have, get the name of the host, so
-// that they do not get the path.
+// bar returns the bar of the pages. URLs in the bar that lead to other services on the same host become absolute, so
+// that the path is not added to them.
 func (u *under) bar(of func(*http.Request) look.Bar) func(*http.Request) look.Bar {
 	if of == nil {
 		return nil
@@ -60,7 +60,7 @@ func (u *under) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	page.end(r.Method == http.MethodHead)
 }
 
-// underWriter holds back HTML until it is complete. Everything else, such as files, passes through.
+// underWriter buffers HTML until it is complete. Other responses, such as files, pass through.
 type underWriter struct {
 	http.ResponseWriter
 	under  *under
@@ -69,7 +69,7 @@ type underWriter struct {
 	body   bytes.Buffer
 }
 
-// Unwrap returns the writer behind it, for http.ResponseController.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (w *underWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *underWriter) WriteHeader(status int) {
@@ -93,7 +93,7 @@ func (w *underWriter) Write(part []byte) (int, error) {
 	return w.ResponseWriter.Write(part)
 }
 
-// end writes the HTML.
+// end writes the buffered HTML. head is whether the request is a HEAD request.
 func (w *underWriter) end(head bool) {
 	if !w.html {
 		return

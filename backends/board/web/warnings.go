@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// warningView is a warning with what its page says of it.
+// warningView is a warning with the texts that its page shows.
 type warningView struct {
 	warnings.Warning
 	Active bool
@@ -24,7 +24,7 @@ func (c *call) viewWarnings(list []warnings.Warning) (views []warningView) {
 	return views
 }
 
-// warnPage asks for a warning to the author of a post.
+// warnPage is the form to warn the author of a post.
 type warnPage struct {
 	postPage
 	Points, Days int64
@@ -72,7 +72,7 @@ func (c *call) ownWarnings() error {
 	return c.ThenShow(err, "warnings", c.T("Warnings"), c.viewWarnings(list))
 }
 
-// memberPage is a profile, with the record of the member for moderators.
+// memberPage is a member's profile. For moderators it includes the member's record.
 type memberPage struct {
 	api.MemberInfo
 	Record   *warnings.Record // nil for others
@@ -82,10 +82,10 @@ type memberPage struct {
 	Ignored  bool   // by the actor
 }
 
-// Tab tells the template which tab is shown.
+// Tab returns the name of the selected tab.
 func (*memberPage) Tab() string { return "profile" }
 
-// record adds what moderators see of a member to a profile.
+// record adds the member's record to a profile, if the actor may see it.
 func (c *call) record(page *memberPage, member int64) error {
 	if !warnings.Moderates(c.actor) || c.actor.Owns(member) {
 		return nil

@@ -1,5 +1,5 @@
-// Package web serves the board as pages for people. It contains no rules: pages and API call the same methods of
-// the services. Package pages describes how to add a page: a row in routes.go, a method of call, and a template.
+// Package web serves the board as web pages. It contains no rules: pages and API call the same methods of the services.
+// To add a page, add a row to routes.go, a method to call, and a template; package pages describes this.
 package web
 
 import (
@@ -58,7 +58,7 @@ func Catalogues() fs.FS {
 	return folder
 }
 
-// shown holds the templates and static files, which are parsed once.
+// shown returns the templates and static files, which are parsed once.
 var shown = sync.OnceValue(func() *pages.Look {
 	return pages.NewLook("board", files, template.FuncMap{
 		"html":       func(safe string) template.HTML { return template.HTML(safe) }, //nolint:gosec // sanitised by markup.Render
@@ -76,7 +76,7 @@ var shown = sync.OnceValue(func() *pages.Look {
 	}, resource.Templates)
 })
 
-// tint returns the class for the background colour of what stands for a member's picture.
+// tint returns the CSS class for the background colour of the letter that replaces a missing picture.
 func tint(name string) string {
 	sum := 0
 	for _, r := range name {
@@ -87,16 +87,16 @@ func tint(name string) string {
 
 // Options are the settings of the pages.
 type Options struct {
-	// BaseURL is the address of the board. It may have a path, which requests for the pages do not have. Default: none.
+	// BaseURL is the URL of the board. It may have a path, which is not part of the requests' paths. Default: none.
 	BaseURL string
-	// MembersOnly shows guests only how to sign in and to join.
+	// MembersOnly limits guests to the pages for signing in and joining.
 	MembersOnly bool
-	// OIDC is a provider at which members may sign in, and OIDCLabel is its name. Default: none.
+	// OIDC is a provider at which members may sign in. OIDCLabel is its name. Default: none.
 	OIDC      *oidclogin.Provider
 	OIDCLabel string
-	// Conceal keeps a request whose address contains a secret out of the logs. Default: nothing does.
+	// Conceal keeps a request whose URL contains a secret out of the logs. If it is nil, such requests are logged.
 	Conceal func(*http.Request)
-	// Languages are those in which the pages can be shown. Default: English only.
+	// Languages are the available languages of the pages. Default: English only.
 	Languages *locale.Languages
 	// Bar is passed on to pages.Options.
 	Bar func(*http.Request) look.Bar
@@ -125,7 +125,7 @@ type Services struct {
 	OwnData       *owndata.Service
 }
 
-// New returns the pages of a board. ready prepares the board; it is called before a page is served.
+// New returns the handler of a board's pages. ready prepares the board and is called before each page.
 func New(
 	board *kernel.Server, services *Services, ready func(ctx context.Context) error, options Options, logger *zap.Logger,
 ) http.Handler {
@@ -142,7 +142,7 @@ func New(
 	return newSite(board, services, ready, &options, logger)
 }
 
-// newSite returns the pages as at the root of a host.
+// newSite returns the handler of the pages at the root of a host.
 func newSite(
 	board *kernel.Server, services *Services, ready func(ctx context.Context) error, options *Options, logger *zap.Logger,
 ) http.Handler {
@@ -159,8 +159,8 @@ func newSite(
 	})
 }
 
-// ErrorPage returns the page for a request that is refused in front of the board, which is under a path or, if that is
-// empty, at the root of the host.
+// ErrorPage returns the page for a request that was refused before it reached the board. path is the board's path on
+// the host, or empty for the root.
 func ErrorPage(path string, e *apierror.Error) (http.Header, []byte) {
 	return shown().ErrorPage(path, e)
 }
@@ -176,8 +176,8 @@ type call struct {
 	frame   *frame
 }
 
-// begin finds out who sends the request. Public pages are kept by caches, so they are served as to a guest, without
-// cookies.
+// begin determines the actor of the request. Public pages are cached, so their actor is always the guest, and they set
+// no cookies.
 func begin(c *call) (*call, error) {
 	if err := c.become(c.Session()); err != nil {
 		return nil, err
@@ -191,8 +191,8 @@ func begin(c *call) (*call, error) {
 	return c, nil
 }
 
-// become makes the member whose session a cookie names the actor of the request. Without a valid session the actor
-// is the guest.
+// become sets the actor of the request to the member whose session belongs to the cookie. Without a valid session the
+// actor is the guest.
 func (c *call) become(cookie string) (err error) {
 	if c.actor, c.session, err = c.Accounts.Resume(c.Context(), cookie); err != nil {
 		return err
@@ -210,8 +210,8 @@ func (c *call) become(cookie string) (err error) {
 	return nil
 }
 
-// prefer sets the language of the page, and of mails that are asked for on it: the one that the member has chosen, or
-// else one that the browser asks for. The administration and the log are in English.
+// prefer sets the language of the page, and of mails that are requested on it: the language that the member has chosen,
+// or else one that the browser accepts. The administration and the log are in English.
 func (c *call) prefer() {
 	var set string
 	if c.actor.User != nil {
@@ -224,19 +224,19 @@ func (c *call) prefer() {
 	c.R = c.R.WithContext(locale.NewContext(c.Context(), c.Language()))
 }
 
-// These functions decide who may open a page. The services decide what they may do there.
+// These functions decide which users may open a page. The services decide which actions they may take there.
 
-// everybody admits everybody, also banned members, and also while the board is offline.
+// everybody admits all users, even banned members, and even while the board is offline.
 func everybody(*call) error { return nil }
 
-// readers admits programs that read feeds and sitemaps, as guests of the board.
+// readers admits programs that read feeds and sitemaps, with the rights of guests.
 func readers(c *call) error { return c.Rights.Admit(c.actor) }
 
 func guests(c *call) error { return c.admit(c.options.MembersOnly, false) }
 
 func members(c *call) error { return c.admit(true, false) }
 
-// joining admits members, including those who have not confirmed their mail address yet.
+// joining admits members, including members who have not confirmed their mail address yet.
 func joining(c *call) error {
 	if c.actor.Unconfirmed() {
 		return nil
@@ -244,11 +244,11 @@ func joining(c *call) error {
 	return members(c)
 }
 
-// administrators admits administrators, and asks them for their password if it was last given long ago. To others
-// their pages do not exist.
+// administrators admits administrators. It asks them for their password if they gave it last long ago. For other users
+// the pages do not exist.
 func administrators(c *call) error { return c.admit(true, true) }
 
-// administration returns the call for which the pages of administrators are served.
+// administration returns the call for the pages of package administration.
 func (c *call) administration() *administration.Call {
 	return &administration.Call{Call: c.Call, Actor: c.actor, Services: administration.Services{
 		Kernel: c.kernel, Rights: c.Rights, Admin: c.Admin, Tags: c.Tags,
@@ -277,16 +277,17 @@ func (c *call) admit(signedIn, administers bool) error {
 	return nil
 }
 
-// address returns the client's address, by which attempts are limited.
+// address returns the client's address, by which attempts are counted.
 func (c *call) address() string { return c.kernel.Address(c.R) }
 
-// once returns an idempotency key for a form, so that sending it twice has no further effect.
+// once returns an idempotency key for a form, so that sending the form twice has no further effect. texts are the
+// contents of the form.
 func (c *call) once(texts ...string) posts.Once {
 	key := c.Once(texts...)
 	return posts.Once{Key: key, Hash: key}
 }
 
-// frame holds what is around a page. Templates have it as .Site.
+// frame holds the data of a page's frame, such as its header. Templates have it as .Site.
 type frame struct {
 	User        *rights.User // the user who looks; nil for a guest
 	Settings    kernel.Settings
@@ -297,14 +298,15 @@ type frame struct {
 
 	call   *call
 	shared *shared
-	// forums are the forums of the threads in a list, by id. They are set if a list has threads of several forums.
+	// forums holds, by id, the forums of the threads in a list. It is set only if the list has threads of several
+	// forums.
 	forums map[int64]content.ForumInfo
 	faces  map[int64]attachments.Face // of the members on the page who do not look like everybody
 	tags   map[int64][]tags.Tag       // of the threads on this page
 	polls  map[int64]shownPoll        // of the posts on this page
 }
 
-// ForumOf returns the forum of a thread in a list with threads of several forums, or nil in other lists.
+// ForumOf returns a forum, if the page has a list with threads of several forums. For other lists it returns nil.
 func (f *frame) ForumOf(id int64) *content.ForumInfo {
 	if forum, ok := f.forums[id]; ok {
 		return &forum
@@ -312,7 +314,7 @@ func (f *frame) ForumOf(id int64) *content.ForumInfo {
 	return nil
 }
 
-// Canonical returns the full address under which search engines should know this page.
+// Canonical returns the URL under which search engines should index this page.
 func (f *frame) Canonical() string {
 	if f.Place == "" {
 		return ""
@@ -320,12 +322,12 @@ func (f *frame) Canonical() string {
 	return f.call.Base() + f.Place
 }
 
-// Moderates reports whether the user may approve posts in any forum.
+// Moderates reports whether the user may approve posts in at least one forum.
 func (f *frame) Moderates() bool {
 	return f.User != nil && f.call.actor.MayAnywhere(rights.ContentApprove)
 }
 
-// Suspended reports whether the user may read but not write now.
+// Suspended reports whether the user may currently read but not write.
 func (f *frame) Suspended() bool { return f.call.actor.Suspended(f.call.kernel.Now()) }
 
 // Unseen returns the number of unread notifications.
@@ -333,17 +335,18 @@ func (f *frame) Unseen() (int, error) {
 	return f.call.Following.Unseen(f.call.Context(), f.call.actor)
 }
 
-// UnreadConversations returns the number of private conversations with messages that the user has not read.
+// UnreadConversations returns the number of the user's private conversations with unread messages.
 func (f *frame) UnreadConversations() (int, error) {
 	return f.call.Conversations.Unread(f.call.Context(), f.call.actor)
 }
 
-// Joins reports whether the user may register as a member now.
+// Joins reports whether the user may currently register as a member.
 func (f *frame) Joins() bool {
 	return f.Settings.Registration != kernel.RegistrationClosed && f.call.Rights.Admit(f.call.actor) == nil
 }
 
-// SignOn returns the name of the provider at which members may sign in, or an empty string if there is none.
+// SignOn returns the name of the provider at which members may sign in, or an empty string if no provider is
+// configured.
 func (f *frame) SignOn() string {
 	if f.call.options.OIDC == nil {
 		return ""
@@ -354,7 +357,7 @@ func (f *frame) SignOn() string {
 // Mails reports whether the board sends mails.
 func (f *frame) Mails() bool { return f.call.Accounts.Mails() }
 
-// Again returns the path of the page that mails a new link of the kind that led to this page.
+// Again returns the path of the page that mails a new link, of the same kind as the link that led to this page.
 func (f *frame) Again() string {
 	return map[string]string{"/reset": "/forgot", "/email": "/account/email"}[f.call.R.URL.Path]
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// threadForm is a thread that is being written.
+// threadForm is the form for a new thread.
 type threadForm struct {
 	enclosed
 	Forum     content.ForumInfo
@@ -101,7 +101,7 @@ func (c *call) startThread() error {
 	return c.Redirect(pages.Slugged("/threads/", done.Thread, done.Slug), c.postedNotice(done))
 }
 
-// heldNotice returns the notice for an author whose post nobody else sees yet.
+// heldNotice returns the notice for an author whose post waits for approval. If held is false, the notice is empty.
 func (c *call) heldNotice(held bool) string {
 	if held {
 		return c.T("Thank you. A moderator will look at your post before others see it.")
@@ -109,7 +109,7 @@ func (c *call) heldNotice(held bool) string {
 	return ""
 }
 
-// postedNotice returns the notice for the author of a new post, including the files that are missing.
+// postedNotice returns the notice for the author of a new post. It names the files that could not be stored.
 func (c *call) postedNotice(done posts.Posted) string {
 	notice := c.heldNotice(done.Held())
 	if len(done.Missing) > 0 {
@@ -119,7 +119,7 @@ func (c *call) postedNotice(done posts.Posted) string {
 	return notice
 }
 
-// replyForm is a reply that is being written.
+// replyForm is the form for a reply.
 type replyForm struct {
 	enclosed
 	Thread    content.ThreadInfo
@@ -129,8 +129,8 @@ type replyForm struct {
 	Draft     *drafts.Draft // with which the form begins; nil for none
 }
 
-// replyForm returns the form for the thread in the path, which the actor must see. MayAnswer checks whether it may
-// reply.
+// replyForm returns the form for a reply in the thread of the path, which the actor must see. It does not check whether
+// the actor may reply; MayAnswer does.
 func (c *call) replyForm() (*replyForm, error) {
 	thread, err := c.Posts.Thread(c.Context(), c.actor, c.ID("threadId"))
 	return &replyForm{
@@ -196,7 +196,7 @@ func (c *call) reply() error {
 	return c.Redirect("/posts/"+itoa(done.Post), c.postedNotice(done))
 }
 
-// editForm is a post that is being edited.
+// editForm is the form to edit a post.
 type editForm struct {
 	Post    posts.PostView
 	Thread  content.ThreadInfo
@@ -207,7 +207,7 @@ type editForm struct {
 	Theirs  []pages.Change // from the other text, which was saved first, to this one
 }
 
-// post returns the post that the path names, and its thread.
+// post returns the post that the path names, and the post's thread.
 func (c *call) post() (posts.PostView, content.ThreadInfo, error) {
 	return c.Posts.Post(c.Context(), c.actor, c.ID("threadId"), c.ID("postId"))
 }
@@ -252,10 +252,11 @@ func (c *call) savePost() error {
 	return c.Redirect("/posts/"+itoa(post.ID), c.heldNotice(done.Held))
 }
 
-// editsPerPage is how many edits a page of a history shows, since a text may have thousands of lines.
+// editsPerPage is the number of edits on a page of a post's history. It is small, since a text may have thousands of
+// lines.
 const editsPerPage = 10
 
-// historyPage shows a post with its former texts, newest first.
+// historyPage shows a post and its former texts, newest first.
 type historyPage struct {
 	Post   posts.PostView
 	Thread content.ThreadInfo
@@ -263,7 +264,7 @@ type historyPage struct {
 	Older  int64 // the edit before which the next page begins; 0 on the last page
 }
 
-// step is an edit, with what was removed and added.
+// step is an edit, with the removed and the added text.
 type step struct {
 	posts.Revision
 	Changes []pages.Change
@@ -297,7 +298,7 @@ func (c *call) history() error {
 	return c.Show("history", c.T("History"), page)
 }
 
-// postPage asks a question about a post.
+// postPage is a page with a question about a post, such as whether to delete it.
 type postPage struct {
 	Post   posts.PostView
 	Thread content.ThreadInfo

@@ -6,11 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// folded is a text, and a copy of it in which letters that differ only by case are the same letter.
+// folded is a text and a copy of it without differences of case: letters that differ only by case are the same letter
+// in the copy.
 type folded struct {
 	text, folded string
-	// at maps the offset of each byte in folded, and the end, to the offset in text. It is nil if the offsets are
-	// equal, as they are in most texts: few letters, such as ſ, have another size in another case.
+	// at maps the offset of each byte in folded, and that of the end, to an offset in text. It is nil if all offsets
+	// are equal. That is usual: only few letters, such as ſ, have another size in another case.
 	at []int32
 }
 
@@ -39,7 +40,7 @@ func fold(text string) folded {
 	return f
 }
 
-// size returns how many bytes the rune at i takes in text.
+// size returns the number of bytes of rune r, which is at offset i of text.
 func size(text string, i int, r rune) int {
 	if r != utf8.RuneError {
 		return utf8.RuneLen(r)
@@ -63,7 +64,7 @@ func letter(r rune) rune {
 	return least
 }
 
-// offset returns the offset in text of an offset in folded.
+// offset converts an offset in folded to the offset in text.
 func (f *folded) offset(i int) int {
 	if f.at == nil {
 		return i
@@ -103,13 +104,13 @@ func (f *folded) replace(r *replacement, has *pieces) {
 	has.add(f.folded)
 }
 
-// rewritten builds a folded text from parts of others.
+// rewritten builds a folded text from parts of other folded texts.
 type rewritten struct {
 	text, folded strings.Builder
 	at           []int32
 }
 
-// add appends the part of f between two offsets in f.folded.
+// add appends the part of f between the offsets from and to in f.folded.
 func (w *rewritten) add(f *folded, from, to int) {
 	first, last := f.offset(from), f.offset(to)
 	if f.at != nil && w.at == nil {
@@ -134,8 +135,8 @@ func (w *rewritten) end() folded {
 	return folded{text: w.text.String(), folded: w.folded.String(), at: w.at}
 }
 
-// pieces is the set of all sequences of four bytes that a text contains or contained. With it, few of many words
-// have to be searched for in the text.
+// pieces is the set of all sequences of four bytes that a text contains or contained. A word whose pieces are not all
+// in the set need not be searched for in the text.
 type pieces struct{ seen [1 << 10]uint64 }
 
 func (p *pieces) add(text string) {
@@ -161,5 +162,5 @@ func (p *pieces) mayHave(word string) bool {
 	return true
 }
 
-// place returns which of 1<<16 bits stands for a piece.
+// place returns the number of the bit, out of 1<<16, that represents a piece.
 func place(piece uint32) uint32 { return piece * 0x9E3779B1 >> 16 }

@@ -1,4 +1,4 @@
-// Package wordfilter finds words in a text that administrators have chosen: words that the board replaces, and
+// Package wordfilter finds the words that administrators have chosen in a text: words that the board replaces, and
 // words for which it holds a post. The filters are prepared once, and a text is prepared once for all filters.
 package wordfilter
 
@@ -28,7 +28,7 @@ type replacement struct {
 	odd         bool // one of them may be invalid UTF-8, so matches are tried at each byte
 }
 
-// New prepares filters. Replacements are made in this order, each in the result of those before it.
+// New prepares filters. They replace words in this order, each in the result of the previous filters.
 func New(filters []Filter) *List {
 	l := new(List)
 	for _, f := range filters {
@@ -57,7 +57,7 @@ func Load(c store.Conn) (*List, error) {
 	return New(filters), err
 }
 
-// Holds reports whether a text contains a word that holds posts.
+// Holds reports whether a text contains a word for which posts are held.
 func (l *List) Holds(text string) bool {
 	if len(l.holds) == 0 {
 		return false
@@ -69,12 +69,12 @@ func (l *List) Holds(text string) bool {
 		func(word string) bool { return has.mayHave(word) && strings.Contains(text, word) })
 }
 
-// caseless returns a text in which letters that differ only by case are the same letter. Both steps are needed: only
-// the first one knows that İ is a capital i, and only the second one that σ and ς are the same letter.
+// caseless returns a text without differences of case. Both steps are needed: ToLower knows that İ is a capital i, and
+// fold that σ and ς are the same letter.
 func caseless(text string) string { return fold(strings.ToLower(text)).folded }
 
-// maxReplaced limits the length of a text, in bytes, to which replacements are still applied. A text of that
-// length is too long for everything.
+// maxReplaced is the length of a text, in bytes, at which replacements stop. A text of that length exceeds every limit
+// of the board.
 const maxReplaced = 1 << 20
 
 // Replace returns the text with filtered words replaced.
@@ -103,8 +103,8 @@ func (l *List) Replace(text string) string {
 	return at.text
 }
 
-// replaceLetters replaces a word, comparing it at each byte. It gives the same result as [folded.replace], for any
-// bytes.
+// replaceLetters replaces a word, comparing it at each byte. It gives the same result as [folded.replace], but for any
+// bytes, even invalid UTF-8.
 func replaceLetters(text, old, by string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {

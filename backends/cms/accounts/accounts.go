@@ -1,8 +1,9 @@
 // Package accounts manages the users of a site, their roles and the permissions of the roles.
 //
-// Two roles and one user always exist: guest, which every caller has, and superuser; and the user guest. Names of
-// users have the form of the sanitizer username, in lower case, and serve to sign in. Users are cached for a few
-// seconds, so that most calls need no query to identify the caller; nodes notify each other of changes.
+// Every site has the roles guest and superuser, and the user guest, as whom callers act who have not signed in. Every
+// user has the role guest. The name of a user consists of lower-case letters, digits and inner dots, hyphens and
+// underscores; see GoodName. Users are cached for a few seconds, so most requests identify the caller without a query.
+// Nodes notify each other of changed users.
 package accounts
 
 import (
@@ -38,21 +39,21 @@ var passwords = password.Rules{Min: 10, Max: 256}
 // topic is the topic under which nodes notify each other of changed users.
 const topic = "cms_users"
 
-// Accounts manages the users and roles of a site. It is safe for concurrent use.
+// Accounts manages the users and roles of a site. An Accounts is safe for concurrent use.
 type Accounts struct {
 	*kernel.Server
 	users *cache.Cache[*signedIn]
 	stop  func()
 }
 
-// signedIn is a user in the form that is cached for calls.
+// signedIn is a cached user, as requests need it.
 type signedIn struct {
 	kernel.User
 	active bool
 	epoch  int64
 }
 
-// New returns the accounts of a site. It does not use the database yet. The caller must call Close.
+// New returns the accounts of the site of s, without using the database yet. The caller must call Close.
 func New(s *kernel.Server) *Accounts {
 	a := &Accounts{Server: s}
 	a.users = cache.New(10_000, s.Now, a.load)
@@ -60,7 +61,7 @@ func New(s *kernel.Server) *Accounts {
 	return a
 }
 
-// Close stops listening for changes of other nodes.
+// Close stops listening for notifications from other nodes.
 func (a *Accounts) Close() { a.stop() }
 
 // Account is a user as administrators see it.
@@ -72,12 +73,11 @@ type Account struct {
 	Roles    []string      `json:"roles"` // sorted names, without guest
 	Created  kernel.Moment `json:"created"`
 	Modified kernel.Moment `json:"modified"`
-	// Epoch grows when the password changes or the status changes. Sessions and tokens of an earlier epoch are not
-	// valid.
+	// Epoch grows when the password or the status changes, which invalidates the sessions and tokens of earlier epochs.
 	Epoch int64 `json:"-"`
 }
 
-// Change describes a change of a user. A nil member leaves the value as it is.
+// Change describes a change of a user. A nil member leaves the value unchanged.
 type Change struct {
 	Email    *string
 	Password *string
@@ -85,7 +85,7 @@ type Change struct {
 	Roles    *[]string // names; guest may be included, but every user has it anyway
 }
 
-// Guest returns the user in whose name a caller acts who has not signed in.
+// Guest returns the user guest, as whom callers act who have not signed in.
 func (a *Accounts) Guest(ctx context.Context) (*kernel.User, error) {
 	u, err := a.users.Get(ctx, kernel.RoleGuest)
 	if err != nil {
@@ -94,8 +94,8 @@ func (a *Accounts) Guest(ctx context.Context) (*kernel.User, error) {
 	return &u.User, nil
 }
 
-// User returns a user and its epoch. Both may be a few seconds old. It returns a not-found error for a user that is
-// disabled or does not exist, and for the guest.
+// User returns a user and the user's epoch, both of which may be a few seconds old. The error is a not-found error if
+// the user is disabled, does not exist, or is the guest.
 func (a *Accounts) User(ctx context.Context, id int64) (*kernel.User, int64, error) {
 	u, err := a.users.Get(ctx, strconv.FormatInt(id, 10))
 	if err != nil {
@@ -107,18 +107,18 @@ func (a *Accounts) User(ctx context.Context, id int64) (*kernel.User, int64, err
 	return &u.User, u.epoch, nil
 }
 
-// Named returns the account with that name, ignoring case.
+// Named returns the account with the given name, ignoring case.
 func (a *Accounts) Named(ctx context.Context, name string) (*Account, error) {
-	return a.one(ctx, "name = ?", fold(name))
+	return a.read(ctx, "name = ?", fold(name))
 }
 
-// Account returns the account with that ID.
+// Account returns the account with the given ID.
 func (a *Accounts) Account(ctx context.Context, id int64) (*Account, error) {
-	return a.one(ctx, "id = ?", id)
+	return a.read(ctx, "id = ?", id)
 }
 
-// List returns the accounts with IDs greater than after, in the order of their IDs. The guest is among them. limit
-// is between 1 and 500.
+// List returns up to limit accounts (1 to 500) with IDs greater than after, ordered by ID. The guest's account is
+// included.
 func (a *Accounts) List(ctx context.Context, after int64, limit int) (list []*Account, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		list, err = accounts(c, "id > ? ORDER BY id LIMIT ?", after, min(max(limit, 1), 500))
@@ -132,15 +132,15 @@ type Query struct {
 	Text   string // prefix of the name, or a whole mail address
 	Role   string // name of a role; empty for any
 	Status string // empty for any
-	// Newest orders accounts by descending creation instead of by name. It is ignored together with Role, which
-	// orders them by ascending creation, and together with Text.
+	// Newest orders accounts by creation, newest first, instead of by name. It is ignored if Text is set, and if Role
+	// is set, which orders accounts by creation, oldest first.
 	Newest bool
 	After  string // the next that was returned with the previous page
 	Limit  int    // from 1 to 500
 }
 
-// Find returns the accounts that match a query, and the value of After for the following ones, which is empty at
-// the end. The guest is among the accounts.
+// Find returns the accounts that match a query, including the guest's, and the value of Query.After for the next part
+// of the list. next is empty at the end of the list.
 func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next string, err error) {
 	limit := min(max(q.Limit, 1), 500)
 	where, order := "1 = 1", "name"
@@ -196,7 +196,7 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 }
 
 // Create creates a user. actor must have the permission users, and must be a superuser to create a superuser; a nil
-// actor is the site itself. Refusals concern the fields name, email, password and roles.
+// actor means the site itself. The error names the invalid fields: name, email, password or roles.
 func (a *Accounts) Create(
 	ctx context.Context, actor *kernel.User, name string, change Change,
 ) (account *Account, err error) {
@@ -212,7 +212,7 @@ func (a *Accounts) Create(
 	set.confirmed = 1
 	now := a.Moment()
 	err = a.change(ctx, "", func(c kernel.Conn) error {
-		if err := may(c, actor, 0, set.roles); err != nil {
+		if err := mayChange(c, actor, 0, set.roles); err != nil {
 			return err
 		}
 		var id int64
@@ -231,8 +231,8 @@ func (a *Accounts) Create(
 	return account, err
 }
 
-// Update changes a user, under the same conditions as Create. The guest cannot be changed, and the last active
-// superuser must remain one. Users may always change their own email and password.
+// Update changes a user, under the same conditions as Create; but users may always change their own email and password.
+// It returns an error for the guest, and for a change after which no active superuser would be left.
 func (a *Accounts) Update(
 	ctx context.Context, actor *kernel.User, id int64, change Change,
 ) (account *Account, err error) {
@@ -254,7 +254,7 @@ func (a *Accounts) Update(
 	now := a.Moment()
 	err = a.change(ctx, strconv.FormatInt(id, 10), func(c kernel.Conn) error {
 		if !own {
-			if err := may(c, actor, id, set.roles); err != nil {
+			if err := mayChange(c, actor, id, set.roles); err != nil {
 				return err
 			}
 		}
@@ -280,7 +280,7 @@ func (a *Accounts) Delete(ctx context.Context, actor *kernel.User, id int64) err
 		case old.Name == kernel.RoleGuest:
 			return kernel.Conflict("the guest cannot be deleted")
 		}
-		if err := may(c, actor, id, nil); err != nil {
+		if err := mayChange(c, actor, id, nil); err != nil {
 			return err
 		}
 		if _, err := c.Exec("DELETE FROM cms_users WHERE id = ?", id); err != nil {
@@ -290,12 +290,12 @@ func (a *Accounts) Delete(ctx context.Context, actor *kernel.User, id int64) err
 	})
 }
 
-// ErrLogin refuses a login. It does not tell whether the name or the password is wrong.
+// ErrLogin refuses a login. It does not reveal whether the name or the password is wrong.
 var ErrLogin = apierror.New(http.StatusUnauthorized, "login_failed", "Login not successful")
 
-// Login returns the active user with a name and a password, and the user's epoch. It returns ErrLogin if there is no
-// such user or the password is wrong. The work is the same in each case, so that the time it takes does not show
-// whether a user exists. It hashes the password again if the stored hash is outdated.
+// Login returns the active user with the given name and password, and the user's epoch. It returns ErrLogin if there is
+// no such user or the password is wrong. A password is hashed in either case, so that the duration does not reveal
+// whether a user exists. Login replaces the stored hash if that is outdated.
 func (a *Accounts) Login(ctx context.Context, name, typed string) (*kernel.User, int64, error) {
 	var id, epoch int64
 	var stored, status string
@@ -340,17 +340,17 @@ func (a *Accounts) rehash(ctx context.Context, id int64, stored, typed string) e
 	})
 }
 
-// Install creates a first superuser with that name and returns its password, which is shown only once. If there
-// already is a superuser, it does nothing and returns an empty string.
-func (a *Accounts) Install(ctx context.Context, name string) (made string, err error) {
+// Install creates a first superuser with the given name and returns the generated password, which is not stored. If
+// there is a superuser already, Install does nothing and returns an empty string.
+func (a *Accounts) Install(ctx context.Context, name string) (generated string, err error) {
 	var n int64
 	err = a.Read(ctx, func(c kernel.Conn) error { return c.Row(superusers).Scan(&n) })
 	if err != nil || n > 0 {
 		return "", err
 	}
-	made = password.Generate()
-	_, err = a.Create(ctx, nil, name, Change{Password: &made, Roles: &[]string{kernel.RoleSuperuser}})
-	return made, err
+	generated = password.Generate()
+	_, err = a.Create(ctx, nil, name, Change{Password: &generated, Roles: &[]string{kernel.RoleSuperuser}})
+	return generated, err
 }
 
 // ResetPassword gives a user a new password and returns it; it is shown only once. It acts in the name of the site.
@@ -378,13 +378,13 @@ func GoodName(name string) bool {
 	return true
 }
 
-// fold returns a name in the form in which names are stored. It replaces zero bytes, which PostgreSQL does not
-// accept and no name has.
+// fold returns a name in its stored form: in lower case, without space around it. It replaces zero bytes, which
+// PostgreSQL does not accept and no name has.
 func fold(name string) string {
 	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(name, "\x00", "\uFFFD")))
 }
 
-// set is a Change that has been checked.
+// set is a validated Change and the values derived from it.
 type set struct {
 	Change
 	key, hash string
@@ -392,7 +392,8 @@ type set struct {
 	confirmed int64 // 1 if the address is set by someone else than the user, else 0
 }
 
-// settle checks a change, and hashes the password, which is slow, before the transaction begins.
+// settle validates a change of the user called name. It hashes the password, which is slow, and is therefore called
+// before the transaction begins.
 func (a *Accounts) settle(ctx context.Context, name string, change Change) (*set, error) {
 	s := &set{Change: change}
 	var faults []error
@@ -434,7 +435,7 @@ func (a *Accounts) settle(ctx context.Context, name string, change Change) (*set
 	return s, nil
 }
 
-// write stores the change in the row of a user.
+// write stores the change in the row of the user with the given ID.
 func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 	if s.Email != nil {
 		_, err := c.Exec("UPDATE cms_users SET email = ?, email_key = NULLIF(?, ''), email_confirmed = CASE WHEN email_key = ? THEN email_confirmed ELSE ? END WHERE id = ?", *s.Email, s.key, s.key, s.confirmed, id)
@@ -476,9 +477,9 @@ func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 	return err
 }
 
-// may returns an error if actor must not change a user, or give it some roles: only superusers may change
-// superusers, and nobody may grant permissions that they do not have.
-func may(c kernel.Conn, actor *kernel.User, id int64, roles []string) error {
+// mayChange returns an error if actor must not change the user with the given ID, or must not give that user the given
+// roles. Only superusers may change superusers, and nobody may grant permissions that they do not have.
+func mayChange(c kernel.Conn, actor *kernel.User, id int64, roles []string) error {
 	if actor == nil || actor.Superuser() {
 		return nil
 	}
@@ -508,12 +509,12 @@ func may(c kernel.Conn, actor *kernel.User, id int64, roles []string) error {
 	return nil
 }
 
-// superusers counts the superusers that can sign in with a password.
+// superusers is a query that counts the superusers who can sign in with a password.
 const superusers = `SELECT COUNT(*) FROM cms_users u JOIN cms_user_roles ur ON ur.user_id = u.id JOIN cms_roles r ON r.id = ur.role_id
 	WHERE r.name = 'superuser' AND u.status = 'active' AND u.password_hash <> ''`
 
-// gateSuperuser serializes changes of users on PostgreSQL. Otherwise two concurrent changes could each leave the
-// other superuser, and together leave none.
+// gateSuperuser serializes changes of users on PostgreSQL. Otherwise two concurrent transactions could each remove a
+// superuser because the other one is left, so that none would remain.
 const gateSuperuser = 0x636d7375
 
 // keepSuperuser returns an error if no active superuser is left.
@@ -528,8 +529,8 @@ func keepSuperuser(c kernel.Conn) error {
 	return nil
 }
 
-// change runs fn in a transaction that may change users, and drops the cached user with that key on all nodes. An
-// empty key drops all users.
+// change runs fn in a transaction that may change users, and then removes the user with the given cache key from the
+// caches of all nodes. An empty key removes all users.
 func (a *Accounts) change(ctx context.Context, key string, fn func(c kernel.Conn) error) error {
 	err := a.Write(ctx, func(c kernel.Conn) error {
 		if err := c.Enter(gateSuperuser); err != nil {
@@ -544,7 +545,7 @@ func (a *Accounts) change(ctx context.Context, key string, fn func(c kernel.Conn
 	return err
 }
 
-// load reads a user for the cache. The key is an ID, or guest.
+// load reads a user for the cache. key is the user's ID, or "guest".
 func (a *Accounts) load(ctx context.Context, key string) (u *signedIn, err error) {
 	where, arg := "name = ?", any(key)
 	if key != kernel.RoleGuest {
@@ -572,7 +573,7 @@ func (a *Accounts) load(ctx context.Context, key string) (u *signedIn, err error
 	return u, err
 }
 
-func (a *Accounts) one(ctx context.Context, where string, arg any) (account *Account, err error) {
+func (a *Accounts) read(ctx context.Context, where string, arg any) (account *Account, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		account, err = first(accounts(c, where, arg))
 		return err
@@ -580,7 +581,7 @@ func (a *Accounts) one(ctx context.Context, where string, arg any) (account *Acc
 	return account, err
 }
 
-// accounts reads the accounts that match a condition, with their roles.
+// accounts returns the accounts, with their roles, that match the SQL condition where with its arguments.
 func accounts(c kernel.Conn, where string, args ...any) ([]*Account, error) {
 	list, err := store.List(c, func(r store.Row) (*Account, error) {
 		u := &Account{Roles: []string{}}

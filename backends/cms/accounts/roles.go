@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Role is a role that users can have. It grants permissions in addition to what templates allow.
+// Role is a role of a site. Users who have the role have its permissions, and the rights that templates give to the
+// role.
 type Role struct {
 	ID          int64    `json:"id"`
 	Name        string   `json:"name"`
@@ -18,7 +19,7 @@ type Role struct {
 	System      bool     `json:"system"`      // guest or superuser
 }
 
-// Roles returns all roles in the order of their IDs.
+// Roles returns all roles, ordered by ID.
 func (a *Accounts) Roles(ctx context.Context) (list []*Role, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		list, err = store.List(c, func(r store.Row) (*Role, error) {
@@ -50,12 +51,12 @@ func (a *Accounts) Roles(ctx context.Context) (list []*Role, err error) {
 	return list, err
 }
 
-// maxRoles limits the number of roles, all of which are read at once.
+// maxRoles limits the number of roles, because all roles are read at once.
 const maxRoles = 200
 
-// SaveRole creates a role if its ID is 0, and changes it otherwise. Only a superuser may do this, because roles
-// decide what all other users may do. System roles keep their names and have no stored permissions: superuser needs
-// none, and guest must not have any.
+// SaveRole creates a role if its ID is 0, and otherwise changes it. Only a superuser may do this, because roles define
+// what all other users may do. The system roles guest and superuser keep their names and have no stored permissions:
+// superusers need none, and guests must not have any.
 func (a *Accounts) SaveRole(ctx context.Context, actor *kernel.User, role Role) (*Role, error) {
 	if err := rolesBy(actor); err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func (r *Role) row(c kernel.Conn) error {
 	return err
 }
 
-// DeleteRole removes a role from all users who have it and from all templates that name it.
+// DeleteRole deletes a role and removes it from all users and templates.
 func (a *Accounts) DeleteRole(ctx context.Context, actor *kernel.User, id int64) error {
 	if err := rolesBy(actor); err != nil {
 		return err

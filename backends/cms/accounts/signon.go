@@ -14,12 +14,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/people"
 )
 
-// SignOn returns the user for a person who has signed in at an OpenID provider, and the user's epoch.
+// SignOn returns the user for a person who has signed in at an OpenID provider, and the user's epoch. managed are the
+// names of the roles that the provider's groups control.
 //
-// A person who has signed in before is the same user again. A new person becomes the user with the mail address
-// that the provider has confirmed, unless only the user has set this address: otherwise somebody could prepare an
-// account with the address of another person. If no user has the address, SignOn creates one, provided that a group
-// of the person is a managed role. A user has exactly those managed roles that the provider names.
+// A person who has signed in before gets the same user again. A new person gets the user with the mail address that the
+// provider has confirmed, unless that user has set the address without confirmation: otherwise somebody could prepare
+// an account with another person's address. If no user has the address and one of the person's groups is a managed
+// role, SignOn creates a user. The user then has exactly those managed roles that are among the person's groups.
 func (a *Accounts) SignOn(ctx context.Context, p *oidclogin.Person, managed []string) (*kernel.User, int64, error) {
 	var id int64
 	err := people.Retry(func() error {
@@ -44,10 +45,10 @@ func (a *Accounts) SignOn(ctx context.Context, p *oidclogin.Person, managed []st
 	return user, epoch, err
 }
 
-// Identities links people of OpenID providers with users.
+// Identities is the table that links users with their identities at OpenID providers.
 const Identities people.Table = "cms_identities"
 
-// wording has the errors for people who do not get in.
+// wording maps the reasons for which package people refuses a sign-in to the errors that the person sees.
 var wording = map[string]error{
 	people.BadSubject:  errNobody,
 	people.NoAddress:   errNobody,
@@ -64,7 +65,8 @@ var (
 		" can be you")
 )
 
-// rules returns who gets which user of the site.
+// rules returns the rules by which package people finds, creates and links the user for the person p. managed is as in
+// SignOn.
 func (a *Accounts) rules(p *oidclogin.Person, managed []string) *people.Rules[int64] {
 	return &people.Rules[int64]{
 		Linked: Identities.Linked,
@@ -92,7 +94,8 @@ func (a *Accounts) rules(p *oidclogin.Person, managed []string) *people.Rules[in
 	}
 }
 
-// join creates a user for a person, with the first name that is free.
+// join creates a user for a person, with the first suggested name that no other user has. address is the person's
+// confirmed mail address.
 func (a *Accounts) join(c kernel.Conn, p *oidclogin.Person, address string) (id int64, err error) {
 	now := a.Moment()
 	for _, name := range people.Names(p, address, "user-") {
@@ -109,7 +112,7 @@ func (a *Accounts) join(c kernel.Conn, p *oidclogin.Person, address string) (id 
 	return 0, kernel.Conflict("no name is free for you; try again")
 }
 
-// settleRoles gives a user the managed roles that are named, and removes the other managed roles.
+// settleRoles gives a user those managed roles that are in named, and removes the user's other managed roles.
 func (a *Accounts) settleRoles(c kernel.Conn, id int64, named, managed []string) error {
 	account, err := first(accounts(c, "id = ?", id))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package admin serves the administration of a site: pages for users whose roles permit it, which work without
-// JavaScript. The data and the rules are those of the API. Lists and forms are descriptors of package resource;
-// other pages are a row in table, a method of call, and a template.
+// Package admin serves the administration of a site: web pages that work without JavaScript, for users with the
+// necessary permissions. The pages use the same services as the API and follow the same rules. Lists and forms are
+// described for package resource; every other page consists of a row in table, a method of call, and a template.
 package admin
 
 import (
@@ -38,7 +38,7 @@ var shown = sync.OnceValue(func() *pages.Look { return pages.NewLook("cms", embe
 // maxUpload limits a form with a file, in bytes. The field limits the size of its files.
 const maxUpload = 128 << 20
 
-// Options configures the administration. Everything without a default is required.
+// Options configures the administration. Fields without a documented default are required.
 type Options struct {
 	// Mount is the path of the administration, such as /admin.
 	Mount    string
@@ -47,18 +47,18 @@ type Options struct {
 	Content  *content.Content
 	Files    *files.Files
 	Settings *settings.Store
-	// Routes returns how the files of the site were last read, and Reload reads them again.
+	// Routes returns the result of the last reading of the site's files, and Reload reads the files again.
 	Routes func() Routes
 	Reload func() error
-	// OIDC is a provider at which users may sign in, and OIDCLabel is its name on the sign-in page. The default is
-	// none.
+	// OIDC is a provider at which users may sign in, and OIDCLabel is its name on the sign-in page. By default there is
+	// no provider.
 	OIDC      *oidclogin.Provider
 	OIDCLabel string
-	// Bar returns the bar of the pages; see pages.Options.
+	// Bar returns the bar at the top of the pages; see pages.Options.
 	Bar func(*http.Request) look.Bar
 }
 
-// Routes describes how the files of a site were last read.
+// Routes describes the result of the last reading of a site's files.
 type Routes struct {
 	Table    *routes.Table // the table in use; nil if there is none yet
 	Loaded   time.Time
@@ -88,7 +88,7 @@ const (
 	post = http.MethodPost
 )
 
-// table lists all pages.
+// table lists all pages with their handlers.
 var table = slices.Concat([]pages.Page[*call]{
 	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
 	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login, Else: (*call).loginMeanwhile},
@@ -116,18 +116,19 @@ var table = slices.Concat([]pages.Page[*call]{
 type call struct {
 	*pages.Call
 	*admin
-	by *kernel.User // nil if nobody has signed in
+	user *kernel.User // nil if nobody has signed in
 }
 
-// frame is the data for what surrounds a page; templates know it as .Site.
+// frame is the data for the layout around each page: the user, and the sections of the administration that the user may
+// open. Templates access it as .Site.
 type frame struct {
 	User                                     string // empty if nobody has signed in
 	Admin, Templates, Users, Roles, Settings bool
-	// name of the provider at which users may sign in; empty if there is none
+	// name of the provider at which users may sign in, or empty
 	SignOn string
 }
 
-// begin identifies the user of a request.
+// begin returns the call for a request, with the user whom the session cookie identifies, if any.
 func (a *admin) begin(p *pages.Call) (*call, error) {
 	c := &call{Call: p, admin: a}
 	f := new(frame)
@@ -139,9 +140,9 @@ func (a *admin) begin(p *pages.Call) (*call, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.by = user
+		c.user = user
 	}
-	if u := c.by; u != nil {
+	if u := c.user; u != nil {
 		c.SignedIn(strconv.FormatInt(u.ID, 10))
 		*f = frame{
 			u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers),
@@ -152,7 +153,7 @@ func (a *admin) begin(p *pages.Call) (*call, error) {
 	return c, nil
 }
 
-// The conditions under which a page may be opened.
+// The following functions return an error, or redirect to the sign-in page, unless the user may open a page.
 
 func everybody(*call) error { return nil }
 
@@ -168,30 +169,30 @@ func superusers(c *call) error {
 	if err := c.may(kernel.PermissionAdmin); err != nil || c.Answered() {
 		return err
 	}
-	if !c.by.Superuser() {
+	if !c.user.Superuser() {
 		return kernel.Forbidden("only a superuser may open this page")
 	}
 	return nil
 }
 
 func (c *call) may(permissions ...string) error {
-	if c.by == nil {
+	if c.user == nil {
 		return c.ToLogin("/login")
 	}
 	for _, permission := range permissions {
-		if !c.by.May(permission) {
+		if !c.user.May(permission) {
 			return kernel.Forbidden("no role of yours has the permission %s", permission)
 		}
 	}
 	return nil
 }
 
-// apiError converts an error of package handler to an apierror, and returns other errors as they are.
+// apiError converts an error of package handler to an apierror, and returns other errors unchanged.
 func apiError(err error) error {
 	if e, ok := errors.AsType[*handler.Error](err); ok {
-		made := apierror.New(e.Code, "", "%s", e.Message)
-		made.RetryAfter = retryAfter(e.Header)
-		return made
+		converted := apierror.New(e.Code, "", "%s", e.Message)
+		converted.RetryAfter = retryAfter(e.Header)
+		return converted
 	}
 	return err
 }

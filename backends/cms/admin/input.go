@@ -20,7 +20,7 @@ const prefix = "f-"
 // browserTime is the layout in which browsers format a time.
 const browserTime = "2006-01-02T15:04:05"
 
-// input is the form element for a field of a page.
+// input is the form element in which a field of a page is edited.
 type input struct {
 	*content.Field
 	Input  string // its name in the form
@@ -50,7 +50,7 @@ type block struct {
 	Fields []*input
 }
 
-// Caption returns the label of the field, or else its name.
+// Caption returns the field's label or, if there is none, its name.
 func (i *input) Caption() string {
 	if i.Label != "" {
 		return i.Label
@@ -58,7 +58,7 @@ func (i *input) Caption() string {
 	return i.Name
 }
 
-// Kind returns the type of the HTML element.
+// Kind returns the type attribute of the HTML element.
 func (i *input) Kind() string {
 	switch i.Type {
 	case content.TypeInt, content.TypeFloat:
@@ -71,14 +71,14 @@ func (i *input) Kind() string {
 	return "text"
 }
 
-// Rows returns the number of lines of the element.
+// Rows returns the height of a textarea in lines, from 4 to 30.
 func (i *input) Rows() int { return min(max(strings.Count(i.Text, "\n")+2, 4), 30) }
 
 // schema holds the fields by name.
 type schema map[string]*content.Field
 
 func (c *call) schema() (schema, error) {
-	list, err := c.Content.Fields(c.ctx(), c.by)
+	list, err := c.Content.Fields(c.ctx(), c.user)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (c *call) schema() (schema, error) {
 	return s, nil
 }
 
-// inputs returns the inputs for fields with their values. The names of the inputs begin with namePrefix.
+// inputs returns the inputs for the named fields with their values. The name of each input begins with namePrefix.
 func (s schema) inputs(names []string, values map[string]any, namePrefix string) (list []*input) {
 	for _, name := range names {
 		if f := s[name]; f != nil {
@@ -99,8 +99,8 @@ func (s schema) inputs(names []string, values map[string]any, namePrefix string)
 	return list
 }
 
-// input returns the form input of a field: its stored value as the browser shows it. name is the name of the input,
-// which begins with the names of the blocks that contain it.
+// input returns the form element for a field with its stored value. name is the name of the HTML element; in a block,
+// it begins with the names of the blocks that contain the field.
 func (s schema) input(f *content.Field, name string, value any) *input {
 	i := &input{Field: f, Input: name}
 	switch f.Type {
@@ -115,24 +115,24 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 			i.Choose.Add(option, option, slices.Contains(chosen, any(option)))
 		}
 	case content.TypeDatetime:
-		if at, ok := value.(string); ok {
-			i.Text = at
-			if parsed, err := time.Parse(time.RFC3339Nano, at); err == nil {
+		if text, ok := value.(string); ok {
+			i.Text = text
+			if parsed, err := time.Parse(time.RFC3339Nano, text); err == nil {
 				i.Text = parsed.UTC().Format(browserTime)
 			}
 		}
 	case content.TypePage:
 		var ids []string
-		for _, one := range each(value) {
-			if id, ok := one.(float64); ok {
+		for _, item := range each(value) {
+			if id, ok := item.(float64); ok {
 				ids = append(ids, strconv.FormatFloat(id, 'f', -1, 64))
 				i.Pages = append(i.Pages, pageRef{ID: int64(id)})
 			}
 		}
 		i.Text = strings.Join(ids, " ")
 	case content.TypeFile:
-		for _, one := range each(value) {
-			if file, ok := one.(map[string]any); ok {
+		for _, item := range each(value) {
+			if file, ok := item.(map[string]any); ok {
 				i.Files = append(i.Files, rowOf(file))
 			}
 		}
@@ -146,10 +146,10 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 		for _, kind := range slices.Sorted(maps.Keys(f.Settings.Blocks)) {
 			i.Kinds.Add(kind, kind, false)
 		}
-		for at, one := range each(value) {
-			values, _ := one.(map[string]any)
+		for index, item := range each(value) {
+			values, _ := item.(map[string]any)
 			kind, _ := values["type"].(string)
-			i.Blocks = append(i.Blocks, block{kind, at, s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(at)+
+			i.Blocks = append(i.Blocks, block{kind, index, s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(index)+
 				".")})
 		}
 	default:
@@ -168,7 +168,7 @@ func rowOf(file map[string]any) fileRow {
 	return row
 }
 
-// each returns a list as it is, and any other value as the only element of a list.
+// each returns a list unchanged, and any other value as a list with this one element.
 func each(value any) []any {
 	switch v := value.(type) {
 	case nil:
@@ -205,20 +205,20 @@ func (r *reader) refuse(name, message string) {
 	r.faults = append(r.faults, kernel.Invalid(name, "form", message))
 }
 
-// values returns the values of fields as they were typed. old holds the values that the page has.
+// values returns the values of the named fields from the form. old holds the stored values of the page.
 func (r *reader) values(names []string, old map[string]any, namePrefix string) map[string]any {
-	made := make(map[string]any, len(names))
+	result := make(map[string]any, len(names))
 	for _, name := range names {
 		if f := r.schema[name]; f != nil {
-			made[name] = r.value(f, namePrefix+name, old[name])
+			result[name] = r.value(f, namePrefix+name, old[name])
 		}
 	}
-	return made
+	return result
 }
 
-// value returns the value of a field from the form, as content.Edit takes it, or nil for an empty input. old is the
-// stored value, from which the files are taken. Text that cannot be read as a number or as JSON is noted with
-// refuse, and shown at its input.
+// value returns the value of a field from the form, as content.Edit expects it, or nil for an empty input. old is the
+// stored value, from which the list of files is taken. If the text is not a valid number or JSON, value records an
+// error for the field with refuse.
 func (r *reader) value(f *content.Field, name string, old any) any {
 	text := strings.ReplaceAll(r.Form.Text(name), "\r\n", "\n")
 	switch f.Type {
@@ -248,8 +248,8 @@ func (r *reader) value(f *content.Field, name string, old any) any {
 		return n
 	case content.TypeDatetime:
 		for _, layout := range []string{browserTime, "2006-01-02T15:04", time.RFC3339Nano} {
-			if at, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {
-				return at.UTC().Format(time.RFC3339Nano)
+			if parsed, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {
+				return parsed.UTC().Format(time.RFC3339Nano)
 			}
 		}
 		return text
@@ -269,20 +269,20 @@ func list(texts []string) any {
 	if len(texts) == 0 {
 		return nil
 	}
-	made := make([]any, len(texts))
+	items := make([]any, len(texts))
 	for i, text := range texts {
-		made[i] = pages.Valid(text)
+		items[i] = pages.Valid(text)
 	}
-	return made
+	return items
 }
 
-// pages parses IDs and paths of pages.
+// pages parses a list of IDs and paths of pages.
 func (r *reader) pages(f *content.Field, words []string) any {
 	var ids []any
 	for _, word := range words {
 		id, err := strconv.ParseInt(word, 10, 64)
 		if err != nil {
-			page, err := r.Content.At(r.ctx(), r.by, word)
+			page, err := r.Content.At(r.ctx(), r.user, word)
 			if err != nil {
 				r.refuse(f.Name, f.Name+": there is no page "+strconv.Quote(word))
 				return nil
@@ -300,12 +300,12 @@ func (r *reader) pages(f *content.Field, words []string) any {
 	return ids
 }
 
-// files returns the files that the page has, without those that the form removes.
+// files returns the files in the stored value old, without those that the form removes.
 func (r *reader) files(name string, old any) any {
 	removed := r.Form.Values(name + ".gone")
-	var kept []any
-	for _, one := range each(old) {
-		file, ok := one.(map[string]any)
+	var remaining []any
+	for _, item := range each(old) {
+		file, ok := item.(map[string]any)
 		if !ok {
 			continue
 		}
@@ -317,49 +317,49 @@ func (r *reader) files(name string, old any) any {
 		if field := name + ".about." + id; r.Form.Has(field) {
 			file["description"] = strings.TrimSpace(r.Form.Text(field))
 		}
-		kept = append(kept, file)
+		remaining = append(remaining, file)
 	}
-	if kept == nil {
+	if remaining == nil {
 		return nil
 	}
-	return kept
+	return remaining
 }
 
-// maxBlocks limits how many blocks of a field are read.
+// maxBlocks limits how many blocks of a field are read from a form.
 const maxBlocks = 1000
 
-// blocks returns the blocks of the form in their order, without those that the form removes, and with the new one
-// that it adds.
+// blocks returns the blocks in the form in their order, without the blocks that the form removes, followed by the block
+// that the form adds, if any.
 func (r *reader) blocks(f *content.Field, name string) any {
 	type placed struct {
-		at    int64
-		value map[string]any
+		position int64
+		value    map[string]any
 	}
 	var found []placed
 	for i := range maxBlocks {
-		at := name + "." + strconv.Itoa(i) + "."
-		if !r.Form.Has(at + "type") {
+		blockPrefix := name + "." + strconv.Itoa(i) + "."
+		if !r.Form.Has(blockPrefix + "type") {
 			break
 		}
-		if r.Form.Flag(at + "gone") {
+		if r.Form.Flag(blockPrefix + "gone") {
 			continue
 		}
-		kind := r.Form.Text(at + "type")
-		value := r.values(f.Settings.Blocks[kind], nil, at)
+		kind := r.Form.Text(blockPrefix + "type")
+		value := r.values(f.Settings.Blocks[kind], nil, blockPrefix)
 		maps.DeleteFunc(value, func(_ string, v any) bool { return v == nil })
 		value["type"] = kind
-		found = append(found, placed{r.Form.Number(at + "at"), value})
+		found = append(found, placed{r.Form.Number(blockPrefix + "at"), value})
 	}
-	slices.SortStableFunc(found, func(a, b placed) int { return int(a.at - b.at) })
-	var made []any
-	for _, one := range found {
-		made = append(made, one.value)
+	slices.SortStableFunc(found, func(a, b placed) int { return int(a.position - b.position) })
+	var ordered []any
+	for _, block := range found {
+		ordered = append(ordered, block.value)
 	}
 	if kind := r.Form.Text(name + ".add"); kind != "" {
-		made = append(made, map[string]any{"type": kind})
+		ordered = append(ordered, map[string]any{"type": kind})
 	}
-	if made == nil {
+	if ordered == nil {
 		return nil
 	}
-	return made
+	return ordered
 }

@@ -39,7 +39,7 @@ type pageData struct {
 
 func pageAt(id int64) string { return "/pages/" + itoa(id) }
 
-// page shows a page in a form, or its draft if there is one.
+// page shows the form for a page, with the values of the page's draft if there is a draft.
 func (c *call) page() error {
 	shown, live, err := c.open(c.ID("pageId"))
 	if err != nil {
@@ -48,23 +48,24 @@ func (c *call) page() error {
 	return c.showPage(nil, shown, live)
 }
 
-// open returns a page as it is edited and as it is served.
+// open returns the page with the given ID in two states: shown is its draft, or the published page if there is no
+// draft; live is the published page.
 func (c *call) open(id int64) (shown, live *content.Page, err error) {
-	if live, err = c.Content.Page(c.ctx(), c.by, id); err != nil || !live.Draft {
+	if live, err = c.Content.Page(c.ctx(), c.user, id); err != nil || !live.Draft {
 		return live, live, err
 	}
-	shown, err = c.Content.Draft(c.ctx(), c.by, id)
+	shown, err = c.Content.Draft(c.ctx(), c.user, id)
 	return shown, live, err
 }
 
-// showPage shows the form of a page with the values of shown, below refusal if it is not nil. live is the stored
-// page, or nil for a page that does not exist yet.
+// showPage shows the form of a page with the values of shown, and with the error refusal above it, unless that is nil.
+// live is the stored page, or nil for a page that does not exist yet.
 func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	s, err := c.schema()
 	if err != nil {
 		return err
 	}
-	t, err := c.Content.Template(c.ctx(), c.by, shown.Template)
+	t, err := c.Content.Template(c.ctx(), c.user, shown.Template)
 	if err != nil {
 		return err
 	}
@@ -80,9 +81,9 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 		if i.Type == content.TypeFile {
 			d.Uploads = append(d.Uploads, i)
 		}
-		for at, ref := range i.Pages {
-			if page, err := c.Content.Page(c.ctx(), c.by, ref.ID); err == nil {
-				i.Pages[at].Title = page.Title
+		for index, ref := range i.Pages {
+			if page, err := c.Content.Page(c.ctx(), c.user, ref.ID); err == nil {
+				i.Pages[index].Title = page.Title
 			}
 		}
 	}
@@ -97,21 +98,21 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	return c.ShowForm(inputFaults(refusal, t.Fields), "page", cmp.Or(shown.Title, "New page"), d)
 }
 
-func typedTime(at kernel.Moment) string {
-	if at == 0 {
+func typedTime(moment kernel.Moment) string {
+	if moment == 0 {
 		return ""
 	}
-	return at.Time().UTC().Format(browserTime)
+	return moment.Time().UTC().Format(browserTime)
 }
 
-// version returns the version that the form is based on, and the differences if somebody else has changed the page
-// in the meantime.
+// version returns the version of the page that the form was made for. If somebody has changed the page in the meantime,
+// it also returns the differences between the stored page live and the typed values.
 func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, error) {
 	edit, refusal := c.Call.Edit(refusal, func() (string, any, error) {
 		var rows []difference
 		now := live
 		if live.Draft {
-			if draft, err := c.Content.Draft(c.ctx(), c.by, live.ID); err == nil {
+			if draft, err := c.Content.Draft(c.ctx(), c.user, live.ID); err == nil {
 				now = draft
 			}
 		}
@@ -129,7 +130,8 @@ func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, er
 	return edit, refusal
 }
 
-// inputFaults assigns the problems of a template's fields to their inputs.
+// inputFaults returns the error refusal, with the names of the template's fields, which names lists, replaced by the
+// names of their inputs.
 func inputFaults(refusal error, names []string) error {
 	e, ok := apierror.From(refusal)
 	if !ok || len(e.Details) == 0 {
@@ -146,7 +148,7 @@ func inputFaults(refusal error, names []string) error {
 	return &moved
 }
 
-// save saves a page at once or as a draft, or publishes its draft after saving.
+// save saves the form as the published page or as a draft, or saves and then publishes the draft.
 func (c *call) save() error {
 	base, live, err := c.open(c.ID("pageId"))
 	if err != nil {
@@ -165,10 +167,10 @@ func (c *call) save() error {
 	}
 	var saved *content.Page
 	if err == nil {
-		saved, err = c.Content.Save(c.ctx(), c.by, edit)
+		saved, err = c.Content.Save(c.ctx(), c.user, edit)
 	}
 	if err == nil && do == "publish" {
-		saved, err = c.Content.PublishDraft(c.ctx(), c.by, live.ID, saved.Version)
+		saved, err = c.Content.PublishDraft(c.ctx(), c.user, live.ID, saved.Version)
 	}
 	if err != nil {
 		return c.showPage(err, &typed, live)
@@ -190,7 +192,7 @@ func notice(page *content.Page, do string) string {
 	return text
 }
 
-// edit reads a page from a form. The error includes everything that could not be read.
+// edit returns the change of the page base that the form requests. The error joins all inputs that could not be parsed.
 func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
 	title, name, status := strings.TrimSpace(c.Form.Text("title")), strings.TrimSpace(c.Form.Text("name")),
 		c.Form.Text("status")
@@ -202,7 +204,7 @@ func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
 	if err != nil {
 		return edit, err
 	}
-	t, err := c.Content.Template(c.ctx(), c.by, base.Template)
+	t, err := c.Content.Template(c.ctx(), c.user, base.Template)
 	if err != nil {
 		return edit, err
 	}
@@ -213,7 +215,7 @@ func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
 	return edit, errors.Join(apierror.Join(r.faults...), c.Form.Err())
 }
 
-// moment reads a time from the form. It returns nil if the time has not been changed.
+// moment returns a time from the form, or nil if the input still has the time old.
 func (r *reader) moment(name string, old kernel.Moment) *kernel.Moment {
 	text := r.Form.Text(name)
 	if text == typedTime(old) {
@@ -223,15 +225,15 @@ func (r *reader) moment(name string, old kernel.Moment) *kernel.Moment {
 		return new(kernel.Moment)
 	}
 	for _, layout := range []string{browserTime, "2006-01-02T15:04"} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return new(instant.Of(at))
+		if parsed, err := time.Parse(layout, text); err == nil {
+			return new(instant.Of(parsed))
 		}
 	}
 	r.refuse(name, "this is not a time such as 2026-01-31T08:00")
 	return nil
 }
 
-// newPage shows the form for a new page, or first asks for its template.
+// newPage shows the form for a new page. If the request names no template, it first shows the templates to choose from.
 func (c *call) newPage() error {
 	parent, err := c.parent(c.Query.Number("parent"))
 	if err != nil {
@@ -249,9 +251,9 @@ func (c *call) parent(id int64) (*content.Page, error) {
 		return nil, err
 	}
 	if id == 0 {
-		return c.Content.At(c.ctx(), c.by, "/")
+		return c.Content.At(c.ctx(), c.user, "/")
 	}
-	return c.Content.Page(c.ctx(), c.by, id)
+	return c.Content.Page(c.ctx(), c.user, id)
 }
 
 func (c *call) askTemplate(parent *content.Page) error {
@@ -274,8 +276,8 @@ func (c *call) showNew(refusal error, parent, typed *content.Page) error {
 	return c.showPage(refusal, typed, nil)
 }
 
-// create creates a page from the form and redirects to it. If it is refused, the form is shown again with what was
-// typed.
+// create creates a page from the form and redirects to the page. After an error it shows the form again with the typed
+// values.
 func (c *call) create() error {
 	parent, err := c.parent(c.Form.Number("parent"))
 	if err != nil {
@@ -285,14 +287,14 @@ func (c *call) create() error {
 	edit, err := c.edit(typed)
 	edit.Parent, edit.Template = parent.ID, typed.Template
 	typed.Title, typed.Status, typed.Fields = *edit.Title, *edit.Status, edit.Fields
-	var made *content.Page
+	var created *content.Page
 	if err == nil {
-		made, err = c.Content.Save(c.ctx(), c.by, edit)
+		created, err = c.Content.Save(c.ctx(), c.user, edit)
 	}
 	if err != nil {
 		return c.showNew(err, parent, typed)
 	}
-	return c.Redirect(pageAt(made.ID), notice(made, ""))
+	return c.Redirect(pageAt(created.ID), notice(created, ""))
 }
 
 // upload adds a file to a field of a page.
@@ -315,7 +317,7 @@ func (c *call) upload() error {
 			if part.FileName() == "" {
 				return c.backTo(id, kernel.Invalid("file", "required", "choose a file first"))
 			}
-			_, err = c.Files.Receive(c.ctx(), c.by, content.Place{Page: id, Field: field, Draft: true}, part.FileName(), part)
+			_, err = c.Files.Receive(c.ctx(), c.user, content.Place{Page: id, Field: field, Draft: true}, part.FileName(), part)
 			if err == nil {
 				return c.Redirect(pageAt(id), "The file is there.")
 			}
@@ -333,7 +335,7 @@ func small(part *multipart.Part) (string, error) {
 	return pages.Valid(string(text)), err
 }
 
-// backTo shows a page with an error.
+// backTo shows the form of a page again, with the error refusal.
 func (c *call) backTo(id int64, refusal error) error {
 	shown, live, err := c.open(id)
 	if err != nil {
@@ -342,13 +344,13 @@ func (c *call) backTo(id int64, refusal error) error {
 	return c.showPage(refusal, shown, live)
 }
 
-// act performs an action on a page other than changing its text.
+// act performs an action on a page other than saving it, such as moving or trashing the page.
 func (c *call) act() error {
 	id, version := c.ID("pageId"), c.Form.Number("version")
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	ctx, u := c.ctx(), c.by
+	ctx, u := c.ctx(), c.user
 	var err error
 	to, done := pageAt(id), ""
 	switch c.Form.Text("do") {
@@ -387,12 +389,12 @@ func (c *call) act() error {
 	return c.Redirect(to, done)
 }
 
-// previewLasts is how long a preview link is valid.
+// previewLasts is the period of validity of a preview link.
 const previewLasts = 24 * time.Hour
 
 // preview shows a link to the preview of a page, for people without an account.
 func (c *call) preview(id int64) error {
-	token, until, err := c.Content.PreviewLink(c.ctx(), c.by, id, previewLasts)
+	token, until, err := c.Content.PreviewLink(c.ctx(), c.user, id, previewLasts)
 	if err != nil {
 		return c.backTo(id, err)
 	}
@@ -410,13 +412,13 @@ type revisionRow struct {
 	Diff []pages.Change
 }
 
-// revisions shows the revisions of a page, each with its differences from the next one.
+// revisions shows the revisions of a page, each with the differences from the following state of the page.
 func (c *call) revisions() error {
-	page, err := c.Content.Page(c.ctx(), c.by, c.ID("pageId"))
+	page, err := c.Content.Page(c.ctx(), c.user, c.ID("pageId"))
 	if err != nil {
 		return err
 	}
-	list, err := c.Content.Revisions(c.ctx(), c.by, page.ID)
+	list, err := c.Content.Revisions(c.ctx(), c.user, page.ID)
 	if err != nil {
 		return err
 	}
@@ -434,7 +436,7 @@ func (c *call) revisions() error {
 	}{page, shown})
 }
 
-// nameOf returns the name of a user and remembers it in known.
+// nameOf returns the name of the user with the given ID. It stores the name in known to avoid further queries.
 func (c *call) nameOf(known map[int64]string, id int64) string {
 	if name, ok := known[id]; ok {
 		return name
@@ -449,11 +451,11 @@ func (c *call) nameOf(known map[int64]string, id int64) string {
 	return name
 }
 
-// outline returns a page as text for comparison.
+// outline returns the title and the fields of a page as text, for comparison.
 func outline(title string, fields map[string]any) string {
 	text, _ := json.MarshalIndent(fields, "", "  ") // it was read as JSON
 	return title + "\n" + strings.ReplaceAll(string(text), `\n`, "\n") + "\n"
 }
 
 // file sends a file of a page.
-func (c *call) file() error { return c.Files.Serve(c.W, c.R, c.by, c.ID("fileId")) }
+func (c *call) file() error { return c.Files.Serve(c.W, c.R, c.user, c.ID("fileId")) }

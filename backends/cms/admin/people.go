@@ -16,7 +16,8 @@ func itoa(id int64) string { return strconv.FormatInt(id, 10) }
 // joined returns a cell with several texts.
 func joined(texts []string) resource.Cell { return resource.Text(strings.Join(texts, ", ")) }
 
-// idOf returns the ID for an action: that of a list's row, or else that in the path of the page.
+// idOf returns the ID of the record for an action: row, the ID of the list's row, or, on the page of a single record,
+// the given wildcard of the path.
 func (c *call) idOf(row, wildcard string) int64 {
 	if row == "" {
 		return c.ID(wildcard)
@@ -78,27 +79,27 @@ var userActions = []resource.Action[*call]{
 	{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/users",
 		Confirm: "Deleted users do not come back. The pages that they made stay.",
-		Do:      func(c *call, id string) error { return c.Accounts.Delete(c.ctx(), c.by, c.idOf(id, "userId")) },
+		Do:      func(c *call, id string) error { return c.Accounts.Delete(c.ctx(), c.user, c.idOf(id, "userId")) },
 	},
 }
 
 func (c *call) setStatus(id, status string) error {
-	_, err := c.Accounts.Update(c.ctx(), c.by, c.idOf(id, "userId"), accounts.Change{Status: &status})
+	_, err := c.Accounts.Update(c.ctx(), c.user, c.idOf(id, "userId"), accounts.Change{Status: &status})
 	return err
 }
 
-// roleChoices appends all roles but one to a list.
-func (c *call) roleChoices(list []resource.Choice, without string) ([]resource.Choice, error) {
+// roleChoices appends all roles except excluded to list.
+func (c *call) roleChoices(list []resource.Choice, excluded string) ([]resource.Choice, error) {
 	roles, err := c.Accounts.Roles(c.ctx())
 	for _, role := range roles {
-		if role.Name != without {
+		if role.Name != excluded {
 			list = append(list, resource.Choice{Value: role.Name, Label: cmp.Or(role.Label, role.Name)})
 		}
 	}
 	return list, err
 }
 
-// user is a user in the form. An empty password means that it is not changed.
+// user is the form of a user. An empty password leaves the password unchanged.
 type user struct {
 	accounts.Account
 	Password string
@@ -148,14 +149,14 @@ var userForm = resource.Form[*call, user]{
 			change.Password = &u.Password
 		}
 		if u.ID != 0 {
-			_, err := c.Accounts.Update(c.ctx(), c.by, u.ID, change)
+			_, err := c.Accounts.Update(c.ctx(), c.user, u.ID, change)
 			return resource.Done{}, err
 		}
-		made, err := c.Accounts.Create(c.ctx(), c.by, u.Account.Name, change)
+		created, err := c.Accounts.Create(c.ctx(), c.user, u.Account.Name, change)
 		if err != nil {
 			return resource.Done{}, err
 		}
-		return resource.Done{To: "/users/" + itoa(made.ID), Notice: "The user is made."}, nil
+		return resource.Done{To: "/users/" + itoa(created.ID), Notice: "The user is made."}, nil
 	},
 	Actions: userActions, Name: func(u *user) string { return u.Account.Name },
 	Offers: func(_ *call, u *user, action string) bool {
@@ -163,7 +164,7 @@ var userForm = resource.Form[*call, user]{
 	},
 }
 
-// permissionLabels describe the permissions.
+// permissionLabels are the descriptions of the permissions on the page of a role.
 var permissionLabels = map[string]string{
 	kernel.PermissionAdmin:     "Open the administration",
 	kernel.PermissionTemplates: "Change templates and fields",
@@ -226,7 +227,7 @@ var roleForm = resource.Form[*call, accounts.Role]{
 		if role.System {
 			role.Permissions = nil
 		}
-		saved, err := c.Accounts.SaveRole(c.ctx(), c.by, role)
+		saved, err := c.Accounts.SaveRole(c.ctx(), c.user, role)
 		if err != nil {
 			return resource.Done{}, err
 		}
@@ -235,7 +236,7 @@ var roleForm = resource.Form[*call, accounts.Role]{
 	Actions: []resource.Action[*call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/roles",
 		Confirm: "Users lose it, and templates forget it.",
-		Do:      func(c *call, _ string) error { return c.Accounts.DeleteRole(c.ctx(), c.by, c.ID("roleId")) },
+		Do:      func(c *call, _ string) error { return c.Accounts.DeleteRole(c.ctx(), c.user, c.ID("roleId")) },
 	}},
 	Name:   func(r *accounts.Role) string { return r.Name },
 	Offers: func(_ *call, r *accounts.Role, _ string) bool { return r.ID != 0 && !r.System },
@@ -243,17 +244,17 @@ var roleForm = resource.Form[*call, accounts.Role]{
 
 func isSystemRole(_ *call, r *accounts.Role) bool { return r.System }
 
-// account is the user's own account in the form.
+// account is the form in which users change their own email and password.
 type account struct{ Email, Present, Password string }
 
 var accountForm = resource.Form[*call, account]{
 	Path: "/account", Head: resource.Head{Title: "Your account"},
 	Load: func(c *call) (*account, error) {
-		own, err := c.Accounts.Account(c.ctx(), c.by.ID)
+		current, err := c.Accounts.Account(c.ctx(), c.user.ID)
 		if err != nil {
 			return nil, err
 		}
-		return &account{Email: own.Email}, nil
+		return &account{Email: current.Email}, nil
 	},
 	Fields: []resource.Field[*call, account]{
 		{
@@ -274,13 +275,13 @@ var accountForm = resource.Form[*call, account]{
 	Save: func(c *call, a *account) (done resource.Done, err error) {
 		change := accounts.Change{Email: &a.Email}
 		if a.Password != "" {
-			if _, _, err := c.Auth.Check(c.ctx(), c.by.Name, a.Present, c.Address(c.R)); err != nil {
+			if _, _, err := c.Auth.Check(c.ctx(), c.user.Name, a.Present, c.Address(c.R)); err != nil {
 				return done, apiError(err)
 			}
 			change.Password, done = &a.Password,
 				resource.Done{To: "/login", Notice: "Your password is changed. Sign in with it."}
 		}
-		_, err = c.Accounts.Update(c.ctx(), c.by, c.by.ID, change)
+		_, err = c.Accounts.Update(c.ctx(), c.user, c.user.ID, change)
 		return done, err
 	},
 }

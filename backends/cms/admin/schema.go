@@ -28,21 +28,22 @@ var templateList = resource.List[*call, *content.Template]{
 		{Label: "Fields", Show: func(t *content.Template) resource.Cell { return joined(t.Fields) }},
 		{Label: "Seen by", Show: func(t *content.Template) resource.Cell { return joined(t.View) }},
 	},
-	Rows: resource.Whole(func(c *call) ([]*content.Template, error) { return c.Content.Templates(c.ctx(), c.by) }),
+	Rows: resource.Whole(func(c *call) ([]*content.Template, error) { return c.Content.Templates(c.ctx(), c.user) }),
 }
 
-// roleOptions returns the roles that a template can name; a superuser needs none.
+// roleOptions returns the roles to choose from in a template. Superusers are not listed, because they may do
+// everything.
 func roleOptions(c *call, _ *content.Template) ([]resource.Choice, error) {
 	return c.roleChoices(nil, kernel.RoleSuperuser)
 }
 
-// templateOptions returns the templates that can be above or below a page.
+// templateOptions returns the templates to choose from as templates of a page's parent or children.
 func templateOptions(c *call, _ *content.Template) ([]resource.Choice, error) {
 	return c.templateChoices(nil)
 }
 
 func (c *call) templateChoices(list []resource.Choice) ([]resource.Choice, error) {
-	all, err := c.Content.Templates(c.ctx(), c.by)
+	all, err := c.Content.Templates(c.ctx(), c.user)
 	for _, t := range all {
 		list = append(list, resource.Choice{Value: t.Name, Label: t.Name})
 	}
@@ -56,7 +57,7 @@ var templateForm = resource.Form[*call, content.Template]{
 		if t.ID != 0 {
 			h.Title = "Template " + t.Name
 		}
-		fields, err := c.Content.Fields(c.ctx(), c.by)
+		fields, err := c.Content.Fields(c.ctx(), c.user)
 		names := make([]string, len(fields))
 		for i, f := range fields {
 			names[i] = f.Name
@@ -67,7 +68,7 @@ var templateForm = resource.Form[*call, content.Template]{
 	},
 	Load: func(c *call) (*content.Template, error) {
 		if name := c.Query.Text("name"); name != "" {
-			return c.Content.Template(c.ctx(), c.by, name)
+			return c.Content.Template(c.ctx(), c.user, name)
 		}
 		return &content.Template{View: []string{kernel.RoleGuest}}, nil
 	},
@@ -109,9 +110,9 @@ var templateForm = resource.Form[*call, content.Template]{
 		},
 	},
 	Save: func(c *call, t *content.Template) (resource.Done, error) {
-		made := *t
-		made.Fields = strings.Fields(strings.Join(t.Fields, " "))
-		saved, err := c.Content.SaveTemplate(c.ctx(), c.by, made)
+		edited := *t
+		edited.Fields = strings.Fields(strings.Join(t.Fields, " "))
+		saved, err := c.Content.SaveTemplate(c.ctx(), c.user, edited)
 		if err != nil {
 			return resource.Done{}, err
 		}
@@ -120,7 +121,7 @@ var templateForm = resource.Form[*call, content.Template]{
 	Actions: []resource.Action[*call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/templates",
 		Confirm: "A template that has pages cannot be deleted.",
-		Do:      func(c *call, _ string) error { return c.Content.DeleteTemplate(c.ctx(), c.by, c.Query.Text("name")) },
+		Do:      func(c *call, _ string) error { return c.Content.DeleteTemplate(c.ctx(), c.user, c.Query.Text("name")) },
 	}},
 	Name:   func(t *content.Template) string { return t.Name },
 	Offers: func(_ *call, t *content.Template, _ string) bool { return t.ID != 0 && !t.System },
@@ -138,10 +139,10 @@ var fieldList = resource.List[*call, *content.Field]{
 			return resource.Text(map[bool]string{true: "yes", false: "no"}[f.Required])
 		}},
 	},
-	Rows: resource.Whole(func(c *call) ([]*content.Field, error) { return c.Content.Fields(c.ctx(), c.by) }),
+	Rows: resource.Whole(func(c *call) ([]*content.Field, error) { return c.Content.Fields(c.ctx(), c.user) }),
 }
 
-// field is a field in the form.
+// field is the form of a field.
 type field struct {
 	content.Field
 	Most                         int64
@@ -152,7 +153,7 @@ type field struct {
 
 func isOldField(_ *call, f *field) bool { return f.ID != 0 }
 
-// fieldOf returns a field in the form's representation.
+// fieldOf returns the form with the values of a stored field.
 func fieldOf(original *content.Field) *field {
 	s := &original.Settings
 	f := &field{
@@ -173,10 +174,10 @@ func bound(n *float64) string {
 	return strconv.FormatFloat(*n, 'f', -1, 64)
 }
 
-// made returns the field that the form describes.
-func (f *field) made() (made content.Field, err error) {
-	made = f.Field
-	s := &made.Settings
+// definition returns the field with the values of the form.
+func (f *field) definition() (definition content.Field, err error) {
+	definition = f.Field
+	s := &definition.Settings
 	s.Extensions, s.Sizes, s.Templates = strings.Fields(f.Extensions), strings.Fields(f.Sizes), strings.Fields(f.Templates)
 	s.Most, s.Blocks = int(f.Most), nil
 	var faults []error
@@ -203,7 +204,7 @@ func (f *field) made() (made content.Field, err error) {
 		}
 		s.Blocks[strings.TrimSpace(kind)] = strings.Fields(names)
 	}
-	return made, apierror.Join(faults...)
+	return definition, apierror.Join(faults...)
 }
 
 var fieldForm = resource.Form[*call, field]{
@@ -220,7 +221,7 @@ var fieldForm = resource.Form[*call, field]{
 		if name == "" {
 			return &field{Field: content.Field{Type: content.TypeText}}, nil
 		}
-		f, err := c.Content.Field(c.ctx(), c.by, name)
+		f, err := c.Content.Field(c.ctx(), c.user, name)
 		if err != nil {
 			return nil, err
 		}
@@ -272,22 +273,23 @@ var fieldForm = resource.Form[*call, field]{
 		},
 	},
 	Save: func(c *call, f *field) (resource.Done, error) {
-		made, err := f.made()
+		definition, err := f.definition()
 		if err == nil {
-			_, err = c.Content.SaveField(c.ctx(), c.by, made)
+			_, err = c.Content.SaveField(c.ctx(), c.user, definition)
 		}
 		return resource.Done{To: fieldAt(f.Name)}, settingFaults(err)
 	},
 	Actions: []resource.Action[*call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/fields",
 		Confirm: "Pages lose what they have of it when they are saved.",
-		Do:      func(c *call, _ string) error { return c.Content.DeleteField(c.ctx(), c.by, c.Query.Text("name")) },
+		Do:      func(c *call, _ string) error { return c.Content.DeleteField(c.ctx(), c.user, c.Query.Text("name")) },
 	}},
 	Name:   func(f *field) string { return f.Name },
 	Offers: func(_ *call, f *field, _ string) bool { return f.ID != 0 },
 }
 
-// settingFaults assigns the problems of settings to their inputs.
+// settingFaults returns the error refusal, with the prefix "settings." removed from the names of its fields, since the
+// inputs of the form do not have it.
 func settingFaults(refusal error) error {
 	e, ok := apierror.From(refusal)
 	if !ok || len(e.Details) == 0 {

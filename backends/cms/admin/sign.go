@@ -14,7 +14,7 @@ const cookieLasts = 30 * 24 * time.Hour
 type loginForm struct{ Name, Next string }
 
 func (c *call) askLogin() error {
-	if c.by != nil {
+	if c.user != nil {
 		return c.Redirect("/", "")
 	}
 	return c.Show("login", "Sign in", loginForm{Next: pages.Local(c.Query.Text("next"))})
@@ -29,17 +29,17 @@ func (c *call) login() error {
 	return c.signIn(user, epoch, "", form.Next)
 }
 
-// loginMeanwhile answers a form to sign in that was shown before somebody signed in, or out, in another tab. Whoever is
-// signed in by now goes on as that user, whatever name the form has.
+// loginMeanwhile handles a sign-in form that was shown before the user signed in or out in another tab. A user who is
+// signed in by now stays signed in, and the name and password of the form are ignored.
 func (c *call) loginMeanwhile() error {
-	if c.by == nil {
+	if c.user == nil {
 		return c.login()
 	}
 	return c.Redirect(pages.Local(c.Form.Text("next")), c.signedInAs())
 }
 
-// signedInAs returns a notice for users who have sent a form of another tab, which tells them who they are now.
-func (c *call) signedInAs() string { return "You are signed in as " + c.by.Name + "." }
+// signedInAs returns the notice that tells users who have sent an outdated form as whom they are signed in now.
+func (c *call) signedInAs() string { return "You are signed in as " + c.user.Name + "." }
 
 // signIn begins a session and redirects to next.
 func (c *call) signIn(user *kernel.User, epoch int64, issuer, next string) error {
@@ -63,10 +63,10 @@ func (c *call) logout() error {
 	return c.Redirect("/login", "You are signed out.")
 }
 
-// logoutMeanwhile answers a form to sign out that was made for another user than the one who is signed in now. It signs
-// nobody out.
+// logoutMeanwhile handles a sign-out form that was shown to another user than the current one. It does not sign the
+// current user out.
 func (c *call) logoutMeanwhile() error {
-	if c.by == nil {
+	if c.user == nil {
 		return c.logout()
 	}
 	return c.Redirect("/", c.signedInAs())

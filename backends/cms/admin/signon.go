@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// browser identifies the browser for a sign-in at the provider.
+// browser returns the browser's state during a sign-in at the provider.
 func (c *call) browser() oidclogin.Browser {
 	return oidclogin.Browser{Secret: c.Browser(), Redirect: c.Base() + "/login/oidc/callback"}
 }
@@ -18,7 +18,7 @@ func (c *call) beginSignOn() error {
 		return pages.NotFound()
 	}
 	next := pages.Local(c.Query.Text("next"))
-	if c.by != nil {
+	if c.user != nil {
 		return c.Redirect(next, "")
 	}
 	location, err := c.OIDC.Begin(c.ctx(), c.browser(), oidclogin.Ask{Next: next})

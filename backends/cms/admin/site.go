@@ -57,9 +57,9 @@ func (c *call) routes() error {
 	var list []*routes.Route
 	if state.Table != nil {
 		for _, r := range state.Table.Routes() {
-			whole := *r
-			whole.Endpoint = strings.Trim(d.Endpoint+"/"+r.Endpoint, "/")
-			list = append(list, &whole)
+			row := *r
+			row.Endpoint = strings.Trim(d.Endpoint+"/"+r.Endpoint, "/")
+			list = append(list, &row)
 		}
 	}
 	d.Table = routeTable.Of(list)
@@ -73,8 +73,7 @@ func (c *call) reload() error {
 	return c.Redirect("/routes", "The files are read anew.")
 }
 
-// siteSettings are the settings in the form. The form does not show the secret, which is only changed when Fresh is
-// set.
+// siteSettings is the form of the settings. The form does not show the JWT secret; Fresh generates a new secret.
 type siteSettings struct {
 	settings.Settings
 	Fresh bool
@@ -157,7 +156,7 @@ var settingsForm = resource.Form[*call, siteSettings]{
 	},
 }
 
-// checkSettings returns the first error of the settings, with the field that it concerns.
+// checkSettings returns the first error in the settings, with the name of the setting.
 func (c *call) checkSettings(s *settings.Settings) error {
 	if "/"+s.Mount() == c.Mount ||
 		strings.HasPrefix(c.Mount+"/", "/"+s.Mount()+"/") || strings.HasPrefix("/"+s.Mount()+"/", c.Mount+"/") {

@@ -12,7 +12,7 @@ import (
 
 // root redirects to the tree of the root page.
 func (c *call) root() error {
-	page, err := c.Content.At(c.ctx(), c.by, "/")
+	page, err := c.Content.At(c.ctx(), c.user, "/")
 	if err != nil {
 		return err
 	}
@@ -21,12 +21,12 @@ func (c *call) root() error {
 
 func treeAt(id int64) string { return "/tree/" + itoa(id) }
 
-// treeList lists the children of a page, one part at a time.
+// treeList lists the children of a page, in parts.
 var treeList = resource.List[*call, *content.Page]{
 	Path: "/tree/{pageId}", Filters: pageFilters, Search: "/find", Nouns: [2]string{"page", "pages"},
 	Empty: "No pages below this one.",
 	About: func(c *call, h *resource.Head) error {
-		page, err := c.Content.Page(c.ctx(), c.by, c.ID("pageId"))
+		page, err := c.Content.Page(c.ctx(), c.user, c.ID("pageId"))
 		if err != nil {
 			return err
 		}
@@ -34,8 +34,8 @@ var treeList = resource.List[*call, *content.Page]{
 		if h.Above, err = c.above(page); err != nil {
 			return err
 		}
-		made, err := c.creatable(page)
-		if len(made) > 0 {
+		allowed, err := c.creatable(page)
+		if len(allowed) > 0 {
 			h.New = resource.Target{Label: "New page below", Path: "/new?parent=" + itoa(page.ID)}
 		}
 		h.Links = []resource.Target{{Label: "Edit this page", Path: pageAt(page.ID)}}
@@ -61,7 +61,8 @@ var pageColumns = []resource.Column[*content.Page]{
 	{Label: "Subpages", Show: func(p *content.Page) resource.Cell { return resource.Link(treeAt(p.ID), "Subpages") }},
 }
 
-// pageActions are the actions on several pages. If the user must not change one of them, the result names it.
+// pageActions are the actions on the selected pages of a list. If the user must not change one of the pages, the result
+// names that page.
 var pageActions = []resource.Action[*call]{
 	{
 		Name: "publish", Label: "Publish", Done: "published",
@@ -75,14 +76,14 @@ var pageActions = []resource.Action[*call]{
 		Name: "trash", Label: "Into the trash", Done: "moved into the trash", Danger: true,
 		Confirm: "They go with all pages below them. They can be restored from the trash.",
 		Do: func(c *call, id string) error {
-			_, err := c.Content.Trash(c.ctx(), c.by, c.idOf(id, "pageId"), 0)
+			_, err := c.Content.Trash(c.ctx(), c.user, c.idOf(id, "pageId"), 0)
 			return err
 		},
 	},
 }
 
 func (c *call) setPageStatus(id, status string) error {
-	_, err := c.Content.Save(c.ctx(), c.by, content.Edit{ID: c.idOf(id, "pageId"), Status: &status})
+	_, err := c.Content.Save(c.ctx(), c.user, content.Edit{ID: c.idOf(id, "pageId"), Status: &status})
 	return err
 }
 
@@ -91,7 +92,7 @@ func (c *call) findPages(text string, q resource.Query) ([]*content.Page, string
 	if text += ", limit=" + strconv.Itoa(q.Limit); q.After != "" {
 		text += ", after=" + selector.Quote(q.After)
 	}
-	list, err := c.Content.Find(c.ctx(), c.by, text)
+	list, err := c.Content.Find(c.ctx(), c.user, text)
 	if err != nil {
 		return nil, "", err
 	}
@@ -110,7 +111,7 @@ var pageFilters = []resource.Input[*call]{
 	}},
 }
 
-// pageList lists the pages whose titles contain some words, or that match a selector.
+// pageList lists the pages whose titles contain the typed words, or that match the typed selector.
 var pageList = resource.List[*call, *content.Page]{
 	Path: "/find", Head: resource.Head{Title: "Find pages"}, Nouns: [2]string{"page", "pages"}, CSV: "pages.csv",
 	Empty: "There are no pages that you may see.", Columns: pageColumns,
@@ -137,7 +138,7 @@ var pageList = resource.List[*call, *content.Page]{
 	Actions: pageActions,
 }
 
-// trashList lists the pages that can be restored.
+// trashList lists the pages in the trash that can be restored.
 var trashList = resource.List[*call, *content.Page]{
 	Path: "/trash", Nouns: [2]string{"page", "pages"}, Empty: "The trash is empty.",
 	Head: resource.Head{
@@ -151,7 +152,7 @@ var trashList = resource.List[*call, *content.Page]{
 	},
 	Rows: func(c *call, q resource.Query) ([]*content.Page, string, error) {
 		before, _ := strconv.ParseInt(q.After, 10, 64)
-		list, next, err := c.Content.Trashed(c.ctx(), c.by, before, q.Limit)
+		list, next, err := c.Content.Trashed(c.ctx(), c.user, before, q.Limit)
 		if next == 0 {
 			return list, "", err
 		}
@@ -160,38 +161,38 @@ var trashList = resource.List[*call, *content.Page]{
 	ID: func(p *content.Page) string { return itoa(p.ID) }, Name: func(p *content.Page) string { return p.Title },
 	Actions: []resource.Action[*call]{
 		{Name: "restore", Label: "Restore", Done: "restored", Each: true, Do: func(c *call, id string) error {
-			_, err := c.Content.Restore(c.ctx(), c.by, c.idOf(id, "pageId"))
+			_, err := c.Content.Restore(c.ctx(), c.user, c.idOf(id, "pageId"))
 			return err
 		}},
 		{
 			Name: "delete", Label: "Delete for good", Done: "deleted", Danger: true, Each: true,
 			Confirm: "They go with all pages below them, and do not come back.",
-			Do:      func(c *call, id string) error { return c.Content.Delete(c.ctx(), c.by, c.idOf(id, "pageId")) },
+			Do:      func(c *call, id string) error { return c.Content.Delete(c.ctx(), c.user, c.idOf(id, "pageId")) },
 		},
 	},
 }
 
-// above returns the ancestors of a page that the user may see, the root first.
+// above returns the ancestors of a page, from the root downwards, without those that the user may not see.
 func (c *call) above(page *content.Page) (list []resource.Target, err error) {
 	segments := strings.Split(strings.Trim(page.Path, "/"), "/")
 	for i := range segments {
-		up, err := c.Content.At(c.ctx(), c.by, strings.Join(segments[:i], "/"))
+		ancestor, err := c.Content.At(c.ctx(), c.user, strings.Join(segments[:i], "/"))
 		if kernel.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if up.ID != page.ID {
-			list = append(list, resource.Target{Label: up.Title, Path: treeAt(up.ID)})
+		if ancestor.ID != page.ID {
+			list = append(list, resource.Target{Label: ancestor.Title, Path: treeAt(ancestor.ID)})
 		}
 	}
 	return list, nil
 }
 
-// creatable returns the templates of pages that the user may create below parent.
+// creatable returns the templates of the pages that the user may create below parent.
 func (c *call) creatable(parent *content.Page) (list []*content.Template, err error) {
-	all, err := c.Content.Templates(c.ctx(), c.by)
+	all, err := c.Content.Templates(c.ctx(), c.user)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +202,7 @@ func (c *call) creatable(parent *content.Page) (list []*content.Template, err er
 		}
 	}
 	for _, t := range all {
-		if c.by.Superuser() || mayAny(c.by, t.Create) {
+		if c.user.Superuser() || mayAny(c.user, t.Create) {
 			list = append(list, t)
 		}
 	}

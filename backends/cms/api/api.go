@@ -1,8 +1,8 @@
-// Package api serves the routes of a site. A request passes the body limit, routing, authorization, input, the call
-// of the method, and output, in this order.
+// Package api serves the routes of a site. The steps of a request are, in this order: the body limit, routing,
+// authorization, input, the call of the method, and output.
 //
-// Paths are matched in their decoded form: %2F separates segments like /. A route is found before its body limit is
-// known; a body whose Content-Length exceeds that limit is refused before anything else.
+// Paths are matched in their decoded form: %2F separates segments like /. A body whose Content-Length exceeds the limit
+// of the route is refused before anything else; the route is looked up first, because it determines the limit.
 package api
 
 import (
@@ -31,16 +31,17 @@ type Options struct {
 	Kernel   *kernel.Server
 	Auth     *auth.Auth
 	Settings *settings.Store
-	// Table returns the routes in use. While it returns nil, each request is answered with 503. A request finishes
-	// with the table that it began with.
+	// Table returns the current routes. While it returns nil, each request is answered with 503. A request uses one
+	// table from beginning to end.
 	Table func() *routes.Table
-	// Called is called after each call of a method with the status of its answer and its duration. It may be nil.
-	Called func(status int, took time.Duration)
-	// RequestID returns the ID of a request that other logs use. The default is a random one.
+	// Called is called after each call of a method with the status of the answer and the duration of the call. It may
+	// be nil.
+	Called func(status int, duration time.Duration)
+	// RequestID returns the ID of a request that other logs use for it. By default the ID is random.
 	RequestID func(*http.Request) string
 }
 
-// API serves the routes of one site. It is safe for concurrent use.
+// API serves the routes of one site. An API is safe for concurrent use.
 type API struct{ Options }
 
 // New returns an API.
@@ -66,28 +67,28 @@ func Below(s *settings.Settings, path string) (below string, ok bool) {
 	return below, below == "" || below[0] == '/'
 }
 
-// previews is the path of links to previews, below the endpoint.
+// previews is the prefix of the paths of preview links, relative to the endpoint.
 const previews = "content/preview/"
 
-// Secret reports whether a path below the endpoint contains a secret that must not be logged, as links to previews
-// do.
+// Secret reports whether a path, relative to the endpoint, contains a secret that must not be logged. This is the case
+// for preview links.
 func Secret(below string) bool { return strings.HasPrefix(strings.TrimLeft(below, "/"), previews) }
 
 // request is the state of one request.
 type request struct {
 	*API
-	w       http.ResponseWriter
-	r       *http.Request // its context ends with the call
-	whole   *http.Request // the request with the original context
-	current *settings.Settings
-	route   *routes.Route
-	call    handler.Call
-	id      auth.Identity
+	w        http.ResponseWriter
+	r        *http.Request // its context ends with the call
+	original *http.Request // the request with the original context
+	current  *settings.Settings
+	route    *routes.Route
+	call     handler.Call
+	id       auth.Identity
 }
 
-// ServeHTTP answers a request on the endpoint; see Below.
+// ServeHTTP answers a request whose path is at or below the endpoint; see Below.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q := &request{API: a, w: w, r: r, whole: r, current: a.Settings.Current()}
+	q := &request{API: a, w: w, r: r, original: r, current: a.Settings.Current()}
 	below, _ := Below(q.current, r.URL.Path)
 	q.call.Path = strings.Trim(below, "/")
 	q.call.RequestID = a.RequestID(r)
@@ -99,7 +100,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.answer(value)
 }
 
-// serve runs a request and returns the value to be answered.
+// serve processes a request and returns the value for the answer.
 func (q *request) serve() (any, error) {
 	table := q.Table()
 	if table == nil {
@@ -171,16 +172,17 @@ func (q *request) run(ctx context.Context) (value any, err error) {
 			err = errPanic
 		}
 	}()
-	if own, ok := q.own(); ok {
-		return own(ctx, &auth.Call{Call: &q.call, Request: q.r, Identity: q.id})
+	if method, ok := q.authMethod(); ok {
+		return method(ctx, &auth.Call{Call: &q.call, Request: q.r, Identity: q.id})
 	}
 	return q.route.Call(ctx, &q.call)
 }
 
 var errPanic = errors.New("the method has panicked")
 
-// own returns the method of /auth that the route names, if any. These methods need more of the request than others.
-func (q *request) own() (func(context.Context, *auth.Call) (any, error), bool) {
+// authMethod returns the method of /auth that the route names, if any. These methods need an auth.Call, which has more
+// of the request than the handler.Call for other methods.
+func (q *request) authMethod() (func(context.Context, *auth.Call) (any, error), bool) {
 	if !q.route.Default || q.route.Class != auth.Class {
 		return nil, false
 	}
@@ -236,9 +238,9 @@ func (q *request) cors(table *routes.Table) {
 	header.Set("Access-Control-Max-Age", "600")
 }
 
-// refusal returns the answer for an error, and reports whether the answer tells the whole error. If not, the rest
-// must be logged.
-func refusal(err error) (e *handler.Error, whole bool) {
+// refusal returns the answer for an error, and reports whether the answer contains the whole error. If it does not, the
+// error must be logged.
+func refusal(err error) (e *handler.Error, complete bool) {
 	if e, ok := handler.Of(err); ok {
 		return e, true
 	}

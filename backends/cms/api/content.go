@@ -16,12 +16,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// ContentClass is the name of the class of the built-in content API.
+// ContentClass is the class name of the built-in content API.
 const ContentClass = "Content"
 
-// Content is the built-in content API: it lets users see and change pages, templates and fields according to their
-// rights. Its routes need authorization, except those for files and previews, and the OpenAPI document. The ETag of a
-// page is its version. PATCH and DELETE honor If-Match (RFC 9110, 13.1.1); without it they change any version.
+// Content is the built-in content API: users see and change pages, templates and fields according to their rights. All
+// routes require authorization, except those for files, for previews and for the OpenAPI document. The ETag of a page
+// is its version. PATCH and DELETE honor If-Match (RFC 9110, 13.1.1); without If-Match they change any version.
 type Content struct {
 	Pages    *content.Content
 	Files    *files.Files
@@ -71,7 +71,7 @@ func (c Content) path(ctx context.Context, call *handler.Call) (any, error) {
 	return tagged(call, page, err)
 }
 
-// create creates a page below another and answers 201 with its address in Location.
+// create creates a page below the given parent. It answers with 201 and the address of the new page in Location.
 func (c Content) create(ctx context.Context, call *handler.Call) (any, error) {
 	edit, err := edited(call, "template", "parent")
 	if err != nil {
@@ -129,7 +129,7 @@ func listed[T any](list []T) []T {
 	return list
 }
 
-// id returns the page ID in the path, which has at most 18 digits.
+// id returns the page ID in the path. The pattern of the route admits at most 18 digits.
 func id(call *handler.Call) int64 {
 	n, err := strconv.ParseInt(call.Params["id"], 10, 64)
 	if err != nil {
@@ -138,7 +138,7 @@ func id(call *handler.Call) int64 {
 	return n
 }
 
-// tagged returns a page and sets the ETag header to its version.
+// tagged returns a page and sets the ETag header to the page's version. If err is not nil, tagged returns err.
 func tagged(call *handler.Call, page *content.Page, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func tagged(call *handler.Call, page *content.Page, err error) (any, error) {
 	return page, call.SetHeader("ETag", `"`+strconv.FormatInt(page.Version, 10)+`"`)
 }
 
-// version returns the version that If-Match requires, or 0 if any version is accepted.
+// version returns the version in If-Match, or 0 if the request accepts any version.
 func version(call *handler.Call) (int64, error) {
 	header := strings.TrimSpace(call.Header.Get("If-Match"))
 	if header == "" || header == "*" {
@@ -161,8 +161,8 @@ func version(call *handler.Call) (int64, error) {
 	return n, nil
 }
 
-// edited decodes the body into an Edit. It accepts the members name, title, status, fields, publish_at and
-// unpublish_at, and those in more.
+// edited decodes the body of a request into an Edit. It accepts the members name, title, status, fields, publish_at and
+// unpublish_at, and the members named in more.
 func edited(call *handler.Call, more ...string) (e content.Edit, err error) {
 	known := append([]string{"name", "title", "status", "fields", "publish_at", "unpublish_at"}, more...)
 	for name := range call.Body {
@@ -199,7 +199,8 @@ func edited(call *handler.Call, more ...string) (e content.Edit, err error) {
 	return e, err
 }
 
-// moment parses a time in RFC 3339. It returns nil if raw is nil, and the zero time for null, which means never.
+// moment parses an RFC 3339 time, the member name of a body. It returns nil if the member is missing (raw is nil), and
+// the zero time, which means never, if it is null.
 func moment(name string, raw json.RawMessage) (*kernel.Moment, error) {
 	if raw == nil {
 		return nil, nil

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// contentRoute is a row of the table of the content API's routes. The router of the site reads Method, Guest and
-// endpoint, and the OpenAPI document the rest.Route.
+// contentRoute is a route of the content API. Method, Guest and endpoint are for the site's router, and rest.Route is
+// for the OpenAPI document.
 type contentRoute struct {
 	rest.Route
 	endpoint string // the pattern of the site's router for Path, below content/
@@ -30,7 +30,7 @@ const (
 	hookEndpoint = `webhooks/{id:\d{1,18}}`
 )
 
-// Statuses of errors that routes share.
+// Statuses of errors that several routes have.
 var (
 	unseen    = []int{http.StatusNotFound}
 	refused   = []int{http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
@@ -40,7 +40,7 @@ var (
 	}
 )
 
-// contentRoutes is the table of routes.
+// contentRoutes lists the routes of the content API.
 var contentRoutes = []contentRoute{
 	{rest.Route{
 		Method: http.MethodGet, Path: "/openapi.json", Tag: "Document", Summary: "Read this document", Guest: true,
@@ -189,7 +189,7 @@ var contentRoutes = []contentRoute{
 	}, hookEndpoint + "/deliveries", "deliveries", true},
 }
 
-// ContentRoutes returns the routes for a value of the content setting: off, read or write.
+// ContentRoutes returns the routes for the setting content, whose value serves is off, read or write.
 func ContentRoutes(serves string) []routes.Entry {
 	if serves == settings.ContentOff {
 		return nil
@@ -203,7 +203,7 @@ func ContentRoutes(serves string) []routes.Entry {
 		options := routes.Defaults()
 		options.Auth = !r.Guest // browsers request files and previews without a token
 		if r.BodyMedia != "" {
-			// the field and the pace of the body limit it
+			// Uploads are limited by the settings of the field and by the minimum speed of the body instead.
 			options.Stream, options.BodyLimit, options.Timeout = true, math.MaxInt64, time.Hour
 		}
 		list = append(list, routes.Entry{

@@ -29,8 +29,9 @@ func tooLarge(limit int64) error {
 	return handler.Errorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", limit)
 }
 
-// input fills the call. Data is merged from the query parameters, the members of the body, the URL parameters, and
-// userId, which no client can set; later ones take precedence.
+// input fills in the input of the call: the path parameters params, the query and the body, of at most limit bytes.
+// Data merges the query parameters, the members of the body, the path parameters, and userId, which clients cannot set.
+// A later source overrides an earlier one.
 func (q *request) input(params map[string]string, limit int64) (err error) {
 	c := &q.call
 	c.Method, c.Header, c.Params = q.r.Method, q.r.Header, params
@@ -60,7 +61,7 @@ func (q *request) input(params map[string]string, limit int64) (err error) {
 	return nil
 }
 
-// query parses a query string. A name that occurs more than once has a list of values.
+// query parses a query string. The value of a repeated name is a list.
 func query(raw string) (map[string]any, error) {
 	if raw == "" {
 		return map[string]any{}, nil
@@ -92,8 +93,8 @@ func single(values map[string][]string) map[string]any {
 	return all
 }
 
-// body reads the members of a JSON object or of a form. The body of GET and HEAD has no meaning (RFC 9110, 9.3.1)
-// and is not read. A body without a Content-Type is parsed as JSON.
+// body returns the members of the JSON object or of the form in the body, which has at most limit bytes. A body without
+// a Content-Type is parsed as JSON. The body of GET and HEAD has no meaning (RFC 9110, 9.3.1) and is not read.
 func (q *request) body(limit int64) (map[string]any, error) {
 	r := q.r
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.ContentLength == 0 || r.Body == nil ||
@@ -138,7 +139,7 @@ func (q *request) body(limit int64) (map[string]any, error) {
 	return nil, handler.Errorf(http.StatusUnsupportedMediaType, "the body is neither JSON nor a form")
 }
 
-// object parses a JSON object. Numbers become float64. Of members with the same name, the last one counts.
+// object parses a JSON object. Numbers become float64. If a member occurs more than once, its last value is used.
 func object(text []byte) (map[string]any, error) {
 	if !utf8.Valid(text) { // RFC 8259, 8.1; encoding/json would replace the invalid bytes
 		return nil, handler.Errorf(http.StatusBadRequest, "the body is not JSON: it is not UTF-8")
@@ -163,7 +164,7 @@ func object(text []byte) (map[string]any, error) {
 	return members, nil
 }
 
-// parts reads the members and the files of a multipart form.
+// parts returns the values and the files in a multipart form.
 func parts(text []byte, boundary string) (map[string]any, map[string]handler.Upload, error) {
 	if boundary == "" {
 		return nil, nil, handler.Errorf(http.StatusBadRequest, "the form has no boundary")

@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 )
 
-// The methods that change drafts, revisions and the place of a page, and those of the trash.
+// The following methods change drafts, revisions and the position of a page in the tree, and manage the trash.
 
-// acted calls act with the version that If-Match requires, and answers with the page.
+// acted calls act with the ID of the page in the path and the version in If-Match, and answers with the resulting page.
 func acted(call *handler.Call, act func(page, version int64) (*content.Page, error)) (any, error) {
 	ifVersion, err := version(call)
 	if err != nil {
@@ -112,8 +112,8 @@ func (c Content) remove(ctx context.Context, call *handler.Call) (any, error) {
 	return nil, c.Pages.Delete(ctx, &call.User, id(call))
 }
 
-// link answers with a link to the preview of a page. It is valid for the requested number of seconds, by default
-// for an hour.
+// link answers with a preview link for a page. The link is valid for the requested number of seconds, by default for an
+// hour.
 func (c Content) link(ctx context.Context, call *handler.Call) (any, error) {
 	request := struct {
 		Seconds int64 `json:"seconds"`
@@ -128,8 +128,8 @@ func (c Content) link(ctx context.Context, call *handler.Call) (any, error) {
 	return map[string]any{"url": call.BaseURL + "/" + previews + token, "until": until}, err
 }
 
-// preview answers with the page of a preview link. The headers prevent that a cache stores it and that other sites
-// learn the link.
+// preview answers with the page of a preview link. The headers keep caches from storing the answer, and other sites
+// from learning the link.
 func (c Content) preview(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.Preview(ctx, call.Params["token"])
 	if err != nil {
@@ -146,7 +146,8 @@ func (c Content) preview(ctx context.Context, call *handler.Call) (any, error) {
 	return page, nil
 }
 
-// members decodes the body into a struct. It refuses members that are not known.
+// members decodes the body into the struct that into points to. It returns an error if the body has members that are
+// not in known.
 func members(call *handler.Call, into any, known ...string) error {
 	for name := range call.Body {
 		if !slices.Contains(known, name) {

@@ -25,12 +25,12 @@ const (
 
 var errLarge = fmt.Errorf("the answer is longer than %d bytes", maxOutput)
 
-// answer writes the value that a method has returned.
+// answer writes the return value of a method as the answer.
 func (q *request) answer(value any) {
 	status, header := q.call.Answered()
 	if serve, ok := value.(handler.Served); ok {
 		merge(q.w.Header(), header)
-		if err := serve(q.w, q.whole); err != nil {
+		if err := serve(q.w, q.original); err != nil {
 			q.fail(err)
 		}
 		return
@@ -66,18 +66,19 @@ func (q *request) answer(value any) {
 	_, _ = q.w.Write(body) // an error means that the client has gone
 }
 
-// merge copies the headers that a method has set. Its values of Vary are added to the existing ones, because the
-// answer varies with the origin as well.
+// merge copies header to to. Values of Vary are added to the existing values, because every answer already varies with
+// Origin.
 func merge(to, header http.Header) {
 	vary := to.Values("Vary")
 	maps.Copy(to, header)
-	if own := header.Values("Vary"); len(own) > 0 {
-		to["Vary"] = append(slices.Clone(vary), own...)
+	if values := header.Values("Vary"); len(values) > 0 {
+		to["Vary"] = append(slices.Clone(vary), values...)
 	}
 }
 
-// encode returns the body of a value and its Content-Type. A Response replaces status and headers. A nil body means
-// that there is none.
+// encode returns the encoded body for the return value of a method, and its Content-Type. If the value is a
+// handler.Response, encode sets *status and *headers to those of the Response. The body is nil if the answer has no
+// body.
 func encode(value *any, status *int, headers *http.Header) (body []byte, kind string, err error) {
 	if response, ok := (*value).(*handler.Response); ok && response != nil {
 		*value = *response
@@ -94,25 +95,25 @@ func encode(value *any, status *int, headers *http.Header) (body []byte, kind st
 			}
 		}
 		*status, *headers = max(response.Status, http.StatusOK), canonical(response.Header)
-		switch given := response.Body.(type) {
+		switch content := response.Body.(type) {
 		case string:
-			body, kind = []byte(given), "text/plain; charset=utf-8"
+			body, kind = []byte(content), "text/plain; charset=utf-8"
 		case []byte:
-			body, kind = given, "application/octet-stream"
+			body, kind = content, "application/octet-stream"
 		case nil:
 		default:
-			body, err = marshal(given)
+			body, err = marshal(content)
 			kind = jsonType
 		}
 	} else {
 		kind = jsonType
-		switch given := (*value).(type) {
+		switch content := (*value).(type) {
 		case nil:
 			return nil, "", nil
 		case string:
-			body, err = marshal(map[string]string{"message": given})
+			body, err = marshal(map[string]string{"message": content})
 		default:
-			body, err = marshal(given)
+			body, err = marshal(content)
 		}
 	}
 	if err == nil && len(body) > maxOutput {
@@ -135,7 +136,7 @@ func canonical(header http.Header) http.Header {
 	return header
 }
 
-// marshal encodes a value as JSON without a final line break. It does not escape HTML characters.
+// marshal encodes a value as JSON without a final line break and without escaping HTML characters.
 func marshal(value any) ([]byte, error) {
 	if raw, ok := value.(json.RawMessage); ok {
 		return raw, nil
@@ -149,7 +150,7 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// status returns the status with which a call is answered.
+// status returns the status of the answer for a method's result.
 func (q *request) status(value any, err error) int {
 	if err != nil {
 		e, _ := refusal(err)
@@ -174,16 +175,17 @@ func (q *request) status(value any, err error) int {
 	return status
 }
 
-// stacked is an error that knows its stack in the site's code.
+// stacked is an error with a stack trace of the site's code.
 type stacked interface {
 	error
 	Stack() string
 }
 
-// fail answers with an error. It logs what the answer does not tell, and all errors from 500 on.
+// fail answers with an error. It logs the error if the answer does not contain all of it, or if the status is 500 or
+// above.
 func (q *request) fail(err error) {
-	e, whole := refusal(err)
-	if !whole || e.Code >= 500 {
+	e, complete := refusal(err)
+	if !complete || e.Code >= 500 {
 		if q.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 			return // the client has gone
 		}
@@ -198,8 +200,8 @@ func (q *request) fail(err error) {
 		if q.route != nil {
 			fields = append(fields, zap.String("class", q.route.Class), zap.String("method", q.route.Func))
 		}
-		if at, ok := errors.AsType[stacked](err); ok {
-			fields = append(fields, zap.String("stack", at.Stack()))
+		if traced, ok := errors.AsType[stacked](err); ok {
+			fields = append(fields, zap.String("stack", traced.Stack()))
 		}
 		q.Kernel.Logger().Error("call failed", fields...)
 	}
@@ -207,7 +209,7 @@ func (q *request) fail(err error) {
 		Error     string `json:"error"`
 		RequestID string `json:"requestId,omitempty"`
 	}{Error: e.Message}
-	if !whole {
+	if !complete {
 		body.RequestID = q.call.RequestID
 		if q.current.Debug {
 			body.Error = err.Error()

@@ -20,11 +20,11 @@ func (c Content) addWebhook(ctx context.Context, call *handler.Call) (any, error
 	if err := members(call, &request, "url", "topics"); err != nil {
 		return nil, err
 	}
-	made, err := c.Webhooks.Add(ctx, &call.User, request.URL, request.Topics)
+	created, err := c.Webhooks.Add(ctx, &call.User, request.URL, request.Topics)
 	if err != nil {
 		return nil, err
 	}
-	return made, call.SetStatus(http.StatusCreated)
+	return created, call.SetStatus(http.StatusCreated)
 }
 
 func (c Content) setWebhook(ctx context.Context, call *handler.Call) (any, error) {

@@ -1,8 +1,9 @@
-// Package auth identifies the caller of a request by the mode of a site: not at all (none), by a cookie (session)
-// or by a token (jwt). It also provides the routes of /auth, which sign people in and out.
+// Package auth identifies the callers of requests, in the authorization mode of the site: in mode none every caller is
+// a guest, in mode session a cookie identifies the caller, and in mode jwt a token does. The package also implements
+// the routes of /auth, by which users sign in and out.
 //
-// Sessions, revoked tokens, refresh tokens and the counts of failed logins are database rows, which all nodes
-// share. Sessions and tokens are valid until the user is disabled or gets another password.
+// Sessions, revoked tokens, refresh tokens and the counts of failed logins are database rows, which all nodes share.
+// Sessions and tokens are valid until the user is disabled or gets another password.
 package auth
 
 import (
@@ -25,7 +26,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/session"
 )
 
-// CookieName is the name of the cookie of a session.
+// CookieName is the name of the session cookie.
 const CookieName = "cms_session"
 
 // revokedTopic is the topic under which nodes notify each other of revoked tokens.
@@ -36,7 +37,8 @@ var (
 	logins   = attempts.Limit{Table: "cms_attempts", What: "login", Max: 5, Within: 15 * time.Minute}
 )
 
-// The refusals. errForeign is returned on every route, the others only on routes that need authorization.
+// The errors for refused requests. errForeign is returned on every route, the others only on routes that require
+// authorization.
 var (
 	errRequired = handler.Errorf(http.StatusUnauthorized, "authorization required")
 	errForeign  = handler.Errorf(http.StatusForbidden,
@@ -45,7 +47,7 @@ var (
 	errNoSecret  = handler.Errorf(http.StatusInternalServerError, "no JWT secret: save the module settings once")
 )
 
-// Auth identifies and signs in the users of a site. It is safe for concurrent use.
+// Auth identifies and signs in the users of a site. An Auth is safe for concurrent use.
 type Auth struct {
 	*kernel.Server
 	accounts *accounts.Accounts
@@ -55,8 +57,8 @@ type Auth struct {
 	logged   func(outcome string)
 }
 
-// New returns the authorization of a site. It does not use the database yet. The caller must call Close. The
-// function logged is called with the outcome of each login: good, bad or limited. It may be nil.
+// New returns the Auth of a site, without using the database yet. The caller must call Close. logged is called with the
+// outcome of each login: good, bad or limited. It may be nil.
 func New(k *kernel.Server, a *accounts.Accounts, s *settings.Store, logged func(outcome string)) *Auth {
 	if logged == nil {
 		logged = func(string) {}
@@ -67,21 +69,20 @@ func New(k *kernel.Server, a *accounts.Accounts, s *settings.Store, logged func(
 	return au
 }
 
-// Close stops listening for revoked tokens.
+// Close stops listening for tokens that other nodes revoke.
 func (a *Auth) Close() { a.stop() }
 
 // Identity is the caller of a request.
 type Identity struct {
 	User *kernel.User
-	// Session is nil for the guest and outside of the mode session.
+	// Session is nil for the guest, and in other modes than session.
 	Session *Session
 	token   *claims // in the mode jwt
 }
 
-// Identify returns the caller of a request. If need is false, a caller without a valid session or token is the
-// guest. If need is true, that is an error, which is answered to the client. A request from a foreign origin is
-// always an error.
-func (a *Auth) Identify(r *http.Request, need bool) (id Identity, err error) {
+// Identify returns the caller of a request. A caller without a valid session or token is the guest if required is
+// false; otherwise Identify returns an error for the client. A request from a foreign origin is always an error.
+func (a *Auth) Identify(r *http.Request, required bool) (id Identity, err error) {
 	current := a.settings.Current()
 	switch current.Mode() {
 	case settings.Session:
@@ -89,19 +90,19 @@ func (a *Auth) Identify(r *http.Request, need bool) (id Identity, err error) {
 	case settings.JWT:
 		id, err = a.byToken(r, current)
 	default:
-		need = false
+		required = false
 	}
 	switch {
-	case id.User != nil || err != nil && (need || errors.Is(err, errForeign)):
+	case id.User != nil || err != nil && (required || errors.Is(err, errForeign)):
 		return id, err
-	case need:
+	case required:
 		return id, errRequired
 	}
 	id.User, err = a.accounts.Guest(r.Context())
 	return id, err
 }
 
-// Permit returns an error if u has none of the roles. An empty list permits everybody, and a superuser is always
+// Permit returns an error unless u has one of the roles. An empty list permits everybody, and a superuser is always
 // permitted.
 func Permit(u *kernel.User, roles []string) error {
 	if len(roles) == 0 || u.Superuser() {
@@ -113,8 +114,7 @@ func Permit(u *kernel.User, roles []string) error {
 	return errForbidden
 }
 
-// ownOrigin reports whether origin names this host. It does not compare the scheme, because a proxy may have
-// terminated TLS.
+// ownOrigin reports whether origin has the given host. It ignores the scheme, because a proxy may have terminated TLS.
 func ownOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
@@ -125,7 +125,7 @@ func safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// site returns the host of a request without its port, which is the issuer and audience of tokens.
+// site returns the given host without its port. This is the issuer and the audience of tokens.
 func site(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

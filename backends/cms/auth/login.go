@@ -18,28 +18,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
-// Class is the name of the class of the routes of /auth.
+// Class is the class name of the routes of /auth.
 const Class = "Auth"
 
-// The methods of the class.
+// The methods of Class.
 const (
 	Login  = "login"
 	Logout = "logout"
 	Access = "access" // a new token for a refresh token
 )
 
-// Call is a call of one of the methods.
+// Call is a call of a method of Class.
 type Call struct {
 	*handler.Call
 	Request  *http.Request
 	Identity Identity
 }
 
-// secure reports whether the request came by HTTPS.
+// secure reports whether the client used HTTPS.
 func (c *Call) secure() bool { return strings.HasPrefix(c.BaseURL, "https:") }
 
-// SignIn answers POST /auth. It checks the name and the password, and depending on the mode begins a session,
-// returns a token, or only confirms the password.
+// SignIn answers POST /auth. It checks the name and the password. Then it begins a session in mode session, returns a
+// token in mode jwt, and only confirms the password in mode none.
 func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 	current := a.settings.Current()
 	if current.Mode() == settings.JWT && current.JWTSecret == "" {
@@ -87,8 +87,8 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 	return "authorization is disabled", nil
 }
 
-// Check returns the user with that name and password, and the user's epoch. After five failures for a name and an
-// address it answers 429 for up to 15 minutes, without checking the password.
+// Check returns the user with the given name and password, and the user's epoch. After five failures for the same name
+// and client address, it returns a 429 error for up to 15 minutes, without checking the password.
 func (a *Auth) Check(ctx context.Context, name, typed, address string) (user *kernel.User, epoch int64, err error) {
 	count := logins.Of(strings.ToLower(strings.TrimSpace(name)), address)
 	var wait time.Duration
@@ -119,7 +119,8 @@ func (a *Auth) Check(ctx context.Context, name, typed, address string) (user *ke
 	return user, epoch, a.Write(ctx, count.Forget)
 }
 
-// credentials returns the name and the password from HTTP Basic authentication (RFC 7617), or else from the body.
+// credentials returns the name and the password from the Authorization header (HTTP Basic, RFC 7617) or, without this
+// header, from the body.
 func credentials(c *Call) (name, typed string, err error) {
 	if name, typed, ok := c.Request.BasicAuth(); ok {
 		return name, typed, nil
@@ -145,7 +146,8 @@ func text(body map[string]any, member string) (string, error) {
 	}
 }
 
-// answer signs a token with the claims t and the given lifetime, and returns it with the refresh token, if any.
+// answer returns the answer to a login or a renewal: a signed token with the claims t and the given lifetime, and the
+// refresh token, if any.
 func (a *Auth) answer(
 	ctx context.Context, current *settings.Settings, host string, t claims, lifetime time.Duration, refresh string,
 ) (any, error) {
@@ -163,7 +165,7 @@ func (a *Auth) answer(
 	}{token, t.Expires, refresh}, nil
 }
 
-// Renew answers POST /auth/access. It exchanges a refresh token for a new token and the next refresh token.
+// Renew answers POST /auth/access: it exchanges a refresh token for a new token and a new refresh token.
 func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
 	current := a.settings.Current()
 	switch {
@@ -188,7 +190,7 @@ func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
 			t.Subject = user.Name
 		}
 	}
-	if _, bad := errors.AsType[jwt.Error](err); bad {
+	if _, invalid := errors.AsType[jwt.Error](err); invalid {
 		return nil, handler.Errorf(http.StatusUnauthorized, "invalid token")
 	}
 	if err != nil {
@@ -197,7 +199,7 @@ func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
 	return a.answer(ctx, current, site(a.Host(c.Request)), t, accessLifetime, next)
 }
 
-// SignOut answers DELETE /auth. It ends the session, or revokes the token.
+// SignOut answers DELETE /auth: it ends the session or revokes the token of the caller.
 func (a *Auth) SignOut(ctx context.Context, c *Call) (any, error) {
 	switch id := c.Identity; {
 	case id.Session != nil:

@@ -17,11 +17,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/session"
 )
 
-// maxSessionData limits the values that a session stores, in bytes of JSON.
+// maxSessionData limits the stored values of a session, in bytes of JSON.
 const maxSessionData = 16 << 10
 
-// bySession returns the caller of a request by the session cookie. The identity has no user if there is no valid
-// session. A request that may change something must come from the site itself or from an allowed origin.
+// bySession returns the caller of a request, identified by the session cookie. Without a valid session, the identity
+// has no user. A request with an unsafe method must come from the site itself or from an allowed origin.
 func (a *Auth) bySession(r *http.Request, current *settings.Settings) (id Identity, err error) {
 	cookie, err := r.Cookie(CookieName)
 	if err != nil || cookie.Value == "" {
@@ -44,8 +44,8 @@ func (a *Auth) fromHere(r *http.Request, current *settings.Settings) bool {
 	return trusted || ownOrigin(origin, r.Host) || ownOrigin(origin, a.Host(r))
 }
 
-// Find returns the user and the session of a cookie's value. Both are nil if there is no such session, or if it has
-// ended. Find records from time to time that the session is in use.
+// Find returns the session with the given cookie value, and its user. Both are nil if there is no such session, or if
+// it has ended. From time to time Find records that the session is in use.
 func (a *Auth) Find(r *http.Request, value string) (*kernel.User, *Session, error) {
 	hash := secret.Hash(value)
 	if hash == "" {
@@ -82,9 +82,9 @@ func (a *Auth) Find(r *http.Request, value string) (*kernel.User, *Session, erro
 	return user, s, nil
 }
 
-// Begin starts a session for a user, ends the session that the cookie value previous belongs to, and returns the
-// Set-Cookie header. secure means that the request came by HTTPS. issuer is the provider at which the user has
-// signed in; it is empty for a password.
+// Begin starts a session for a user and returns the Set-Cookie header. It ends the session whose cookie value is
+// previous. issuer is the OpenID provider at which the user has signed in, or empty after a login with a password.
+// secure reports whether the client used HTTPS.
 func (a *Auth) Begin(
 	r *http.Request, user *kernel.User, epoch int64, previous, issuer string, secure bool,
 ) (cookie string, err error) {
@@ -106,8 +106,8 @@ func (a *Auth) Begin(
 	return a.cookie(value, secure), err
 }
 
-// EndSessions ends those sessions of a person that began by a sign-in at the provider, after the person has signed
-// out there.
+// EndSessions ends the sessions that a person began by signing in at the OpenID provider issuer. It is called when the
+// person has signed out there; subject is the person's ID at the provider.
 func (a *Auth) EndSessions(ctx context.Context, issuer, subject string) error {
 	return a.Write(ctx, func(c kernel.Conn) error {
 		return accounts.Identities.IfLinked(c, issuer, subject, func(user int64) error {
@@ -116,14 +116,14 @@ func (a *Auth) EndSessions(ctx context.Context, issuer, subject string) error {
 	})
 }
 
-// End ends the session of a cookie's value, and returns the Set-Cookie header that removes the cookie.
+// End ends the session with the given cookie value, and returns the Set-Cookie header that removes the cookie.
 func (a *Auth) End(r *http.Request, value string, secure bool) (cookie string, err error) {
 	err = a.Write(r.Context(), func(c kernel.Conn) error { return sessions.End(c, value) })
 	return a.cookie("", secure), err
 }
 
-// cookie returns the Set-Cookie header. An empty value removes the cookie. If the settings allow origins, pages of
-// other sites may send the cookie; browsers allow that only over HTTPS.
+// cookie returns the Set-Cookie header with the given value. An empty value removes the cookie. If the settings allow
+// other origins, their pages may send the cookie, too; browsers permit that only over HTTPS.
 func (a *Auth) cookie(value string, secure bool) string {
 	c := http.Cookie{Name: CookieName, Value: value, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode} //nolint:gosec // G124: plain HTTP has no Secure
 	origins := a.settings.Current().Origins
@@ -136,7 +136,7 @@ func (a *Auth) cookie(value string, secure bool) string {
 	return c.String()
 }
 
-// Session is a session and its stored values, as one request sees them. It is not safe for concurrent use.
+// Session is a session and its stored values during one request. A Session is not safe for concurrent use.
 type Session struct {
 	id      int64
 	secret  string
@@ -145,7 +145,7 @@ type Session struct {
 	changed map[string]bool // names of the values that the request has set or removed
 }
 
-// load decodes the stored values at the first use.
+// load decodes the stored values unless this has been done already.
 func (s *Session) load() {
 	if s.values == nil {
 		s.values, s.changed = remembered(s.text), make(map[string]bool)
@@ -181,7 +181,7 @@ func (s *Session) Set(name string, value any) error {
 	return nil
 }
 
-// written encodes values for storage. It returns an error if they exceed maxSessionData.
+// written encodes the values of a session for storage. It returns an error if the result exceeds maxSessionData.
 func written(values map[string]any) (string, error) {
 	text, err := json.Marshal(values)
 	if err != nil {
@@ -202,8 +202,8 @@ func (s *Session) Remove(name string) {
 	}
 }
 
-// Keep stores the values that a call has changed, without overwriting other values that concurrent calls have
-// changed. It does nothing if s is nil.
+// Keep stores the values of s that a call has changed. Other values, which concurrent requests may have changed, are
+// kept. Keep does nothing if s is nil.
 func (a *Auth) Keep(r *http.Request, s *Session) error {
 	if s == nil || len(s.changed) == 0 {
 		return nil

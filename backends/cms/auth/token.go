@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	// accessLifetime is the lifetime of a token that was issued for a refresh token.
+	// accessLifetime is the lifetime of a token issued in exchange for a refresh token.
 	accessLifetime = time.Hour
 	// refreshLifetime is the lifetime of an unused refresh token.
 	refreshLifetime = 30 * 24 * time.Hour
-	// refreshGrace is how long a used refresh token is still accepted: for concurrent uses, such as two tabs, and
-	// for a client that did not receive the answer.
+	// refreshGrace is the time after its first use during which a refresh token is still accepted: for concurrent uses,
+	// such as two tabs, and for a client that did not receive the answer.
 	refreshGrace = 10 * time.Second
 )
 
-// claims are the claims of a token. Epoch is the user's epoch, so that a change of the password invalidates the
-// token.
+// claims are the claims of a token. Epoch is the user's epoch at the login: a change of the password increases the
+// user's epoch, which invalidates the token.
 type claims struct {
 	Issuer   string `json:"iss"`
 	Audience string `json:"aud"`
@@ -46,7 +46,7 @@ type claims struct {
 	Family   string `json:"family,omitempty"` // of the refresh tokens of the login
 }
 
-// sign returns a signed token with the given claims.
+// sign returns a token with the given claims, signed with the secret in the settings.
 func sign(ctx context.Context, current *settings.Settings, c claims) (string, error) {
 	signer := jwt.Signer{Algorithm: "HS256", Signature: func(_ context.Context, input []byte) ([]byte, error) {
 		mac := hmac.New(sha256.New, []byte(current.JWTSecret))
@@ -56,8 +56,8 @@ func sign(ctx context.Context, current *settings.Settings, c claims) (string, er
 	return signer.Sign(ctx, "JWT", c)
 }
 
-// bearer returns the token of an Authorization header, which may be written as Bearer <t>, Bearer+<t> or Bearer<t>
-// in any case. It returns an empty string if there is none.
+// bearer returns the token in an Authorization header, which has the form "Bearer t", "Bearer+t" or "Bearert" in any
+// case. It returns an empty string for other headers.
 func bearer(header string) string {
 	const scheme = "bearer"
 	if len(header) <= len(scheme) || !strings.EqualFold(header[:len(scheme)], scheme) {
@@ -66,8 +66,8 @@ func bearer(header string) string {
 	return strings.TrimSpace(strings.TrimPrefix(header[len(scheme):], "+"))
 }
 
-// byToken returns the caller of a request by its token. A missing, invalid or revoked token is an error, which is
-// answered to the client; the log has the cause.
+// byToken returns the caller of a request, identified by the token. For a missing, invalid or revoked token it logs the
+// cause and returns an error for the client.
 func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity, err error) {
 	if current.JWTSecret == "" {
 		return id, errNoSecret
@@ -84,8 +84,8 @@ func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity
 		id.token = c
 		id.User, err = a.owner(r.Context(), c)
 	}
-	if bad, ok := errors.AsType[jwt.Error](err); ok {
-		a.Logger().Info("token refused", zap.String("cause", bad.Error()))
+	if invalid, ok := errors.AsType[jwt.Error](err); ok {
+		a.Logger().Info("token refused", zap.String("cause", invalid.Error()))
 		return Identity{}, &handler.Error{
 			Code: http.StatusUnauthorized, Message: "invalid token",
 			Header: http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}},
@@ -94,8 +94,8 @@ func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity
 	return id, err
 }
 
-// verify checks the signature and the claims of a token, and returns the claims. The error is a jwt.Error if the
-// token is invalid.
+// verify checks the signature and the claims of the token text, and returns the claims. host is the host of the
+// request. The error is a jwt.Error if the token is invalid.
 func (a *Auth) verify(ctx context.Context, current *settings.Settings, host, text string) (*claims, error) {
 	v := jwt.Verifier{
 		Issuers: []*jwt.Issuer{{
@@ -125,8 +125,8 @@ func integer(claim any) (int64, bool) {
 	return int64(n), ok && n == math.Trunc(n) && math.Abs(n) < 1<<53
 }
 
-// owner returns the user of a token. It returns a jwt.Error if the token is revoked, or if the user is disabled or
-// has another name or password now.
+// owner returns the user to whom a token was issued. It returns a jwt.Error if the token is revoked, or if the user is
+// disabled or has another name or password by now.
 func (a *Auth) owner(ctx context.Context, c *claims) (*kernel.User, error) {
 	revoked, err := a.revoked.Get(ctx, c.ID)
 	if err != nil {
@@ -174,13 +174,13 @@ func (a *Auth) revoke(ctx context.Context, t *claims) error {
 	return err
 }
 
-// endFamily deletes all refresh tokens of a login.
+// endFamily deletes all refresh tokens that stem from the same login. Their common family is a random ID.
 func endFamily(c kernel.Conn, family string) error {
 	_, err := c.Exec("DELETE FROM cms_refresh_tokens WHERE family = ?", family)
 	return err
 }
 
-// addRefresh stores a new refresh token and returns it.
+// addRefresh creates a refresh token for a user, stores its hash and returns it. family identifies the login.
 func (a *Auth) addRefresh(c kernel.Conn, family string, user, epoch int64) (text string, err error) {
 	text = secret.New()
 	_, err = c.Exec("INSERT INTO cms_refresh_tokens (hash, family, user_id, epoch, ends_at) VALUES (?, ?, ?, ?, ?)",
@@ -188,9 +188,9 @@ func (a *Auth) addRefresh(c kernel.Conn, family string, user, epoch int64) (text
 	return text, err
 }
 
-// useRefresh exchanges a refresh token for the next one of its family. A token may be used again within
-// refreshGrace after its first use; each use returns another token. A later use ends the whole family, because it
-// means that the token was stolen. The error is a jwt.Error if the token is not accepted.
+// useRefresh exchanges the refresh token text for the next token of the same login. A token may be used several times
+// within refreshGrace after its first use, with a different result each time. A later use means that the token was
+// stolen, and ends all refresh tokens of the login. The error is a jwt.Error if the token is not accepted.
 func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t claims, err error) {
 	errRefused := jwt.Error("the refresh token is not good")
 	var reused bool

@@ -1,5 +1,5 @@
-// Package binding gives the scripts of a site access to its content and its accounts: the global objects pages,
-// users, templates and fields.
+// Package binding implements the global objects pages, files, users, templates and fields, by which the scripts of a
+// site access its content and its accounts.
 package binding
 
 import (
@@ -34,16 +34,17 @@ func Fields(c *content.Content) script.Definitions {
 
 type pages struct{ content *content.Content }
 
-// own are the members of a page that are not fields.
-var own = map[string]bool{
+// pageMembers are the names of a page's members that are not fields.
+var pageMembers = map[string]bool{
 	"id": true, "parent": true, "template": true, "name": true, "path": true, "title": true, "status": true, "sort": true,
 	"created":    true,
 	"created_by": true, "modified": true, "modified_by": true, "published": true, "version": true,
 }
 
-// object returns a page with its own members and its fields. Its own members take precedence.
+// object returns a page as an object with the members in pageMembers and a member for each field. If names collide, the
+// members in pageMembers take precedence.
 func object(p *content.Page) script.Object {
-	o := make(script.Object, len(own)+len(p.Fields))
+	o := make(script.Object, len(pageMembers)+len(p.Fields))
 	maps.Copy(o, p.Fields)
 	o["id"], o["parent"], o["template"], o["name"], o["path"], o["title"] = p.ID, p.Parent, p.Template, p.Name, p.Path,
 		p.Title
@@ -73,7 +74,7 @@ func (p pages) Get(ctx context.Context, u handler.User, selector string) (script
 	return orNone(p.get(ctx, u, selector))
 }
 
-// get returns the page of a selector, an ID or a path.
+// get returns the page that selector finds, which may also be an ID or a path.
 func (p pages) get(ctx context.Context, u handler.User, selector string) (*content.Page, error) {
 	if id, err := strconv.ParseInt(selector, 10, 64); err == nil {
 		return p.content.Page(ctx, &u, id)
@@ -84,7 +85,7 @@ func (p pages) get(ctx context.Context, u handler.User, selector string) (*conte
 	return p.content.Get(ctx, &u, selector)
 }
 
-// orNone returns nil instead of a not-found error.
+// orNone returns the page as an object, or nil without an error if err is a not-found error.
 func orNone(page *content.Page, err error) (script.Object, error) {
 	if kernel.IsNotFound(err) {
 		return nil, nil
@@ -99,10 +100,11 @@ func (p pages) Count(ctx context.Context, u handler.User, selector string) (int6
 	return p.content.Count(ctx, &u, selector)
 }
 
-// Add creates a page. given["parent"] is the ID of the parent, or a path or selector that finds it.
-func (p pages) Add(ctx context.Context, u handler.User, given script.Object) (script.Object, error) {
+// Add creates a page with the given members. members["parent"] is the parent's ID, its path, or a selector that finds
+// it.
+func (p pages) Add(ctx context.Context, u handler.User, members script.Object) (script.Object, error) {
 	var edit content.Edit
-	switch parent := given["parent"].(type) {
+	switch parent := members["parent"].(type) {
 	case float64:
 		edit.Parent = int64(parent)
 	case string:
@@ -112,8 +114,8 @@ func (p pages) Add(ctx context.Context, u handler.User, given script.Object) (sc
 		}
 		edit.Parent = page.ID
 	}
-	edit.Template, _ = given["template"].(string)
-	return p.save(ctx, u, edit, given)
+	edit.Template, _ = members["template"].(string)
+	return p.save(ctx, u, edit, members)
 }
 
 func (p pages) Save(ctx context.Context, u handler.User, id int64, changes script.Object) (script.Object, error) {
@@ -124,13 +126,13 @@ func (p pages) Save(ctx context.Context, u handler.User, id int64, changes scrip
 	return p.save(ctx, u, edit, changes)
 }
 
-// save sets the members that a script has given: name, title, status and fields. It ignores members that only the
-// site sets, so that a page that was read can be saved.
+// save sets the members name, title, status and fields that a script has given. It ignores the members that only the
+// site sets, so scripts can change a page that they have read, and pass all of it to save.
 func (p pages) save(
-	ctx context.Context, u handler.User, edit content.Edit, given script.Object,
+	ctx context.Context, u handler.User, edit content.Edit, members script.Object,
 ) (script.Object, error) {
 	texts := map[string]**string{"name": &edit.Name, "title": &edit.Title, "status": &edit.Status}
-	for name, value := range given {
+	for name, value := range members {
 		to, known := texts[name]
 		switch {
 		case known:
@@ -139,7 +141,7 @@ func (p pages) save(
 				return nil, kernel.BadRequest("the %s of a page is a string", name)
 			}
 			*to = &text
-		case !own[name]:
+		case !pageMembers[name]:
 			if edit.Fields == nil {
 				edit.Fields = make(map[string]any)
 			}
@@ -169,8 +171,8 @@ func known(a *accounts.Account) bool {
 	return a.Name != kernel.RoleGuest && a.Status == accounts.StatusActive
 }
 
-// Find returns up to limit users whose IDs are greater than after. It skips the guest and users who are not active,
-// so it may read several pages of accounts.
+// Find returns up to limit users with IDs greater than after. Since it skips the guest and disabled users, it may need
+// several queries.
 func (s users) Find(ctx context.Context, after int64, limit int) ([]script.Object, error) {
 	list := []script.Object{}
 	for {
@@ -206,11 +208,11 @@ func (s users) Get(ctx context.Context, idOrName string) (script.Object, error) 
 	return account(found), nil
 }
 
-// definitions gives access to templates or fields. There are few of them and they are rarely used, so they are
-// converted by way of JSON.
+// definitions gives scripts access to templates or fields. They are converted to objects by way of JSON, which is fast
+// enough because they are few and rarely used.
 type definitions[T any] struct {
-	all func(ctx context.Context, u *kernel.User) ([]*T, error)
-	one func(ctx context.Context, u *kernel.User, name string) (*T, error)
+	all    func(ctx context.Context, u *kernel.User) ([]*T, error)
+	byName func(ctx context.Context, u *kernel.User, name string) (*T, error)
 }
 
 func (d definitions[T]) All(ctx context.Context, u handler.User) ([]script.Object, error) {
@@ -228,7 +230,7 @@ func (d definitions[T]) All(ctx context.Context, u handler.User) ([]script.Objec
 }
 
 func (d definitions[T]) Get(ctx context.Context, u handler.User, name string) (script.Object, error) {
-	found, err := d.one(ctx, &u, name)
+	found, err := d.byName(ctx, &u, name)
 	if kernel.IsNotFound(err) {
 		return nil, nil
 	}

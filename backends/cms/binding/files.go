@@ -21,11 +21,11 @@ type siteFiles struct{ files *files.Files }
 func (s siteFiles) Attach(
 	ctx context.Context, u handler.User, page int64, field, name string, data []byte,
 ) (script.Object, error) {
-	made, err := s.files.Receive(ctx, &u, content.Place{Page: page, Field: field}, name, bytes.NewReader(data))
+	changed, err := s.files.Receive(ctx, &u, content.Place{Page: page, Field: field}, name, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
-	return object(made), nil
+	return object(changed), nil
 }
 
 func (s siteFiles) Answer(u handler.User, id int64, requested script.Object) (handler.Served, error) {

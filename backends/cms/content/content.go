@@ -1,13 +1,14 @@
-// Package content manages the pages of a site: templates and fields, the page tree, values and their searchable
-// copies, revisions, the trash, drafts and scheduled publication.
+// Package content manages the pages of a site: templates and fields, the page tree, values and their searchable copies,
+// revisions, the trash, drafts, and scheduled publication.
 //
-// A user sees the published and hidden pages of templates that one of the user's roles may view, and pages in any
-// other status of templates that one of the roles may edit. Lists leave out hidden pages; a request for a single
-// page returns them. A superuser sees and may do everything, except what would break the page tree.
+// A page has a template, which lists the roles that may view, edit and create its pages. A user with a role that may
+// view sees published and hidden pages. A user with a role that may edit sees pages in every other status, too. Lists
+// do not contain hidden pages; a request for a single page returns them. A superuser sees every page and may do
+// everything that does not break the page tree.
 //
-// A page that a user may not see is reported as not found. Refusals are of type *apierror.Error: 400 for a bad
-// selector, 404 for what does not exist, 409 for a conflict with the current state, 412 for a version that is not
-// the latest, and 422 for an invalid value, with the field at fault.
+// A page that a user may not see is reported as not found. An error that refuses a request is a *apierror.Error with
+// one of these statuses: 400 for an invalid selector, 404 for a missing page, 409 for a conflict with the current
+// state, 412 for an outdated version, and 422 for an invalid value, with the name of the field.
 package content
 
 import (
@@ -34,7 +35,7 @@ const (
 	StatusTrash       = "trash"
 )
 
-// The topics of webhooks.
+// The topics of the events that webhooks receive.
 const (
 	TopicCreated     = "page.created"
 	TopicChanged     = "page.changed"
@@ -47,7 +48,7 @@ const (
 // Topics lists all topics.
 var Topics = []string{TopicCreated, TopicChanged, TopicPublished, TopicUnpublished, TopicTrashed, TopicDeleted}
 
-// Content manages the pages of a site. It is safe for concurrent use.
+// Content manages the pages of a site. A Content is safe for concurrent use.
 type Content struct {
 	*kernel.Server
 	schemas *cache.Cache[*schema]
@@ -57,7 +58,7 @@ type Content struct {
 // topic is the topic under which nodes notify each other of changed templates and fields.
 const topic = "cms_schema"
 
-// New returns the content of a site. It does not use the database yet. The caller must call Close.
+// New returns the content of the site of s, without using the database yet. The caller must call Close.
 func New(s *kernel.Server) *Content {
 	p := &Content{Server: s}
 	p.schemas = cache.New(1, s.Now, p.loadSchema)
@@ -65,10 +66,10 @@ func New(s *kernel.Server) *Content {
 	return p
 }
 
-// Close stops listening for changes of other nodes.
+// Close stops listening for notifications from other nodes.
 func (p *Content) Close() { p.stop() }
 
-// Page is a page as a user who may see it receives it.
+// Page is a page as the calling user sees it.
 type Page struct {
 	ID       int64  `json:"id"`
 	Parent   int64  `json:"parent"` // 0 for the root
@@ -78,24 +79,24 @@ type Page struct {
 	Title    string `json:"title"`
 	Status   string `json:"status"`
 	Sort     int64  `json:"sort"` // position among its siblings
-	// Fields holds the values by field name, without fields that have no value. A value is a string, float64, bool,
-	// []any or map[string]any. A datetime is an RFC 3339 string, a page is its ID, and several pages or options are
-	// a list.
+	// Fields holds the values by field name; fields without a value are left out. A value is a string, float64, bool,
+	// []any or map[string]any. A datetime is a string in RFC 3339, and a reference to a page is the page's ID. Several
+	// pages or options are a list.
 	Fields     map[string]any `json:"fields"`
 	Created    kernel.Moment  `json:"created"`
 	CreatedBy  int64          `json:"created_by"`
 	Modified   kernel.Moment  `json:"modified"`
 	ModifiedBy int64          `json:"modified_by"`
-	// Published is when the page was published for the first time. It is zero if it never was.
+	// Published is the time of the first publication, or zero if the page has never been published.
 	Published kernel.Moment `json:"published,omitzero"`
 	Version   int64         `json:"version"` // grows with each change
 
-	// The following fields are only set for those who may edit the page.
+	// The following fields are only set for users who may edit the page.
 	Draft       bool          `json:"draft,omitempty"` // whether there is a draft
 	PublishAt   kernel.Moment `json:"publish_at,omitzero"`
 	UnpublishAt kernel.Moment `json:"unpublish_at,omitzero"`
 
-	// Warning is a hint for the user who has changed the page. It is empty if there is none.
+	// Warning is a hint for the user who has just changed the page, or empty.
 	Warning string `json:"warning,omitempty"`
 
 	status selector.Status
@@ -104,28 +105,28 @@ type Page struct {
 	gone   bool // whether values are stored of fields that no longer exist or that the template no longer has
 }
 
-// listMostBytes limits how much is read for one page of a list. With the last row, which may exceed it, the list
-// still fits into an answer of the API.
+// listMostBytes limits the total size of the pages in one part of a list. The last page may exceed the limit; even then
+// the list fits into an answer of the API.
 const listMostBytes = 5 << 20
 
-// rowBytes is what a page adds to an answer beside its texts, in bytes.
+// rowBytes is the estimated size of a page in an answer without its texts, in bytes.
 const rowBytes = 512
 
-// List is one page of a list. It has fewer pages than its limit if they are large (5 MiB together); the rest
-// follows on the next page of the list.
+// List is one part of a list of pages. It has fewer pages than the limit if they take more than 5 MiB together; the
+// others follow in the next part.
 type List struct {
 	Pages []*Page `json:"pages"`
-	// Next is the cursor for after=. It is empty at the end of the list.
+	// Next is the value of after=, a cursor, for the next part of the list. It is empty at the end of the list.
 	Next  string `json:"next"`
 	Limit int    `json:"limit"`
 	Start int    `json:"start"`
 }
 
-// columns are the columns that scan reads.
+// columns are the columns of cms_pages that scan reads.
 const columns = `p.id, COALESCE(p.parent_id, 0), p.template_id, p.name, p.path, p.title, p.status, p.sort, p.data, p.created, p.created_by,
 	p.modified, p.modified_by, p.published, p.version, COALESCE(p.draft, ''), COALESCE(p.publish_at, 0), COALESCE(p.unpublish_at, 0)`
 
-// scan reads a page from a row of columns, and any columns that follow into more.
+// scan reads a page from a row with columns. Any further columns of the row are scanned into more.
 func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 	page := new(Page)
 	var template int64
@@ -162,7 +163,7 @@ func decode(data string) (fields map[string]any, err error) {
 	return fields, nil
 }
 
-// encode returns values as the JSON text that is stored. It does not escape HTML characters.
+// encode returns the values as JSON text for the database, without escaping HTML characters.
 func encode(value any) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -173,7 +174,7 @@ func encode(value any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// shown removes from page what only editors may see, unless u may edit it. It returns page.
+// shown returns page after it has removed the data for editors from it, unless u may edit the page.
 func (s *schema) shown(u *kernel.User, page *Page) *Page {
 	if !s.may(u, page.Template, editing) {
 		page.Draft, page.PublishAt, page.UnpublishAt, page.draft = false, 0, 0, ""
@@ -181,7 +182,7 @@ func (s *schema) shown(u *kernel.User, page *Page) *Page {
 	return page
 }
 
-// Find returns the pages that match a selector and that u may see.
+// Find returns the pages that u may see and the selector text matches.
 func (p *Content) Find(ctx context.Context, u *kernel.User, text string) (*List, error) {
 	s, q, err := p.query(ctx, u, text, false)
 	if err != nil {
@@ -190,8 +191,8 @@ func (p *Content) Find(ctx context.Context, u *kernel.User, text string) (*List,
 	return p.list(ctx, s, u, q)
 }
 
-// list returns the pages that a compiled selector finds. It stops at the limit of the selector, or when the pages
-// exceed listMostBytes together; Next is then the cursor of the next page of the list.
+// list returns the pages that the compiled selector q finds. It stops at the selector's limit, or when the pages
+// together exceed listMostBytes; List.Next is then the cursor for the next part.
 func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *selector.Query) (*List, error) {
 	list := &List{Pages: []*Page{}, Limit: q.Limit, Start: q.Start}
 	statement, args := q.Select(columns)
@@ -219,10 +220,10 @@ func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *select
 	return list, nil
 }
 
-// errEnough stops the reading of rows.
+// errEnough is returned by row callbacks to stop reading.
 var errEnough = errors.New("enough")
 
-// Get returns the first page that matches a selector, including hidden pages.
+// Get returns the first page that u may see and the selector text matches. The page may be hidden.
 func (p *Content) Get(ctx context.Context, u *kernel.User, text string) (*Page, error) {
 	s, q, err := p.query(ctx, u, text, true)
 	if err != nil {
@@ -239,7 +240,8 @@ func (p *Content) Get(ctx context.Context, u *kernel.User, text string) (*Page, 
 	return list.Pages[0], nil
 }
 
-// Count returns how many pages match a selector, ignoring its limit and start.
+// Count returns the number of pages that u may see and the selector text matches, ignoring the selector's limit and
+// start.
 func (p *Content) Count(ctx context.Context, u *kernel.User, text string) (n int64, err error) {
 	_, q, err := p.query(ctx, u, text, false)
 	if err != nil {
@@ -250,8 +252,8 @@ func (p *Content) Count(ctx context.Context, u *kernel.User, text string) (n int
 	return n, err
 }
 
-// query compiles a selector for u. If hidden is true, hidden pages match even if the selector does not ask for
-// them.
+// query compiles the selector text with the rights of u. If hidden is true, hidden pages match even if the selector
+// does not include them.
 func (p *Content) query(
 	ctx context.Context, u *kernel.User, text string, hidden bool,
 ) (*schema, *selector.Query, error) {
@@ -277,7 +279,7 @@ func (p *Content) query(
 	return s, q, nil
 }
 
-// paths returns the IDs of the pages at the given paths. Paths without a page are left out.
+// paths returns the IDs of the pages at the given paths. Paths without a page are not in the map.
 func (p *Content) paths(ctx context.Context, paths []string) (map[string]int64, error) {
 	if len(paths) == 0 {
 		return nil, nil //nolint:nilnil // there is none
@@ -306,36 +308,38 @@ func badSelector(err error) error {
 	return err
 }
 
-// Page returns the page with the given ID. It may be hidden and, if u may edit it, have any other status.
+// Page returns the page with the given ID, if u may see it. The page may be hidden and, if u may edit it, have any
+// other status.
 func (p *Content) Page(ctx context.Context, u *kernel.User, id int64) (page *Page, err error) {
-	return p.one(ctx, u, "p.id = ?", id)
+	return p.read(ctx, u, "p.id = ?", id)
 }
 
-// At returns the page at a path, which may end with a slash.
+// At returns the page at a path, which may end with a slash, if u may see it.
 func (p *Content) At(ctx context.Context, u *kernel.User, path string) (*Page, error) {
-	return p.one(ctx, u, "p.path = ?", cleanPath(path))
+	return p.read(ctx, u, "p.path = ?", cleanPath(path))
 }
 
-// cleanPath returns a path in the form in which paths are stored. It replaces zero bytes, which PostgreSQL does not
-// accept and no stored path has.
+// cleanPath returns a path in its stored form. It replaces zero bytes, which PostgreSQL does not accept and no stored
+// path has.
 func cleanPath(path string) string {
 	return "/" + strings.Trim(strings.ToLower(strings.ReplaceAll(path, "\x00", "\uFFFD")), "/")
 }
 
-func (p *Content) one(ctx context.Context, u *kernel.User, where string, arg any) (page *Page, err error) {
+func (p *Content) read(ctx context.Context, u *kernel.User, where string, arg any) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = p.Read(ctx, func(c kernel.Conn) error {
-		page, err = s.seen(c, u, where, arg)
+		page, err = s.visible(c, u, where, arg)
 		return err
 	})
 	return page, err
 }
 
-// seen reads one page that u may see. Any other page is not found.
-func (s *schema) seen(c kernel.Conn, u *kernel.User, where string, arg any) (*Page, error) {
+// visible reads the page that meets the SQL condition where with its argument. It returns a not-found error if u may
+// not see the page.
+func (s *schema) visible(c kernel.Conn, u *kernel.User, where string, arg any) (*Page, error) {
 	page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE "+where, arg))
 	if err != nil {
 		return nil, kernel.OrNotFound(err, "page")
@@ -346,13 +350,13 @@ func (s *schema) seen(c kernel.Conn, u *kernel.User, where string, arg any) (*Pa
 	return s.shown(u, page), nil
 }
 
-// sees reports whether u may see a page at all.
+// sees reports whether u may see a page.
 func (s *schema) sees(u *kernel.User, page *Page) bool {
 	return page.status < selector.Unpublished && s.may(u, page.Template, viewing) || s.may(u, page.Template, editing)
 }
 
-// Moved returns the current path of what was once at path. It returns a not-found error if nothing was there, if u
-// may not see it, or if the page is at path already.
+// Moved returns the current path of the page that was previously at path. It returns a not-found error if no page was
+// there, if u may not see the page, or if the page is at path now.
 func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (to string, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -365,7 +369,7 @@ func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (to st
 			err := c.Row("SELECT p.path FROM cms_page_redirects r JOIN cms_pages p ON p.id = r.page_id WHERE r.path = ?",
 				begin).Scan(&to)
 			if err == nil {
-				page, err := s.seen(c, u, "p.path = ?", to+rest)
+				page, err := s.visible(c, u, "p.path = ?", to+rest)
 				if err == nil && page.Path == path {
 					err = kernel.NotFound("page")
 				}

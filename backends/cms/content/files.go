@@ -14,11 +14,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
-// MaxBytes is the default size limit of a file, for fields that set none.
+// MaxBytes is the size limit of a file in a field that has no limit in its settings.
 const MaxBytes = 10 << 20
 
-// File is a file of a page. Among the values of the page it is an object with id, name, type, size, description
-// and, for an image, width and height.
+// File is a file of a page. In the values of the page, a file is an object with id, name, type, size, description and,
+// for an image, width and height.
 type File struct {
 	blob.File
 	ID      int64
@@ -31,14 +31,14 @@ type File struct {
 type Place struct {
 	Page  int64
 	Field string
-	// Draft selects the field of the page's draft, if it has one.
+	// Draft adds the file to the page's draft instead of the published page, if there is a draft.
 	Draft bool
 	// Modified is the page's new modification time, for an import. The default is now.
 	Modified kernel.Moment
 }
 
-// open returns the page of a place as it is, and a copy to be changed, which is the draft if to.Draft is set and
-// there is one. It returns an error if u may not change the page.
+// open returns the page to which to refers, and the copy to be changed: the draft if to.Draft is set and there is one,
+// otherwise the page itself. It returns an error if u may not change the page.
 func (to Place) open(c kernel.Conn, s *schema, u *kernel.User) (previous, next *Page, err error) {
 	if previous, err = s.editable(c, u, to.Page, 0); err != nil {
 		return nil, nil, err
@@ -51,7 +51,8 @@ func (to Place) open(c kernel.Conn, s *schema, u *kernel.User) (previous, next *
 	return previous, next, nil
 }
 
-// Takes returns how many bytes a file of that name may have, or an error if u cannot add such a file to the place.
+// Takes returns the size limit, in bytes, of a file with the given name in the field to. It returns an error if u
+// cannot add such a file.
 func (p *Content) Takes(ctx context.Context, u *kernel.User, to Place, name string) (limit int64, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -67,7 +68,8 @@ func (p *Content) Takes(ctx context.Context, u *kernel.User, to Place, name stri
 	return limit, err
 }
 
-// takes returns the size limit of a file of that name, or an error if the field of page cannot take it.
+// takes returns the size limit of a file with the given name, or an error if the field of page does not accept such a
+// file.
 func (s *schema) takes(page *Page, field, name string) (limit int64, err error) {
 	f := s.fields[field]
 	if f == nil || f.Type != TypeFile || !slices.Contains(s.names[page.Template].Fields, field) {
@@ -78,8 +80,8 @@ func (s *schema) takes(page *Page, field, name string) (limit int64, err error) 
 	if o := f.Settings.Extensions; len(o) > 0 && !slices.Contains(o, extension) {
 		return 0, kernel.Invalid(field, "extension", field+": files of this field end with "+strings.Join(o, ", "))
 	}
-	has, _ := page.Fields[field].([]any)
-	if len(has) >= f.Settings.list() {
+	stored, _ := page.Fields[field].([]any)
+	if len(stored) >= f.Settings.list() {
 		return 0, kernel.Invalid(field, "many", fmt.Sprintf("%s: at most %d files", field, f.Settings.list()))
 	}
 	if limit = f.Settings.MaxBytes; limit == 0 {
@@ -88,7 +90,8 @@ func (s *schema) takes(page *Page, field, name string) (limit int64, err error) 
 	return limit, nil
 }
 
-// Attach appends a file to those of a field and returns the page. The content of the file has already been stored.
+// Attach appends a file to the files in a field, and returns the page. The caller has already stored the content of the
+// file.
 func (p *Content) Attach(ctx context.Context, u *kernel.User, to Place, file blob.File) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -113,8 +116,8 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, to Place, file blo
 		if file.Width > 0 {
 			item["width"], item["height"] = float64(file.Width), float64(file.Height)
 		}
-		has, _ := next.Fields[to.Field].([]any)
-		next.Fields[to.Field] = append(slices.Clone(has), item)
+		stored, _ := next.Fields[to.Field].([]any)
+		next.Fields[to.Field] = append(slices.Clone(stored), item)
 		if to.Draft && previous.draft != "" {
 			page, err = s.keepDraft(c, u, previous, next)
 		} else {
@@ -125,8 +128,8 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, to Place, file blo
 	return page, err
 }
 
-// File returns a file of a page that u may see. Files that the page does not have any more, or that only its draft
-// has, are for editors.
+// File returns the file with the given ID, if u may see its page. A file that is only in the draft or in revisions of
+// the page requires the right to edit the page.
 func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -143,8 +146,8 @@ func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, er
 		if fieldOf := s.fields[field]; fieldOf != nil {
 			f.Sizes = fieldOf.Settings.Sizes
 		}
-		page, err := s.seen(c, u, "p.id = ?", f.Page)
-		if kernel.IsNotFound(err) || err == nil && !s.may(u, page.Template, editing) && !page.has(field, id) {
+		page, err := s.visible(c, u, "p.id = ?", f.Page)
+		if kernel.IsNotFound(err) || err == nil && !s.may(u, page.Template, editing) && !page.hasFile(field, id) {
 			return kernel.NotFound("file") // only editors see the files of drafts and those that were removed
 		}
 		return err
@@ -155,9 +158,9 @@ func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, er
 	return f, nil
 }
 
-// has reports whether a file is among the values of a field of type file. It does not look at other fields, such as
-// JSON ones, whose objects may have the same ID.
-func (page *Page) has(field string, file int64) bool {
+// hasFile reports whether the file with the given ID is in the named field of the page. The field must have the type
+// file: the objects in other fields, such as JSON fields, may have the same ID by chance.
+func (page *Page) hasFile(field string, file int64) bool {
 	list, _ := page.Fields[field].([]any)
 	return slices.ContainsFunc(list, func(item any) bool {
 		f, ok := item.(map[string]any)

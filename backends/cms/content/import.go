@@ -11,17 +11,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// History holds the times and the position that an imported page had in the other site.
+// History holds the times and the position that an imported page had on its original site.
 type History struct {
 	Created, Modified, Published kernel.Moment
 	Sort                         int64
 }
 
-// Import saves pages in their order in one transaction, in the name of the site. Pages whose path exists are
-// changed; the others are created below the page at the parent path. Histories apply to created pages; of a changed
-// page they set only the modification time. Webhooks are notified as of any change. Required fields may be missing,
-// because they may come with a later call. The templates in free do not restrict parents and children, because
-// their pages were at these places in the other site.
+// Import saves pages in the given order in one transaction, in the name of the site. A page whose path exists is
+// changed; any other page is created below the page at the parent path. A created page gets the whole History, a
+// changed page only the modification time. Webhooks are notified as of any other change. Required fields may be empty,
+// because a later call may fill them. The templates in free do not restrict parents and children here, because the
+// pages had these positions on the original site.
 func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]bool) error {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]
 		edits[i] = pages[i].Edit
 		edits[i].incomplete = true
 		if edits[i].Fields, err = plain(edits[i].Fields); err != nil {
-			return at(pages[i].Path, err)
+			return withPath(pages[i].Path, err)
 		}
 	}
 	return p.Write(ctx, func(c kernel.Conn) error {
@@ -42,25 +42,25 @@ func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]
 		}
 		for i := range edits {
 			if err := p.importOne(c, s, pages[i], edits[i]); err != nil {
-				return at(pages[i].Path, err)
+				return withPath(pages[i].Path, err)
 			}
 		}
 		return nil
 	})
 }
 
-// freed returns a copy of the schema in which the families of some templates allow any parents and children.
+// freed returns a copy of the schema in which the given templates allow any parents and children.
 func (s *schema) freed(templates map[string]bool) *schema {
-	made := *s
-	made.names = maps.Clone(s.names)
+	result := *s
+	result.names = maps.Clone(s.names)
 	for name := range templates {
-		if t := made.names[name]; t != nil {
+		if t := result.names[name]; t != nil {
 			t = t.clone()
 			t.Family.Children, t.Family.Parents = nil, nil
-			made.names[name] = t
+			result.names[name] = t
 		}
 	}
-	return &made
+	return &result
 }
 
 // Definition is either a field or a template.
@@ -70,24 +70,24 @@ type Definition struct {
 }
 
 // Define creates fields and templates, or changes those with the same names, in the name of the site. It makes all
-// changes in one transaction, since they refer to each other: a template never exists without its family. If it
-// returns an error, at is the index of the definition at fault, or -1.
-func (p *Content) Define(ctx context.Context, list []Definition) (at int, err error) {
+// changes in one transaction, because definitions refer to each other. If it returns an error, index is that of the
+// invalid definition, or -1.
+func (p *Content) Define(ctx context.Context, list []Definition) (index int, err error) {
 	err = p.change(ctx, kernel.Site(), func(c kernel.Conn, s *schema) error {
 		for _, d := range list { // templates may be named before they are defined
 			if t := d.Template; t != nil && s.names[t.Name] == nil {
 				s.names[t.Name] = &Template{Name: t.Name}
 			}
 		}
-		for at = range list {
-			if err := s.define(c, list[at]); err != nil {
+		for index = range list {
+			if err := s.define(c, list[index]); err != nil {
 				return err
 			}
 		}
-		at = -1
+		index = -1
 		return nil
 	})
-	return at, err
+	return index, err
 }
 
 func (s *schema) define(c kernel.Conn, d Definition) error {
@@ -105,18 +105,18 @@ func (s *schema) define(c kernel.Conn, d Definition) error {
 	return s.saveField(c, f)
 }
 
-// Imported is a page of another site.
+// Imported is a page of another site, to be imported at Path.
 type Imported struct {
 	Path string
 	Edit
 	History History
 }
 
-// importOne imports a page in the transaction of c: it edits the page at the path, or creates it. A page of another
-// template and a missing parent are conflicts.
+// importOne imports a page in the transaction of c: it changes the page at the path, or creates it. It returns a
+// conflict if the existing page has another template, or if the parent does not exist.
 func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) error {
 	site := kernel.Site()
-	stored, err := s.seen(c, site, "p.path = ?", page.Path)
+	stored, err := s.visible(c, site, "p.path = ?", page.Path)
 	if err == nil {
 		if e.Template != "" && stored.Template != e.Template {
 			return kernel.Conflict("there is a page of the template %s, not %s", stored.Template, e.Template)
@@ -133,24 +133,24 @@ func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) err
 		return err
 	}
 	above, name := split(page.Path)
-	parent, err := s.seen(c, site, "p.path = ?", above)
+	parent, err := s.visible(c, site, "p.path = ?", above)
 	if kernel.IsNotFound(err) {
 		return kernel.Conflict("there is no page %s to put it below", above)
 	} else if err != nil {
 		return err
 	}
 	e.Parent, e.Name = parent.ID, &name
-	made, err := p.create(c, s, site, &e)
+	created, err := p.create(c, s, site, &e)
 	if err != nil {
 		return err
 	}
 	h := page.History
 	_, err = c.Exec("UPDATE cms_pages SET created = ?, modified = ?, published = ?, sort = ? WHERE id = ?",
-		h.Created, h.Modified, h.Published, h.Sort, made.ID)
+		h.Created, h.Modified, h.Published, h.Sort, created.ID)
 	return err
 }
 
-// split returns the path of the page above, and the name.
+// split divides a path into the path of the parent page and the name.
 func split(path string) (above, name string) {
 	i := strings.LastIndexByte(path, '/')
 	if i <= 0 {
@@ -159,8 +159,8 @@ func split(path string) (above, name string) {
 	return path[:i], path[i+1:]
 }
 
-// at adds the path of the page to a refusal.
-func at(path string, err error) error {
+// withPath adds the path of a page to an error.
+func withPath(path string, err error) error {
 	e, ok := apierror.From(err)
 	if !ok {
 		return fmt.Errorf("page %s: %w", path, err)

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 )
 
-// The templates of the pages that every site has. Each has one page: the root of the tree at /, and below it /home,
-// /admin and /admin/users.
+// The templates of the pages that every site has. Each has exactly one page: the root of the tree at /, and below it
+// /home, /admin and /admin/users.
 const (
 	TemplateRoot  = "root"
 	TemplateHome  = "home"
@@ -15,13 +15,13 @@ const (
 	TemplateUsers = "users"
 )
 
-// Install creates the templates and pages that every site has, unless they exist. It returns the paths of the pages
-// that it created.
-func (p *Content) Install(ctx context.Context) (made []string, err error) {
+// Install creates those templates and pages of every site that do not exist yet. It returns the paths of the created
+// pages.
+func (p *Content) Install(ctx context.Context) (created []string, err error) {
 	everybody := []string{kernel.RoleGuest}
 	site := kernel.Site()
 	parents := make(map[string]int64)
-	for _, one := range []struct {
+	for _, initial := range []struct {
 		template, parent, name, title string
 		view                          []string
 	}{
@@ -32,33 +32,33 @@ func (p *Content) Install(ctx context.Context) (made []string, err error) {
 	} {
 		s, err := p.schema(ctx)
 		if err != nil {
-			return made, err
+			return created, err
 		}
-		if s.names[one.template] == nil {
+		if s.names[initial.template] == nil {
 			_, err := p.SaveTemplate(ctx, site,
-				Template{Name: one.template, Label: one.title, System: true, Family: Family{One: true}, View: one.view})
+				Template{Name: initial.template, Label: initial.title, System: true, Family: Family{One: true}, View: initial.view})
 			if err != nil {
-				return made, err
+				return created, err
 			}
 		}
-		list, err := p.Find(ctx, site, "template="+one.template+", include=all, limit=1")
+		list, err := p.Find(ctx, site, "template="+initial.template+", include=all, limit=1")
 		if err != nil {
-			return made, err
+			return created, err
 		}
 		if len(list.Pages) > 0 {
-			parents[one.template] = list.Pages[0].ID
+			parents[initial.template] = list.Pages[0].ID
 			continue
 		}
 		status := StatusPublished
 		page, err := p.Save(ctx, site, Edit{
-			Parent: parents[one.parent], Template: one.template, Name: &one.name,
-			Title: &one.title, Status: &status,
+			Parent: parents[initial.parent], Template: initial.template, Name: &initial.name,
+			Title: &initial.title, Status: &status,
 		})
 		if err != nil {
-			return made, err
+			return created, err
 		}
-		parents[one.template] = page.ID
-		made = append(made, page.Path)
+		parents[initial.template] = page.ID
+		created = append(created, page.Path)
 	}
-	return made, nil
+	return created, nil
 }

@@ -21,8 +21,8 @@ type drafted struct {
 	By     int64          `json:"by"`
 }
 
-// useDraft replaces the title and fields of a page by those of its draft, without fields that the template no
-// longer has.
+// useDraft replaces the title and fields of a page by those of its draft, without fields that the template no longer
+// has.
 func (s *schema) useDraft(page *Page) error {
 	var d drafted
 	if err := json.Unmarshal([]byte(page.draft), &d); err != nil {
@@ -37,8 +37,8 @@ func (s *schema) useDraft(page *Page) error {
 	return nil
 }
 
-// takeDraft applies the draft of a page that becomes unpublished and drops it: an unpublished page is a draft
-// itself.
+// takeDraft replaces the title and fields of a page that becomes unpublished by those of its draft, and removes the
+// draft. An unpublished page needs no draft, because it can be edited directly.
 func (s *schema) takeDraft(page *Page) error {
 	if page.draft == "" {
 		return nil
@@ -50,7 +50,8 @@ func (s *schema) takeDraft(page *Page) error {
 	return nil
 }
 
-// keepDraft stores draft beside the published page and returns the page as it still is published.
+// keepDraft stores draft as the draft of the page published. It returns the published page, which keeps its title and
+// fields.
 func (s *schema) keepDraft(c kernel.Conn, u *kernel.User, published, draft *Page) (*Page, error) {
 	_, err := c.Exec("UPDATE cms_pages SET draft = ?, publish_at = NULLIF(CAST(? AS BIGINT), 0), unpublish_at = NULLIF(CAST(? AS BIGINT), 0), version = version + 1 WHERE id = ?",
 		encode(drafted{draft.Title, s.keyed(draft.Fields), u.ID}), draft.PublishAt, draft.UnpublishAt, draft.ID)
@@ -60,20 +61,21 @@ func (s *schema) keepDraft(c kernel.Conn, u *kernel.User, published, draft *Page
 	return &page, err
 }
 
-// schedule copies the times of an Edit into a page. It refuses times that are over, or that make no sense together.
+// schedule copies the times of an Edit into a page. It returns an error for a time in the past, for an end before the
+// beginning, and for a planned publication without anything to publish.
 func (p *Content) schedule(page *Page, e *Edit) error {
-	for _, at := range []struct {
+	for _, plan := range []struct {
 		field string
 		set   *kernel.Moment
 		into  *kernel.Moment
 	}{{"publish_at", e.PublishAt, &page.PublishAt}, {"unpublish_at", e.UnpublishAt, &page.UnpublishAt}} {
-		if at.set == nil {
+		if plan.set == nil {
 			continue
 		}
-		if *at.set != 0 && *at.set <= p.Moment() {
-			return kernel.Invalid(at.field, "past", "this time is over")
+		if *plan.set != 0 && *plan.set <= p.Moment() {
+			return kernel.Invalid(plan.field, "past", "this time is over")
 		}
-		*at.into = *at.set
+		*plan.into = *plan.set
 	}
 	switch {
 	case page.PublishAt != 0 && page.UnpublishAt != 0 && page.UnpublishAt <= page.PublishAt:
@@ -84,7 +86,7 @@ func (p *Content) schedule(page *Page, e *Edit) error {
 	return nil
 }
 
-// PublishDraft applies the draft of a page, or publishes a page that is unpublished. See Edit for version.
+// PublishDraft publishes the draft of a page, or an unpublished page. See Edit for version.
 func (p *Content) PublishDraft(ctx context.Context, u *kernel.User, id, version int64) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -100,8 +102,8 @@ func (p *Content) PublishDraft(ctx context.Context, u *kernel.User, id, version 
 	return page, err
 }
 
-// publish publishes a page, or the draft of a published page, and removes the time of a planned publication. It
-// refuses a published page without a draft.
+// publish publishes an unpublished page, or the draft of a published page, and removes the time of a planned
+// publication. It returns an error for a published page without a draft.
 func (p *Content) publish(c kernel.Conn, s *schema, u *kernel.User, previous *Page) (*Page, error) {
 	title, fields := previous.Title, previous.Fields
 	if previous.draft != "" {
@@ -144,8 +146,8 @@ func (p *Content) DropDraft(ctx context.Context, u *kernel.User, id, version int
 	return page, err
 }
 
-// Draft returns a page as its draft describes it, for those who may edit it. A page without a draft is returned as
-// it is.
+// Draft returns a page with the title and fields of its draft. Without a draft it returns the page unchanged. u must be
+// allowed to edit the page.
 func (p *Content) Draft(ctx context.Context, u *kernel.User, id int64) (*Page, error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -158,12 +160,12 @@ func (p *Content) Draft(ctx context.Context, u *kernel.User, id int64) (*Page, e
 	return page, s.useDraft(page)
 }
 
-// MaxPreview limits how long a link to a preview is valid.
+// MaxPreview limits the period of validity of a preview link.
 const MaxPreview = 30 * 24 * time.Hour
 
-// PreviewLink returns a token that shows a page as its draft describes it, or an unpublished page, to anyone who
-// has the token. The token is valid for lifetime, but at most for MaxPreview; until is its end. Only those who may
-// edit the page get a token.
+// PreviewLink returns a token with which anybody can see a page with the values of its draft, or an unpublished page.
+// The token is valid for lifetime, but at most for MaxPreview; until is the end of its validity. u must be allowed to
+// edit the page.
 func (p *Content) PreviewLink(
 	ctx context.Context, u *kernel.User, id int64, lifetime time.Duration,
 ) (token string, until kernel.Moment, err error) {
@@ -182,8 +184,8 @@ func (p *Content) PreviewLink(
 	return p.Signer("cms preview").Sign(fmt.Appendf(nil, "%d %d", id, until)), until, nil
 }
 
-// Preview returns the page of a token of PreviewLink. It returns a not-found error if the token is invalid or
-// expired, or if the page is in the trash.
+// Preview returns the page for a token that PreviewLink has returned. It returns a not-found error if the token is
+// invalid or expired, or if the page is in the trash.
 func (p *Content) Preview(ctx context.Context, token string) (*Page, error) {
 	payload, ok := p.Signer("cms preview").Open(token)
 	var id, until int64
@@ -204,11 +206,12 @@ func (p *Content) Preview(ctx context.Context, token string) (*Page, error) {
 	return page, nil
 }
 
-// maxDue limits how many pages one run of PublishDue publishes, and how many it unpublishes.
+// maxDue limits the number of pages that one call of PublishDue publishes, and likewise the number of pages that it
+// unpublishes.
 const maxDue = 200
 
-// PublishDue publishes and unpublishes the pages whose time has come, in the name of the site. A page that cannot
-// be published, for instance because a field has become required, is logged and its time is removed.
+// PublishDue publishes and unpublishes the pages whose planned time has come, in the name of the site. If a page cannot
+// be published, for instance because a field has become required, it logs the error and removes the planned time.
 func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {

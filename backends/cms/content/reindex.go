@@ -6,10 +6,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// reindexBatch is the number of searchable copies that Reindex writes in one transaction.
+// reindexBatch is the number of searchable copies that Reindex indexes in one transaction.
 const reindexBatch = 500
 
-// Reindex builds the full-text index of all searchable copies again; see store.Schema.
+// Reindex rebuilds the full-text index of all searchable copies. The function step is for progress; see store.Schema.
 func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 	if db.Dialect() == store.SQLite {
 		err := db.Write(ctx, func(c store.Conn) error {

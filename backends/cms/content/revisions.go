@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Revision is a previous state of a page. The last 50 of a page are kept.
+// Revision is a previous state of a page. The last 50 revisions of a page are kept.
 type Revision struct {
 	Revision int64          `json:"revision"` // the version of the page
 	Title    string         `json:"title"`
@@ -19,7 +19,8 @@ type Revision struct {
 	size int // of what is stored, in bytes
 }
 
-// keepRevision stores the state of a page before it changes, and deletes revisions beyond the last 50.
+// keepRevision stores the current state of a page, which is about to change, as a revision, and deletes all but the
+// last 50 revisions.
 func (s *schema) keepRevision(c kernel.Conn, page *Page) error {
 	_, err := c.Exec("INSERT INTO cms_page_revisions (page_id, rev, title, data, by_user, at) VALUES (?, ?, ?, ?, ?, ?)",
 		page.ID, page.Version, page.Title, s.store(page.Fields), page.ModifiedBy, page.Modified)
@@ -31,15 +32,15 @@ func (s *schema) keepRevision(c kernel.Conn, page *Page) error {
 	return err
 }
 
-// Revisions returns the previous states of a page, newest first, for those who may edit it. It returns as many as
-// fit into a List.
+// Revisions returns the revisions of a page, newest first, but only as many as fit into a List. u must be allowed to
+// edit the page.
 func (p *Content) Revisions(ctx context.Context, u *kernel.User, id int64) (list []*Revision, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = p.Read(ctx, func(c kernel.Conn) error {
-		page, err := s.seen(c, u, "p.id = ?", id)
+		page, err := s.visible(c, u, "p.id = ?", id)
 		if err != nil {
 			return err
 		}
@@ -73,14 +74,14 @@ func (s *schema) revision(r store.Row) (*Revision, error) {
 	if err == nil {
 		v.size = len(data) + len(v.Title) + rowBytes
 		if v.Fields, err = decode(data); err == nil {
-			v.Fields = s.was(v.Fields)
+			v.Fields = s.restored(v.Fields)
 		}
 	}
 	return v, err
 }
 
-// Revert restores the state of a page from a revision; the current state becomes a revision. Fields that the
-// template no longer has are left out. See Edit for version.
+// Revert restores a page from the revision rev, without fields that the template no longer has. The current state
+// becomes a revision. See Edit for version.
 func (p *Content) Revert(ctx context.Context, u *kernel.User, id, rev, version int64) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -101,8 +102,8 @@ func (p *Content) Revert(ctx context.Context, u *kernel.User, id, rev, version i
 	return page, err
 }
 
-// become sets the title and fields of a page to those of a revision or a draft. Files that were removed from the
-// page come back, because their content is kept as long as a revision names it.
+// become sets the title and fields of a page to those of a revision or a draft. Files that were removed from the page
+// come back: the content of a file is kept as long as a revision refers to it.
 func (p *Content) become(
 	c kernel.Conn, s *schema, u *kernel.User, previous *Page, title string, fields map[string]any,
 ) (*Page, error) {

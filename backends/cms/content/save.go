@@ -30,10 +30,12 @@ const (
 // gateTree serializes changes of the tree on PostgreSQL, because the path of a page depends on the pages above it.
 const gateTree = 0x636d7374
 
-// Edit describes a change of a page. A nil member leaves the value as it is, or means the default for a new page.
+// Edit describes a change of a page, or a new page. A nil member leaves the value of a page unchanged, and sets the
+// default for a new page.
 type Edit struct {
 	ID int64 // 0 for a new page
-	// Version is the version that was edited. If it is not 0 and not the latest, the answer is 412.
+	// Version is the version of the page on which the change is based. If the page has another version by now, the
+	// error has the status 412. The value 0 disables the check.
 	Version int64
 	// Parent and Template are only used for a new page.
 	Parent   int64
@@ -43,20 +45,20 @@ type Edit struct {
 	Title *string
 	// Status is published, hidden or unpublished. A new page is unpublished by default.
 	Status *string
-	// Fields holds the values to be set by field name. A nil value removes the field's value.
+	// Fields holds the new values by field name. A nil value removes the field's value.
 	Fields map[string]any
-	// PublishAt and UnpublishAt are the times at which the page is published or unpublished automatically. Zero
-	// removes the time.
+	// PublishAt and UnpublishAt are the times of automatic publication and unpublication. The zero time removes a
+	// planned time.
 	PublishAt, UnpublishAt *kernel.Moment
-	// Draft stores title and fields as a draft beside the page until they are published; see PublishDraft. A page
-	// that becomes unpublished takes over its draft.
+	// Draft stores the title and fields as a draft; see PublishDraft. The published page keeps its values until then.
+	// When a page becomes unpublished, its draft replaces its values.
 	Draft bool
 
 	incomplete bool // required fields may be missing
 }
 
-// Save creates or changes a page and returns the result. Required fields must have values unless the page is
-// unpublished or a draft is saved.
+// Save creates or changes a page and returns the result. Required fields must have values, except in an unpublished
+// page or a draft.
 func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -87,8 +89,8 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 	return page, nil
 }
 
-// plain converts values of any Go types to those that JSON decoding yields. It refuses values that exceed maxData
-// bytes.
+// plain converts values of any Go types to the types that encoding/json decodes into any. It returns an error if the
+// values exceed maxData bytes as JSON.
 func plain(fields map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(fields)
 	if err != nil {
@@ -100,7 +102,7 @@ func plain(fields map[string]any) (map[string]any, error) {
 	return decode(string(raw))
 }
 
-// create inserts a page. The transaction must have entered gateTree.
+// create inserts a page. The caller's transaction must have entered gateTree.
 func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page, error) {
 	t := s.names[e.Template]
 	if t == nil {
@@ -113,7 +115,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	var parent *Page
 	if e.Parent != 0 {
 		var err error
-		if parent, err = s.seen(c, u, "p.id = ?", e.Parent); kernel.IsNotFound(err) {
+		if parent, err = s.visible(c, u, "p.id = ?", e.Parent); kernel.IsNotFound(err) {
 			return nil, kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(e.Parent, 10)+
 				" to put it below")
 		} else if err != nil {
@@ -179,7 +181,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	return s.shown(u, page), err
 }
 
-// edit changes a page. The transaction must have entered gateTree if the name is to change.
+// edit changes a page. If the name is to be changed, the caller's transaction must have entered gateTree.
 func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page, error) {
 	page, err := s.editable(c, u, e.ID, e.Version)
 	if err != nil {
@@ -224,8 +226,8 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 	return p.write(c, s, u, &previous, page, values, now)
 }
 
-// write stores a changed page, and keeps its previous state as a revision if title or fields differ. It notifies
-// the webhooks.
+// write stores the changed page and notifies the webhooks. If the title or fields differ from previous, it stores
+// previous as a revision. values are the fields of page in their stored form.
 func (p *Content) write(
 	c kernel.Conn, s *schema, u *kernel.User, previous, page *Page, values string, now kernel.Moment,
 ) (*Page, error) {
@@ -265,10 +267,10 @@ func (p *Content) write(
 	return page, err
 }
 
-// editable returns a page that u may change, locked until the transaction ends. It returns a 412 error if version
-// is neither 0 nor the latest one, and a conflict if the page is in the trash.
+// editable returns the page with the given ID, locked until the end of the transaction, if u may change it. It returns
+// a 412 error if version is neither 0 nor the page's version, and a conflict if the page is in the trash.
 func (s *schema) editable(c kernel.Conn, u *kernel.User, id, version int64) (*Page, error) {
-	page, err := s.seen(c, u, "p.id = ?"+c.Lock(), id)
+	page, err := s.visible(c, u, "p.id = ?"+c.Lock(), id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -282,8 +284,8 @@ func (s *schema) editable(c kernel.Conn, u *kernel.User, id, version int64) (*Pa
 	return page, nil
 }
 
-// apply copies what an Edit sets into a page, and returns the page's values in their stored form. The error joins
-// all faults.
+// apply copies the values that an Edit sets into a page, and returns the page's fields in their stored form. The error
+// joins the errors of all invalid fields.
 func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	var faults []error
 	if e.Title != nil {
@@ -331,7 +333,7 @@ func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	return values, nil
 }
 
-// complete returns an error for each required field that has no value, unless the page is unpublished.
+// complete returns an error that names the required fields without a value, unless the page is unpublished.
 func (s *schema) complete(page *Page) error {
 	if page.status == selector.Unpublished {
 		return nil
@@ -345,7 +347,7 @@ func (s *schema) complete(page *Page) error {
 	return apierror.Join(faults...)
 }
 
-// fits returns an error if a new page of template t cannot be placed below parent. A nil parent means that the page
+// fits returns an error if a new page of template t must not be created below parent. A nil parent means that the page
 // is the root.
 func (s *schema) fits(c kernel.Conn, t *Template, parent *Page) error {
 	if t.Family.One {
@@ -360,8 +362,8 @@ func (s *schema) fits(c kernel.Conn, t *Template, parent *Page) error {
 	return s.below(c, t, parent)
 }
 
-// below returns an error if a page of template t cannot be placed below parent. Unlike fits, it ignores that a
-// template may have only one page, so it is also used for pages that already exist.
+// below returns an error if a page of template t must not be below parent. In contrast to fits, it does not check the
+// number of pages of the template, so it is also used for pages that already exist.
 func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
 	if parent == nil {
 		var exists bool
@@ -388,30 +390,30 @@ func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
 	return nil
 }
 
-// freeName returns a name that no sibling of page has: the given one, or one derived from the title. It returns an
-// error if the given name is taken or malformed.
-func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
+// freeName returns the name for a page that is to be created or renamed: *requested, or a name derived from the title
+// if requested is nil. It returns an error if the requested name is malformed or a sibling has it.
+func freeName(c kernel.Conn, page *Page, requested *string) (string, error) {
 	taken := func(name string) (taken bool, err error) {
 		err = c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id = ? AND name = ? AND id <> ?)",
 			page.Parent, name, page.ID).Scan(&taken)
 		return taken, err
 	}
-	if given != nil && *given != "" {
-		if !goodPageName(*given) {
+	if requested != nil && *requested != "" {
+		if !goodPageName(*requested) {
 			return "", kernel.Invalid("name", "form",
 				"a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
 		}
-		exists, err := taken(*given)
+		exists, err := taken(*requested)
 		if exists {
 			err = kernel.Invalid("name", "taken", "another page here has this name")
 		}
-		return *given, err
+		return *requested, err
 	}
-	made, err := sanitize.Apply("pageNameTranslate", page.Title)
+	sanitized, err := sanitize.Apply("pageNameTranslate", page.Title)
 	if err != nil {
 		return "", err
 	}
-	translated, _ := made.(string)
+	translated, _ := sanitized.(string)
 	// A run of spaces and punctuation in a title becomes one hyphen.
 	base := strings.Join(strings.FieldsFunc(translated, func(r rune) bool { return r == '-' }), "-")
 	if base == "" {
@@ -442,7 +444,7 @@ func goodPageName(name string) bool {
 		}) < 0
 }
 
-// join returns the path of a page below parent. A nil parent means the root.
+// join returns the path of a page with the given name below parent. If parent is nil, the page is the root.
 func join(parent *Page, name string) (string, error) {
 	if parent == nil {
 		return "/", nil
@@ -457,7 +459,7 @@ func join(parent *Page, name string) (string, error) {
 // maxWords limits how many words of a value are indexed.
 const maxWords = 16_000
 
-// index writes the searchable copies of those values that differ between page and previous.
+// index updates the searchable copies of those values that differ between page and previous.
 func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 	value := func(page *Page, name string) any {
 		if name == TitleField {
@@ -468,13 +470,13 @@ func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 		}
 		return page.Fields[name]
 	}
-	var kept []any
+	var fieldIDs []any
 	for _, name := range append([]string{TitleField}, s.names[page.Template].Fields...) {
 		f := s.fields[name]
-		kept = append(kept, f.ID)
-		now, then := value(page, name), value(previous, name)
-		// If values of removed fields were stored, the copies of blocks may contain them.
-		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, then) && !previous.gone {
+		fieldIDs = append(fieldIDs, f.ID)
+		now, before := value(page, name), value(previous, name)
+		// If the page had values of fields that have been removed, the copies of its blocks may contain them.
+		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, before) && !previous.gone {
 			continue
 		}
 		if previous.ID != 0 {
@@ -491,11 +493,11 @@ func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 	if !previous.gone {
 		return nil
 	}
-	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(kept)-1)+
-		")", append([]any{page.ID}, kept...)...)
+	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(fieldIDs)-1)+
+		")", append([]any{page.ID}, fieldIDs...)...)
 }
 
-// unindex removes the searchable copies that match a condition on v, which is cms_page_values.
+// unindex deletes the searchable copies that meet the SQL condition where, in which v is the table cms_page_values.
 func unindex(c kernel.Conn, where string, args ...any) error {
 	if c.Dialect() == store.SQLite {
 		if _, err := c.Exec("DELETE FROM cms_search WHERE rowid IN (SELECT v.id FROM cms_page_values v WHERE v.text IS NOT NULL AND "+where+")", args...); err != nil {
@@ -507,7 +509,7 @@ func unindex(c kernel.Conn, where string, args ...any) error {
 	return err
 }
 
-// write stores one searchable copy, the nth of its field.
+// write stores a searchable copy of a value, the nth value of the field.
 func (r copied) write(c kernel.Conn, page, field int64, n int) error {
 	if r.isNum {
 		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, num) VALUES (?, ?, ?, ?)", field, page, n, r.num)
@@ -515,30 +517,30 @@ func (r copied) write(c kernel.Conn, page, field int64, n int) error {
 	}
 	folded := selector.Fold(r.text)
 	key, more := selector.Key(folded)
-	var whole any
+	var fullText any
 	if more {
-		whole = folded
+		fullText = folded
 	}
 	words := wordsOf(folded)
 	if c.Dialect() == store.Postgres {
-		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, text, whole, words) VALUES (?, ?, ?, ?, ?, CAST(? AS tsvector))", field, page, n, key, whole, vector(words))
+		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, text, whole, words) VALUES (?, ?, ?, ?, ?, CAST(? AS tsvector))", field, page, n, key, fullText, vector(words))
 		return err
 	}
 	var id int64
 	if err := c.Row("INSERT INTO cms_page_values (field_id, page_id, n, text, whole) VALUES (?, ?, ?, ?, ?) RETURNING id",
-		field, page, n, key, whole).Scan(&id); err != nil {
+		field, page, n, key, fullText).Scan(&id); err != nil {
 		return err
 	}
 	return addWords(c, id, words)
 }
 
-// wordsOf returns those words of a folded text that are indexed.
+// wordsOf returns the words of a folded text, at most maxWords.
 func wordsOf(folded string) []string {
 	words := selector.SplitWords(folded)
 	return words[:min(len(words), maxWords)]
 }
 
-// addWords adds the words of a copy to the full-text index of SQLite.
+// addWords adds the words of the searchable copy with the given ID to the full-text index of SQLite.
 func addWords(c kernel.Conn, id int64, words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -549,19 +551,19 @@ func addWords(c kernel.Conn, id int64, words []string) error {
 
 // vector formats words with their positions as a tsvector of PostgreSQL.
 func vector(words []string) string {
-	at := make(map[string][]byte, len(words))
+	byWord := make(map[string][]byte, len(words))
 	for i, word := range words {
-		positions, ok := at[word]
+		positions, ok := byWord[word]
 		if ok {
 			if len(positions) > 1200 { // PostgreSQL keeps 256 positions of a word
 				continue
 			}
 			positions = append(positions, ',')
 		}
-		at[word] = strconv.AppendInt(positions, int64(i+1), 10)
+		byWord[word] = strconv.AppendInt(positions, int64(i+1), 10)
 	}
 	var out strings.Builder
-	for word, positions := range at {
+	for word, positions := range byWord {
 		out.WriteByte('\'')
 		out.WriteString(word)
 		out.WriteString("':")
@@ -571,7 +573,7 @@ func vector(words []string) string {
 	return out.String()
 }
 
-// Event is the payload of the webhooks of a page.
+// Event is the payload of a webhook delivery about a page.
 type Event struct {
 	ID       int64         `json:"id"`
 	Path     string        `json:"path"`
@@ -583,7 +585,7 @@ type Event struct {
 	By       int64         `json:"modified_by"`
 }
 
-// tell notifies webhooks of an event of page, in the same transaction.
+// tell queues an event about page for the webhooks, in the transaction of c.
 func (p *Content) tell(c kernel.Conn, topic string, page *Page) error {
 	return p.Emit(c, topic, Event{
 		page.ID, page.Path, page.Title, page.Template, page.Status, page.Version, page.Modified,

@@ -15,8 +15,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Template describes a kind of page: its fields, what roles may do with its pages, and where they may be placed.
-// Its name cannot be changed, because selectors and handlers refer to it.
+// Template describes a kind of page: its fields, the roles that may view, edit and create its pages, and the allowed
+// positions of its pages in the tree. The name of a template cannot be changed, because selectors and handlers refer to
+// it.
 type Template struct {
 	ID     int64    `json:"id"`
 	Name   string   `json:"name"`
@@ -24,14 +25,14 @@ type Template struct {
 	System bool     `json:"system"` // of a page that every site has; cannot be deleted
 	Fields []string `json:"fields"` // in their order, without the title
 	Family Family   `json:"family"`
-	// The names of the roles that may view, edit and create pages, sorted. The role guest stands for everybody. A
-	// superuser needs no role.
+	// View, Edit and Create are the sorted names of the roles that may view, edit and create pages. The role guest
+	// includes everybody. Superusers need no role.
 	View   []string `json:"view"`
 	Edit   []string `json:"edit"`
 	Create []string `json:"create"`
 }
 
-// Family restricts where the pages of a template may be placed.
+// Family restricts the positions of a template's pages in the page tree.
 type Family struct {
 	NoChildren bool     `json:"no_children,omitempty"`
 	Children   []string `json:"children,omitempty"` // allowed templates of children; empty for any
@@ -39,7 +40,7 @@ type Family struct {
 	One        bool     `json:"one,omitempty"`      // only one page may have this template
 }
 
-// Field is a field that templates may have. Its name and type cannot be changed.
+// Field is a field that templates can have. The name and the type of a field cannot be changed.
 type Field struct {
 	ID       int64    `json:"id"`
 	Name     string   `json:"name"`
@@ -64,7 +65,7 @@ const (
 // TitleField is the name of the field that all pages have.
 const TitleField = "title"
 
-// schema holds the templates and fields of a site. It is immutable after a change or a load has built it.
+// schema holds the templates and fields of a site. It is immutable once it has been loaded, or changed by change.
 type schema struct {
 	templates map[int64]*Template
 	names     map[string]*Template
@@ -168,7 +169,7 @@ func readSchema(c kernel.Conn) (*schema, error) {
 	})
 }
 
-// act is something that roles may do with the pages of a template.
+// act is an action on the pages of a template, for which roles need a right.
 type act int
 
 const (
@@ -177,7 +178,7 @@ const (
 	creating
 )
 
-// may reports whether u may do act with the pages of a template.
+// may reports whether u has the right to act on the pages of a template.
 func (s *schema) may(u *kernel.User, template string, act act) bool {
 	if u.Superuser() {
 		return true
@@ -191,12 +192,12 @@ func (t *Template) may(u *kernel.User, act act) bool {
 	return slices.ContainsFunc(roles, func(role string) bool { return role == kernel.RoleGuest || u.Is(role) })
 }
 
-// known reports whether u may do anything with the pages of a template.
+// known reports whether u may view, edit or create pages of the template.
 func (t *Template) known(u *kernel.User) bool {
 	return t.may(u, viewing) || t.may(u, editing) || t.may(u, creating)
 }
 
-// set returns the templates with whose pages u may do act.
+// set returns the templates on whose pages u may act.
 func (s *schema) set(u *kernel.User, act act) selector.Set {
 	var set selector.Set
 	for id, t := range s.templates {
@@ -209,8 +210,8 @@ func (s *schema) set(u *kernel.User, act act) selector.Set {
 	return set
 }
 
-// Templates returns the templates whose pages u may view, edit or create, ordered by name. A user who may change
-// templates gets all of them.
+// Templates returns the templates whose pages u may view, edit or create, ordered by name. A user with the permission
+// to change templates gets all templates.
 func (p *Content) Templates(ctx context.Context, u *kernel.User) ([]*Template, error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -226,17 +227,17 @@ func (p *Content) Templates(ctx context.Context, u *kernel.User) ([]*Template, e
 }
 
 func (t *Template) clone() *Template {
-	made := *t
+	copied := *t
 	for _, list := range []*[]string{
-		&made.Fields, &made.View, &made.Edit, &made.Create, &made.Family.Children,
-		&made.Family.Parents,
+		&copied.Fields, &copied.View, &copied.Edit, &copied.Create, &copied.Family.Children,
+		&copied.Family.Parents,
 	} {
 		*list = slices.Clone(*list)
 	}
-	return &made
+	return &copied
 }
 
-// Template returns the template of that name from those that Templates returns.
+// Template returns the template with the given name, if Templates returns it for u.
 func (p *Content) Template(ctx context.Context, u *kernel.User, name string) (*Template, error) {
 	list, err := p.Templates(ctx, u)
 	if err != nil {
@@ -248,8 +249,8 @@ func (p *Content) Template(ctx context.Context, u *kernel.User, name string) (*T
 	return nil, kernel.NotFound("template")
 }
 
-// Fields returns the fields of the templates that u may use, ordered by name. A user who may change templates gets
-// all fields.
+// Fields returns the fields of the templates whose pages u may view, edit or create, ordered by name. A user with the
+// permission to change templates gets all fields.
 func (p *Content) Fields(ctx context.Context, u *kernel.User) ([]*Field, error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -271,7 +272,7 @@ func (p *Content) Fields(ctx context.Context, u *kernel.User) ([]*Field, error) 
 	return list, nil
 }
 
-// Field returns the field of that name from those that Fields returns.
+// Field returns the field with the given name, if Fields returns it for u.
 func (p *Content) Field(ctx context.Context, u *kernel.User, name string) (*Field, error) {
 	list, err := p.Fields(ctx, u)
 	if err != nil {
@@ -283,8 +284,9 @@ func (p *Content) Field(ctx context.Context, u *kernel.User, name string) (*Fiel
 	return nil, kernel.NotFound("field")
 }
 
-// change runs fn in a transaction that may change templates and fields, with a schema that it has just read. It
-// returns an error if u may not change them. It drops the cached schema on all nodes.
+// change runs fn in a transaction that may change templates and fields. fn gets the current schema, read in the
+// transaction. After the change, the cached schema is removed on all nodes. change returns an error if u may not change
+// templates and fields.
 func (p *Content) change(ctx context.Context, u *kernel.User, fn func(c kernel.Conn, s *schema) error) error {
 	if !u.May(kernel.PermissionTemplates) {
 		return kernel.Forbidden("you may not change templates and fields")
@@ -308,7 +310,7 @@ func (p *Content) change(ctx context.Context, u *kernel.User, fn func(c kernel.C
 
 const nameForm = "a name has 1 to 128 of a-z, A-Z, 0-9 and underscore, and begins with a letter"
 
-// goodName reports whether name is valid for a field or, with dashes, for a template.
+// goodName reports whether name is a valid name of a field or, if dashes is true, of a template.
 func goodName(name string, dashes bool) bool {
 	if len(name) == 0 || len(name) > 128 {
 		return false
@@ -326,8 +328,8 @@ func goodLabel(label string) bool {
 	return utf8.RuneCountInString(label) <= 255 && !strings.ContainsAny(label, "\x00\r\n")
 }
 
-// SaveField creates a field if its ID is 0; otherwise it changes the field's label, settings, and whether it is
-// required. The values of pages stay as they are until the pages are saved.
+// SaveField creates a field if its ID is 0, and otherwise changes the field's label and settings, and whether it is
+// required. Stored values of pages are not changed until the pages are saved.
 func (p *Content) SaveField(ctx context.Context, u *kernel.User, field Field) (*Field, error) {
 	err := p.change(ctx, u, func(c kernel.Conn, s *schema) error { return s.saveField(c, field) })
 	if err != nil {
@@ -336,7 +338,7 @@ func (p *Content) SaveField(ctx context.Context, u *kernel.User, field Field) (*
 	return p.Field(ctx, u, field.Name)
 }
 
-// saveField checks a field and saves it in the transaction of c, for SaveField and Define. It adds the field to s.
+// saveField validates a field, saves it in the transaction of c, and adds it to s.
 func (s *schema) saveField(c kernel.Conn, field Field) error {
 	old := s.fields[field.Name]
 	switch {
@@ -374,7 +376,7 @@ func (s *schema) saveField(c kernel.Conn, field Field) error {
 	return err
 }
 
-// DeleteField removes a field that no template and no block uses.
+// DeleteField deletes a field. It returns an error if a template or a block uses the field.
 func (p *Content) DeleteField(ctx context.Context, u *kernel.User, name string) error {
 	return p.change(ctx, u, func(c kernel.Conn, s *schema) error {
 		f := s.fields[name]
@@ -401,8 +403,8 @@ func (p *Content) DeleteField(ctx context.Context, u *kernel.User, name string) 
 	})
 }
 
-// SaveTemplate creates a template if its ID is 0; otherwise it changes everything but the name. Values of a field
-// that the template no longer has are not shown, and are removed when their page is saved.
+// SaveTemplate creates a template if its ID is 0, and otherwise changes everything but its name. Values of fields that
+// the template no longer has are not shown any more; they are removed when their page is saved.
 func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) (*Template, error) {
 	err := p.change(ctx, u, func(c kernel.Conn, s *schema) error { return s.saveTemplate(c, t) })
 	if err != nil {
@@ -412,16 +414,15 @@ func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) 
 	if err != nil {
 		return nil, err
 	}
-	made := s.names[t.Name]
-	if made == nil {
+	saved := s.names[t.Name]
+	if saved == nil {
 		return nil, kernel.NotFound("template")
 	}
-	return made.clone(), nil
+	return saved.clone(), nil
 }
 
-// saveTemplate checks a template and saves it in the transaction of c, for SaveTemplate and Define. It adds the
-// template to s. A template that s knows without an ID has been named by another definition and is about to be
-// created.
+// saveTemplate validates a template, saves it in the transaction of c, and adds it to s. The template may refer to a
+// template without an ID in s, which the same transaction is about to create; see Define.
 func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
 	old := s.names[t.Name]
 	switch {
@@ -471,7 +472,7 @@ func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
 	return nil
 }
 
-// check returns an error if the template names fields or templates that do not exist.
+// check returns an error if the template refers to fields or templates that do not exist.
 func (t *Template) check(s *schema) error {
 	seen := make(map[string]bool)
 	for _, name := range t.Fields {
@@ -493,7 +494,7 @@ func (t *Template) check(s *schema) error {
 	return nil
 }
 
-// roleIDs returns lists of role names in their stored form, as JSON lists of role IDs.
+// roleIDs returns lists of role names in their stored form, which are JSON lists of role IDs.
 func roleIDs(c kernel.Conn, lists ...[]string) (stored []any, err error) {
 	for i, list := range lists {
 		ids := []int64{}
@@ -512,7 +513,7 @@ func roleIDs(c kernel.Conn, lists ...[]string) (stored []any, err error) {
 	return stored, nil
 }
 
-// DeleteTemplate removes a template that no page has, not even one in the trash.
+// DeleteTemplate deletes a template. It returns an error if the template has pages, which may also be in the trash.
 func (p *Content) DeleteTemplate(ctx context.Context, u *kernel.User, name string) error {
 	return p.change(ctx, u, func(c kernel.Conn, s *schema) error {
 		t := s.names[name]

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// warn sets the page's warning if the API's endpoint hides it.
+// warn sets the page's warning if the page cannot be reached because its path belongs to the API.
 func (p *Content) warn(page *Page) {
 	if p.Endpoint == nil {
 		return
@@ -23,7 +23,8 @@ func (p *Content) warn(page *Page) {
 	}
 }
 
-// Shadowed returns the paths of at most limit pages that are at or below an endpoint such as /api.
+// Shadowed returns the paths of at most limit pages that cannot be reached because they are at or below the API's
+// endpoint, such as /api.
 func (p *Content) Shadowed(ctx context.Context, endpoint string, limit int) (paths []string, err error) {
 	err = p.Read(ctx, func(c kernel.Conn) error {
 		paths, err = store.List(c, func(r store.Row) (path string, err error) { return path, r.Scan(&path) },

@@ -12,11 +12,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// SitemapPart is the number of page IDs that a part of the sitemap covers. A part therefore has at most as many
-// addresses as the protocol allows in one file.
+// SitemapPart is the number of consecutive page IDs that one part of the sitemap covers. This is the maximum number of
+// addresses in a sitemap file.
 const SitemapPart = sitemap.MaxURLs
 
-// SitemapParts returns the number of parts of the sitemap, which is at least one.
+// SitemapParts returns the number of parts that the sitemap has, which is at least 1.
 func (p *Content) SitemapParts(ctx context.Context) (parts int, err error) {
 	var last int64
 	err = p.Read(ctx, func(c kernel.Conn) error {
@@ -25,8 +25,8 @@ func (p *Content) SitemapParts(ctx context.Context) (parts int, err error) {
 	return int(last/SitemapPart) + 1, err
 }
 
-// Sitemap writes a part of the sitemap, counted from 0: the published pages that everybody may see. base is the
-// address of the site, such as https://example.com.
+// Sitemap writes one part of the sitemap: the addresses of published pages that everybody may see. The first part has
+// the number 0. base is the address of the site, such as https://example.com.
 func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writer) error {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -44,9 +44,9 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 		}
 		var rows []row
 		err := p.Read(ctx, func(c kernel.Conn) (err error) {
-			rows, err = store.List(c, func(r store.Row) (one row, err error) {
-				err = r.Scan(&one.id, &one.template, &one.path, &one.modified)
-				return one, err
+			rows, err = store.List(c, func(r store.Row) (page row, err error) {
+				err = r.Scan(&page.id, &page.template, &page.path, &page.modified)
+				return page, err
 			}, "SELECT id, template_id, path, modified FROM cms_pages WHERE status = 0 AND id > ? AND id < ? ORDER BY id LIMIT 1000", after, end)
 			return err
 		})
@@ -66,11 +66,11 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 	return out.Close()
 }
 
-// SitemapIndex writes the index of the parts. The function at returns the address of a part.
-func SitemapIndex(parts int, at func(part int) string, to io.Writer) error {
+// SitemapIndex writes a sitemap index with the given number of parts. address returns the address of a part.
+func SitemapIndex(parts int, address func(part int) string, to io.Writer) error {
 	out := sitemap.Parts(to)
 	for part := range parts {
-		out.Add(at(part), time.Time{})
+		out.Add(address(part), time.Time{})
 	}
 	return out.Close()
 }

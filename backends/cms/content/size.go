@@ -11,13 +11,14 @@ const MaxSide = 2560
 // maxSizes limits how many image sizes a field may have.
 const maxSizes = 20
 
-// Size is a box in pixels that an image is scaled to fit into or, with Cover, to fill. A side of 0 is not limited.
+// Size is a box, in pixels. An image is scaled to fit into the box or, with Cover, to fill it. A Width or Height of 0
+// is not limited.
 type Size struct {
 	Width, Height int
 	Cover         bool
 }
 
-// String returns the size as 640x480, 640x or x480, or with Cover as 640x480c.
+// String returns the size in the form 640x480, 640x or x480, or, with Cover, 640x480c.
 func (s Size) String() string {
 	var text string
 	if s.Width > 0 {
@@ -32,7 +33,7 @@ func (s Size) String() string {
 	return text
 }
 
-// ParseSize parses the result of String. It accepts no other spelling.
+// ParseSize parses a size in exactly the form that String returns.
 func ParseSize(text string) (s Size, ok bool) {
 	width, height, _ := strings.Cut(text, "x")
 	height, s.Cover = strings.CutSuffix(height, "c")

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// Values are stored under the keys of their fields, so that values of a deleted field are not mistaken for those of
-// a newer field with the same name. The same holds for the values inside of blocks.
+// Values are stored under keys that are unique to their fields, also within blocks. Therefore values of a deleted field
+// are not mistaken for values of a newer field with the same name. The key of a field is its name, or the result of
+// numbered.
 
-// numbered returns the key of a field whose name may have belonged to another field before.
+// numbered returns the key of a field with a name that another field may have had before.
 func numbered(name string, id int64) string { return name + "#" + strconv.FormatInt(id, 10) }
 
-// keyed returns values by the keys under which they are stored.
+// keyed returns values with their field names replaced by the fields' keys.
 func (s *schema) keyed(fields map[string]any) map[string]any {
 	stored := make(map[string]any, len(fields))
 	for name, value := range fields {
@@ -31,11 +32,11 @@ func (s *schema) keyed(fields map[string]any) map[string]any {
 	return stored
 }
 
-// store returns values in their stored form.
+// store returns the values as JSON text for the database.
 func (s *schema) store(fields map[string]any) string { return encode(s.keyed(fields)) }
 
-// named returns those stored values that belong to a field of the template, by field name. It reports in dropped
-// whether there were others, also within blocks.
+// named returns the stored values of the template's fields by field name. dropped reports whether there were values of
+// other fields, also within blocks.
 func (s *schema) named(t *Template, stored map[string]any) (fields map[string]any, dropped bool) {
 	fields = make(map[string]any, len(stored))
 	for key, value := range stored {
@@ -44,14 +45,14 @@ func (s *schema) named(t *Template, stored map[string]any) (fields map[string]an
 			dropped = true
 			continue
 		}
-		value, lost := s.inner(f, value)
-		fields[f.Name], dropped = value, dropped || lost
+		value, innerDropped := s.inner(f, value)
+		fields[f.Name], dropped = value, dropped || innerDropped
 	}
 	return fields, dropped
 }
 
-// inner replaces the keys by field names within the blocks of a stored value, and drops the values of fields that
-// no longer exist. It reports in dropped whether it dropped any.
+// inner returns a stored value of f. In blocks, it replaces keys by field names, and drops the values of fields that no
+// longer exist; dropped reports whether there were such values.
 func (s *schema) inner(f *Field, value any) (named any, dropped bool) {
 	if f.Type != TypeBlocks {
 		return value, false
@@ -70,8 +71,8 @@ func (s *schema) inner(f *Field, value any) (named any, dropped bool) {
 	return named, dropped
 }
 
-// fits reports whether a stored value is of the type of a field. It need not be: values of fields without a number are
-// stored under the field's name, so they may come from a removed field of the same name and another type.
+// fits reports whether a stored value has the type of the field f. If the key of f is just its name, the value may come
+// from a removed field with the same name and another type.
 func (f *Field) fits(value any) bool {
 	switch v := value.(type) {
 	case string:
@@ -88,57 +89,57 @@ func (f *Field) fits(value any) bool {
 	case bool:
 		return f.Type == TypeBool || f.Type == TypeJSON
 	case []any:
-		return f.Type == TypeJSON || !slices.ContainsFunc(v, func(one any) bool { return !f.lists(one) })
+		return f.Type == TypeJSON || !slices.ContainsFunc(v, func(element any) bool { return !f.lists(element) })
 	}
 	return f.Type == TypeJSON
 }
 
-// lists reports whether value has the stored form of an element of f, whose type is that of a list. It returns false
-// for other types.
+// lists reports whether value is a valid element of a stored list in field f. It returns false if f does not have
+// lists.
 func (f *Field) lists(value any) bool {
-	is := false
+	ok := false
 	switch f.Type {
 	case TypePage:
-		_, is = value.(float64)
+		_, ok = value.(float64)
 	case TypeOptions:
-		_, is = value.(string)
+		_, ok = value.(string)
 	case TypeFile:
 		file, _ := value.(map[string]any)
-		_, is = file["id"].(float64)
+		_, ok = file["id"].(float64)
 	case TypeBlocks:
 		block, _ := value.(map[string]any)
-		_, is = block[blockType].(string)
+		_, ok = block[blockType].(string)
 	}
-	return is
+	return ok
 }
 
-// blockType is the member of a block that names its kind.
+// blockType is the member of a block that names the block's kind.
 const blockType = "type"
 
-// eachBlock returns a copy of a list of blocks in which change has replaced the values of each block; their kinds
-// stay.
+// eachBlock returns a copy of a list of blocks in which the values of each block are replaced by the result of change.
+// The kinds of the blocks do not change.
 func eachBlock(value any, change func(fields map[string]any) map[string]any) any {
 	list, ok := value.([]any)
 	if !ok {
 		return value
 	}
-	made := make([]any, len(list))
-	for i, one := range list {
-		made[i] = one
-		if block, ok := one.(map[string]any); ok {
+	result := make([]any, len(list))
+	for i, element := range list {
+		result[i] = element
+		if block, ok := element.(map[string]any); ok {
 			values := maps.Clone(block)
 			delete(values, blockType) // a field may have this name, too
 			values = change(values)
 			values[blockType] = block[blockType]
-			made[i] = values
+			result[i] = values
 		}
 	}
-	return made
+	return result
 }
 
-// was returns the stored values of a revision by field name. A value of a field that no longer exists keeps the
-// field's name, unless another field has this name now.
-func (s *schema) was(stored map[string]any) map[string]any {
+// restored returns the stored values of a revision by field name. The value of a field that no longer exists gets the
+// former field's name, unless another field has this name now.
+func (s *schema) restored(stored map[string]any) map[string]any {
 	fields := make(map[string]any, len(stored))
 	for key, value := range stored {
 		if f := s.keys[key]; f != nil {

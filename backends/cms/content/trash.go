@@ -11,10 +11,10 @@ import (
 // maxTrash limits how many pages Trashed returns.
 const maxTrash = 500
 
-// Trashed returns the pages that were put into the trash themselves, not with a page above them, and that u may
-// change, in descending order of their IDs. If before is not 0, only pages with smaller IDs are returned. There are
-// fewer than limit if they are large, as in a List. The result next is the value of before for the following pages,
-// or 0 at the end.
+// Trashed returns pages in the trash that u may change, in descending order of their IDs. Pages that were put into the
+// trash together with a page above them are left out. If before is not 0, only pages with smaller IDs are returned.
+// There are at most limit pages, or fewer if they are large, as in a List. next is the value of before for the next
+// part of the list, or 0 at the end.
 func (p *Content) Trashed(
 	ctx context.Context, u *kernel.User, before int64, limit int,
 ) (list []*Page, next int64, err error) {

@@ -15,11 +15,11 @@ import (
 // maxOrder limits how many siblings Order sorts at once.
 const maxOrder = 1000
 
-// subtree is a condition that selects a page and all pages below it. Its two parameters are both the page's ID.
+// subtree is an SQL condition for a page and all pages below it. Both of its parameters are the page's ID.
 const subtree = "(id = ? OR id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?))"
 
-// Move places a page, with all pages below it, below another page, after that page's children. The previous paths
-// redirect to the new ones; see Moved.
+// Move moves a page and all pages below it to another parent, after the children that the parent has already. The
+// previous paths redirect to the new ones; see Moved.
 func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (page *Page, err error) {
 	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
 		if page, err = s.movable(c, u, id); err != nil {
@@ -28,7 +28,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		if page.Parent == parent {
 			return nil
 		}
-		target, err := s.seen(c, u, "p.id = ?", parent)
+		target, err := s.visible(c, u, "p.id = ?", parent)
 		if kernel.IsNotFound(err) {
 			return kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(parent, 10)+" to put it below")
 		} else if err != nil {
@@ -53,8 +53,8 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		if page.Path, err = join(target, page.Name); err != nil {
 			return err
 		}
-		// Remove the ancestors of the page from it and from the pages below it. The latter come first, since the
-		// query finds the ancestors by the page's own rows.
+		// Remove the previous ancestors of the page, first from the pages below it and then from the page itself,
+		// because the query for the former needs the rows of the latter.
 		_, err = c.Exec(`DELETE FROM cms_page_ancestors WHERE page_id IN (SELECT page_id FROM cms_page_ancestors WHERE ancestor_id = ?)
 			AND ancestor_id IN (SELECT ancestor_id FROM cms_page_ancestors WHERE page_id = ?)`, id, id)
 		if err == nil {
@@ -85,7 +85,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 	return page, err
 }
 
-// rebuild runs fn in a transaction that may change the tree.
+// rebuild runs fn in a transaction that may change the page tree.
 func (p *Content) rebuild(ctx context.Context, fn func(c kernel.Conn, s *schema) error) error {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -99,7 +99,8 @@ func (p *Content) rebuild(ctx context.Context, fn func(c kernel.Conn, s *schema)
 	})
 }
 
-// movable returns a page that u may change and move or delete. Pages of the system cannot be moved.
+// movable returns the page with the given ID, if u may change it. It returns an error for the pages that every site
+// has, which cannot be moved or deleted.
 func (s *schema) movable(c kernel.Conn, u *kernel.User, id int64) (*Page, error) {
 	page, err := s.editable(c, u, id, 0)
 	if err != nil {
@@ -132,7 +133,8 @@ func (p *Content) rename(c kernel.Conn, s *schema, page *Page, name string, now 
 	return p.moved(c, page, from, now)
 }
 
-// moved rewrites the paths of a page and all pages below it, and stores a redirect from its previous path.
+// moved updates the paths of a page, whose path was from, and of all pages below it. It stores a redirect from the
+// previous path.
 func (p *Content) moved(c kernel.Conn, page *Page, from string, now kernel.Moment) error {
 	if err := rebase(c, page.ID, from, page.Path); err != nil {
 		return err
@@ -144,8 +146,8 @@ func (p *Content) moved(c kernel.Conn, page *Page, from string, now kernel.Momen
 	return err
 }
 
-// rebase replaces the prefix from by to in the paths of a page and all pages below it. It returns an error if a
-// path would become too long.
+// rebase replaces the prefix from by to in the paths of the page with the given ID and all pages below it. It returns
+// an error if a path would become too long.
 func rebase(c kernel.Conn, id int64, from, to string) error {
 	if len(to) > len(from) {
 		var longest int64
@@ -176,8 +178,8 @@ func (p *Content) touch(
 	return page, p.tell(c, topic, page)
 }
 
-// Order places the given children of a page before its other children, in the given order. It accepts at most
-// 1,000.
+// Order sorts the children of a page: the pages in children come first, in the given order, and the other children
+// follow. It accepts at most maxOrder pages.
 func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, children []int64) error {
 	if len(children) > maxOrder {
 		return kernel.Invalid("children", "many", "at most "+strconv.Itoa(maxOrder)+" pages are put in order at once")
@@ -234,7 +236,8 @@ func (p *Content) Trash(ctx context.Context, u *kernel.User, id, version int64) 
 	return page, err
 }
 
-// ruled returns an error if there is a page below id that u may not change or that belongs to the system.
+// ruled returns an error if there are pages below the page with the given ID that u may not change or that every site
+// has.
 func (s *schema) ruled(c kernel.Conn, u *kernel.User, id int64) error {
 	return c.All("SELECT DISTINCT p.template_id FROM cms_page_ancestors a JOIN cms_pages p ON p.id = a.page_id WHERE a.ancestor_id = ?", []any{id}, func(r store.Row) error {
 		var template int64
@@ -251,8 +254,9 @@ func (s *schema) ruled(c kernel.Conn, u *kernel.User, id int64) error {
 	})
 }
 
-// Restore takes a page out of the trash, with all pages that were put there with it. u must be allowed to change
-// all of them. If its name has been taken in the meantime, the page gets another one.
+// Restore takes a page out of the trash, with all pages that were put into the trash together with it. u must be
+// allowed to change all these pages. If another page has taken the name in the meantime, the restored page gets a new
+// name.
 func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *Page, err error) {
 	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
 		if page, err = s.trashed(c, u, id); err != nil {
@@ -261,7 +265,7 @@ func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *
 		if err := s.ruled(c, u, id); err != nil {
 			return err
 		}
-		above, err := s.seen(c, kernel.Site(), "p.id = ?", page.Parent)
+		above, err := s.visible(c, kernel.Site(), "p.id = ?", page.Parent)
 		if err != nil {
 			return err
 		}
@@ -300,9 +304,10 @@ func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *
 	return page, err
 }
 
-// trashed returns a page that was put into the trash itself and that u may change.
+// trashed returns the page with the given ID, if u may change it. It returns a conflict if the page is not in the
+// trash, or was put there together with a page above it.
 func (s *schema) trashed(c kernel.Conn, u *kernel.User, id int64) (*Page, error) {
-	page, err := s.seen(c, u, "p.id = ?"+c.Lock(), id)
+	page, err := s.visible(c, u, "p.id = ?"+c.Lock(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -322,8 +327,8 @@ func (s *schema) trashed(c kernel.Conn, u *kernel.User, id int64) (*Page, error)
 // maxDelete limits how many pages are deleted at once.
 const maxDelete = 10_000
 
-// Delete permanently removes a page in the trash, with its revisions and all pages below it. Values of other pages
-// no longer refer to it; blocks may keep its ID.
+// Delete permanently removes a page in the trash, with its revisions and all pages below it. References to the page are
+// removed from fields of other pages, but not from their blocks.
 func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 	return p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
 		page, err := s.trashed(c, u, id)
@@ -359,7 +364,7 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 	})
 }
 
-// forget removes a page that is about to be deleted from the values that refer to it.
+// forget removes references to a page that is about to be deleted from the fields of other pages.
 func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
 	var fields []any
 	for _, f := range s.fields {

@@ -41,7 +41,8 @@ var Types = []string{
 	TypeFile, TypeJSON, TypeBlocks,
 }
 
-// kinds defines how selectors compare the values of a type. JSON values cannot be searched.
+// kinds maps each field type to the selector kind that defines how its values are compared. JSON values cannot be
+// searched.
 var kinds = map[string]selector.Kind{
 	TypeText: selector.Text, TypeTextarea: selector.Text, TypeEmail: selector.Text, TypeURL: selector.Text,
 	TypeOptions: selector.Text, TypeFile: selector.Text,
@@ -62,32 +63,34 @@ const (
 	number53    = 1 << 53
 )
 
-// Settings restrict the values of a field. A setting that does not apply to the field's type is refused.
+// Settings restrict the values of a field. Settings that do not apply to the field's type are errors.
 type Settings struct {
-	// Most is the maximum number of characters of a text, or of entries of a list. Default: 255 for a text, 65,536
-	// for a textarea, 100 for a list.
+	// Most limits the characters in a text, or the entries in a list. Default: 255 for a text, 65,536 for a textarea,
+	// 100 for a list.
 	Most int `json:"most,omitempty"`
 	// Min and Max are the bounds of a number.
 	Min *float64 `json:"min,omitempty"`
 	Max *float64 `json:"max,omitempty"`
-	// Multiple allows a list of pages or options. Files and blocks are always lists.
+	// Multiple allows several pages or options, as a list. Files and blocks are always lists.
 	Multiple bool `json:"multiple,omitempty"`
-	// Options are the allowed values of a field of options.
+	// Options are the allowed values of a field of type options.
 	Options []string `json:"options,omitempty"`
-	// Templates are the templates of the pages that may be referred to. Default: any.
+	// Templates are the names of the templates whose pages a field of type page can refer to. Default: all templates.
 	Templates []string `json:"templates,omitempty"`
-	// Extensions are the allowed file name extensions, such as jpg. Default: all types of files that can be stored.
+	// Extensions are the allowed file name extensions, such as jpg. Default: the extensions of all supported file
+	// types.
 	Extensions []string `json:"extensions,omitempty"`
 	// MaxBytes is the maximum size of a file. Default: 10 MiB.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
-	// Sizes are the sizes to which images of the field are scaled down, such as 640x, x480, 640x480, or 200x200c,
+	// Sizes are the sizes to which images in the field can be scaled down, such as 640x, x480, 640x480, or 200x200c,
 	// which fills the box. Default: none.
 	Sizes []string `json:"sizes,omitempty"`
-	// Blocks lists the fields of each kind of block.
+	// Blocks maps each kind of block to the names of its fields.
 	Blocks map[string][]string `json:"blocks,omitempty"`
 }
 
-// check returns an error if the type or the settings of a field are not valid. It normalizes the extensions.
+// check returns an error if the type or the settings of the field are invalid. It converts file name extensions to
+// lower case, without a leading dot.
 func (f *Field) check(s *schema) error {
 	if !slices.Contains(Types, f.Type) {
 		return kernel.Invalid("type", "unknown", "a type is one of "+strings.Join(Types, ", "))
@@ -154,7 +157,7 @@ func (f *Field) check(s *schema) error {
 	return nil
 }
 
-// list returns the maximum number of entries of a list.
+// list returns the maximum length of a list.
 func (o *Settings) list() int {
 	if o.Most > 0 {
 		return o.Most
@@ -162,8 +165,8 @@ func (o *Settings) list() int {
 	return maxList
 }
 
-// clean validates a value and returns it in its stored form, or nil if it is empty. old is the value that the page
-// has.
+// clean validates a new value of a field and returns it in its stored form, or nil if it is empty. old is the current
+// value of the page's field.
 func (s *schema) clean(f *Field, value, old any) (any, error) {
 	invalid := func(message string) error { return kernel.Invalid(f.Name, "type", f.Name+": "+message) }
 	if value == nil {
@@ -220,19 +223,19 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		}
 		return nil, invalid("true or false is expected")
 	case TypeDatetime:
-		var at time.Time
+		var parsed time.Time
 		var ok bool
 		switch v := value.(type) {
 		case string:
-			at, ok = selector.ParseTime(strings.TrimSpace(v))
+			parsed, ok = selector.ParseTime(strings.TrimSpace(v))
 		default:
 			var n float64
 			if n, ok = asNumber(v); ok && math.Abs(n) < 1e11 {
-				at = time.UnixMicro(int64(n * 1e6))
+				parsed = time.UnixMicro(int64(n * 1e6))
 			}
 		}
-		if at = at.UTC(); ok && at.Year() >= 1 && at.Year() <= 9999 { // RFC 3339 allows no other years
-			return at.Format(time.RFC3339), nil
+		if parsed = parsed.UTC(); ok && parsed.Year() >= 1 && parsed.Year() <= 9999 { // RFC 3339 allows no other years
+			return parsed.Format(time.RFC3339), nil
 		}
 		return nil, invalid("a time is expected, such as 2026-01-02 or 2026-01-02T15:04:05Z")
 	case TypeEmail:
@@ -283,7 +286,8 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 	return nil, fmt.Errorf("field %s is of the type %q", f.Name, f.Type)
 }
 
-// asNumber returns a number that was decoded from JSON or comes from JavaScript. It refuses NaN and infinities.
+// asNumber converts a number from JSON or JavaScript to a float64. It returns false for other values, NaN and
+// infinities.
 func asNumber(value any) (float64, bool) {
 	n := math.NaN()
 	switch v := value.(type) {
@@ -302,7 +306,7 @@ func asNumber(value any) (float64, bool) {
 	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// depth returns how deeply lists and objects are nested in a JSON value. It is 0 for a scalar.
+// depth returns the number of nested lists and objects in a JSON value, which is 0 for a scalar.
 func depth(value any) int {
 	deepest := 0
 	switch v := value.(type) {
@@ -320,9 +324,9 @@ func depth(value any) int {
 	return 0
 }
 
-// cleanList validates the value of a field that may have several values: it calls one for each, and removes
-// duplicates.
-func (s *schema) cleanList(f *Field, value any, one func(v any) (any, error)) (any, error) {
+// cleanList validates the value of a field that may have several values. It calls cleanElement for each value and
+// removes duplicates.
+func (s *schema) cleanList(f *Field, value any, cleanElement func(v any) (any, error)) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
 		list = []any{value}
@@ -333,74 +337,75 @@ func (s *schema) cleanList(f *Field, value any, one func(v any) (any, error)) (a
 	if len(list) > f.Settings.list() {
 		return nil, kernel.Invalid(f.Name, "many", fmt.Sprintf("%s: at most %d values", f.Name, f.Settings.list()))
 	}
-	made := []any{}
+	result := []any{}
 	for _, v := range list {
-		v, err := one(v)
+		v, err := cleanElement(v)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(made, v) {
-			made = append(made, v)
+		if !slices.Contains(result, v) {
+			result = append(result, v)
 		}
 	}
 	switch {
-	case len(made) == 0:
+	case len(result) == 0:
 		return nil, nil //nolint:nilnil // no value
 	case !f.Settings.Multiple:
-		return made[0], nil
+		return result[0], nil
 	}
-	return made, nil
+	return result, nil
 }
 
-// cleanFiles returns those files of old that value names, in the order and with the descriptions of value. New
-// files are only added by Attach.
+// cleanFiles returns the files of old that value refers to, in the order and with the descriptions of value. Only
+// Attach adds new files.
 func cleanFiles(f *Field, value, old any) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
 		return nil, kernel.Invalid(f.Name, "type", f.Name+": a list of files is expected")
 	}
-	has := make(map[float64]map[string]any)
+	oldFiles := make(map[float64]map[string]any)
 	previous, _ := old.([]any)
 	for _, v := range previous {
 		if file, ok := v.(map[string]any); ok {
 			if id, ok := asNumber(file["id"]); ok {
-				has[id] = file
+				oldFiles[id] = file
 			}
 		}
 	}
-	made := []any{}
+	result := []any{}
 	for _, v := range list {
-		given, _ := v.(map[string]any)
-		id, _ := asNumber(given["id"])
-		file := has[id]
+		entry, _ := v.(map[string]any)
+		id, _ := asNumber(entry["id"])
+		file := oldFiles[id]
 		if file == nil {
 			return nil, kernel.Invalid(f.Name, "unknown",
 				f.Name+": files are sent to the page first, and named by their id then")
 		}
-		delete(has, id)
-		kept := maps.Clone(file)
-		if description, ok := given["description"].(string); ok {
+		delete(oldFiles, id)
+		updated := maps.Clone(file)
+		if description, ok := entry["description"].(string); ok {
 			if utf8.RuneCountInString(description) > maxText || !text.IsLine(description) {
 				return nil, kernel.Invalid(f.Name, "length", f.Name+": a description is one line of at most 255 characters")
 			}
-			kept["description"] = description
+			updated["description"] = description
 		}
-		made = append(made, kept)
+		result = append(result, updated)
 	}
-	if len(made) == 0 {
+	if len(result) == 0 {
 		return nil, nil //nolint:nilnil // no value
 	}
-	return made, nil
+	return result, nil
 }
 
-// cleanBlocks validates a list of blocks. Each block has its kind as type, and values of that kind's fields.
+// cleanBlocks validates a list of blocks. In each block, the member type names the kind of block, and the other members
+// are fields of that kind.
 func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 	list, ok := value.([]any)
 	if !ok || len(list) > f.Settings.list() {
 		return nil, kernel.Invalid(f.Name, "type", fmt.Sprintf("%s: a list of at most %d blocks is expected",
 			f.Name, f.Settings.list()))
 	}
-	made := []any{}
+	result := []any{}
 	for i, v := range list {
 		block, _ := v.(map[string]any)
 		kind, _ := block["type"].(string)
@@ -409,7 +414,7 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 			return nil, kernel.Invalid(fmt.Sprintf("%s[%d].type", f.Name, i), "unknown",
 				fmt.Sprintf("%s: there is no kind of block %q", f.Name, kind))
 		}
-		kept := map[string]any{"type": kind}
+		cleaned := map[string]any{"type": kind}
 		for name, v := range block {
 			if name == "type" {
 				continue
@@ -426,25 +431,25 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 				return nil, err
 			}
 			if v != nil {
-				kept[name] = v
+				cleaned[name] = v
 			}
 		}
-		made = append(made, kept)
+		result = append(result, cleaned)
 	}
-	if len(made) == 0 {
+	if len(result) == 0 {
 		return nil, nil //nolint:nilnil // no value
 	}
-	return made, nil
+	return result, nil
 }
 
-// copied is the searchable form of a value.
+// copied is a searchable copy of a value.
 type copied struct {
 	text  string
 	num   float64
 	isNum bool
 }
 
-// copies returns the searchable copies of a value.
+// copies returns the searchable copies of a value. For a list, these are the copies of all its entries.
 func (s *schema) copies(f *Field, value any) (rows []copied) {
 	switch v := value.(type) {
 	case nil:
@@ -482,8 +487,8 @@ func (s *schema) copies(f *Field, value any) (rows []copied) {
 		rows = append(rows, copied{num: v, isNum: true})
 	case string:
 		if f.Type == TypeDatetime {
-			at, _ := time.Parse(time.RFC3339, v)
-			return []copied{{num: float64(at.UnixMicro()) / 1e6, isNum: true}}
+			parsed, _ := time.Parse(time.RFC3339, v)
+			return []copied{{num: float64(parsed.UnixMicro()) / 1e6, isNum: true}}
 		}
 		rows = append(rows, copied{text: v})
 	}

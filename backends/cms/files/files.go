@@ -1,8 +1,8 @@
-// Package files manages the files of pages: it receives them, serves them to those who may see the page, and scales
+// Package files manages the files of pages: it stores uploads, serves files to users who may see the page, and scales
 // images down on request.
 //
-// Content is stored by its hash in the folder files of the site. Scaled images are stored in cache/images, which
-// can be deleted at any time.
+// The content of files is stored by its hash in the folder files of the site. Scaled images are stored in cache/images,
+// which can be deleted at any time.
 package files
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 )
 
-// Files manages the files of a site's pages. It is safe for concurrent use.
+// Files manages the files of a site's pages. A Files is safe for concurrent use.
 type Files struct {
 	*kernel.Server
 	pages  *content.Content
@@ -31,7 +31,7 @@ type Files struct {
 	images *cache
 }
 
-// New returns the files of a site. It does not use the database yet.
+// New returns the files of the site of s, without using the database yet.
 func New(s *kernel.Server, pages *content.Content) *Files {
 	return &Files{
 		Server: s, pages: pages,
@@ -43,9 +43,9 @@ func New(s *kernel.Server, pages *content.Content) *Files {
 	}
 }
 
-// Receive stores an uploaded file and adds it to a field of a page; see content.Attach. A file whose content does
-// not match the type of its name is refused with 422, one that is too large with 413. Metadata of images that tells
-// where and by whom they were taken is removed.
+// Receive stores an uploaded file with the given name and adds it to a field of a page; see content.Attach. The error
+// is 413 for a file that is too large, and 422 for content that does not match the name's extension. Receive removes
+// the metadata of images, which can reveal the place and the author.
 func (f *Files) Receive(
 	ctx context.Context, u *kernel.User, to content.Place, name string, from io.Reader,
 ) (*content.Page, error) {
@@ -64,7 +64,7 @@ func (f *Files) Receive(
 	return f.pages.Attach(ctx, u, to, got.File)
 }
 
-// refuse returns the answer for a file that has not been accepted.
+// refuse converts the error of an upload to the field into an error for the client. limit is the size limit, in bytes.
 func refuse(field string, limit int64, err error) error {
 	var e *blob.Error
 	switch {
@@ -78,7 +78,7 @@ func refuse(field string, limit int64, err error) error {
 	return err
 }
 
-// Open returns a file that u may see, and its content, which the caller must close.
+// Open returns a file and its content, if u may see the file's page. The caller must close the content.
 func (f *Files) Open(ctx context.Context, u *kernel.User, id int64) (*content.File, io.ReadSeekCloser, error) {
 	file, err := f.pages.File(ctx, u, id)
 	if err != nil {
@@ -91,9 +91,9 @@ func (f *Files) Open(ctx context.Context, u *kernel.User, id int64) (*content.Fi
 	return file, body, err
 }
 
-// Serve answers with a file that u may see. For an image, the query parameters width and height (1 to
-// content.MaxSide pixels) request a version that fits into that box or, with fit=cover, fills it. Images are never
-// enlarged. The size must be allowed by the image's field, or signed by the parameter sig; see Query.
+// Serve answers with a file, if u may see the file's page. For an image, the query parameters width and height (1 to
+// content.MaxSide pixels) request a version that fits into this box or, with fit=cover, fills it. Images are never
+// enlarged. The size must be among the sizes of the image's field, or be signed by the parameter sig; see Query.
 func (f *Files) Serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id int64) error {
 	query := r.URL.Query()
 	size, err := sizeOf(query)
@@ -105,16 +105,16 @@ func (f *Files) Serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id
 	})
 }
 
-// Image works like Serve, but for a site's own code, which may request any size. The zero Size requests the
-// original file.
+// Image is like Serve, but for the site's own code, which may request any size. The zero Size requests the original
+// image.
 func (f *Files) Image(w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size) error {
 	return f.serve(w, r, u, id, size, func(*content.File) bool { return true })
 }
 
-// serve answers with a file, scaled to size if it is an image that can be scaled. The function may reports whether
-// the caller may request that size.
+// serve answers with a file. If the file is an image that can be scaled, it is scaled to size, unless size is zero.
+// allowed reports whether the client may request this size of the file.
 func (f *Files) serve(
-	w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size, may func(*content.File) bool,
+	w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size, allowed func(*content.File) bool,
 ) error {
 	file, body, err := f.Open(r.Context(), u, id)
 	if err != nil {
@@ -123,7 +123,7 @@ func (f *Files) serve(
 	defer body.Close()
 	served, from := file.File, io.ReadSeeker(body)
 	if size != (content.Size{}) && scales(&file.File) {
-		if !may(file) {
+		if !allowed(file) {
 			return kernel.Forbidden("the field of the file has no size %s", size)
 		}
 		small, mediaType, err := f.images.get(r.Context(), &file.File, size, body)
@@ -142,7 +142,7 @@ func (f *Files) serve(
 	}
 	if u.Guest() {
 		w.Header().Set("Cache-Control", "public, max-age=300")
-		// everybody may have it, so pages of other origins may show it
+		// everybody may see the file, so pages of other origins may embed it
 		w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
 	} else {
 		w.Header().Set("Cache-Control", "private, no-cache")
@@ -151,8 +151,8 @@ func (f *Files) serve(
 	return nil
 }
 
-// Query returns the query parameters that request a size of an image which its field does not allow. They are
-// signed, so that clients cannot request arbitrary sizes.
+// Query returns the query parameters that request an image in a size that its field need not allow. The parameters are
+// signed, so clients cannot request arbitrary sizes.
 func (f *Files) Query(id int64, size content.Size) string {
 	query := url.Values{"sig": {f.sign(id, size)}}
 	for name, side := range map[string]int{"width": size.Width, "height": size.Height} {
@@ -198,11 +198,11 @@ func sizeOf(query url.Values) (s content.Size, err error) {
 	return s, nil
 }
 
-// keptFor is how long content is kept that no page refers to, and content that was received but not stored.
+// keptFor is the minimum time for which the content of a file is kept while no page refers to it. It also applies to
+// uploads that were not completed.
 const keptFor = 24 * time.Hour
 
-// Jobs returns the job that removes unused content and images. It runs on each node, because each node has its own
-// cache of images.
+// Jobs returns the job that calls Sweep. The job runs on each node, because each node has its own scaled images.
 func (f *Files) Jobs() []jobs.Job {
 	return []jobs.Job{{Name: "files", Every: 6 * time.Hour, Run: f.Sweep}}
 }

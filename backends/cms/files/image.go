@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// maxPixels limits the images that are scaled, in pixels. A larger image is served as it is.
+	// maxPixels limits the size of images that are scaled, in pixels. Larger images are served unchanged.
 	maxPixels = 24_000_000
 	// atOnce limits how many images are decoded at the same time: each needs up to 8 bytes per pixel.
 	atOnce = 2
@@ -44,13 +44,13 @@ func scales(f *blob.File) bool {
 	return false
 }
 
-// The reasons why an image is served as it is.
+// The reasons for serving an image unchanged.
 var (
 	errNotSmaller = errors.New("the image is not larger than that")
 	errUnreadable = errors.New("the image cannot be read")
 )
 
-// cache stores scaled images under the hash of their file.
+// cache stores scaled images on disk, under the hash of the original file.
 type cache struct {
 	folder string
 	gate   chan struct{}
@@ -58,8 +58,8 @@ type cache struct {
 
 func newCache(folder string) *cache { return &cache{folder, make(chan struct{}, atOnce)} }
 
-// get returns a scaled image, which the caller must close, and its media type. The error may be errNotSmaller or
-// errUnreadable. At most atOnce calls scale at the same time; others wait.
+// get returns a scaled image, which the caller must close, and its media type. from is the content of the original file
+// f. The error may be errNotSmaller or errUnreadable. At most atOnce calls scale images at the same time; others wait.
 func (c *cache) get(
 	ctx context.Context, f *blob.File, size content.Size, from io.Reader,
 ) (_ *os.File, mediaType string, err error) {
@@ -68,8 +68,8 @@ func (c *cache) get(
 		mediaType, extension = f.MediaType, ".jpg"
 	}
 	file := filepath.Join(c.folder, f.Hash[:2], f.Hash+"-"+size.String()+extension)
-	if kept, err := os.Open(file); err == nil {
-		return kept, mediaType, nil
+	if cached, err := os.Open(file); err == nil {
+		return cached, mediaType, nil
 	}
 	select {
 	case c.gate <- struct{}{}:
@@ -77,8 +77,8 @@ func (c *cache) get(
 	case <-ctx.Done():
 		return nil, "", apierror.Unavailable("the making of images", ctx.Err())
 	}
-	if kept, err := os.Open(file); err == nil { // made in the meantime
-		return kept, mediaType, nil
+	if cached, err := os.Open(file); err == nil { // made in the meantime
+		return cached, mediaType, nil
 	}
 	small, err := smaller(f, size, from)
 	if err != nil {
@@ -103,11 +103,11 @@ func (c *cache) get(
 	if err := os.Rename(making.Name(), file); err != nil {
 		return nil, "", err
 	}
-	kept, err := os.Open(file)
-	return kept, mediaType, err
+	scaled, err := os.Open(file)
+	return scaled, mediaType, err
 }
 
-// smaller decodes an image and scales it down.
+// smaller decodes the image in from and scales it down.
 func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, error) {
 	in := bufio.NewReaderSize(from, 256<<10)
 	head, err := in.Peek(256 << 10)
@@ -119,7 +119,7 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	whole := image.Rect(0, 0, raw.Width, raw.Height)
+	bounds := image.Rect(0, 0, raw.Width, raw.Height)
 	width, height := raw.Width, raw.Height
 	if turned >= 5 { // the image lies on its side
 		width, height = height, width
@@ -136,15 +136,16 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	return scale(turn(plain(read, whole), turned), part, to), nil
+	return scale(turn(plain(read, bounds), turned), part, to), nil
 }
 
-// fit returns the part of an image that is used, and the size to which it is scaled.
+// fit returns how an image of the given width and height is scaled to s: the part of the image that is used, and the
+// resulting size.
 func fit(s content.Size, width, height int) (part image.Rectangle, to image.Point) {
 	part = image.Rect(0, 0, width, height)
 	w, h := s.Width, s.Height
 	if s.Cover {
-		// The largest centered part that has the requested proportions.
+		// With Cover, the part is the largest centered rectangle with the requested proportions.
 		pw, ph := width, width*h/w
 		if ph > height {
 			pw, ph = height*w/h, height
@@ -166,14 +167,15 @@ func fit(s content.Size, width, height int) (part image.Rectangle, to image.Poin
 	return part, to
 }
 
-// plain converts an image to premultiplied RGBA. The first frame of a GIF may cover only a part of the whole image.
-func plain(src image.Image, whole image.Rectangle) *image.RGBA {
-	out := image.NewRGBA(whole)
+// plain converts an image to premultiplied RGBA. The result has the given bounds; the first frame of a GIF may be
+// smaller.
+func plain(src image.Image, bounds image.Rectangle) *image.RGBA {
+	out := image.NewRGBA(bounds)
 	draw.Draw(out, src.Bounds(), src, src.Bounds().Min, draw.Src)
 	return out
 }
 
-// turn rotates or mirrors an image upright, according to its Exif orientation (2 to 8).
+// turn rotates or mirrors an image to make it upright. turned is its Exif orientation (2 to 8).
 func turn(src *image.RGBA, turned byte) *image.RGBA {
 	if turned < 2 || turned > 8 {
 		return src
@@ -204,17 +206,18 @@ func turn(src *image.RGBA, turned byte) *image.RGBA {
 	return out
 }
 
-// scale scales a part of an image down to a size: each pixel is the mean of the pixels that it covers.
+// scale scales the rectangle part of an image down to the size to. Each pixel of the result is the mean of the source
+// pixels that it covers.
 func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
-	// First horizontally, then vertically, weighted by the share of each pixel that is covered.
+	// First scale horizontally, then vertically. Source pixels that are partly covered have a lower weight.
 	across := image.NewRGBA64(image.Rect(0, 0, to.X, part.Dy()))
 	mean(to.X, part.Dx(), func(x int, shares []share) {
 		for y := range part.Dy() {
 			var sum [4]float64
 			for _, s := range shares {
-				at := src.PixOffset(part.Min.X+s.at, part.Min.Y+y)
+				offset := src.PixOffset(part.Min.X+s.index, part.Min.Y+y)
 				for i := range sum {
-					sum[i] += s.of * float64(src.Pix[at+i])
+					sum[i] += s.weight * float64(src.Pix[offset+i])
 				}
 			}
 			across.SetRGBA64(x, y, color.RGBA64{
@@ -228,9 +231,9 @@ func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 		for x := range to.X {
 			var sum [4]float64
 			for _, s := range shares {
-				c := across.RGBA64At(x, s.at)
+				c := across.RGBA64At(x, s.index)
 				for i, v := range [4]uint16{c.R, c.G, c.B, c.A} {
-					sum[i] += s.of * float64(v)
+					sum[i] += s.weight * float64(v)
 				}
 			}
 			out.SetRGBA(x, y, color.RGBA{
@@ -242,34 +245,35 @@ func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 	return out
 }
 
-// share is the weight of a source pixel in a scaled one.
+// share is the weight of a source pixel in a pixel of the scaled image.
 type share struct {
-	at int
-	of float64
+	index  int
+	weight float64
 }
 
-// mean calls fn for each of n pixels with the shares of those of m source pixels that it covers.
-func mean(n, m int, fn func(at int, shares []share)) {
+// mean scales a row of m source pixels to n pixels. For each of the n pixels, it calls fn with the index of the pixel
+// and the weights of the source pixels that the pixel covers.
+func mean(n, m int, fn func(index int, shares []share)) {
 	covers := float64(m) / float64(n)
 	var shares []share
-	for at := range n {
-		begin, end := float64(at)*covers, float64(at+1)*covers
+	for index := range n {
+		begin, end := float64(index)*covers, float64(index+1)*covers
 		shares = shares[:0]
 		for i := int(begin); i < m && float64(i) < end; i++ {
 			if part := (min(float64(i+1), end) - max(float64(i), begin)) / covers; part > 0 {
 				shares = append(shares, share{i, part})
 			}
 		}
-		fn(at, shares)
+		fn(index, shares)
 	}
 }
 
-// sweep removes the oldest scaled images until the cache is within maxCache. It counts unfinished files, too.
+// sweep removes the oldest scaled images, including unfinished ones, until the cache does not exceed maxCache.
 func (c *cache) sweep() (removed int, err error) {
 	type made struct {
-		file string
-		size int64
-		at   time.Time
+		file     string
+		size     int64
+		modified time.Time
 	}
 	var list []made
 	var total int64
@@ -291,7 +295,7 @@ func (c *cache) sweep() (removed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	slices.SortFunc(list, func(a, b made) int { return a.at.Compare(b.at) })
+	slices.SortFunc(list, func(a, b made) int { return a.modified.Compare(b.modified) })
 	for _, m := range list {
 		if total <= maxCache {
 			break

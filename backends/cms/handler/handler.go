@@ -1,10 +1,10 @@
-// Package handler defines the handler classes of the CMS, for classes written in JavaScript and in Go alike: a
-// class has a name and methods, each of which takes a Call and returns the value to be answered.
+// Package handler defines handler classes, which answer the requests to a site. Classes are written in JavaScript or
+// Go. A class has a name and methods; a method takes a Call and returns the value to answer with.
 //
-// A string is answered as {"message": string}, nil as 204 without a body, a Response as it is, and a Served writes
-// its answer itself. Every other value is answered as JSON; an encoding/json.RawMessage is written unchanged. An
-// Error is answered with its code, an exceeded deadline with 504, and every other error with a 500 that does not
-// tell the cause.
+// A string is answered as {"message": string}, nil as 204 without a body, and a Response with its status, headers and
+// body. A Served writes the answer itself. Any other value is answered as JSON; an encoding/json.RawMessage is written
+// unchanged. An Error is answered with its code, and an exceeded deadline with 504. Any other error is answered with
+// 500, without the text of the error.
 package handler
 
 import (
@@ -18,36 +18,38 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 )
 
-// Func is a method of a class. ctx ends when the request ends or its time is over; a method must heed it.
+// Func is a method of a class. ctx is canceled when the request ends or its time limit is exceeded; the method must
+// then return.
 type Func func(ctx context.Context, c *Call) (any, error)
 
-// Class is a handler class, to which the third position of a route refers.
+// Class is a handler class. The third element of a route refers to a class.
 type Class struct {
-	// Name is the name in the routes file, without a namespace.
+	// Name is the name of the class in the routes file, without a namespace.
 	Name string
-	// Methods holds the methods by name, which is the fourth position of a route. They may be called concurrently.
+	// Methods holds the methods by name. The fourth element of a route is the name of a method. Methods may be called
+	// concurrently.
 	Methods map[string]Func
 }
 
-// User is the calling user: the guest if nobody has signed in.
+// User is the calling user, or the guest if the caller has not signed in.
 type User = kernel.User
 
-// Session stores values of a caller between requests. Values are of the types that encoding/json decodes into any.
-// They are saved after the method has returned without an error.
+// Session stores values of a caller between requests. The values have the types that encoding/json decodes into any.
+// Changes are saved after the method has returned without an error.
 type Session interface {
 	Get(name string) (value any, ok bool)
-	// Set fails if all values together would be too large.
+	// Set stores a value. It returns an error if all values of the session together would be too large.
 	Set(name string, value any) error
 	Remove(name string)
 }
 
-// Call is one call of a method. It must not be used after the method has returned.
+// Call is one call of a method. A Call must not be used after the method has returned.
 type Call struct {
-	// Data merges the query, the body, the URL parameters and userId; later ones take precedence. Values are of the
-	// types that encoding/json decodes into any. Those of the URL and of forms are strings, or lists of strings if a
-	// name occurs more than once.
+	// Data merges the query, the body, the path parameters and userId; a later source overrides an earlier one. The
+	// values have the types that encoding/json decodes into any. Values from the path, the query and forms are strings,
+	// or lists of strings if a name is repeated.
 	Data map[string]any
-	// Query, Body and Params are the parts of Data. They are never nil.
+	// Query, Body and Params are the sources of Data: the query, the body and the path parameters. They are never nil.
 	Query, Body map[string]any
 	Params      map[string]string
 
@@ -60,27 +62,28 @@ type Call struct {
 	User      User
 	// Session is nil unless the authorization mode is session.
 	Session Session
-	// Files holds the files of a multipart form by the name of their part. Of several files with one name, the last
-	// one counts.
+	// Files holds the files of a multipart form by the name of their part. If several files have the same name, only
+	// the last one is in the map.
 	Files map[string]Upload
-	// Stream is the body, for a route that reads it itself (routes.Options.Stream). Otherwise it is nil.
+	// Stream is the unread body, if the route has the option routes.Options.Stream. Otherwise it is nil.
 	Stream io.Reader
 
 	status  int
 	headers http.Header
 }
 
-// Upload is a file of a form. Name is the name that the client has sent.
+// Upload is a file in a form. Name is the file name that the client has sent.
 type Upload struct {
 	Name    string
 	Content []byte
 }
 
-// Served is an answer that writes itself, for content that is not held in memory. If it returns an error, it must
+// Served is an answer that writes itself to w, for content that is not held in memory. If it returns an error, it must
 // not have written anything.
 type Served func(w http.ResponseWriter, r *http.Request) error
 
-// SetStatus sets the status of the answer, from 200 to 599. The default is 200.
+// SetStatus sets the status of the answer. It returns an error unless the status is between 200 and 599. The default is
+// 200.
 func (c *Call) SetStatus(status int) error {
 	if status < 200 || status > 599 {
 		return fmt.Errorf("%d is not a status of an answer", status)
@@ -89,8 +92,8 @@ func (c *Call) SetStatus(status int) error {
 	return nil
 }
 
-// SetHeader sets a header of the answer; an empty value removes it. It returns an error for headers of the
-// connection, and for names and values that HTTP does not allow.
+// SetHeader sets a header of the answer. An empty value removes the header. SetHeader returns an error for headers that
+// concern the connection, and for names and values that HTTP does not allow.
 func (c *Call) SetHeader(name, value string) error {
 	if err := header.Check(name, value); err != nil {
 		return err
@@ -102,14 +105,14 @@ func (c *Call) SetHeader(name, value string) error {
 	return nil
 }
 
-// Answered returns the status that SetStatus has set, or 0, and the headers that SetHeader has set.
+// Answered returns the status set by SetStatus, or 0, and the headers set by SetHeader.
 func (c *Call) Answered() (int, http.Header) { return c.status, c.headers }
 
-// Response is a complete answer. It replaces status and headers that were set before.
+// Response is a complete answer. It overrides the status and headers that were set before.
 type Response struct {
 	Status int // 200 to 599; 0 means 200
-	// Body is the body of the answer. A nil Body means none. A string or []byte is written unchanged, as text/plain
-	// or application/octet-stream unless Header has a Content-Type. Every other value is written as JSON.
+	// Body is the body of the answer, or nil for no body. A string or []byte is written unchanged, as text/plain or
+	// application/octet-stream unless Header has a Content-Type. Any other value is written as JSON.
 	Body   any
 	Header http.Header
 }
@@ -136,7 +139,7 @@ func Busy() *Error {
 	}
 }
 
-// Of returns the Error in err's chain, if it has a code that may be answered.
+// Of returns the first Error in err's chain, and reports whether there is one with a status that may be answered.
 func Of(err error) (*Error, bool) {
 	var e *Error
 	if errors.As(err, &e) && e.Code >= 400 && e.Code <= 599 {

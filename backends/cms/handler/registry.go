@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// The classes that are compiled in. A class of a script with the same name takes precedence.
+// The registered classes by name. If a script has a class with the same name, the script's class takes precedence.
 var (
 	registryMu sync.RWMutex
 	registry   = map[string]Class{}
 )
 
-// Register adds a class that is written in Go. The package that has the class calls it from init. It panics if the
-// name is taken, if a name is not an identifier, or if a method is missing.
+// Register registers a class that is written in Go. Packages call it from init. It panics if the name is already
+// registered, if a name is not an identifier, or if a method is nil.
 func Register(class Class) {
 	if !Identifier(class.Name) || len(class.Methods) == 0 {
 		panic(fmt.Sprintf("cms: class %q has no good name or no methods", class.Name))
@@ -32,7 +32,7 @@ func Register(class Class) {
 	registry[class.Name] = class
 }
 
-// Registered returns the compiled-in class of that name.
+// Registered returns the class that was registered with the given name.
 func Registered(name string) (Class, bool) {
 	registryMu.RLock()
 	defer registryMu.RUnlock()
@@ -40,8 +40,8 @@ func Registered(name string) (Class, bool) {
 	return class, ok
 }
 
-// Identifier reports whether s is a valid name of a class or a method: letters, digits and underscores, at most
-// 128, and no digit first.
+// Identifier reports whether s is a valid name for a class or a method: 1 to 128 letters, digits and underscores,
+// beginning with no digit.
 func Identifier(s string) bool {
 	for i, r := range s {
 		letter := r == '_' || r|0x20 >= 'a' && r|0x20 <= 'z'

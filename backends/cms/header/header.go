@@ -1,4 +1,4 @@
-// Package header checks the headers that a handler sets in its answer.
+// Package header validates the headers that handlers set in their answers.
 package header
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Check returns an error if a method must not set a header.
+// Check returns an error if a handler must not set the header to this value.
 func Check(name, value string) error {
 	if !token(name) {
 		return fmt.Errorf("%q is not a name of a header", name)

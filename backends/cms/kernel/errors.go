@@ -9,18 +9,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// NotFound returns the error for what does not exist or may not be seen.
-func NotFound(what string) error {
-	return apierror.New(http.StatusNotFound, "not_found", "%s not found", what)
+// NotFound returns the error for something that does not exist or that the user may not see. kind is its kind, such as
+// page.
+func NotFound(kind string) error {
+	return apierror.New(http.StatusNotFound, "not_found", "%s not found", kind)
 }
 
 // IsNotFound reports whether err is answered with 404.
 func IsNotFound(err error) bool { return Status(err) == http.StatusNotFound }
 
-// OrNotFound turns sql.ErrNoRows into a NotFound error and returns other errors as they are.
-func OrNotFound(err error, what string) error {
+// OrNotFound converts sql.ErrNoRows to NotFound(kind), and returns other errors unchanged.
+func OrNotFound(err error, kind string) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return NotFound(what)
+		return NotFound(kind)
 	}
 	return err
 }
@@ -40,12 +41,14 @@ func Conflict(format string, args ...any) error {
 	return apierror.New(http.StatusConflict, "conflict", format, args...)
 }
 
-// Changed returns the error for a change of a version that is not the latest any more.
-func Changed(what string) error {
-	return apierror.New(http.StatusPreconditionFailed, "precondition_failed", "%s has been changed meanwhile", what)
+// Changed returns the error for a change that is based on an outdated version. kind is the kind of the changed thing,
+// such as page.
+func Changed(kind string) error {
+	return apierror.New(http.StatusPreconditionFailed, "precondition_failed", "%s has been changed meanwhile", kind)
 }
 
-// Invalid returns the error for an invalid value of a field. [apierror.Join] combines several.
+// Invalid returns the error for an invalid value of a field. To report several fields, combine such errors with
+// [apierror.Join].
 func Invalid(field, reason, message string) error {
 	return &apierror.Error{
 		Status: http.StatusUnprocessableEntity, Code: "validation_failed", Message: message,
@@ -53,8 +56,8 @@ func Invalid(field, reason, message string) error {
 	}
 }
 
-// Status returns the HTTP status with which an error is answered. It is 500 for an error that is not shown to
-// clients, and 0 for nil.
+// Status returns the HTTP status for an error. The status is 500 for errors whose text is not shown to clients, and 0
+// for nil.
 func Status(err error) int {
 	if err == nil {
 		return 0
@@ -65,8 +68,7 @@ func Status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// Unavailable turns the error of an unavailable database into one that is answered with 503, and returns other
-// errors as they are.
+// Unavailable converts the error of an unavailable database to a 503 error, and returns other errors unchanged.
 func Unavailable(err error) error {
 	if errors.Is(err, store.ErrUnavailable) {
 		if _, answerable := apierror.From(err); !answerable {

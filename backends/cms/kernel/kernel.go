@@ -1,5 +1,5 @@
-// Package kernel provides what all packages of a CMS share: its database, clock and options, the acting user, and
-// the errors that refuse a request.
+// Package kernel provides the common basis of the CMS packages: the database, the clock and other options, the acting
+// user, and the errors that refuse a request.
 package kernel
 
 import (
@@ -20,45 +20,46 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// Server holds the options and resources that all packages of a CMS share.
+// Server holds the options and resources that all CMS packages share.
 type Server struct {
 	DB *store.DB
 	// Logger returns the logger. It is called for each message, because a reload may replace the logger.
 	Logger func() *zap.Logger
 	Now    func() time.Time
-	// Site is the folder of the site, with api, files and cache.
+	// Site is the folder of the site, which contains the folders api, files and cache.
 	Site string
-	// Key returns a secret of at least 32 bytes, the same on all nodes, which signs cursors, forms and links.
+	// Key returns a secret of at least 32 bytes for signing cursors, forms and links. The secret is the same on all
+	// nodes.
 	Key func() []byte
-	// Keyring returns the keys that encrypt secrets in the database. A nil function means that there are none.
+	// Keyring returns the keys that encrypt secrets in the database. A nil function means that there are no keys.
 	Keyring func() (keyring.Keyring, error)
-	// Address returns the client's address as the edge has verified it.
+	// Address returns the client's address. The gateway has verified the address if the request came through proxies.
 	Address func(*http.Request) string
-	// BaseURL is the scheme and host at which clients reach the server. If it is empty, they are taken from each
-	// request.
+	// BaseURL is the scheme and host at which clients reach the server. If it is empty, scheme and host are taken from
+	// each request.
 	BaseURL string
 	// Passwords hashes the passwords of users. See password.Hasher for its zero value.
 	Passwords password.Hasher
 	// Endpoint returns the path of the API, such as /api. Pages at or below this path are not served. A nil function
 	// means that there is no API.
 	Endpoint func() string
-	// Hooks notifies webhooks. It may be nil.
+	// Hooks sends events to webhooks. It may be nil.
 	Hooks *webhook.Hooks
 }
 
-// Moment is an instant in its stored form. In JSON it is RFC 3339 in UTC.
+// Moment is a time in its stored form. In JSON it is an RFC 3339 time in UTC.
 type Moment = instant.Moment
 
-// Conn is the connection on which statements run.
+// Conn is a database connection, in a transaction for Write.
 type Conn = store.Conn
 
-// Moment returns the current time in its stored form.
+// Moment returns the current time.
 func (s *Server) Moment() Moment { return instant.Of(s.Now()) }
 
-// At returns the scheme and host at which a client reaches the server.
+// At returns the scheme and host at which the client reaches the server, such as https://www.example.com.
 func (s *Server) At(r *http.Request) string { return cmp.Or(s.BaseURL, origin.Of(r)) }
 
-// Host returns the host of At.
+// Host returns the host in the result of At.
 func (s *Server) Host(r *http.Request) string {
 	if _, host, ok := strings.Cut(s.BaseURL, "://"); ok {
 		return host
@@ -66,7 +67,7 @@ func (s *Server) Host(r *http.Request) string {
 	return r.Host
 }
 
-// Signer returns a signer of tokens whose purpose is label.
+// Signer returns a signer of tokens for the purpose that label names. Tokens for one purpose are not valid for another.
 func (s *Server) Signer(label string) signed.Signer {
 	return signed.Signer{Key: s.Key(), Label: label}
 }
@@ -81,7 +82,7 @@ func (s *Server) Write(ctx context.Context, fn func(c Conn) error) error {
 	return Unavailable(s.DB.Write(ctx, fn))
 }
 
-// Emit queues an event for the webhooks in the transaction of c, so that it is only sent if the change is
+// Emit queues an event for the webhooks in the transaction of c. The event is therefore only sent if the transaction is
 // committed.
 func (s *Server) Emit(c Conn, topic string, data any) error {
 	if s.Hooks == nil {

@@ -8,7 +8,8 @@ const (
 	RoleSuperuser = "superuser"
 )
 
-// The permissions that a role can grant, in addition to what templates allow roles to do with their pages.
+// The permissions that a role can grant. The rights of a role to view, edit and create pages are in the templates
+// instead.
 const (
 	PermissionAdmin     = "admin"     // see the administration
 	PermissionTemplates = "templates" // change templates and fields
@@ -19,30 +20,30 @@ const (
 // Permissions lists all permissions.
 var Permissions = []string{PermissionAdmin, PermissionTemplates, PermissionUsers, PermissionSettings}
 
-// User is the acting user: one who has signed in, or the guest. It is immutable.
+// User is the acting user: a user who has signed in, or the guest. A User is immutable.
 type User struct {
 	ID   int64
 	Name string
-	// Roles are the names of the user's roles, sorted. They include guest.
+	// Roles are the sorted names of the user's roles, including guest.
 	Roles []string
-	// Permissions are the permissions that the roles grant, sorted. The list is empty for a superuser, who needs
-	// none.
+	// Permissions are the sorted permissions that the roles grant. A superuser needs no permissions, so the list may be
+	// empty.
 	Permissions []string
 }
 
-// Is reports whether the user has a role.
+// Is reports whether the user has the given role.
 func (u *User) Is(role string) bool { return slices.Contains(u.Roles, role) }
 
 // Superuser reports whether the user may do everything.
 func (u *User) Superuser() bool { return u.Is(RoleSuperuser) }
 
-// Guest reports whether nobody has signed in.
+// Guest reports whether this is the guest, as whom callers act who have not signed in.
 func (u *User) Guest() bool { return u.Name == RoleGuest }
 
-// May reports whether a role of the user grants a permission.
+// May reports whether the user is a superuser or has a role that grants the permission.
 func (u *User) May(permission string) bool {
 	return u.Superuser() || slices.Contains(u.Permissions, permission)
 }
 
-// Site returns the user in whose name commands, the installation and jobs act. It is a superuser without an ID.
+// Site returns the user as whom commands, the installation and jobs act: a superuser without an ID.
 func Site() *User { return &User{Roles: []string{RoleSuperuser}} }

@@ -13,7 +13,7 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Schemas returns the schema of the CMS, followed by those of the internal packages whose tables it uses.
+// Schemas returns the schema of the CMS, followed by the schemas of the internal packages whose tables the CMS uses.
 func Schemas() []store.Schema {
 	return []store.Schema{{Name: "cms", Migrations: files}, blob.Schema("cms"), webhook.Schema("cms"), jobs.Schema("cms")}
 }

@@ -12,7 +12,7 @@ import (
 const (
 	// maxEntries limits the number of routes of a table.
 	maxEntries = 100_000
-	// maxEndpoint limits the length of a path including its groups, in bytes.
+	// maxEndpoint limits the length of an endpoint with the prefixes of its groups, in bytes.
 	maxEndpoint = 2048
 	// Limits of the options.
 	maxBodyLimit = 64 << 20
@@ -29,31 +29,31 @@ type Entry struct {
 	At       Position
 }
 
-// Options are the options of a route, which are its fifth position.
+// Options are the options of a route. They are the fifth element of a route in the routes file.
 type Options struct {
 	// Auth requires authorization. Default: true.
 	Auth bool
-	// Roles are names of roles, one of which the user must have. An empty list allows every user. In mode none,
-	// nobody has any role.
+	// Roles are the names of the roles that may call the route. If the list is empty, every user may call it. In the
+	// authorization mode none, no caller has a role.
 	Roles []string
-	// BodyLimit limits the body of a request, from 0 to 64 MiB, in bytes. Default: 1 MiB.
+	// BodyLimit limits the body of a request, in bytes, from 0 to 64 MiB. Default: 1 MiB.
 	BodyLimit int64
-	// Timeout limits the duration of a call, from 1 ms to one minute. Default: 5 s.
+	// Timeout limits the duration of a call, from 1 ms to 1 minute. Default: 5 s.
 	Timeout time.Duration
-	// CORS lets the origins in the settings call the route. Default: true.
+	// CORS allows the origins in the settings to call the route from a browser. Default: true.
 	CORS bool
-	// Stream lets the method read the body itself. It cannot be set in a routes file.
+	// Stream passes the unread body to the method. A routes file cannot set this option.
 	Stream bool
 }
 
-// Defaults returns the options of a route that sets none.
+// Defaults returns the options of a route without options.
 func Defaults() Options {
 	return Options{Auth: true, BodyLimit: 1 << 20, Timeout: 5 * time.Second, CORS: true}
 }
 
-// Entries converts a table to a list of entries. Items with a key are groups, whose routes are served below the
-// key; groups nest. A list without a key is an entry or, if its members have keys, a map of groups as in
-// JavaScript. The error is an *Error.
+// Entries converts the value of a routes file to a list of entries. An item with a key is a group: the routes in it are
+// served below the key. Groups can be nested. A list without a key is an entry or, if its items have keys, a map of
+// groups as in JavaScript. The error is an *Error.
 func Entries(table Value) ([]Entry, error) {
 	if table.Kind != List {
 		return nil, errorAt(table.At, "the table is %s, not a list", table.Kind)
@@ -67,7 +67,7 @@ func Entries(table Value) ([]Entry, error) {
 
 type entries struct{ all []Entry }
 
-// list adds the entries and groups of a list, below a prefix.
+// list adds the entries and groups in a list. prefix is the path of the surrounding groups.
 func (e *entries) list(list Value, prefix string) *Error {
 	groups := make(map[string]bool)
 	for _, item := range list.Items {
@@ -98,7 +98,7 @@ func (e *entries) list(list Value, prefix string) *Error {
 	return nil
 }
 
-// group adds the routes of a group, whose endpoints are below prefix and the name of the group.
+// group adds the routes of a group. Their endpoints begin with prefix and the name of the group.
 func (e *entries) group(item Item, prefix string) *Error {
 	name := strings.Trim(item.Key, "/")
 	if name == "" {
@@ -116,7 +116,8 @@ func (e *entries) group(item Item, prefix string) *Error {
 	return e.list(item.Value, prefix+name+"/")
 }
 
-// entry checks a route, which is a list of four or five values, and adds it. Its endpoint is below prefix.
+// entry validates a route, which is a list of four or five values, and adds it. The endpoint of the route begins with
+// prefix.
 func (e *entries) entry(list Value, prefix string) *Error {
 	for _, item := range list.Items {
 		if item.Named {
@@ -127,28 +128,28 @@ func (e *entries) entry(list Value, prefix string) *Error {
 	if n < 4 || n > 5 {
 		return errorAt(list.At, "a route has four or five positions (method, endpoint, class, method name, options), not %d", n)
 	}
-	at := func(i int) Value { return list.Items[i].Value }
+	element := func(i int) Value { return list.Items[i].Value }
 	for i, want := range [4]Kind{String, String, Class, String} {
-		if at(i).Kind != want {
-			return errorAt(at(i).At, "the %s is %s, not %s", [...]string{"method", "endpoint", "class", "method name"}[i], want,
-				at(i).Kind)
+		if element(i).Kind != want {
+			return errorAt(element(i).At, "the %s is %s, not %s", [...]string{"method", "endpoint", "class", "method name"}[i], want,
+				element(i).Kind)
 		}
 	}
 	entry := Entry{
-		Method: strings.ToUpper(at(0).Text), Endpoint: strings.Trim(prefix+strings.TrimLeft(at(1).Text, "/"), "/"),
-		Class: at(2).Text, Func: at(3).Text, Options: Defaults(), At: list.At,
+		Method: strings.ToUpper(element(0).Text), Endpoint: strings.Trim(prefix+strings.TrimLeft(element(1).Text, "/"), "/"),
+		Class: element(2).Text, Func: element(3).Text, Options: Defaults(), At: list.At,
 	}
 	if entry.Method != "*" && header.Check(entry.Method, "") != nil { // a method is a token, as a header's name is
-		return errorAt(at(0).At, "%q is not an HTTP method", at(0).Text)
+		return errorAt(element(0).At, "%q is not an HTTP method", element(0).Text)
 	}
 	if err := checkEndpoint(entry.Endpoint); err != "" {
-		return errorAt(at(1).At, "the endpoint %q %s", entry.Endpoint, err)
+		return errorAt(element(1).At, "the endpoint %q %s", entry.Endpoint, err)
 	}
 	if !handler.Identifier(entry.Func) {
-		return errorAt(at(3).At, "%q is not a name of a method", entry.Func)
+		return errorAt(element(3).At, "%q is not a name of a method", entry.Func)
 	}
 	if n == 5 {
-		if err := options(at(4), &entry.Options); err != nil {
+		if err := options(element(4), &entry.Options); err != nil {
 			return err
 		}
 	}
@@ -159,8 +160,8 @@ func (e *entries) entry(list Value, prefix string) *Error {
 	return nil
 }
 
-// checkEndpoint returns what is wrong with an endpoint apart from its patterns, which compile checks, or an empty
-// string.
+// checkEndpoint returns a description of the first fault in an endpoint, or an empty string. It does not check the
+// patterns of parameters, which compile checks.
 func checkEndpoint(endpoint string) string {
 	if len(endpoint) > maxEndpoint {
 		return "is too long"
@@ -171,20 +172,20 @@ func checkEndpoint(endpoint string) string {
 	return ""
 }
 
-// options reads the options of a route.
+// options reads the options of a route into o.
 func options(v Value, o *Options) *Error {
 	if v.Kind != List {
 		return errorAt(v.At, "the options are a map, not %s", v.Kind)
 	}
-	given := make(map[string]bool, len(v.Items))
+	names := make(map[string]bool, len(v.Items))
 	for _, item := range v.Items {
 		if !item.Named {
 			return errorAt(item.Value.At, "an option without a name: write 'auth' => false")
 		}
-		if given[item.Key] {
+		if names[item.Key] {
 			return errorAt(item.KeyAt, "the option %q stands twice", item.Key)
 		}
-		given[item.Key] = true
+		names[item.Key] = true
 		if err := option(item, o); err != nil {
 			return err
 		}
@@ -195,7 +196,7 @@ func options(v Value, o *Options) *Error {
 	return nil
 }
 
-// option checks an option of a route and sets it in o. After an error, o must not be used.
+// option validates an option of a route and sets it in o. After an error, o must not be used.
 func option(item Item, o *Options) *Error {
 	v := item.Value
 	kind := func(want Kind) *Error {
@@ -204,12 +205,12 @@ func option(item Item, o *Options) *Error {
 		}
 		return errorAt(v.At, "the option %q is %s, not %s", item.Key, want, v.Kind)
 	}
-	between := func(least, most int64) *Error {
+	between := func(minimum, maximum int64) *Error {
 		if err := kind(Integer); err != nil {
 			return err
 		}
-		if v.Int < least || v.Int > most {
-			return errorAt(v.At, "the option %q is from %d to %d", item.Key, least, most)
+		if v.Int < minimum || v.Int > maximum {
+			return errorAt(v.At, "the option %q is from %d to %d", item.Key, minimum, maximum)
 		}
 		return nil
 	}

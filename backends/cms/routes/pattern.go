@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxParams limits the URL parameters of a pattern, and maxOptional its optional suffixes.
+	// maxParams limits the path parameters of a pattern, and maxOptional its optional suffixes.
 	maxParams   = 16
 	maxOptional = 8
 )
@@ -23,8 +23,8 @@ type piece struct {
 	regex   string // of a parameter; empty for [^/]+
 }
 
-// parse splits an endpoint into its variants: without its optional suffixes, with the first one, with the first
-// two, and so on.
+// parse splits an endpoint into its variants: the endpoint without its optional suffixes, then with the first suffix,
+// with the first two suffixes, and so on.
 func parse(endpoint string) ([][]piece, error) {
 	var variants [][]piece
 	var now []piece
@@ -90,7 +90,7 @@ func parse(endpoint string) ([][]piece, error) {
 	return append(variants, now), nil
 }
 
-// closing returns the index of the brace that closes the one at the start of s, or -1. It skips nested pairs of
+// closing returns the index of the brace that closes the brace at the start of s, or -1. It skips nested pairs of
 // braces and characters after a backslash.
 func closing(s string) int {
 	depth := 0
@@ -116,37 +116,37 @@ type segment struct {
 	match   *matcher // nil for a single parameter that matches any text
 }
 
-// matcher is the compiled pattern of one segment, or of the whole rest of a path.
+// matcher is the compiled pattern of one segment, or of the entire rest of a path.
 type matcher struct {
 	regex  *regexp.Regexp
 	groups []int // index of the capturing group of each parameter
 }
 
-// find matches text and appends the values of the parameters to values. It reports whether text matches.
+// find reports whether text matches, and returns values with the values of the parameters appended.
 func (m *matcher) find(text string, values []string) ([]string, bool) {
 	if len(m.groups) == 0 {
 		return values, m.regex.MatchString(text)
 	}
-	at := m.regex.FindStringSubmatchIndex(text)
-	if at == nil {
+	indexes := m.regex.FindStringSubmatchIndex(text)
+	if indexes == nil {
 		return values, false
 	}
 	for _, group := range m.groups {
-		if at[2*group] < 0 {
+		if indexes[2*group] < 0 {
 			values = append(values, "")
 			continue
 		}
-		values = append(values, text[at[2*group]:at[2*group+1]])
+		values = append(values, text[indexes[2*group]:indexes[2*group+1]])
 	}
 	return values, true
 }
 
-// compiler compiles each pattern only once.
+// compiler caches compiled patterns, so that each pattern is compiled only once.
 type compiler map[string]*matcher
 
-// variant compiles the pieces of a variant, as parse returns them, to segments. A piece of literal text is split at its
-// slashes. From the first parameter on whose regular expression can match a slash, everything is one last segment,
-// which is matched against the whole rest of the path; tail reports whether there is such a segment.
+// variant compiles the pieces of a variant, as parse returns them, to segments. Literal text is split at its slashes.
+// The first parameter whose regular expression can match a slash, and everything after it, become one last segment, the
+// tail, which is matched against the entire rest of the path. The result tail reports whether there is such a segment.
 func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err error) {
 	var parts []piece // of the segment being made
 	end := func() error {
@@ -184,7 +184,7 @@ func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err er
 	return segments, tail, err
 }
 
-// appendLiteral appends literal text to parts. It extends the last part if that is literal, too.
+// appendLiteral appends literal text to parts. If the last part is literal, too, it extends that part.
 func appendLiteral(parts []piece, text string) []piece {
 	switch n := len(parts); {
 	case text == "":

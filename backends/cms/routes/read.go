@@ -11,25 +11,25 @@ import (
 const (
 	// maxFile limits the length of a routes file, in bytes.
 	maxFile = 4 << 20
-	// maxDepth limits the nesting of its arrays.
+	// maxDepth limits the nesting of arrays in a routes file.
 	maxDepth = 32
 )
 
-// File is the content of Routes.php.
+// File is the parsed content of Routes.php.
 type File struct {
 	Requires []Require // in their order
 	Routes   Value     // a List
 }
 
-// Require is a script whose classes the routes refer to.
+// Require is a require statement: a script with classes for the routes.
 type Require struct {
 	Path string // relative to the site's folder, with slashes, such as api/Example.js
 	At   Position
 }
 
-// Read parses a routes file. It accepts only namespace, use and require statements, the assignment of $routes, and
-// comments, and executes nothing. Every error is an *Error with its position. name is the path of the file relative
-// to the site's folder, such as api/Routes.php. As in PHP, keywords and true, false and null are case-insensitive.
+// Read parses a routes file without executing it. It accepts only namespace, use and require statements, the assignment
+// of $routes, and comments. As in PHP, keywords and true, false and null are case-insensitive. name is the path of the
+// file relative to the site's folder, such as api/Routes.php. The error is an *Error with the position in the file.
 func Read(name string, src []byte) (File, error) {
 	r := &reader{name: name, src: string(src), line: 1, column: 1}
 	var f File
@@ -54,14 +54,14 @@ func Read(name string, src []byte) (File, error) {
 
 // reader parses one file. Its methods panic with an *Error, which Read recovers.
 type reader struct {
-	name string
-	src  string
-	at   int // offset
-	// line and column are the position of the offset counted, which never exceeds at.
+	name   string
+	src    string
+	offset int // of the next byte to read
+	// line and column are the position of the offset counted, which is at most offset.
 	counted, line, column int
 }
 
-// position returns the line and column of an offset. Calls must pass increasing offsets, so that the file is
+// position returns the line and column of an offset. Offsets must not decrease from call to call, because the file is
 // scanned only once.
 func (r *reader) position(offset int) Position {
 	for r.counted < offset {
@@ -76,10 +76,10 @@ func (r *reader) position(offset int) Position {
 }
 
 func (r *reader) fail(format string, args ...any) {
-	panic(errorAt(r.position(r.at), format, args...))
+	panic(errorAt(r.position(r.offset), format, args...))
 }
 
-// file reads the whole file: the opening tag, and then statements in any order, exactly one of which sets $routes.
+// file parses the file: the opening tag, and then statements in any order. Exactly one statement must set $routes.
 func (r *reader) file() (f File) {
 	if len(r.src) > maxFile {
 		r.fail("the file is longer than %d bytes", maxFile)
@@ -87,17 +87,17 @@ func (r *reader) file() (f File) {
 	if !strings.HasPrefix(r.src, "<?php") {
 		r.fail("the file does not begin with <?php")
 	}
-	r.at = len("<?php")
-	if r.at < len(r.src) && !strings.ContainsRune(" \t\r\n", rune(r.src[r.at])) {
+	r.offset = len("<?php")
+	if r.offset < len(r.src) && !strings.ContainsRune(" \t\r\n", rune(r.src[r.offset])) {
 		r.fail("a space or a new line must follow <?php")
 	}
 	found := false
 	for {
 		r.space()
-		if r.at == len(r.src) {
+		if r.offset == len(r.src) {
 			break
 		}
-		if r.src[r.at] == '$' {
+		if r.src[r.offset] == '$' {
 			if found {
 				r.fail("$routes is set twice")
 			}
@@ -105,7 +105,7 @@ func (r *reader) file() (f File) {
 			f.Routes = r.routes()
 			continue
 		}
-		at := r.at
+		start := r.offset
 		switch word := strings.ToLower(r.word()); word {
 		case "namespace", "use":
 			r.space()
@@ -113,7 +113,7 @@ func (r *reader) file() (f File) {
 		case "require", "require_once":
 			f.Requires = append(f.Requires, r.require())
 		default:
-			r.at = at
+			r.offset = start
 			r.unexpected("namespace, use, require, require_once or $routes")
 		}
 		r.take(";")
@@ -126,10 +126,10 @@ func (r *reader) file() (f File) {
 
 // routes parses "$routes" "=" array ";", as "routes" in the grammar.
 func (r *reader) routes() Value {
-	if !strings.HasPrefix(r.src[r.at:], "$routes") || r.at+7 < len(r.src) && wordByte(r.src[r.at+7]) {
+	if !strings.HasPrefix(r.src[r.offset:], "$routes") || r.offset+7 < len(r.src) && wordByte(r.src[r.offset+7]) {
 		r.fail("only $routes may be set")
 	}
-	r.at += len("$routes")
+	r.offset += len("$routes")
 	r.take("=")
 	r.space()
 	value := r.value(0)
@@ -140,22 +140,22 @@ func (r *reader) routes() Value {
 	return value
 }
 
-// require parses what follows the keyword: a string, or __DIR__ and a string. Both are relative to the folder of
-// the file.
+// require parses the rest of a require statement after the keyword: a string, or __DIR__ and a string. Both are
+// relative to the folder of the routes file.
 func (r *reader) require() Require {
 	r.space()
-	at := r.position(r.at)
-	dir := strings.HasPrefix(r.src[r.at:], "__DIR__")
+	position := r.position(r.offset)
+	dir := strings.HasPrefix(r.src[r.offset:], "__DIR__")
 	if dir {
-		r.at += len("__DIR__")
+		r.offset += len("__DIR__")
 		r.take(".")
 		r.space()
 	}
-	if r.at == len(r.src) || r.src[r.at] != '\'' && r.src[r.at] != '"' {
+	if r.offset == len(r.src) || r.src[r.offset] != '\'' && r.src[r.offset] != '"' {
 		r.unexpected("a string, or __DIR__ . and a string")
 	}
 	text := r.str()
-	refuse := func(why string) { panic(errorAt(at, "require of %q: %s", text, why)) }
+	refuse := func(reason string) { panic(errorAt(position, "require of %q: %s", text, reason)) }
 	if !dir && strings.HasPrefix(text, "/") {
 		refuse("the path must be below the site's folder")
 	}
@@ -173,18 +173,18 @@ func (r *reader) require() Require {
 	default:
 		refuse("only .js files can be loaded")
 	}
-	return Require{full, at}
+	return Require{full, position}
 }
 
-// value parses one value, which is nested in depth arrays.
+// value parses a value that is nested in depth arrays.
 func (r *reader) value(depth int) Value {
-	v := Value{At: r.position(r.at)}
-	if r.at == len(r.src) {
+	v := Value{At: r.position(r.offset)}
+	if r.offset == len(r.src) {
 		r.unexpected("a value")
 	}
-	switch c := r.src[r.at]; {
+	switch c := r.src[r.offset]; {
 	case c == '[':
-		r.at++
+		r.offset++
 		v.Kind = List
 		v.Items = r.items(']', depth)
 	case c == '\'' || c == '"':
@@ -199,7 +199,7 @@ func (r *reader) value(depth int) Value {
 	return v
 }
 
-// constant parses a value that begins with a word.
+// constant parses a value that begins with a letter into v, such as true or array(…).
 func (r *reader) constant(v *Value, depth int) {
 	name := r.qualified()
 	switch strings.ToLower(name) {
@@ -215,8 +215,8 @@ func (r *reader) constant(v *Value, depth int) {
 		return
 	}
 	r.space()
-	if strings.HasPrefix(r.src[r.at:], "::") {
-		r.at += 2
+	if strings.HasPrefix(r.src[r.offset:], "::") {
+		r.offset += 2
 		r.space()
 		if strings.EqualFold(r.word(), "class") {
 			v.Kind, v.Text = Class, name[strings.LastIndexByte(name, '\\')+1:]
@@ -224,7 +224,7 @@ func (r *reader) constant(v *Value, depth int) {
 		}
 		panic(errorAt(v.At, "only ::class may follow %s", name))
 	}
-	if r.at < len(r.src) && r.src[r.at] == '(' {
+	if r.offset < len(r.src) && r.src[r.offset] == '(' {
 		panic(errorAt(v.At, "%s is called: the file is data, nothing in it is executed", name))
 	}
 	panic(errorAt(v.At, "%s is neither true, false, null nor a class: write %s::class or a string", name, name))
@@ -238,13 +238,13 @@ func (r *reader) items(closing byte, depth int) []Item {
 	var items []Item
 	for {
 		r.space()
-		if r.at < len(r.src) && r.src[r.at] == closing {
-			r.at++
+		if r.offset < len(r.src) && r.src[r.offset] == closing {
+			r.offset++
 			return items
 		}
 		item := Item{Value: r.value(depth + 1)}
 		r.space()
-		if strings.HasPrefix(r.src[r.at:], "=>") {
+		if strings.HasPrefix(r.src[r.offset:], "=>") {
 			key := item.Value
 			switch key.Kind {
 			case String:
@@ -254,7 +254,7 @@ func (r *reader) items(closing byte, depth int) []Item {
 				panic(errorAt(key.At, "a key is a string or an integer, not %s", key.Kind))
 			}
 			item.KeyAt = key.At
-			r.at += 2
+			r.offset += 2
 			r.space()
 			item.Value = r.value(depth + 1)
 			r.space()
@@ -263,105 +263,105 @@ func (r *reader) items(closing byte, depth int) []Item {
 			items = make([]Item, 0, 5) // the size of a route
 		}
 		items = append(items, item)
-		if r.at < len(r.src) && r.src[r.at] == ',' {
-			r.at++
+		if r.offset < len(r.src) && r.src[r.offset] == ',' {
+			r.offset++
 			continue
 		}
-		if r.at == len(r.src) || r.src[r.at] != closing {
+		if r.offset == len(r.src) || r.src[r.offset] != closing {
 			r.unexpected("a comma or " + strconv.Quote(string(closing)))
 		}
 	}
 }
 
-// integer reads a decimal integer. It refuses leading zeros, numbers out of range, and text that PHP would read as
-// another kind of number.
+// integer parses a decimal integer. It fails for leading zeros, for numbers out of range, and for text that is another
+// kind of number in PHP.
 func (r *reader) integer() int64 {
-	start := r.at
-	if r.src[r.at] == '-' {
-		r.at++
+	start := r.offset
+	if r.src[r.offset] == '-' {
+		r.offset++
 	}
-	for r.at < len(r.src) && r.src[r.at] >= '0' && r.src[r.at] <= '9' {
-		r.at++
+	for r.offset < len(r.src) && r.src[r.offset] >= '0' && r.src[r.offset] <= '9' {
+		r.offset++
 	}
-	text := r.src[start:r.at]
+	text := r.src[start:r.offset]
 	n, err := strconv.ParseInt(text, 10, 64)
 	digits := strings.TrimPrefix(text, "-")
-	if err != nil || len(digits) > 1 && digits[0] == '0' || r.at < len(r.src) &&
-		(wordByte(r.src[r.at]) || r.src[r.at] == '.') || n == math.MinInt64 {
-		r.at = start
+	if err != nil || len(digits) > 1 && digits[0] == '0' || r.offset < len(r.src) &&
+		(wordByte(r.src[r.offset]) || r.src[r.offset] == '.') || n == math.MinInt64 {
+		r.offset = start
 		r.fail("not an integer in decimal digits")
 	}
 	return n
 }
 
-// take skips a token, which must be next.
+// take skips the token sign. It fails if another token is next.
 func (r *reader) take(sign string) {
 	r.space()
-	if !strings.HasPrefix(r.src[r.at:], sign) {
+	if !strings.HasPrefix(r.src[r.offset:], sign) {
 		r.unexpected(strconv.Quote(sign))
 	}
-	r.at += len(sign)
+	r.offset += len(sign)
 }
 
-// unexpected fails and names what was found and what was expected.
+// unexpected fails with a message that names the token found and the expected token want.
 func (r *reader) unexpected(want string) {
-	if r.at >= len(r.src) {
+	if r.offset >= len(r.src) {
 		r.fail("the file ends, expected %s", want)
 	}
-	c, _ := utf8.DecodeRuneInString(r.src[r.at:])
+	c, _ := utf8.DecodeRuneInString(r.src[r.offset:])
 	r.fail("unexpected %q, expected %s", c, want)
 }
 
 // space skips white space and comments.
 func (r *reader) space() {
-	for r.at < len(r.src) {
-		rest := r.src[r.at:]
+	for r.offset < len(r.src) {
+		rest := r.src[r.offset:]
 		switch {
 		case strings.ContainsRune(" \t\r\n", rune(rest[0])):
-			r.at++
+			r.offset++
 		case strings.HasPrefix(rest, "//") || rest[0] == '#' && !strings.HasPrefix(rest, "#["):
 			line, _, _ := strings.Cut(rest, "\n")
 			if end := strings.Index(line, "?>"); end >= 0 { // ?> ends the code in PHP even within a comment
-				r.at += end
+				r.offset += end
 				r.fail("unexpected ?>")
 			}
-			r.at += len(line)
+			r.offset += len(line)
 		case strings.HasPrefix(rest, "/*"):
 			end := strings.Index(rest[2:], "*/")
 			if end < 0 {
 				r.fail("the comment does not end")
 			}
-			r.at += end + 4
+			r.offset += end + 4
 		default:
 			return
 		}
 	}
 }
 
-// word returns the next letters, digits and underscores, which may be none.
+// word returns the next letters, digits and underscores, or an empty string.
 func (r *reader) word() string {
-	start := r.at
-	for r.at < len(r.src) && wordByte(r.src[r.at]) {
-		r.at++
+	start := r.offset
+	for r.offset < len(r.src) && wordByte(r.src[r.offset]) {
+		r.offset++
 	}
-	return r.src[start:r.at]
+	return r.src[start:r.offset]
 }
 
 // qualified parses words that are separated by backslashes.
 func (r *reader) qualified() string {
-	start := r.at
-	if r.at < len(r.src) && r.src[r.at] == '\\' {
-		r.at++
+	start := r.offset
+	if r.offset < len(r.src) && r.src[r.offset] == '\\' {
+		r.offset++
 	}
 	for {
-		if r.at == len(r.src) || !wordByte(r.src[r.at]) || r.src[r.at] >= '0' && r.src[r.at] <= '9' {
+		if r.offset == len(r.src) || !wordByte(r.src[r.offset]) || r.src[r.offset] >= '0' && r.src[r.offset] <= '9' {
 			r.unexpected("a name")
 		}
 		r.word()
-		if r.at == len(r.src) || r.src[r.at] != '\\' {
-			return r.src[start:r.at]
+		if r.offset == len(r.src) || r.src[r.offset] != '\\' {
+			return r.src[start:r.offset]
 		}
-		r.at++
+		r.offset++
 	}
 }
 

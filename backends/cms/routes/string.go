@@ -6,62 +6,63 @@ import (
 	"unicode/utf8"
 )
 
-// str parses a PHP string in single or double quotes. Interpolation is not supported: a variable in the string is
-// an error.
+// str parses a PHP string in single or double quotes. It fails for a variable in a string, because interpolation is not
+// supported.
 func (r *reader) str() string {
-	quote := r.src[r.at]
-	start := r.at
-	r.at++
+	quote := r.src[r.offset]
+	start := r.offset
+	r.offset++
 	var text strings.Builder
 	for {
-		if r.at == len(r.src) {
-			r.at = start
+		if r.offset == len(r.src) {
+			r.offset = start
 			r.fail("the string does not end")
 		}
-		c := r.src[r.at]
+		c := r.src[r.offset]
 		switch {
 		case c == quote:
-			r.at++
+			r.offset++
 			return text.String()
 		case c == '\\' && quote == '\'':
-			r.at++
-			if r.at < len(r.src) && (r.src[r.at] == '\'' || r.src[r.at] == '\\') {
-				c = r.src[r.at]
-				r.at++
+			r.offset++
+			if r.offset < len(r.src) && (r.src[r.offset] == '\'' || r.src[r.offset] == '\\') {
+				c = r.src[r.offset]
+				r.offset++
 			}
 			text.WriteByte(c)
 		case c == '\\':
 			r.escape(&text)
-		case quote == '"' && c == '$' && r.at+1 < len(r.src) && (wordByte(r.src[r.at+1]) && r.src[r.at+1] > '9' ||
-			r.src[r.at+1] == '{'),
-			quote == '"' && c == '{' && strings.HasPrefix(r.src[r.at+1:], "$"):
+		case quote == '"' && c == '$' && r.offset+1 < len(r.src) && (wordByte(r.src[r.offset+1]) && r.src[r.offset+1] > '9' ||
+			r.src[r.offset+1] == '{'),
+			quote == '"' && c == '{' && strings.HasPrefix(r.src[r.offset+1:], "$"):
 			r.fail("a variable in a string: write \\$ for the sign, or single quotes")
 		default:
-			char, size := utf8.DecodeRuneInString(r.src[r.at:])
+			char, size := utf8.DecodeRuneInString(r.src[r.offset:])
 			if char == utf8.RuneError && size < 2 {
 				r.fail("the string is not UTF-8")
 			}
 			if char == 0 {
 				r.fail("the string has a null character")
 			}
-			text.WriteString(r.src[r.at : r.at+size])
-			r.at += size
+			text.WriteString(r.src[r.offset : r.offset+size])
+			r.offset += size
 		}
 	}
 }
 
-// escape parses an escape sequence in a string with double quotes. An unknown one stands for itself, as in PHP.
+// escape parses an escape sequence in a string with double quotes. As in PHP, an unknown sequence is kept unchanged,
+// with its backslash.
 func (r *reader) escape(text *strings.Builder) {
-	start := r.at
-	rest := r.src[r.at+1:]
+	start := r.offset
+	rest := r.src[r.offset+1:]
 	if rest == "" {
 		text.WriteByte('\\')
-		r.at++
+		r.offset++
 		return
 	}
-	if at := strings.IndexByte(`nrtvef\$"`, rest[0]); at >= 0 {
-		text.WriteByte("\n\r\t\v\x1b\f\\$\""[at])
-		r.at += 2
+	if index := strings.IndexByte(`nrtvef\$"`, rest[0]); index >= 0 {
+		text.WriteByte("\n\r\t\v\x1b\f\\$\""[index])
+		r.offset += 2
 		return
 	}
 	var digits string
@@ -69,26 +70,26 @@ func (r *reader) escape(text *strings.Builder) {
 	switch {
 	case rest[0] >= '0' && rest[0] <= '7':
 		digits, base = leading(rest, 3, "01234567"), 8
-		r.at += 1 + len(digits)
+		r.offset += 1 + len(digits)
 	case rest[0] == 'x' && leading(rest[1:], 2, hexDigits) != "":
 		digits = leading(rest[1:], 2, hexDigits)
-		r.at += 2 + len(digits)
+		r.offset += 2 + len(digits)
 	case strings.HasPrefix(rest, "u{"):
 		digits = leading(rest[2:], 6, hexDigits)
 		if digits == "" || !strings.HasPrefix(rest[2+len(digits):], "}") {
 			r.fail("\\u{ is not followed by hexadecimal digits and }")
 		}
-		r.at += 4 + len(digits)
+		r.offset += 4 + len(digits)
 	default:
 		text.WriteByte('\\')
-		r.at++
+		r.offset++
 		return
 	}
 	n, err := strconv.ParseInt(digits, base, 32)
-	// Bytes above 127 are refused: they would only be valid together with others. Write the character or \u{...}
-	// instead.
+	// Bytes above 127 are errors, because they are only valid UTF-8 in certain sequences. Authors can write the
+	// character or \u{...} instead.
 	if err != nil || n == 0 || rest[0] != 'u' && n > 127 || !utf8.ValidRune(rune(n)) {
-		r.at = start
+		r.offset = start
 		r.fail("the escape stands for no character: write \\u{...}")
 	}
 	text.WriteRune(rune(n))

@@ -11,19 +11,19 @@ import (
 // maxPath limits the length of a path below the endpoint, in bytes. No route matches a longer path.
 const maxPath = 8192
 
-// Route is an entry with its method.
+// Route is an entry together with the method that it calls.
 type Route struct {
 	Entry
-	// Call is the method of the class.
+	// Call calls the method.
 	Call handler.Func
-	// Default means that the route is not one of the site.
+	// Default reports whether the route is built in, and not defined by the site.
 	Default bool
 }
 
-// Resolve returns the method of an entry, or an error that tells what is missing.
+// Resolve returns the method for an entry, or an error if the class or the method does not exist.
 type Resolve func(e Entry) (handler.Func, error)
 
-// Table finds the route of a request. It is immutable.
+// Table finds the route for a request. A Table is immutable.
 type Table struct {
 	routes   []*Route // in their order
 	static   map[string][]*Route
@@ -38,7 +38,7 @@ type node struct {
 	tails   []*variant // variants whose last segment matches the rest of the path
 }
 
-// variant is a pattern with some or none of its optional suffixes.
+// variant is an endpoint with a certain number of its optional suffixes; see parse.
 type variant struct {
 	route    *Route
 	order    int
@@ -46,9 +46,9 @@ type variant struct {
 	tail     bool
 }
 
-// NewTable returns a table with the entries of a site, followed by those defaults that the site does not define
-// itself. The error is an *Error: a class or method that resolve does not find, an invalid pattern, a duplicate
-// entry, or a static path that an earlier pattern hides.
+// NewTable returns a table with the entries of a site, followed by the defaults that the site does not define itself.
+// The error is an *Error: resolve does not find a method, a pattern is invalid, an entry is a duplicate, or an earlier
+// pattern hides a static path.
 func NewTable(entries, defaults []Entry, resolve Resolve) (*Table, error) {
 	t := &Table{static: make(map[string][]*Route)}
 	compile := make(compiler)
@@ -60,8 +60,8 @@ func NewTable(entries, defaults []Entry, resolve Resolve) (*Table, error) {
 	return t, nil
 }
 
-// add resolves the method of a route and adds each variant of its endpoint. A default route is left out if all its
-// endpoints have routes already.
+// add finds the method of a route and adds each variant of the route's endpoint. A default route is left out if the
+// site has routes for all its variants.
 func (t *Table) add(r *Route, compile compiler, resolve Resolve) error {
 	if r.Class == "" {
 		return errorAt(r.At, "a route without a class")
@@ -98,7 +98,8 @@ func (t *Table) add(r *Route, compile compiler, resolve Resolve) error {
 	return nil
 }
 
-// addStatic adds a path without parameters. It does not add a default that the site defines itself.
+// addStatic adds a route for a path without parameters. added is false for a default route that the site defines
+// itself.
 func (t *Table) addStatic(r *Route, segments []segment) (added bool, err error) {
 	words := make([]string, len(segments))
 	for i, s := range segments {
@@ -133,7 +134,8 @@ func isStatic(segments []segment) bool {
 	return !slices.ContainsFunc(segments, func(s segment) bool { return len(s.params) > 0 })
 }
 
-// add inserts a variant below n, one level per segment. A tail is kept at the node of the segment before it.
+// add inserts a variant into the tree below n, one level for each segment. A variant with a tail is stored at the node
+// of the segment before the tail.
 func (n *node) add(v *variant) {
 	for i, s := range v.segments {
 		if v.tail && i == len(v.segments)-1 {
@@ -161,7 +163,7 @@ func (n *node) add(v *variant) {
 	n.ends = append(n.ends, v)
 }
 
-// collect appends those variants that the segments of path may match.
+// collect appends to to the variants whose literal segments agree with path, so that they may match.
 func (n *node) collect(path string, to []*variant) []*variant {
 	to = append(to, n.tails...)
 	segment, rest, more := strings.Cut(path, "/")
@@ -174,7 +176,8 @@ func (n *node) collect(path string, to []*variant) []*variant {
 	return to
 }
 
-// next continues collect at a child. rest is what follows the segment and its slash; more is false if nothing does.
+// next continues collect at a child node. rest is the path after the child's segment and its slash; more reports
+// whether there is a rest.
 func (n *node) next(rest string, more bool, to []*variant) []*variant {
 	if more {
 		return n.collect(rest, to)
@@ -182,7 +185,7 @@ func (n *node) next(rest string, more bool, to []*variant) []*variant {
 	return append(to, n.ends...)
 }
 
-// match appends the values of the parameters to values, and reports whether the path matches.
+// match reports whether the path matches the variant, and returns values with the values of the parameters appended.
 func (v *variant) match(path string, values []string) ([]string, bool) {
 	for i, s := range v.segments {
 		text, rest, _ := strings.Cut(path, "/")
@@ -210,14 +213,14 @@ func (v *variant) match(path string, values []string) ([]string, bool) {
 type Match struct {
 	Route  *Route
 	Params map[string]string // nil if the route has none
-	// Allow lists the methods of the path, sorted, if none of them is the request's. It is nil if no route has the
-	// path.
+	// Allow lists the methods of the path, sorted, if the request has another method. It is nil if the path has no
+	// routes.
 	Allow []string
 }
 
-// Find returns the route of a request. path is relative to the endpoint; slashes at its ends are ignored. Static
-// routes take precedence over patterns, and earlier patterns over later ones. HEAD is answered by its own route, or
-// else by that of GET.
+// Find returns the route for a request. path is relative to the endpoint; slashes at both ends are ignored. Static
+// routes take precedence over patterns, and earlier patterns over later ones. HEAD uses the route of GET if the path
+// has no route for HEAD.
 func (t *Table) Find(method, path string) Match {
 	path = strings.Trim(path, "/")
 	if len(path) > maxPath {
@@ -246,38 +249,38 @@ func (t *Table) find(method, path string) (m Match) {
 	if len(candidates) > 1 {
 		slices.SortFunc(candidates, func(a, b *variant) int { return a.order - b.order })
 	}
-	var kept [4]string
-	var others map[string]bool
+	var buffer [4]string
+	var methods map[string]bool
 	for _, v := range candidates {
-		values, ok := v.match(path, kept[:0])
+		values, ok := v.match(path, buffer[:0])
 		if !ok {
 			continue
 		}
 		if v.route.Method == method || v.route.Method == "*" {
 			return Match{Route: v.route, Params: v.params(values)}
 		}
-		if others == nil {
-			others = make(map[string]bool)
+		if methods == nil {
+			methods = make(map[string]bool)
 		}
-		others[v.route.Method] = true
+		methods[v.route.Method] = true
 	}
-	if len(static) == 0 && others == nil {
+	if len(static) == 0 && methods == nil {
 		return m
 	}
-	if others == nil {
-		others = make(map[string]bool, len(static)+1)
+	if methods == nil {
+		methods = make(map[string]bool, len(static)+1)
 	}
 	for _, r := range static {
-		others[r.Method] = true
+		methods[r.Method] = true
 	}
-	if others["GET"] {
-		others["HEAD"] = true
+	if methods["GET"] {
+		methods["HEAD"] = true
 	}
-	m.Allow = slices.Sorted(maps.Keys(others))
+	m.Allow = slices.Sorted(maps.Keys(methods))
 	return m
 }
 
-// params returns the values by the names of the parameters.
+// params returns the values of the path parameters by name.
 func (v *variant) params(values []string) map[string]string {
 	params := make(map[string]string, len(values))
 	i := 0

@@ -1,8 +1,9 @@
-// Package routes implements the routes table of a site: which method of which class answers which method and path.
+// Package routes implements the routes table of a site, which assigns a method of a handler class to each HTTP method
+// and path.
 //
-// Read parses Routes.php, which is data and is never executed. Entries converts the content of a routes file, in
-// PHP or JavaScript, to a list of entries. NewTable builds the table that Find searches. Errors have the position
-// in the file.
+// Read parses Routes.php, which is never executed. Entries converts the content of a routes file, in PHP or JavaScript,
+// to a list of entries. NewTable builds a table from the entries, and Table.Find searches it. Errors contain the
+// position in the file.
 package routes
 
 import (
@@ -17,7 +18,7 @@ type Position struct {
 	Column int    // from 1, in characters
 }
 
-// String returns file:line:column, as far as they are known.
+// String returns the position as file:line:column, without the parts that are not known.
 func (p Position) String() string {
 	text := p.File
 	if p.Line > 0 {
@@ -29,7 +30,7 @@ func (p Position) String() string {
 	return text
 }
 
-// Error is an error in a routes file or a script.
+// Error is an error in a routes file or a script, with its position.
 type Error struct {
 	At      Position
 	Message string
@@ -37,8 +38,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.At.String() + ": " + e.Message }
 
-func errorAt(at Position, format string, args ...any) *Error {
-	return &Error{at, fmt.Sprintf(format, args...)}
+func errorAt(position Position, format string, args ...any) *Error {
+	return &Error{position, fmt.Sprintf(format, args...)}
 }
 
 // Kind is the type of a Value.
@@ -70,7 +71,7 @@ type Value struct {
 
 // Item is an element of a List.
 type Item struct {
-	// Named means that the item has a key that is a string. Integer keys are ignored.
+	// Named reports whether the item has a string as its key. Integer keys are ignored.
 	Named bool
 	Key   string
 	KeyAt Position

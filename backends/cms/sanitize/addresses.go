@@ -7,22 +7,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 )
 
-// email returns a valid address in lower case, or an empty string.
+// email returns a valid mail address in lower case, or an empty string.
 func email(s string) string {
 	address, err := mailaddress.Parse(s)
 	if err != nil {
 		return ""
 	}
 	small := strings.ToLower(address)
-	if again, err := mailaddress.Parse(small); err != nil || again != small || strings.ToLower(small) != small {
+	if reparsed, err := mailaddress.Parse(small); err != nil || reparsed != small || strings.ToLower(small) != small {
 		return ""
 	}
 	return small
 }
 
-// written parses a URL that has the scheme http or https, or none, and returns it with its normalized form. The
-// form is empty for other URLs, and for those that browsers parse differently than Go: with backslashes, or with //
-// but no scheme.
+// written parses an http or https URL, or a relative reference, and returns it with its normalized text. The text is
+// empty for any other URL, and for a URL that browsers parse differently than Go: with backslashes, or with // but no
+// scheme.
 func written(s string) (*url.URL, string) {
 	if strings.ContainsRune(s, '\\') || strings.HasPrefix(s, "//") {
 		return nil, ""
@@ -46,16 +46,17 @@ func written(s string) (*url.URL, string) {
 	return u, u.String()
 }
 
-// settled returns a normalized URL, or an empty string if its normalized form is not stable or longer than limit.
+// settled returns a normalized URL. It returns an empty string if the normalized text is longer than limit, or if
+// normalizing again would change it.
 func settled(s string, limit int) string {
-	u, made := written(s)
-	if u == nil || len(made) > limit || strings.HasPrefix(made, "//") {
+	u, normalized := written(s)
+	if u == nil || len(normalized) > limit || strings.HasPrefix(normalized, "//") {
 		return ""
 	}
-	if _, again := written(made); again != made {
+	if _, renormalized := written(normalized); renormalized != normalized {
 		return ""
 	}
-	return made
+	return normalized
 }
 
 func anyURL(s string, limit int) string { return settled(trim(s), limit) }
@@ -68,14 +69,14 @@ func httpURL(s string, limit int) string {
 		}
 		s = "http://" + strings.TrimPrefix(s, "//")
 	}
-	if made := settled(s, limit); strings.HasPrefix(made, "http://") || strings.HasPrefix(made, "https://") {
-		return made
+	if normalized := settled(s, limit); strings.HasPrefix(normalized, "http://") || strings.HasPrefix(normalized, "https://") {
+		return normalized
 	}
 	return ""
 }
 
-// selectorValue quotes a value that has other characters than letters, digits, spaces and a few marks. Within
-// quotes, all other characters stand for themselves; quotes and backslashes are removed.
+// selectorValue returns s as a value in a selector. It quotes s unless s consists of letters, digits, spaces and a few
+// marks. It removes quotes and backslashes.
 func selectorValue(s string, limit int) string {
 	s = trim(strings.ReplaceAll(printed(s), "\n", " "))
 	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
@@ -96,7 +97,8 @@ func selectorValue(s string, limit int) string {
 	return s
 }
 
-// selectorField replaces by an underscore each character that the name of a field cannot have.
+// selectorField returns s as the fields of a selector's term, separated by |. It replaces characters that the name of a
+// field cannot have by underscores.
 func selectorField(s string, limit int) string {
 	var b strings.Builder
 	for field := range strings.SplitSeq(s, "|") {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// list returns a list as it is, and any other value as the only item of a list. The list is empty for null and an
-// empty text.
+// list returns a list unchanged, and any other value as a list with this one item. For null and an empty text, the list
+// is empty.
 func list(value any) []any {
 	switch v := value.(type) {
 	case nil:
@@ -22,7 +22,7 @@ func list(value any) []any {
 	return []any{value}
 }
 
-// split works like list, but splits a text at | or, if it has none, at commas.
+// split is like list, but splits a text at | or, if the text has no |, at commas.
 func split(value any) []any {
 	s, ok := value.(string)
 	if !ok {
@@ -43,29 +43,29 @@ func split(value any) []any {
 
 func cutList(items []any, limit int) []any { return items[:min(len(items), limit)] }
 
-func array(value any, o options) any { return cutList(split(value), o.most) }
+func array(value any, o options) any { return cutList(split(value), o.limit) }
 
-func arrayVal(value any, o options) any { return cutList(list(value), o.most) }
+func arrayVal(value any, o options) any { return cutList(list(value), o.limit) }
 
 func ints(items []any) any {
-	made := make([]any, len(items))
+	result := make([]any, len(items))
 	for i, item := range items {
-		made[i] = unsigned(item, options{})
+		result[i] = unsigned(item, options{})
 	}
-	return made
+	return result
 }
 
-func intArray(value any, o options) any { return ints(cutList(split(value), o.most)) }
+func intArray(value any, o options) any { return ints(cutList(split(value), o.limit)) }
 
-func intArrayVal(value any, o options) any { return ints(cutList(list(value), o.most)) }
+func intArrayVal(value any, o options) any { return ints(cutList(list(value), o.limit)) }
 
-// flatArray collects the values in nested lists and objects; members of objects are in the order of their names.
+// flatArray is the sanitizer for one flat list with all values in nested lists and objects; see flatten.
 func flatArray(value any, o options) any {
-	return cutList(flatten([]any{}, value), o.most)
+	return cutList(flatten([]any{}, value), o.limit)
 }
 
-// flatten appends the scalars of a value to flat, with lists and objects taken apart at any depth. Objects are read
-// in the order of their keys.
+// flatten appends a scalar, or all scalars in a list or an object at any depth, to flat. Members of objects are in the
+// order of their names.
 func flatten(flat []any, value any) []any {
 	switch v := value.(type) {
 	case nil:
@@ -88,7 +88,7 @@ func flatten(flat []any, value any) []any {
 	return append(flat, value)
 }
 
-// minArray removes null, empty texts, lists and objects. It keeps 0 and false.
+// minArray removes null and empty texts, lists and objects from a list. It keeps 0 and false.
 func minArray(value any, o options) any {
 	items := list(value)
 	left := make([]any, 0, len(items))
@@ -111,17 +111,18 @@ func minArray(value any, o options) any {
 		}
 		left = append(left, item)
 	}
-	return cutList(left, o.most)
+	return cutList(left, o.limit)
 }
 
-// allowed returns the values that option and options accept. A nil map accepts any value but lists and objects.
+// allowed returns the values that the sanitizers option and options allow. nil means that all values except lists and
+// objects are allowed.
 func (o options) allowed() map[string]bool {
-	if len(o.given) == 0 {
+	if len(o.arguments) == 0 {
 		return nil
 	}
 	all := make(map[string]bool)
-	for _, given := range o.given {
-		for _, item := range list(given) {
+	for _, argument := range o.arguments {
+		for _, item := range list(argument) {
 			all[str(item)] = true
 		}
 	}
@@ -136,7 +137,7 @@ func allows(allowed map[string]bool, value any) bool {
 	return allowed == nil || allowed[str(value)]
 }
 
-// option returns the value if it is one of its arguments, else null.
+// option returns the value if it is one of the arguments of the sanitizer, and null otherwise.
 func option(value any, o options) any {
 	if !allows(o.allowed(), value) {
 		return nil
@@ -144,7 +145,7 @@ func option(value any, o options) any {
 	return value
 }
 
-// optionsOf returns the items that are among its arguments.
+// optionsOf returns the items of a list that are among the arguments of the sanitizer.
 func optionsOf(value any, o options) any {
 	allowed := o.allowed()
 	left := []any{}
@@ -153,13 +154,13 @@ func optionsOf(value any, o options) any {
 			left = append(left, item)
 		}
 	}
-	return cutList(left, o.most)
+	return cutList(left, o.limit)
 }
 
 func wordsArray(value any, o options) any {
 	found := []any{}
 	for _, item := range list(value) {
-		for _, word := range wordsOf(str(item), o.most-len(found)) {
+		for _, word := range wordsOf(str(item), o.limit-len(found)) {
 			found = append(found, word)
 		}
 	}

@@ -19,14 +19,14 @@ func isHyphened(r rune) bool { return isVar(r) || r == '-' }
 
 func isName(r rune) bool { return isHyphened(r) || r == '.' }
 
-// only keeps the characters for which is returns true, and replaces the others by other, or removes them if other
-// is -1. It cuts the result to limit characters.
-func only(s string, limit int, is func(rune) bool, other rune) string {
+// only keeps the characters for which keep returns true. It replaces the others by replacement, or removes them if
+// replacement is -1. The result has at most limit characters.
+func only(s string, limit int, keep func(rune) bool, replacement rune) string {
 	return first(strings.Map(func(r rune) rune {
-		if is(r) {
+		if keep(r) {
 			return r
 		}
-		return other
+		return replacement
 	}, s), limit)
 }
 
@@ -44,22 +44,24 @@ func alphanumeric(s string, limit int) string {
 	return only(s, limit, func(r rune) bool { return isAlpha(r) || isDigit(r) }, -1)
 }
 
-// chars keeps the characters of its first argument, by default ASCII letters and digits.
+// chars keeps the characters that the first argument of the sanitizer contains. Without an argument, it keeps ASCII
+// letters and digits.
 func chars(value any, o options) any {
-	if len(o.given) == 0 {
-		return alphanumeric(str(value), o.most)
+	if len(o.arguments) == 0 {
+		return alphanumeric(str(value), o.limit)
 	}
 	allowed := make(map[rune]bool)
-	for _, r := range str(o.given[0]) {
+	for _, r := range str(o.arguments[0]) {
 		allowed[r] = true
 	}
-	return only(str(value), o.most, func(r rune) bool { return allowed[r] }, -1)
+	return only(str(value), o.limit, func(r rune) bool { return allowed[r] }, -1)
 }
 
-// punctuation is what the name of a page must neither begin nor end with.
+// punctuation lists the characters of a page name with which the name must neither begin nor end.
 const punctuation = "._-"
 
-// pageName replaces each other character by a hyphen. A name neither begins nor ends with punctuation.
+// pageName returns s as the name of a page, in lower case. It replaces each character that is neither a letter from a
+// to z, nor a digit, nor in punctuation, by a hyphen.
 func pageName(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if r = unicode.ToLower(r); 'a' <= r && r <= 'z' || isDigit(r) || strings.ContainsRune(punctuation, r) {
@@ -72,19 +74,19 @@ func pageName(s string, limit int) string {
 
 func pageNameTranslate(s string, limit int) string { return pageName(text.Transliterate(s), limit) }
 
-// pagePathName keeps slashes at both ends.
+// pagePathName returns s as a path of page names. It keeps a slash at the beginning and at the end.
 func pagePathName(s string, limit int) string {
 	s = trim(s)
 	var b strings.Builder
 	for segment := range strings.SplitSeq(s, "/") {
-		made := pageName(segment, 128)
-		if made == "" {
+		cleaned := pageName(segment, 128)
+		if cleaned == "" {
 			continue
 		}
 		if b.Len() > 0 || s[0] == '/' {
 			b.WriteByte('/')
 		}
-		b.WriteString(made)
+		b.WriteString(cleaned)
 	}
 	if strings.HasSuffix(s, "/") {
 		b.WriteByte('/')
@@ -97,13 +99,13 @@ func path(value any, o options) any {
 		return false
 	}
 	s := str(value)
-	if pagePathName(s, o.most) != s {
+	if pagePathName(s, o.limit) != s {
 		return false
 	}
 	return s
 }
 
-// filename keeps the extension if it has to cut the name.
+// filename returns s as the name of a file. If it has to cut the name, it keeps the extension.
 func filename(s string, limit int) string {
 	s = s[strings.LastIndexAny(s, `/\`)+1:]
 	s = strings.Trim(only(trim(s), unlimited, isName, '_'), ".")
@@ -121,12 +123,12 @@ func attrName(s string, limit int) string {
 	return first(strings.TrimLeft(s, "0123456789.-"), limit)
 }
 
-// classMarks are the characters of a class other than letters and digits: the hyphen, the underscore, and the marks
-// of utility classes (md:flex, @sm).
+// classMarks are the characters of a class other than letters and digits: the hyphen, the underscore, and the marks of
+// utility classes (md:flex, @sm).
 const classMarks = "-_:@"
 
-// htmlClass replaces each other character by a hyphen. A class does not begin with a digit, and has at least one
-// letter or digit.
+// htmlClass returns s as a class of an HTML element, or an empty string if s has no letter or digit. It replaces each
+// character that a class cannot have by a hyphen. A class does not begin with a digit.
 func htmlClass(s string, limit int) string {
 	s = only(trim(s), unlimited, func(r rune) bool {
 		return isAlpha(r) || isDigit(r) || strings.ContainsRune(classMarks, r)
@@ -138,7 +140,8 @@ func htmlClass(s string, limit int) string {
 	return s
 }
 
-// htmlClasses returns the classes of a list that is separated by white space, commas or dots, without duplicates.
+// htmlClasses returns the classes in a list, without duplicates. In the list s, they are separated by white space,
+// commas or dots.
 func htmlClasses(s string, limit int) string {
 	var b strings.Builder
 	seen := make(map[string]bool)
@@ -157,10 +160,10 @@ func htmlClasses(s string, limit int) string {
 	return b.String()
 }
 
-// The following functions split names into words: a capital after another character begins a new word.
+// The following functions split texts into words; see parts.
 
-// parts returns the words of a text. A word ends at each character other than an ASCII letter or digit, and before
-// an upper-case letter that does not follow one. Latin letters with marks are replaced by ASCII letters first.
+// parts returns the words of a text. A word ends at a character other than an ASCII letter or digit, and before a
+// capital that does not follow a capital. Latin letters with diacritics are replaced by ASCII letters first.
 func parts(s string) (found []string) {
 	s = strings.Map(func(r rune) rune {
 		if isAlpha(r) || isDigit(r) {
@@ -181,7 +184,7 @@ func parts(s string) (found []string) {
 	return found
 }
 
-// latin transliterates other letters than ASCII and keeps their case.
+// latin transliterates letters outside of ASCII, preserving case.
 func latin(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -189,43 +192,43 @@ func latin(s string) string {
 			b.WriteRune(r)
 			continue
 		}
-		made := text.Transliterate(string(r))
-		if unicode.IsUpper(r) && made != "" {
-			made = strings.ToUpper(made[:1]) + made[1:]
+		replacement := text.Transliterate(string(r))
+		if unicode.IsUpper(r) && replacement != "" {
+			replacement = strings.ToUpper(replacement[:1]) + replacement[1:]
 		}
-		b.WriteString(made)
+		b.WriteString(replacement)
 	}
 	return b.String()
 }
 
-// camelCase joins words, and begins each but the first with a capital. Words are separated by all characters but
-// ASCII letters and digits; their other letters keep their case. The result does not begin with a digit.
+// camelCase joins the words of a text. Each word but the first begins with a capital; other letters keep their case.
+// The result does not begin with a digit.
 func camelCase(s string) string {
-	made := []byte(pascalCase(s))
-	if len(made) > 0 {
-		made[0] |= 'a' - 'A'
+	result := []byte(pascalCase(s))
+	if len(result) > 0 {
+		result[0] |= 'a' - 'A'
 	}
-	return string(made)
+	return string(result)
 }
 
-// pascalCase joins the words of a text, each with an upper-case first letter. Leading digits are dropped.
+// pascalCase joins the words of a text, each with a capital as its first letter. Leading digits are removed.
 func pascalCase(s string) string {
-	made := make([]byte, 0, len(s))
+	result := make([]byte, 0, len(s))
 	begins := true // the next letter begins a word
 	for _, r := range s {
 		switch {
 		case !isAlpha(r) && !isDigit(r):
 			begins = true
 			continue
-		case isDigit(r) && len(made) == 0:
+		case isDigit(r) && len(result) == 0:
 			continue
 		case begins && 'a' <= r && r <= 'z':
 			r -= 'a' - 'A'
 		}
-		made = append(made, byte(r)) //nolint:gosec // ASCII
+		result = append(result, byte(r)) //nolint:gosec // ASCII
 		begins = false
 	}
-	return string(made)
+	return string(result)
 }
 
 func snakeCase(s string) string { return strings.ToLower(strings.Join(parts(s), "_")) }

@@ -23,18 +23,19 @@ func float(value any, _ options) any {
 	return n
 }
 
-// bound returns the argument with that index, or else the number in the spec. It reports false if there is neither.
-func (o options) bound(at int) (n float64, ok bool) {
-	if len(o.given) > at {
-		return numeric(o.given[at])
+// bound returns the argument with the given index or, if there are fewer arguments, the number in the spec. ok is false
+// if the argument is not a number or there is no number in the spec.
+func (o options) bound(index int) (n float64, ok bool) {
+	if len(o.arguments) > index {
+		return numeric(o.arguments[index])
 	}
-	return float64(o.most), o.most != unlimited
+	return float64(o.limit), o.limit != unlimited
 }
 
 func atLeast(value any, o options) any {
 	n, _ := numeric(value)
-	if least, ok := o.bound(0); ok {
-		n = max(n, least)
+	if minimum, ok := o.bound(0); ok {
+		n = max(n, minimum)
 	}
 	return exact(n)
 }
@@ -47,15 +48,15 @@ func atMost(value any, o options) any {
 	return exact(n)
 }
 
-// within limits a number to the range between two arguments. With one argument, or with a number in the spec, the
-// range begins at 0.
+// within limits a number to the range given by two arguments, the bounds. With one argument, or with a number in the
+// spec, the lower bound is 0.
 func within(value any, o options) any {
 	n, _ := numeric(value)
 	lower, hasLower := 0.0, true
-	if len(o.given) > 1 {
+	if len(o.arguments) > 1 {
 		lower, hasLower = o.bound(0)
 	}
-	upper, ok := o.bound(max(len(o.given)-1, 0))
+	upper, ok := o.bound(max(len(o.arguments)-1, 0))
 	if !ok {
 		return exact(n)
 	}
@@ -75,7 +76,7 @@ func bit(value any, _ options) any {
 
 func boolean(value any, _ options) any { return truth(value) }
 
-// truth returns false for empty values, zero, and the texts "false" and "0".
+// truth returns false for null, empty values, zero, and the texts "false" and "0", and true otherwise.
 func truth(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -94,7 +95,7 @@ func truth(value any) bool {
 	return !ok || n != 0
 }
 
-// The last second of the year 9999, and the first of the year 1.
+// The last second of the year 9999, and the first second of the year 1, as Unix times.
 const (
 	lastSecond  = 253402300799
 	firstSecond = -62135596800
@@ -108,12 +109,13 @@ var layouts = []string{
 	time.RFC1123, time.RFC850, time.ANSIC,
 }
 
-// date returns the seconds since 1970 or, with an argument, the date in that format, which uses these letters of
-// PHP: d j m n Y y H G i s D l M F. It returns an empty string for an unreadable date.
+// date parses a date. It returns the Unix time in seconds or, with an argument, the date in the format that the
+// argument describes with these letters of PHP: d j m n Y y H G i s D l M F. For an invalid date it returns an empty
+// string.
 func date(value any, o options) any {
 	layout := ""
-	if len(o.given) > 0 {
-		layout = goLayout(str(o.given[0]))
+	if len(o.arguments) > 0 {
+		layout = goLayout(str(o.arguments[0]))
 	}
 	seconds, ok := moment(value, layout)
 	if !ok || seconds < firstSecond || seconds > lastSecond {
@@ -125,8 +127,8 @@ func date(value any, o options) any {
 	return time.Unix(seconds, 0).UTC().Format(layout)
 }
 
-// moment returns a value as Unix time in seconds. It accepts text in layout, which may be empty, a number of
-// seconds, and text in one of layouts.
+// moment converts a value to a Unix time in seconds. The value may be a number of seconds, or a text in layout, if that
+// is not empty, or in one of layouts.
 func moment(value any, layout string) (seconds int64, ok bool) {
 	if _, is := value.(bool); is {
 		return 0, false

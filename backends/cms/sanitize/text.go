@@ -15,11 +15,11 @@ func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\u200b' || r == '
 
 func trim(s string) string { return strings.TrimFunc(s, isSpace) }
 
-// ends replaces all line ends by \n.
+// ends replaces all kinds of line ends by \n.
 var ends = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
 	"\u2029", "\n")
 
-// printed removes control characters except tabs and line ends, and normalizes line ends to \n.
+// printed removes control characters except tabs and line ends, and replaces all kinds of line ends by \n.
 func printed(s string) string {
 	clean := true
 	for i := 0; i < len(s) && clean; i++ {
@@ -60,7 +60,7 @@ func removeWhitespace(s string) string {
 	}, s)
 }
 
-// reduceWhitespace replaces each run of white space by one space.
+// reduceWhitespace replaces each run of white space by a single space.
 func reduceWhitespace(s string) string {
 	var b strings.Builder
 	inside := false
@@ -87,8 +87,8 @@ func normalizeWhitespace(s string) string {
 	}, ends.Replace(s))
 }
 
-// truncate returns one line without tags, in which an ellipsis separates the original lines. A longer text is cut
-// between words, or within the first word if that alone is too long, and ends with an ellipsis.
+// truncate returns the text in one line, without tags, and with ellipses in place of line ends. A text longer than
+// limit is cut between words, or within the first word if that is too long, and an ellipsis is added.
 func truncate(s string, limit int) string {
 	var lines []string
 	for line := range strings.SplitSeq(text.StripTags(printed(s)), "\n") {
@@ -105,18 +105,18 @@ func truncate(s string, limit int) string {
 	}
 	cut := first(s, limit-1)
 	if s[len(cut)] != ' ' { // within a word
-		if at := strings.LastIndexByte(cut, ' '); at > 0 {
-			cut = cut[:at]
+		if space := strings.LastIndexByte(cut, ' '); space > 0 {
+			cut = cut[:space]
 		}
 	}
 	return strings.TrimRight(cut, " …,;/") + "…"
 }
 
-// Words.
+// The following functions return words.
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// joins reports whether a mark belongs to the word around it.
+// joins reports whether r is an apostrophe, which belongs to the word around it.
 func joins(r rune) bool { return r == '\'' || r == '’' }
 
 // maxWord limits the length of a word in characters; longer words are cut.
@@ -145,7 +145,7 @@ func word(s string, limit int) string {
 
 func words(s string, limit int) string { return strings.Join(wordsOf(s, limit), " ") }
 
-// HTML.
+// The following functions convert to and from HTML.
 
 func entities(s string) string { return html.EscapeString(s) }
 
@@ -161,19 +161,19 @@ func markupToLine(s string, limit int) string {
 	return trim(first(trim(strings.Join(strings.Fields(text.Plain(printed(s))), " ")), limit))
 }
 
-// inline matches the Markdown of entitiesMarkdown: code, a link, strong, emphasis and deleted text. They do not
-// nest.
+// inline matches the Markdown that entitiesMarkdown supports: code, a link, strong, emphasis and deleted text, without
+// nesting.
 var inline = regexp.MustCompile("`([^`\n]+)`" + `|\[([^\[\]\n]+)\]\(([^\s()<>]+)\)|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|~~([^~\n]+)~~`)
 
-// entitiesMarkdown escapes a text for HTML and turns its inline Markdown (code, links, strong, emphasis and deleted
-// text) into elements. A link with an unsafe address stays text.
+// entitiesMarkdown escapes a text for HTML and converts its inline Markdown (code, links, strong, emphasis and deleted
+// text) to elements. A link with an unsafe address is not converted.
 func entitiesMarkdown(s string) string {
 	s = html.EscapeString(s)
 	var b strings.Builder
-	at := 0
+	end := 0
 	for _, found := range inline.FindAllStringSubmatchIndex(s, -1) {
-		b.WriteString(s[at:found[0]])
-		at = found[1]
+		b.WriteString(s[end:found[0]])
+		end = found[1]
 		part := func(n int) string { return s[found[2*n]:found[2*n+1]] }
 		wrap := func(tag string, n int) { b.WriteString("<" + tag + ">" + part(n) + "</" + tag + ">") }
 		switch {
@@ -193,6 +193,6 @@ func entitiesMarkdown(s string) string {
 			wrap("del", 6)
 		}
 	}
-	b.WriteString(s[at:])
+	b.WriteString(s[end:])
 	return b.String()
 }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// str returns a value as a text, which is valid UTF-8.
+// str returns a value as text in valid UTF-8.
 func str(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -39,7 +39,7 @@ func encode(value any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// numberText formats a number as JSON does.
+// numberText formats a number like encoding/json.
 func numberText(n float64) string {
 	if math.Abs(n) < 1e21 && (n == 0 || math.Abs(n) >= 1e-6) {
 		return strconv.FormatFloat(n, 'f', -1, 64)
@@ -47,7 +47,7 @@ func numberText(n float64) string {
 	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
-// number returns a value that is a finite number.
+// number returns the value as a float64, if it is a finite number.
 func number(value any) (n float64, ok bool) {
 	switch v := value.(type) {
 	case float64:
@@ -68,8 +68,8 @@ func number(value any) (n float64, ok bool) {
 	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// numeric converts a value to a number. It accepts booleans, times and texts that contain a number, and returns 0
-// for other values.
+// numeric converts a value to a number. It converts booleans, times, and texts that contain a number. For any other
+// value it returns 0 and false.
 func numeric(value any) (n float64, ok bool) {
 	switch v := value.(type) {
 	case bool:
@@ -98,7 +98,7 @@ func numeric(value any) (n float64, ok bool) {
 // safe is the largest integer that all JSON parsers represent exactly (RFC 8259, section 6).
 const safe = 1<<53 - 1
 
-// integer truncates a number to an integer within ±safe.
+// integer truncates a number to an integer from -safe to safe.
 func integer(n float64) int64 {
 	return int64(math.Trunc(max(-safe, min(n, safe))))
 }
@@ -111,8 +111,8 @@ func exact(n float64) any {
 	return n
 }
 
-// same reports whether two JSON values are equal; numbers are compared by value.
-func same(a, b any) bool {
+// equal reports whether two JSON values are equal; numbers are compared by value.
+func equal(a, b any) bool {
 	if n, ok := number(a); ok {
 		m, ok := number(b)
 		return ok && n == m
@@ -126,7 +126,7 @@ func same(a, b any) bool {
 			return false
 		}
 		for i := range v {
-			if !same(v[i], w[i]) {
+			if !equal(v[i], w[i]) {
 				return false
 			}
 		}
@@ -137,7 +137,7 @@ func same(a, b any) bool {
 			return false
 		}
 		for key := range v {
-			if other, ok := w[key]; !ok || !same(v[key], other) {
+			if other, ok := w[key]; !ok || !equal(v[key], other) {
 				return false
 			}
 		}
@@ -151,9 +151,9 @@ func first(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	for at := range s {
+	for offset := range s {
 		if limit == 0 {
-			return s[:at]
+			return s[:offset]
 		}
 		limit--
 	}
@@ -170,9 +170,9 @@ func maxBytes(s string, limit int) string {
 	return s[:limit]
 }
 
-// minLength returns an empty string for a shorter text.
-func minLength(s string, least int) string {
-	if utf8.RuneCountInString(s) < least {
+// minLength returns the text s, or an empty string if s has fewer than minimum characters.
+func minLength(s string, minimum int) string {
+	if utf8.RuneCountInString(s) < minimum {
 		return ""
 	}
 	return s

@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// errResult is the error of a malformed Result.
+// errResult is the error for a malformed Result frame of a worker.
 var errResult = errors.New("a process for handlers gave an answer that is none")
 
-// answer decodes the Result of a call.
+// answer decodes the Result frame of a call.
 func (h *host) answer(result []byte) (any, error) {
 	r := wire.NewReader(result)
 	if status := int(r.Uint()); status != 0 { //nolint:gosec // G115: SetStatus refuses what is none
@@ -30,9 +30,9 @@ func (h *host) answer(result []byte) (any, error) {
 		}
 	}
 	for range r.Len() {
-		lost := h.failed(r)
+		failure := h.failed(r)
 		h.engine.Logger().Warn("a promise was rejected and nobody waits for it", zap.String("request", h.call.RequestID),
-			zap.String("handler", h.method.class+"."+h.method.name), zap.Error(lost), zap.String("stack", Stack(lost)))
+			zap.String("handler", h.method.class+"."+h.method.name), zap.Error(failure), zap.String("stack", Stack(failure)))
 	}
 	value, err := h.result(r)
 	if r.Err() != nil {
@@ -41,7 +41,7 @@ func (h *host) answer(result []byte) (any, error) {
 	return value, err
 }
 
-// result reads the result of a call: an error, a file or image to serve, a response, or a value.
+// result reads the result of a call: an error, a file or an image to serve, a response, or a value.
 func (h *host) result(r *wire.Reader) (any, error) {
 	switch kind := r.Byte(); kind {
 	case wire.Failed:
@@ -53,19 +53,19 @@ func (h *host) result(r *wire.Reader) (any, error) {
 		}
 		return h.served[n-1], nil
 	case wire.Responded:
-		made := handler.Response{Status: int(r.Uint()), Header: http.Header{}} //nolint:gosec // G115: the API refuses what is none
+		response := handler.Response{Status: int(r.Uint()), Header: http.Header{}} //nolint:gosec // G115: the API refuses what is none
 		for range r.Len() {
-			made.Header.Set(r.Text(), r.Text())
+			response.Header.Set(r.Text(), r.Text())
 		}
 		var err error
-		made.Body, err = body(r.Byte(), r)
-		return made, err
+		response.Body, err = body(r.Byte(), r)
+		return response, err
 	default:
 		return body(kind, r)
 	}
 }
 
-// body decodes a value that a method has returned.
+// body decodes a value that a method has returned. kind is one of the kinds of answers of package wire.
 func body(kind byte, r *wire.Reader) (any, error) {
 	switch kind {
 	case wire.Nothing:
@@ -80,27 +80,27 @@ func body(kind byte, r *wire.Reader) (any, error) {
 	return nil, errResult
 }
 
-// failed decodes the error of a call.
+// failed decodes the error with which a call has ended.
 func (h *host) failed(r *wire.Reader) error {
 	kind, code, message, stack, cause := r.Byte(), r.Uint(), r.Text(), r.Text(), r.Uint()
-	made := &scriptError{errors.New(message), stack}
+	failure := &scriptError{errors.New(message), stack}
 	switch {
 	case kind == wire.TookTime:
-		made.error = errTime
+		failure.error = errTime
 	case kind == wire.TookMemory:
-		made.error = js.ErrMemory
+		failure.error = js.ErrMemory
 	case kind == wire.Coded && code >= 400 && code <= 599:
-		made.error = handler.Errorf(int(code), "%s", message)
+		failure.error = handler.Errorf(int(code), "%s", message)
 	case cause > 0 && cause <= uint64(len(h.causes)):
-		made.error = h.causes[cause-1]
+		failure.error = h.causes[cause-1]
 	}
-	return made
+	return failure
 }
 
-// errTime is the answer to a call that took too long.
+// errTime is the error for a call that exceeded its time limit.
 var errTime = handler.Errorf(http.StatusGatewayTimeout, "%s", js.ErrTime)
 
-// scriptError is an error with the stack of the site's code.
+// scriptError is an error with a stack trace of the site's code.
 type scriptError struct {
 	error
 	stack string
@@ -108,10 +108,11 @@ type scriptError struct {
 
 func (e *scriptError) Unwrap() error { return e.error }
 
-// Stack returns the calls that led to the error, one per line, innermost first. It is empty if they are not known.
+// Stack returns the calls that led to the error, one on each line, innermost first. It is empty if the calls are not
+// known.
 func (e *scriptError) Stack() string { return e.stack }
 
-// Stack returns the stack of a script's error in err's chain, or an empty string.
+// Stack returns the stack trace of the script error in err's chain, or an empty string.
 func Stack(err error) string {
 	if e, ok := errors.AsType[*scriptError](err); ok {
 		return e.stack
@@ -119,9 +120,9 @@ func Stack(err error) string {
 	return ""
 }
 
-// endedError is the error of a call whose process has ended.
-type endedError struct{ how string }
+// endedError is the error of a call whose process ended before the answer.
+type endedError struct{ detail string }
 
 func (e *endedError) Error() string {
-	return fmt.Sprintf("the process of the handler has ended: %s", e.how)
+	return fmt.Sprintf("the process of the handler has ended: %s", e.detail)
 }

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// maxCache limits the size of a site's cache, in bytes of names and values.
+// maxCache limits the size of a site's cache: the total length of the names and values, in bytes.
 const maxCache = 64 << 20
 
-// entryCost is added to the length of the name and value of each entry.
+// entryCost is the size of an entry in addition to its name and value, in bytes.
 const entryCost = 200
 
-// cache holds JSON values for a time, shared by all calls. When it is full, it removes the least recently used
-// entries.
+// cache holds JSON values with an expiry time for all calls of a site. When it is full, it removes the least recently
+// used entries.
 type cache struct {
-	most int
-	now  func() time.Time
+	limit int
+	now   func() time.Time
 
 	mu      sync.Mutex
 	size    int
@@ -32,10 +32,10 @@ type cached struct {
 func (c *cached) cost() int { return len(c.key) + len(c.value) + entryCost }
 
 func newCache(limit int, now func() time.Time) *cache {
-	return &cache{most: limit, now: now, entries: make(map[string]*list.Element)}
+	return &cache{limit: limit, now: now, entries: make(map[string]*list.Element)}
 }
 
-// get returns the value of a key and marks it as recently used. It drops an entry that has expired.
+// get returns the value of a key and marks the entry as recently used. It removes the entry if that has expired.
 func (c *cache) get(key string) (value string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,26 +52,26 @@ func (c *cache) get(key string) (value string, ok bool) {
 	return found.value, true
 }
 
-// set stores a value. A life of 0 means that it does not expire. It returns false if the value is larger than the
-// whole cache.
+// set stores a value for the duration life, or without expiry if life is 0. It returns false if the value is larger
+// than the whole cache.
 func (c *cache) set(key, value string, life time.Duration) bool {
-	made := &cached{key: key, value: value}
+	entry := &cached{key: key, value: value}
 	if life > 0 {
-		made.until = c.now().Add(life)
+		entry.until = c.now().Add(life)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.entries[key]; ok {
 		c.drop(e)
 	}
-	if made.cost() > c.most {
+	if entry.cost() > c.limit {
 		return false
 	}
-	for c.size+made.cost() > c.most {
+	for c.size+entry.cost() > c.limit {
 		c.drop(c.order.Back())
 	}
-	c.size += made.cost()
-	c.entries[key] = c.order.PushFront(made)
+	c.size += entry.cost()
+	c.entries[key] = c.order.PushFront(entry)
 	return true
 }
 

@@ -16,8 +16,8 @@ import (
 // maxFetch limits the body of a request and of a response, in bytes.
 const maxFetch = 4 << 20
 
-// newClient returns the client of http.fetch. Addresses are checked when it connects, and the host of each redirect
-// like that of the first request.
+// newClient returns the HTTP client for http.fetch. It checks the address at each connection, and the host at each
+// redirect.
 func newClient(o Options) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -34,7 +34,7 @@ func newClient(o Options) *http.Client {
 	}
 }
 
-// allowedHost returns an error unless the host of an address is allowed.
+// allowedHost returns an error unless hosts contains the host of u.
 func allowedHost(hosts []string, u *url.URL) error {
 	if u.Scheme != "https" && u.Scheme != "http" {
 		return fmt.Errorf("%s is not an address of http or https", quote(u.Redacted()))
@@ -56,15 +56,15 @@ func allowedHost(hosts []string, u *url.URL) error {
 	return fmt.Errorf("the host %s is not among those that may be fetched from", quote(u.Host))
 }
 
-// fetched is a response to http.fetch.
+// fetched is the response to a request by http.fetch.
 type fetched struct {
 	status  int
 	headers http.Header
 	body    []byte
 }
 
-// fetch sends a request and reads its whole response, of at most maxFetch bytes. The host must be allowed. A Host
-// header of the script is ignored.
+// fetch sends a request and reads the response, of at most maxFetch bytes. It returns an error if the host is not
+// allowed. It ignores a Host header of the script.
 func (e *Engine) fetch(
 	ctx context.Context, method, address string, headers map[string]string, body []byte,
 ) (*fetched, error) {

@@ -26,8 +26,8 @@ const (
 	maxValues     = 250_000 // parts of a value that a script passes
 )
 
-// host performs the operations that the script of one call asks for. It trusts nothing that comes from the script:
-// the process that runs a script may be under control of the script's author.
+// host performs the operations that the script of one call requests. It validates all data from the script: the process
+// that runs the script may be under the control of the script's author.
 type host struct {
 	engine     *Engine
 	program    *Program
@@ -36,12 +36,12 @@ type host struct {
 	method     *method // nil while files are loaded
 	operations int
 	lines      int
-	// The script refers to these by numbers that count from 1.
+	// The script refers to these errors and answers by numbers, beginning with 1.
 	causes []error
 	served []handler.Served
 }
 
-// Ask implements js.Host for a call in this process.
+// Ask implements js.Host for calls that run in this process.
 func (h *host) Ask(operation byte, arguments []byte) ([]byte, error) {
 	reply, refused := h.do(operation, arguments, nil)
 	if refused != nil {
@@ -50,7 +50,7 @@ func (h *host) Ask(operation byte, arguments []byte) ([]byte, error) {
 	return reply, nil
 }
 
-// do performs an operation and appends its reply.
+// do performs an operation and appends its result to reply.
 func (h *host) do(operation byte, arguments, reply []byte) ([]byte, *wire.RefusedError) {
 	r := wire.NewReader(arguments)
 	reply, err := h.operate(operation, r, reply)
@@ -63,13 +63,14 @@ func (h *host) do(operation byte, arguments, reply []byte) ([]byte, *wire.Refuse
 	return nil, h.refused(err)
 }
 
-// shownError is an error whose text may be shown to the script.
+// shownError is an error whose text the script may see.
 type shownError string
 
 func (e shownError) Error() string { return string(e) }
 
-// refused returns an error in the form in which the script gets it. A client error keeps its status. Of any other
-// error, the script only learns that there was one; the error is logged if the script does not catch it.
+// refused converts an error for the script. An error with a client status (4xx) keeps its status and text. Any other
+// error becomes "internal error" for the script, with a number in h.causes; it is logged if the script does not catch
+// it.
 func (h *host) refused(err error) *wire.RefusedError {
 	if e, ok := errors.AsType[shownError](err); ok {
 		return &wire.RefusedError{Message: string(e)}
@@ -86,8 +87,8 @@ func (h *host) refused(err error) *wire.RefusedError {
 	return &wire.RefusedError{Message: "internal error", Cause: uint64(len(h.causes))}
 }
 
-// operate carries out an operation that a script has requested, and appends its result to reply. Operations on
-// pages, files, users, templates and fields, and fetch, are counted, and limited to maxOperations per request.
+// operate performs an operation and appends its result to reply. Operations on pages, files, users, templates and
+// fields, and fetch, are limited to maxOperations per request together.
 func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	switch operation {
 	case wire.Source:
@@ -136,12 +137,12 @@ func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 	return nil, fmt.Errorf("there is no operation %d", operation)
 }
 
-// appendMember appends to reply whether a value exists, and the value.
+// appendMember appends to reply whether a value exists, and then the value.
 func appendMember(reply []byte, value any, ok bool) ([]byte, error) {
 	return wire.AppendValue(wire.AppendBool(reply, ok), value)
 }
 
-// appendObject appends an object to reply, or returns err if that is not nil.
+// appendObject appends an object to reply. If err is not nil, it returns err.
 func appendObject(reply []byte, o Object, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -149,7 +150,7 @@ func appendObject(reply []byte, o Object, err error) ([]byte, error) {
 	return wire.AppendValue(reply, o)
 }
 
-// appendObjects appends a list of objects to reply, or returns err if that is not nil.
+// appendObjects appends a list of objects to reply. If err is not nil, it returns err.
 func appendObjects(reply []byte, list []Object, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func appendObjects(reply []byte, list []Object, err error) ([]byte, error) {
 	return wire.AppendValue(reply, list)
 }
 
-// request answers the operations that read rarely used parts of the request.
+// request performs the operations that read rarely used parts of the request.
 func (h *host) request(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	switch c := h.call; operation {
 	case wire.Data:
@@ -200,8 +201,8 @@ func orEmpty(o Object) Object {
 	return o
 }
 
-// session performs an operation on the caller's session. It returns an error if the authorization mode has no
-// sessions.
+// session performs an operation on the caller's session. It returns an error if the authorization mode of the site is
+// not session.
 func (h *host) session(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	s := h.call.Session
 	if s == nil {
@@ -226,8 +227,8 @@ func (h *host) session(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 	return reply, nil
 }
 
-// readJSON decodes a JSON value that a script has written. A decoded value can take many times as much memory as
-// its text, so its parts are counted first.
+// readJSON decodes a JSON value from a script. It counts the values first, because a decoded value can take many times
+// the memory of its text.
 func readJSON(text []byte) (value any, err error) {
 	if err := checkBounds(text); err != nil {
 		return nil, err
@@ -238,7 +239,7 @@ func readJSON(text []byte) (value any, err error) {
 	return value, nil
 }
 
-// checkBounds returns an error for JSON that nests too deeply or has too many values.
+// checkBounds returns an error for JSON that is nested too deeply or has too many values.
 func checkBounds(text []byte) error {
 	depth, values := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -264,7 +265,7 @@ func checkBounds(text []byte) error {
 	return nil
 }
 
-// readObject decodes a JSON object that a script has written.
+// readObject decodes a JSON object from a script.
 func readObject(text []byte) (Object, error) {
 	value, err := readJSON(text)
 	if err != nil {
@@ -277,7 +278,7 @@ func readObject(text []byte) (Object, error) {
 	return o, nil
 }
 
-// pages carries out an operation on pages as the user of the request.
+// pages performs an operation on pages with the rights of the calling user.
 func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	pages, user := h.engine.Pages, h.call.User
 	if pages == nil {
@@ -304,23 +305,24 @@ func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 		if err != nil {
 			return nil, err
 		}
-		made, err := pages.Add(h.ctx, user, page)
-		return appendObject(reply, made, err)
+		created, err := pages.Add(h.ctx, user, page)
+		return appendObject(reply, created, err)
 	case wire.Save:
 		id := r.Int()
 		changes, err := readObject(r.Bytes())
 		if err != nil {
 			return nil, err
 		}
-		made, err := pages.Save(h.ctx, user, id, changes)
-		return appendObject(reply, made, err)
+		saved, err := pages.Save(h.ctx, user, id, changes)
+		return appendObject(reply, saved, err)
 	default:
 		return reply, pages.Trash(h.ctx, user, r.Int())
 	}
 }
 
-// files attaches a file to a page, or returns a link to an image, or prepares a file or image as the answer of the
-// request. An attached file is one that the script has made, or an upload of the request.
+// files performs an operation on files: it attaches a file to a page, returns the address of an image, or prepares a
+// file or an image as the answer of the request. The attached file is an upload of the request, or a text from the
+// script.
 func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	files, user := h.engine.Files, h.call.User
 	if files == nil {
@@ -328,9 +330,9 @@ func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	}
 	id := r.Int()
 	if operation == wire.Attach {
-		field, made := r.Text(), r.Bool()
+		field, isText := r.Text(), r.Bool()
 		file := handler.Upload{Name: r.Text()}
-		if made {
+		if isText {
 			if file.Content = []byte(r.Text()); len(file.Content) > maxFile {
 				return nil, shownError("the file is larger than 8 MiB")
 			}
@@ -366,7 +368,7 @@ func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	return wire.AppendUint(reply, uint64(len(h.served))), nil
 }
 
-// users carries out an operation that reads one user or a list of users.
+// users performs an operation that reads one user or a list of users.
 func (h *host) users(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	users := h.engine.Users
 	switch {
@@ -381,8 +383,8 @@ func (h *host) users(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	return appendObjects(reply, found, err)
 }
 
-// definitions carries out an operation that reads the definition of a template or a field, or all of them. name is what
-// they are called in errors.
+// definitions performs an operation that reads one template or field, or all of them. name is the word for them in
+// errors.
 func (h *host) definitions(
 	definitions Definitions, name string, all bool, r *wire.Reader, reply []byte,
 ) ([]byte, error) {
@@ -397,7 +399,7 @@ func (h *host) definitions(
 	return appendObject(reply, found, err)
 }
 
-// fetch sends the request that a script has described, and appends the status, headers and body of its response to
+// fetch sends the HTTP request that a script has described, and appends the status, headers and body of the response to
 // reply.
 func (h *host) fetch(r *wire.Reader, reply []byte) ([]byte, error) {
 	address, method := r.Text(), r.Text()
@@ -421,17 +423,16 @@ func (h *host) fetch(r *wire.Reader, reply []byte) ([]byte, error) {
 	return wire.AppendText(reply, got.body), nil
 }
 
-// levels are the functions that log a line, by level.
+// levels holds the functions that log a line, by level.
 var levels = [...]func(*zap.Logger, string, ...zap.Field){
 	wire.Debug: (*zap.Logger).Debug, wire.Info: (*zap.Logger).Info, wire.Warn: (*zap.Logger).Warn,
 	wire.Error: (*zap.Logger).Error,
 }
 
-// maxLine limits the length of a script's line in the log, in bytes.
+// maxLine limits the length of a line that a script logs, in bytes.
 const maxLine = 8 << 10
 
-// Log writes a line that the script has printed to the log, with a level. After maxLines lines it ignores further
-// ones.
+// Log writes a line from the script to the log. After maxLines lines of a call, it ignores further lines.
 func (h *host) Log(level byte, text string) {
 	if h.lines++; h.lines > maxLines || int(level) >= len(levels) {
 		return

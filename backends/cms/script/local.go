@@ -7,13 +7,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// local runs calls in this process. It interrupts a call that takes too long as soon as the script is between two
-// steps.
+// local runs calls in this process. It can interrupt a call that takes too long only between two steps of the script.
 type local struct {
 	question, result []byte
 }
 
-// run runs a call in a new runtime, which is interrupted at the deadline of the context.
+// run runs a call in a new runtime, and interrupts it at the deadline of h.ctx.
 func (l *local) run(h *host, kind byte, question func([]byte) []byte) ([]byte, error) {
 	rt := js.New(h.program.code)
 	until, _ := h.ctx.Deadline()

@@ -9,9 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 )
 
-// runner runs one call at a time.
+// runner runs calls, one at a time.
 type runner interface {
-	// run sends a request of package wire and returns the Result. After an error the runner must not be used again.
+	// run sends a request of package wire, whose payload question appends, and returns the Result. After an error the
+	// runner must not be used again.
 	run(h *host, kind byte, question func([]byte) []byte) ([]byte, error)
 	close()
 }
@@ -21,14 +22,16 @@ const (
 	slowAfter = time.Second
 	// slowFor is how long a method counts as slow after such a call.
 	slowFor = 10 * time.Second
-	// idleFor is how long an unused runner is kept. One is always kept.
+	// idleFor is how long an unused runner is kept. One unused runner is always kept.
 	idleFor = time.Minute
 )
 
-// pool manages the runners of an engine. It starts runners as they are needed, up to a limit, and one in advance;
-// it also replaces runners that were lost. So that no method blocks the others, a method gets at most half of the
-// runners, and so do together all methods whose calls are slow or not yet known to be quick. First calls of methods
-// get another quarter.
+// pool manages the runners of an engine. It starts runners on demand, up to a limit. It also starts one in advance, and
+// replaces runners whose process has ended.
+//
+// Two rules keep a method from blocking the others. The calls of one method may use at most half of the runners. The
+// slow calls of all methods together may also use at most half of them; calls of a method count as slow until one call
+// has been quick. The first call of a method may use another quarter of the runners.
 type pool struct {
 	limit int
 	wait  time.Duration
@@ -43,23 +46,23 @@ type pool struct {
 	closed   bool
 }
 
-// idler is a runner without a call, and the time since when.
+// idler is a runner that runs no call.
 type idler struct {
 	runner runner
 	since  time.Time
 }
 
-// lane is what the pool knows about the calls of one method. The lock of the pool guards it.
+// lane holds the statistics of one method's calls, by which the pool limits them. The lock of the pool guards it.
 type lane struct {
 	running int       // calls that have a runner
 	quick   bool      // a call has finished that was not slow
 	slow    time.Time // its calls count as slow until then
 }
 
-// isSlow reports whether calls of the method count as slow.
+// isSlow reports whether calls of the method count as slow at the time now.
 func (l *lane) isSlow(now time.Time) bool { return !l.quick || l.slow.After(now) }
 
-// turn is a call that has a runner.
+// turn is a running call with the runner that it uses.
 type turn struct {
 	runner runner
 	lane   *lane
@@ -77,8 +80,8 @@ func newPool(limit int, wait time.Duration, start func() (runner, error)) *pool 
 	return &pool{limit: limit, wait: wait, start: start, running: make(map[*turn]struct{})}
 }
 
-// take waits for a runner for a call of l. It returns handler.Busy after p.wait, unless a runner is just being
-// started, and the cause of ctx when that ends. The caller must return the runner with give.
+// take waits for a runner for a call of the method with the lane l. The caller must return the runner with give. take
+// returns handler.Busy after p.wait, except while a runner is being started, and the cause of ctx when ctx is done.
 func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 	p.mu.Lock()
 	if t := p.next(l); t != nil {
@@ -123,15 +126,15 @@ func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 	}
 }
 
-// begins reports whether a runner is being started for which the limit leaves room.
+// begins reports whether a runner is being started that the pool has room for.
 func (p *pool) begins() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.starting > 0 && len(p.idle)+len(p.running) < p.limit
 }
 
-// next assigns an idle runner to a call, or returns nil if there is none or if the call must wait. The caller holds
-// the lock.
+// next assigns an idle runner to a call of l. It returns nil if no runner is idle, or if the call must wait; see
+// mayRun. The caller holds the lock.
 func (p *pool) next(l *lane) *turn {
 	for len(p.idle) > 0 && p.mayRun(l) {
 		r := p.idle[len(p.idle)-1].runner
@@ -147,44 +150,44 @@ func (p *pool) next(l *lane) *turn {
 	return nil
 }
 
-// mayRun reports whether a call of the method l may get one of the idle runners. The method must have fewer than half
-// of the runners already. If it counts as slow, or has a call that has been running for longer than slowAfter, slow
-// calls of all methods together must have fewer than half, or fewer than three quarters if it is the first call of the
-// method. The caller holds the lock.
+// mayRun reports whether a call of the method l may get an idle runner. The method must have fewer than half of the
+// runners already. If the method counts as slow, or has a call that has been running for longer than slowAfter, the
+// slow calls of all methods together must have fewer than half of the runners, or fewer than three quarters if this is
+// the method's first call. The caller holds the lock.
 func (p *pool) mayRun(l *lane) bool {
 	half, quarter := (p.limit+1)/2, (p.limit+1)/4
 	if l.running >= half {
 		return false
 	}
 	now := time.Now()
-	slow, own := 0, l.isSlow(now)
+	slow, slowMethod := 0, l.isSlow(now)
 	for t := range p.running {
 		if t.lane.isSlow(now) || now.Sub(t.since) > slowAfter {
 			slow++
-			own = own || t.lane == l
+			slowMethod = slowMethod || t.lane == l
 		}
 	}
-	// The first call of a method shows whether it is slow, so it does not wait for the slow ones.
+	// The first call of a method shows whether the method is slow, so it need not wait for slow calls.
 	first := !l.quick && l.running == 0 && !l.slow.After(now)
-	return !own || slow < half || first && slow < half+quarter
+	return !slowMethod || slow < half || first && slow < half+quarter
 }
 
-// give returns the runner of a call, or discards it if it is not good any more.
-func (p *pool) give(t *turn, good bool) {
+// give returns the runner of a call that has ended. If reusable is false, the runner is closed.
+func (p *pool) give(t *turn, reusable bool) {
 	p.mu.Lock()
 	delete(p.running, t)
 	t.lane.running--
-	if now := time.Now(); !good || now.Sub(t.since) > slowAfter {
+	if now := time.Now(); !reusable || now.Sub(t.since) > slowAfter {
 		t.lane.slow = now.Add(slowFor)
 	} else {
 		t.lane.quick = true
 	}
 	p.mu.Unlock()
-	p.back(t.runner, good)
+	p.back(t.runner, reusable)
 }
 
-// borrow returns a runner for something that no call should delay, such as loading. The caller returns it with
-// back.
+// borrow returns a runner for a task that must not wait for calls, such as loading. The caller must return the runner
+// with back.
 func (p *pool) borrow() (runner, error) {
 	p.mu.Lock()
 	for len(p.idle) > 0 {
@@ -199,13 +202,14 @@ func (p *pool) borrow() (runner, error) {
 	return p.start()
 }
 
-// back adds a runner to the idle ones. It closes a runner that is not good any more or not needed.
-func (p *pool) back(r runner, good bool) {
+// back adds a runner to the idle runners. It closes the runner if the runner is not reusable or is
+// not needed.
+func (p *pool) back(r runner, reusable bool) {
 	p.mu.Lock()
-	if keep := good && (len(p.waiting) > 0 || !p.closed && len(p.idle)+len(p.running) < p.limit); keep {
+	if keep := reusable && (len(p.waiting) > 0 || !p.closed && len(p.idle)+len(p.running) < p.limit); keep {
 		p.idle = append(p.idle, idler{r, time.Now()})
 		r = nil
-	} else if !good && !p.closed {
+	} else if !reusable && !p.closed {
 		p.grow()
 	}
 	p.deal()
@@ -215,7 +219,7 @@ func (p *pool) back(r runner, good bool) {
 	}
 }
 
-// deal assigns idle runners to waiting calls in their order. The caller holds the lock.
+// deal assigns idle runners to waiting calls, in the order in which the calls arrived. The caller holds the lock.
 func (p *pool) deal() {
 	p.waiting = slices.DeleteFunc(p.waiting, func(w *waiter) bool {
 		t := p.next(w.lane)
@@ -229,15 +233,15 @@ func (p *pool) deal() {
 	}
 }
 
-// startSpare starts a runner in the background if none is idle or being started, so that the next call need not wait
-// for it. A closed pool starts one only for calls that wait already. The caller holds the lock.
+// startSpare starts a runner in the background if no runner is idle or being started, so that the next call need not
+// wait for the start. A closed pool only starts runners for waiting calls. The caller holds the lock.
 func (p *pool) startSpare() {
 	if len(p.idle) == 0 && p.starting == 0 && (!p.closed || len(p.waiting) > 0) {
 		p.grow()
 	}
 }
 
-// grow starts a runner in the background, unless the limit is reached. The caller holds the lock.
+// grow starts a runner in the background, unless the pool has reached its limit. The caller holds the lock.
 func (p *pool) grow() {
 	if len(p.idle)+len(p.running)+p.starting >= p.limit {
 		return
@@ -267,7 +271,7 @@ func (p *pool) grow() {
 	}()
 }
 
-// drop removes a runner that has ended, and starts another one if it was idle.
+// drop removes a runner whose process has ended. If the runner was idle, drop starts another one.
 func (p *pool) drop(r runner) {
 	p.mu.Lock()
 	previous := len(p.idle)
@@ -279,7 +283,7 @@ func (p *pool) drop(r runner) {
 	r.close()
 }
 
-// trim closes idle runners that have not been used for long.
+// trim closes runners that have been idle for longer than idleFor, except the last idle runner.
 func (p *pool) trim() {
 	p.mu.Lock()
 	p.trimmer = nil
@@ -297,7 +301,7 @@ func (p *pool) trim() {
 	}
 }
 
-// close closes all idle runners. The others are closed when their calls are over.
+// close closes all idle runners. Other runners are closed at the end of their calls.
 func (p *pool) close() {
 	p.mu.Lock()
 	idle := p.idle

@@ -19,15 +19,16 @@ import (
 )
 
 const (
-	// grace is how long a call may exceed its deadline before its process is killed. If it ends by itself within
-	// this time, the log has its stack. Loading files gets more time, because only their author waits for it.
+	// grace is how long a call may exceed its deadline before its process is killed. A call that ends within this time
+	// leaves its stack trace in the log. Loading files gets more time, because only the author of the files waits for
+	// it.
 	grace     = 150 * time.Millisecond
 	loadGrace = 5 * time.Second
-	// startLimit limits how long a process may take to start.
+	// startLimit limits the time in which a process must start.
 	startLimit = 20 * time.Second
 )
 
-// The reasons for which a process has ended.
+// The reasons for the end of a process.
 const (
 	endedTime   = "time"
 	endedMemory = "memory"
@@ -36,40 +37,40 @@ const (
 
 // process is a worker process; see package worker.
 type process struct {
-	command *exec.Cmd
-	conn    *wire.Conn
-	in, out *os.File
-	said    *os.File // its standard error
-	program *Program // the program whose code it has
-	lost    func(p *process, reason string)
-	late    atomic.Bool   // it was killed because it took too long
-	closed  atomic.Bool   // it was killed because it is not needed any more
-	gone    chan struct{} // closed when it has ended
-	how     string        // valid then: the first line of its standard error, or its status
-	reason  string        // valid then: one of the reasons above
+	command  *exec.Cmd
+	conn     *wire.Conn
+	in, out  *os.File
+	stderr   *os.File // standard error of the process
+	program  *Program // the program whose code the process has
+	onEnd    func(p *process, reason string)
+	timedOut atomic.Bool   // the process was killed because a call took too long
+	closed   atomic.Bool   // the process was killed because it is not needed any more
+	gone     chan struct{} // closed when the process has ended
+	detail   string        // once gone is closed: the first line of standard error, or the exit status
+	reason   string        // once gone is closed: one of the reasons above
 }
 
-// startProcess starts a process and waits until it is ready. The function lost is called when the process ends
-// before close is called.
-func startProcess(lost func(*process, string)) (*process, error) {
-	p := &process{lost: lost, gone: make(chan struct{})}
-	theirIn, ours, err := os.Pipe()
+// startProcess starts a process and waits until it is ready. onEnd is called if the process ends before close is
+// called; its second argument is the reason.
+func startProcess(onEnd func(*process, string)) (*process, error) {
+	p := &process{onEnd: onEnd, gone: make(chan struct{})}
+	theirIn, ourEnd, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	p.out = ours
-	p.in, ours, err = os.Pipe()
+	p.out = ourEnd
+	p.in, ourEnd, err = os.Pipe()
 	if err != nil {
 		closeAll(theirIn, p.out)
 		return nil, err
 	}
-	theirOut := ours
+	theirOut := ourEnd
 	stderr, theirStderr, err := os.Pipe()
 	if err != nil {
 		closeAll(theirIn, theirOut, p.in, p.out)
 		return nil, err
 	}
-	p.said = stderr
+	p.stderr = stderr
 	p.command = &exec.Cmd{
 		Path: executable(), Args: []string{worker.Name}, Env: worker.Environment(), Dir: string(os.PathSeparator),
 		Stdin: theirIn, Stdout: theirOut, Stderr: theirStderr, SysProcAttr: attributes(),
@@ -77,7 +78,7 @@ func startProcess(lost func(*process, string)) (*process, error) {
 	err = p.command.Start()
 	closeAll(theirIn, theirOut, theirStderr)
 	if err != nil {
-		closeAll(p.in, p.out, p.said)
+		closeAll(p.in, p.out, p.stderr)
 		return nil, err
 	}
 	p.conn = wire.NewConn(p.in, p.out, wire.MaxUp)
@@ -97,7 +98,7 @@ func closeAll(files ...*os.File) {
 	}
 }
 
-// executable returns the path of the running program, even if its file has been replaced since.
+// executable returns the path of the running program. The path is usable even if the program's file has been replaced.
 func executable() string {
 	const running = "/proc/self/exe"
 	if _, err := os.Stat(running); err == nil && runtime.GOOS == "linux" {
@@ -113,7 +114,7 @@ func executable() string {
 // kill kills the process.
 func (p *process) kill() { _ = p.command.Process.Kill() }
 
-// close kills a process that is not needed any more and waits for its end.
+// close kills a process that is not needed any more, and waits for its end.
 func (p *process) close() {
 	p.closed.Store(true)
 	p.kill()
@@ -121,20 +122,20 @@ func (p *process) close() {
 	closeAll(p.in, p.out)
 }
 
-// maxSaid limits how much of the standard error of a process is read, in bytes.
+// maxSaid limits how much of the standard error of a process is kept, in bytes.
 const maxSaid = 4 << 10
 
 // await waits for the end of the process and records the reason.
 func (p *process) await() {
 	err := p.command.Wait()
-	text, _ := io.ReadAll(io.LimitReader(p.said, maxSaid)) // it has ended, and with it the other end of the pipe
-	_ = p.said.Close()
-	p.how = p.command.ProcessState.String()
+	text, _ := io.ReadAll(io.LimitReader(p.stderr, maxSaid)) // it has ended, and with it the other end of the pipe
+	_ = p.stderr.Close()
+	p.detail = p.command.ProcessState.String()
 	if line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n"); line != "" {
-		p.how += ": " + line
+		p.detail += ": " + line
 	}
 	switch {
-	case p.late.Load():
+	case p.timedOut.Load():
 		p.reason = endedTime
 	case p.command.ProcessState.ExitCode() == worker.MemoryExit, err != nil && outOfMemory(string(text)):
 		p.reason = endedMemory
@@ -144,12 +145,12 @@ func (p *process) await() {
 	closed := p.closed.Load() // read before p.gone is closed, because the waiting caller then calls close
 	close(p.gone)
 	if !closed {
-		p.lost(p, p.reason)
+		p.onEnd(p, p.reason)
 	}
 }
 
-// outOfMemory reports whether the Go runtime has reported that it could not get memory, or that a stack has become
-// too large.
+// outOfMemory reports whether text, the standard error of a process, shows that the Go runtime could not get memory or
+// that a stack has become too large.
 func outOfMemory(text string) bool {
 	for _, sign := range []string{
 		"out of memory", "cannot allocate memory", "stack exceeds", "stack overflow",
@@ -162,7 +163,7 @@ func outOfMemory(text string) bool {
 	return false
 }
 
-// ended kills the process, if it has not ended yet, and returns the error of the call that gets no answer.
+// ended kills the process, unless it has ended already, and returns the error for the call that gets no answer.
 func (p *process) ended(err error) error {
 	p.kill()
 	<-p.gone
@@ -170,12 +171,12 @@ func (p *process) ended(err error) error {
 	case endedTime:
 		return errTime
 	case endedMemory:
-		return &scriptError{fmt.Errorf("%w (%w)", js.ErrMemory, &endedError{p.how}), ""}
+		return &scriptError{fmt.Errorf("%w (%w)", js.ErrMemory, &endedError{p.detail}), ""}
 	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.EPIPE) {
-		return fmt.Errorf("%w (%w)", &endedError{p.how}, err)
+		return fmt.Errorf("%w (%w)", &endedError{p.detail}, err)
 	}
-	return &endedError{p.how}
+	return &endedError{p.detail}
 }
 
 // dead reports whether the process has ended.
@@ -188,7 +189,7 @@ func (p *process) dead() bool {
 	}
 }
 
-// use sends the process the code of a program, as far as its files have been read.
+// use sends the code of a program to the process: the files that have been required so far.
 func (p *process) use(program *Program) error {
 	known := program.sources.known()
 	frame := wire.AppendUint(p.conn.Begin(wire.Program), uint64(len(known)))
@@ -207,8 +208,9 @@ func (p *process) use(program *Program) error {
 	return nil
 }
 
-// run sends a request to the process, performs the operations that the script asks for meanwhile, and returns the
-// Result, which is valid until the next call. After an error the process must not be used again.
+// run sends a request to the process, performs the operations that the script requests in the meantime, and returns the
+// Result, which is valid until the next call. question appends the payload of the request. After an error the process
+// must not be used again.
 func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte, error) {
 	until, _ := h.ctx.Deadline()
 	end := time.Until(until) + grace
@@ -216,7 +218,7 @@ func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte,
 		end += loadGrace
 	}
 	timer := time.AfterFunc(end, func() {
-		p.late.Store(true)
+		p.timedOut.Store(true)
 		p.kill()
 	})
 	defer timer.Stop()
@@ -253,7 +255,7 @@ func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte,
 	}
 }
 
-// unsent returns the error for a frame that could not be sent.
+// unsent returns the error for a frame that could not be sent because of err.
 func (p *process) unsent(err error) error {
 	if errors.Is(err, wire.ErrLong) {
 		p.kill()

@@ -4,6 +4,6 @@ package script
 
 import "syscall"
 
-// attributes returns the attributes of a worker process. It gets its own process group, so that an interrupt from a
-// terminal does not end running calls.
+// attributes returns the attributes of a worker process: a new process group, so that an interrupt from a terminal does
+// not end running calls.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -2,8 +2,8 @@ package script
 
 import "syscall"
 
-// attributes returns the attributes of a worker process. It gets its own process group, so that an interrupt from a
-// terminal does not end running calls.
+// attributes returns the attributes of a worker process: a new process group, so that an interrupt from a terminal does
+// not end running calls.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

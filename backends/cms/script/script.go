@@ -1,12 +1,12 @@
-// Package script runs the handler classes of a site that are written in JavaScript. The files of a site are
-// CommonJS modules; the classes that they export become a [handler.Class], whose methods any number of requests may
-// call concurrently.
+// Package script runs the handler classes of a site that are written in JavaScript. The files of a site are CommonJS
+// modules. The classes that they export become a [handler.Class] each, whose methods any number of requests may call
+// concurrently.
 //
-// A [Program] is the code of a site at one moment. Its calls run in processes of their own (package worker), one at
-// a time in each, so that the effects of a handler and of a client's input are limited to that process: the engine
-// can neither be interrupted within its own functions nor limited in its memory. The operations that a script asks
-// for are performed in this process (host), with the rights of the user of the request. No call sees the state of
-// another one; what should remain is stored in the cache, which all calls share, or in the content.
+// A [Program] is the code of a site at one point in time. Its calls run in worker processes (package worker), each of
+// which runs one call at a time. This limits the effects of a handler, and of a client's input, to one process: the
+// engine can neither be interrupted within its built-in functions nor limited in its memory. Operations that a script
+// requests are performed in this process (type host), with the rights of the calling user. Calls share no state. Data
+// for later calls is stored in the cache, which all calls can read, or in the content.
 package script
 
 import (
@@ -38,23 +38,24 @@ const timeout = 5 * time.Second
 type Options struct {
 	// Site is the folder of the site.
 	Site string
-	// Logger returns the logger for what scripts log. It is called each time.
+	// Logger returns the logger for the lines that scripts log. It is called for each line.
 	Logger func() *zap.Logger
-	// Files, Pages, Users, Templates and Fields are what scripts have access to. A nil member is not available.
+	// Files, Pages, Users, Templates and Fields give scripts access to the site. A nil member is not available to
+	// scripts.
 	Files     Files
 	Pages     Pages
 	Users     Users
 	Templates Definitions
 	Fields    Definitions
-	// Config returns the settings that scripts may read, without secrets. It is called once for each call that reads
-	// them. A nil function means no settings.
+	// Config returns the settings that scripts may read, without secrets. It is called whenever a script reads the
+	// settings. A nil function means no settings.
 	Config func() map[string]any
-	// Hosts returns the hosts that may be fetched from, as host or host:port; "*.example.com" are all hosts below
-	// one. It is called each time. By default there are none, and http.fetch is off.
+	// Hosts returns the hosts to which scripts may send requests, as host or host:port; "*.example.com" includes all
+	// subdomains. It is called for each request. With no hosts, the default, http.fetch is off.
 	Hosts func() []string
-	// Networks are private networks that may nevertheless be fetched from.
+	// Networks are private networks to which scripts may nevertheless send requests.
 	Networks []netip.Prefix
-	// InProcess runs handlers in this process, without limits on the time and memory of the engine's functions.
+	// InProcess runs handlers in this process. The engine's built-in functions then have no limits of time and memory.
 	InProcess bool
 	// Runners limits how many calls run at the same time. Default: 4 for each CPU, at least 8 and at most 64.
 	Runners int
@@ -64,11 +65,11 @@ type Options struct {
 	Timeout time.Duration
 	// Now is the clock of the cache. The default is time.Now.
 	Now func() time.Time
-	// Ended is called when a worker process has ended with the reason: time, memory or died. It may be nil.
+	// Ended is called when a worker process has ended, with the reason: time, memory or died. It may be nil.
 	Ended func(reason string)
 }
 
-// Engine runs the programs of a site. It owns what outlives a program: the cache and the processes.
+// Engine runs the programs of a site. It owns the cache and the processes, which all programs share.
 type Engine struct {
 	Options
 	cache   *cache
@@ -80,7 +81,7 @@ type Engine struct {
 	lanes map[string]*lane // of the methods of the latest program
 }
 
-// New returns an engine. It reads no file and starts no process yet. The caller must call Close.
+// New returns an engine, without reading files or starting processes yet. The caller must call Close.
 func New(o Options) *Engine {
 	if o.Runners <= 0 {
 		o.Runners = min(max(4*goruntime.GOMAXPROCS(0), 8), 64)
@@ -108,8 +109,7 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Close ends the processes; those with a running call end after the call. A call that is made later gets a process
-// of its own.
+// Close ends the idle processes; the others end after their running call. A call that begins later gets a new process.
 func (e *Engine) Close() { e.pool.close() }
 
 // start starts a runner.
@@ -117,7 +117,7 @@ func (e *Engine) start() (runner, error) {
 	if e.InProcess {
 		return new(local), nil
 	}
-	p, err := startProcess(e.lost)
+	p, err := startProcess(e.processEnded)
 	if err != nil {
 		return nil, fmt.Errorf("starting a process for handlers (the option isolation none runs them in this one): %w", err)
 	}
@@ -130,13 +130,13 @@ func (e *Engine) start() (runner, error) {
 	return p, nil
 }
 
-// lost handles the end of a process that has ended by itself or because of a call.
-func (e *Engine) lost(p *process, reason string) {
+// processEnded handles the end of a process that the engine has not closed.
+func (e *Engine) processEnded(p *process, reason string) {
 	e.Ended(reason)
 	e.pool.drop(p)
 }
 
-// Program is the code of a site at one moment.
+// Program is the code of a site at one point in time.
 type Program struct {
 	engine   *Engine
 	sources  *sources
@@ -169,9 +169,9 @@ func (e *Engine) program() (*Program, error) {
 	return p, nil
 }
 
-// Load returns a program with the files that a routes file requires, whose names are relative to the site's folder
-// (api/Example.js). It has the classes that these files export, by the names of the exports; a later file takes
-// precedence. The error is a *[routes.Error] if the code is at fault.
+// Load returns a program with the given files, which a routes file requires. Their names are relative to the site's
+// folder (api/Example.js). The program has the classes that the files export, under the names of the exports; if two
+// have the same name, it has the later one. If the code has an error, the returned error is a *[routes.Error].
 func (e *Engine) Load(files ...string) (*Program, error) {
 	p, _, err := e.load(wire.Load, func(to []byte) []byte {
 		to = wire.AppendUint(to, uint64(len(files)))
@@ -183,15 +183,16 @@ func (e *Engine) Load(files ...string) (*Program, error) {
 	return p, err
 }
 
-// LoadTable evaluates Routes.js and the files that it requires. The table has the form that routes.Read returns for
-// Routes.php. Its classes are those of the program, under names that distinguish two classes of the same name. The
-// error is a *routes.Error if the author can fix it.
+// LoadTable evaluates Routes.js and the files that it requires. The table has the same form as the result of
+// routes.Read for Routes.php. The names of its classes are unique, even if two files export classes with the same name.
+// If the code has an error, the returned error is a *routes.Error.
 func (e *Engine) LoadTable() (routes.Value, *Program, error) {
 	p, table, err := e.load(wire.Table, func(to []byte) []byte { return to })
 	return table, p, err
 }
 
-// load loads a program in a runner, within the limits of a call.
+// load loads a program in a runner, within the time and memory limits of a call. question is the kind of the frame, and
+// arguments appends its payload.
 func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program, table routes.Value, err error) {
 	if p, err = e.program(); err != nil {
 		return nil, table, err
@@ -222,8 +223,8 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 	return p, table, nil
 }
 
-// follow returns the lane of each method of a program, by "class.method", and keeps them in e for the next program. A
-// method that was in the last program keeps its lane, so that it still counts as slow or quick.
+// follow returns the lanes of a program's methods by "class.method", and stores them in e.lanes for the next program. A
+// method that the previous program had keeps its lane, and therefore counts as slow or quick as before.
 func (e *Engine) follow(classes map[string]*class) map[string]*lane {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -240,7 +241,7 @@ func (e *Engine) follow(classes map[string]*class) map[string]*lane {
 	return lanes
 }
 
-// loaded decodes the answer to Load and Table.
+// loaded decodes the Result of a Load or Table frame into p and the routes table.
 func (p *Program) loaded(result []byte) (table routes.Value, err error) {
 	r := wire.NewReader(result)
 	if kind := r.Byte(); kind == wire.Wrong {
@@ -280,7 +281,7 @@ func readPosition(r *wire.Reader) routes.Position {
 	return routes.Position{File: r.Text(), Line: int(r.Int()), Column: int(r.Int())}
 }
 
-// maxTable limits the nesting of routes.
+// maxTable limits the nesting of a routes table.
 const maxTable = 40
 
 // readTable decodes a routes table.
@@ -310,22 +311,21 @@ func readTable(r *wire.Reader, depth int) (v routes.Value) {
 	return v
 }
 
-// Class returns the class of that name. It does not know compiled-in classes.
+// Class returns the JavaScript class with the given name. It does not find classes that are written in Go.
 func (p *Program) Class(name string) (handler.Class, bool) {
 	c, ok := p.classes[name]
 	if !ok {
 		return handler.Class{}, false
 	}
-	made := handler.Class{Name: name, Methods: make(map[string]handler.Func, len(c.methods))}
+	converted := handler.Class{Name: name, Methods: make(map[string]handler.Func, len(c.methods))}
 	for _, methodName := range c.methods {
 		m := &method{file: c.file, export: c.export, class: name, name: methodName, lane: p.lanes[name+"."+methodName]}
-		made.Methods[methodName] = func(ctx context.Context, call *handler.Call) (any, error) { return p.call(ctx, m, call) }
+		converted.Methods[methodName] = func(ctx context.Context, call *handler.Call) (any, error) { return p.call(ctx, m, call) }
 	}
-	return made, true
+	return converted, true
 }
 
-// Warnings returns the problems that were found in files but do not keep them from running, such as unknown
-// sanitizers.
+// Warnings returns the problems in files that do not keep the files from running, such as unknown sanitizers.
 func (p *Program) Warnings() []*routes.Error { return p.warnings }
 
 // call runs a method in a free runner.
@@ -334,8 +334,8 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 	if err != nil {
 		return nil, err
 	}
-	good := false
-	defer func() { p.engine.pool.give(t, good) }() // also after a panic
+	reusable := false
+	defer func() { p.engine.pool.give(t, reusable) }() // also after a panic
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, p.engine.Timeout)
@@ -350,14 +350,14 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 	if err != nil {
 		return nil, err
 	}
-	good = true
+	reusable = true
 	if unfit != nil {
 		return nil, unfit
 	}
 	return h.answer(result)
 }
 
-// appendCall appends the arguments of a method's call.
+// appendCall appends the arguments of a Call frame for the method m.
 func appendCall(buf []byte, m *method, c *handler.Call) ([]byte, error) {
 	for _, text := range [...]string{
 		"", "/" + m.file, m.export, m.class, m.name, c.Method, c.Path, c.RequestID, c.Address,

@@ -17,14 +17,14 @@ const (
 	maxSource = 4 << 20
 	// settingsFile holds secrets; see package settings.
 	settingsFile = "config.json"
-	// maxKnownNames and maxKnownBytes limit what is kept of required files, because their names may contain what a
-	// client has sent. Other files are read each time.
+	// maxKnownNames and maxKnownBytes limit the stored names and texts of required files, because the names may contain
+	// data from a client. Beyond the limits, a file is read each time.
 	maxKnownNames = 10_000
 	maxKnownBytes = 64 << 20
 )
 
-// sources holds the files of a site that its code has required. Each is read once. The lock is never held while a
-// file is read.
+// sources holds the files of a site that have been required. Each file is read once. The lock is not held while a file
+// is read.
 type sources struct {
 	root *os.Root
 
@@ -38,34 +38,34 @@ func newSources(root *os.Root) *sources {
 	return &sources{root: root, files: make(map[string]string), names: make(map[[2]string]string)}
 }
 
-// find returns the file that a name in the file from refers to, and its text. A name begins with ./ or ../, or with
-// / for the site's folder; the extension .js may be omitted. The file must be a .js or .json file of the site. The
-// settings, uploaded files, caches, hidden files and symbolic links are refused.
+// find returns the file to which name refers in the file from, and the file's text. A name begins with ./ or ../, or
+// with / for the site's folder; the extension .js may be omitted. The file must be a .js or .json file of the site. The
+// settings, uploaded files, caches, hidden files and symbolic links are errors.
 func (s *sources) find(from, name string) (file, text string, err error) {
-	as := [2]string{from, name}
+	required := [2]string{from, name}
 	s.mu.Lock()
-	file, ok := s.names[as]
+	file, ok := s.names[required]
 	text = s.files[file]
 	s.mu.Unlock()
 	if ok {
 		return file, text, nil
 	}
-	var at string
+	var target string
 	switch {
 	case strings.HasPrefix(name, "./"), strings.HasPrefix(name, "../"), name == ".", name == "..":
-		at = path.Join(path.Dir(from), name)
+		target = path.Join(path.Dir(from), name)
 	case strings.HasPrefix(name, "/"):
-		at = path.Clean(name)[1:]
+		target = path.Clean(name)[1:]
 	default:
 		return "", "", fmt.Errorf("%s is not a file of the site: names begin with ./ or ../, and packages are not loaded",
 			quote(name))
 	}
-	if at == ".." || strings.HasPrefix(at, "../") {
+	if target == ".." || strings.HasPrefix(target, "../") {
 		return "", "", fmt.Errorf("%s is outside of the site", quote(name))
 	}
-	candidates := []string{at}
-	if ext := path.Ext(at); ext != ".js" && ext != ".json" {
-		candidates = []string{at + ".js", at + ".json", at + "/index.js"}
+	candidates := []string{target}
+	if ext := path.Ext(target); ext != ".js" && ext != ".json" {
+		candidates = []string{target + ".js", target + ".json", target + "/index.js"}
 	}
 	for _, file = range candidates {
 		if text, err = s.read(name, file); !errors.Is(err, fs.ErrNotExist) {
@@ -73,16 +73,16 @@ func (s *sources) find(from, name string) (file, text string, err error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("there is no file %s", quote(at))
+		err = fmt.Errorf("there is no file %s", quote(target))
 	}
 	if err != nil {
 		return "", "", err
 	}
-	return file, s.keep(as, file, text), nil
+	return file, s.keep(required, file, text), nil
 }
 
-// keep stores a file and a name that refers to it, within the limits. It returns the text that all callers get: the
-// one that was read first.
+// keep stores the text of a file, and that required refers to the file, within the limits. If another call has stored
+// the file before, keep returns the stored text, so that all callers get the same text.
 func (s *sources) keep(required [2]string, file, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +100,8 @@ func (s *sources) keep(required [2]string, file, text string) string {
 	return text
 }
 
-// kept returns the text of a file that was read before.
-func (s *sources) kept(file string) (text string, ok bool) {
+// stored returns the stored text of a file.
+func (s *sources) stored(file string) (text string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, ok = s.files[file]
@@ -110,9 +110,9 @@ func (s *sources) kept(file string) (text string, ok bool) {
 
 func quote(s string) string { return "'" + s + "'" }
 
-// read reads a file of the site that may be code. name is the name that was required, for errors.
+// read reads a file of the site. It returns an error if the file cannot be code. name is the required name, for errors.
 func (s *sources) read(name, file string) (string, error) {
-	if text, ok := s.kept(file); ok {
+	if text, ok := s.stored(file); ok {
 		return text, nil
 	}
 	if err := permitted(name, file); err != nil {
@@ -128,7 +128,7 @@ func (s *sources) read(name, file string) (string, error) {
 			return "", fmt.Errorf("%s is a link: code is not read through links", quote(file[:i]))
 		}
 	}
-	// os.Root does not leave the site, and opening a pipe does not block
+	// os.Root does not leave the site. O_NONBLOCK keeps the opening of a pipe from blocking.
 	f, err := s.root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", missing(file, err)
@@ -138,8 +138,8 @@ func (s *sources) read(name, file string) (string, error) {
 	if err != nil || !info.Mode().IsRegular() {
 		return "", fs.ErrNotExist
 	}
-	// The file may be the settings under another name: in other case on a case-insensitive file system, or as a hard
-	// link.
+	// The file may be the settings under another name: a hard link, or a name in other case on a case-insensitive file
+	// system.
 	if secret, err := s.root.Stat(settingsFile); err == nil && os.SameFile(info, secret) {
 		return "", errSettings
 	}
@@ -153,7 +153,7 @@ func (s *sources) read(name, file string) (string, error) {
 	return string(text), nil
 }
 
-// missing returns fs.ErrNotExist for an error which means that a file does not exist, and wraps any other error.
+// missing returns fs.ErrNotExist if err means that the file does not exist; it wraps any other error.
 func missing(file string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return fs.ErrNotExist
@@ -177,12 +177,13 @@ func permitted(name, file string) error {
 	return nil
 }
 
-// known returns what was required so far: the requiring file, the name that it requires, the file and its text.
+// known returns the stored files. Each element consists of the requiring file, the required name, the name of the file,
+// and its text.
 func (s *sources) known() (all [][4]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for as, file := range s.names {
-		all = append(all, [4]string{as[0], as[1], file, s.files[file]})
+	for required, file := range s.names {
+		all = append(all, [4]string{required[0], required[1], file, s.files[file]})
 	}
 	return all
 }

@@ -6,15 +6,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 )
 
-// An Object is a JSON object, as scripts get it from the content.
+// Object is a JSON object that scripts get from the content or pass to it.
 type Object = map[string]any
 
-// Pages gives scripts access to the content with the rights of a user. An error with a status from 400 to 499
-// (*apierror.Error, *handler.Error) is thrown with the status as its code.
+// Pages gives scripts access to pages with the rights of a user. If an error has a status from 400 to 499
+// (*apierror.Error or *handler.Error), scripts can catch it with the status as its code.
 type Pages interface {
-	// Find returns the pages that match a selector, and the cursor after them, which is empty at the end.
+	// Find returns the pages that match a selector, and the cursor for the following pages, which is empty at the end.
 	Find(ctx context.Context, user handler.User, selector string) (pages []Object, after string, err error)
-	// Get returns one page by a selector, a path or an ID, or nil if there is none.
+	// Get returns the first page that matches a selector, or the page with a path or an ID. It returns nil if there is
+	// no such page.
 	Get(ctx context.Context, user handler.User, selector string) (Object, error)
 	Count(ctx context.Context, user handler.User, selector string) (int64, error)
 	// Add creates a page from {template, parent, name, title, status, …fields}.
@@ -25,27 +26,29 @@ type Pages interface {
 	Trash(ctx context.Context, user handler.User, id int64) error
 }
 
-// Files gives scripts access to the files of pages. Each call checks the rights of the user.
+// Files gives scripts access to the files of pages with the rights of a user.
 type Files interface {
 	// Attach adds a file to a field of a page, and returns the page.
 	Attach(ctx context.Context, user handler.User, page int64, field, name string, content []byte) (Object, error)
-	// Answer returns an answer with a file. For an image, size is {width, height, fit}, or nil for the original.
+	// Answer returns an answer that sends a file. For an image, size is {width, height, fit}, or nil for the original
+	// size.
 	Answer(user handler.User, file int64, size Object) (handler.Served, error)
-	// Link returns the path, relative to the endpoint, of an image in a size, for everybody who may see the file.
+	// Link returns the path, relative to the endpoint, of an image in a size. Everybody who may see the image can
+	// request it at this path.
 	Link(file int64, size Object) (string, error)
 }
 
-// Users gives scripts access to accounts.
+// Users gives scripts access to users.
 type Users interface {
-	// Find returns at most limit users with IDs greater than after, in the order of their IDs, as {id, name, roles}.
+	// Find returns at most limit users with IDs greater than after, ordered by ID, as {id, name, roles}.
 	Find(ctx context.Context, after int64, limit int) ([]Object, error)
-	// Get returns a user by ID or name, or nil if there is none.
+	// Get returns the user with an ID or a name, or nil if there is no such user.
 	Get(ctx context.Context, idOrName string) (Object, error)
 }
 
 // Definitions gives scripts access to the templates or the fields that a user may see.
 type Definitions interface {
 	All(ctx context.Context, user handler.User) ([]Object, error)
-	// Get returns one by its name, or nil if there is none.
+	// Get returns the template or field with the given name, or nil if there is no such definition.
 	Get(ctx context.Context, user handler.User, name string) (Object, error)
 }

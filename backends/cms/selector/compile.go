@@ -14,7 +14,7 @@ import (
 // Kind is the type of a field's values.
 type Kind int
 
-// The kinds. A Page is given by its ID or path.
+// The kinds. The values of a Page field are IDs or paths of pages.
 const (
 	Text Kind = iota
 	Number
@@ -23,15 +23,16 @@ const (
 	Page
 )
 
-// Field is a field that selectors can use.
+// Field is a field that selectors can contain.
 type Field struct {
 	ID   int64
 	Kind Kind
-	// Everywhere means that all pages have the field. Other fields belong to the templates in cms_template_fields.
+	// Everywhere means that all pages have the field. Any other field belongs to the templates that cms_template_fields
+	// lists.
 	Everywhere bool
 }
 
-// Set is a set of templates: all of them, or those with the given IDs.
+// Set is a set of templates: all templates, or those with the given IDs.
 type Set struct {
 	All bool
 	IDs []int64
@@ -51,27 +52,28 @@ const (
 // Statuses are the names of the statuses.
 var Statuses = []string{"published", "hidden", "unpublished", "trash"}
 
-// Scheme describes what a selector is compiled for: the existing fields and templates, and which pages may be seen.
+// Scheme holds what Compile needs in addition to the selector: the existing fields and templates, and the rights of the
+// user.
 type Scheme struct {
 	Dialect   store.Dialect
 	Fields    map[string]Field
 	Templates map[string]int64
-	// Paths holds the IDs of the pages at Selector.Paths. A path without a page is not in it.
+	// Paths maps the results of Selector.Paths to page IDs. A path without a page is not in the map.
 	Paths map[string]int64
-	// View are the templates whose published and hidden pages may be seen. Edit are those whose other pages may be
-	// seen, too.
+	// View holds the templates whose published and hidden pages the user may see. Edit holds those whose pages in any
+	// status the user may see.
 	View, Edit Set
-	// Hidden includes hidden pages even if the selector does not ask for them.
+	// Hidden includes hidden pages even if the selector has no "include".
 	Hidden bool
-	// Cursor signs and checks cursors.
+	// Cursor signs new cursors and verifies the selector's cursor.
 	Cursor signed.Signer
 }
 
-// Query is a selector as SQL over the table cms_pages, whose alias is p.
+// Query is a compiled selector: SQL over the table cms_pages with the alias p.
 type Query struct {
 	Limit, Start int
 
-	// merged are the templates of a query that is the union of one query for each template. If it is set, where
+	// merged holds the IDs of the templates if the query is a union of one query for each template. In this case where
 	// begins with the condition on the templates, and args with their IDs.
 	merged []int64
 	// joins are JOIN clauses with placeholders for joinArgs. where are conditions, connected by AND, with placeholders
@@ -84,15 +86,15 @@ type Query struct {
 	dialect        store.Dialect
 }
 
-// key is one of the expressions by which pages are ordered.
+// key is an expression by which pages are ordered.
 type key struct {
 	expr string
 	text bool // otherwise a number
 	desc bool
 }
 
-// columns are the columns that all pages have in addition to fields, and how they are compared. micros means that
-// the column is in microseconds.
+// columns are the columns that all pages have, and how their values are compared. micros means that the column is a
+// time in microseconds.
 var columns = map[string]struct {
 	column string
 	kind   Kind
@@ -102,7 +104,7 @@ var columns = map[string]struct {
 	"created": {"p.created", Time, true}, "modified": {"p.modified", Time, true}, "published": {"p.published", Time, true},
 }
 
-// Special reports whether a word has a special meaning in selectors, so that no field may have this name.
+// Special reports whether a word has a special meaning in selectors. A field must not have such a word as its name.
 func Special(word string) bool {
 	if _, ok := columns[word]; ok {
 		return true
@@ -113,8 +115,8 @@ func Special(word string) bool {
 	}, word)
 }
 
-// Paths returns the paths that the selector compares with a parent or with a field of pages, in their stored form.
-// They are looked up before Compile, because databases plan better for an ID than for a subquery.
+// Paths returns the paths, in their stored form, that the selector compares with parents and with fields of type page.
+// The caller looks up their IDs before Compile, because databases plan queries better with an ID than with a subquery.
 func (s *Selector) Paths() (paths []string) {
 	for _, t := range s.Terms {
 		if t.Op != Equal && t.Op != NotEqual ||
@@ -185,24 +187,24 @@ type compiler struct {
 	sorts      []Value
 	after      *Value
 	parent     bool // all pages have the same parent
-	given      []string
+	used       []string
 }
 
 func refuse(position int, format string, args ...any) error {
 	return &Error{position, fmt.Sprintf(format, args...)}
 }
 
-// once returns an error if the selector has used a word before that may occur only once.
+// once returns an error if the term that name begins must occur only once in a selector and has occurred before.
 func (c *compiler) once(name Name) error {
-	if slices.Contains(c.given, name.Text) {
+	if slices.Contains(c.used, name.Text) {
 		return refuse(name.position, "%s is there twice", name.Text)
 	}
-	c.given = append(c.given, name.Text)
+	c.used = append(c.used, name.Text)
 	return nil
 }
 
-// term compiles one term. Terms that define the list, and those on template and status, which decide what may be
-// seen, must not be combined with other fields.
+// term compiles one term. The terms that define the list (limit, start, after, include and sort), template and status
+// must not be combined with other fields by |.
 func (c *compiler) term(t Term) error {
 	for _, name := range t.Fields {
 		switch name.Text {
@@ -233,7 +235,7 @@ func or(conditions []string) string {
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
-// single compiles a term that must have only one field.
+// single compiles a term whose field must not be combined with others.
 func (c *compiler) single(name Name, t Term) error {
 	switch name.Text {
 	case "template":
@@ -265,13 +267,13 @@ func (c *compiler) single(name Name, t Term) error {
 			c.after = &v
 		}
 	case "limit", "start":
-		least, most, into := 1, MaxLimit, &c.Limit
+		minimum, maximum, into := 1, MaxLimit, &c.Limit
 		if name.Text == "start" {
-			least, most, into = 0, MaxStart, &c.Start
+			minimum, maximum, into = 0, MaxStart, &c.Start
 		}
 		n, err := strconv.Atoi(v.Text)
-		if err != nil || n < least || n > most {
-			return refuse(v.position, "%s is a number from %d to %d", name.Text, least, most)
+		if err != nil || n < minimum || n > maximum {
+			return refuse(v.position, "%s is a number from %d to %d", name.Text, minimum, maximum)
 		}
 		*into = n
 	case "include":
@@ -291,7 +293,7 @@ func (c *compiler) single(name Name, t Term) error {
 	return nil
 }
 
-// checkEquality returns an error if op is neither = nor !=, which are the only operators of the field.
+// checkEquality returns an error if op is neither = nor !=, for a field that has only these operators.
 func checkEquality(name Name, op Op) error {
 	if op != Equal && op != NotEqual {
 		return refuse(name.position, "%s takes the operators = and != alone", name.Text)
@@ -299,8 +301,8 @@ func checkEquality(name Name, op Op) error {
 	return nil
 }
 
-// template compiles the condition on the word "template" by restricting the templates whose pages may be seen to those
-// that the term names or, for !=, to all others.
+// template compiles a term on the word "template": it restricts the visible templates to those that the term names or,
+// for !=, to all others.
 func (c *compiler) template(name Name, t Term) error {
 	if err := checkEquality(name, t.Op); err != nil {
 		return err
@@ -314,20 +316,20 @@ func (c *compiler) template(name Name, t Term) error {
 		ids = append(ids, id)
 	}
 	if t.Op == NotEqual {
-		var others []int64
+		var remaining []int64
 		for _, id := range c.scheme.Templates {
 			if !slices.Contains(ids, id) {
-				others = append(others, id)
+				remaining = append(remaining, id)
 			}
 		}
-		slices.Sort(others)
-		ids = others
+		slices.Sort(remaining)
+		ids = remaining
 	}
 	c.view, c.edit, c.narrowed = c.view.intersect(ids), c.edit.intersect(ids), true
 	return nil
 }
 
-// intersect returns the templates of s that are also in ids.
+// intersect returns the templates in both s and ids.
 func (s Set) intersect(ids []int64) Set {
 	if s.All {
 		return Set{IDs: ids}
@@ -335,8 +337,8 @@ func (s Set) intersect(ids []int64) Set {
 	return Set{IDs: slices.DeleteFunc(slices.Clone(s.IDs), func(id int64) bool { return !slices.Contains(ids, id) })}
 }
 
-// status compiles the condition on the word "status". "status=" replaces the statuses that the selector would find
-// without it, including those of "include". "status!=" adds a condition that excludes pages with one of the statuses.
+// status compiles a term on the word "status". "status=" replaces the statuses that the selector finds by default or by
+// "include". "status!=" adds a condition that excludes pages with the given statuses.
 func (c *compiler) status(name Name, t Term) error {
 	if err := checkEquality(name, t.Op); err != nil {
 		return err
@@ -362,9 +364,10 @@ func (c *compiler) status(name Name, t Term) error {
 	return nil
 }
 
-// visible adds the condition on what may be seen. Statuses are literals, so that partial indexes can be used.
+// visible adds the condition that the user may see a page. Statuses are literals in the SQL, so that the database can
+// use partial indexes.
 func (c *compiler) visible() {
-	var public, other []string
+	var public, restricted []string
 	if c.stated != nil {
 		c.statuses = c.stated
 	}
@@ -372,11 +375,11 @@ func (c *compiler) visible() {
 	for _, status := range slices.Compact(c.statuses) {
 		into := &public
 		if status >= Unpublished {
-			into = &other
+			into = &restricted
 		}
 		*into = append(*into, strconv.Itoa(int(status)))
 	}
-	one := func(statuses []string, templates Set) string {
+	allowed := func(statuses []string, templates Set) string {
 		condition := "p.status IN (" + strings.Join(statuses, ", ") + ")"
 		switch {
 		case len(statuses) == 0 || !templates.All && len(templates.IDs) == 0:
@@ -399,19 +402,20 @@ func (c *compiler) visible() {
 		}
 		return "(" + condition + " AND " + column + " IN (?" + strings.Repeat(", ?", len(templates.IDs)-1) + "))"
 	}
-	either := slices.DeleteFunc([]string{one(public, c.view), one(other, c.edit)}, func(s string) bool { return s == "" })
+	either := slices.DeleteFunc([]string{allowed(public, c.view), allowed(restricted, c.edit)}, func(s string) bool { return s == "" })
 	if len(either) == 0 {
 		either = []string{"1 = 0"}
 	}
 	c.where = append(c.where, or(either))
 }
 
-// maxMerge limits the templates of a merged query, each of which reads up to the limit.
+// maxMerge limits the number of templates in a merged query, because the part for each template reads up to the limit
+// of the list.
 const maxMerge = 32
 
-// merge turns a list of published pages of several templates into a union of one query for each template, if an
-// index has the pages of each template in the requested order. Otherwise the database would read all of them, or
-// search all pages.
+// merge converts a query for published pages of several templates to a union of one query for each template, if the
+// requested order has an index of each template's pages. Otherwise the database would read all pages of the templates,
+// or search the pages of all templates.
 func (c *compiler) merge() {
 	ids := c.view.IDs
 	if !c.narrowed || c.view.All || len(ids) < 2 || len(ids) > maxMerge || len(c.where) != 1 || len(c.joins) > 0 ||
@@ -424,7 +428,7 @@ func (c *compiler) merge() {
 	}
 }
 
-// sort adds an expression by which pages are ordered.
+// sort adds the expression by which "sort=v" orders pages.
 func (c *compiler) sort(v Value) error {
 	name, desc := strings.CutPrefix(v.Text, "-")
 	if column, ok := columns[name]; ok {
@@ -454,14 +458,14 @@ func (c *compiler) sort(v Value) error {
 	if field.Kind == Text {
 		c.keys = append(c.keys, key{"COALESCE(" + table + ".text, '')", true, desc})
 	} else {
-		// pages without a value come first
+		// pages without a value come first in ascending order
 		c.keys = append(c.keys, key{"COALESCE(" + table + ".num, -1e300)", false, desc})
 	}
 	return nil
 }
 
-// afterCursor adds the condition that a page comes after the one for which the cursor v was made. It returns an error
-// if v was not made for a list with the same order.
+// afterCursor adds the condition that a page follows the page at which the cursor v was created. It returns an error if
+// v was created for a list in another order.
 func (c *compiler) afterCursor(v Value) error {
 	invalid := refuse(v.position, "after is not a cursor of this list")
 	payload, ok := c.cursor.Open(v.Text, c.signer)
@@ -476,13 +480,13 @@ func (c *compiler) afterCursor(v Value) error {
 	}
 	for i, value := range values {
 		n, ok := value.(json.Number)
-		// the type of the field has changed
+		// the field has been replaced by a field of another type
 		if _, text := value.(string); ok == c.keys[i].text || text != c.keys[i].text {
 			return invalid
 		}
 		if ok {
-			if whole, err := n.Int64(); err == nil {
-				values[i] = whole
+			if integer, err := n.Int64(); err == nil {
+				values[i] = integer
 			} else if values[i], err = n.Float64(); err != nil {
 				return invalid
 			}
@@ -521,9 +525,9 @@ func (c *compiler) afterCursor(v Value) error {
 	return nil
 }
 
-// Select returns the SQL and the arguments that read columns of the pages in their order. It reads one page more
-// than the limit, to detect whether there are others. The columns are followed by the expressions of the order; see
-// Keys.
+// Select returns the SQL and the arguments of a query that reads columns of the pages, in the order of the list. The
+// query also reads the expressions of the order, as the last columns; see Keys. It reads one page more than the limit,
+// to detect whether the list has more pages.
 func (q *Query) Select(columns string) (string, []any) {
 	for _, k := range q.keys {
 		columns += ", " + k.expr
@@ -541,8 +545,8 @@ func (q *Query) Select(columns string) (string, []any) {
 	return sql, args
 }
 
-// mergedSelect returns the SQL that finds the IDs by the union of the templates' queries, and reads the columns of
-// the resulting pages only.
+// mergedSelect returns the same as Select for a merged query: SQL that finds the IDs of the pages by the union of the
+// templates' queries, and then reads the columns of these pages only.
 func (q *Query) mergedSelect(columns string) (string, []any) {
 	where := append([]string{"p.status = 0 AND p.template_id = ?"}, q.where[1:]...)
 	commonArgs := q.args[len(q.merged):]
@@ -554,11 +558,11 @@ func (q *Query) mergedSelect(columns string) (string, []any) {
 			order += " DESC"
 		}
 	}
-	one := "SELECT * FROM (SELECT " + shown + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " +
+	part := "SELECT * FROM (SELECT " + shown + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " +
 		q.order + " LIMIT ?) AS "
 	lists, args := make([]string, len(q.merged)), make([]any, 0, len(q.args)+2*len(q.merged))
 	for i, id := range q.merged {
-		lists[i] = one + "l" + strconv.Itoa(i)
+		lists[i] = part + "l" + strconv.Itoa(i)
 		args = append(append(append(args, id), commonArgs...), q.Start+q.Limit+1)
 	}
 	return "SELECT " + columns + " FROM cms_pages p WHERE p.id IN (SELECT m.page FROM (" +
@@ -566,7 +570,7 @@ func (q *Query) mergedSelect(columns string) (string, []any) {
 		" LIMIT ? OFFSET ?) ORDER BY " + q.order, append(args, q.Limit+1, q.Start)
 }
 
-// Count returns the SQL and the arguments that count the pages after the cursor, ignoring the limit.
+// Count returns the SQL and the arguments of a query that counts the pages after the cursor, ignoring the limit.
 func (q *Query) Count() (string, []any) {
 	joins, args := "", q.args
 	if len(q.joins) > 0 { // the condition of a cursor may refer to them
@@ -575,7 +579,7 @@ func (q *Query) Count() (string, []any) {
 	return "SELECT COUNT(*) FROM cms_pages p" + joins + " WHERE " + strings.Join(q.where, " AND "), args
 }
 
-// Keys returns pointers into which the last columns of Select are scanned for one row.
+// Keys returns pointers for scanning the last columns of a row of Select: the values by which the row is ordered.
 func (q *Query) Keys() []any {
 	into := make([]any, len(q.keys))
 	for i, k := range q.keys {
@@ -591,7 +595,7 @@ func (q *Query) Keys() []any {
 	return into
 }
 
-// Cursor returns the cursor that continues the list after the row with these keys.
+// Cursor returns the cursor for the part of the list after the row with the given keys.
 func (q *Query) Cursor(keys []any) string {
 	payload, err := json.Marshal(keys)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// field compiles the condition of a term on one of its fields.
+// field compiles the condition that the term t sets for one of its fields.
 func (c *compiler) field(name Name, t Term) (string, error) {
 	switch name.Text {
 	case "parent", "has_parent":
@@ -43,13 +43,13 @@ func (c *compiler) field(name Name, t Term) (string, error) {
 	return c.values(t, func(v Value) (string, error) { return c.value(name, field, t.Op, v) })
 }
 
-// values combines the conditions of the values of a term. The function one returns the condition of t.Op for a
-// value, but for != that of =, because != is met if no value is equal.
-func (c *compiler) values(t Term, one func(v Value) (string, error)) (string, error) {
+// values combines the conditions for the values of a term. condition returns the condition for one value. For != it
+// must return the condition for =, because values negates the result: a page meets != if none of its values is equal.
+func (c *compiler) values(t Term, condition func(v Value) (string, error)) (string, error) {
 	conditions := make([]string, len(t.Values))
 	for i, v := range t.Values {
 		var err error
-		if conditions[i], err = one(v); err != nil {
+		if conditions[i], err = condition(v); err != nil {
 			return "", err
 		}
 	}
@@ -59,7 +59,7 @@ func (c *compiler) values(t Term, one func(v Value) (string, error)) (string, er
 	return or(conditions), nil
 }
 
-// compare returns the comparison of a column with a value. For != it returns =; see values.
+// compare returns the condition that compares a column with a value. For != it returns the condition for =; see values.
 func (c *compiler) compare(column string, op Op, value any) string {
 	if op == NotEqual {
 		op = Equal
@@ -68,9 +68,9 @@ func (c *compiler) compare(column string, op Op, value any) string {
 	return column + " " + string(op) + " ?"
 }
 
-// kin returns the condition that the page of v is the parent of a page or, if parent is false, one of its ancestors.
-// alone reports whether the term t has no other field. It records in c.parent that all pages have the same parent.
-func (c *compiler) kin(parent, alone bool, t Term, v Value) (string, error) {
+// kin returns the condition for parent=v or, if parent is false, for has_parent=v. It sets c.parent if the condition
+// means that all pages have the same parent. onlyField reports whether the term t has only this field.
+func (c *compiler) kin(parent, onlyField bool, t Term, v Value) (string, error) {
 	id, err := c.page(v)
 	if err != nil {
 		return "", err
@@ -79,14 +79,14 @@ func (c *compiler) kin(parent, alone bool, t Term, v Value) (string, error) {
 	if !parent {
 		return "p.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?)", nil
 	}
-	c.parent = c.parent || alone && t.Op == Equal && len(t.Values) == 1
+	c.parent = c.parent || onlyField && t.Op == Equal && len(t.Values) == 1
 	if t.Op == NotEqual { // the root has no parent
 		return "COALESCE(p.parent_id = ?, FALSE)", nil
 	}
 	return "p.parent_id = ?", nil
 }
 
-// page returns the ID of a value that is an ID or a path. It is 0 if there is no page at the path.
+// page returns the page ID for a value, which is an ID or a path. For a path without a page it returns 0.
 func (c *compiler) page(v Value) (int64, error) {
 	if strings.HasPrefix(v.Text, "/") {
 		return c.scheme.Paths[path(v.Text)], nil
@@ -98,8 +98,8 @@ func (c *compiler) page(v Value) (int64, error) {
 	return id, nil
 }
 
-// path returns a path in its stored form, without a trailing slash. It replaces zero bytes, which PostgreSQL does
-// not accept and no stored path has.
+// path returns a path in its stored form: in lower case, without a trailing slash. It replaces zero bytes, which
+// PostgreSQL does not accept and no stored path has.
 func path(text string) string {
 	if text = strings.TrimRight(strings.ToLower(strings.ReplaceAll(text, "\x00", "\uFFFD")), "/"); text == "" {
 		return "/"
@@ -107,7 +107,8 @@ func path(text string) string {
 	return text
 }
 
-// nameText returns the condition on a name or a path, which are in lower case and are not split into words.
+// nameText returns the condition on a name or a path. Names and paths are stored in lower case and are not split into
+// words.
 func (c *compiler) nameText(column string, name Name, op Op, v Value) (string, error) {
 	value := Fold(v.Text)
 	switch op {
@@ -127,12 +128,12 @@ func (c *compiler) nameText(column string, name Name, op Op, v Value) (string, e
 	return c.compare(column, op, value), nil
 }
 
-// last sorts after every character with which a text can continue.
+// last is the last character in the order of texts. A text followed by last sorts after all texts with this prefix.
 const last = "\U0010ffff"
 
 var likes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// like returns a LIKE condition for Contains or Suffix.
+// like returns a LIKE condition for op, which is Contains or Suffix.
 func (c *compiler) like(column string, op Op, value string) string {
 	pattern := "%" + likes.Replace(value)
 	if op == Contains {
@@ -142,7 +143,7 @@ func (c *compiler) like(column string, op Op, value string) string {
 	return column + ` LIKE ? ESCAPE '\'`
 }
 
-// number parses a value of a kind that is ordered.
+// number parses a value of an ordered kind, such as a number or a time.
 func number(name Name, op Op, kind Kind, v Value) (float64, error) {
 	switch op {
 	case Phrase, Words, Contains, Prefix, Suffix:
@@ -154,23 +155,23 @@ func number(name Name, op Op, kind Kind, v Value) (float64, error) {
 		return n, nil
 	}
 	if kind == Time {
-		if at, ok := ParseTime(v.Text); ok {
-			return float64(at.UnixMicro()) / 1e6, nil
+		if parsed, ok := ParseTime(v.Text); ok {
+			return float64(parsed.UnixMicro()) / 1e6, nil
 		}
 		return 0, refuse(v.position, "%q is not a time: write 2026-01-02, 2026-01-02T15:04:05Z or seconds since 1970", v.Text)
 	}
 	return 0, refuse(v.position, "%q is not a number", v.Text)
 }
 
-// ParseTime parses a date, or a date and time as in RFC 3339, also with a space instead of the T and without
-// seconds. Without a zone the time is in UTC.
+// ParseTime parses a date, or a date and time in RFC 3339. The T may be a space, and the seconds and the zone may be
+// missing. Without a zone the time is in UTC.
 func ParseTime(text string) (time.Time, bool) {
 	for _, layout := range []string{
 		time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04",
 		"2006-01-02T15:04",
 	} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, at.Year() > 0
+		if parsed, err := time.Parse(layout, text); err == nil {
+			return parsed, parsed.Year() > 0
 		}
 	}
 	return time.Time{}, false
@@ -179,20 +180,19 @@ func ParseTime(text string) (time.Time, bool) {
 // nowhere is a condition that no page meets.
 const nowhere = "1 = 0"
 
-// within returns the condition that a page has a value of a field which meets a condition. The first parameter is
-// the field's ID.
-func within(field Field, condition string) string {
+// hasValue returns the SQL condition that a page has a value of a field that meets the given condition on the table v.
+// Its first parameter is the field's ID.
+func hasValue(field Field, condition string) string {
 	return having(field, "p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.field_id = ? AND "+condition+")")
 }
 
-// without returns the condition that a page has no value of a field. The parameter is the field's ID.
-func without(field Field) string {
+// hasNoValue returns the SQL condition that a page has no value of a field. Its parameter is the field's ID.
+func hasNoValue(field Field) string {
 	return "NOT " + having(field, "EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)")
 }
 
-// having returns a condition that requires, in addition to the given one, that the page's template has the field. The
-// searchable copies of values remain when a field is removed from a template, but must not reveal values that are
-// not shown any more.
+// having extends a condition: the template of the page must also have the field. When a field is removed from a
+// template, the searchable copies of its values remain, but must not reveal values that are no longer shown.
 func having(field Field, condition string) string {
 	if field.Everywhere {
 		return condition
@@ -200,18 +200,18 @@ func having(field Field, condition string) string {
 	return "(" + field.templateHas() + " AND " + condition + ")"
 }
 
-// templateHas returns the condition that the page's template has the field. The unary plus keeps SQLite from using
-// an index for it.
+// templateHas returns the condition that the template of the page has the field. The unary plus keeps SQLite from using
+// an index for this condition.
 func (f Field) templateHas() string {
 	return "+p.template_id IN (SELECT tf.template_id FROM cms_template_fields tf WHERE tf.field_id = " +
 		strconv.FormatInt(f.ID, 10) + ")"
 }
 
-// value returns the condition on a value of a field. For != it returns that of =; see values.
+// value returns the condition on the values of a field. For != it returns the condition for =; see values.
 func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error) {
 	if v.Text == "" && (op == Equal || op == NotEqual) {
 		c.args = append(c.args, field.ID)
-		return without(field), nil
+		return hasNoValue(field), nil
 	}
 	switch field.Kind {
 	case Text:
@@ -225,7 +225,7 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 			return "", refuse(v.position, "%s is true or false", name.Text)
 		}
 		c.args = append(c.args, field.ID)
-		condition := within(field, "v.num = 1")
+		condition := hasValue(field, "v.num = 1")
 		if !yes {
 			condition = "NOT (" + condition + ")"
 		}
@@ -239,7 +239,7 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 			return "", err
 		}
 		c.args = append(c.args, field.ID, float64(id))
-		return within(field, "v.num = ?"), nil
+		return hasValue(field, "v.num = ?"), nil
 	default:
 	}
 	n, err := number(name, op, field.Kind, v)
@@ -247,10 +247,10 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 		return "", err
 	}
 	c.args = append(c.args, field.ID)
-	return within(field, c.compare("v.num", op, n)), nil
+	return hasValue(field, c.compare("v.num", op, n)), nil
 }
 
-// text returns the condition on a text.
+// text returns the condition on the values of a text field.
 func (c *compiler) text(field Field, op Op, v Value) (string, error) {
 	folded := Fold(v.Text)
 	begin, more := Key(folded)
@@ -259,28 +259,29 @@ func (c *compiler) text(field Field, op Op, v Value) (string, error) {
 		return c.words(field, op, folded), nil
 	case Contains, Suffix:
 		c.args = append(c.args, field.ID)
-		return within(field, c.like("COALESCE(v.whole, v.text)", op, folded)), nil
+		return hasValue(field, c.like("COALESCE(v.whole, v.text)", op, folded)), nil
 	case Prefix:
 		c.args = append(c.args, field.ID, begin, begin+last)
 		if more {
 			c.args = append(c.args, likes.Replace(folded)+"%")
-			return within(field, `v.text >= ? AND v.text < ? AND v.whole LIKE ? ESCAPE '\'`), nil
+			return hasValue(field, `v.text >= ? AND v.text < ? AND v.whole LIKE ? ESCAPE '\'`), nil
 		}
-		return within(field, "v.text >= ? AND v.text < ?"), nil
+		return hasValue(field, "v.text >= ? AND v.text < ?"), nil
 	case Equal, NotEqual:
 		c.args = append(c.args, field.ID, begin)
 		if more {
 			c.args = append(c.args, folded)
-			return within(field, "v.text = ? AND v.whole = ?"), nil
+			return hasValue(field, "v.text = ? AND v.whole = ?"), nil
 		}
-		return within(field, "v.text = ? AND v.whole IS NULL"), nil
+		return hasValue(field, "v.text = ? AND v.whole IS NULL"), nil
 	default:
 		c.args = append(c.args, field.ID)
-		return within(field, c.compare("v.text", op, begin)), nil
+		return hasValue(field, c.compare("v.text", op, begin)), nil
 	}
 }
 
-// words returns the condition that a text has some words or, for Phrase, has them in this order.
+// words returns the condition that a text contains all words of folded or, for Phrase, contains them in this order,
+// next to each other.
 func (c *compiler) words(field Field, op Op, folded string) string {
 	words := SplitWords(folded)
 	if len(words) == 0 {
@@ -292,7 +293,7 @@ func (c *compiler) words(field Field, op Op, folded string) string {
 			between = "' <-> '"
 		}
 		c.args = append(c.args, field.ID, "'"+strings.Join(words, between)+"'")
-		return within(field, "v.words @@ CAST(? AS tsquery)")
+		return hasValue(field, "v.words @@ CAST(? AS tsquery)")
 	}
 	between := `" "`
 	if op == Phrase {

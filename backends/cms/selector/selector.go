@@ -1,24 +1,23 @@
-// Package selector parses the selectors by which pages are found and compiles them to parameterized SQL. It does
-// not use a database: the caller passes the existing fields and templates, and which pages may be seen.
+// Package selector parses selectors, by which pages are found, and compiles them to parameterized SQL. It does not use
+// a database: the caller passes the existing fields and templates, and the rights of the user.
 //
-// A selector is a comma-separated list of terms, all of which a page has to meet:
+// A selector is a comma-separated list of terms. A page must meet all of them:
 //
 //	template=post, title|body~=gateway caddy, created>=2026-01-01, sort=-created, limit=10
 //
-// A term consists of a field, an operator and a value. Several fields (a|b) or values (x|y) are alternatives. A
-// value that contains a comma, a quote or a bar must be enclosed in " or '; the quote itself is doubled within the
-// value.
+// A term consists of a field, an operator and a value. Several fields (a|b) or values (x|y) are alternatives. A value
+// that contains a comma, a quote or a bar must be enclosed in " or '. Within the value, this quote is doubled.
 //
-// The operators = != < <= > >= compare; ^= means begins with, $= ends with, %= contains, ~= has all words, and *=
-// has the words in this order, next to each other. Texts are compared without regard to case; order comparisons use
-// the first 200 characters. A page that has no value of a field is != any value, and = the empty one. If a field
-// has several values, one of them has to meet the term; for !=, none may be equal.
+// The operators = != < <= > >= compare; ^= means begins with, $= ends with, %= contains, ~= contains all words, and *=
+// contains the words in this order, next to each other. Texts are compared without regard to case; order comparisons
+// use the first 200 characters. A page without a value of a field meets != for any value, and = for the empty value. If
+// a field has several values, one of them must meet the term; for !=, none may be equal.
 //
-// In addition to fields there are id, name, path, parent and has_parent (an ID or a path), template, status,
-// created, modified and published. limit (1 to 500, default 25), start (up to 10,000), after (the cursor of the
-// previous page), include (hidden, unpublished or all) and sort define the list. sort may occur several times and
-// name any field; -created lists the newest first. Without sort, pages are in the order of their IDs, and those of
-// one parent in the order that their editors have given them.
+// In addition to fields there are id, name, path, parent and has_parent (an ID or a path), template, status, created,
+// modified and published. The list is defined by limit (1 to 500, default 25), start (up to 10,000), after (the cursor
+// of the previous part), include (hidden, unpublished or all) and sort. sort can occur several times and names a field
+// or one of these words; -created means the newest first. Without sort, pages are in the order of their IDs, and the
+// children of one parent in the order that editors have set.
 package selector
 
 import (
@@ -32,7 +31,7 @@ import (
 const (
 	MaxLength = 4096 // length in bytes
 	MaxTerms  = 32
-	// MaxAlternatives limits the number of fields times the number of values of a term, summed over all terms.
+	// MaxAlternatives limits the sum, over all terms, of the number of fields times the number of values.
 	MaxAlternatives = 600
 	MaxSorts        = 4
 
@@ -41,7 +40,7 @@ const (
 	MaxStart     = 10_000
 )
 
-// Error is an error in a selector.
+// Error is an error in a selector, with its position.
 type Error struct {
 	Position int // of the character, counted from 1
 	Message  string
@@ -69,10 +68,10 @@ const (
 	Suffix       Op = "$="
 )
 
-// ops lists an operator before those that are a prefix of it.
+// ops lists the operators. An operator comes before any operator that is a prefix of it.
 var ops = []Op{NotEqual, LessEqual, GreaterEqual, Phrase, Words, Contains, Prefix, Suffix, Equal, Less, Greater}
 
-// Term is a condition: one of the fields has to match one of the values.
+// Term is a condition: one of the fields must match one of the values.
 type Term struct {
 	Fields []Name
 	Op     Op
@@ -105,7 +104,7 @@ func Parse(text string) (*Selector, error) {
 	}
 	s := new(Selector)
 	alternatives := 0
-	for r.blank(); r.at < len(text); {
+	for r.blank(); r.offset < len(text); {
 		if len(s.Terms) == MaxTerms {
 			return nil, r.refuse("it has more than %d terms", MaxTerms)
 		}
@@ -117,11 +116,11 @@ func Parse(text string) (*Selector, error) {
 			return nil, r.refuse("it has more than %d alternatives", MaxAlternatives)
 		}
 		s.Terms = append(s.Terms, t)
-		if r.at == len(text) {
+		if r.offset == len(text) {
 			break
 		}
-		r.at++ // a comma: nothing else ends a value
-		if r.blank(); r.at == len(text) {
+		r.offset++ // a comma: nothing else ends a value
+		if r.blank(); r.offset == len(text) {
 			return nil, r.refuse("a term is missing behind the comma")
 		}
 	}
@@ -130,27 +129,27 @@ func Parse(text string) (*Selector, error) {
 
 // reader is the state of Parse.
 type reader struct {
-	text string
-	at   int // byte offset
+	text   string
+	offset int // byte offset
 }
 
-func (r *reader) position(at int) int { return utf8.RuneCountInString(r.text[:at]) + 1 }
+func (r *reader) position(offset int) int { return utf8.RuneCountInString(r.text[:offset]) + 1 }
 
 func (r *reader) refuse(format string, args ...any) error {
-	return &Error{r.position(r.at), fmt.Sprintf(format, args...)}
+	return &Error{r.position(r.offset), fmt.Sprintf(format, args...)}
 }
 
 // blank skips white space.
 func (r *reader) blank() {
-	for r.at < len(r.text) && strings.IndexByte(" \t\r\n", r.text[r.at]) >= 0 {
-		r.at++
+	for r.offset < len(r.text) && strings.IndexByte(" \t\r\n", r.text[r.offset]) >= 0 {
+		r.offset++
 	}
 }
 
-// next consumes a byte if it is next, and reports whether it was.
+// next reports whether the next byte is b, and skips it if so.
 func (r *reader) next(b byte) bool {
-	if r.at < len(r.text) && r.text[r.at] == b {
-		r.at++
+	if r.offset < len(r.text) && r.text[r.offset] == b {
+		r.offset++
 		return true
 	}
 	return false
@@ -159,26 +158,26 @@ func (r *reader) next(b byte) bool {
 // term reads a term: one or more fields, an operator, and one or more values, with | between alternatives.
 func (r *reader) term() (t Term, err error) {
 	for {
-		begin := r.at
-		for r.at < len(r.text) && nameByte(r.text[r.at]) {
-			r.at++
+		begin := r.offset
+		for r.offset < len(r.text) && nameByte(r.text[r.offset]) {
+			r.offset++
 		}
-		if r.at == begin {
+		if r.offset == begin {
 			return t, r.refuse("a field is expected")
 		}
-		t.Fields = append(t.Fields, Name{r.text[begin:r.at], r.position(begin)})
+		t.Fields = append(t.Fields, Name{r.text[begin:r.offset], r.position(begin)})
 		r.blank()
 		if !r.next('|') {
 			break
 		}
 		r.blank()
 	}
-	i := slices.IndexFunc(ops, func(op Op) bool { return strings.HasPrefix(r.text[r.at:], string(op)) })
+	i := slices.IndexFunc(ops, func(op Op) bool { return strings.HasPrefix(r.text[r.offset:], string(op)) })
 	if i < 0 {
 		return t, r.refuse("an operator is expected, one of = != < <= > >= *= ~= %%= ^= $=")
 	}
 	t.Op = ops[i]
-	r.at += len(t.Op)
+	r.offset += len(t.Op)
 	for {
 		r.blank()
 		value, err := r.value()
@@ -192,39 +191,39 @@ func (r *reader) term() (t Term, err error) {
 	}
 }
 
-// value parses one value and the white space after it.
+// value parses a value and skips the white space after the value.
 func (r *reader) value() (Value, error) {
-	begin := r.at
+	begin := r.offset
 	v := Value{position: r.position(begin)}
-	if r.at < len(r.text) && (r.text[r.at] == '"' || r.text[r.at] == '\'') {
-		quote := r.text[r.at]
+	if r.offset < len(r.text) && (r.text[r.offset] == '"' || r.text[r.offset] == '\'') {
+		quote := r.text[r.offset]
 		var value strings.Builder
-		for r.at++; ; r.at++ {
-			if r.at == len(r.text) {
+		for r.offset++; ; r.offset++ {
+			if r.offset == len(r.text) {
 				return v, &Error{v.position, "this quote is never closed"}
 			}
-			if r.text[r.at] == quote {
-				if r.at+1 == len(r.text) || r.text[r.at+1] != quote {
+			if r.text[r.offset] == quote {
+				if r.offset+1 == len(r.text) || r.text[r.offset+1] != quote {
 					break
 				}
-				r.at++
+				r.offset++
 			}
-			value.WriteByte(r.text[r.at])
+			value.WriteByte(r.text[r.offset])
 		}
 		v.Text = value.String()
-		r.at++
-		if r.blank(); r.at < len(r.text) && r.text[r.at] != ',' && r.text[r.at] != '|' {
+		r.offset++
+		if r.blank(); r.offset < len(r.text) && r.text[r.offset] != ',' && r.text[r.offset] != '|' {
 			return v, r.refuse("a comma or a bar is expected behind a quoted value")
 		}
 		return v, nil
 	}
-	for r.at < len(r.text) && r.text[r.at] != ',' && r.text[r.at] != '|' {
-		if r.text[r.at] == '"' || r.text[r.at] == '\'' {
+	for r.offset < len(r.text) && r.text[r.offset] != ',' && r.text[r.offset] != '|' {
+		if r.text[r.offset] == '"' || r.text[r.offset] == '\'' {
 			return v, r.refuse("a value with a quote in it must be quoted")
 		}
-		r.at++
+		r.offset++
 	}
-	v.Text = strings.TrimSpace(r.text[begin:r.at])
+	v.Text = strings.TrimSpace(r.text[begin:r.offset])
 	return v, nil
 }
 
@@ -232,7 +231,7 @@ func nameByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z'
 }
 
-// Quote returns a value in the form that it needs within a selector.
+// Quote returns a value quoted for use in a selector, if necessary.
 func Quote(value string) string {
 	if value != "" && value == strings.TrimSpace(value) && !strings.ContainsAny(value, `,|"'`) {
 		return value

@@ -7,16 +7,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MaxKey is the number of characters of a text that are indexed and ordered by.
+// MaxKey is the number of characters at the beginning of a text that are indexed and determine its order.
 const MaxKey = 200
 
-// Fold returns a text in the form in which texts are compared: in NFKC and in lower case, without characters that a
-// database does not accept.
+// Fold returns a text in the form for comparison: in NFKC and lower case, without characters that a database does not
+// accept.
 func Fold(text string) string {
 	return strings.ToLower(norm.NFKC.String(strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")))
 }
 
-// Key returns the prefix of a folded text by which it is ordered, and reports whether the text is longer.
+// Key returns the first MaxKey characters of a folded text, which determine its order. more reports whether the text is
+// longer.
 func Key(folded string) (key string, more bool) {
 	n := 0
 	for i := range folded {

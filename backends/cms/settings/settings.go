@@ -1,7 +1,7 @@
-// Package settings manages site/config.json: the endpoint of a site, its authorization mode, the secret of its
-// tokens, and the origins of browsers that may call it. The file has mode 0600 and is replaced atomically.
+// Package settings manages the file config.json of a site: the endpoint, the authorization mode, the secret for tokens,
+// and the origins of web pages that may call the API. The file has mode 0600 and is replaced atomically.
 //
-// Each site has one such file: nodes that serve the same site share its folder, or get the same files, and each
+// Each site has one such file. Nodes that serve the same site share its folder, or get the same files, and each node
 // reads the file again when it has changed. Sessions, revoked tokens and the counts of failed logins are in the
 // database, which all nodes share.
 package settings
@@ -45,46 +45,47 @@ const (
 	File = "config.json"
 	// maxFile limits the length of the file, in bytes.
 	maxFile = 256 << 10
-	// defaultEndpoint is used if none is set.
+	// defaultEndpoint is the endpoint of a site whose settings have none.
 	defaultEndpoint = "api"
-	// minSecret is the minimum length of the secret of tokens, in characters (RFC 7518, 3.2).
+	// minSecret is the minimum length of the secret for tokens, in characters (RFC 7518, 3.2).
 	minSecret = 32
-	// maxList limits the number of origins and of hosts.
+	// maxList limits the length of the lists of origins and hosts.
 	maxList = 100
 )
 
-// Settings are the settings of a site. The zero value has the settings of a new site.
+// Settings are the settings of a site. The zero value is the settings of a new site.
 type Settings struct {
-	// Endpoint is the path below which the routes are, without slashes at its ends. Default: api.
+	// Endpoint is the path of the API, without slashes at its ends. All routes are below this path. Default: api.
 	Endpoint string `json:"endpoint,omitempty"`
 	// Auth is the authorization mode: none, session or jwt. Default: none.
 	Auth string `json:"auth,omitempty"`
-	// JWTSecret signs tokens (HS256) and has at least 32 characters. Save generates one if there is none. Changing
-	// it invalidates all tokens.
+	// JWTSecret is the secret with which tokens are signed (HS256), of at least 32 characters. If it is empty, Save
+	// generates a secret. Changing it invalidates all tokens.
 	JWTSecret string `json:"jwtSecret,omitempty"`
 	// JWTSeconds is the lifetime of a token in seconds, from 60 to 31,536,000. Default: 86400.
 	JWTSeconds int64 `json:"jwtSeconds,omitempty"`
-	// JWTRefresh issues refresh tokens with the tokens of a login. Default: false.
+	// JWTRefresh enables refresh tokens: a login in mode jwt then returns one with the token. Default: false.
 	JWTRefresh bool `json:"jwtRefresh,omitempty"`
-	// Origins are the origins of pages that may call the API from a browser, such as https://app.example.com. *
-	// allows all origins, without credentials. Default: only the site's own.
+	// Origins are the origins of web pages that may call the API, such as https://app.example.com. * allows all
+	// origins, but without credentials. Default: only the origin of the site itself.
 	Origins []string `json:"origins,omitempty"`
-	// Content is the mode of the built-in content API: off, read or write. Default: off in mode none, else read.
+	// Content is the mode of the built-in content API: off, read or write. Default: off in the authorization mode none,
+	// read in the other modes.
 	Content string `json:"content,omitempty"`
-	// SiteURL is the address of the site whose pages the content is, such as https://www.example.com. If it is set,
+	// SiteURL is the address of the website that shows the pages, such as https://www.example.com. If it is set,
 	// /sitemap.xml lists the pages that everybody may see. Default: no sitemap.
 	SiteURL string `json:"siteUrl,omitempty"`
-	// Redirects redirects requests from the previous path of a page to its current one. Default: false.
+	// Redirects enables redirects from the previous paths of pages to their current paths. Default: false.
 	Redirects bool `json:"redirects,omitempty"`
-	// FetchHosts are the hosts that scripts may fetch from, with or without a port. Default: none.
+	// FetchHosts are the hosts to which scripts may send requests, with or without a port. Default: none.
 	FetchHosts []string `json:"fetchHosts,omitempty"`
-	// Debug includes in answers the text of errors that otherwise only the log has. Default: false.
+	// Debug adds to answers the text of errors that otherwise is only in the log. Default: false.
 	Debug bool `json:"debug,omitempty"`
 }
 
 var endpointForm = regexp.MustCompile(`^[a-z0-9-]+(/[a-z0-9-]+)*$`)
 
-// Check returns an error that names the first invalid member.
+// Check returns an error that names the first invalid setting.
 func (s *Settings) Check() error {
 	switch {
 	case s.Endpoint != "" && (!endpointForm.MatchString(s.Endpoint) || len(s.Endpoint) > 128):
@@ -122,7 +123,7 @@ func (s *Settings) Check() error {
 	return nil
 }
 
-// Mount returns the endpoint, or the default one.
+// Mount returns the endpoint, or the default endpoint if none is set.
 func (s *Settings) Mount() string {
 	if s.Endpoint == "" {
 		return defaultEndpoint
@@ -157,7 +158,7 @@ func (s *Settings) Lifetime() time.Duration {
 	return time.Duration(s.JWTSeconds) * time.Second
 }
 
-// Allowed reports whether pages of an origin may call the API from a browser, and whether with credentials.
+// Allowed reports whether web pages of the given origin may call the API, and whether they may send credentials.
 func (s *Settings) Allowed(origin string) (ok, credentials bool) {
 	if origin == "" {
 		return false, false
@@ -168,7 +169,7 @@ func (s *Settings) Allowed(origin string) (ok, credentials bool) {
 	return slices.Contains(s.Origins, "*"), false
 }
 
-// Store reads and writes the settings of one site. It is safe for concurrent use.
+// Store reads and writes the settings of one site. A Store is safe for concurrent use.
 type Store struct {
 	path string
 	now  atomic.Pointer[read]
@@ -180,7 +181,7 @@ type read struct {
 	text     []byte
 }
 
-// Open reads the settings of a site. If there is no file, they are those of a new site.
+// Open reads the settings of a site. If the file does not exist, the settings are those of a new site.
 func Open(site string) (*Store, error) {
 	s := &Store{path: filepath.Join(site, File)}
 	_, err := s.Reload()
@@ -190,8 +191,8 @@ func Open(site string) (*Store, error) {
 // Current returns the settings that were last read or saved. The caller must not modify them.
 func (s *Store) Current() *Settings { return &s.now.Load().settings }
 
-// Reload reads the file again and reports whether it has changed. If the file has an error, the current settings
-// stay.
+// Reload reads the file again and reports whether it has changed. If the file has an error, the current settings stay
+// in use.
 func (s *Store) Reload() (changed bool, err error) {
 	s.save.Lock()
 	defer s.save.Unlock()
@@ -245,7 +246,7 @@ func decode(text []byte) (s Settings, err error) {
 	return s, s.Check()
 }
 
-// Save writes the settings to the file. If they have no JWTSecret, it generates one.
+// Save writes the settings to the file. If JWTSecret is empty, it generates a secret.
 func (s *Store) Save(settings Settings) error {
 	if err := settings.Check(); err != nil {
 		return err
@@ -267,7 +268,7 @@ func (s *Store) Save(settings Settings) error {
 	return nil
 }
 
-// NewSecret returns a new secret of tokens: 128 random bytes in base64.
+// NewSecret returns a new random secret for tokens: 128 bytes in base64.
 func NewSecret() string {
 	raw := make([]byte, 128)
 	_, _ = rand.Read(raw) // never fails

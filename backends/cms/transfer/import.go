@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 )
 
-// LineError is an error in a line of an export.
+// LineError is an error with the number of the line of the export in which it occurred.
 type LineError struct {
 	Line int // from 1
 	Err  error
@@ -23,43 +23,43 @@ type LineError struct {
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap returns the error without the line.
+// Unwrap returns the error without the line number.
 func (e *LineError) Unwrap() error { return e.Err }
 
 // importer holds the state of Import.
 type importer struct {
 	Site
-	in     *bufio.Scanner
-	at     int
-	waits  []content.Imported
-	fields map[string]*content.Field
-	// Fields and templates refer to each other, so they are collected and saved together before the first line of
-	// another kind.
-	defined []content.Definition
-	lines   []int                // their line numbers
-	late    []content.Definition // those that name templates which do not exist yet
-	came    map[string]bool      // the templates of earlier lines
-	there   map[string]bool      // those and the templates of the site
-	page    string               // the page of the previous file
-	placed  map[int64]bool       // the files of that page that belong to earlier lines
-	done    Done
+	in         *bufio.Scanner
+	lineNumber int
+	waits      []content.Imported
+	fields     map[string]*content.Field
+	// defined holds fields and templates that have been read but not saved. Since they refer to each other, they are
+	// saved together, before the first line of another kind.
+	defined    []content.Definition
+	lines      []int                // line numbers of the definitions in defined
+	incomplete []content.Definition // definitions that refer to templates which do not exist yet
+	read       map[string]bool      // the templates of earlier lines
+	existing   map[string]bool      // the templates in read and those of the site
+	page       string               // the page of the previous file
+	placed     map[int64]bool       // IDs of the files of page that belong to earlier lines
+	done       Done
 }
 
-// Import reads what Export has written. It saves batches of pages, each in one transaction. After an error the
-// previous batches are saved, and the import can be repeated. The error is a *LineError.
+// Import reads the output of Export. It saves pages in batches, each in one transaction. If it returns an error, the
+// earlier batches are saved, and the import can be repeated. The error is a *LineError.
 func (s Site) Import(ctx context.Context, from io.Reader) (Done, error) {
 	i := &importer{
 		Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field),
-		came: make(map[string]bool), there: make(map[string]bool),
+		read: make(map[string]bool), existing: make(map[string]bool),
 	}
 	i.in.Buffer(make([]byte, 0, 64<<10), maxLine)
 	if err := i.all(ctx); err != nil {
-		return i.done, &LineError{max(i.at, 1), err}
+		return i.done, &LineError{max(i.lineNumber, 1), err}
 	}
 	return i.done, nil
 }
 
-// next returns the next line, or io.EOF after the last one.
+// next returns the next line, or io.EOF at the end of the file.
 func (i *importer) next() (*line, error) {
 	if !i.in.Scan() {
 		if err := i.in.Err(); err != nil {
@@ -67,7 +67,7 @@ func (i *importer) next() (*line, error) {
 		}
 		return nil, io.EOF
 	}
-	i.at++
+	i.lineNumber++
 	l := new(line)
 	decoder := json.NewDecoder(bytes.NewReader(i.in.Bytes()))
 	decoder.DisallowUnknownFields()
@@ -79,8 +79,7 @@ func (i *importer) next() (*line, error) {
 
 var errMissing = errors.New("the export ends in the middle: its last line is missing")
 
-// all imports the lines up to the one that ends the export. It returns errMissing if the file ends before that
-// line.
+// all imports all lines. It returns errMissing if the file ends without the line that marks the end of an export.
 func (i *importer) all(ctx context.Context) error {
 	first, err := i.next()
 	if err != nil || first.CMS != version {
@@ -103,8 +102,8 @@ func (i *importer) all(ctx context.Context) error {
 	}
 }
 
-// line imports a line. Definitions and pages are collected and stored in batches; a line of another kind first
-// stores the batch that precedes it.
+// line imports a line. Definitions and pages are collected, and saved in batches. A line of another kind saves the
+// collected batch first.
 func (i *importer) line(ctx context.Context, l *line) error {
 	if l.Page == nil && l.Refs == nil {
 		if err := i.flush(ctx); err != nil {
@@ -124,14 +123,14 @@ func (i *importer) line(ctx context.Context, l *line) error {
 		i.define(content.Definition{Field: l.Field})
 		return nil
 	case l.Template != nil:
-		i.came[l.Template.Name], i.there[l.Template.Name] = true, true
+		i.read[l.Template.Name], i.existing[l.Template.Name] = true, true
 		i.define(content.Definition{Template: l.Template})
 		return nil
 	case l.Page != nil:
 		p := l.Page
 		e := content.Edit{Template: p.Template, Title: &p.Title, Status: &p.Status, Fields: p.Fields}
 		now := i.Pages.Moment()
-		// otherwise it belongs to a draft, which is not exported
+		// otherwise the planned publication belongs to a draft, which is not exported
 		if p.PublishAt > now && p.Status == content.StatusUnpublished {
 			e.PublishAt = &p.PublishAt
 		}
@@ -148,13 +147,13 @@ func (i *importer) line(ctx context.Context, l *line) error {
 	case l.File != nil:
 		return i.file(ctx, l.File)
 	case l.End != nil:
-		_, err := i.Pages.Define(ctx, i.late)
+		_, err := i.Pages.Define(ctx, i.incomplete)
 		return err
 	}
 	return errors.New("this line has nothing in it")
 }
 
-// wait adds a page to the batch, and saves the batch when it is full.
+// wait adds a page to the batch. If the batch is full, it saves the batch.
 func (i *importer) wait(ctx context.Context, p content.Imported) error {
 	if i.waits = append(i.waits, p); len(i.waits) < batch {
 		return nil
@@ -166,7 +165,7 @@ func (i *importer) flush(ctx context.Context) error {
 	if len(i.waits) == 0 {
 		return nil
 	}
-	err := i.Pages.Import(ctx, i.waits, i.came)
+	err := i.Pages.Import(ctx, i.waits, i.read)
 	i.waits = i.waits[:0]
 	if i.Progress != nil {
 		i.Progress(i.done)
@@ -174,8 +173,8 @@ func (i *importer) flush(ctx context.Context) error {
 	return err
 }
 
-// role creates a role that does not exist. It does not change the permissions of an existing role, because an
-// import of content must not grant rights.
+// role creates a role, unless the role exists. It does not change an existing role, because an import of content must
+// not grant permissions.
 func (i *importer) role(ctx context.Context, role accounts.Role) error {
 	roles, err := i.Accounts.Roles(ctx)
 	if err != nil {
@@ -192,7 +191,7 @@ func (i *importer) role(ctx context.Context, role accounts.Role) error {
 }
 
 func (i *importer) define(d content.Definition) {
-	i.defined, i.lines = append(i.defined, d), append(i.lines, i.at)
+	i.defined, i.lines = append(i.defined, d), append(i.lines, i.lineNumber)
 }
 
 // definitions saves the collected fields and templates.
@@ -205,18 +204,18 @@ func (i *importer) definitions(ctx context.Context) error {
 		return err
 	}
 	for _, t := range existing {
-		i.there[t.Name] = true
+		i.existing[t.Name] = true
 	}
 	list := make([]content.Definition, len(i.defined))
 	for n, d := range i.defined {
-		var whole bool
-		if list[n], whole = i.now(d); !whole {
-			i.late = append(i.late, d)
+		var complete bool
+		if list[n], complete = i.now(d); !complete {
+			i.incomplete = append(i.incomplete, d)
 		}
 	}
-	if at, err := i.Pages.Define(ctx, list); err != nil {
-		if at >= 0 {
-			i.at = i.lines[at]
+	if index, err := i.Pages.Define(ctx, list); err != nil {
+		if index >= 0 {
+			i.lineNumber = i.lines[index]
 		}
 		return err
 	}
@@ -231,30 +230,31 @@ func (i *importer) definitions(ctx context.Context) error {
 	return nil
 }
 
-// now returns the part of a definition that can be saved now, and reports whether that is all of it. References to
-// templates that do not exist yet are left out until all lines have been read; an export has no such references.
+// now returns the part of a definition that can be saved immediately, and reports whether this is the entire
+// definition. References to templates that do not exist yet are left out; they are saved after the last line. Export
+// writes no such references.
 func (i *importer) now(d content.Definition) (content.Definition, bool) {
-	whole := true
+	complete := true
 	named := func(list []string) []string {
 		return slices.DeleteFunc(slices.Clone(list), func(name string) bool {
-			whole = whole && i.there[name]
-			return !i.there[name]
+			complete = complete && i.existing[name]
+			return !i.existing[name]
 		})
 	}
 	if d.Field != nil {
 		f := *d.Field
 		f.Settings.Templates = named(f.Settings.Templates)
-		return content.Definition{Field: &f}, whole
+		return content.Definition{Field: &f}, complete
 	}
 	t := *d.Template
 	t.Family.Children, t.Family.Parents = named(t.Family.Children), named(t.Family.Parents)
-	return content.Definition{Template: &t}, whole
+	return content.Definition{Template: &t}, complete
 }
 
-// refs collects the fields of a page that refer to other pages. It replaces the paths in them with IDs, and removes
-// references to pages that do not exist.
+// refs adds the values of a page that refer to other pages to the batch. It replaces paths in the values by IDs, and
+// removes references to pages that do not exist.
 func (i *importer) refs(ctx context.Context, r *refs) error {
-	// The pages that are referred to exist, except those in the current batch.
+	// All referenced pages exist, except those in the current batch.
 	if len(i.waits) > 0 && i.waits[0].Template != "" {
 		if err := i.flush(ctx); err != nil {
 			return err
@@ -283,7 +283,7 @@ func (i *importer) refs(ctx context.Context, r *refs) error {
 	return i.wait(ctx, content.Imported{Path: r.Path, Edit: content.Edit{Fields: r.Fields}})
 }
 
-// chunks reads the content of a file from the following lines.
+// chunks is a reader of the content of a file, which is in the following lines.
 type chunks struct {
 	i    *importer
 	left int64
@@ -308,8 +308,8 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// file adds a file to its page, unless the page has one with the same name and size that belongs to no earlier
-// line.
+// file adds a file to its page, unless the page already has a file with the same name and size. Each file of the page
+// counts for one line only, since a page may have several equal files.
 func (i *importer) file(ctx context.Context, f *file) error {
 	body := &chunks{i: i, left: f.Size}
 	site := kernel.Site()
@@ -323,20 +323,20 @@ func (i *importer) file(ctx context.Context, f *file) error {
 	}
 	list, _ := p.Fields[f.Field].([]any)
 	for _, item := range list {
-		has, _ := item.(map[string]any)
-		if id := idOf(has); has["name"] == f.Name && has["size"] == float64(f.Size) && !i.placed[id] {
+		entry, _ := item.(map[string]any)
+		if id := idOf(entry); entry["name"] == f.Name && entry["size"] == float64(f.Size) && !i.placed[id] {
 			i.placed[id] = true
 			if _, err := io.Copy(io.Discard, body); err != nil {
 				return err
 			}
-			return i.describe(ctx, p.Path, f, list, has)
+			return i.describe(ctx, p.Path, f, list, entry)
 		}
 	}
-	made, err := i.Files.Receive(ctx, site, content.Place{Page: p.ID, Field: f.Field, Modified: p.Modified}, f.Name, body)
+	changed, err := i.Files.Receive(ctx, site, content.Place{Page: p.ID, Field: f.Field, Modified: p.Modified}, f.Name, body)
 	if err != nil {
 		return err
 	}
-	list, _ = made.Fields[f.Field].([]any)
+	list, _ = changed.Fields[f.Field].([]any)
 	last, _ := list[len(list)-1].(map[string]any)
 	i.placed[idOf(last)] = true
 	if _, err := io.Copy(io.Discard, body); err != nil {
@@ -345,13 +345,13 @@ func (i *importer) file(ctx context.Context, f *file) error {
 	return i.describe(ctx, p.Path, f, list, last)
 }
 
-// describe sets the description of a page's file. It also completes an import that was interrupted before the
-// description.
-func (i *importer) describe(ctx context.Context, page string, f *file, list []any, one map[string]any) error {
-	if f.Description == "" || one["description"] == f.Description {
+// describe sets the description of a page's file, also if a previous import was interrupted before this step. list is
+// the value of the field, and entry is that of the file in list.
+func (i *importer) describe(ctx context.Context, page string, f *file, list []any, entry map[string]any) error {
+	if f.Description == "" || entry["description"] == f.Description {
 		return nil
 	}
-	one["description"] = f.Description
+	entry["description"] = f.Description
 	return i.Pages.Import(ctx, []content.Imported{{Path: page, Edit: content.Edit{Fields: map[string]any{f.Field: list}}}},
 		nil)
 }

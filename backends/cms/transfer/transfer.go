@@ -1,10 +1,10 @@
-// Package transfer copies the content of a site to another one: roles, fields, templates, pages with their values,
-// and files. The format is JSON with one object on each line, and is written and read line by line, so that neither
-// side holds more than a few pages in memory.
+// Package transfer copies the content of a site to another site: roles, fields, templates, pages with their values, and
+// files. The format is JSON, with one object on each line. It is written and read line by line, so neither site holds
+// more than a few pages in memory.
 //
-// References to pages are paths and follow after all pages, since a page may refer to a later one. Users, the
-// trash, drafts, revisions and redirects are not copied. On the other site, fields and templates with the same name
-// and pages with the same path are changed; nothing is removed.
+// References to pages are paths. They follow after all pages, since a page may refer to a later page. Users, the trash,
+// drafts, revisions and redirects are not copied. On the target site, fields and templates with the same name, and
+// pages with the same path, are changed; nothing is removed.
 package transfer
 
 import (
@@ -33,12 +33,12 @@ type Site struct {
 	Progress func(Done)
 }
 
-// Done counts what has been exported or imported.
+// Done counts the exported or imported objects.
 type Done struct {
 	Fields, Templates, Pages, Files int
 }
 
-// version is the version of the format.
+// version is the version of the export format.
 const version = 1
 
 const (
@@ -47,7 +47,7 @@ const (
 	maxLine   = 4 << 20  // bytes; allows for the escaped values of a page
 )
 
-// line is one line of an export. Exactly one of its members is set.
+// line is a line of an export. Exactly one of its members is set.
 type line struct {
 	CMS      int               `json:"cms,omitempty"` // on the first line: the version
 	Role     *accounts.Role    `json:"role,omitempty"`
@@ -74,7 +74,7 @@ type page struct {
 	UnpublishAt kernel.Moment  `json:"unpublish_at,omitzero"`
 }
 
-// refs holds the values of a page that refer to other pages, with paths in place of IDs.
+// refs holds the values of a page that refer to other pages. The IDs in the values are replaced by paths.
 type refs struct {
 	Path   string         `json:"path"`
 	Fields map[string]any `json:"fields"`
@@ -96,7 +96,7 @@ type exporter struct {
 	done   Done
 }
 
-// Export writes the content of a site and returns how much it has written.
+// Export writes the content of the site to to, and returns the number of exported objects.
 func (s Site) Export(ctx context.Context, to io.Writer) (Done, error) {
 	out := bufio.NewWriter(to)
 	e := &exporter{Site: s, out: json.NewEncoder(out), fields: make(map[string]*content.Field)}
@@ -115,8 +115,8 @@ func (e *exporter) tell() {
 	}
 }
 
-// schema writes the version, the roles that are not built in, the fields and the templates. Fields of blocks come
-// last, because they refer to other fields.
+// schema writes the format version, the roles except the system roles, the fields, and the templates. Fields of type
+// blocks come last, because they refer to other fields.
 func (e *exporter) schema(ctx context.Context) error {
 	if err := e.out.Encode(line{CMS: version}); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (e *exporter) schema(ctx context.Context) error {
 	return nil
 }
 
-// each calls fn for each page, in the order of their paths.
+// each calls fn for each page, ordered by path.
 func (e *exporter) each(ctx context.Context, fn func(p *content.Page) error) error {
 	for after := ""; ; {
 		list, err := e.Pages.Find(ctx, kernel.Site(), "include=all, sort=path, limit="+strconv.Itoa(batch)+", after="+after)
@@ -184,7 +184,7 @@ func (e *exporter) each(ctx context.Context, fn func(p *content.Page) error) err
 	}
 }
 
-// pages writes all pages, without their files and references to other pages.
+// pages writes all pages without their files and without their references to pages.
 func (e *exporter) pages(ctx context.Context) error {
 	return e.each(ctx, func(p *content.Page) error {
 		exported := &page{
@@ -203,7 +203,7 @@ func (e *exporter) pages(ctx context.Context) error {
 	})
 }
 
-// refers reports whether values of a field can refer to pages.
+// refers reports whether values of the field f can refer to pages. fields holds all fields by name.
 func refers(fields map[string]*content.Field, f *content.Field) bool {
 	if f.Type == content.TypePage {
 		return true
@@ -245,39 +245,39 @@ func (e *exporter) refs(ctx context.Context) error {
 	})
 }
 
-// swap returns a copy of a value in which each reference to a page is replaced by the result of with. A nil result
-// removes the reference.
-func swap(fields map[string]*content.Field, value any, with func(page any) (any, error)) (any, error) {
+// swap returns a copy of a value in which each reference to a page is replaced by the result of replace. If the result
+// is nil, the reference is removed.
+func swap(fields map[string]*content.Field, value any, replace func(page any) (any, error)) (any, error) {
 	switch v := value.(type) {
 	case []any:
-		made := []any{}
-		for _, one := range v {
-			one, err := swap(fields, one, with)
+		result := []any{}
+		for _, element := range v {
+			replaced, err := swap(fields, element, replace)
 			if err != nil {
 				return nil, err
 			}
-			if one != nil {
-				made = append(made, one)
+			if replaced != nil {
+				result = append(result, replaced)
 			}
 		}
-		return made, nil
+		return result, nil
 	case map[string]any: // a block
-		made := make(map[string]any)
-		for name, one := range v {
-			made[name] = one
+		result := make(map[string]any)
+		for name, element := range v {
+			result[name] = element
 			if inner := fields[name]; inner != nil && inner.Type == content.TypePage {
-				changed, err := swap(fields, one, with)
+				changed, err := swap(fields, element, replace)
 				if err != nil {
 					return nil, err
 				}
-				made[name] = changed
+				result[name] = changed
 			}
 		}
-		return made, nil
+		return result, nil
 	case nil:
 		return nil, nil //nolint:nilnil // it refers to nothing
 	}
-	return with(value)
+	return replace(value)
 }
 
 // path returns the path of a page, or nil if the page does not exist or is in the trash.
@@ -305,7 +305,7 @@ func (e *exporter) files(ctx context.Context, p *content.Page, field string, val
 	return nil
 }
 
-// file writes a file: a line that describes it, and its content in chunks of chunkSize.
+// file writes a file: a line with its description, and its content in lines of up to chunkSize bytes.
 func (e *exporter) file(ctx context.Context, p *content.Page, field string, item map[string]any, id int64) error {
 	f, body, err := e.Files.Open(ctx, kernel.Site(), id)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package webhooks manages the webhooks of a site: who may change them, and which events of pages they receive.
-// Package internal/webhook delivers the events.
+// Package webhooks manages the webhooks of a site, which receive events about pages. Package internal/webhook delivers
+// the events.
 package webhooks
 
 import (
@@ -18,7 +18,7 @@ import (
 
 const (
 	prefix = "cms" // of the tables
-	// MaxWebhooks limits the number of webhooks, because each change may have to write a row for each of them.
+	// MaxWebhooks limits the number of webhooks, because a change of a page may have to write a row for each webhook.
 	MaxWebhooks = 20
 	// maxDeliveries limits how many deliveries of a webhook are listed.
 	maxDeliveries = 100
@@ -32,7 +32,7 @@ func NewHooks(s *kernel.Server) *webhook.Hooks {
 	})
 }
 
-// keyringOf returns the keyring that encrypts secrets, or nil if there is none.
+// keyringOf returns the keyring that encrypts secrets, or nil if the server has none.
 func keyringOf(s *kernel.Server) (keyring.Keyring, error) {
 	if s.Keyring == nil {
 		return nil, nil //nolint:nilnil // a site need not have one
@@ -44,14 +44,14 @@ func keyringOf(s *kernel.Server) (keyring.Keyring, error) {
 	return ring, nil
 }
 
-// Sealed are the sealed columns of a site.
+// Sealed lists the database columns of a site whose secrets the keyring encrypts.
 var Sealed = webhook.Sealed(prefix)
 
-// Webhooks manages the webhooks of a site for users with the permission kernel.PermissionSettings. Other users are
-// refused with 403.
+// Webhooks manages the webhooks of a site. Its methods return a 403 error for users without the permission
+// kernel.PermissionSettings.
 type Webhooks struct{ *kernel.Server }
 
-// Webhook is an address that is notified of events of all pages, regardless of who may see them.
+// Webhook is an address that receives the events about all pages, including pages that not everybody may see.
 type Webhook struct {
 	ID       int64         `json:"id"`
 	URL      string        `json:"url"`
@@ -61,11 +61,11 @@ type Webhook struct {
 	Created  kernel.Moment `json:"created"`
 	By       string        `json:"created_by"`
 	Pending  int64         `json:"pending"` // waiting deliveries
-	// Secret signs the deliveries. It is only set when the webhook is created.
+	// Secret is the secret with which deliveries are signed. It is only set in the result of Add.
 	Secret string `json:"secret,omitempty"`
 }
 
-// Delivery is one message to a webhook and its last attempt.
+// Delivery is a message to a webhook, with the result of the last attempt.
 type Delivery struct {
 	ID       int64         `json:"id"`
 	Event    string        `json:"event"`
@@ -126,9 +126,9 @@ func (s Webhooks) Add(ctx context.Context, u *kernel.User, address string, topic
 	if err != nil {
 		return nil, err
 	}
-	made := &Webhook{URL: address, Topics: topics, Enabled: true, Created: s.Moment(), By: u.Name, Secret: secret}
+	created := &Webhook{URL: address, Topics: topics, Enabled: true, Created: s.Moment(), By: u.Name, Secret: secret}
 	err = s.Write(ctx, func(c kernel.Conn) error {
-		made.ID, err = s.Hooks.Add(c, address, topics, sealed, u.Name)
+		created.ID, err = s.Hooks.Add(c, address, topics, sealed, u.Name)
 		if errors.Is(err, webhook.ErrMany) {
 			return kernel.Conflict("there are %d webhooks already, delete one first", MaxWebhooks)
 		}
@@ -137,10 +137,10 @@ func (s Webhooks) Add(ctx context.Context, u *kernel.User, address string, topic
 	if err != nil {
 		return nil, err
 	}
-	return made, nil
+	return created, nil
 }
 
-// Enable enables or disables a webhook. Deliveries that wait while it is disabled are sent when it is enabled
+// Enable enables or disables a webhook. The messages for a disabled webhook wait, and are sent when it is enabled
 // again.
 func (s Webhooks) Enable(ctx context.Context, u *kernel.User, id int64, enabled bool) error {
 	return s.change(ctx, u, id, func(c kernel.Conn) error { return s.Hooks.Enable(c, id, enabled) })
@@ -162,7 +162,7 @@ func (s Webhooks) Test(ctx context.Context, u *kernel.User, id int64) error {
 	})
 }
 
-// Rotate gives a webhook a new secret, which is used at once, and returns it.
+// Rotate gives a webhook a new secret and returns it. The new secret is used at once.
 func (s Webhooks) Rotate(ctx context.Context, u *kernel.User, id int64) (secret string, err error) {
 	if err := s.permit(u); err != nil {
 		return "", err
@@ -214,7 +214,7 @@ func (s Webhooks) change(ctx context.Context, u *kernel.User, id int64, fn func(
 	})
 }
 
-// Jobs returns the jobs that send deliveries and remove old ones.
+// Jobs returns the jobs that send deliveries and remove old deliveries.
 func (s Webhooks) Jobs(sender *webhook.Sender) []jobs.Job {
 	return []jobs.Job{
 		{

@@ -1,7 +1,8 @@
-// Package alerts notifies the operator of the model gateway, and the others concerned, when a set percentage of a
-// budget has been spent, when a provider refuses one of the operator's keys, and when too many requests fail or answers
+// Package alerts notifies the operator of the model gateway, and the people concerned, of three things: a set
+// percentage of a budget has been spent, a provider refuses one of the operator's keys, or too many requests fail or
 // take too long. An alert is first written to the database together with one message for each recipient. The messages
-// are then sent in the background, by mail and by webhook; each is sent by one of the nodes that share the database.
+// are then sent in the background, by mail and by webhook. Each message is sent by one of the nodes that share the
+// database.
 package alerts
 
 import (
@@ -30,8 +31,8 @@ const (
 	KindTest        = "test"
 )
 
-// OnProvider is the subject of alerts of KindProviderKey. The subjects of budget alerts are those of keychain.Imposed,
-// and the subjects of the alerts of a Watch are OnModel and keychain.OnOrganisation.
+// OnProvider is the subject of alerts of KindProviderKey. Budget alerts have the subjects of keychain.Imposed; alerts
+// of a Watch have OnModel or keychain.OnOrganisation.
 const OnProvider = "provider"
 
 // DefaultThresholds are the percentages of a budget at which an alert is raised by default.
@@ -40,25 +41,25 @@ var DefaultThresholds = []int{50, 80, 95, 100}
 const (
 	checkEvery = 10 * time.Second
 	sendEvery  = 5 * time.Second
-	// fullEvery is how often all budgets are checked. In between, only those budgets are checked whose keys were used
-	// within usedWithin, which is longer than fullEvery because the use of a long request is recorded only when it
-	// ends.
+	// fullEvery is how often all budgets are checked. In between, a budget is checked only if one of its keys was used
+	// within usedWithin. That is longer than fullEvery because the use of a long request is recorded only when the
+	// request ends.
 	fullEvery  = 10 * time.Minute
 	usedWithin = 20 * time.Minute
-	// kept is how long alerts are kept. Alerts of total budgets are kept for good: they would otherwise be raised
+	// keepFor is how long alerts are kept. Alerts of total budgets are never deleted: they would otherwise be raised
 	// again.
-	kept      = 180 * 24 * time.Hour
+	keepFor      = 180 * 24 * time.Hour
 	purgeRows = 500 // in one transaction
 )
 
-// Options say who is notified of what.
+// Options say which alerts are raised and who receives them.
 type Options struct {
 	// Thresholds are percentages of a budget, in ascending order.
 	Thresholds []int
 	// Addresses are the mail addresses that get every alert.
 	Addresses []string
-	// Concerned sends mails also to the administrators of the team that an alert is about, and to the user that it is
-	// about or whose key it is about.
+	// Concerned sends mails also to the people that an alert concerns: the administrators of the team, the user, or the
+	// user of the key.
 	Concerned bool
 	// Mail sends the mails. If it is nil, no mail is sent.
 	Mail mail.Transport
@@ -71,7 +72,7 @@ type Options struct {
 	Watch Watch
 }
 
-// Webhook is an address to which alerts are posted as Standard Webhooks specifies.
+// Webhook is an address to which alerts are posted according to the Standard Webhooks specification.
 type Webhook struct {
 	URL    string
 	Secret []byte // see webhook.ParseStandardSecret
@@ -80,7 +81,7 @@ type Webhook struct {
 // FailingKey is a key of the operator that a provider refuses.
 type FailingKey struct{ Provider, State string }
 
-// Service raises and sends alerts. It does nothing before Use is called. Close stops it.
+// Service raises and sends alerts. It does nothing until Use is called. Close stops it.
 type Service struct {
 	db       *store.DB
 	keychain *keychain.Service
@@ -90,7 +91,7 @@ type Service struct {
 	now      func() time.Time
 	options  atomic.Pointer[Options]
 	full     time.Time // when all budgets were last checked; used by the check job only
-	anew     atomic.Bool
+	optionsChanged     atomic.Bool
 	wake     [3]chan struct{} // indexed by the job constants
 	mu       sync.Mutex
 	end      func() // stops the jobs; nil before they are started
@@ -109,7 +110,7 @@ type Deps struct {
 	Keychain *keychain.Service
 	Sender   *webhook.Sender
 	Logger   *zap.Logger
-	// Observe is called after each run of a job; see jobs.Options.
+	// Observe is called after each run of a background job; see jobs.Options.
 	Observe func(job, outcome string, done int)
 	Now     func() time.Time
 }
@@ -132,16 +133,16 @@ func (s *Service) Use(o *Options) {
 	if o == nil {
 		return
 	}
-	s.anew.Store(true)
-	s.rouse(jobCheck)
+	s.optionsChanged.Store(true)
+	s.wakeJob(jobCheck)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.end == nil {
 		s.end = jobs.New(jobs.Options{
 			Jobs: []jobs.Job{
-				{Name: "alerts", Every: checkEvery, Run: s.using(s.check), Wake: s.wake[jobCheck]},
-				{Name: "alert_mails", Every: sendEvery, Run: s.using(s.mail), Wake: s.wake[jobMail]},
-				{Name: "alert_webhooks", Every: sendEvery, Run: s.using(s.deliver), Wake: s.wake[jobWebhook]},
+				{Name: "alerts", Every: checkEvery, Run: s.withOptions(s.check), Wake: s.wake[jobCheck]},
+				{Name: "alert_mails", Every: sendEvery, Run: s.withOptions(s.mail), Wake: s.wake[jobMail]},
+				{Name: "alert_webhooks", Every: sendEvery, Run: s.withOptions(s.deliver), Wake: s.wake[jobWebhook]},
 			},
 			Observe: s.observe, Logger: func() *zap.Logger { return s.logger },
 		}).Start()
@@ -159,8 +160,8 @@ func (s *Service) Close() {
 	s.sender.Close()
 }
 
-// using returns a job that calls run with the current options, and does nothing if there are none.
-func (s *Service) using(run func(ctx context.Context, o *Options) (int, error)) func(ctx context.Context) (int, error) {
+// withOptions returns a job that calls run with the current options, or does nothing while the service has no options.
+func (s *Service) withOptions(run func(ctx context.Context, o *Options) (int, error)) func(ctx context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		o := s.options.Load()
 		if o == nil {
@@ -170,8 +171,8 @@ func (s *Service) using(run func(ctx context.Context, o *Options) (int, error)) 
 	}
 }
 
-// rouse makes a job run now rather than at its next interval. It never blocks.
-func (s *Service) rouse(job int) {
+// wakeJob makes a job run now rather than at its next interval. It never blocks.
+func (s *Service) wakeJob(job int) {
 	select {
 	case s.wake[job] <- struct{}{}:
 	default:
@@ -181,13 +182,13 @@ func (s *Service) rouse(job int) {
 // check raises the alerts that are due and returns how many were written.
 func (s *Service) check(ctx context.Context, o *Options) (raised int, err error) {
 	now, since := s.now(), time.Time{}
-	whole := s.anew.Swap(false) || now.Sub(s.full) >= fullEvery || now.Before(s.full)
-	if !whole {
+	checkAll := s.optionsChanged.Swap(false) || now.Sub(s.full) >= fullEvery || now.Before(s.full)
+	if !checkAll {
 		since = now.Add(-usedWithin)
 	}
 	raise := func(a *Alert) error {
-		made, err := s.raise(ctx, o, a)
-		if made {
+		written, err := s.raise(ctx, o, a)
+		if written {
 			raised++
 		}
 		return err
@@ -217,12 +218,12 @@ func (s *Service) check(ctx context.Context, o *Options) (raised int, err error)
 		n, err = s.watch(ctx, o)
 		raised += n
 	}
-	if err == nil && whole {
+	if err == nil && checkAll {
 		s.full = now
 		err = s.purge(ctx)
 	}
-	if err != nil && whole {
-		s.anew.Store(true)
+	if err != nil && checkAll {
+		s.optionsChanged.Store(true)
 	}
 	return raised, err
 }
@@ -234,7 +235,7 @@ func (o *Options) failing() []FailingKey {
 	return o.Failing()
 }
 
-// reached returns the largest threshold that the spending has reached, or 0 if it has reached none.
+// reached returns the largest threshold that the budget's spending has reached, or 0.
 func (o *Options) reached(b *keychain.ImposedBudget) (percent int) {
 	for _, t := range o.Thresholds {
 		if float64(b.Spent)*100 >= float64(b.Amount)*float64(t) {
@@ -245,22 +246,22 @@ func (o *Options) reached(b *keychain.ImposedBudget) (percent int) {
 }
 
 // unix returns at in microseconds since the Unix epoch, and 0 for the zero time.
-func unix(at time.Time) int64 {
-	if at.IsZero() {
+func unix(t time.Time) int64 {
+	if t.IsZero() {
 		return 0
 	}
-	return at.UnixMicro()
+	return t.UnixMicro()
 }
 
-// raise writes an alert and a message for each recipient, unless an alert for this threshold or a larger one already
-// exists. It reports whether it wrote one, and if so wakes the jobs that send.
-func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (made bool, err error) {
-	var there bool
+// raise writes an alert and a message for each recipient, and wakes the jobs that send. It writes nothing and returns
+// false if an alert for this threshold or a larger one already exists.
+func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (written bool, err error) {
+	var exists bool
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		return c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_alerts WHERE kind = ? AND subject = ? AND holder = ? AND budget = ? AND begins = ?
-			AND amount = ? AND threshold >= ?)`, a.Kind, a.On, a.Holder, a.Budget, a.begins, a.amount, a.Threshold).Scan(&there)
+			AND amount = ? AND threshold >= ?)`, a.Kind, a.On, a.Holder, a.Budget, a.begins, a.amount, a.Threshold).Scan(&exists)
 	})
-	if err != nil || there {
+	if err != nil || exists {
 		return false, err
 	}
 	concerned, err := s.keychain.ConcernedBy(ctx, a.On, a.Holder)
@@ -273,15 +274,15 @@ func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (made bool, e
 		addresses = concerned.Addresses
 	}
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		made, err = s.insert(c, o, a, addresses)
+		written, err = s.insert(c, o, a, addresses)
 		return err
 	})
-	s.raised(a, made && err == nil)
-	return made, err
+	s.announce(a, written && err == nil)
+	return written, err
 }
 
-// insert writes an alert and its messages. It reports false, and writes nothing, if the same alert already exists.
-func (s *Service) insert(c store.Conn, o *Options, a *Alert, concerned []string) (made bool, err error) {
+// insert writes an alert and its messages. It writes nothing and returns false if the same alert already exists.
+func (s *Service) insert(c store.Conn, o *Options, a *Alert, concerned []string) (written bool, err error) {
 	now := s.now().UnixMicro()
 	var id int64
 	err = c.Row(`INSERT INTO gateway_alerts (event, kind, subject, holder, name, budget, begins, ends, threshold, amount, spent, created_at)
@@ -327,7 +328,7 @@ func (s *Service) purge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	old := now.Add(-kept).UnixMicro()
+	old := now.Add(-keepFor).UnixMicro()
 	if _, err = s.db.Purge(ctx, purgeRows, `DELETE FROM gateway_alert_messages WHERE id IN (
 		SELECT m.id FROM gateway_alert_messages AS m JOIN gateway_alerts AS a ON a.id = m.alert_id
 		WHERE a.created_at < ? AND a.begins > 0 LIMIT ?)`, old); err != nil {
@@ -354,8 +355,8 @@ func (s *Service) Test(ctx context.Context) error {
 		_, err := s.insert(c, o, a, nil)
 		return err
 	})
-	s.rouse(jobMail)
-	s.rouse(jobWebhook)
+	s.wakeJob(jobMail)
+	s.wakeJob(jobWebhook)
 	return err
 }
 

@@ -210,7 +210,7 @@ func TestThresholds(t *testing.T) {
 		p.limit(keychain.OnUser, "ada", keychain.Budgets{TokensPerMonth: new(int64(3000))})
 		want()
 		fresh := p.node()
-		fresh.anew.Store(true)
+		fresh.optionsChanged.Store(true)
 		if got := p.told(o, fresh); !slices.Equal(got, []string{"user tokens_per_month 100"}) {
 			t.Errorf("a node that begins tells of %q", got)
 		}
@@ -483,7 +483,7 @@ func TestGoneAndOld(t *testing.T) {
 		if messages := p.last(); !slices.Contains(messages, "webhook "+down.URL+" failed 1 waited too long") {
 			t.Errorf("%q", messages)
 		}
-		p.pass(kept)
+		p.pass(keepFor)
 		p.told(o, n)
 		if list, err := List(t.Context(), p.db, 0, 10); err != nil || len(list) != 0 {
 			t.Errorf("%v, error %v", list, err)

@@ -16,27 +16,29 @@ type Alert struct {
 	// Kind is KindBudget, KindProviderKey, KindTest, or one of the kinds of a Watch.
 	Kind string    `json:"type"`
 	At   time.Time `json:"at"`
-	// On and Holder are those of a keychain.ImposedBudget, or OnProvider and the code of the provider. Name is the name
-	// of the holder when the alert was raised; it is empty if the holder had none.
+	// On is the kind of the alert's subject and Holder its id, as in keychain.ImposedBudget; or OnProvider and the
+	// provider's code. Name is the holder's name at the time of the alert, which may be empty.
 	On     string `json:"on"`
 	Holder string `json:"holder"`
 	Name   string `json:"name,omitempty"`
 	// Budget is the name of a budget, or the state of a key.
 	Budget string `json:"budget,omitempty"`
-	// Threshold is a percentage, of a budget or of requests. It is 0 for all other alerts. Alerts that do not concern
-	// a budget have no Amount and no Spent.
+	// Threshold is a percentage of a budget or of requests, and 0 for other alerts. Only budget alerts have Amount and
+	// Spent.
 	Threshold int `json:"threshold,omitempty"`
 	// Amount and Spent count tokens, or US dollars if the name of the budget begins with "usd".
 	Amount any `json:"amount,omitempty"`
 	Spent  any `json:"spent,omitempty"`
-	// Requests and Errors count the requests in the window of a Watch. They are set for KindErrors and KindErrorsEnd.
+	// Requests and Errors count the requests, and those that failed, in the window of a Watch. They are set for
+	// KindErrors and KindErrorsEnd.
 	Requests *int64 `json:"requests,omitempty"`
 	Errors   *int64 `json:"errors,omitempty"`
-	// LatencyMS is the percentile that was compared with LimitMS. Both are set for KindLatency and KindLatencyEnd.
+	// LatencyMS is the percentile that was compared with the limit LimitMS. Both are set for KindLatency and
+	// KindLatencyEnd.
 	LatencyMS *int64 `json:"latency_ms,omitempty"`
 	LimitMS   *int64 `json:"limit_ms,omitempty"`
-	// Begins and Ends bound the period of the budget. They are nil for a total budget. For a Watch they bound the
-	// window, and in the alert that ends an episode they bound the episode.
+	// Begins and Ends bound the period of the budget, and are nil for a total budget. In alerts of a Watch they bound
+	// the window, or the whole episode if the alert ends one.
 	Begins *time.Time `json:"begins_at"`
 	Ends   *time.Time `json:"ends_at"`
 
@@ -44,7 +46,7 @@ type Alert struct {
 	money                       bool
 }
 
-// Message is the notification of one recipient of an alert.
+// Message is the notification that one recipient gets of an alert.
 type Message struct {
 	// Channel is "mail" or "webhook". Target is a mail address, or the origin of a webhook's URL: its path is left out
 	// because it may contain a secret.
@@ -63,22 +65,22 @@ type Sent struct {
 	Messages []Message `json:"messages"`
 }
 
-// Place returns the alert's position in a list, which List takes as its before argument.
+// Place returns the alert's cursor for List, which then continues after this alert.
 func (a *Alert) Place() int64 { return a.id }
 
 const alertColumns = `a.id, a.event, a.kind, a.created_at, a.subject, a.holder, a.name, a.budget, a.begins, a.ends, a.threshold, a.amount, a.spent`
 
 // into returns the destinations that Scan needs for alertColumns.
-func (a *Alert) into(at *int64) []any {
+func (a *Alert) into(created *int64) []any {
 	return []any{
-		&a.id, &a.Event, &a.Kind, at, &a.On, &a.Holder, &a.Name, &a.Budget, &a.begins, &a.ends, &a.Threshold,
+		&a.id, &a.Event, &a.Kind, created, &a.On, &a.Holder, &a.Name, &a.Budget, &a.begins, &a.ends, &a.Threshold,
 		&a.amount, &a.spent,
 	}
 }
 
 // complete sets the fields that are derived from the columns.
-func (a *Alert) complete(at int64) {
-	a.At = time.UnixMicro(at).UTC()
+func (a *Alert) complete(created int64) {
+	a.At = time.UnixMicro(created).UTC()
 	if a.Kind == KindTest {
 		a.Budget, a.begins = "", 0
 	}
@@ -108,17 +110,17 @@ func (a *Alert) complete(at int64) {
 	}
 }
 
-// List returns at most limit alerts with their messages, newest first. They are those before the alert whose Place is
-// before, or the newest ones if before is not positive.
+// List returns at most limit alerts with their messages, newest first. It begins after the alert whose Place is before,
+// or with the newest alert if before is not positive.
 func List(ctx context.Context, db *store.DB, before int64, limit int) (list []Sent, err error) {
 	if before <= 0 {
 		before = 1<<63 - 1
 	}
 	err = db.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, func(r store.Row) (s Sent, err error) {
-			var at int64
-			err = r.Scan(s.into(&at)...)
-			s.complete(at)
+			var created int64
+			err = r.Scan(s.into(&created)...)
+			s.complete(created)
 			s.Messages = []Message{}
 			return s, err
 		}, `SELECT `+alertColumns+` FROM gateway_alerts AS a WHERE a.id < ? ORDER BY a.id DESC LIMIT ?`, before, limit)
@@ -140,8 +142,8 @@ func List(ctx context.Context, db *store.DB, before int64, limit int) (list []Se
 				}
 				m.Target = shown(m.Channel, m.Target)
 				if tried != nil {
-					at := time.UnixMicro(*tried).UTC()
-					m.TriedAt = &at
+					attempted := time.UnixMicro(*tried).UTC()
+					m.TriedAt = &attempted
 				}
 				if i, ok := places[alert]; ok {
 					list[i].Messages = append(list[i].Messages, m)

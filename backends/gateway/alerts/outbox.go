@@ -32,7 +32,7 @@ const (
 	maxAttempts = 30
 	// sentWithin is the maximum age of an alert whose messages are still sent.
 	sentWithin = 3 * 24 * time.Hour
-	// mailLease and webhookLease are how long a node reserves a message: longer than one attempt can take.
+	// mailLease and webhookLease are how long a node reserves a message. They are longer than one attempt can take.
 	mailLease    = 40 * time.Second
 	webhookLease = 15 * time.Second
 	// maxRun limits how many messages one webhook gets in one run.
@@ -41,8 +41,8 @@ const (
 	agent     = "Tollgate-Gateway"
 )
 
-// target returns the name of a webhook in the database: the origin of its URL, without the path because that may
-// contain a secret, and a fingerprint of the whole URL.
+// target returns the name of a webhook in the database: the origin of its URL and a fingerprint of the whole URL. The
+// path is left out because it may contain a secret.
 func (w *Webhook) target() string {
 	origin := ""
 	if u, err := url.Parse(w.URL); err == nil {
@@ -100,7 +100,7 @@ func (l letter) Claim(ctx context.Context) (mail.Claimed, error) {
 	return m, nil
 }
 
-// outgoing is a message that this node has reserved. It implements mail.Claimed.
+// outgoing is a message that this node has reserved for sending. It implements mail.Claimed.
 type outgoing struct {
 	service  *Service
 	id       int64
@@ -109,15 +109,15 @@ type outgoing struct {
 	alert    Alert
 }
 
-// claim reserves a message for this node until the lease ends. It returns nil if another node has reserved it or if it
-// is not due any more. The attempt is counted at once, so it counts even if this process ends during it.
+// claim reserves a message for this node until the lease ends. It returns nil if another node has reserved the message
+// or the message is no longer due. The attempt is counted at once, in case this process ends during the attempt.
 func (s *Service) claim(ctx context.Context, id int64, lease time.Duration) (*outgoing, error) {
 	m := &outgoing{service: s, id: id}
 	found := false
 	err := s.db.Write(ctx, func(c store.Conn) error {
 		found = false
 		now := s.now()
-		var alert, at int64
+		var alert, created int64
 		err := c.Row(`UPDATE gateway_alert_messages SET leased_until = ?, attempts = attempts + 1, tried_at = ?
 			WHERE id = ? AND next_at <= ? AND leased_until <= ? RETURNING alert_id, target, attempts`,
 			now.Add(lease).UnixMicro(), now.UnixMicro(), id, now.UnixMicro(), now.UnixMicro()).Scan(&alert,
@@ -130,8 +130,8 @@ func (s *Service) claim(ctx context.Context, id int64, lease time.Duration) (*ou
 		}
 		found = true
 		if err = c.Row(`SELECT `+alertColumns+` FROM gateway_alerts AS a WHERE a.id = ?`, alert).
-			Scan(m.alert.into(&at)...); err == nil {
-			m.alert.complete(at)
+			Scan(m.alert.into(&created)...); err == nil {
+			m.alert.complete(created)
 		}
 		return err
 	})
@@ -167,7 +167,7 @@ func (m *outgoing) Failed(ctx context.Context, reason error) (again bool, err er
 	return true, m.set(ctx, "pending", reason.Error(), &next)
 }
 
-// Hold implements mail.Claimed. It takes the counted attempt back.
+// Hold implements mail.Claimed. The postponed attempt does not count.
 func (m *outgoing) Hold(ctx context.Context, wait time.Duration) error {
 	return m.service.db.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(`UPDATE gateway_alert_messages SET attempts = attempts - 1, leased_until = 0, next_at = ? WHERE id = ?`,
@@ -186,7 +186,7 @@ func (m *outgoing) set(ctx context.Context, state, answer string, next *int64) e
 	})
 }
 
-// mail sends the mails that are due. It runs as a job.
+// mail is the job that sends the due mails.
 func (s *Service) mail(ctx context.Context, o *Options) (done int, err error) {
 	if o.Mail == nil {
 		return 0, nil
@@ -194,8 +194,8 @@ func (s *Service) mail(ctx context.Context, o *Options) (done int, err error) {
 	return mail.Send(ctx, outbox{s}, o.Mail, s.logger)
 }
 
-// deliver posts to each webhook the messages that are due, until an attempt fails. It runs as a job. The webhooks are
-// served concurrently. Messages for a webhook that this node does not have in its options wait for a node that has it.
+// deliver is the job that posts due messages to the webhooks, which are served concurrently. A webhook's first failed
+// attempt ends its run. Messages for a webhook that is not in this node's options wait for a node that has it.
 func (s *Service) deliver(ctx context.Context, o *Options) (done int, err error) {
 	var delivered atomic.Int64
 	var running sync.WaitGroup
@@ -211,8 +211,8 @@ func (s *Service) deliver(ctx context.Context, o *Options) (done int, err error)
 	return int(delivered.Load()), errors.Join(errs...)
 }
 
-// deliverTo posts the due messages of one webhook in order. It stops at the first attempt that fails, and returns how
-// many were sent.
+// deliverTo posts the due messages of one webhook in order, until an attempt fails. It returns the number of sent
+// messages.
 func (s *Service) deliverTo(ctx context.Context, w *Webhook) (done int, err error) {
 	ids, err := s.due(ctx, channelWebhook, w.target(), maxRun)
 	for _, id := range ids {
@@ -232,8 +232,8 @@ func (s *Service) deliverTo(ctx context.Context, w *Webhook) (done int, err erro
 	return done, err
 }
 
-// post makes one attempt to send a message to a webhook and stores the result. Any status of 2xx means that it was
-// sent; 410 Gone ends the message as failed.
+// post makes one attempt to send a message to a webhook and stores the result. A 2xx status means that the message was
+// sent; 410 Gone marks the message as failed for good.
 func (s *Service) post(ctx context.Context, w *Webhook, m *outgoing) (sent bool, err error) {
 	body, err := m.alert.body()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Kinds of alerts of a Watch. An episode begins with KindErrors or KindLatency and ends with the other of each pair.
+// Kinds of alerts of a Watch. KindErrors begins an episode, which KindErrorsEnd ends, and likewise for latencies.
 const (
 	KindErrors     = "errors.over"
 	KindErrorsEnd  = "errors.normal"
@@ -19,20 +19,20 @@ const (
 	KindLatencyEnd = "latency.normal"
 )
 
-// OnModel is the subject of alerts about one model of a provider. Their holder is "provider/model".
+// OnModel is the subject of alerts about one model of a provider. The holder is then "provider/model".
 const OnModel = "model"
 
-// Watch sets the error rate and the latency from which alerts are raised. Both are compared for all requests together,
-// and for the attempts at each model of a provider.
+// Watch sets the error rate and the latency from which alerts are raised. Both thresholds apply to all requests
+// together, and to the attempts at each model of a provider.
 type Watch struct {
 	// Errors is a percentage of requests. 0 means that error rates raise no alerts.
 	Errors int
 	// Latency is compared with the 95th percentile of the answers. 0 means that latencies raise no alerts.
 	Latency time.Duration
-	// Window is the length of time back from now that is evaluated. An episode ends once its threshold has not been
-	// reached for as long as Window. It is at most timings.MaxWindow.
+	// Window is the length of the period up to now that is evaluated, at most timings.MaxWindow. An episode ends once
+	// its threshold has not been reached for as long as Window.
 	Window time.Duration
-	// MinRequests is the number of requests in the window below which nothing is raised.
+	// MinRequests is the smallest number of requests in the window that can raise an alert.
 	MinRequests int64
 }
 
@@ -44,17 +44,17 @@ const seenEvery = 30 * time.Second
 
 // episode is a row of gateway_alert_episodes: a period in which a threshold is reached.
 type episode struct {
-	kind, on, holder string
+	kind, subject, holder string
 	began, seen      int64 // Unix microseconds
 }
 
-func (e *episode) key() [3]string { return [3]string{e.kind, e.on, e.holder} }
+func (e *episode) key() [3]string { return [3]string{e.kind, e.subject, e.holder} }
 
 // rule describes one of the two thresholds of a Watch.
 type rule struct {
 	begins, ends string // the kinds of the alerts that begin and end an episode
-	on           func(w *Watch) bool
-	over         func(w *Watch, c *timings.Counts) bool
+	enabled           func(w *Watch) bool
+	exceeded         func(w *Watch, c *timings.Counts) bool
 	fill         func(w *Watch, c *timings.Counts, a *Alert)
 }
 
@@ -81,14 +81,14 @@ var rules = []rule{
 	},
 }
 
-// observed has the counts in the window, of all requests or of one model.
+// observed holds the counts in the window, either of all requests or of one model.
 type observed struct {
-	on, holder string
+	subject, holder string
 	*timings.Counts
 }
 
 // watch compares the counts in the window with the thresholds, and begins and ends episodes. It returns the number of
-// alerts that it has raised.
+// alerts raised.
 func (s *Service) watch(ctx context.Context, o *Options) (raised int, err error) {
 	now := s.now()
 	open, err := s.episodes(ctx)
@@ -97,12 +97,12 @@ func (s *Service) watch(ctx context.Context, o *Options) (raised int, err error)
 	}
 	var seen []observed
 	if o.Watch.Errors > 0 || o.Watch.Latency > 0 {
-		if seen, err = s.look(ctx, &o.Watch, now); err != nil {
+		if seen, err = s.readCounts(ctx, &o.Watch, now); err != nil {
 			return 0, err
 		}
 	}
 	for i := range rules {
-		n, err := s.apply(ctx, o, &rules[i], seen, open, now)
+		n, err := s.applyRule(ctx, o, &rules[i], seen, open, now)
 		if raised += n; err != nil {
 			return raised, err
 		}
@@ -110,9 +110,9 @@ func (s *Service) watch(ctx context.Context, o *Options) (raised int, err error)
 	return raised, nil
 }
 
-// look reads the counts in the window, those of all requests first. Models on users' own servers are left out: the
-// operator is not responsible for them.
-func (s *Service) look(ctx context.Context, w *Watch, now time.Time) ([]observed, error) {
+// readCounts reads the counts in the window, those of all requests first. Models on users' own servers are left out, since
+// the operator is not responsible for these.
+func (s *Service) readCounts(ctx context.Context, w *Watch, now time.Time) ([]observed, error) {
 	seen := []observed{{keychain.OnOrganisation, keychain.Organisation, new(timings.Counts)}}
 	for _, kind := range []timings.Kind{timings.All, timings.Model} {
 		lines, err := timings.Read(
@@ -139,7 +139,7 @@ func (s *Service) episodes(ctx context.Context) (open map[[3]string]*episode, er
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		list, err := store.List(c, func(r store.Row) (e *episode, err error) {
 			e = new(episode)
-			return e, r.Scan(&e.kind, &e.on, &e.holder, &e.began, &e.seen)
+			return e, r.Scan(&e.kind, &e.subject, &e.holder, &e.began, &e.seen)
 		}, `SELECT kind, subject, holder, began, seen_at FROM gateway_alert_episodes`)
 		for _, e := range list {
 			open[e.key()] = e
@@ -149,113 +149,114 @@ func (s *Service) episodes(ctx context.Context) (open map[[3]string]*episode, er
 	return open, err
 }
 
-// apply begins, continues and ends the episodes of a rule, and returns the number of alerts that it has raised.
-func (s *Service) apply(
+// applyRule begins, continues and ends the episodes of a rule, and returns the number of alerts raised.
+func (s *Service) applyRule(
 	ctx context.Context, o *Options, r *rule, seen []observed, open map[[3]string]*episode, now time.Time,
 ) (raised int, err error) {
 	w, counted := &o.Watch, make(map[[3]string]*timings.Counts, len(seen))
 	for i := range seen {
-		e := &episode{kind: r.begins, on: seen[i].on, holder: seen[i].holder, began: now.UnixMicro(), seen: now.UnixMicro()}
+		e := &episode{kind: r.begins, subject: seen[i].subject, holder: seen[i].holder, began: now.UnixMicro(), seen: now.UnixMicro()}
 		counted[e.key()] = seen[i].Counts
-		if !r.on(w) || !r.over(w, seen[i].Counts) {
+		if !r.enabled(w) || !r.exceeded(w, seen[i].Counts) {
 			continue
 		}
-		made := false
+		raisedNow := false
 		if last := open[e.key()]; last != nil {
-			err = s.lasts(ctx, last, now)
+			err = s.continueEpisode(ctx, last, now)
 			last.seen = e.seen
 		} else {
-			made, err = s.begin(ctx, o, r, e, seen[i].Counts)
+			raisedNow, err = s.beginEpisode(ctx, o, r, e, seen[i].Counts)
 		}
 		if err != nil {
 			return raised, err
 		}
-		if made {
+		if raisedNow {
 			raised++
 		}
 	}
 	for _, e := range open {
-		if e.kind != r.begins || r.on(w) && now.UnixMicro()-e.seen < w.Window.Microseconds() {
+		if e.kind != r.begins || r.enabled(w) && now.UnixMicro()-e.seen < w.Window.Microseconds() {
 			continue
 		}
 		counts := counted[e.key()]
 		if counts == nil {
 			counts = new(timings.Counts)
 		}
-		made, err := s.finish(ctx, o, r, e, counts, now)
+		raisedNow, err := s.endEpisode(ctx, o, r, e, counts, now)
 		if err != nil {
 			return raised, err
 		}
-		if made {
+		if raisedNow {
 			raised++
 		}
 	}
 	return raised, nil
 }
 
-// begin opens an episode and raises its alert in one transaction. It does nothing if another node has opened it.
-func (s *Service) begin(
+// beginEpisode opens an episode and raises its alert in one transaction. It does nothing if another node has opened the
+// episode.
+func (s *Service) beginEpisode(
 	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts,
-) (made bool, err error) {
-	a := &Alert{Kind: r.begins, On: e.on, Holder: e.holder, begins: e.began - o.Watch.Window.Microseconds(), ends: e.began}
+) (written bool, err error) {
+	a := &Alert{Kind: r.begins, On: e.subject, Holder: e.holder, begins: e.began - o.Watch.Window.Microseconds(), ends: e.began}
 	r.fill(&o.Watch, counts, a)
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec(`INSERT INTO gateway_alert_episodes (kind, subject, holder, began, seen_at) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT (kind, subject, holder) DO NOTHING`, e.kind, e.on, e.holder, e.began, e.seen)
-		if made = false; err != nil || n == 0 {
+			ON CONFLICT (kind, subject, holder) DO NOTHING`, e.kind, e.subject, e.holder, e.began, e.seen)
+		if written = false; err != nil || n == 0 {
 			return err
 		}
-		made, err = s.insert(c, o, a, nil)
+		written, err = s.insert(c, o, a, nil)
 		return err
 	})
-	s.raised(a, made && err == nil)
-	return made, err
+	s.announce(a, written && err == nil)
+	return written, err
 }
 
-// lasts records every seenEvery that an episode continues.
-func (s *Service) lasts(ctx context.Context, e *episode, now time.Time) error {
+// continueEpisode records every seenEvery that an episode continues.
+func (s *Service) continueEpisode(ctx context.Context, e *episode, now time.Time) error {
 	if now.UnixMicro()-e.seen < seenEvery.Microseconds() {
 		return nil
 	}
 	return s.db.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(
 			`UPDATE gateway_alert_episodes SET seen_at = ? WHERE kind = ? AND subject = ? AND holder = ? AND seen_at < ?`,
-			now.UnixMicro(), e.kind, e.on, e.holder, now.UnixMicro(),
+			now.UnixMicro(), e.kind, e.subject, e.holder, now.UnixMicro(),
 		)
 		return err
 	})
 }
 
-// finish closes an episode and raises the alert for its end, in one transaction. It does nothing if another node has
-// closed the episode or has noted that it goes on, and raises no alert if the rule was switched off. made reports
-// whether an alert was raised.
-func (s *Service) finish(
+// endEpisode closes an episode and raises the alert for its end, in one transaction. It does nothing if another node has
+// closed the episode or recorded that the episode continues. It raises no alert if the rule was switched off. made
+// reports whether an alert was raised.
+func (s *Service) endEpisode(
 	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts, now time.Time,
-) (made bool, err error) {
-	a := &Alert{Kind: r.ends, On: e.on, Holder: e.holder, begins: e.began, ends: now.UnixMicro()}
+) (written bool, err error) {
+	a := &Alert{Kind: r.ends, On: e.subject, Holder: e.holder, begins: e.began, ends: now.UnixMicro()}
 	r.fill(&o.Watch, counts, a)
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec(
 			`DELETE FROM gateway_alert_episodes WHERE kind = ? AND subject = ? AND holder = ? AND began = ? AND seen_at = ?`,
-			e.kind, e.on, e.holder, e.began, e.seen,
+			e.kind, e.subject, e.holder, e.began, e.seen,
 		)
-		if made = false; err != nil || n == 0 || !r.on(&o.Watch) {
+		if written = false; err != nil || n == 0 || !r.enabled(&o.Watch) {
 			return err
 		}
-		made, err = s.insert(c, o, a, nil)
+		written, err = s.insert(c, o, a, nil)
 		return err
 	})
-	s.raised(a, made && err == nil)
-	return made, err
+	s.announce(a, written && err == nil)
+	return written, err
 }
 
-// raised logs an alert that was made and makes its messages be sent at once.
-func (s *Service) raised(a *Alert, made bool) {
-	if !made {
+// announce logs an alert, and wakes the jobs that send its messages. It does nothing if written is false.
+func (s *Service) announce(a *Alert, written bool) {
+	if !written {
 		return
 	}
 	s.logger.Info("alert", zap.String("kind", a.Kind), zap.String("on", a.On), zap.String("holder", a.Holder),
 		zap.String("budget", a.Budget), zap.Int("threshold", a.Threshold))
-	s.rouse(jobMail)
-	s.rouse(jobWebhook)
+	s.wakeJob(jobMail)
+	s.wakeJob(jobWebhook)
 }

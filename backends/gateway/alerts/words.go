@@ -15,8 +15,8 @@ import (
 // maxName limits the length of a name in a mail, in characters.
 const maxName = 100
 
-// whose returns a phrase that names the holder the alert is about.
-func (a *Alert) whose() string {
+// holderPhrase returns a phrase that names the holder concerned by the alert.
+func (a *Alert) holderPhrase() string {
 	name := text.Short(a.Name, maxName)
 	switch a.On {
 	case keychain.OnOrganisation:
@@ -29,11 +29,11 @@ func (a *Alert) whose() string {
 	case keychain.OnProviderKey:
 		return "the provider key " + a.Holder
 	default:
-		on := strings.TrimSuffix(a.On, "_own") // of budgets that the administrators of a team have set
+		kind := strings.TrimSuffix(a.On, "_own") // of budgets that the administrators of a team have set
 		if name == "" || name == a.Holder {
-			return "the " + on + " " + a.Holder
+			return "the " + kind + " " + a.Holder
 		}
-		return "the " + on + " " + name + " (" + a.Holder + ")"
+		return "the " + kind + " " + name + " (" + a.Holder + ")"
 	}
 }
 
@@ -45,7 +45,7 @@ func (a *Alert) quantity(n int64) string {
 	return strconv.FormatInt(n, 10) + " tokens"
 }
 
-// period returns the period of the budget in words.
+// period returns a phrase for the period of the budget.
 func (a *Alert) period() string {
 	_, words, _ := strings.Cut(a.Budget, "_")
 	return strings.ReplaceAll(strings.Replace(words, "total", "in total", 1), "per_", "a ")
@@ -55,9 +55,9 @@ func (a *Alert) period() string {
 func (a *Alert) text() (subject, body string) {
 	switch a.Kind {
 	case KindBudget:
-		subject = fmt.Sprintf("%d %% of the budget %s of %s are spent", a.Threshold, a.period(), a.whose())
+		subject = fmt.Sprintf("%d %% of the budget %s of %s are spent", a.Threshold, a.period(), a.holderPhrase())
 		body = fmt.Sprintf("%s of %s %s are spent, which %s may spend.\n\n", upper(a.quantity(a.spent)), a.quantity(a.amount),
-			a.period(), a.whose())
+			a.period(), a.holderPhrase())
 		switch {
 		case a.spent < a.amount:
 		case a.On == keychain.OnProviderKey:
@@ -78,7 +78,7 @@ func (a *Alert) text() (subject, body string) {
 			".\n\n" +
 			"Requests go to other providers, where there are any, and the key is tried again after an hour.\n"
 	case KindErrors, KindErrorsEnd, KindLatency, KindLatencyEnd:
-		subject, body = a.watched()
+		subject, body = a.watchText()
 	default:
 		subject = "A test of the alerts of the model gateway"
 		body = "This mail tests that alerts of the model gateway come here. There is nothing to do.\n"
@@ -87,18 +87,18 @@ func (a *Alert) text() (subject, body string) {
 }
 
 // watched returns the subject and the body of a mail about an alert of a Watch.
-func (a *Alert) watched() (subject, body string) {
-	requests, where := "all requests", ""
+func (a *Alert) watchText() (subject, body string) {
+	requests, target := "all requests", ""
 	if a.On == OnModel {
 		requests = "the requests to " + text.Short(a.Holder, maxName)
-		where = " to " + text.Short(a.Holder, maxName)
+		target = " to " + text.Short(a.Holder, maxName)
 	}
 	begins, ends := a.Begins.Format(time.RFC3339), a.Ends.Format(time.RFC3339)
 	seconds := func(micros int64) string { return time.Duration(micros * 1000).Round(10 * time.Millisecond).String() }
 	switch a.Kind {
 	case KindErrors:
 		subject = fmt.Sprintf("%d %% of %s fail", a.spent*100/max(a.amount, 1), requests)
-		body = fmt.Sprintf("%d of %d requests%s failed from %s to %s. Alerts are sent from %d %% on.\n", a.spent, a.amount, where, begins, ends, a.Threshold)
+		body = fmt.Sprintf("%d of %d requests%s failed from %s to %s. Alerts are sent from %d %% on.\n", a.spent, a.amount, target, begins, ends, a.Threshold)
 	case KindLatency:
 		subject = fmt.Sprintf("Answers to %s come late", requests)
 		body = fmt.Sprintf("The 95th percentile of how long answers to %s took from %s to %s is %s. Alerts are sent from %s on.\n",

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 )
 
-// Bounds of what is read from an upstream.
+// Limits on the bytes read from an upstream.
 const (
 	maxErrorBody = 64 << 10
 	maxReply     = 32 << 20
@@ -32,10 +32,10 @@ var (
 	errThinking     = errors.New("no content in time, only thinking")
 )
 
-// attempt sends the request to one candidate. It sends it once more on a new connection if the first one dies without
-// an answer, or with a new token if the candidate refuses a cached one. fixed names the parameters that the candidate
-// has just refused, which are left out or replaced (see fixes). attempt returns nil if the client has got the
-// candidate's answer, or has left after the commit point.
+// attempt sends the request to one candidate. If the connection dies without an answer, it sends the request once more
+// on a new connection. If the candidate refuses a cached access token, it sends the request once more with a new token.
+// fixed names the parameters that the candidate has just refused; they are left out or replaced (see fixes). attempt
+// returns nil if the client received the candidate's answer, or left after the commit point.
 func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string) *failure {
 	f := r.once(c, key, fixed, false)
 	switch {
@@ -50,7 +50,7 @@ func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string)
 	return f
 }
 
-// once makes one attempt. If fresh is set it uses a new connection.
+// once makes one attempt and records its outcome. If fresh is set it uses a new connection.
 func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fresh bool) *failure {
 	r.result.Attempts++
 	r.late, r.key = 0, key
@@ -77,19 +77,19 @@ func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fre
 	return f
 }
 
-// limits are how long a candidate may take.
+// limits are the time limits of one attempt.
 type limits struct {
 	connect time.Duration // to get a connection; 0 if it has no bound of its own
-	// wait is the time to what the client waits for: the first content of a stream, or else the whole answer. late is
-	// the cause with which a slower candidate is cancelled.
+	// wait limits the time to the first content of a stream, or to the end of an answer that is not streamed. late is
+	// the error with which a slower attempt is cancelled.
 	wait time.Duration
 	late error
 	idle time.Duration // between two pieces of a stream
-	// thought is the time by which a stream whose model thinks must have begun with its content.
-	thought time.Time
+	// contentBy is the time by which the first content of a stream must arrive if the model thinks before it.
+	contentBy time.Time
 }
 
-// limits returns how long a candidate may take from now on.
+// limits returns the time limits for an attempt at a candidate that starts now.
 func (r *run) limits(c *keychain.Candidate) limits {
 	t := c.Provider.Timeouts.Or(r.Options.timeouts())
 	perTier := func(limit catalog.PerTier) time.Duration {
@@ -100,7 +100,7 @@ func (r *run) limits(c *keychain.Candidate) limits {
 	}
 	l := limits{connect: t.Connect, wait: perTier(t.FirstContent), late: errFirstContent, idle: t.Idle}
 	if answer := perTier(t.Answer); r.stream {
-		l.thought = time.Now().Add(answer)
+		l.contentBy = time.Now().Add(answer)
 	} else {
 		l.wait, l.late = answer, errAnswer
 	}
@@ -133,7 +133,7 @@ func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, starte
 	}
 }
 
-// shape returns the changes of the request that a candidate needs (specification 14.3), including those for the
+// shape returns the changes that a candidate needs in the request (specification 14.3). They include those for the
 // parameters in fixed, which the candidate has just refused.
 func (r *run) shape(c *keychain.Candidate, fixed ...string) *shape {
 	s := &c.Provider.Shape
@@ -156,7 +156,7 @@ func (r *run) shape(c *keychain.Candidate, fixed ...string) *shape {
 	return shape
 }
 
-// send makes one HTTP exchange with a candidate. It returns nil if the answer was passed on.
+// send makes one HTTP exchange with a candidate. It returns nil if the answer was passed on to the client.
 func (r *run) send(
 	ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key *keychain.Key,
 	fixed []string, fresh bool, l *limits,
@@ -212,7 +212,7 @@ func (r *run) transport(c *keychain.Candidate, fresh bool) http.RoundTripper {
 		transport = r.Custom
 	}
 	if fresh {
-		transport = anew(transport)
+		transport = withNewConnection(transport)
 	}
 	return transport
 }
@@ -243,7 +243,7 @@ func (r *run) request(
 		}
 	}
 	if name := c.Provider.AffinityHeader; name != "" {
-		if talk, ok := r.talk(); ok {
+		if talk, ok := r.conversation(); ok {
 			header.Set(name, hex.EncodeToString(talk[:]))
 		}
 	}
@@ -254,7 +254,7 @@ func (r *run) request(
 	return request, r.Memory.Tokens.Sign(request, c.Provider, key.Secret, r.transport(c, false), x.open)
 }
 
-// header returns the header of a request to a candidate. Its errors are those of credentials.
+// header returns the header of a request to a candidate. Its only errors are those of obtaining the credential.
 func (r *run) header(
 	ctx context.Context, c *keychain.Candidate, key *keychain.Key, media, accepts []string,
 ) (http.Header, error) {
@@ -283,7 +283,7 @@ var (
 	userAgent    = []string{"Tollgate"}
 )
 
-// Codes that are compared elsewhere.
+// Error codes that other files compare.
 const (
 	connectionError = "connection_error"      // the connection failed
 	codeClientLeft  = "client_closed_request" // as in the usage log

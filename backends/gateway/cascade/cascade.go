@@ -1,6 +1,11 @@
 // Package cascade answers a model request with the first candidate that can: it orders the user's models and tries one
-// after the other until one has proved itself (the commit point), then passes that candidate's answer on. The texts of
-// two models are never mixed.
+// after the other until one has delivered its first content (the commit point). From then on only that candidate's
+// answer is passed on, so the client never gets texts of two models.
+//
+// A candidate is one model at one provider (keychain.Candidate). It stands for an entry of the user's model table, and
+// each entry belongs to a tier (low, medium or high). A format is the API in which a client asks or an upstream is
+// asked: chat completions, Responses, messages or Converse. The common form (hub.Request) is the form between two
+// formats.
 package cascade
 
 import (
@@ -26,22 +31,20 @@ type Options struct {
 	// FirstContent is the time from sending a request for a stream to its first
 	// content, by the tier of the candidate. Default: 20s low, 45s medium, 120s high.
 	FirstContent catalog.PerTier
-	// Answer is the time from sending a request without a stream to the end of the
-	// answer, by tier. Default: 8m, so that there is a failover before clients give
-	// up, which most do after 10 minutes.
+	// Answer is the time from sending a request without a stream to the end of the answer, by tier. Default: 8m. This
+	// leaves time for another candidate, since most clients give up after 10 minutes.
 	Answer catalog.PerTier
-	// Idle is the longest silence of a stream after its first content.
-	// Default: 60s. Comments count as a sign of life for 5 minutes.
+	// Idle is the longest silence of a stream after its first content. Default: 60s. SSE comments count as a sign of
+	// life for 5 minutes.
 	Idle time.Duration
 	// DefaultTier serves model names that nothing else matches. Zero means that they are answered with 404.
 	DefaultTier catalog.Tier
 	// StopOnPolicy ends the cascade when a candidate refuses the content.
 	StopOnPolicy bool
-	// EntryFallback lets a request for one entry go on with the entry's tier
-	// when the entry fails.
+	// EntryFallback lets a request that names one entry continue with the entry's tier when the entry fails.
 	EntryFallback bool
-	// AnswerItems is how long the items of answers are kept for clients that refer to them. Default: 24h. A negative
-	// value means that they are not kept.
+	// AnswerItems is how long the items of answers are kept, so that later requests can refer to them. Default: 24h. If
+	// it is negative no items are kept.
 	AnswerItems time.Duration
 	// NoCacheMarks keeps the gateway from adding prompt cache marks to requests that are translated for a messages
 	// upstream.
@@ -74,7 +77,7 @@ func (o *Options) timeouts() catalog.Timeouts {
 	return catalog.Timeouts{FirstContent: o.FirstContent, Answer: o.Answer, Idle: o.Idle}
 }
 
-// Memory holds what cascades learn. It outlives a reload.
+// Memory holds the state that cascades gather from answers and failures. It outlives a reload.
 type Memory struct {
 	Health  *Health
 	Learned *Learned
@@ -85,7 +88,7 @@ type Memory struct {
 	Tokens  *credentials.Tokens
 }
 
-// NewMemory returns an empty memory that takes the time from now.
+// NewMemory returns an empty memory. now is its clock.
 func NewMemory(now func() time.Time) *Memory {
 	return &Memory{
 		Health: NewHealth(now), Learned: NewLearned(now), Traffic: newTraffic(now), Recall: hub.NewRecall(now),
@@ -97,7 +100,7 @@ func NewMemory(now func() time.Time) *Memory {
 type Engine struct {
 	Options Options
 	Memory  *Memory
-	// Budget is the memory from which answers that are read whole are taken. Nil means no bound.
+	// Budget is the memory budget for answers that are read completely before they are passed on. Nil means no limit.
 	Budget *memory.Budget
 	// Catalog returns the current catalog. It is called once per request.
 	Catalog func() *catalog.Catalog
@@ -109,11 +112,11 @@ type Engine struct {
 	Now    func() time.Time
 	// Observe is called after every attempt, for metrics. It may be nil.
 	Observe func(Attempt)
-	// AdmitKey is keychain.Service.AdmitKey. Nil admits every key.
+	// AdmitKey checks a key's limits, see keychain.Service.AdmitKey. Nil admits every key.
 	AdmitKey func(ctx context.Context, key *keychain.Key, cost int64) (*keychain.KeyRefusal, error)
 }
 
-// Attempt is one try of one candidate.
+// Attempt describes one attempt at one candidate.
 type Attempt struct {
 	Provider, Model string
 	Tier            catalog.Tier
@@ -121,11 +124,11 @@ type Attempt struct {
 	Took            time.Duration
 	// Outcome is "ok" or the class of the failure.
 	Outcome string
-	// Cooldown is the reason why the provider, key or model is left alone for a time from now on. It is empty if there
-	// is no cooldown. Everyone reports whether the cooldown is for all users rather than for this one alone.
+	// Cooldown is the reason of the cooldown that the attempt started for the provider, key or model. It is empty if no
+	// cooldown was started. Everyone is set if the cooldown applies to all users, not only to the user of this attempt.
 	Cooldown string
 	Everyone bool
-	// FirstToken is the time to the first content. It is 0 if none came.
+	// FirstToken is the time to the first content. It is 0 if no content came.
 	FirstToken time.Duration
 }
 
@@ -185,14 +188,14 @@ type run struct {
 // maxAttempts bounds the attempts of one request.
 const maxAttempts = 32
 
-// spentAttempts reports whether no further attempt may be made, because there were enough or because the body cannot be
-// sent again.
+// spentAttempts reports whether no further attempt may be made: maxAttempts is reached, or the body cannot be sent
+// again.
 func (r *run) spentAttempts() bool {
 	return r.result.Attempts >= maxAttempts || r.req.Forward.once() && r.result.Attempts > 0
 }
 
-// Answer answers a request. If it returns an error nothing has been written to w, and the error is an *apierror.Error
-// or, if the client left, that of the context. The result is never nil.
+// Answer answers a request. If it returns an error nothing has been written to w. The error is an *apierror.Error, or
+// ctx.Err() if the client left. The result is never nil.
 func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request) (*Result, error) {
 	r := e.run(ctx, w, req)
 	defer func() { r.held.Give() }()
@@ -248,7 +251,7 @@ func (r *run) answer() error {
 	return r.try(candidates)
 }
 
-// try goes through the candidates until one has answered. It returns nil if an answer was sent.
+// try tries the candidates in order until one of them has answered. It returns nil if an answer was sent.
 func (r *run) try(plan []*keychain.Candidate) error {
 	var refused []string // providers that called the request a mistake
 	window := 0          // the largest context window that was too small
@@ -290,8 +293,8 @@ func (r *run) try(plan []*keychain.Candidate) error {
 }
 
 // tryKeys tries one candidate through its keys: first the user's own, then those of the team, the organisation and the
-// operator. Each group begins with the key of the conversation. It returns nil after success and if all keys are
-// blocked.
+// operator. In each group the key that the conversation used before comes first. tryKeys returns nil after success, and
+// also if all keys are blocked.
 func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 	for from := 0; from < len(c.Keys); {
 		keys := c.Keys[from : from+c.Group(from)]
@@ -307,8 +310,8 @@ func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 	return last
 }
 
-// tryGroup tries one candidate through the keys of one owner and reports whether the keys of the next owner may be
-// tried. It returns a nil failure after success and if all keys are blocked.
+// tryGroup tries one candidate through the keys of one owner. It returns a nil failure after success, and also if all
+// keys are blocked. next reports whether the keys of the next owner may be tried.
 func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failure, next bool) {
 	first := r.firstKey(c, keys)
 	provider := providerScope(c)
@@ -347,7 +350,7 @@ func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failur
 	return last, true
 }
 
-// admits reports whether the limits of a key allow its use. The cost is passed to AdmitKey.
+// admits reports whether a key's limits allow its use for a request of the given cost, which is passed to AdmitKey.
 func (r *run) admits(key *keychain.Key, cost int64) (open bool, err error) {
 	if key.Limits == nil || r.AdmitKey == nil {
 		return true, nil
@@ -363,8 +366,8 @@ func (r *run) admits(key *keychain.Key, cost int64) (open bool, err error) {
 }
 
 // retry repeats the request to a candidate that refused a parameter, without that parameter. If the retry used another
-// format it may drop one more parameter. A fix that worked is remembered, but only if the provider does not know the
-// parameter at all: a bad value must not take the parameter from the user's other clients.
+// format it may drop one more parameter. A fix that worked is remembered if the provider rejects the parameter with any
+// value. If only the value was bad the fix is not remembered, since the user's other clients may send valid values.
 func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) *failure {
 	learn := func(refused *failure) {
 		if refused.unknown {
@@ -389,8 +392,8 @@ func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) 
 	return f
 }
 
-// providerScope returns the name of a provider in the health table. A user's own server is named by its address, so
-// that a server that is down does not take others with it.
+// providerScope returns the name of a candidate's provider in the health table. A user's own server is named by its
+// address, so that its failures do not affect the user's other servers.
 func providerScope(c *keychain.Candidate) string {
 	if c.Custom {
 		return c.Provider.BaseURL

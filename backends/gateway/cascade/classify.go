@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// class is the consequence of an upstream's failure for the next step (specification 13.3).
+// class is the kind of a failure, which decides the next step (specification 13.3).
 type class uint8
 
 const (
@@ -54,11 +54,12 @@ type failure struct {
 	cause   error         // for the log, of class busy or of a failed connection
 	// unreachable is set if there was no connection to the upstream.
 	unreachable bool
-	// certain is set if the failure is due to the key or the model, whatever was asked.
+	// certain is set if the key or the model causes the failure and any other request would fail as well.
 	certain bool
 }
 
-// redact removes the key that was sent from the texts of the upstream: not every key has a form that can be recognised.
+// redact removes the key that was sent from the upstream's texts. A general mask cannot do this, since not every key
+// has a recognisable form.
 func (f *failure) redact(secret string) {
 	if len(secret) < 8 { // too short for a key, and it could be any word
 		return
@@ -68,15 +69,16 @@ func (f *failure) redact(secret string) {
 	}
 }
 
-// classify judges an error answer. has reports whether the request held a parameter; reset times are relative to now.
+// classify returns the failure for an error answer. has reports whether the request contained a parameter. now is the
+// time from which waits are counted.
 func classify(status int, h http.Header, e *wire.UpstreamError, has func(param string) bool, now time.Time) *failure {
 	f := &failure{status: status, code: e.Code, message: e.Message, param: e.Param}
-	said := strings.ToLower(e.Message)
+	message := strings.ToLower(e.Message)
 	code := strings.ToLower(e.Code + " " + e.Type)
 	wait, waits := retryAfter(h, now)
 	switch status {
 	case http.StatusTooManyRequests:
-		if f.class = noCredit; !spent(code, said) {
+		if f.class = noCredit; !spent(code, message) {
 			f.class, f.reason, f.wait = rateLimited, ReasonRateLimited, resetTime(h, e, now)
 		}
 	case http.StatusPaymentRequired:
@@ -88,17 +90,17 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 		f.class = badKey
 	case http.StatusForbidden:
 		f.class = skip
-		if contains(code+" "+said, "api key", "api_key", "apikey", "invalid key", "credential", "authentication",
+		if contains(code+" "+message, "api key", "api_key", "apikey", "invalid key", "credential", "authentication",
 			"unauthorized", "token") &&
-			!contains(said, "region", "country", "territory", "moderation", "flagged") {
+			!contains(message, "region", "country", "territory", "moderation", "flagged") {
 			f.class = badKey
 		}
 	case http.StatusNotFound, http.StatusGone:
 		f.class, f.reason = badEntry, ReasonUnknown
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
-		badRequest(f, code, said, has)
+		badRequest(f, code, message, has)
 	case http.StatusOK: // an error object inside a good answer
-		insideGood(f, code, said, h, e, now)
+		classifyInOK(f, code, message, h, e, now)
 	case http.StatusServiceUnavailable, 529:
 		f.class, f.reason = transient, ReasonOverloaded
 	case http.StatusLoopDetected:
@@ -108,7 +110,7 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	default:
 		f.class, f.reason = transient, ReasonErrors
 	}
-	f.certain = certain(status, code, f.class) && !ofSize(f.class, said)
+	f.certain = certain(status, code, f.class) && !ofSize(f.class, message)
 	if f.class == transient && waits {
 		f.wait = clamp(wait, lastBackoff)
 	}
@@ -121,9 +123,9 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	return f
 }
 
-// certain reports whether a failure is due to the key or the model, whatever was asked, because the status or the code
-// says so. The words of an error may be the client's own, quoted back, and must not take the operator's key from other
-// users.
+// certain reports whether the key or the model causes a failure, so that any other request would fail as well. It
+// decides by the status and the error code alone: the error's message may quote the client's own words, with which one
+// user could block the operator's key for all.
 func certain(status int, code string, c class) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusTooManyRequests:
@@ -140,19 +142,19 @@ func certain(status int, code string, c class) bool {
 	case badEntry:
 		return contains(code, "model")
 	case transient, timedOut, skip, unable, looped, fixable, tooLong, policy, client, gone, lost, busy:
-		// The function is not used for these.
+		// certain is never called with these classes.
 	}
 	return false
 }
 
-// ofSize reports whether an error is about the size of this request, which exceeds a limit or the remaining credit. It
-// can only narrow the set of users for whom the failure counts.
-func ofSize(c class, said string) bool {
-	return (c == rateLimited || c == noCredit) && contains(said, "max_tokens", "max_completion_tokens",
+// ofSize reports whether an error is about the size of this request, which exceeds a limit or the remaining credit.
+// Such a failure is not certain, so it counts for one user only. message is the error's message in lower case.
+func ofSize(c class, message string) bool {
+	return (c == rateLimited || c == noCredit) && contains(message, "max_tokens", "max_completion_tokens",
 		"max_output_tokens", "fewer", "too large", "too long", "requested", "reduce")
 }
 
-// statusCode returns the error code for an answer that names none.
+// statusCode returns an error code for an answer that contains none, made from the HTTP status.
 func statusCode(status int) string {
 	if name := http.StatusText(status); name != "" && status != http.StatusOK {
 		return strings.ToLower(strings.ReplaceAll(name, " ", "_"))
@@ -160,16 +162,16 @@ func statusCode(status int) string {
 	return "upstream_error"
 }
 
-// insideGood classifies an error that came with status 200. Some providers put the status into the code.
-func insideGood(f *failure, code, said string, h http.Header, e *wire.UpstreamError, now time.Time) {
+// classifyInOK classifies an error that came with status 200. Some providers put the HTTP status into the error code.
+func classifyInOK(f *failure, code, message string, h http.Header, e *wire.UpstreamError, now time.Time) {
 	switch {
 	case strings.HasPrefix(code, "429 ") || contains(code, "rate_limit"):
 		f.class, f.reason, f.wait = rateLimited, ReasonRateLimited, resetTime(h, e, now)
-	case strings.HasPrefix(code, "402 ") || spent(code, said):
+	case strings.HasPrefix(code, "402 ") || spent(code, message):
 		f.class = noCredit
 	case strings.HasPrefix(code, "401 ") || contains(code, "authentication_error", "invalid_api_key"):
 		f.class = badKey
-	case overlong(code, said):
+	case overlong(code, message):
 		f.class = tooLong
 	case contains(code, "overloaded"):
 		f.class, f.reason = transient, ReasonOverloaded
@@ -179,55 +181,55 @@ func insideGood(f *failure, code, said string, h http.Header, e *wire.UpstreamEr
 }
 
 // spent reports whether the account has no money left, so that waiting does not help.
-func spent(code, said string) bool {
+func spent(code, message string) bool {
 	return contains(code, "insufficient_quota", "credit_balance_exhausted", "billing", "spend_limit",
 		"insufficient_balance", "payment_required") ||
-		contains(said, "insufficient balance", "credit balance is too low", "spending limit", "spend limit",
+		contains(message, "insufficient balance", "credit balance is too low", "spending limit", "spend limit",
 			"exceeded your current quota, please check your plan")
 }
 
 // overlong reports whether the prompt does not fit into the model's context window.
-func overlong(code, said string) bool {
+func overlong(code, message string) bool {
 	return contains(code, "context_length_exceeded") ||
-		contains(said, "context length", "context window", "maximum context", "prompt is too long", "input is too long",
+		contains(message, "context length", "context window", "maximum context", "prompt is too long", "input is too long",
 			"too many input tokens", "reduce the length of the messages", "maximum number of tokens")
 }
 
-// aboutModel reports whether a 404 is about the model rather than the address. When in doubt it reports false, since
-// asking once more by chat will tell.
+// aboutModel reports whether a 404 is about the model rather than the address. When in doubt it reports false: the
+// request is then sent once more as chat completions, which settles the question.
 func aboutModel(e *wire.UpstreamError, model string) bool {
-	said := strings.ToLower(e.Message)
-	return strings.Contains(strings.ToLower(e.Code), "model") || strings.Contains(said, strings.ToLower(model)) ||
-		(strings.Contains(said, "model") && contains(said, "not exist", "not found", "unknown model", "no such model",
+	message := strings.ToLower(e.Message)
+	return strings.Contains(strings.ToLower(e.Code), "model") || strings.Contains(message, strings.ToLower(model)) ||
+		(strings.Contains(message, "model") && contains(message, "not exist", "not found", "unknown model", "no such model",
 			"invalid model", "not available"))
 }
 
-// badRequest classifies a 400. Most are the client's mistake, some are due to the gateway's choice of candidate or
-// parameter.
-func badRequest(f *failure, code, said string, has func(string) bool) {
+// badRequest classifies a 400. Most are the client's mistake, others are caused by the candidate or parameters that the
+// gateway chose.
+func badRequest(f *failure, code, message string, has func(string) bool) {
 	switch {
-	case overlong(code, said):
+	case overlong(code, message):
 		f.class = tooLong
-	case spent(code, said): // some providers answer so for an account without money
+	case spent(code, message): // some providers answer so for an account without money
 		f.class = noCredit
 	case contains(code, "model_not_found", "model_not_available", "invalid_model", "model_decommissioned",
 		"model_not_supported") ||
-		(contains(said, "model") && contains(said, "does not exist", "not found", "decommissioned", "is not available",
+		(contains(message, "model") && contains(message, "does not exist", "not found", "decommissioned", "is not available",
 			"not supported anymore", "unknown model", "invalid model", "model identifier is invalid", "on-demand throughput")):
 		f.class, f.reason = badEntry, ReasonUnknown
 	case contains(code, "content_policy", "content_filter", "moderation", "safety") ||
-		contains(said, "content management policy", "content policy", "flagged by"):
+		contains(message, "content management policy", "content policy", "flagged by"):
 		f.class = policy
-	case contains(code, "invalid_api_key") || contains(said, "api key not valid", "api key expired", "invalid api key"):
+	case contains(code, "invalid_api_key") || contains(message, "api key not valid", "api key expired", "invalid api key"):
 		f.class = badKey
 	case contains(code, "string_above_max_length") && ofCallID(f.param):
 		f.class, f.fix, f.unknown = fixable, fixCallIDs, true
-	case names(said, "reasoning_effort") && contains(said, "tools") && has("reasoning_effort") && has("tools"):
+	case names(message, "reasoning_effort") && contains(message, "tools") && has("reasoning_effort") && has("tools"):
 		f.class, f.fix, f.unknown = fixable, fixToolsClash, true
 	default:
 		f.class = client
-		if param := culprit(f.param, said, has); param != "" {
-			f.class, f.fix, f.unknown = fixable, param, refusesAny(code, said)
+		if param := culprit(f.param, message, has); param != "" {
+			f.class, f.fix, f.unknown = fixable, param, refusesAny(code, message)
 		}
 	}
 }
@@ -247,37 +249,37 @@ var droppable = []string{
 }
 
 // culprit returns the droppable parameter that an error names and the request has, or an empty string.
-func culprit(param, said string, has func(string) bool) string {
+func culprit(param, message string, has func(string) bool) string {
 	param, _, _ = strings.Cut(param, ".") // stream_options.include_usage
 	if slices.Contains(droppable, param) && has(param) {
 		return param
 	}
 	for _, name := range droppable {
-		if has(name) && names(said, name) {
+		if has(name) && names(message, name) {
 			return name
 		}
 	}
-	for _, other := range elsewhere {
-		if has(other.param) && names(said, other.name) {
+	for _, other := range otherNames {
+		if has(other.param) && names(message, other.name) {
 			return other.param
 		}
 	}
 	return ""
 }
 
-// elsewhere maps the names that droppable parameters have in the other formats.
-var elsewhere = []struct{ name, param string }{
+// otherNames maps the names that other formats use for droppable parameters to the chat parameters.
+var otherNames = []struct{ name, param string }{
 	{"reasoning.effort", "reasoning_effort"},
 	{"output_config.effort", "reasoning_effort"},
 	{"effort parameter", "reasoning_effort"},
 	{"disable_parallel_tool_use", "parallel_tool_calls"},
 }
 
-// refusesAny reports whether a provider refuses the parameter as such, not the value that this client gave it.
-func refusesAny(code, said string) bool {
+// refusesAny reports whether a provider rejects the parameter itself rather than only the value in this request.
+func refusesAny(code, message string) bool {
 	return contains(code, "unsupported_parameter", "unsupported_value", "unknown_parameter", "extra_forbidden",
 		"unrecognized") ||
-		contains(said, "unsupported", "not support", "unrecognized", "not recognized", "unknown", "unexpected",
+		contains(message, "unsupported", "not support", "unrecognized", "not recognized", "unknown", "unexpected",
 			"extra inputs", "extra fields",
 			"not permitted", "not allowed", "not available", "instead", "deprecated", "only the default")
 }
@@ -285,13 +287,13 @@ func refusesAny(code, said string) bool {
 // names reports whether text holds name as a whole word.
 func names(text, name string) bool {
 	for from := 0; ; {
-		at := strings.Index(text[from:], name)
-		if at < 0 {
+		index := strings.Index(text[from:], name)
+		if index < 0 {
 			return false
 		}
-		at += from
-		end := at + len(name)
-		if (at == 0 || !wordByte(text[at-1])) && (end == len(text) || !wordByte(text[end])) {
+		index += from
+		end := index + len(name)
+		if (index == 0 || !wordByte(text[index-1])) && (end == len(text) || !wordByte(text[end])) {
 			return true
 		}
 		from = end

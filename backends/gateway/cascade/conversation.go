@@ -12,15 +12,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// conversation identifies a conversation of a user with a model. All requests of a conversation have the same value on
-// every node.
+// conversation identifies a conversation of a user with a model. It is a hash, so all nodes compute the same value for
+// all requests of a conversation.
 type conversation [16]byte
 
-// talk returns the conversation that the request belongs to (specification 13.1). It is the one that its
-// prompt_cache_key, the session of its agent or its metadata.user_id names, else the one that begins with its system
-// text and first message. ok is false for a request that has no messages. The first call reads the client's body, so it
-// must be made before the body is released.
-func (r *run) talk() (name conversation, ok bool) {
+// conversation returns the conversation that the request belongs to (specification 13.1). A conversation is identified
+// by its prompt_cache_key, its agent's session or its metadata.user_id, whichever is found first. Without these it is
+// identified by its system text and first message. ok is false for a request that has no messages. The first call reads
+// the client's body, so it must be made before the body is released.
+func (r *run) conversation() (name conversation, ok bool) {
 	if r.talked == nil {
 		r.talked = new(conversation)
 		sum := sha256.New()
@@ -32,15 +32,15 @@ func (r *run) talk() (name conversation, ok bool) {
 		}
 		add(r.req.User)
 		add(r.model)
-		if r.req.talk(add) {
+		if r.req.identify(add) {
 			copy(r.talked[:], sum.Sum(nil))
 		}
 	}
 	return *r.talked, *r.talked != conversation{}
 }
 
-// talk calls add with each of the texts that identify the conversation, and reports whether there are any.
-func (q *Request) talk(add func(text string)) bool {
+// identify calls add with each of the texts that identify the conversation, and reports whether there are any.
+func (q *Request) identify(add func(text string)) bool {
 	if q.passes() {
 		return false
 	}
@@ -65,7 +65,7 @@ func (q *Request) talk(add func(text string)) bool {
 	return said
 }
 
-// cacheKey returns the prompt_cache_key that the client gave.
+// cacheKey returns the prompt_cache_key in the client's request.
 func (q *Request) cacheKey() string {
 	if q.Hub != nil {
 		return gjson.Parse(q.Hub.Param("prompt_cache_key")).Str
@@ -73,8 +73,8 @@ func (q *Request) cacheKey() string {
 	return gjson.GetBytes(q.Chat.Body, "prompt_cache_key").Str
 }
 
-// metadataUser returns the metadata.user_id that the client gave, in which agents name their session. The reader of the
-// messages format has replaced it by a hash, the parameter user.
+// metadataUser returns the metadata.user_id in the client's request. Agents put their session's name there. For the
+// messages format it is the hash by which that format's reader has replaced the value, in the parameter user.
 func (q *Request) metadataUser() string {
 	switch {
 	case q.Hub == nil:
@@ -85,7 +85,8 @@ func (q *Request) metadataUser() string {
 	return gjson.Get(q.Hub.Param("metadata"), "user_id").Str
 }
 
-// beginning adds the messages up to the first one that is not a system message.
+// beginning calls add with the system messages at the start and with the first other message. It reports whether there
+// are any messages.
 func beginning(h *hub.Request, add func(text string)) bool {
 	for i := range h.Messages {
 		m := &h.Messages[i]
@@ -101,45 +102,46 @@ func beginning(h *hub.Request, add func(text string)) bool {
 	return len(h.Messages) > 0
 }
 
-// The bounds of Stays. Providers keep what they have cached of a prompt for five minutes or longer.
+// The limits of Stays. Providers keep a cached prompt for five minutes or longer.
 const (
 	stayTime = 10 * time.Minute
 	maxStays = 20_000
 )
 
-// Stays remembers conversations that were moved: the candidate or key whose turn it was did not work, so that another
-// one answered. Their later requests go to the other one first, since its provider has cached the prompt. A
-// conversation is forgotten when it has had no answer for stayTime.
+// Stays remembers where moved conversations stay. A conversation is moved when the candidate or key whose turn it was
+// did not work and another one answered. Later requests of the conversation go to that other one first, since its
+// provider has cached the prompt. A conversation is forgotten when it has had no answer for stayTime.
 type Stays struct {
-	mu   sync.Mutex
-	kept map[conversation]stay
-	now  func() time.Time
+	mu    sync.Mutex
+	stays map[conversation]stay
+	now   func() time.Time
 }
 
-// stay is where a conversation was moved to.
+// stay is the entry and key to which a conversation was moved.
 type stay struct {
 	entry, key string // of the candidate and of its key
 	until      time.Time
 }
 
 func newStays(now func() time.Time) *Stays {
-	return &Stays{kept: make(map[conversation]stay), now: now}
+	return &Stays{stays: make(map[conversation]stay), now: now}
 }
 
 // any reports whether any conversation is remembered.
 func (s *Stays) any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.kept) > 0
+	return len(s.stays) > 0
 }
 
-// find returns where a conversation stays. The zero value means that it follows the usual order.
+// find returns the entry and key with which a conversation stays. The zero value means that the conversation was not
+// moved and follows the usual order.
 func (s *Stays) find(name conversation) stay {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found, ok := s.kept[name]
+	found, ok := s.stays[name]
 	if ok && s.now().After(found.until) {
-		delete(s.kept, name)
+		delete(s.stays, name)
 		return stay{}
 	}
 	return found
@@ -149,18 +151,18 @@ func (s *Stays) find(name conversation) stay {
 func (s *Stays) keep(name conversation, c *keychain.Candidate, key *keychain.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.kept[name]; !known && len(s.kept) >= maxStays {
-		clear(s.kept) // each of them moves at most once more
+	if _, known := s.stays[name]; !known && len(s.stays) >= maxStays {
+		clear(s.stays) // each of them moves at most once more
 	}
-	s.kept[name] = stay{entry: c.Entry, key: key.Mine, until: s.now().Add(stayTime)}
+	s.stays[name] = stay{entry: c.Entry, key: key.Mine, until: s.now().Add(stayTime)}
 }
 
-// stayed returns where the request's conversation stays.
+// stayed returns the entry and key with which the request's conversation stays, or the zero value if it was not moved.
 func (r *run) stayed() stay {
 	if r.req.passes() || !r.Memory.Stays.any() {
 		return stay{}
 	}
-	name, ok := r.talk()
+	name, ok := r.conversation()
 	if !ok {
 		return stay{}
 	}
@@ -171,23 +173,24 @@ func (r *run) stayed() stay {
 // in this request or in an earlier one.
 func (r *run) settle(c *keychain.Candidate, key *keychain.Key) {
 	if r.moved || r.stay.entry == c.Entry {
-		if name, ok := r.talk(); ok {
+		if name, ok := r.conversation(); ok {
 			r.Memory.Stays.keep(name, c, key)
 		}
 	}
 }
 
-// markMoved records that a candidate or key was passed over although it was its turn. It also computes the
-// conversation, for settle, because the body may be released before that is called.
+// markMoved records that a candidate or key was passed over although it was its turn. It also computes the conversation
+// for settle, because the body may be released before settle is called.
 func (r *run) markMoved() {
 	if !r.req.passes() {
 		r.moved = true
-		r.talk()
+		r.conversation()
 	}
 }
 
-// firstKey returns the index of the key at which the request begins among a candidate's keys of one owner: the key that
-// its conversation stays with, else the one whose turn it is.
+// firstKey returns the index of the key to try first. keys are a candidate's keys of one owner. The key with which the
+// conversation stays comes first; for a conversation that was not moved, a hash of the conversation chooses the key.
+// Requests without a conversation take the keys in turn.
 func (r *run) firstKey(c *keychain.Candidate, keys []keychain.Key) int {
 	n := uint32(len(keys)) //nolint:gosec // at most 200
 	if n < 2 {
@@ -200,7 +203,7 @@ func (r *run) firstKey(c *keychain.Candidate, keys []keychain.Key) int {
 			}
 		}
 	}
-	if name, ok := r.talk(); ok {
+	if name, ok := r.conversation(); ok {
 		return int(binary.LittleEndian.Uint32(name[:]) % n)
 	}
 	if r.turn == 0 { // one turn per request, for the keys of every provider

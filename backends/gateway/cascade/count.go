@@ -17,10 +17,11 @@ import (
 // countTime bounds the time for counting tokens.
 const countTime = 2 * time.Second
 
-// CountTokens returns the number of tokens of a request (specification 15.1). The first candidate that can carry the
-// request counts them if its format has a way to do so, if it is the first of the plan and if the user's own key for it
-// is usable. Shared keys are not used, since no budget bounds what is counted. Otherwise the number is estimated. A
-// request that Answer would refuse without asking an upstream is refused here with the same error.
+// CountTokens returns the number of tokens of a request (specification 15.1). The number comes from the first candidate
+// that can carry the request, on three conditions: it is the first of the plan, its format has a call for counting, and
+// the user's own key for it is usable. Shared keys are not used, since no budget limits the counting calls. Otherwise
+// the number is estimated. A request that Answer would refuse without asking an upstream is refused here with the same
+// error.
 func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
@@ -57,7 +58,8 @@ func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 	return 0, r.failure()
 }
 
-// unfit records a candidate for which the request cannot be written.
+// unfit records a failure at a candidate for which the request cannot be written because of err. It returns the
+// failure's class.
 func (r *run) unfit(c *keychain.Candidate, err error) class {
 	f := unfit(err)
 	r.note(c, &keychain.Key{}, f, 0)
@@ -67,7 +69,8 @@ func (r *run) unfit(c *keychain.Candidate, err error) class {
 	return f.class
 }
 
-// count asks a candidate for the number of tokens. Its failures do not influence later requests.
+// count asks a candidate for the number of tokens. ok is false if the candidate cannot be asked or gives no number. Its
+// failures do not influence later requests.
 func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) {
 	path := x.format.Facts().Count
 	if c.Custom || path == "" || len(c.Keys) == 0 || len(c.Provider.Paths) > 0 {
@@ -81,7 +84,7 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 		return 0, false
 	}
 	x.url += path
-	body, err := only(x.written, x.format.Facts().Counts)
+	body, err := keepMembers(x.written, x.format.Facts().Counts)
 	if err != nil {
 		return 0, false
 	}
@@ -94,7 +97,7 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	resp, err := r.Providers.RoundTrip(request)
 	if err != nil && r.ctx.Err() == nil && r.link.died(err) {
 		if request, err = r.request(r.ctx, c, key, x); err == nil {
-			resp, err = anew(r.Providers).RoundTrip(request)
+			resp, err = withNewConnection(r.Providers).RoundTrip(request)
 		}
 	}
 	if err != nil {
@@ -110,8 +113,8 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	return n.Int(), n.Type == gjson.Number && n.Int() > 0
 }
 
-// only returns a request with no other top-level members than the given ones.
-func only(body []byte, members []string) ([]byte, error) {
+// keepMembers returns a request's body without the top-level members that are missing from members.
+func keepMembers(body []byte, members []string) ([]byte, error) {
 	var edits jsontext.Edits
 	s := jsontext.NewScanner(body)
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {

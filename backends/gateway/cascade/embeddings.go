@@ -12,16 +12,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// ReadEmbeddings parses a client's request for vectors. Its errors are *apierror.Error with status 400.
+// ReadEmbeddings parses a client's request for vectors (embeddings). Its errors are *apierror.Error with status 400.
 func (q *Request) ReadEmbeddings(body []byte) (err error) {
 	q.Embed, err = embeddings.Parse(body)
 	return err
 }
 
-// planVectors returns the candidates of a request for vectors: the model that the request names, with or without its
-// provider, and the same model at other providers. No other model is tried, since vectors of two models cannot be
-// compared. Its errors are 400 no_provider_keys, 403 permission_denied, 404 model_not_found and 409
-// no_models_available.
+// planVectors returns the candidates of a request for vectors: the requested model, with or without its provider's
+// name, and the same model at other providers. No other model is tried, since vectors of two models cannot be compared.
+// The errors are 400 no_provider_keys, 403 permission_denied, 404 model_not_found and 409 no_models_available.
 func (r *run) planVectors() ([]*keychain.Candidate, error) {
 	routing := r.req.Account.RoutingFor(r.Catalog(), r.req.TeamID)
 	if !routing.Connected {
@@ -74,8 +73,8 @@ func (r *run) fails(c *keychain.Candidate) int {
 	return 0
 }
 
-// noVectors returns the error for a model that makes no vectors or is unknown. names are the entries that it may list
-// instead.
+// noVectors returns the error for a model that makes no vectors or is unknown. names are the entries from which the
+// error may list alternatives.
 func (r *run) noVectors(routing *keychain.Routing, names []string) error {
 	return &apierror.Error{
 		Status: http.StatusNotFound, Code: "model_not_found", Type: "not_found_error", Param: "model", NoRetry: true,
@@ -84,7 +83,7 @@ func (r *run) noVectors(routing *keychain.Routing, names []string) error {
 	}
 }
 
-// vectorModels returns the end of an error message, which lists the models that could be asked for.
+// vectorModels returns the end of an error message, which lists the models that make vectors.
 func (r *run) vectorModels(routing *keychain.Routing, names []string) string {
 	const limit = 20
 	var made []string
@@ -99,7 +98,7 @@ func (r *run) vectorModels(routing *keychain.Routing, names []string) string {
 	return "; use one of " + strings.Join(made, ", ")
 }
 
-// embedding prepares the request for a candidate.
+// embedding prepares a request for vectors for a candidate.
 func (r *run) embedding(c *keychain.Candidate, s *shape) *exchange {
 	body, dropped := r.req.Embed.For(c.Model.ID, s.Drop)
 	return &exchange{

@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// exchange is the request in the form for one candidate, and the path of its answer to the client.
+// exchange is the request written for one candidate, and the conversion of its answer for the client.
 type exchange struct {
 	url     string
 	format  formats.Upstream
@@ -31,22 +31,22 @@ type exchange struct {
 	pass    hub.Pass
 	vectors *embeddings.Pass // in place of pass, where vectors were asked for
 
-	// The body is either the client's own with changes (shaped) or one that was written.
+	// The body is either the client's own with changes (ask, shape and shaped), or a newly written one (written).
 	ask     *native.Request
 	shape   *native.Shape
 	shaped  *native.Shaped
 	written []byte
 }
 
-// passed is the part of hub.Pass that vectors have too: it converts a whole answer for the client.
-type passed interface {
+// answerPass is the part of hub.Pass that embeddings.Pass has too. It converts a whole answer for the client.
+type answerPass interface {
 	Whole(dst, body []byte) ([]byte, error)
 	Usage() wire.Usage
 	TextBytes() int64
 }
 
-// passed returns the pass of the answer, whether vectors or text were asked for.
-func (x *exchange) passed() passed {
+// answerPass returns the pass that converts the answer, be it vectors or text.
+func (x *exchange) answerPass() answerPass {
 	if x.vectors != nil {
 		return x.vectors
 	}
@@ -61,27 +61,27 @@ func (x *exchange) size() int64 {
 	return int64(len(x.written))
 }
 
-// open returns the body from its start. It must be closed.
+// open returns a reader at the start of the body. The caller must close it.
 func (x *exchange) open() io.ReadCloser {
 	if x.shaped != nil {
 		return x.shaped.Reader()
 	}
-	// Transports send small bodies in one write with the header if they know the type of the reader.
-	if len(x.written) < minLetGo {
+	// Transports send a small body in one write with the header if they know the reader's type.
+	if len(x.written) < minReleased {
 		return io.NopCloser(bytes.NewReader(x.written))
 	}
-	return &sent{left: x.written}
+	return &largeBody{left: x.written}
 }
 
-// sent is a large body on its way to an upstream. The transport holds the request until the answer is complete, but
-// closes the body once it was sent, possibly while it still reads.
-type sent struct {
+// largeBody is a large body on its way to an upstream. The transport keeps the request until the answer is complete,
+// but closes the body once it was sent. Close therefore drops the bytes. It may be called during a Read.
+type largeBody struct {
 	mu   sync.Mutex
 	left []byte
 }
 
 // Read implements io.Reader.
-func (s *sent) Read(p []byte) (int, error) {
+func (s *largeBody) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.left) == 0 {
@@ -92,16 +92,17 @@ func (s *sent) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close lets go of the bytes.
-func (s *sent) Close() error {
+// Close drops the bytes, so that their memory can be reused.
+func (s *largeBody) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = nil
 	return nil
 }
 
-// place moves what a provider wants elsewhere to its place: the id of the model into the address, and the provider's
-// own members into a body that is not chat.
+// place adapts the address and the body to a provider with addresses of its own. It writes the model's id into the
+// address and adds the provider's own members to a body that is not chat. If the address has the model's id the body's
+// model member is removed.
 func (x *exchange) place(c *keychain.Candidate, stream bool) error {
 	p := c.Provider
 	if len(p.Paths) == 0 {
@@ -135,15 +136,15 @@ func (x *exchange) sends(param string) bool {
 	return gjson.GetBytes(x.written, x.format.Param(param)).Exists()
 }
 
-// shape is the set of changes that a candidate needs.
+// shape is the set of changes that a candidate needs in the request.
 type shape struct {
 	native.Shape
-	// onlyChat is set if the candidate does not speak the other formats after all.
+	// onlyChat is set if the candidate supports only chat completions, contrary to the catalog.
 	onlyChat bool
-	// toolsClash is set if chat completions of the model refuse tools together with an effort.
+	// toolsClash is set if the model's chat completions refuse tools together with a reasoning effort.
 	toolsClash bool
-	// callIDMax is the longest id of a tool call, in characters, that chat completions take. 0 means any length that
-	// the APIs allow.
+	// callIDMax is the longest tool call id, in characters, that chat completions accept. 0 means any length that the
+	// APIs allow.
 	callIDMax int
 }
 
@@ -179,8 +180,8 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 		x.written, x.dropped = written.Body, written.Dropped // what the reader left out is still in the client's own bytes
 		return x, nil
 	}
-	if h.Own != nil {
-		return nil, h.Own
+	if h.OwnFormatError != nil {
+		return nil, h.OwnFormatError
 	}
 	written, err := format.Write(h, target)
 	if err != nil {
@@ -191,14 +192,14 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	return x, nil
 }
 
-// edits reports whether a candidate that is asked in the given format gets the client's bytes with changes, rather than
-// a new body.
+// edits reports whether a candidate gets the client's bytes with changes, rather than a new body. format is the format
+// in which the candidate is asked.
 func (r *run) edits(c *keychain.Candidate, format formats.Upstream) bool {
 	return format == r.from && !r.emulates(c)
 }
 
-// streamed returns the path of a whole answer to a client that asked for a stream, for an upstream that did not stream.
-// An error means that the answer cannot be sent as a stream.
+// streamed returns a pass that converts a whole answer to a stream, for a client that asked for a stream and an
+// upstream that did not stream. It returns an error if the answer cannot be sent as a stream.
 func (r *run) streamed(c *keychain.Candidate, x *exchange) (hub.Pass, error) {
 	if r.needs&wire.NeedChoices != 0 {
 		return nil, errors.New("only the first of its choices could be streamed")
@@ -213,7 +214,7 @@ func (r *run) streamed(c *keychain.Candidate, x *exchange) (hub.Pass, error) {
 	return hub.Streamed(x.format.NewReader(c.Provider), r.writer(c, h, reply), r.writer(c, h, check)), nil
 }
 
-// identity returns the exchange between a chat client and a chat upstream that takes the client's bytes with small
+// identity returns the exchange between a chat client and a chat upstream that gets the client's bytes with small
 // changes.
 func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 	body := r.req.Chat.Shape(&s.Shape)
@@ -227,8 +228,8 @@ func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 	}
 }
 
-// wire returns the format in which a candidate is asked: the client's own if both speak it, else the one that loses
-// least.
+// wire returns the format in which a candidate is asked: the client's own format if the provider supports it, else the
+// format that loses least.
 func (r *run) wire(c *keychain.Candidate, s *shape) formats.Upstream {
 	p := c.Provider
 	switch {
@@ -242,8 +243,8 @@ func (r *run) wire(c *keychain.Candidate, s *shape) formats.Upstream {
 		}
 		return r.from
 	}
-	if other := r.toolsWire(c, s); other != nil {
-		return other
+	if format := r.toolsWire(c, s); format != nil {
+		return format
 	}
 	if preferred, ok := formats.Of(hub.Format(p.PreferWire)); ok {
 		return preferred
@@ -251,9 +252,9 @@ func (r *run) wire(c *keychain.Candidate, s *shape) formats.Upstream {
 	return formats.Chat()
 }
 
-// toolsWire returns the format for a request with function tools and an effort if chat completions of the candidate
-// refuse the two together (specification 10). It returns nil if the request is not of this kind, if it has something
-// that only chat can express, or if the provider speaks chat alone.
+// toolsWire returns another format for a request with function tools and an effort, if the candidate's chat completions
+// refuse these two together (specification 10). It returns nil for any other request, for one with members that only
+// chat can express, and for a provider that supports only chat.
 func (r *run) toolsWire(c *keychain.Candidate, s *shape) formats.Upstream {
 	name := catalog.WireResponses
 	if !s.toolsClash {
@@ -288,7 +289,7 @@ func (r *run) onlyChat() bool {
 			"web_search_options")
 }
 
-// unchanged reports whether a chat upstream takes a chat client's messages as they are.
+// unchanged reports whether a chat upstream accepts a chat client's messages unchanged.
 func (r *run) unchanged(c *keychain.Candidate, wants *shape) bool {
 	ask, s := r.req.Chat, &c.Provider.Shape
 	calls := ask.Traits&native.TraitCalls != 0
@@ -309,13 +310,13 @@ func (r *run) unchanged(c *keychain.Candidate, wants *shape) bool {
 		(s.EffortField != catalog.EffortNested && slices.Contains(efforts(c), ask.Effort))
 }
 
-// emulates reports whether a candidate has to be told in words what its answer should be, because it does not support
-// JSON schemas (specification 7.5).
+// emulates reports whether the JSON schema of the answer must be described to a candidate in the prompt, because the
+// candidate does not support JSON schemas (specification 7.5).
 func (r *run) emulates(c *keychain.Candidate) bool {
 	return r.needs&wire.NeedJSONSchema != 0 && !c.Model.JSONSchema
 }
 
-// efforts returns the reasoning efforts that a candidate knows.
+// efforts returns the reasoning efforts that a candidate supports.
 func efforts(c *keychain.Candidate) []string {
 	switch {
 	case !c.Model.Reasoning:
@@ -340,7 +341,7 @@ func (r *run) hub() (*hub.Request, error) {
 	return r.req.Hub, nil
 }
 
-// reply returns what the client's writer needs to know when c answers.
+// reply returns the settings with which the client's writer writes an answer of c.
 func (r *run) reply(c *keychain.Candidate) hub.Reply {
 	if r.from.Facts().CountsFirst && r.stream {
 		r.promptTokens()
@@ -361,20 +362,21 @@ func (r *run) reply(c *keychain.Candidate) hub.Reply {
 	return reply
 }
 
-// keepItem returns the function that keeps the items of the answer, or nil if they are not kept.
+// keepItem returns the function that stores the items of the answer, or nil if they are not to be stored.
 func (r *run) keepItem() func(id string, text []byte) {
-	kept := r.Options.AnswerItems
-	if r.req.Stored == nil && (kept <= 0 || r.req.Items == nil) {
+	lifetime := r.Options.AnswerItems
+	if r.req.Stored == nil && (lifetime <= 0 || r.req.Items == nil) {
 		return nil
 	}
 	return func(id string, text []byte) {
 		if r.req.Stored == nil || !r.req.Stored.KeepItem(id, text) {
-			r.req.Items.Keep(r.req.owner(), keychain.Item{ID: id, Text: string(text)}, kept)
+			r.req.Items.Keep(r.req.owner(), keychain.Item{ID: id, Text: string(text)}, lifetime)
 		}
 	}
 }
 
-// remember returns a function that keeps the reasoning that a candidate gave before a call; recall finds it.
+// remember returns a function that stores the reasoning that precedes a tool call in c's answer. recall finds it by the
+// call's id.
 func (r *run) remember(c *keychain.Candidate) func(string, []hub.Reasoning) {
 	return func(call string, reasoning []hub.Reasoning) {
 		for i := range reasoning {

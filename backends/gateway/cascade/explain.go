@@ -8,27 +8,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// Plan describes what would become of a request if it were sent now.
+// Plan describes how a request would be routed if it were sent now.
 type Plan struct {
-	// Tier is the tier that the model name stands for, or 0 if the name is that of an entry.
+	// Tier is the tier to which the model name refers, or 0 if the name is that of an entry.
 	Tier catalog.Tier
 	// Tried lists the candidates in the order in which they would be tried.
 	Tried []Step
-	// Skipped lists the candidates of the tier and below that cannot carry the
-	// request, or whose keys are all cooling down.
+	// Skipped lists the candidates of the tier and the tiers below that cannot carry the request, or whose keys are all
+	// cooling down.
 	Skipped []Step
 }
 
 // Step is one candidate of a Plan.
 type Step struct {
 	Candidate *keychain.Candidate
-	// Code is one of the Skip constants if the candidate is skipped, LateFailing if it is tried late, else empty.
-	// Reason explains it to a person.
+	// Code is one of the Skip constants for a skipped candidate, LateFailing for a candidate that is tried late, else
+	// empty. Reason explains Code in words.
 	Code, Reason string
-	// Until is the end of a cooldown. It is zero if there is none.
+	// Until is the end of the candidate's cooldown, or zero if no cooldown runs.
 	Until time.Time
-	// Key is the public id of the provider key that the candidate is tried through, or of one of them if the user has
-	// several. It is empty if the candidate is skipped.
+	// Key is the public id of the provider key with which the candidate would be tried. If the user has several keys it
+	// is one of them. It is empty if the candidate is skipped.
 	Key string
 }
 
@@ -43,8 +43,8 @@ const (
 	LateFailing    = "provider_failing"
 )
 
-// skip records a candidate that the plan leaves out because it lacks something or is missing from a list of allowed
-// models.
+// skip records a candidate that the plan leaves out. lack names the feature that the candidate lacks; list, if not
+// empty, is the list of allowed models from which it is missing.
 func (r *run) skip(c *keychain.Candidate, lack, list string) {
 	step := Step{Candidate: c, Code: SkipUnfit, Reason: "it has no " + lack}
 	if list != "" {
@@ -53,8 +53,8 @@ func (r *run) skip(c *keychain.Candidate, lack, list string) {
 	r.skipped = append(r.skipped, step)
 }
 
-// Explain returns what Answer would do with a request, without sending anything. Its errors are those that Answer
-// returns before the first attempt, except no_models_available: the plan then has nothing to try.
+// Explain returns the plan that Answer would follow for a request, without sending anything. Its errors are those that
+// Answer returns before the first attempt, except no_models_available: in that case the plan's Tried is empty.
 func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
 	r := e.run(ctx, nil, req)
 	r.explains = true
@@ -118,7 +118,7 @@ func (r *run) step(c *keychain.Candidate) (step Step, open bool, err error) {
 	return step, false, nil
 }
 
-// keySkips maps the refusals by the limits of a provider key to codes and reasons.
+// keySkips maps the reasons why a provider key's limits refuse a request to the codes and texts of skipped steps.
 var keySkips = map[string]struct{ code, reason string }{
 	keychain.KeySpent:   {SkipSpent, "the provider keys for it have spent their budgets"},
 	keychain.KeyBusy:    {SkipCooling, "the provider keys for it have had their requests of this minute"},

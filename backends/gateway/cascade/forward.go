@@ -15,54 +15,55 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Forward is a request that is passed to its model's provider without translation. Only its maker knows what its body
-// and its answer mean.
+// Forward is a request that is passed to its model's provider without translation. The cascade does not interpret the
+// body and the answer; the functions in the fields do.
 type Forward struct {
 	// Surface names the endpoint in the usage log.
 	Surface string
 	Method  string
-	// Model is what the client asks for. It is empty where the request names none, which leaves the
-	// choice to the first model of Endpoint.
+	// Model is the requested model. It is empty for a request without a model, for which the first model with Endpoint
+	// is chosen.
 	Model string
-	// Endpoint is the name by which providers and models of the catalog declare that they serve it.
+	// Endpoint is the endpoint's name in the catalog, where providers and models list the endpoints that they serve.
 	Endpoint string
-	// Pinned is the only candidate, for requests without a model. Nil means that the model decides.
+	// Pinned is the only candidate, for requests without a model. Nil means that Model selects the candidates.
 	Pinned *keychain.Candidate
-	// Path is appended to the address of Endpoint. It is empty or begins with a slash.
+	// Path is appended to the address of Endpoint. A path that is not empty begins with a slash.
 	Path string
 	// ContentType is the media type of the body. It is empty if there is no body.
 	ContentType string
-	// Body opens the body with the given model id in it. A size below 0 means that the size is not known. A nil Body
-	// means that there is none.
+	// Body opens the body after writing the given model id into it. A size below 0 means that the size is not known. A
+	// nil Body means that the request has no body.
 	Body func(model string) (body io.ReadCloser, size int64, err error)
 	// Once reports whether the body has been consumed and cannot be read again.
 	Once func() bool
-	// Refused returns what was wrong with the body that Body has opened, or nil.
+	// Refused returns the fault that was found while the body opened by Body was read, or nil.
 	Refused func() error
-	// Answered gets the end of a successful answer, or all of one that is not longer than maxTail. With Held it is
-	// called before the client gets the first byte, else after the last one. It returns the usage; Known is false if
-	// the answer does not state it.
+	// Answered receives the last maxTail bytes of a successful answer and returns the usage. The usage's Known is false
+	// if the answer does not state it. If Held is set Answered is called before the client gets the first byte, else
+	// after the last byte.
 	Answered func(c *keychain.Candidate, key *keychain.Key, status int, tail []byte) (wire.Usage, error)
-	// Held delays the answer, which must be small, until Answered has returned.
+	// Held keeps the answer back until Answered has returned. Such an answer may be no longer than maxHeld.
 	Held bool
-	// Edit returns what the client gets in place of an answer that was held. Nil changes nothing.
+	// Edit returns the body that the client gets in place of a held answer. A nil Edit changes nothing.
 	Edit func(answer []byte) []byte
 
-	// Broken is set if an answer broke off after the client had got a part of it. The connection must then be cut, else
-	// the client would take the part for the whole.
+	// Broken is set if an answer ended early after the client got the beginning. The connection must then be cut, else
+	// the client would take the beginning for the whole answer.
 	Broken bool
 
 	noUsage bool // the answer stated no usage
 }
 
-// maxTail bounds the part of a forwarded answer's end that is kept.
+// maxTail limits the end of a forwarded answer that is kept for Answered.
 const maxTail = 64 << 10
 
-// passes reports whether the request is not translated and belongs to no conversation.
+// passes reports whether the request is not translated and belongs to no conversation, as do requests for vectors and
+// forwarded requests.
 func (q *Request) passes() bool { return q.Embed != nil || q.Forward != nil }
 
-// planForward returns the candidates of a forwarded request: the entry that it names, or the model of that name at
-// every provider that has it. Its errors are 400 no_provider_keys, 403 permission_denied and 404 model_not_found.
+// planForward returns the candidates of a forwarded request: the entry that its model names, or the model of that name
+// at every provider that serves it. The errors are 400 no_provider_keys, 403 permission_denied and 404 model_not_found.
 func (r *run) planForward() ([]*keychain.Candidate, error) {
 	f := r.req.Forward
 	if f.Pinned != nil {
@@ -99,8 +100,8 @@ func (r *run) planForward() ([]*keychain.Candidate, error) {
 	}
 }
 
-// forwards returns the candidates that have the model and serve the endpoint, including those that the sender may not
-// use.
+// forwards returns the candidates that have the model and serve the endpoint, including those that the sender is not
+// allowed to use.
 func (r *run) forwards(cat *catalog.Catalog, routing *keychain.Routing) (plan []*keychain.Candidate) {
 	endpoint := r.req.Forward.Endpoint
 	if c, ok := routing.Entry(r.model); ok {
@@ -191,7 +192,7 @@ func (r *run) forward(
 
 func (f *Forward) once() bool { return f != nil && f.Once != nil && f.Once() }
 
-// refused calls Refused, which may be nil.
+// refused calls Refused. It returns nil if Refused is nil.
 func (f *Forward) refused() error {
 	if f.Refused == nil {
 		return nil
@@ -199,8 +200,8 @@ func (f *Forward) refused() error {
 	return f.Refused()
 }
 
-// notForwarded classifies an answer that is an error. The client's mistakes, which include a model or an object that
-// does not exist, are reported as the provider words them and cause no cooldown.
+// notForwarded classifies an error answer to a forwarded request. Mistakes of the client, including a model or an
+// object that does not exist, are reported in the provider's words and cause no cooldown.
 func (r *run) notForwarded(ctx context.Context, resp *http.Response) *failure {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && r.ctx.Err() != nil {
@@ -222,8 +223,8 @@ func (r *run) notForwarded(ctx context.Context, resp *http.Response) *failure {
 	return f
 }
 
-// clientError returns the error for the client of a forwarded request that its provider has refused as a mistake of the
-// client, in the provider's words.
+// clientError returns the error for the client whose forwarded request was refused by its provider. It has the
+// provider's words.
 func (f *failure) clientError() error {
 	return &apierror.Error{
 		Status: max(f.status, http.StatusBadRequest), Code: f.code, Type: "invalid_request_error", Param: f.param,
@@ -231,7 +232,8 @@ func (f *failure) clientError() error {
 	}
 }
 
-// passOn passes an answer on as it arrives. Of its header only the type, the length and the file name are kept.
+// passOn passes an answer on to the client as it arrives. The client gets its Content-Type, Content-Length and
+// Content-Disposition and no other header fields.
 func (r *run) passOn(
 	ctx context.Context, timer *time.Timer, c *keychain.Candidate, key *keychain.Key, resp *http.Response, l *limits,
 ) *failure {
@@ -302,10 +304,11 @@ func (r *run) passOn(
 	return nil
 }
 
-// maxHeld bounds an answer that waits for Answered.
+// maxHeld limits an answer that is held until Answered has returned.
 const maxHeld = 1 << 20
 
-// copy passes a body on piece by piece. Each piece must arrive within the time that a stream may be silent.
+// copy copies the body of an answer from from to the client, piece by piece, and keeps its end in tail. Each piece must
+// arrive within the idle time in l.
 func (r *run) copy(timer *time.Timer, from io.Reader, tail *tail, l *limits) error {
 	buffer := make([]byte, 32<<10)
 	flusher := http.NewResponseController(r.w)
@@ -332,10 +335,10 @@ func (r *run) copy(timer *time.Timer, from io.Reader, tail *tail, l *limits) err
 	}
 }
 
-// tail is the end of the bytes that have passed.
+// tail holds the last bytes of an answer.
 type tail []byte
 
-// add appends bytes, and from time to time drops all but the last maxTail.
+// add appends bytes. From time to time it drops all but the last maxTail bytes.
 func (t *tail) add(part []byte) {
 	*t = append(*t, part...)
 	if len(*t) > 2*maxTail {

@@ -29,9 +29,9 @@ const (
 	ReasonUnknown     = "unknown_model"
 )
 
-// scope names what a state belongs to: a provider as one user has met it (key and model empty), a provider for everyone
-// (user empty too), a key, or a model through a key. A key that several users share has a second name for what one user
-// alone has met, see keychain.Key.
+// scope is the key of a state in the health table. A state belongs to a provider for all users (only provider is set),
+// to a provider for one user (user is set too), to a key, or to a model through a key. For a key that several users
+// share, key is either keychain.Key.ID, for all users, or keychain.Key.Mine, for one user.
 type scope struct{ provider, user, key, model string }
 
 // ofProvider reports whether the state belongs to a provider rather than to a key or to a model through a key.
@@ -39,12 +39,12 @@ func (s scope) ofProvider() bool { return s.key == "" && s.model == "" }
 
 func (s scope) ofEveryone() bool { return s.ofProvider() && s.user == "" }
 
-// State is what is known of one scope.
+// State is the health of one scope.
 type State struct {
 	Status Status
-	// Reason is that of the cooldown, one of the Reason constants.
+	// Reason is the reason of the cooldown, one of the Reason constants.
 	Reason string
-	// Until is the end of the cooldown. It is zero if none runs.
+	// Until is the end of the cooldown, or zero if no cooldown runs.
 	Until                             time.Time
 	LastSuccess, LastFailure, Last429 time.Time
 
@@ -54,32 +54,33 @@ type State struct {
 	witnesses   *witnesses    // of a provider for everyone; nil if there are none
 }
 
-// troubled reports whether a success would change the state of a provider. A nil state is not troubled.
+// troubled reports whether a success would change a provider's state. A nil state is not troubled.
 func (s *State) troubled() bool {
 	return s != nil && (s.failures > 0 || s.backoff > 0 || s.witnesses != nil)
 }
 
-// witnesses are the users who last saw a provider fail.
+// witnesses are the last users for whom a provider failed, with the times of their failures.
 type witnesses [usersToAct]struct {
-	user string
-	at   time.Time
+	user   string
+	failed time.Time
 }
 
-// enough records a user's failure and reports whether enough different users have had one within failureWindow.
+// enough records a user's failure. It reports whether usersToAct different users have had a failure within
+// failureWindow.
 func (w *witnesses) enough(user string, now time.Time) bool {
-	at, recent := 0, 1
+	slot, recent := 0, 1
 	for i := range w {
 		if w[i].user == user {
-			at = i
+			slot = i
 			break
 		}
-		if w[i].at.Before(w[at].at) {
-			at = i // the oldest gives way
+		if w[i].failed.Before(w[slot].failed) {
+			slot = i // the oldest gives way
 		}
 	}
-	w[at].user, w[at].at = user, now
+	w[slot].user, w[slot].failed = user, now
 	for i := range w {
-		if i != at && !w[i].at.IsZero() && now.Sub(w[i].at) <= failureWindow {
+		if i != slot && !w[i].failed.IsZero() && now.Sub(w[i].failed) <= failureWindow {
 			recent++
 		}
 	}
@@ -97,10 +98,10 @@ const (
 	longCooldown  = time.Hour
 )
 
-// Health remembers which providers, keys and models are not worth a try now. It lives as long as the process and
-// survives reloads. A failure that one user can cause alone, by a request that breaks a provider or by a server of
-// their own, counts for that user only. For everyone count failures that no request can cause, and those that several
-// users have met.
+// Health records the cooldowns of providers, keys and models. It lives as long as the process and survives reloads. A
+// failure that one user can cause alone counts for that user only, such as a request that breaks a provider, or a
+// failure of the user's own server. Two kinds of failures count for everyone: those that no request can cause, and
+// those that several users have had.
 type Health struct {
 	mu       sync.RWMutex
 	states   map[scope]*State
@@ -110,13 +111,14 @@ type Health struct {
 	jitter   func() float64 // returns a number from 0 to 1
 }
 
-// NewHealth returns an empty table that takes the time from now.
+// NewHealth returns an empty table. now is its clock.
 func NewHealth(now func() time.Time) *Health {
 	return &Health{states: make(map[scope]*State), now: now, jitter: rand.Float64}
 }
 
-// blocked returns the time until which a key must not be tried, and why: the key has no credit or is bad, or the model
-// is limited or unknown through it. A zero time means that the key may be tried.
+// blocked returns the time until which a key must not be tried for a model. The status is the reason: the key has no
+// credit or is invalid, or the model is rate-limited or unknown with this key. A zero time means that the key may be
+// tried.
 func (h *Health) blocked(provider, key, model string) (until time.Time, status Status) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -131,8 +133,8 @@ func (h *Health) blocked(provider, key, model string) (until time.Time, status S
 	return until, status
 }
 
-// blockedFor returns the time until which one user must not try a key, and why, as blocked does. If several users share
-// the key, the failures that only this user has met count too, and the later of the two times is returned.
+// blockedFor returns the time until which one user must not try a key, and the reason, like blocked. For a key that
+// several users share it returns the later of two times: the one for all users and the one for this user.
 func (h *Health) blockedFor(provider string, key *keychain.Key, model string) (until time.Time, status Status) {
 	until, status = h.blocked(provider, key.ID, model)
 	if key.Shared() {
@@ -143,8 +145,8 @@ func (h *Health) blockedFor(provider string, key *keychain.Key, model string) (u
 	return until, status
 }
 
-// failing reports whether a provider is in a back-off, for everyone or for the user, so that it is tried last. It does
-// not look at the table while no provider is in a back-off.
+// failing reports whether a provider is in a back-off, for everyone or for the user, so that the provider's candidates
+// are tried last. While no provider is in a back-off it returns without taking the lock.
 func (h *Health) failing(provider, user string) bool {
 	now := h.now()
 	if now.UnixNano() >= h.backedUp.Load() {
@@ -160,8 +162,8 @@ func (h *Health) failing(provider, user string) bool {
 	return false
 }
 
-// update changes the state of a scope, creating the state if there is none. It returns the end of the cooldown that
-// runs after the change, or a zero time if none runs.
+// update applies change to a scope's state, which it creates if necessary. It returns the end of the cooldown that runs
+// after the change, or a zero time if no cooldown runs.
 func (h *Health) update(s scope, change func(state *State, now time.Time)) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -190,8 +192,9 @@ func (h *Health) update(s scope, change func(state *State, now time.Time)) time.
 	return state.Until
 }
 
-// evict makes room in the table. States whose cooldown is over go first, then any others. The states of everyone stay:
-// there are only as many as providers, and no user must be able to drive them out. The caller holds the lock.
+// evict makes room in the table. States without a running cooldown are removed first, then any others. A provider's
+// state for everyone is never removed: there is only one for each provider, and a user must not be able to displace it.
+// The caller holds the lock.
 func (h *Health) evict(now time.Time) {
 	for _, running := range []bool{false, true} {
 		for s, state := range h.states {
@@ -209,8 +212,8 @@ func (h *Health) evict(now time.Time) {
 	}
 }
 
-// success records a good answer. It ends the count of failures but not a cooldown. In the usual case, in which all was
-// well before and a success was recorded within the last second, it takes no write lock.
+// success records a good answer. It resets the count of failures but does not end a cooldown. It takes no write lock in
+// the usual case: the states were good before, and a success was recorded within the last second.
 func (h *Health) success(provider, user, key string) {
 	ofKey := scope{provider: provider, key: key}
 	ofProvider := [...]scope{{provider: provider}, {provider: provider, user: user}}
@@ -249,7 +252,7 @@ func (s *State) settle(now time.Time) {
 	}
 }
 
-// incident is a transient failure of a provider, as a user has met it.
+// incident is one failure of a provider, in a request of one user, that is likely to pass.
 type incident struct {
 	provider, user string
 	// own is set if the provider is the user's own server.
@@ -260,9 +263,9 @@ type incident struct {
 	wait        time.Duration // the time that the provider asked for; 0 if it asked for none
 }
 
-// failed records an incident. The second one in a minute starts the provider's back-off for the user. The back-off is
-// for everyone if the provider was unreachable or if several users have met an incident. It returns the time until
-// which the provider is tried last, and whether that is for everyone.
+// failed records an incident. The second incident within a minute starts the provider's back-off for the user. The
+// back-off is for everyone if the provider was unreachable, or if several users have had an incident. failed returns
+// the end of the back-off and whether the back-off is for everyone.
 func (h *Health) failed(i incident) (until time.Time, everyone bool) {
 	until = h.update(scope{provider: i.provider, user: i.user}, func(state *State, now time.Time) {
 		h.count(state, now, i.reason, i.wait)
@@ -291,8 +294,8 @@ func (h *Health) failed(i incident) (until time.Time, everyone bool) {
 	return until, true
 }
 
-// count records a failure of a provider. The second one in a minute starts a back-off. If the provider asks to be left
-// alone, the first one starts a cooldown.
+// count records a failure of a provider. The second failure within a minute starts a back-off. If the provider asks for
+// a wait, the first failure already starts a cooldown of that length.
 func (h *Health) count(state *State, now time.Time, reason string, wait time.Duration) {
 	state.LastFailure = now
 	if now.Sub(state.firstOfMany) > failureWindow {
@@ -307,9 +310,9 @@ func (h *Health) count(state *State, now time.Time, reason string, wait time.Dur
 	}
 }
 
-// backOff cools a provider down, each time for twice as long, and starts again from the shortest time after a minute
-// without a back-off. Failures during a back-off do not lengthen the next one, since they may belong to requests that
-// were under way when it began.
+// backOff starts a provider's cooldown, each time twice as long as the one before. After a minute without a back-off it
+// starts again with the shortest time. Failures during a back-off do not lengthen the next one, since they may belong
+// to requests that were sent before it.
 func (h *Health) backOff(state *State, now time.Time, reason string, wait time.Duration) {
 	state.LastFailure = now
 	if !state.Until.After(now.Add(-failureWindow)) {
@@ -321,7 +324,7 @@ func (h *Health) backOff(state *State, now time.Time, reason string, wait time.D
 	h.cool(state, now, CoolingDown, reason, max(wait, state.backoff))
 }
 
-// limit stops the use of a model through a key for a time. It returns the end of the cooldown.
+// limit stops the use of a model through a key for the time wait. It returns the end of the cooldown.
 func (h *Health) limit(provider, key, model, reason string, wait time.Duration) time.Time {
 	return h.update(scope{provider: provider, key: key, model: model}, func(state *State, now time.Time) {
 		state.LastFailure = now
@@ -332,7 +335,7 @@ func (h *Health) limit(provider, key, model, reason string, wait time.Duration) 
 	})
 }
 
-// blockKey records that a key has no credit or is invalid. It returns the end of the cooldown.
+// blockKey records that a key has no credit or is invalid, as status says. It returns the end of the cooldown.
 func (h *Health) blockKey(provider, key string, status Status) time.Time {
 	return h.update(scope{provider: provider, key: key}, func(state *State, now time.Time) {
 		state.LastFailure = now
@@ -340,8 +343,8 @@ func (h *Health) blockKey(provider, key string, status Status) time.Time {
 	})
 }
 
-// cool starts a cooldown that is up to 10 % longer than wait, so that not all nodes come back at the same moment. It
-// never shortens one that runs.
+// cool starts a cooldown that is up to 10 % longer than wait, so that not all nodes end it at the same moment. It never
+// shortens a running cooldown.
 func (h *Health) cool(state *State, now time.Time, status Status, reason string, wait time.Duration) {
 	until := now.Add(wait + time.Duration(h.jitter()*float64(wait)/10))
 	if until.After(state.Until) {
@@ -350,8 +353,8 @@ func (h *Health) cool(state *State, now time.Time, status Status, reason string,
 	state.Status, state.Reason = status, reason
 }
 
-// Provider returns the current state of a provider for a user: what the user has met, and the back-off for everyone if
-// that ends later.
+// Provider returns the current state of a provider for a user. It is the user's own state, but with the back-off for
+// everyone if that ends later.
 func (h *Health) Provider(provider, user string) State {
 	found := h.lookup(scope{provider: provider, user: user})
 	if all := h.lookup(scope{provider: provider}); all.Until.After(found.Until) {
@@ -365,8 +368,8 @@ func (h *Health) Lookup(provider, key, model string) State {
 	return h.lookup(scope{provider: provider, key: key, model: model})
 }
 
-// Key returns the state of a key, or of a model through it, as one user sees it. If several users share the key, the
-// cooldown that only this user has met is returned if it ends later.
+// Key returns a user's view of the state of a key, or of a model through the key if model is not empty. For a key that
+// several users share, the cooldown is the one that ends later: that for all users or that for this user.
 func (h *Health) Key(provider string, key *keychain.Key, model string) State {
 	found := h.Lookup(provider, key.ID, model)
 	if !key.Shared() {

@@ -8,38 +8,38 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// learnedFor is how long a refused parameter is remembered. maxLearned bounds the number of models times users that are
-// remembered.
+// learnedFor is how long a refused parameter is remembered. maxLearned limits the number of pairs of a model and a
+// user.
 const (
 	learnedFor = 24 * time.Hour
 	maxLearned = 50_000
 )
 
 // Learned remembers which parameters a model refused, so that later requests leave them out at once (specification
-// 13.3). It does so only for the user who met the refusal: the words of an error may be those of the user's request,
-// quoted back, and must not take a parameter from others.
+// 13.3). It applies a refusal only to requests of the same user: an error's message may quote a user's request, with
+// which one user could take parameters from others.
 type Learned struct {
 	mu  sync.RWMutex
 	fix map[scope]*fixes
 	now func() time.Time
 }
 
-// fixFormat takes the place of a parameter for a provider, such as a proxy, that does not know the address of its
-// native format and is asked by chat instead.
+// fixFormat is used like a parameter's name for a provider, such as a proxy, that answers 404 at the address of its
+// native format and must be asked by chat instead.
 const fixFormat = "format"
 
-// fixCallIDs takes the place of a parameter for ids of tool calls that are too long, see usualCallID.
+// fixCallIDs is used like a parameter's name for tool call ids that are too long, see usualCallID.
 const fixCallIDs = "tool_call_id"
 
-// fixToolsClash takes the place of a parameter for tools together with an effort. They are sent in another format, or
-// without the effort if there is none.
+// fixToolsClash is used like a parameter's name for tools together with a reasoning effort. The request is sent in
+// another format, or without the effort if the provider has no other format.
 const fixToolsClash = "tools with reasoning_effort"
 
-// usualCallID is the length limit for the ids of calls at a provider whose limit is below that of the APIs. It is
-// OpenAI's limit, which servers in front of OpenAI have too.
+// usualCallID is the limit for tool call ids, in characters, at a provider that refuses long ids. It is OpenAI's limit,
+// which servers in front of OpenAI have too.
 const usualCallID = 40
 
-// fixes are the changes that a model needs, according to its refusals.
+// fixes are the changes that a model needs because it refused parameters.
 type fixes struct {
 	until time.Time
 	drop  []string
@@ -49,7 +49,8 @@ type fixes struct {
 	clash bool   // tools and an effort do not work together in chat completions
 }
 
-// with adds the fix for a refused parameter: token limits get their other name, the rest is left out.
+// with adds the fix for a refused parameter: max_tokens and max_completion_tokens are renamed to each other, other
+// parameters are left out.
 func (f *fixes) with(param string) {
 	switch param {
 	case catalog.FieldMaxCompletionTokens:
@@ -87,7 +88,7 @@ func (f *fixes) apply(shape *shape) {
 	}
 }
 
-// NewLearned returns an empty memory that takes the time from now.
+// NewLearned returns an empty memory. now is its clock.
 func NewLearned(now func() time.Time) *Learned {
 	return &Learned{fix: make(map[scope]*fixes), now: now}
 }
@@ -110,7 +111,7 @@ func (l *Learned) add(provider, user, model, param string) {
 	l.fix[s] = f
 }
 
-// apply adds to a shape what was learned for the user about the model.
+// apply adds to shape the fixes that are remembered for the user and the model.
 func (l *Learned) apply(provider, user, model string, shape *shape) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

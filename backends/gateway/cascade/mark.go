@@ -13,7 +13,7 @@ import (
 const (
 	markPrefix = "tollgate-"
 	maxMark    = 64
-	// maxHops is how many gateways a request may have passed.
+	// maxHops is the largest number of gateways that a request may have passed.
 	maxHops = 16
 )
 
@@ -22,8 +22,8 @@ const (
 // gateway itself.
 type Mark struct{ names []string }
 
-// NewMark returns a mark made of ids that all nodes of a deployment share. The first one is sent, each of them is
-// recognised. Without ids the mark is random and that of this process alone.
+// NewMark returns a mark made of ids that all nodes of a deployment share. The mark of the first id is sent; the marks
+// of all ids are recognised. Without ids the mark is random and known to this process only.
 func NewMark(ids ...[]byte) *Mark {
 	m := new(Mark)
 	for _, id := range ids {
@@ -50,9 +50,9 @@ func (m *Mark) refuse(via []string) error {
 	return loopDetected()
 }
 
-// via returns the Via field for a request to a server, or an empty string for none. A user's own server gets the mark.
-// Any other server gets it only after the marks of other gateways, which have to see theirs again. Nothing else of the
-// client's Via is passed on.
+// via returns the Via field for a request to a server, or an empty string for no field. custom is set for a user's own
+// server, which always gets the mark. Any other server gets it only if received has marks of other gateways, which must
+// recognise their own marks. Nothing else of received, the client's Via fields, is passed on.
 func (m *Mark) via(received []string, custom bool) string {
 	if m == nil || (!custom && len(received) == 0) {
 		return ""
@@ -64,7 +64,7 @@ func (m *Mark) via(received []string, custom bool) string {
 	return "1.1 " + strings.Join(append(passed, m.names[0]), ", 1.1 ")
 }
 
-// hops returns the gateways in a Via, at most one more than are allowed.
+// hops returns the marks of gateways in Via fields, at most maxHops+1.
 func hops(via []string) (passed []string) {
 	for _, line := range via {
 		for member := range strings.SplitSeq(line, ",") {
@@ -81,7 +81,7 @@ func hops(via []string) (passed []string) {
 	return passed
 }
 
-// codeLoop is the error code with which a gateway answers a request of its own.
+// codeLoop is the error code of a gateway that receives its own request.
 const codeLoop = "loop_detected"
 
 func loopDetected() error {

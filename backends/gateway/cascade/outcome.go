@@ -13,14 +13,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// note remembers a failure for later requests and for the client's error. It returns the reason of the cooldown that
-// the failure began, or an empty string if there is none, and whether the cooldown is for everyone.
+// note records a failure for later requests and for the client's error. It returns the reason of the cooldown that the
+// failure started, or an empty string if it started no cooldown. everyone reports whether the cooldown is for all
+// users.
 func (r *run) note(
 	c *keychain.Candidate, key *keychain.Key, f *failure, took time.Duration,
 ) (cooldown string, everyone bool) {
 	provider, health := providerScope(c), r.Memory.Health
 	var until time.Time
-	// A failure that may be due to this user alone counts for the user's own use of a key that others use, too.
+	// A failure that is not certain may be caused by this user alone, so it counts only for this user's use of a shared
+	// key.
 	name, shared := key.ID, key.Shared() && f.certain
 	if !f.certain {
 		name = key.Mine
@@ -68,15 +70,15 @@ func (r *run) incident(c *keychain.Candidate, f *failure) incident {
 	}
 }
 
-// soonest remembers until as the end of a cooldown if it is the earliest one. A zero time is ignored.
+// soonest records until as the end of a cooldown if it is the earliest so far. A zero time is ignored.
 func (r *run) soonest(until time.Time) {
 	if !until.IsZero() && (r.earliest.IsZero() || until.Before(r.earliest)) {
 		r.earliest = until
 	}
 }
 
-// only reports whether all failures were of the given classes. Failures after which the same candidate was tried again
-// (fixable and lost) are not counted, since the outcome of the retry is.
+// only reports whether all failures were of the given classes. It ignores failures after which the same candidate was
+// tried again (fixable and lost), since the retry has a class of its own.
 func (r *run) only(classes ...class) bool {
 	occurred := r.classes &^ (1<<fixable | 1<<lost)
 	rest := occurred
@@ -129,13 +131,14 @@ func (r *run) failure() error {
 			e.Message += ", or the provider keys for it have spent their budgets"
 		}
 	}
-	// Keys that were passed over and need a person's hand count too.
+	// Keys that were passed over count too if a person must repair them.
 	e.NoRetry = !r.waits && (r.only(noCredit, badKey, unable, looped) ||
 		(r.classes == 0 && (!r.earliest.IsZero() || r.spent)))
 	return e
 }
 
-// last describes the last attempt that failed, for the operator's log. It returns nil if no attempt was made.
+// last returns an error that describes the last failed attempt, for the operator's log. It returns nil if no attempt
+// was made.
 func (r *run) last() error {
 	if len(r.result.Failed) == 0 {
 		return nil
@@ -169,7 +172,7 @@ func failureType(f *failure) string {
 	return "api_error"
 }
 
-// failureCode returns the code by which clients tell failures in a stream apart.
+// failureCode returns the error code for a failure in a stream, which clients can compare.
 func failureCode(f *failure) string {
 	if f.class == rateLimited {
 		return "rate_limit_exceeded"

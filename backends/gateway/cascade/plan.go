@@ -39,8 +39,8 @@ var families = []struct {
 	{"mythos", catalog.High},
 }
 
-// ResolveTier returns the tier that a model name stands for. The suffixes and prefixes that clients add (a date, [1m],
-// anthropic/) do not matter, since the family is looked for anywhere in the name.
+// ResolveTier returns the tier to which a model name refers. The suffixes and prefixes that clients add (a date, [1m],
+// anthropic/) do not matter, since the name of the family may stand anywhere in the model name.
 func ResolveTier(model string) (catalog.Tier, bool) {
 	if tier, ok := PseudoTier(model); ok {
 		return tier, true
@@ -64,7 +64,7 @@ func PseudoTier(model string) (catalog.Tier, bool) {
 	return 0, false
 }
 
-// plan returns the candidates of a request in the order in which they are tried (specification 13.1). Its errors are
+// plan returns the candidates of a request in the order in which they are tried (specification 13.1). The errors are
 // 400 no_provider_keys, 403 permission_denied, 404 model_not_found, 409 no_models_available and 400
 // context_length_exceeded.
 func (r *run) plan() ([]*keychain.Candidate, error) {
@@ -115,21 +115,21 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 		}
 	}
 	if len(out.list) == 0 {
-		return nil, out.none()
+		return nil, out.noCandidates()
 	}
 	return out.list, nil
 }
 
-// resolve replaces the model name that the client sent by the target of its alias. Routing and permissions are decided
-// as if the client had sent the target.
+// resolve replaces the client's model name by the target of its alias. Routing and permissions are decided as if the
+// client had sent the target.
 func (r *run) resolve(routing *keychain.Routing) {
 	if target := routing.Resolve(r.model); target != r.model {
 		r.model, r.aliased = target, true
 	}
 }
 
-// exact returns the candidates whose model id is the requested name and that the sender may use (specification 2.4). An
-// entry that is named with its provider is not among them, since such a name asks for that entry alone.
+// exact returns the candidates whose model id is the requested name and that the sender may use (specification 2.4).
+// Entries whose whole name with the provider was requested are left out, since such a name asks for that entry alone.
 func (r *run) exact(routing *keychain.Routing) []*keychain.Candidate {
 	if isPseudo(r.model) {
 		return nil
@@ -154,7 +154,7 @@ func noProviderKeys() error {
 	}
 }
 
-// notAllowed returns the error for a model that is missing from a list of allowed models. The list is named in it.
+// notAllowed returns the error for a model that is missing from a list of allowed models. list is the list's name.
 func notAllowed(model, list string) error {
 	return &apierror.Error{
 		Status: http.StatusForbidden, Code: "permission_denied", Type: "permission_error", Param: "model", NoRetry: true,
@@ -162,8 +162,8 @@ func notAllowed(model, list string) error {
 	}
 }
 
-// byEffort returns the tier of a request whose effort may change it (specification 2.5). A tier that was asked for by
-// its own name stays.
+// byEffort returns the tier of a request after its reasoning effort was taken into account (specification 2.5). A tier
+// that the client requested by its name does not change.
 func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
 	if isPseudo(r.model) || r.req.EffortMode == keychain.EffortModelWins {
 		return tier
@@ -200,18 +200,18 @@ func (r *run) remoteImage() bool {
 	return false
 }
 
-// asked returns the format in which a candidate would be asked.
-func (r *run) asked(c *keychain.Candidate) formats.Upstream { return r.wire(c, r.shape(c)) }
+// formatFor returns the format in which a candidate would be asked.
+func (r *run) formatFor(c *keychain.Candidate) formats.Upstream { return r.wire(c, r.shape(c)) }
 
-// unsayable reports whether the format for a candidate cannot express a need.
-func (r *run) unsayable(c *keychain.Candidate, need wire.Needs) bool {
-	return r.asked(c).Facts().Lacks&need != 0
+// cannotExpress reports whether the format for a candidate cannot express a need of the request.
+func (r *run) cannotExpress(c *keychain.Candidate, need wire.Needs) bool {
+	return r.formatFor(c).Facts().Lacks&need != 0
 }
 
-// plainImage reports whether the request has an image at an address other than https that the format for a candidate
-// would not take.
+// plainImage reports whether the request has an image at an http address and the format for a candidate accepts only
+// https addresses.
 func (r *run) plainImage(c *keychain.Candidate) bool {
-	if !r.remoteImage() || r.from.Facts().HTTPSImages || !r.asked(c).Facts().HTTPSImages {
+	if !r.remoteImage() || r.from.Facts().HTTPSImages || !r.formatFor(c).Facts().HTTPSImages {
 		return false
 	}
 	h, err := r.hub()
@@ -252,13 +252,13 @@ type filter struct {
 	seen    int // candidates looked at
 	small   int // of these, those left out for their context window
 	missing string
-	// forbidden is the list of allowed models that lacks a candidate which could carry the request. It is empty if
-	// there is no such candidate.
+	// forbidden is the list of allowed models because of which a candidate that can carry the request was left out. It
+	// is empty if no candidate was left out for this reason.
 	forbidden string
 }
 
-// add appends the usable candidates of one tier. The candidate that the conversation is with comes first. Those of
-// failing providers, and those that cannot be held to a JSON schema, come last.
+// add appends the usable candidates of one tier. The candidate with which the conversation stays comes first.
+// Candidates of failing providers, and those without JSON schemas for a request that needs them, come last.
 func (f *filter) add(tier []*keychain.Candidate) {
 	var late []*keychain.Candidate
 	from := len(f.list)
@@ -288,7 +288,8 @@ func (f *filter) add(tier []*keychain.Candidate) {
 	f.list = append(f.list, late...)
 }
 
-// leave records why a candidate is left out: it lacks something, or is missing from a list of allowed models.
+// leave records why a candidate is left out. lack names the feature that it lacks; if lack is empty the candidate is
+// missing from list, a list of allowed models.
 func (f *filter) leave(c *keychain.Candidate, lack, list string) {
 	switch lack {
 	case "":
@@ -303,7 +304,7 @@ func (f *filter) leave(c *keychain.Candidate, lack, list string) {
 	}
 }
 
-// has reports whether an entry is in the list already, since an entry may stand in several tiers.
+// has reports whether a candidate's entry is already in the list. An entry may belong to several tiers.
 func (f *filter) has(c *keychain.Candidate) bool {
 	for _, other := range f.list {
 		if other.Entry == c.Entry {
@@ -322,7 +323,8 @@ const (
 	lackAnswers = "answers to give: it makes vectors, see POST /v1/embeddings"
 )
 
-// lacks returns the name of the first feature of the request that a candidate lacks, or "" if it lacks none.
+// lacks returns the name of the first feature of the request that a candidate lacks, or "" if the candidate can carry
+// the request.
 func (f *filter) lacks(c *keychain.Candidate) string {
 	m, needs := c.Model, f.run.needs
 	switch {
@@ -331,7 +333,7 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	case len(m.Endpoints) > 0:
 		return "answers to give: see POST /v1/" + m.Endpoints[0]
 	case needs == 0:
-	case needs&wire.NeedOwn != 0 && (!c.Provider.NativeTools || !f.run.edits(c, f.run.asked(c))):
+	case needs&wire.NeedOwnFormat != 0 && (!c.Provider.NativeTools || !f.run.edits(c, f.run.formatFor(c))):
 		return lackOwn
 	case needs&wire.NeedImage != 0 && !m.Accepts(catalog.ModalityImage):
 		return "image input"
@@ -341,35 +343,35 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 		return "input of images at http addresses"
 	case needs&wire.NeedFile != 0 && !m.Accepts(catalog.ModalityFile):
 		return lackFiles
-	case needs&wire.NeedAudio != 0 && (!m.Accepts(catalog.ModalityAudio) || f.run.unsayable(c, wire.NeedAudio)):
+	case needs&wire.NeedAudio != 0 && (!m.Accepts(catalog.ModalityAudio) || f.run.cannotExpress(c, wire.NeedAudio)):
 		return "audio input"
 	case needs&wire.NeedTools != 0 && !m.Tools:
 		return "tools"
 	case needs&wire.NeedPrefill != 0 && !m.Prefill:
 		return lackPrefill
-	case needs&wire.NeedChoices != 0 && (f.run.unsayable(c, wire.NeedChoices) || !f.run.unchanged(c, f.run.shape(c))):
+	case needs&wire.NeedChoices != 0 && (f.run.cannotExpress(c, wire.NeedChoices) || !f.run.unchanged(c, f.run.shape(c))):
 		return "choices beyond the first (n above 1)"
 	}
-	// Six bytes a token is more than any usual text has: a prompt that is too
-	// long even so cannot fit, and one that might fit is tried.
+	// Usual texts have fewer than six bytes a token, so a prompt that exceeds the window by this measure cannot fit. A
+	// prompt that may fit is tried.
 	if m.ContextWindow > 0 && f.run.text/6 > int64(m.ContextWindow) {
 		return lackWindow
 	}
 	return ""
 }
 
-// own returns the error for a request that cannot be translated, so that only an upstream of the client's own format
-// can carry it. It returns nil for any other request.
-func (r *run) own() *apierror.Error {
+// untranslatable returns the error for a request that cannot be translated, so that only an upstream of the client's
+// own format can carry it. It returns nil for any other request.
+func (r *run) untranslatable() *apierror.Error {
 	if r.req.Hub == nil {
 		return nil
 	}
-	own, _ := apierror.From(r.req.Hub.Own)
+	own, _ := apierror.From(r.req.Hub.OwnFormatError)
 	return own
 }
 
-// none returns the error for a plan without candidates.
-func (f *filter) none() error {
+// noCandidates returns the error for a plan without candidates.
+func (f *filter) noCandidates() error {
 	if f.seen > 0 && f.small == f.seen {
 		return contextTooLong()
 	}
@@ -377,7 +379,7 @@ func (f *filter) none() error {
 	if f.seen > 0 {
 		message = "no model is available for this request: no candidate of the tier and below has " + f.missing
 	}
-	if own := f.run.own(); own != nil && f.forbidden != "" {
+	if own := f.run.untranslatable(); own != nil && f.forbidden != "" {
 		return &apierror.Error{
 			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: own.Param,
 			NoRetry: true,

@@ -14,20 +14,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Probe is the outcome of a test of one key.
+// Probe is the result of testing one key.
 type Probe struct {
 	OK      bool
 	Model   string // that was asked
 	Latency time.Duration
-	// Failure says what went wrong. It is nil if OK is set.
+	// Failure describes the failed attempt. It is nil if OK is set.
 	Failure *apierror.Attempt
 }
 
 // probeTimeout bounds each attempt of a probe.
 const probeTimeout = 30 * time.Second
 
-// Probe asks a provider for a few tokens through one key of a user, regardless of the key's state, and records the
-// outcome: a key that works again is usable at once.
+// Probe asks a provider for a few tokens with one of a user's keys, regardless of the key's state. It records the
+// outcome, so a key that works again is usable at once.
 func (e *Engine) Probe(ctx context.Context, user string, c *keychain.Candidate, key keychain.Key) (*Probe, error) {
 	body, err := sjson.SetBytes([]byte(`{"max_tokens":16,"messages":[{"role":"user","content":"Say OK."}]}`),
 		"model", c.Entry)
@@ -67,7 +67,7 @@ func inTime(c *keychain.Candidate) *keychain.Candidate {
 	return &probed
 }
 
-// discard is a response writer that discards what is written.
+// discard is an http.ResponseWriter that discards the body.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header {

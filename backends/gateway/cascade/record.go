@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// Record returns the usage log's record of a request that began at the given time and ends now. It includes the usage
-// of failed attempts, at the prices of their models.
+// Record returns the usage log's record of a request that started at the given time and ends now. It includes the usage
+// of failed attempts, at the prices of the models that were tried.
 func (q *Request) Record(result *Result, started time.Time) spending.Record {
 	_, model, stream := q.Asked()
 	record := spending.Record{
@@ -69,7 +69,7 @@ func cost(c *keychain.Candidate, u *wire.Usage) (microUSD int64, known bool) {
 	return c.Model.Cost(t)
 }
 
-// addToolCalls adds the calls of the tools that the provider ran to those in the record.
+// addToolCalls adds the calls of tools that the provider ran to those in the record.
 func addToolCalls(record *spending.Record, u *wire.Usage) {
 	if u.Served == nil || len(u.Served.Calls) == 0 {
 		return
@@ -82,18 +82,17 @@ func addToolCalls(record *spending.Record, u *wire.Usage) {
 	}
 }
 
-// Lost is the usage of an attempt that failed, or whose client left, although its
-// provider had worked on the request.
+// Lost is the usage of an attempt whose provider worked on the request, although the attempt failed or the client left.
 type Lost struct {
 	Candidate *keychain.Candidate
 	Key       string // public id of the provider key
 	Usage     wire.Usage
 }
 
-// lose records the usage of an attempt whose answer the client did not get. whole reports whether the upstream's answer
-// was complete. An incomplete answer whose provider stated no tokens counts as nothing, unless the client left: its
-// usage is then estimated, since otherwise every prompt would be free for a client that leaves early.
-func (r *run) lose(c *keychain.Candidate, pass passed, whole bool) {
+// lose records the usage of an attempt whose answer the client did not get. whole is set if the upstream's answer was
+// complete. An incomplete answer without a stated usage is not recorded, unless the client left. In that case the usage
+// is estimated, since otherwise clients could have every prompt read for nothing by leaving early.
+func (r *run) lose(c *keychain.Candidate, pass answerPass, whole bool) {
 	u := pass.Usage()
 	if !whole {
 		if u.Prompt == 0 && u.Completion == 0 && r.ctx.Err() == nil {
@@ -111,8 +110,8 @@ func (r *run) settleUsage() {
 	}
 }
 
-// settled returns a usage with estimates in place of what the upstream did not state (specification 15.2). Numbers that
-// it stated before the end of an answer are lower bounds.
+// settled returns a usage in which estimates replace the numbers that the upstream did not state (specification 15.2).
+// Numbers that the upstream stated before the end of its answer are lower bounds.
 func (r *run) settled(u wire.Usage, textBytes int64) wire.Usage {
 	if u.Known {
 		return u
@@ -128,9 +127,9 @@ func (r *run) settled(u wire.Usage, textBytes int64) wire.Usage {
 // media are the needs whose tokens are not visible in the text.
 const media = wire.NeedImage | wire.NeedFile | wire.NeedAudio
 
-// promptTokens estimates the tokens of the prompt. It does so once, so that the client is told the number that is
-// recorded. A chat request that was not read into the common form is measured by the bytes of its text and by the media
-// that were seen in parsing.
+// promptTokens estimates the tokens of the prompt. It keeps the result, so that the client sees the same number as the
+// usage log. A chat request that was not converted to the common form is measured by the bytes of its text and by its
+// media.
 func (r *run) promptTokens() int64 {
 	if r.prompt > 0 {
 		return r.prompt

@@ -20,49 +20,50 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Request is a model request that is to be answered.
+// Request is a model request to be answered.
 type Request struct {
 	ID string
-	// Exactly one of Chat (the request of a chat client), Embed (a request for vectors), Hub (the request of any other
-	// client) and Forward (a request that passes untranslated) is set. Hub is also filled for a chat client when a
-	// candidate needs the common form.
+	// Exactly one of these fields is set: Chat (the request of a chat client), Embed (a request for vectors), Hub (the
+	// request of any other client) or Forward (a request that is passed on without translation). For a chat client Hub
+	// is filled later if a candidate needs the common form.
 	Chat    *native.Request
 	Embed   *embeddings.Request
 	Hub     *hub.Request
 	Forward *Forward
 	Account *keychain.Account
-	// Header is sent along to a candidate that is asked in the client's own format and bytes, where the format has such
-	// fields. It may be nil.
+	// Header holds header fields for a candidate that gets the client's bytes in the client's own format. They are sent
+	// only if the format has such fields. It may be nil.
 	Header map[string]string
 	// EffortMode selects how output_config.effort influences the tier.
 	EffortMode keychain.EffortMode
-	// User is the sender. Users learn of the state of providers only what they have met themselves.
+	// User is the sender. A user learns about a provider's state only from failures of the user's own requests.
 	User string
-	// Sealer makes and opens tokens of reasoning state for User. Nil means that there are none.
+	// Sealer seals and opens tokens of reasoning state for User. Nil means that no tokens are used.
 	Sealer *hub.Sealer
-	// TeamID is the team that the request counts for. It is empty if the user is in no team.
+	// TeamID is the team whose spending the request counts towards. It is empty if the user is in no team.
 	TeamID string
-	// Tags and EndUser are the client's labels of the request and the person it is made for; see Label.
+	// Tags are the client's labels of the request. EndUser is the person for whom the client makes it. See Label.
 	Tags    []string
 	EndUser string
-	// KeyID names the gateway key and keeps prompt caches apart. If it is empty no prompt cache key is asked for.
+	// KeyID is the id of the gateway key. It is part of prompt cache keys, so that the caches of different keys are
+	// separate. If it is empty no prompt cache key is sent.
 	KeyID string
-	// Items keeps the items of answers. Nil means that they are not kept.
+	// Items stores the items of answers. Nil means that no items are stored.
 	Items *keychain.Items
-	// Stored keeps the items of an answer that the client stores, in place of Items, and finds those of earlier
-	// answers. Nil means that nothing is stored.
+	// Stored gives access to the sender's stored responses. It is preferred to Items, for storing the items of an
+	// answer and for finding those of earlier answers. Nil means that no responses are stored.
 	Stored Stored
-	// Session names the session of an agent, as given by a header of its client. It is empty if the client sent none.
+	// Session is the name of an agent's session, from the client's header. It is empty if the client sent none.
 	Session string
-	// Forbids returns the list of allowed models, named for people, from which a candidate is missing. It returns an
-	// empty string if the sender may use the candidate. A nil Forbids allows all candidates.
+	// Forbids returns the display name of the list of allowed models from which a candidate is missing, or an empty
+	// string if the sender may use the candidate. A nil Forbids allows all candidates.
 	Forbids func(c *keychain.Candidate) (list string)
-	// AdmitTools returns an error if the tools that the request asks its provider to run are not allowed. It gets the
+	// AdmitTools returns an error if the request asks its provider to run a tool that is not allowed. tools are the
 	// names that wire.ServerTools returns. A nil AdmitTools allows all tools.
 	AdmitTools func(tools []string) error
-	// Via holds the Via fields of the request. It may be nil.
+	// Via holds the Via fields of the client's request. It may be nil.
 	Via []string
-	// Lease is the memory of the body that Hub or Embed refer to. Nil means that the memory is not counted.
+	// Lease is the memory of the body to which Hub or Embed refers. Nil means that the memory is not counted.
 	Lease *wire.Lease
 }
 
@@ -71,11 +72,11 @@ type Stored interface {
 	// FindItems returns the items with these ids that stored answers contain, by id. Ids that are not found are missing
 	// from the map.
 	FindItems(ctx context.Context, ids []string) (map[string]string, error)
-	// KeepItem keeps an item of the answer, as hub.Reply.KeepItem does. It reports false if the answer is not stored.
+	// KeepItem stores an item of the answer, like hub.Reply.KeepItem. It reports false if the answer is not stored.
 	KeepItem(id string, text []byte) bool
 }
 
-// Release gives the memory of the body back. Further calls do nothing.
+// Release returns the memory of the body to the budget. Further calls do nothing.
 func (q *Request) Release() {
 	if q.Chat != nil {
 		q.Chat.Release()
@@ -84,8 +85,8 @@ func (q *Request) Release() {
 	q.Lease = nil
 }
 
-// Read parses body, which a client sent in the given format. The options are what the path and the header say; see
-// formats.Place. Tokens of reasoning state are opened with the Sealer. Its errors are *apierror.Error with status 400,
+// Read parses body, which a client sent in the given format. The options come from the request's path and header, see
+// formats.Place. Read opens tokens of reasoning state with the Sealer. Its errors are *apierror.Error with status 400,
 // and those of AdmitTools.
 func (q *Request) Read(format formats.Format, body []byte, o hub.ReadOptions) (err error) {
 	if err := q.parse(format, body, o); err != nil || q.AdmitTools == nil {
@@ -98,7 +99,7 @@ func (q *Request) Read(format formats.Format, body []byte, o hub.ReadOptions) (e
 	return q.AdmitTools(tools)
 }
 
-// parse parses a body of the client's format into q.Chat or q.Hub.
+// parse parses body, which is in the client's format, into q.Chat or q.Hub.
 func (q *Request) parse(format formats.Format, body []byte, o hub.ReadOptions) (err error) {
 	if direct, ok := format.(formats.Native); ok {
 		q.Chat, err = direct.Parse(body)
@@ -109,9 +110,9 @@ func (q *Request) parse(format formats.Format, body []byte, o hub.ReadOptions) (
 	return err
 }
 
-// Expand replaces the references of a client's request to items of earlier answers by these items (specification 7.2).
-// A body without references is returned unchanged. Its errors are *apierror.Error with status 400 for an item that is
-// not kept and with status 413 for a request that becomes too large, and those of keychain.Items.
+// Expand replaces references to items of earlier answers in a client's body by these items (specification 7.2). A body
+// without references is returned unchanged. The errors are *apierror.Error with status 400 for an item that is not
+// stored and with status 413 for a body that becomes too large, and those of keychain.Items.
 func (q *Request) Expand(ctx context.Context, format formats.Format, body []byte) ([]byte, error) {
 	referrer, ok := format.(formats.Referrer)
 	if !ok {
@@ -120,8 +121,8 @@ func (q *Request) Expand(ctx context.Context, format formats.Format, body []byte
 	return referrer.Expand(body, func(ids []string) (map[string]string, error) { return q.findItems(ctx, ids) })
 }
 
-// findItems returns the items with these ids that are kept, by id. It looks for stored items first: they are certain to
-// be there, whereas Items.Find waits for others.
+// findItems returns the stored items with the given ids, by id. It asks Stored first, whose items are complete. Items
+// is asked only for the missing ids, since its Find may wait for other nodes.
 func (q *Request) findItems(ctx context.Context, ids []string) (map[string]string, error) {
 	if q.Stored == nil {
 		return q.Items.Find(ctx, q.owner(), ids)
@@ -139,7 +140,8 @@ func (q *Request) findItems(ctx context.Context, ids []string) (map[string]strin
 	return found, err
 }
 
-// owner returns the owner of the items of answers: the gateway key, or the user if no key was checked.
+// owner returns the owner under which items of answers are stored: the gateway key, or the user if the request came
+// without a gateway key.
 func (q *Request) owner() string {
 	if q.KeyID == "" && q.User != "" {
 		return "user " + q.User
@@ -147,16 +149,15 @@ func (q *Request) owner() string {
 	return q.KeyID
 }
 
-// ReadCount is like Read, for a request to count tokens.
+// ReadCount parses a request to count tokens. Parameters and errors are those of Read.
 func (q *Request) ReadCount(format formats.Counter, body []byte, o hub.ReadOptions) (err error) {
 	o.Open = q.open
 	q.Hub, err = format.ReadCount(body, o)
 	return err
 }
 
-// Asked returns the client's format, the model that it asks for and whether it wants a stream. Requests for vectors and
-// those that pass untranslated have no format of their own: they report that of chat, in which their errors are
-// written.
+// Asked returns the client's format, the requested model and whether the client wants a stream. For requests for
+// vectors and for forwarded requests the format is chat, in which their errors are written.
 func (q *Request) Asked() (format formats.Format, model string, stream bool) {
 	switch {
 	case q.Forward != nil:
@@ -190,10 +191,10 @@ func (q *Request) forbids(c *keychain.Candidate) (list string) {
 	return q.Forbids(c)
 }
 
-// TagsHeader is the header with the tags of a request, separated by commas. It is not passed on to providers.
+// TagsHeader is the request header with tags, separated by commas. The header is not passed on to providers.
 const TagsHeader = "X-Gateway-Tags"
 
-// Bounds of labels.
+// Limits of tags and end users.
 const (
 	maxTags    = 10
 	maxTagSize = 64  // bytes
@@ -201,10 +202,10 @@ const (
 )
 
 // Label sets Tags and EndUser from the client's request. Tags come from the header and from metadata.tags, which is a
-// text with commas or a list of texts. The end user comes from the first of metadata.user_id, safety_identifier and
-// user that the body has. The body must have been accepted by Read or ReadEmbeddings. The error, an *apierror.Error
-// with status 400, is for a header with too many tags or with one that is too long. Excess tags in a body are left out
-// without an error, since bodies are for providers.
+// text with commas or a list of texts. The end user is the first of metadata.user_id, safety_identifier and user in the
+// body. The body must have been accepted by Read or ReadEmbeddings. If the header has too many tags or a tag that is
+// too long, Label returns an *apierror.Error with status 400. Excess tags in a body are ignored without an error, since
+// the body is meant for providers.
 func (q *Request) Label(header http.Header, body []byte) error {
 	for _, line := range header.Values(TagsHeader) {
 		for tag := range strings.SplitSeq(line, ",") {
@@ -249,7 +250,8 @@ func (q *Request) tag(text gjson.Result) {
 	}
 }
 
-// labels returns the members of a body that hold labels. For chat clients they were found when the body was parsed.
+// labels returns the members of a body that hold labels. For chat clients they were already found when the body was
+// parsed.
 func (q *Request) labels(body []byte) (metadata, safety, user gjson.Result) {
 	if q.Chat != nil {
 		parse := func(name string) gjson.Result { return gjson.ParseBytes(q.Chat.Field(name)) }
@@ -280,7 +282,7 @@ func isTag(tag string) bool {
 	})
 }
 
-// short returns at most limit bytes of the beginning of a text, without control characters.
+// short removes control characters from a text and cuts it to at most limit bytes.
 func short(text string, limit int) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -291,7 +293,7 @@ func short(text string, limit int) string {
 	return strings.Clone(strings.ToValidUTF8(text[:min(len(text), limit)], ""))
 }
 
-// open opens a token of reasoning state that the client sent.
+// open opens a token of reasoning state in the client's request. It reports false if the token is not valid.
 func (r *Request) open(token string) (hub.State, bool) {
 	if r.Sealer == nil {
 		return hub.State{}, false

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// The bounds of a cooldown that a provider asks for (specification 13.4).
+// The shortest and longest cooldowns that a provider can ask for (specification 13.4).
 const (
 	defaultReset = time.Minute
 	minReset     = time.Second
@@ -17,8 +17,8 @@ const (
 	maxDaily     = 24 * time.Hour
 )
 
-// buckets pairs the header that states what is left of a limit with the one that states when it is refilled. Daily
-// buckets may ask for more than an hour.
+// buckets pairs the header with the remaining requests or tokens of a rate limit with the header that states when the
+// limit is reset. Daily limits may cause a cooldown of more than an hour.
 var buckets = [...]struct {
 	remaining, reset string
 	daily            bool
@@ -35,8 +35,8 @@ var buckets = [...]struct {
 	{"Ratelimitbysize-Remaining", "Ratelimitbysize-Reset", false},
 }
 
-// resetTime returns how long to leave a limited key alone: the first statement of the provider that can be parsed, else
-// a minute.
+// resetTime returns how long a rate-limited key is not used: the provider's first statement that can be parsed, else a
+// minute.
 func resetTime(h http.Header, e *wire.UpstreamError, now time.Time) time.Duration {
 	if wait, ok := retryAfter(h, now); ok {
 		return clamp(wait, maxReset)
@@ -80,8 +80,8 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return parseWait(text, now)
 }
 
-// exhausted returns the time until every empty bucket of the rate limits is refilled, which is the longest of their
-// waits. ok is false if no bucket is empty.
+// exhausted returns the longest wait among the empty rate limits, after which all of them are reset. daily is set if
+// the limit with that wait is a daily one. ok is false if no rate limit is empty.
 func exhausted(h http.Header, now time.Time) (wait time.Duration, daily, ok bool) {
 	for i := range buckets {
 		b := &buckets[i]
@@ -131,7 +131,7 @@ func parseWait(text string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// tryAgainIn parses the hint "try again in 1.5s" of a message.
+// tryAgainIn parses the hint "try again in 1.5s" in a message.
 func tryAgainIn(message string, now time.Time) (time.Duration, bool) {
 	const hint = "try again in "
 	_, rest, ok := strings.Cut(strings.ToLower(message), hint)

@@ -14,21 +14,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// Order selects how candidates of a tier are ordered that their user's preferences and priorities leave equal.
+// Order selects how the candidates of a tier are ordered that have the same place in the user's preferences and
+// priorities.
 type Order uint8
 
 // The orders. The zero value keeps the order of the catalog.
 const (
 	OrderCatalog Order = iota
-	// OrderPrice tries cheap candidates first, by the price of three tokens of input and one of output.
+	// OrderPrice tries cheap candidates first, by the sum of three input tokens' and one output token's price.
 	OrderPrice
-	// OrderLatency tries those first that begin to answer soonest, as this node has measured.
+	// OrderLatency tries the candidates first that begin to answer soonest, by this node's measurements.
 	OrderLatency
 	// OrderWeights distributes conversations by Options.Weights.
 	OrderWeights
 )
 
-// ParseOrder returns the order of the given name.
+// ParseOrder returns the order of the given name, or an error if the name is unknown.
 func ParseOrder(name string) (Order, error) {
 	at := slices.Index(orders, name)
 	if at < 0 {
@@ -39,9 +40,9 @@ func ParseOrder(name string) (Order, error) {
 
 var orders = []string{"catalog", "price", "latency", "weights"}
 
-// tier returns the candidates of a tier in the order in which they are tried. A conversation keeps its order: with
-// weights because the draw depends on the conversation alone, with latency because the conversation stays where it is,
-// see Stays.
+// tier returns the candidates of a tier in the order in which they are tried. The order does not change during a
+// conversation: the draw for OrderWeights depends on the conversation alone, and with OrderLatency a conversation stays
+// with the candidate that answered first (see Stays).
 func (r *run) tier(routing *keychain.Routing, t catalog.Tier) []*keychain.Candidate {
 	list := routing.Tier(t)
 	order := r.Options.Orders[t]
@@ -54,7 +55,7 @@ func (r *run) tier(routing *keychain.Routing, t catalog.Tier) []*keychain.Candid
 		case OrderPrice:
 			cost[c] = priceOf(c)
 		case OrderLatency:
-			cost[c] = float64(r.Memory.Latency.of(c, r.stream))
+			cost[c] = float64(r.Memory.Latency.average(c, r.stream))
 		case OrderWeights:
 			cost[c] = r.draw(c)
 		case OrderCatalog:
@@ -79,8 +80,8 @@ func priceOf(c *keychain.Candidate) float64 {
 }
 
 // draw returns the sort key of a candidate for a conversation (weighted rendezvous hashing). Over many conversations
-// each candidate comes first for a share that is proportional to its weight, and the removal of one leaves the others
-// where they are. A candidate with a weight of 0 comes last.
+// each candidate comes first for a share proportional to its weight. Removing a candidate moves only that candidate's
+// conversations. A candidate with a weight of 0 comes last.
 func (r *run) draw(c *keychain.Candidate) float64 {
 	weight, ok := r.Options.Weights[c.Entry]
 	if !ok {
@@ -91,7 +92,7 @@ func (r *run) draw(c *keychain.Candidate) float64 {
 	if weight <= 0 {
 		return math.Inf(1)
 	}
-	name, talks := r.talk()
+	name, talks := r.conversation()
 	seed := name[:]
 	if !talks {
 		seed = []byte(r.req.ID)
@@ -101,26 +102,26 @@ func (r *run) draw(c *keychain.Candidate) float64 {
 	return -math.Log(even) / weight
 }
 
-// Latency holds how soon candidates begin to answer, as an average in which a new time counts for a fifth.
+// Latency holds the average time after which candidates begin to answer. Each new measurement has a weight of a fifth.
 type Latency struct {
 	mu    sync.Mutex
 	times map[measured]average
 	now   func() time.Time
 }
 
-// measured identifies what is averaged: the answers of a model at a provider, streamed or not.
+// measured is the key of an average: the answers of a model at a provider, streamed or not.
 type measured struct {
 	provider, model string
 	stream          bool
 }
 
-// average is a running average and the time of the last measurement in it.
+// average is a running average and the time of its last measurement.
 type average struct {
-	mean time.Duration
-	at   time.Time
+	mean     time.Duration
+	measured time.Time
 }
 
-// Bounds of the measurements.
+// Limits of the measurements.
 const (
 	latencyAge  = 10 * time.Minute // after which a candidate is measured anew
 	maxMeasured = 10_000
@@ -130,7 +131,7 @@ func newLatency(now func() time.Time) *Latency {
 	return &Latency{times: make(map[measured]average), now: now}
 }
 
-// add adds a measurement of how long a candidate took to begin its answer.
+// add adds the time that a candidate took to begin an answer, which was streamed or not as stream says.
 func (l *Latency) add(c *keychain.Candidate, stream bool, took time.Duration) {
 	key := measured{providerScope(c), c.Model.ID, stream}
 	l.mu.Lock()
@@ -138,7 +139,7 @@ func (l *Latency) add(c *keychain.Candidate, stream bool, took time.Duration) {
 	last, known := l.times[key]
 	now := l.now()
 	switch {
-	case known && now.Sub(last.at) < latencyAge:
+	case known && now.Sub(last.measured) < latencyAge:
 		took = last.mean + (took-last.mean)/5
 	case !known && len(l.times) >= maxMeasured:
 		clear(l.times)
@@ -146,13 +147,13 @@ func (l *Latency) add(c *keychain.Candidate, stream bool, took time.Duration) {
 	l.times[key] = average{took, now}
 }
 
-// of returns the average of a candidate. It returns 0 for a candidate without a recent measurement, so that this one is
-// tried next.
-func (l *Latency) of(c *keychain.Candidate, stream bool) time.Duration {
+// average returns a candidate's average. It returns 0 for a candidate without a recent measurement, so that this
+// candidate is tried next and measured.
+func (l *Latency) average(c *keychain.Candidate, stream bool) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last := l.times[measured{providerScope(c), c.Model.ID, stream}]
-	if l.now().Sub(last.at) >= latencyAge {
+	if l.now().Sub(last.measured) >= latencyAge {
 		return 0
 	}
 	return last.mean

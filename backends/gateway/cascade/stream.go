@@ -15,29 +15,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// Times of a stream (specification 2.7, 12.4).
+// Time limits of a stream (specification 2.7, 12.4).
 const (
 	keepAliveEvery = 10 * time.Second
 	maxComments    = 5 * time.Minute
 )
 
-// The bounds of reading behind [DONE], to reach the end of a body.
+// Limits for reading the rest of a body after [DONE].
 const (
 	drainTime  = 50 * time.Millisecond
 	flushTime  = time.Millisecond
 	drainBytes = 4 << 10
 )
 
-// maxUncommitted bounds the bytes that are held back before the commit point.
+// maxUncommitted limits the bytes that are held back before the commit point.
 const maxUncommitted = 1 << 20
 
-// maxUnheard bounds the bytes that are read without an event for the client, since a few bytes of gzip can make
-// millions of comments. A single event may have any size that the reader takes.
+// maxUnheard limits the bytes that are read without producing an event for the client, since a few bytes of gzip can
+// expand to millions of comments. It leaves room for a single event of the largest size that the reader accepts.
 const maxUnheard = wire.MaxEvent + 4<<20
 
 var errNoContent = errors.New("the upstream sent much and no content")
 
-// relay passes a stream on, event by event. It returns nil if the stream was committed.
+// relay passes a stream on to the client, event by event. It returns nil if the stream reached the commit point. first
+// is the timer that cancels the attempt if no content comes in time.
 func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *time.Timer, c *keychain.Candidate,
 	resp *http.Response, x *exchange, l *limits,
 ) *failure {
@@ -81,8 +82,8 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *
 	}
 }
 
-// take hands an event of the upstream, or the error with which the stream ended, to the pass, which appends what the
-// client gets to s.pending.
+// take hands an event of the upstream to the pass, or the error with which the stream ended. The pass appends the
+// client's events to s.pending.
 func (s *relay) take(event wire.Event, err error) (progress wire.Progress, _ error) {
 	if err == nil && event.Comment { // needs no buffer
 		return progress, nil
@@ -104,13 +105,13 @@ func (s *relay) take(event wire.Event, err error) (progress wire.Progress, _ err
 	return progress, err
 }
 
-// maxPending is the number of bytes after which gathered events are written to the client although the upstream has not
-// paused.
+// maxPending is the number of pending bytes from which on events are written to the client although the upstream has
+// not paused.
 const maxPending = 32 << 10
 
-// relay carries one stream from an upstream to the client. It is also the reader of the upstream: before a read that
-// might block it asks, with wire.ErrWait, to write and flush the events that the client has not got yet. So nothing is
-// held back, and a burst costs one write.
+// relay carries one stream from an upstream to the client. It is also the reader of the upstream's body. Before a read
+// that might block it returns wire.ErrWait, upon which the pending events are written and flushed. So no event is
+// delayed, and a burst of events costs one write.
 type relay struct {
 	run       *run
 	pass      hub.Pass
@@ -168,8 +169,8 @@ func (s *relay) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Room implements wire.Roomer. It takes size bytes of the user's share of the memory budget before a large event is
-// read, and waits for them if necessary. A size of 0 gives the whole share back.
+// Room implements wire.Roomer. Before a large event is read it takes size bytes of the user's share of the memory
+// budget, and waits for them if necessary. A size of 0 returns the whole share.
 func (s *relay) Room(size int) error {
 	if size == 0 {
 		s.share.Free()
@@ -178,8 +179,8 @@ func (s *relay) Room(size int) error {
 	return s.share.Grow(s.ctx, int64(size))
 }
 
-// think starts the timer for the silence of a model that thinks. Nothing is sent to the client meanwhile, so another
-// candidate may still answer.
+// think starts the silence timer for a model that thinks before its first content. Nothing is sent to the client
+// meanwhile, so another candidate may still answer.
 func (s *relay) think() {
 	s.thinks = true
 	s.mu.Lock()
@@ -188,12 +189,12 @@ func (s *relay) think() {
 	s.watch = time.AfterFunc(s.thinkingTime(s.lastByte), s.onSilence)
 }
 
-// thinkingTime returns how long the model may go on thinking without another sign of life.
+// thinkingTime returns how long the model may continue to think without another sign of life.
 func (s *relay) thinkingTime(now time.Time) time.Duration {
-	return max(min(s.lastByte.Add(s.limits.idle).Sub(now), s.limits.thought.Sub(now)), time.Millisecond)
+	return max(min(s.lastByte.Add(s.limits.idle).Sub(now), s.limits.contentBy.Sub(now)), time.Millisecond)
 }
 
-// commit sends the head of the answer and starts the timer for silence.
+// commit sends the answer's header and starts the silence timer.
 func (s *relay) commit() {
 	s.committed = true
 	s.sign = s.pass.KeepAlive(nil)
@@ -228,14 +229,14 @@ var (
 	noBuffering = []string{"no"}
 )
 
-// write hands the gathered events to the client's connection.
+// write writes the pending events to the client's connection.
 func (s *relay) write() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.writeLocked()
 }
 
-// writeLocked hands the gathered events to the client's connection. The caller holds the mutex.
+// writeLocked writes the pending events to the client's connection. The caller holds the mutex.
 func (s *relay) writeLocked() error {
 	if len(s.pending) == 0 {
 		return nil
@@ -243,21 +244,21 @@ func (s *relay) writeLocked() error {
 	s.dirty = true
 	err := s.run.write(s.pending)
 	s.recycle()
-	// The time is taken now and not when the upstream sent the text: a client that reads slowly must not make the
+	// This is the time of writing, not of the upstream's last byte: a client that reads slowly must not make the
 	// upstream seem silent.
 	s.lastByte = time.Now()
 	s.lastContent = s.lastByte
 	return err
 }
 
-// unsent reports whether there is something that the client has not got yet.
+// unsent reports whether there are pending events or written events that were not flushed.
 func (s *relay) unsent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dirty || len(s.pending) > 0
 }
 
-// flush writes the gathered events and flushes the connection.
+// flush writes the pending events and flushes the connection.
 func (s *relay) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +276,7 @@ func (s *relay) flush() error {
 	return err
 }
 
-// recycle returns the buffer of the gathered events to the pool, since a silent stream needs none.
+// recycle returns the buffer of pending events to the pool, since a silent stream needs no buffer.
 func (s *relay) recycle() {
 	recycle(new([]byte), s.pending)
 	s.pending = nil
@@ -294,7 +295,7 @@ func (s *relay) onSilence() {
 	case now.Sub(s.lastByte) >= s.limits.idle, s.begun && now.Sub(s.lastContent) >= maxComments:
 		s.cancel(errIdle)
 		return
-	case !s.begun && !now.Before(s.limits.thought):
+	case !s.begun && !now.Before(s.limits.contentBy):
 		s.cancel(errThinking)
 		return
 	case !s.begun:
@@ -312,7 +313,7 @@ func (s *relay) onSilence() {
 	s.watch.Reset(max(next, time.Millisecond))
 }
 
-// end makes sure that the timer does not write any more, and releases the buffers and memory of the stream.
+// end stops the timer, so that it does not write any more, and releases the stream's buffers and memory.
 func (s *relay) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -327,15 +328,15 @@ func (s *relay) end() {
 	}
 }
 
-// account stores the usage. If the answer is not complete its usage counts as unknown, since the upstream may have
-// stated a number before the rest of the text.
+// account stores the usage in the result. If the answer is not complete the usage counts as unknown, since the upstream
+// may have stated it before the rest of the text.
 func (s *relay) account(complete bool) {
 	result := &s.run.result
 	result.Usage, result.textBytes = s.pass.Usage(), s.pass.TextBytes()
 	result.Usage.Known = result.Usage.Known && complete
 }
 
-// done ends a stream that is complete.
+// done ends a complete stream.
 func (s *relay) done() *failure {
 	s.account(true)
 	if s.write() != nil {
@@ -345,9 +346,9 @@ func (s *relay) done() *failure {
 	return nil
 }
 
-// drain reads the rest of the body, which is nothing but its end, so that the connection can serve another request. It
-// does not wait for long, since the client's answer ends after it. Usually it does not wait at all, and the last events
-// and the end of the answer go out together.
+// drain reads to the end of the body, so that the connection can serve another request. It waits for at most drainTime,
+// since the client's answer ends only afterwards. Usually it does not wait at all, and the last events and the end of
+// the answer are sent together.
 func (s *relay) drain() {
 	late := time.AfterFunc(flushTime, func() { _ = s.flush() }) // the request's context notices a client that left
 	defer late.Stop()
@@ -356,21 +357,21 @@ func (s *relay) drain() {
 	_, _ = io.CopyN(io.Discard, s.body, drainBytes) // how it ends no longer matters
 }
 
-// left ends an incomplete stream whose client has gone: it stores the usage and calls leave. It returns nil.
+// left ends an incomplete stream after the client has left: it stores the usage and calls leave. It returns nil.
 func (s *relay) left() *failure {
 	s.account(false)
 	return s.leave()
 }
 
-// leave cancels the request to the upstream, since the client has gone. It returns nil, which stops the cascade.
+// leave cancels the request to the upstream, since the client has left. It returns nil, which ends the cascade.
 func (s *relay) leave() *failure {
 	s.run.result.Code = codeClientLeft
 	s.cancel(context.Canceled)
 	return nil
 }
 
-// failed ends a stream that broke. Before the commit point it returns the failure, so that the next candidate is tried;
-// after it, the client gets an error event in the stream (specification 12.4).
+// failed ends a stream that broke with err. Before the commit point it returns the failure, so that the next candidate
+// is tried. After it, the client gets an error event in the stream (specification 12.4).
 func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *failure {
 	f := s.run.broken(ctx, err)
 	if e, ok := errors.AsType[*wire.UpstreamError](err); ok && f.class != gone {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Traffic counts the attempts through every key on this node, in the last minute (with a resolution of 5 seconds) and
-// in the last day (with a resolution of an hour).
+// Traffic counts the attempts through every key on this node: in the last minute, with a resolution of 5 seconds, and
+// in the last day, with a resolution of an hour.
 type Traffic struct {
 	mu   sync.RWMutex
 	keys map[scope]*rings
@@ -23,7 +23,8 @@ type rings struct {
 	day    [24]bucket
 }
 
-// bucket counts one time slot, the latest of those that share its place in a ring.
+// bucket counts the attempts in one time slot. Slots that differ by a multiple of the ring's length use the same
+// bucket, which holds the latest of them.
 type bucket struct{ slot, n int64 }
 
 func newTraffic(now func() time.Time) *Traffic {
@@ -46,7 +47,7 @@ func (t *Traffic) add(provider, key string) {
 	count(r.day[:], now/3600)
 }
 
-// make returns the counts of a key and creates them if there are none.
+// make returns the counts of a key, which it creates if necessary.
 func (t *Traffic) make(s scope) *rings {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,7 +67,7 @@ func (t *Traffic) make(s scope) *rings {
 	return r
 }
 
-// Lookup returns the number of attempts through a key.
+// Lookup returns the number of attempts through a key in the last minute and in the last day.
 func (t *Traffic) Lookup(provider, key string) (lastMinute, lastDay int64) {
 	t.mu.RLock()
 	r := t.keys[scope{provider: provider, key: key}]
@@ -80,7 +81,7 @@ func (t *Traffic) Lookup(provider, key string) (lastMinute, lastDay int64) {
 	return sum(r.minute[:], now/5), sum(r.day[:], now/3600)
 }
 
-// count adds one to the bucket of a time slot, which replaces the earlier slot in its place.
+// count adds one to the bucket of a time slot. If the bucket holds an earlier slot, count starts from zero.
 func count(ring []bucket, slot int64) {
 	b := &ring[slot%int64(len(ring))]
 	if b.slot != slot {
@@ -89,7 +90,7 @@ func count(ring []bucket, slot int64) {
 	b.n++
 }
 
-// sum returns the counts of the slots that are not older than the ring is long, up to slot.
+// sum returns the sum of the counts of the last len(ring) slots up to slot.
 func sum(ring []bucket, slot int64) (n int64) {
 	for _, b := range ring {
 		if b.slot > slot-int64(len(ring)) {

@@ -26,15 +26,15 @@ func NewTransport() *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
-		// Each open stream holds this buffer; larger bodies are written past it.
+		// Each open stream holds this buffer; larger bodies bypass it.
 		WriteBufferSize:    2 << 10,
 		DisableCompression: true, // streams must not wait for a decoder
 	}
 }
 
-// NewGuardedTransport returns the connection pool to base URLs that users set. A dial to an address that is not public
-// is refused unless allow contains it. The check is on the address that is connected to, so a host name cannot get
-// around it.
+// NewGuardedTransport returns the connection pool to base URLs that users set. It refuses to connect to an address that
+// is not public unless allow contains it. The check is made on the address after name resolution, so a host name cannot
+// circumvent it.
 func NewGuardedTransport(allow []netip.Prefix) *http.Transport {
 	t := NewTransport()
 	t.Proxy = nil // a proxy would dial in the gateway's place, past the guard
@@ -42,7 +42,7 @@ func NewGuardedTransport(allow []netip.Prefix) *http.Transport {
 	return t
 }
 
-// link holds what is known of the connection of an attempt.
+// link is the state of the connection that an attempt uses.
 type link struct {
 	trace    httptrace.ClientTrace
 	connect  *time.Timer // limits the time until there is a connection; nil if it is not limited
@@ -53,7 +53,7 @@ type link struct {
 	answered atomic.Bool // the first byte of an answer has come
 }
 
-// watch returns a context under which exchanges report on their connections to l.
+// watch returns a context under which the events of connections are recorded in l.
 func (l *link) watch(ctx context.Context, now func() time.Time) context.Context {
 	l.now = now
 	l.trace.GotConn = l.connected
@@ -62,14 +62,14 @@ func (l *link) watch(ctx context.Context, now func() time.Time) context.Context 
 	return httptrace.WithClientTrace(ctx, &l.trace)
 }
 
-// begin prepares for the next exchange. The timer connect, which may be nil, is stopped when there is a connection.
+// begin resets l for the next exchange. The timer connect, which may be nil, is stopped when a connection is made.
 func (l *link) begin(connect *time.Timer) {
 	l.connect, l.began, l.reused = connect, l.now(), false
 	l.sent.Store(false)
 	l.answered.Store(false)
 }
 
-// connected stops the timer for the connection. net/http calls it when an exchange has got one.
+// connected stops the timer for connecting. net/http calls it when an exchange has a connection.
 func (l *link) connected(c httptrace.GotConnInfo) {
 	l.reused = c.Reused
 	if l.connect != nil {
@@ -77,7 +77,7 @@ func (l *link) connected(c httptrace.GotConnInfo) {
 	}
 }
 
-// wrote records that the request was sent. net/http calls it when the request has been written, or could not be.
+// wrote records that the request was sent. net/http calls it after the request was written, or could not be written.
 func (l *link) wrote(info httptrace.WroteRequestInfo) {
 	if info.Err == nil {
 		l.sent.Store(true)
@@ -87,26 +87,28 @@ func (l *link) wrote(info httptrace.WroteRequestInfo) {
 // heard records that an answer has begun. net/http calls it when the first byte arrives.
 func (l *link) heard() { l.answered.Store(true) }
 
-// errUnprocessed is the error of an exchange whose request has not been processed, according to the upstream's server
-// or the transport.
+// errUnprocessed is the error of an exchange whose request was not processed, as the upstream's server or the transport
+// has stated.
 var errUnprocessed = errors.New("the upstream did not take the request")
 
-// unprocessed returns errUnprocessed. As the GetBody of requests it keeps a transport from sending a request again by
-// itself, possibly once for each connection that it has: the cascade sends a request once more itself.
+// unprocessed returns errUnprocessed. It is the GetBody function of requests: its error keeps the transport from
+// sending a request again by itself, possibly once for each of its connections. The cascade repeats requests itself.
 func unprocessed() (io.ReadCloser, error) { return nil, errUnprocessed }
 
-// ofAge is the time within which a connection may die of its age, because the upstream had closed it before it saw the
-// request. If it dies later the request may be the cause, and the upstream has worked on it.
-const ofAge = 5 * time.Second
+// idleCloseTime is the time after sending within which the death of a reused connection is ascribed to the upstream's
+// idle timeout: the upstream had closed the connection before it saw the request. If the connection dies later the
+// request may be the cause, and the upstream may have worked on it.
+const idleCloseTime = 5 * time.Second
 
-// died reports whether a connection died before any byte of an answer came and possibly because of its age: upstreams
-// close idle connections, sometimes just when a request is on its way. A new connection does not die of its age.
+// died reports whether a connection died before any byte of an answer came, possibly because of an idle timeout:
+// upstreams close idle connections, sometimes just when a request is on its way. It reports false for a new connection,
+// which has not been idle.
 func (l *link) died(err error) bool {
-	return errors.Is(err, errUnprocessed) || l.reused && !l.answered.Load() && l.now().Sub(l.began) < ofAge
+	return errors.Is(err, errUnprocessed) || l.reused && !l.answered.Load() && l.now().Sub(l.began) < idleCloseTime
 }
 
-// anew returns a transport like t that opens a new connection.
-func anew(t http.RoundTripper) http.RoundTripper {
+// withNewConnection returns a transport like t that opens a new connection for the request.
+func withNewConnection(t http.RoundTripper) http.RoundTripper {
 	pool, ok := t.(interface{ Clone() *http.Transport })
 	if !ok { // without a pool there are no connections to choose from
 		return t

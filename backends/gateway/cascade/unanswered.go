@@ -19,12 +19,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// unanswered classifies an exchange to which no answer came.
+// unanswered classifies an exchange that ended with err before an answer began.
 func (r *run) unanswered(ctx context.Context, err error, c *keychain.Candidate, x *exchange, fresh bool) *failure {
 	f := r.broken(ctx, err)
 	switch {
 	case f.class == gone && r.link.sent.Load():
-		r.lose(c, x.passed(), false)
+		r.lose(c, x.answerPass(), false)
 	case f.class == transient && !fresh && ctx.Err() == nil && r.link.died(err):
 		f.class, f.reason = lost, ""
 	}
@@ -105,8 +105,8 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 	return f
 }
 
-// unreachable reports whether an exchange got no connection at all. A connection that broke does not count, since a
-// request may bring that about.
+// unreachable reports whether an exchange could not get a connection at all. A connection that broke does not count,
+// since a request may have caused that.
 func unreachable(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok &&
 		slices.Contains([]string{"dial", "proxyconnect", "remote error"}, op.Op) {
@@ -141,7 +141,7 @@ func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, c *
 	return f
 }
 
-// unfit returns the failure of a candidate for which the request cannot be written.
+// unfit returns the failure of a candidate for which the request cannot be written because of err.
 func unfit(err error) *failure {
 	f := &failure{class: unable, code: "cannot_carry", message: err.Error()}
 	if e, ok := apierror.From(err); ok {
@@ -156,8 +156,8 @@ func unfit(err error) *failure {
 	return f
 }
 
-// cooldownInAdvance stops the use of a model through a key whose limit is used up with this answer, as its headers say
-// (specification 13.5).
+// cooldownInAdvance stops the use of a model through a key if the headers of this answer say that the rate limit is
+// used up (specification 13.5).
 func (r *run) cooldownInAdvance(c *keychain.Candidate, key *keychain.Key, h http.Header) {
 	wait, daily, ok := exhausted(h, r.Now())
 	if !ok {

@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// unpack removes the gzip encoding from an answer. No encoding is asked for, but some servers and the proxies before
-// them use it nevertheless. The size limits hold for the unpacked text, and a stream flows on as far as the upstream
-// has flushed it. It returns the name of any other encoding, or an empty string.
+// unpack removes the gzip encoding from an answer. The gateway asks for no encoding, but some servers and proxies use
+// gzip nevertheless. The size limits apply to the decoded text, and a stream is decoded as far as the upstream has
+// flushed it. unpack returns the name of any other encoding, or an empty string.
 func unpack(resp *http.Response) (unknown string) {
 	values := resp.Header["Content-Encoding"]
 	if values == nil {
@@ -32,8 +32,8 @@ func unpack(resp *http.Response) (unknown string) {
 	return ""
 }
 
-// unpacked reads a body without its gzip encoding. The gzip header is read on the first Read, under the same limits as
-// the rest.
+// unpacked reads a gzip-encoded body as plain text. The gzip header is read by the first Read, so it has the same time
+// limits as the rest.
 type unpacked struct {
 	packed io.ReadCloser
 	gzip   *gzip.Reader
@@ -52,7 +52,7 @@ func (u *unpacked) Read(p []byte) (n int, err error) {
 
 func (u *unpacked) Close() error { return u.packed.Close() }
 
-// brokenGzip marks errors of the gzip format as wire.ErrBroken, to tell them from a connection that broke.
+// brokenGzip wraps errors of the gzip format with wire.ErrBroken, to distinguish them from a broken connection.
 func brokenGzip(err error) error {
 	_, corrupt := errors.AsType[flate.CorruptInputError](err)
 	if corrupt || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {
@@ -61,15 +61,16 @@ func brokenGzip(err error) error {
 	return err
 }
 
-// framed is the body of an answer in Amazon's event stream encoding. Large frames take memory of the user's share of
-// the budget.
+// framed is the body of an answer in Amazon's event stream encoding. The memory for large frames comes from the user's
+// share of the memory budget.
 type framed struct {
 	io.ReadCloser
 	ctx   context.Context //nolint:containedctx // of the attempt
 	share memory.Share
 }
 
-// frames returns the answer in body as server-sent events. The caller must close it.
+// frames returns body, which is in Amazon's event stream encoding, as server-sent events. The caller must close the
+// result.
 func (r *run) frames(ctx context.Context, body io.ReadCloser) *wire.EventStream {
 	return wire.NewEventStream(&framed{body, ctx, r.Budget.Share(r.req.User)})
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// whole passes on an answer that is not streamed. The client of a stream gets it as a stream.
+// whole passes on an answer that is not streamed. If the client asked for a stream, it gets the answer as a stream.
 func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Response, x *exchange) *failure {
-	pass := x.passed()
+	pass := x.answerPass()
 	var unstreamed error
 	if r.stream {
 		if streamed, err := r.streamed(c, x); err == nil {
@@ -65,14 +65,14 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 	if r.write(answer) != nil {
 		r.result.Code = codeClientLeft
 	}
-	// Only now, and not after an error: it may show parts of the answer.
+	// The buffers are recycled only now, and not after an error: an error may quote a part of the answer.
 	recycle(in, body)
 	recycle(out, answer)
 	return nil
 }
 
-// write writes text to the client. Large texts, which take memory of the budget, are not kept for a client that does
-// not read them.
+// write writes text to the client. If the client does not read a large text, whose memory is part of the budget, write
+// gives up after a time.
 func (r *run) write(text []byte) error {
 	if len(text) > maxRecycled {
 		return inbound.Default.Write(r.ctx, r.w, text)
@@ -81,13 +81,13 @@ func (r *run) write(text []byte) error {
 	return err
 }
 
-// buffers pools the memory of answers on their way.
+// buffers pools the buffers in which answers are read and written.
 var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 2<<10)) }}
 
 // maxRecycled is the capacity above which a buffer is left to the garbage collector.
 const maxRecycled = 64 << 10
 
-// recycle returns a buffer to the pool, with the memory of used, which may have grown.
+// recycle returns a buffer to the pool. used is the slice that began as *buffer and may have grown since.
 func recycle(buffer *[]byte, used []byte) {
 	if cap(used) <= maxRecycled {
 		*buffer = used[:0]
@@ -97,21 +97,22 @@ func recycle(buffer *[]byte, used []byte) {
 
 var errTooLarge = fmt.Errorf("%w: larger than 32 MiB", wire.ErrBroken)
 
-// readAll reads a body of at most maxReply bytes, into buffer if it fits.
+// readAll reads the body of resp, at most maxReply bytes, into buffer if it fits. Memory beyond that is taken from
+// share.
 func readAll(ctx context.Context, share *memory.Share, buffer []byte, resp *http.Response) ([]byte, error) {
 	body, err := share.ReadAll(ctx, resp.Body, buffer, resp.ContentLength, maxReply)
 	switch {
 	case errors.Is(err, memory.ErrTooLarge):
 		err = errTooLarge
 	case err == nil && cap(body) > maxRecycled:
-		err = room(ctx, share, body)
+		err = reserve(ctx, share, body)
 	}
 	return body, err
 }
 
-// room reserves memory for what is made of a body: valid UTF-8 text, if the body is not that already, and an answer
-// that is about as long.
-func room(ctx context.Context, share *memory.Share, body []byte) error {
+// reserve takes memory from share for converting a body: for a copy in valid UTF-8, if the body is not valid, and for
+// an answer of about the same length.
+func reserve(ctx context.Context, share *memory.Share, body []byte) error {
 	size := wire.ValidUTF8Len(body)
 	if size > maxReply {
 		return errTooLarge
@@ -123,13 +124,13 @@ func room(ctx context.Context, share *memory.Share, body []byte) error {
 	return share.Grow(ctx, int64(need))
 }
 
-// commit marks the point of no return: from here on this candidate's answer goes to the client. It sets the headers of
-// the answer.
+// commit marks the commit point: from here on this candidate's answer goes to the client. It sets the answer's header
+// fields.
 func (r *run) commit(c *keychain.Candidate) {
 	r.result.Candidate, r.result.Key = c, r.key.PublicID()
 	r.result.Status = http.StatusOK
 	r.result.FirstToken = r.Now().Sub(r.start)
-	r.letGo()
+	r.releaseBody()
 	r.gatewayHeaders()
 	r.deprecation(c.Model)
 	if len(r.dropped) > 0 {
@@ -154,13 +155,13 @@ func (r *run) deprecation(m *catalog.Model) {
 	}
 }
 
-// letGo gives the memory of the body back, because no other candidate will need it and the answer may take long. Small
-// bodies are kept: releasing them is not worth the work.
-func (r *run) letGo() {
+// releaseBody returns the memory of the client's body to the budget, because no other candidate will need the body and
+// the answer may take long. Small bodies are kept: releasing them is not worth the work.
+func (r *run) releaseBody() {
 	if r.req.Chat != nil {
 		r.req.Chat.Release()
 	}
-	if h := r.req.Hub; h == nil || len(h.Body) < minLetGo || !h.LetGo() {
+	if h := r.req.Hub; h == nil || len(h.Body) < minReleased || !h.ReleaseBody() {
 		return
 	}
 	if !r.aliased {
@@ -171,13 +172,13 @@ func (r *run) letGo() {
 	r.req.Release()
 }
 
-// minLetGo is the size from which on a body is released early.
-const minLetGo = 64 << 10
+// minReleased is the size in bytes from which on a body is released early.
+const minReleased = 64 << 10
 
-// maxDropped bounds the header that lists the parameters left out (specification 1.3).
+// maxDropped limits the number of names in the header that lists dropped parameters (specification 1.3).
 const maxDropped = 20
 
-// gatewayHeaders sets the headers that name who served the client (specification 1.7).
+// gatewayHeaders sets the header fields that name the provider and model of the answer (specification 1.7).
 func (r *run) gatewayHeaders() {
 	header := r.w.Header()
 	values := make([]string, 0, 4) // backs all values
@@ -197,7 +198,7 @@ func (r *run) gatewayHeaders() {
 	}
 }
 
-// headerText replaces the characters of a user's model name that a header value must not have.
+// headerText replaces the characters of a user's model name that are not allowed in a header value.
 func headerText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// TierPrefix is the prefix of the names by which clients ask for a tier: keychain-low, keychain-medium and
+// TierPrefix is the prefix of the names by which clients request a tier: keychain-low, keychain-medium and
 // keychain-high.
 const TierPrefix = "keychain-"
 
-// maxAlias is the longest name of an alias, in bytes.
+// maxAlias is the length limit of an alias name, in bytes.
 const maxAlias = 100
 
 // CheckAlias checks the name and the target of an alias and returns the target in its full form. A target is a tier
 // (low, medium, high, or their names with TierPrefix), an entry provider/model, or the id of a model without its
-// provider. It must not be another alias, so that aliases cannot form a circle. The error says what is wrong with the
-// name or the target. own reports whether an entry that is not in the catalog may be a target; a nil own allows none.
-func (c *Catalog) CheckAlias(name, target string, own func(entry string) bool) (string, error) {
+// provider. It must not be another alias, so that aliases cannot form a circle. isOwn reports whether an entry outside of
+// the catalog is a valid target; a nil isOwn refuses all of them. The error names the mistake.
+func (c *Catalog) CheckAlias(name, target string, isOwn func(entry string) bool) (string, error) {
 	switch {
 	case name == "" || len(name) > maxAlias || strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r > '~'
@@ -32,7 +32,7 @@ func (c *Catalog) CheckAlias(name, target string, own func(entry string) bool) (
 	if tier, err := ParseTier(strings.TrimPrefix(target, TierPrefix)); err == nil {
 		return TierPrefix + tier.String(), nil
 	}
-	if c.hasEntry(target) || c.hasID(target) || own != nil && own(target) {
+	if c.hasEntry(target) || c.hasID(target) || isOwn != nil && isOwn(target) {
 		return target, nil
 	}
 	return "", fmt.Errorf("the alias %q leads to %q, which is neither low, medium, high nor a model of the catalog; GET /models lists all", name, clip(target))
@@ -48,7 +48,7 @@ func (c *Catalog) hasEntry(entry string) bool {
 	return ok && !m.Retired
 }
 
-// hasID reports whether a model with the id is available. The maker's name before the id may be left out.
+// hasID reports whether a model with the id is available. The maker's prefix of the id may be left out.
 func (c *Catalog) hasID(id string) bool {
 	for _, models := range c.models {
 		if slices.ContainsFunc(models, func(m *Model) bool { return m.ID == id || strings.HasSuffix(m.ID, "/"+id) }) {
@@ -58,7 +58,7 @@ func (c *Catalog) hasID(id string) bool {
 	return false
 }
 
-// Aliases returns the aliases of the configuration, as a map from names to targets. The caller must not change the map.
+// Aliases returns the aliases of the configuration, as a map from name to target. The caller must not change the map.
 func (c *Catalog) Aliases() map[string]string { return c.aliases }
 
 // alias checks and sets the aliases of the catalog.

@@ -1,8 +1,8 @@
 // Package catalog holds the providers and models that a gateway can reach: addresses, the changes that each provider
-// needs in a request, what each model can do and costs, and which tiers it serves.
+// needs in a request, the abilities and prices of each model, and the tiers that the model serves.
 //
-// All of it is data. A file is built into the binary, and a newer one can take its place without a rebuild; see
-// README.md beside it. No code depends on a model id.
+// All of this is data. A file is built into the binary, and a newer file can replace it without a rebuild; see
+// README.md in this folder. No code depends on a model id.
 package catalog
 
 import (
@@ -14,7 +14,7 @@ import (
 //go:embed catalog.json
 var embedded []byte
 
-// Catalog is the content of a data file with options applied. It never changes, so it may be used by any number of
+// Catalog is the content of a data file with options applied. It is immutable and may be used by any number of
 // goroutines. The slices, providers and models that it returns are shared and must not be changed either.
 type Catalog struct {
 	// Updated is the date of the data, as 2006-01-02.
@@ -31,7 +31,7 @@ type Catalog struct {
 	aliases   map[string]string
 }
 
-// data is the content of a whole file, including what is not enabled.
+// data is the content of a whole file, including providers that are not enabled.
 type data struct {
 	updated   string
 	providers []*Provider
@@ -49,10 +49,11 @@ var parseEmbedded = sync.OnceValue(func() *Catalog {
 	return c
 })
 
-// Embedded returns the catalog built into the binary, without alternates.
+// Embedded returns the catalog built into the binary, without alternate providers.
 func Embedded() *Catalog { return parseEmbedded() }
 
-// newCatalog indexes the given providers, which are the enabled ones in the order of the file.
+// newCatalog returns a catalog with indexes over the enabled providers, which are in the order of the file, and their
+// models.
 func newCatalog(d *data, models []*Model, enabled []*Provider) *Catalog {
 	c := &Catalog{
 		Updated:   d.updated,
@@ -81,8 +82,7 @@ func newCatalog(d *data, models []*Model, enabled []*Provider) *Catalog {
 	return c
 }
 
-// Providers returns the enabled providers in the order of the file. Without options these are all that are not
-// alternates.
+// Providers returns the enabled providers in the order of the file. Without options these are all but the alternates.
 func (c *Catalog) Providers() []*Provider { return c.providers }
 
 // Provider returns an enabled provider.
@@ -95,14 +95,14 @@ func (c *Catalog) Provider(code string) (*Provider, bool) {
 // the order of the file.
 func (c *Catalog) Models(provider string) []*Model { return c.models[provider] }
 
-// Model returns a model of an enabled provider. It also finds retired models.
+// Model returns a model of an enabled provider, even if the model is retired.
 func (c *Catalog) Model(provider, id string) (*Model, bool) {
 	m, ok := c.byID[modelKey{provider, id}]
 	return m, ok
 }
 
-// Tier returns the models that serve a tier, in the order of the file, which is the default order of a cascade within
-// the tier. Retired models are left out.
+// Tier returns the models that serve a tier, without retired ones, in the order of the file. This is the default order
+// in which a cascade tries them.
 func (c *Catalog) Tier(t Tier) []*Model {
 	if t < Low || t > High {
 		return nil

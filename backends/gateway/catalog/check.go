@@ -32,9 +32,9 @@ var (
 	wires      = []string{WireResponses, WireMessages, WireConverse}
 	auths      = []string{AuthBearer, AuthXAPIKey, AuthAPIKey, AuthEntra, AuthGoogle, AuthAWS}
 
-	// essential members are needed in every request, so a shape must not drop them.
+	// essential members are needed in every request; the Drop list of a Shape must not contain them.
 	essential = []string{"model", "messages", "stream", FieldMaxTokens, FieldMaxCompletionTokens}
-	// reserved headers are set by the gateway. They frame the body or hold the key.
+	// reserved headers frame the body or hold the key. Only the gateway sets them.
 	reserved = []string{
 		"authorization", "x-api-key", "api-key", "host", "connection", "content-length",
 		"content-type", "transfer-encoding", "upgrade", "te", "trailer",
@@ -192,7 +192,7 @@ func checkModel(m *Model) error {
 		return errors.New("endpoints: such a model is in no tier and makes no vectors")
 	}
 	for i, t := range m.Tiers {
-		// JSON null leaves a zero tier behind.
+		// A tier that is null in the JSON text is zero here.
 		if t < Low || t > High || slices.Contains(m.Tiers[:i], t) {
 			return errors.New("tiers: need each of low, medium, high at most once")
 		}
@@ -226,27 +226,27 @@ func checkModel(m *Model) error {
 	return m.Price.check()
 }
 
-// checkExtras checks the factors or the prices of calls in a price. at is the place of extras in the file, for errors.
-// Names that providers do not use in their answers are errors, since they could never match.
-func checkExtras(at string, extras map[string]float64) error {
+// checkExtras checks the factors or the call prices of a price. path is their path in the file, for errors. Names that
+// providers do not use in their answers are errors, since they could never match.
+func checkExtras(path string, extras map[string]float64) error {
 	if len(extras) > maxList {
-		return fmt.Errorf("%s: more than %d", at, maxList)
+		return fmt.Errorf("%s: more than %d", path, maxList)
 	}
 	for _, name := range slices.Sorted(maps.Keys(extras)) {
 		switch value := extras[name]; {
 		case !termPattern.MatchString(name):
-			return fmt.Errorf("%s: %q must be 1 to 32 of a-z, 0-9, _ and -", at, clip(name))
+			return fmt.Errorf("%s: %q must be 1 to 32 of a-z, 0-9, _ and -", path, clip(name))
 		case value < 0 || value > maxFactor:
-			return fmt.Errorf("%s.%s: %g is not between 0 and %d", at, name, value, maxFactor)
+			return fmt.Errorf("%s.%s: %g is not between 0 and %d", path, name, value, maxFactor)
 		case math.Abs(value*rateScale-math.Round(value*rateScale)) > 1e-3:
-			return fmt.Errorf("%s.%s: %g has more than six decimals", at, name, value)
+			return fmt.Errorf("%s.%s: %g has more than six decimals", path, name, value)
 		}
 	}
 	return nil
 }
 
-// checkRates checks the rates of a price, whose place in the file is at.
-func checkRates(at string, r Rates) error {
+// checkRates checks the rates of a price. path is their path in the file, for errors.
+func checkRates(path string, r Rates) error {
 	for _, f := range []struct {
 		field string
 		value float64
@@ -258,11 +258,11 @@ func checkRates(at string, r Rates) error {
 		{"output", r.Output},
 	} {
 		if f.value < 0 || f.value > maxRate {
-			return fmt.Errorf("%s.%s: %g is not between 0 and %d USD", at, f.field, f.value, maxRate)
+			return fmt.Errorf("%s.%s: %g is not between 0 and %d USD", path, f.field, f.value, maxRate)
 		}
 		scaled := f.value * rateScale
 		if math.Abs(scaled-math.Round(scaled)) > 1e-3 {
-			return fmt.Errorf("%s.%s: %g has more than six decimals", at, f.field, f.value)
+			return fmt.Errorf("%s.%s: %g has more than six decimals", path, f.field, f.value)
 		}
 	}
 	return nil
@@ -300,7 +300,7 @@ func checkHeaders(headers map[string]string) error {
 		if slices.Contains(reserved, strings.ToLower(name)) {
 			return fmt.Errorf("headers: %s is set by the gateway", name)
 		}
-		// The value stays out of the message: it may be a secret of the operator's proxy.
+		// The error does not quote the value, which may be a secret of the operator's proxy.
 		if len(value) > maxText || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
 			return fmt.Errorf("headers: the value of %s must be printable ASCII of at most %d characters", name, maxText)
 		}
@@ -308,7 +308,8 @@ func checkHeaders(headers map[string]string) error {
 	return nil
 }
 
-// checkText checks the length and the characters of a text in the member field, and that it is there if it is required.
+// checkText checks the length and the characters of text, the value of a member of the file. An empty text is an error
+// if required is set.
 func checkText(field, text string, required bool) error {
 	switch {
 	case required && strings.TrimSpace(text) == "":
@@ -321,8 +322,8 @@ func checkText(field, text string, required bool) error {
 	return nil
 }
 
-// checkList returns an error if the list in the member field is too long, contains a text twice, or contains one for
-// which fits returns false.
+// checkList returns an error if a list in the file is too long, has a duplicate, or has an element for which fits
+// returns false. field is the name of the member.
 func checkList(field string, list []string, fits func(string) bool) error {
 	if len(list) > maxList {
 		return fmt.Errorf("%s: more than %d", field, maxList)
@@ -344,29 +345,29 @@ func oneOf(words []string) func(string) bool {
 }
 
 // trimBase checks a base URL and removes trailing slashes. The URL may have {name} parts that the configuration fills;
-// Provider.complete checks that it did. Messages do not quote the URL, since it could contain a password.
+// Provider.complete checks that none is left. Errors do not quote the URL, since it could contain a password.
 func trimBase(field string, base *string) error {
 	trimmed := strings.TrimRight(*base, "/")
-	whole := partPattern.ReplaceAllLiteralString(trimmed, "x")
-	if strings.ContainsAny(whole, "{}") {
-		return fmt.Errorf("%s: %q is not filled in", field, clip(whole[strings.IndexAny(whole, "{}"):]))
+	filled := partPattern.ReplaceAllLiteralString(trimmed, "x")
+	if strings.ContainsAny(filled, "{}") {
+		return fmt.Errorf("%s: %q is not filled in", field, clip(filled[strings.IndexAny(filled, "{}"):]))
 	}
-	u, err := url.Parse(whole)
+	u, err := url.Parse(filled)
 	switch {
-	case len(whole) > maxURL:
+	case len(filled) > maxURL:
 		return fmt.Errorf("%s: longer than %d characters", field, maxURL)
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
 		return fmt.Errorf("%s: must be an absolute http or https URL", field)
 	case u.User != nil:
 		return fmt.Errorf("%s: must not hold a user or password", field)
-	case u.RawQuery != "" || u.ForceQuery || strings.Contains(whole, "#"):
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(filled, "#"):
 		return fmt.Errorf("%s: must have no query and no fragment", field)
 	}
 	*base = trimmed
 	return nil
 }
 
-// checkLink checks an address that people follow. It may be empty.
+// checkLink checks the address of a web page, which may be empty.
 func checkLink(field, link string) error {
 	if link == "" {
 		return nil

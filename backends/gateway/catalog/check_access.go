@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// checkTokens checks the fields for the exchange of keys for tokens and for signatures.
+// checkTokens checks the fields that describe how keys are exchanged for tokens or used for signatures.
 func checkTokens(p *Provider) error {
 	if signs := p.SigningService != "" && p.SigningRegion != ""; signs != (p.Auth == AuthAWS) {
 		return fmt.Errorf("signing_service, signing_region: are both for the auth %s, and it needs them", AuthAWS)
@@ -26,7 +26,7 @@ func checkTokens(p *Provider) error {
 	return trimBase("token_url", &p.TokenURL)
 }
 
-// checkPaths checks the paths and members that replace the usual ones.
+// checkPaths checks the fields that replace a wire's usual paths and request members.
 func checkPaths(p *Provider) error {
 	for _, paths := range []map[string]string{p.Paths, p.StreamPaths} {
 		for wire, path := range paths {

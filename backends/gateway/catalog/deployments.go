@@ -26,7 +26,8 @@ func (o *Options) models(d *data) ([]*Model, error) {
 	return all, nil
 }
 
-// deployment returns a copy of an entry of the file for another provider, under another name.
+// deployment returns a model with the name id of the provider with the given code. It is a copy of the file's model
+// entry (provider/model), without the price.
 func (d *data) deployment(code, id, entry string) (*Model, error) {
 	name := code + "/" + id
 	var source *Model

@@ -6,13 +6,13 @@ import "strings"
 type EnvironmentKey struct {
 	// Variable is the name of the variable that holds the key. Secret is the key.
 	Variable, Secret string
-	// BaseVariable is the variable for the base URL that the key belongs to, such as OPENAI_BASE_URL for
-	// OPENAI_API_KEY. BaseURL is its value. An empty BaseURL means that the key belongs to the provider itself.
+	// BaseVariable is the variable for the base URL at which the key is valid, such as OPENAI_BASE_URL for
+	// OPENAI_API_KEY. BaseURL is its value. If BaseURL is empty the key is valid at the provider itself.
 	BaseVariable, BaseURL string
 }
 
-// EnvironmentKey returns the first key that the environment has for the provider, with the base URL that is given
-// beside it. A nil environment has no keys.
+// EnvironmentKey returns the first of the provider's keys that is set in the environment, with the base URL set in the
+// corresponding variable. A nil environment has no keys.
 func (p *Provider) EnvironmentKey(environment func(name string) string) (key EnvironmentKey, ok bool) {
 	if environment == nil {
 		return key, false
@@ -26,8 +26,9 @@ func (p *Provider) EnvironmentKey(environment func(name string) string) (key Env
 	return key, false
 }
 
-// EnvironmentBase returns the variable that has the base URL for the key in another variable, as the vendors' SDKs read
-// it, and its value, which is empty if it is not set. /chat/completions or /models is appended to the base URL.
+// EnvironmentBase returns the name and the value of the variable that the vendors' SDKs read for the base URL, given
+// the name of the variable for the key. The value is empty if the variable is not set. /chat/completions or /models is
+// appended to the base URL.
 func EnvironmentBase(key string, environment func(name string) string) (variable, base string) {
 	for _, suffix := range []string{"_API_KEY", "_API_TOKEN", "_TOKEN"} {
 		if prefix, ok := strings.CutSuffix(key, suffix); ok {
@@ -42,8 +43,8 @@ func EnvironmentBase(key string, environment func(name string) string) (variable
 	return variable, base
 }
 
-// BelongsTo reports whether the key may be sent to the base URL base. A key whose BaseURL is set may be sent to that
-// one alone, and any other key to every base URL. Slashes at the end of base are ignored.
+// BelongsTo reports whether the key may be sent to the base URL base. If BaseURL is set, base must be equal to it
+// except for slashes at the end. Otherwise the key may be sent to every base URL.
 func (k *EnvironmentKey) BelongsTo(base string) bool {
 	return k.BaseURL == "" || k.BaseURL == strings.TrimRight(base, "/")
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Bounds of a provider key, in bytes.
+// Length limits of a provider key, in bytes.
 const (
 	maxKey     = 1000
 	maxKeyFile = 4 << 10 // a JSON object
 )
 
-// CheckKey returns a provider key in the form in which it is stored: a JSON object, such as the key file of a service
-// account, loses its insignificant white space. The error says what is wrong with the key without quoting it.
+// CheckKey returns a provider key in its stored form: a JSON object, such as the key file of a service account, loses
+// its insignificant white space. The error describes the mistake in the key without quoting the key.
 func CheckKey(key string) (string, error) {
 	if strings.HasPrefix(key, "{") {
 		var compact bytes.Buffer

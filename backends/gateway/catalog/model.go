@@ -18,52 +18,52 @@ const (
 // Model is one model of one provider. The JSON names are those of the data file. Models of a Catalog are shared and
 // must not be changed.
 type Model struct {
-	// Provider is the code of the provider, ID is the name in requests to it. See EntryID.
+	// Provider is the code of the provider. ID is the name of the model in requests to the provider. See EntryID.
 	Provider string `json:"provider"`
 	ID       string `json:"id"`
-	// Name is for people. Default: ID.
+	// Name is the display name. Default: ID.
 	Name string `json:"name"`
 	// Family groups models that understand each other's reasoning state.
 	// Default: ID, so that state is never shared by accident.
 	Family string `json:"family"`
-	// Tiers are the tiers that the model serves by default. A model without tiers is used only if it is asked for by
+	// Tiers are the tiers that the model serves by default. A model without tiers is used only if a request names its
 	// id.
 	Tiers []Tier `json:"tiers"`
-	// ContextWindow and MaxOutput are in tokens. Zero means that the number is not published, so that nothing may be
-	// refused because of it.
+	// ContextWindow and MaxOutput are in tokens. Zero means that the number is not published. Requests must then not be
+	// refused for their length.
 	ContextWindow int `json:"context_window"`
 	MaxOutput     int `json:"max_output"`
-	// Modalities are the accepted kinds of input. They always include "text".
+	// Modalities are the accepted kinds of input, which always include "text".
 	Modalities []string `json:"modalities"`
-	// Tools reports support for function calling, JSONSchema for response_format json_schema.
+	// Tools reports support for function calling. JSONSchema reports support for the response_format json_schema.
 	Tools      bool `json:"tools"`
 	JSONSchema bool `json:"json_schema"`
 	// Reasoning reports that the model thinks before it answers, always or on request.
 	Reasoning bool `json:"reasoning"`
-	// ReasoningEfforts are the efforts that the model knows. Nil (absent) means those of the provider. An empty list
-	// means that it takes none.
+	// ReasoningEfforts are the efforts that the model accepts. Nil (absent) means those of the provider. An empty list
+	// means that the model accepts no effort.
 	ReasoningEfforts []string `json:"reasoning_efforts"`
 	// Prefill reports that the model continues a last assistant message.
 	Prefill bool `json:"prefill"`
-	// Embeddings reports that the model makes vectors of texts and nothing else, so that it is in no tier. Models of
-	// one family make the same vectors.
+	// Embeddings reports that the model only turns texts into vectors, so it is in no tier. Models of one family return
+	// the same vectors.
 	Embeddings bool `json:"embeddings"`
-	// Endpoints are the Provider.Endpoints that the model is for. A model with endpoints is for nothing else, so it is
-	// in no tier.
+	// Endpoints are names of Provider.Endpoints. A model with endpoints serves only these, so it is in no tier.
 	Endpoints []string `json:"endpoints"`
 	// Retired models can be found by id but are not available.
 	Retired bool `json:"retired"`
-	// Assumed reports that some of the above is a permissive guess: trying a candidate in vain costs one attempt, while
-	// skipping one may cost the answer.
+	// Assumed reports that some fields above are guesses, which are rather too permissive: trying a candidate in vain
+	// costs one attempt, but skipping one may cost the answer.
 	Assumed bool `json:"assumed"`
-	// Price is the list price, or the operator's own one; see OwnPrice.
+	// Price is the list price or the operator's price; see OwnPrice.
 	Price Price `json:"-"`
-	// OwnPrice is the name in Prices of the operator's own price that Price is made of. It is empty for a list price.
+	// OwnPrice is the name in Prices of the operator's price from which Price was computed. It is empty for a list
+	// price.
 	OwnPrice string `json:"-"`
 	// Created is the day of release. Zero means unknown.
 	Created time.Time `json:"-"`
 	// Deprecated is the day from which the provider advises against the model. Retires is the day from which the model
-	// no longer answers. Zero means that no such day is announced.
+	// no longer answers. Zero means that the provider has not announced such a day.
 	Deprecated, Retires time.Time `json:"-"`
 	// Note is for readers of the file; nothing depends on it.
 	Note string `json:"note"`
@@ -71,8 +71,8 @@ type Model struct {
 	entry string
 }
 
-// EntryID returns Provider + "/" + ID, which is unique in the catalog. IDs may contain slashes, provider codes never
-// do.
+// EntryID returns Provider + "/" + ID, which is unique in the catalog. IDs may contain slashes, but provider codes may
+// not.
 func (m *Model) EntryID() string {
 	if m.entry != "" {
 		return m.entry
@@ -80,13 +80,13 @@ func (m *Model) EntryID() string {
 	return m.Provider + "/" + m.ID
 }
 
-// DeprecatedBy reports whether the model is deprecated at the given time. A model with a date of retirement, but none
-// of deprecation, is always deprecated.
+// DeprecatedBy reports whether the model is deprecated at the time now. A model with a retirement date but without a
+// deprecation date is always deprecated.
 func (m *Model) DeprecatedBy(now time.Time) bool {
 	return !m.Deprecated.IsZero() && !now.Before(m.Deprecated) || m.Deprecated.IsZero() && !m.Retires.IsZero()
 }
 
-// Serves reports whether the model is for an endpoint.
+// Serves reports whether the model serves an endpoint of Provider.Endpoints.
 func (m *Model) Serves(endpoint string) bool { return slices.Contains(m.Endpoints, endpoint) }
 
 // Accepts reports whether the model takes this kind of input; see the Modality constants.
@@ -110,34 +110,36 @@ type Rates struct {
 // Price is the price of a model.
 type Price struct {
 	Rates
-	// Known is false if no price is given; all rates are zero then. A known price of zero means that the model is free.
+	// Known is false if the price is unknown; all rates are zero then. A known price of zero means that the model is
+	// free.
 	Known bool
-	// LongAbove, if not zero, is the number of prompt tokens (including cached and written ones) above which Long
-	// replaces the rates for the whole request.
+	// LongAbove, if not zero, is a number of prompt tokens, including cached and written ones. For a request with more
+	// prompt tokens Long replaces the rates.
 	LongAbove int64
 	Long      Rates
-	// Factors change the rates of requests that were not served in the ordinary way. They are named by the words of the
-	// answer for it ("flex", "priority", "fast"). Requests without a factor cost the list price; several factors are
-	// multiplied.
+	// Factors multiply the rates of requests that were served in a special way. The names are the words that providers
+	// use in their answers ("flex", "priority", "fast"). Requests without a factor cost the list price; several factors
+	// are multiplied.
 	Factors map[string]float64
-	// Calls are the prices in USD of one call of a tool that the provider runs, by the tool's name ("web_search").
-	// Tools without a price cost nothing but their tokens.
+	// Calls are prices in USD of one call of a provider's tool, by the tool's name ("web_search"). For tools without a
+	// price only tokens are billed.
 	Calls map[string]float64
 }
 
-// Tokens are the tokens of a request, each in one of the counts, and what else is billed. Negative counts are taken as
-// zero.
+// Tokens are the billed quantities of a request. Each token is in exactly one of the counts. Negative counts are taken
+// as zero.
 type Tokens struct {
 	// Input counts the tokens that were neither read from nor written to the cache.
 	Input, Cached, Written, WrittenHour, Output int64
-	// Served are the provider's words for how it served the request, such as "flex" or "priority". See Price.Factors.
+	// Served are the words in the answer that describe how the request was served, such as "flex" or "priority". See
+	// Price.Factors.
 	Served []string
 	// Calls counts the calls of the provider's tools. See Price.Calls.
 	Calls map[string]int64
 }
 
-// Cost returns what a request cost in millionths of a US dollar, rounded half up, and whether the price is known. The
-// sum is exact, since rates are first turned into whole millionths of a micro-dollar.
+// Cost returns the cost of a request in millionths of a US dollar, rounded half up, and whether the price is known. The
+// sum is exact, since rates are first converted to whole millionths of a micro-dollar.
 func (m *Model) Cost(t Tokens) (microUSD int64, known bool) {
 	if !m.Price.Known {
 		return 0, false
@@ -170,8 +172,8 @@ func (m *Model) Cost(t Tokens) (microUSD int64, known bool) {
 	return total.microUSD(), true
 }
 
-// factor returns the factor by which the rates are multiplied: the product of those in p.Factors for the words of
-// served, which say how the request was served. Words without a factor change nothing.
+// factor returns the product of the factors in p.Factors for the words of served. Words without a factor change
+// nothing.
 func (p *Price) factor(served []string) float64 {
 	factor := 1.0
 	for _, word := range served {
@@ -182,7 +184,7 @@ func (p *Price) factor(served []string) float64 {
 	return factor
 }
 
-// rateScale turns a rate into a whole number. A rate in USD per million tokens equals micro-dollars per token, and has
+// rateScale converts a rate to a whole number. A rate in USD per million tokens equals micro-dollars per token, and has
 // at most six decimals.
 const rateScale = 1_000_000
 
@@ -216,7 +218,7 @@ func atLeastZero(n int64) uint64 {
 	return uint64(n)
 }
 
-// promptAbove reports whether the sum of counts is above limit. It cannot overflow.
+// promptAbove reports whether the sum of counts is above limit. The addition cannot overflow.
 func promptAbove(limit uint64, counts ...uint64) bool {
 	for _, n := range counts {
 		if n > limit {
@@ -238,7 +240,7 @@ func (u *uint128) addProduct(a, b uint64) {
 	u.hi, _ = bits.Add64(u.hi, hi, carry)
 }
 
-// microUSD returns u divided by rateScale, rounded half up. It saturates at the largest int64.
+// microUSD returns u divided by rateScale, rounded half up. Larger results than the largest int64 are replaced by that.
 func (u uint128) microUSD() int64 {
 	var carry uint64
 	u.lo, carry = bits.Add64(u.lo, rateScale/2, 0)

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Options select the providers of a file and change how they are reached.
+// Options select the providers of a file and change how requests reach them.
 type Options struct {
-	// Enable lists alternates to offer. Naming a provider that is not an alternate changes nothing.
+	// Enable lists alternate providers to offer. Naming a provider that is not an alternate changes nothing.
 	Enable []string
 	// Disable lists providers not to offer.
 	Disable []string
@@ -32,34 +32,34 @@ type Options struct {
 	Aliases map[string]string
 }
 
-// OwnKeys is a policy for users' own provider keys. It does not concern models of users' own servers.
+// OwnKeys is a policy for users' own provider keys. It does not apply to models on users' own servers.
 type OwnKeys string
 
 // The policies. The zero value is OwnKeysFirst.
 const (
 	// OwnKeysFirst tries users' own keys before those of their team, of the organisation and of the operator.
 	OwnKeysFirst OwnKeys = "first"
-	// OwnKeysOnly uses no other keys.
+	// OwnKeysOnly uses users' own keys only.
 	OwnKeysOnly OwnKeys = "only"
-	// OwnKeysNever uses the other keys only.
+	// OwnKeysNever uses only the keys of teams, of the organisation and of the operator.
 	OwnKeysNever OwnKeys = "never"
 )
 
-// Override changes how one provider is reached.
+// Override changes how requests reach one provider.
 type Override struct {
 	// BaseURL replaces the base of the chat format by an absolute http or https URL without a query, for example that
-	// of a proxy or of a test server. Wires for which the file has another base are then not used, so that nothing
-	// bypasses the proxy. Empty means unchanged.
+	// of a proxy or of a test server. Wires for which the file has another base are then not used, because their
+	// requests would bypass the proxy. Empty means unchanged.
 	BaseURL string
 	// Params fill the {name} parts of the base URLs and paths, for example account_id. A value has 1 to 128 characters
 	// of A-Z, a-z, 0-9, _ and -.
 	Params map[string]string
-	// TokenURL replaces the address at which keys are exchanged for tokens, for example by that of another cloud of the
-	// same vendor. It has the form of BaseURL, and may contain {tenant}.
+	// TokenURL replaces the address at which keys are exchanged for tokens, for example by the address in another cloud
+	// of the vendor. It has the form of BaseURL, and may contain {tenant}.
 	TokenURL string
-	// Models adds models that the file does not have for this provider, such as deployments with names of their own. It
-	// maps the name at the provider to the entry provider/model of the file that is deployed. What that entry can do
-	// and its tiers also apply to the new model, but not its price.
+	// Models adds models that the file does not have for this provider, such as deployments with their own names. It
+	// maps the name at the provider to the entry provider/model of the deployed model. The new model has the abilities
+	// and the tiers of that entry, but not its price.
 	Models map[string]string
 	// Headers are added to those of the file. An empty value removes a header.
 	Headers map[string]string
@@ -68,14 +68,14 @@ type Override struct {
 	// APIKey is the operator's key, which serves every user; see Provider. If it is empty the key of
 	// Options.Environment is used.
 	APIKey string
-	// WorkloadIdentity uses the identity that the cloud gives to the machine or the pod that the gateway runs on in
-	// place of an APIKey. It is for providers with AuthAWS, AuthEntra and AuthGoogle.
+	// WorkloadIdentity replaces APIKey by the identity that the cloud gives to the machine or pod of the gateway. It is
+	// for providers with AuthAWS, AuthEntra and AuthGoogle.
 	WorkloadIdentity bool
 }
 
-// With returns a catalog of the same file with these options in place of any that were applied before. It returns an
-// error for a code that the file does not have, which lists the known ones, and for a part of an enabled provider's
-// base URL that is not filled.
+// With returns a catalog of the same file with opts instead of any options applied before. It returns an error, which
+// lists the known codes, for a provider code that the file does not have. It also returns an error if a {name} part of
+// an enabled provider's base URL is not filled.
 func (c *Catalog) With(opts Options) (*Catalog, error) { return build(c.all, opts) }
 
 func build(d *data, opts Options) (*Catalog, error) {
@@ -84,7 +84,7 @@ func build(d *data, opts Options) (*Catalog, error) {
 	}
 	var enabled []*Provider
 	for _, p := range d.providers {
-		on := !slices.Contains(opts.Disable, p.Code) && (!p.Alternate || slices.Contains(opts.Enable, p.Code))
+		offered := !slices.Contains(opts.Disable, p.Code) && (!p.Alternate || slices.Contains(opts.Enable, p.Code))
 		o, changes := opts.Overrides[p.Code]
 		if from, ok := p.EnvironmentKey(opts.Environment); ok && o.APIKey == "" && !o.WorkloadIdentity &&
 			from.BelongsTo(cmp.Or(o.BaseURL, p.BaseURL)) {
@@ -97,7 +97,7 @@ func build(d *data, opts Options) (*Catalog, error) {
 			}
 			p = changed
 		}
-		if !on {
+		if !offered {
 			continue
 		}
 		if err := p.complete(); err != nil {
@@ -130,11 +130,11 @@ func (o *Options) check(providers []*Provider) error {
 	for _, p := range providers {
 		known = append(known, p.Code)
 	}
-	check := func(what, code string) error {
+	check := func(option, code string) error {
 		if slices.Contains(known, code) {
 			return nil
 		}
-		return fmt.Errorf("%s: unknown provider %q, known are %s", what, clip(code), strings.Join(known, ", "))
+		return fmt.Errorf("%s: unknown provider %q, known are %s", option, clip(code), strings.Join(known, ", "))
 	}
 	for _, code := range o.Enable {
 		if err := check("enable", code); err != nil {
@@ -208,12 +208,12 @@ func (o Override) apply(p *Provider) (*Provider, error) {
 	return p, p.setKey(o.APIKey)
 }
 
-// WorkloadIdentity is the APIKey of a provider whose tokens come from the cloud that the gateway runs in. No key of a
-// user can have this text, since CheckKey refuses it.
+// WorkloadIdentity is the APIKey of a provider whose tokens come from the cloud that the gateway runs in. No user's key
+// can have this text, since CheckKey refuses it.
 const WorkloadIdentity = "\x00workload identity"
 
-// setWorkloadIdentity authorizes the requests of the operator by the identity of the machine. It returns an error if
-// there is a key too, and for a provider of another cloud.
+// setWorkloadIdentity makes the identity of the machine authorize the operator's requests. key is the operator's key.
+// It returns an error if key is not empty, or if the provider belongs to no cloud with such identities.
 func (p *Provider) setWorkloadIdentity(key string) error {
 	switch {
 	case p.Auth != AuthAWS && p.Auth != AuthEntra && p.Auth != AuthGoogle:
@@ -239,8 +239,8 @@ func (p *Provider) setKey(key string) error {
 	return nil
 }
 
-// fingerprints is the seed of the hashes in Provider.KeyID. It is random, so that a hash identifies a key within this
-// process only and reveals nothing about it.
+// fingerprints is the seed of the hashes in Provider.KeyID. The seed is random, so a hash identifies a key within this
+// process only and reveals nothing about the key.
 var fingerprints = maphash.MakeSeed()
 
 // fill replaces {name} by value in every base URL and path of p.
@@ -270,7 +270,7 @@ func (p *Provider) fill(name, value string) error {
 	return nil
 }
 
-// complete returns an error if a part of a base URL or path is still to be filled.
+// complete returns an error if a base URL or path still has a {name} part.
 func (p *Provider) complete() error {
 	if part := partPattern.FindString(p.BaseURL); part != "" {
 		return fmt.Errorf("base_url: %s is not filled in, set a base URL of your own or the parameter %s", part,

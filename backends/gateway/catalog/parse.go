@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// Bounds of a data file.
+// Limits of a data file.
 const (
 	maxFileBytes = 16 << 20
 	maxProviders = 200
 	maxModels    = 20_000
 )
 
-// The entries of the file are the public types, and the members whose text form differs from their Go form.
+// The entries of the file are the public types, with additional members for fields whose text form differs from their
+// Go form.
 type (
 	fileEntry struct {
 		Updated   string            `json:"updated"`
@@ -68,7 +69,7 @@ type (
 	}
 )
 
-// load reads a data file of at most 16 MB from disk and returns a stamp of the version that was read. See Parse.
+// load reads a data file of at most 16 MB from disk and returns a stamp that identifies the version read. See Parse.
 func load(path string) (*Catalog, fileStamp, error) {
 	raw, stamp, err := readFile(path)
 	if err != nil {
@@ -107,7 +108,7 @@ func readFile(path string) ([]byte, fileStamp, error) {
 }
 
 // Parse parses a data file strictly: unknown members, unknown words and values out of range are errors that name the
-// entry and the member. In the result all providers are enabled that are not alternates.
+// entry and the member. In the result all providers are enabled except the alternates.
 func Parse(raw []byte) (*Catalog, error) {
 	if len(raw) > maxFileBytes {
 		return nil, fmt.Errorf("larger than %d MB", maxFileBytes>>20)
@@ -265,10 +266,11 @@ func (e *priceEntry) parse() (Price, error) {
 	return price, err
 }
 
-// parse requires both input and output, since half a price would make every sum wrong.
-func (e ratesEntry) parse(at string) (Rates, error) {
+// parse returns the rates of an entry. It requires both input and output, since half a price would make every sum
+// wrong. path is the path of the entry in the file, for errors.
+func (e ratesEntry) parse(path string) (Rates, error) {
 	if e.Input == nil || e.Output == nil {
-		return Rates{}, fmt.Errorf("%s: needs input and output; leave the whole price out if it is unknown", at)
+		return Rates{}, fmt.Errorf("%s: needs input and output; leave the whole price out if it is unknown", path)
 	}
 	return Rates{
 		Input: *e.Input, CachedInput: e.CachedInput, CacheWrite: e.CacheWrite, CacheWriteHour: e.CacheWriteHour,
@@ -289,13 +291,13 @@ func decodeStrict(raw []byte, into any) error {
 	return nil
 }
 
-// decodeError returns an error that says in which member or line the mistake is.
+// decodeError returns an error that names the member or line with the mistake.
 func decodeError(raw []byte, err error) error {
 	var syntax *json.SyntaxError
 	var mismatch *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mismatch):
-		// Embedded Go types are not part of the file's paths.
+		// Mismatch.Field includes the names of embedded Go types, which are not part of the file's paths.
 		field := strings.NewReplacer("Provider.", "", "Model.", "", "ratesEntry.", "").Replace(mismatch.Field)
 		if field == "" {
 			return fmt.Errorf("is a JSON %s, need an object", mismatch.Value)
@@ -310,7 +312,7 @@ func decodeError(raw []byte, err error) error {
 	return errors.New(clip(strings.TrimPrefix(err.Error(), "json: ")))
 }
 
-// label names an entry for an error message, by its own name if it has one.
+// label names entry i of a list for an error message, by the entry's own name if it has one.
 func label(list string, i int, raw []byte) string {
 	var peek struct {
 		Code     string `json:"code"`

@@ -10,22 +10,22 @@ import (
 	"strings"
 )
 
-// Prices are the operator's own prices, which replace list prices. They are named by models (provider/model) or by
-// prefixes of such names followed by a star. The exact name counts first, then the longest prefix.
+// Prices are the operator's own prices, which replace list prices. Each name is a model (provider/model) or a prefix of
+// such names followed by a star. An exact name has precedence over prefixes, and a longer prefix over a shorter one.
 type Prices map[string]OwnPrice
 
 // OwnPrice is a price, or a discount on the list price.
 type OwnPrice struct {
 	// Price applies if Discount is 0.
 	Price Price
-	// Discount is in percent, up to 100. It is subtracted from all rates and prices of calls, which are rounded to six
-	// decimals.
+	// Discount is in percent, up to 100. It is subtracted from all rates and call prices; the results are rounded to
+	// six decimals.
 	Discount float64
 }
 
-// ParsePrices parses a file with the operator's prices. It is a JSON object whose names are those of Prices, a model or
-// a prefix with a star, and whose values are prices as in a catalog file, or discounts such as {"discount": 15}. The
-// error names the first entry that is invalid, in the order of the names.
+// ParsePrices parses a file with the operator's prices: a JSON object whose names are those of Prices. The values are
+// prices as in a catalog file, or discounts such as {"discount": 15}. The error names the first invalid entry in the
+// order of the names.
 func ParsePrices(raw []byte) (Prices, error) {
 	if len(raw) > maxFileBytes {
 		return nil, fmt.Errorf("is larger than %d MB", maxFileBytes>>20)
@@ -45,31 +45,31 @@ func ParsePrices(raw []byte) (Prices, error) {
 	return prices, nil
 }
 
-func parseOwnPrice(raw json.RawMessage) (own OwnPrice, err error) {
+func parseOwnPrice(raw json.RawMessage) (price OwnPrice, err error) {
 	var discount struct {
 		Discount *float64 `json:"discount"`
 	}
 	if json.Unmarshal(raw, &discount) == nil && discount.Discount != nil {
 		if err := decodeStrict(raw, &discount); err != nil {
-			return own, errors.New("a discount stands alone, without a price")
+			return price, errors.New("a discount stands alone, without a price")
 		}
-		if own.Discount = *discount.Discount; !(own.Discount > 0 && own.Discount <= 100) {
-			return own, fmt.Errorf("discount: %g is not a part above 0 and up to 100, in percent", own.Discount)
+		if price.Discount = *discount.Discount; !(price.Discount > 0 && price.Discount <= 100) {
+			return price, fmt.Errorf("discount: %g is not a part above 0 and up to 100, in percent", price.Discount)
 		}
-		return own, nil
+		return price, nil
 	}
 	var entry priceEntry
 	if err := decodeStrict(raw, &entry); err != nil {
-		return own, err
+		return price, err
 	}
-	if own.Price, err = entry.parse(); err != nil {
-		return own, err
+	if price.Price, err = entry.parse(); err != nil {
+		return price, err
 	}
-	return own, own.Price.check()
+	return price, price.Price.check()
 }
 
-// of returns the price for the model with the name entry (provider/model), and the name in p under which it was found.
-func (p Prices) of(entry string) (own OwnPrice, name string, ok bool) {
+// lookup returns the price for a model, whose name is entry (provider/model), and the name in p that matched.
+func (p Prices) lookup(entry string) (own OwnPrice, name string, ok bool) {
 	if own, ok = p[entry]; ok {
 		return own, entry, true
 	}
@@ -82,8 +82,9 @@ func (p Prices) of(entry string) (own OwnPrice, name string, ok bool) {
 	return own, name, ok
 }
 
-// apply returns the models with these prices, or with the stored ones where both have the same name. Models without one
-// stay as they are. apply returns an error if a name of p, other than a prefix with a star, matches no model.
+// apply returns the models with these prices, or with the stored ones where both have the same name. Models without a
+// price in either stay unchanged. apply returns an error if a name of p, other than a prefix with a star, matches no
+// model.
 func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
 	if len(p)+len(stored) == 0 {
 		return models, nil
@@ -93,7 +94,7 @@ func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
 	maps.Copy(all, stored)
 	models, used := slices.Clone(models), make(map[string]bool)
 	for i, m := range models {
-		own, name, ok := all.of(m.EntryID())
+		own, name, ok := all.lookup(m.EntryID())
 		if !ok {
 			continue
 		}
@@ -105,7 +106,7 @@ func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
 		if own.Discount == 0 {
 			priced.Price = own.Price
 		} else {
-			priced.Price = m.Price.less(own.Discount)
+			priced.Price = m.Price.discounted(own.Discount)
 		}
 		models[i] = &priced
 	}
@@ -117,25 +118,25 @@ func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
 	return models, nil
 }
 
-// less returns the price reduced by a percentage.
-func (p Price) less(percent float64) Price {
-	off := func(value float64) float64 { return math.Round(value*(100-percent)/100*1e6) / 1e6 }
+// discounted returns the price reduced by a percentage.
+func (p Price) discounted(percent float64) Price {
+	discount := func(value float64) float64 { return math.Round(value*(100-percent)/100*1e6) / 1e6 }
 	rates := func(r Rates) Rates {
 		return Rates{
-			Input: off(r.Input), CachedInput: off(r.CachedInput), CacheWrite: off(r.CacheWrite),
-			CacheWriteHour: off(r.CacheWriteHour), Output: off(r.Output),
+			Input: discount(r.Input), CachedInput: discount(r.CachedInput), CacheWrite: discount(r.CacheWrite),
+			CacheWriteHour: discount(r.CacheWriteHour), Output: discount(r.Output),
 		}
 	}
 	p.Rates, p.Long = rates(p.Rates), rates(p.Long)
 	calls := make(map[string]float64, len(p.Calls))
 	for tool, price := range p.Calls {
-		calls[tool] = off(price)
+		calls[tool] = discount(price)
 	}
 	p.Calls = calls
 	return p
 }
 
-// MarshalJSON returns the price in the form in which files of prices have it, or null if it is unknown.
+// MarshalJSON returns the price in the form of price files, or null if the price is unknown.
 func (p Price) MarshalJSON() ([]byte, error) {
 	if !p.Known {
 		return []byte("null"), nil
@@ -163,7 +164,7 @@ func (p Price) MarshalJSON() ([]byte, error) {
 	return json.Marshal(file)
 }
 
-// check checks the numbers of a price.
+// check returns an error if a number of a price is out of range.
 func (p *Price) check() error {
 	if err := checkRates("price", p.Rates); err != nil {
 		return err

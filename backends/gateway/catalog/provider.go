@@ -18,8 +18,7 @@ const (
 	AuthAWS     = "aws"       // Authorization: Bearer <key>, or a signature if the key is an access key of AWS
 )
 
-// Wire formats of an upstream. Every provider without NoChat speaks WireChat; the others are
-// listed in Provider.Wires.
+// Wire formats of an upstream. Every provider without NoChat speaks WireChat; further formats are in Provider.Wires.
 const (
 	WireChat      = "chat"
 	WireResponses = "responses"
@@ -32,64 +31,64 @@ const (
 type Provider struct {
 	// Code is the short name used in settings, headers and stored keys.
 	Code string `json:"code"`
-	// Name is the name for people.
+	// Name is the display name.
 	Name string `json:"name"`
 	// BaseURL is the base of the chat format without a trailing slash; "/chat/completions" is appended. In the data
 	// file it may have {name} parts, which Override.Params fills.
 	BaseURL string `json:"base_url"`
-	// Env are the environment variables that may hold a key. The first one that is set is used.
+	// Env are the environment variables that may hold a key. The first variable that is set is used.
 	Env []string `json:"env"`
 	// Alternate reports that the provider is available only if it is enabled.
 	Alternate bool `json:"alternate"`
-	// Auth says how a key is presented. It is one of the Auth constants. Default: AuthBearer.
+	// Auth is one of the Auth constants, which are the ways to present a key. Default: AuthBearer.
 	Auth string `json:"auth"`
 	// TokenURL is the address at which keys are exchanged for tokens, and TokenScope the scope of the tokens. Both are
-	// for AuthEntra, whose URL has {tenant} in it, and for AuthGoogle.
+	// for AuthGoogle and AuthEntra. In the URL for AuthEntra, {tenant} stands for the key's tenant.
 	TokenURL   string `json:"token_url"`
 	TokenScope string `json:"token_scope"`
-	// SigningService and SigningRegion are the scope of signatures. Both are for AuthAWS.
+	// SigningService and SigningRegion are the scope of signatures, for AuthAWS.
 	SigningService string `json:"signing_service"`
 	SigningRegion  string `json:"signing_region"`
-	// Headers are sent with each request. They never hold a credential.
+	// Headers are sent with each request. They never hold credentials.
 	Headers map[string]string `json:"headers"`
-	// PinnedHeaders keeps formats and their clients from replacing the values of Headers. It is for providers that lag
-	// behind the versions of the format's vendor.
+	// PinnedHeaders keeps wire formats and clients from replacing the values of Headers. It is for providers that do
+	// not support the newest versions of the format.
 	PinnedHeaders bool `json:"pinned_headers"`
-	// Wires are the formats spoken beside chat.
+	// Wires are the wire formats that the provider speaks in addition to chat.
 	Wires []string `json:"wires"`
-	// NoChat means that the provider does not speak the chat format, whatever is requested.
+	// NoChat means that the provider does not speak the chat format at all.
 	NoChat bool `json:"no_chat"`
-	// PreferWire is the format to use for clients of other formats if that loses less than chat. Default: WireChat.
+	// PreferWire is the wire format for clients of other formats, if it loses less than chat. Default: WireChat.
 	PreferWire string `json:"prefer_wire"`
-	// NativeTools reports that the wires beside chat take everything that the vendor's clients can say, above all every
-	// type of tool. The responses wire of other providers takes functions only, so that requests with other tools are
-	// sent in the chat format.
+	// NativeTools reports that Wires accept everything that the vendor's clients send, above all every type of tool.
+	// The responses wire of other providers accepts functions only, so requests with other tools are sent to these in
+	// the chat format.
 	NativeTools bool `json:"native_tools"`
-	// WireBaseURLs are the bases of the wires that do not share BaseURL; see WireURL.
+	// WireBaseURLs are the base URLs of wires that do not use BaseURL; see WireURL.
 	WireBaseURLs map[string]string `json:"wire_base_urls"`
-	// Paths replace "/chat/completions" and the like after the base, by wire ("embeddings" counts as one here). {model}
-	// in them is replaced by the model's id. StreamPaths are the paths for streams that differ.
+	// Paths replace "/chat/completions" and the like after the base URL. The map's keys are wires, and "embeddings".
+	// {model} stands for the model's id. StreamPaths are the paths for streams where these differ.
 	Paths       map[string]string `json:"paths"`
 	StreamPaths map[string]string `json:"stream_paths"`
-	// Body are members that are added to requests of the wires beside chat. ModelInPath says that these requests have
-	// no "model".
+	// Body are members that are added to requests of the wires other than chat. ModelInPath reports that these requests
+	// must not have the member "model".
 	Body        map[string]string `json:"body"`
 	ModelInPath bool              `json:"model_in_path"`
-	// Endpoints are further endpoints of the provider, such as "audio/speech", for which no format is translated, with
-	// their addresses. An empty address means BaseURL followed by the name.
+	// Endpoints maps further endpoints of the provider, such as "audio/speech", to their addresses. Their requests are
+	// passed on without translation. An empty address means BaseURL followed by the name.
 	Endpoints map[string]string `json:"endpoints"`
-	// AffinityHeader is the header that leads the requests of a conversation to the same server of the provider, which
-	// has cached the prompt. It is empty if the provider documents none.
+	// AffinityHeader is the request header that leads requests with the same value to the same server of the provider,
+	// which has cached the conversation's prompt. It is empty if the provider documents no such header.
 	AffinityHeader string `json:"affinity_header"`
-	// Shape says what must be changed in a chat request for this provider.
+	// Shape describes the changes that a chat request needs for this provider.
 	Shape Shape `json:"shape"`
-	// Timeouts override those of the gateway where they are not zero.
+	// Timeouts replace those of the gateway where they are not zero.
 	Timeouts Timeouts `json:"-"`
-	// APIKey is the operator's key, which serves every user after their own keys. It is empty if there is none. KeyID
-	// stands for the key inside this process, and changes with it.
+	// APIKey is the operator's key, which serves every user after the user's own keys. It is empty if the operator has
+	// no key. KeyID identifies the key within this process; another key has another id.
 	APIKey string `json:"-"`
 	KeyID  string `json:"-"`
-	// DocsURL is the API reference, KeyURL the page where a key is made.
+	// DocsURL is the API reference. KeyURL is the page where users create a key.
 	DocsURL string `json:"docs_url"`
 	KeyURL  string `json:"key_url"`
 	// Note is for readers of the file; nothing depends on it.
@@ -102,10 +101,10 @@ func (p *Provider) ChatURL() string { return p.BaseURL + p.path(WireChat, "/chat
 // EmbeddingsURL returns the address of the embeddings endpoint.
 func (p *Provider) EmbeddingsURL() string { return p.BaseURL + p.path(wireEmbeddings, "/embeddings") }
 
-// wireEmbeddings is the name of embeddings in Paths.
+// wireEmbeddings is the key for embeddings in Paths.
 const wireEmbeddings = "embeddings"
 
-// path returns the path after the base of a wire.
+// path returns the path after the base URL of a wire: that in Paths, or else usual.
 func (p *Provider) path(wire, usual string) string {
 	if path, ok := p.Paths[wire]; ok {
 		return path
@@ -113,8 +112,8 @@ func (p *Provider) path(wire, usual string) string {
 	return usual
 }
 
-// ModelURL returns the address for a request to a model, given the address of its wire. It inserts the model's id and
-// replaces the path for a stream.
+// ModelURL returns the address for a request to a model. address is that of the wire, as ChatURL or WireURL returns it.
+// ModelURL replaces {model} by the model's id, and the path by the path for streams if stream is set.
 func (p *Provider) ModelURL(address, wire, model string, stream bool) string {
 	if len(p.Paths) == 0 {
 		return address
@@ -129,7 +128,7 @@ func (p *Provider) ModelURL(address, wire, model string, stream bool) string {
 const modelPart = "{model}"
 
 // PrefillURL returns the address for a chat request whose last message is an assistant turn to be continued. For most
-// providers it is that of ChatURL.
+// providers it is equal to ChatURL.
 func (p *Provider) PrefillURL() string {
 	if p.Shape.PrefillBaseURL != "" {
 		return p.Shape.PrefillBaseURL + "/chat/completions"
@@ -137,8 +136,8 @@ func (p *Provider) PrefillURL() string {
 	return p.ChatURL()
 }
 
-// WireURL returns the endpoint of a wire format: by default the base followed by "/chat/completions", "/responses" or
-// "/messages". It reports false for a format that the provider does not speak.
+// WireURL returns the endpoint of a wire format: by default the base URL followed by "/chat/completions", "/responses"
+// or "/messages". It reports false for a format that the provider does not speak.
 func (p *Provider) WireURL(wire string) (string, bool) {
 	if wire == WireChat {
 		return p.ChatURL(), true
@@ -152,13 +151,13 @@ func (p *Provider) WireURL(wire string) (string, bool) {
 	return p.BaseURL + p.path(wire, "/"+wire), true
 }
 
-// Serves reports whether the provider has one of Endpoints.
+// Serves reports whether endpoint is in Endpoints.
 func (p *Provider) Serves(endpoint string) bool {
 	_, ok := p.Endpoints[endpoint]
 	return ok
 }
 
-// EndpointURL returns the address of one of Endpoints. It reports false for any other name.
+// EndpointURL returns the address of an endpoint in Endpoints. It reports false for any other name.
 func (p *Provider) EndpointURL(endpoint string) (string, bool) {
 	address, ok := p.Endpoints[endpoint]
 	if address == "" {
@@ -167,7 +166,7 @@ func (p *Provider) EndpointURL(endpoint string) (string, bool) {
 	return address, ok
 }
 
-// clone copies p and everything that With may change.
+// clone copies p, including the maps and slices that With may change.
 func (p *Provider) clone() *Provider {
 	c := *p
 	c.Headers = maps.Clone(p.Headers)
@@ -187,7 +186,8 @@ const (
 	FieldMaxCompletionTokens = "max_completion_tokens"
 )
 
-// The treatments of the content of an assistant message that has tool calls and no text.
+// The values of Shape.EmptyToolContent: the content that an assistant message with tool calls and without text is sent
+// with.
 const (
 	ContentKeep  = ""      // leave it as it is
 	ContentNull  = "null"  // send null
@@ -195,13 +195,14 @@ const (
 	ContentEmpty = "empty" // always send a string, which is "" if there is no text
 )
 
-// The places where a chat request says how much to reason.
+// The values of Shape.EffortField: the members of a chat request for the reasoning effort.
 const (
 	EffortFlat   = "reasoning_effort" // top-level string
 	EffortNested = "reasoning.effort" // member of the object "reasoning"
 )
 
-// The places where the chat format carries the state of a model's reasoning, which the model must get back.
+// The values of Shape.ReasoningState: the members of the chat format for the state of a model's reasoning. Clients must
+// send the state back to the model.
 const (
 	StateNone    = ""        // nowhere, or not needed
 	StateThought = "thought" // tool_calls[].extra_content.google.thought_signature
@@ -209,76 +210,77 @@ const (
 	StateDetails = "details" // reasoning_details of messages
 )
 
-// Shape describes as data what one provider needs changed in a chat request. Code reads these fields and never asks
-// which provider it talks to.
+// Shape describes the changes that a chat request needs for one provider. Code reads these fields and never asks which
+// provider it talks to.
 type Shape struct {
 	// MaxTokensField is FieldMaxTokens or FieldMaxCompletionTokens.
 	// Default: FieldMaxTokens.
 	MaxTokensField string `json:"max_tokens_field"`
-	// ReservesMaxTokens reports that the provider charges the whole limit against the quota in advance, so that a limit
-	// far above the need must not be sent.
+	// ReservesMaxTokens reports that the provider charges the whole token limit of a request against the quota in
+	// advance, so a limit far above the need must not be sent.
 	ReservesMaxTokens bool `json:"reserves_max_tokens"`
 	// Drop are top-level request members that are never sent.
 	Drop []string `json:"drop"`
-	// DropForReasoning are members that are dropped too if the model reasons.
+	// DropForReasoning are further members that are dropped if the model reasons.
 	DropForReasoning []string `json:"drop_for_reasoning"`
-	// Rename maps a top-level member to the provider's name for it.
+	// Rename maps top-level members to the provider's names for these members.
 	Rename map[string]string `json:"rename"`
 	// ToolChoiceRequired replaces the tool_choice "required". Empty means unchanged.
 	ToolChoiceRequired string `json:"tool_choice_required"`
-	// StreamUsage reports that stream_options.include_usage may be sent. If it may not, usage comes anyway and Drop
-	// contains stream_options.
+	// StreamUsage reports that stream_options.include_usage may be sent. Other providers send the usage in any case,
+	// and Drop contains stream_options.
 	StreamUsage bool `json:"stream_usage"`
 	// DeveloperRole reports that the role "developer" is understood. Otherwise "system" is sent instead.
 	DeveloperRole bool `json:"developer_role"`
 	// SystemFirst requires system messages to be at the beginning.
 	SystemFirst bool `json:"system_first"`
-	// Alternation requires that turns of user and assistant alternate, beginning with the user's. Tool messages belong
-	// to the assistant's turn before them, and an assistant message may follow them directly.
+	// Alternation requires that turns of user and assistant alternate, beginning with a user turn. Tool messages belong
+	// to the assistant turn before them, and an assistant message may follow them directly.
 	Alternation bool `json:"alternation"`
-	// CallsAnswered requires a result for each tool call of a turn that is over; requests without one are refused.
-	// Alternation implies it.
+	// CallsAnswered requires a result for each tool call of a finished turn; the provider refuses requests without
+	// these results. Alternation implies it.
 	CallsAnswered bool `json:"calls_answered"`
 	// ToolCallID9 requires tool call ids of nine characters of [A-Za-z0-9].
 	ToolCallID9 bool `json:"tool_call_id_9"`
-	// ToolCallIDMax is the longest id of a tool call, in characters. Longer ones, which other servers make, are sent
-	// shortened. Zero means that the provider has no limit below that of the APIs, 64.
+	// ToolCallIDMax is the length limit of a tool call's id, in characters. Longer ids, which other servers create, are
+	// sent shortened. Zero means the limit of the APIs, 64.
 	ToolCallIDMax int `json:"tool_call_id_max"`
 	// EmptyToolContent is one of the Content constants.
 	EmptyToolContent string `json:"empty_tool_content"`
 	// SchemaSubset removes $schema, additionalProperties, format and exclusiveMinimum from JSON schemas, and resolves
 	// $ref.
 	SchemaSubset bool `json:"schema_subset"`
-	// DataURLImages reports that only images in data URLs can be sent. The gateway does not fetch images, so such a
-	// candidate is skipped for others.
+	// DataURLImages reports that images can be sent only in data URLs. The gateway does not fetch images, so candidates
+	// of this provider are skipped for requests with other image URLs.
 	DataURLImages bool `json:"data_url_images"`
 	// PrefillField is the member that is set to true on a last assistant message to be continued. If it is empty the
-	// message is sent unchanged. Whether a prefill is understood at all is said by Model.Prefill.
+	// message is sent unchanged. Model.Prefill reports whether a model supports this at all.
 	PrefillField string `json:"prefill_field"`
-	// PrefillBaseURL is the base URL for requests with a prefill. Empty means that it is BaseURL.
+	// PrefillBaseURL is the base URL for requests with a prefill. Empty means BaseURL.
 	PrefillBaseURL string `json:"prefill_base_url"`
 	// EffortField is EffortFlat or EffortNested. Default: EffortFlat.
 	EffortField string `json:"effort_field"`
-	// ReasoningEfforts are the efforts that reasoning models of this provider know, unless the model has its own list.
+	// ReasoningEfforts are the efforts that reasoning models of this provider accept, unless the model has its own
+	// list.
 	ReasoningEfforts []string `json:"reasoning_efforts"`
 	// ToolsWithEffort is the wire for requests with both function tools and a reasoning effort, which chat completions
-	// of newer models refuse. It applies to models that reason, if the provider speaks the wire. Empty means that chat
-	// takes such requests.
+	// of newer models refuse. It is used for reasoning models, if the provider speaks that wire. Empty means that chat
+	// accepts such requests.
 	ToolsWithEffort string `json:"tools_with_effort"`
 	// ThinkingSwitch reports that reasoning is turned off by thinking {"type":"disabled"} rather than by an effort.
 	ThinkingSwitch bool `json:"thinking_switch"`
-	// ReasoningState says where the chat format of this provider carries the state of a model's reasoning. It is one of
-	// the State constants.
+	// ReasoningState is one of the State constants: the member in which this provider's chat format carries the state
+	// of a model's reasoning.
 	ReasoningState string `json:"reasoning_state"`
-	// CacheMarks are prefixes of the ids of models whose text parts may have a cache_control mark. Other models get no
-	// marks.
+	// CacheMarks are prefixes of model ids. Text parts for these models may have a cache_control member, which is
+	// removed for other models.
 	CacheMarks []string `json:"cache_marks"`
-	// ThinkTags reports that a text which begins with <think> is reasoning up to </think>.
+	// ThinkTags reports that an answer which begins with <think> is reasoning up to </think>.
 	ThinkTags bool `json:"think_tags"`
 }
 
-// DefaultShape returns the shape for providers that the catalog does not know, such as a user's own server. It uses the
-// old name of the token limit and none of the members that only OpenAI defines.
+// DefaultShape returns the shape for providers that are not in the catalog, such as a user's own server. It uses
+// max_tokens and no members that only OpenAI defines.
 func DefaultShape() Shape {
 	return Shape{
 		MaxTokensField: FieldMaxTokens,
@@ -328,7 +330,7 @@ func (p PerTier) or(d PerTier) PerTier {
 	return PerTier{Low: or(p.Low, d.Low), Medium: or(p.Medium, d.Medium), High: or(p.High, d.High)}
 }
 
-// For returns the duration of a tier. It returns zero for a value that is not a tier.
+// For returns the duration of a tier, and zero for a value that is not a tier.
 func (p PerTier) For(t Tier) time.Duration {
 	switch t {
 	case Low:

@@ -11,11 +11,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// pollEvery is the interval at which Run looks at the files. Polling works on every file system and with every way of
-// replacing a file.
+// pollEvery is the interval at which Run checks the files for changes. Polling works on every file system and with
+// every way of replacing a file.
 const pollEvery = 5 * time.Second
 
-// Source provides the current catalog: the built-in one or that of a file, with the operator's own prices from another
+// Source provides the current catalog, either built in or read from a file, with the operator's own prices from another
 // file. Both files may change while the gateway runs.
 type Source struct {
 	path, prices string
@@ -27,7 +27,7 @@ type Source struct {
 	mu     sync.Mutex // guards loading and the fields below
 	stored Prices     // see UsePrices
 
-	// seen holds the versions of both files that were looked at last, valid or not.
+	// seen holds the last observed versions of both files, valid or not.
 	seen [2]fileStamp
 }
 
@@ -42,8 +42,8 @@ func stampOf(info os.FileInfo) fileStamp {
 }
 
 // NewSource reads the catalog from the file at path, or takes the built-in one if path is empty. Unless prices is empty
-// it also reads the file of prices at that path, see ParsePrices. It returns an error for invalid files or options;
-// later, Run keeps the last valid version instead. A nil logger logs nothing.
+// it also reads the price file at the path prices; see ParsePrices. Invalid files and options are errors here, whereas
+// Run keeps the last valid version. A nil logger logs nothing.
 func NewSource(path, prices string, opts Options, logger *zap.Logger) (*Source, error) {
 	if logger == nil {
 		logger = zap.NewNop()
@@ -61,7 +61,7 @@ func NewSource(path, prices string, opts Options, logger *zap.Logger) (*Source, 
 	return s, nil
 }
 
-// load reads both files and records which versions it has read. After NewSource the caller holds the mutex.
+// load reads both files and records their versions. After NewSource the caller holds the mutex.
 func (s *Source) load() (*Catalog, error) {
 	base, opts := Embedded(), s.opts
 	opts.StoredPrices = s.stored
@@ -89,12 +89,12 @@ func (s *Source) load() (*Catalog, error) {
 	return c, nil
 }
 
-// Current returns the catalog in use. It is cheap: call it once per request and keep the result for that request.
+// Current returns the current catalog. It is cheap: call it once per request and keep the result for that request.
 func (s *Source) Current() *Catalog { return s.current.Load() }
 
 // Run watches the files until ctx ends. Every five seconds it compares their times and sizes, and replaces the catalog
-// if a file has changed and is valid. An invalid file is logged once and changes nothing. Without files Run returns at
-// once.
+// if a file has changed and is valid. An invalid file is logged once and changes nothing. If the Source has no files
+// Run returns at once.
 func (s *Source) Run(ctx context.Context) {
 	if s.path == "" && s.prices == "" {
 		return
@@ -111,8 +111,8 @@ func (s *Source) Run(ctx context.Context) {
 	}
 }
 
-// UsePrices replaces the stored prices, which take precedence over list prices and over prices of the file with the
-// same names. It reads the files again; if that fails, the catalog stays as it is until they can be read.
+// UsePrices replaces the stored prices, which take precedence over list prices and over prices of the same name in the
+// file. It reads the files again; if that fails, the catalog stays unchanged until the files can be read.
 func (s *Source) UsePrices(stored Prices) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *Source) UsePrices(stored Prices) {
 	s.current.Store(c)
 }
 
-// poll replaces the catalog if a file has changed since it was last looked at, and both files are valid.
+// poll replaces the catalog if a file has changed since the last check and both files are valid.
 func (s *Source) poll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

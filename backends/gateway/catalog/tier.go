@@ -2,11 +2,11 @@ package catalog
 
 import "fmt"
 
-// Tier is how much a request is worth. The cascade starts at the tier that was asked for and goes down. Its JSON and
-// text form is "low", "medium" or "high".
+// Tier is the importance of a request. The cascade starts at the requested tier and goes down. The JSON and text form
+// is "low", "medium" or "high".
 type Tier uint8
 
-// The three tiers. The zero value is none of them.
+// The three tiers. The zero value is not a tier.
 const (
 	Low Tier = iota + 1
 	Medium
@@ -29,7 +29,7 @@ func ParseTier(s string) (Tier, error) {
 	return 0, fmt.Errorf("unknown tier %q, known are low, medium, high", clip(s))
 }
 
-// String returns the text form. It returns "" for a value that is not a tier.
+// String returns the text form, or "" for a value that is not a tier.
 func (t Tier) String() string {
 	switch t {
 	case Low:

@@ -24,16 +24,16 @@ type accessKey struct {
 
 var signer = v4.NewSigner()
 
-// signs reports whether requests are signed with a key of a provider, rather than sent with it.
+// signs reports whether requests are signed with the key secret of a provider, rather than sent with the key itself.
 func signs(p *catalog.Provider, secret string) bool {
 	return p.Auth == catalog.AuthAWS && (strings.HasPrefix(secret, "{") || secret == catalog.WorkloadIdentity)
 }
 
 // Sign signs a request with Signature Version 4 if the key is an access key of AWS, and otherwise does nothing. For the
-// identity of the machine it signs with the access key that AWS has lent to the machine, which transport may have to
-// fetch. open returns the body from its start; Sign reads and closes it. Beside the fields that a signature needs, only
-// Content-Type is signed, because proxies may change other fields. The error is an *Error, the error of the request's
-// context or an error of reading the body.
+// identity of the machine it signs with the temporary access key that AWS provides, which is fetched by transport
+// unless it is cached. open returns the body from its start; Sign reads and closes it. Besides the fields that a
+// signature needs only Content-Type is signed, because proxies may change other fields. The error is an *Error, the
+// error of the request's context or an error of reading the body.
 func (t *Tokens) Sign(
 	r *http.Request, p *catalog.Provider, secret string, transport http.RoundTripper, open func() io.ReadCloser,
 ) error {
@@ -79,7 +79,7 @@ func (t *Tokens) Sign(
 	return nil
 }
 
-// sendable reports whether a text can be part of a header field.
+// sendable reports whether text is valid in a header field.
 func sendable(text string) bool {
 	return text != "" && len(text) <= maxHeader && !strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r > '~'

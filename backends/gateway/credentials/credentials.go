@@ -1,7 +1,7 @@
-// Package credentials sets the header that authorises a request to a provider. Most keys are sent as they are. For the
-// others a token is fetched first. It is fetched only from the token endpoint in the provider's entry of the catalog,
-// whatever address the key itself contains. The identity of the machine, which only the operator can choose, gets its
-// tokens from where the environment of the process says, as the libraries of the clouds do.
+// Package credentials sets the header that authorises a request to a provider. Most keys are sent unchanged. Other keys
+// must first be exchanged for a token. The token is fetched only from the token endpoint in the provider's catalog
+// entry, whatever address the key itself contains. The identity of the machine is an exception, which only the operator
+// can choose: its tokens come from the addresses in the process environment, as in the clouds' own libraries.
 package credentials
 
 import (
@@ -23,39 +23,40 @@ import (
 
 const (
 	fetchTimeout = 8 * time.Second
-	// spare is how long before its expiry a token is no longer used: a request may take a while to arrive.
+	// spare is how long before its expiry a token is no longer used, since requests take some time to arrive.
 	spare = 2 * time.Minute
-	// unsaid is the assumed lifetime of a token whose response does not state one.
+	// unsaid is the assumed lifetime of a token if the response states no lifetime.
 	unsaid = 5 * time.Minute
-	// maxTokens limits how many tokens are kept.
+	// maxTokens limits the number of cached tokens.
 	maxTokens = 10_000
 	maxHeader = 16 << 10
 )
 
-// Error is the reason why no token could be obtained.
+// Error describes why a token could not be obtained.
 type Error struct {
 	// Refused means that the key itself is at fault, so that trying again does not help.
 	Refused bool
-	// Message is meant for people. It contains no part of the key.
+	// Message is meant for people and contains no part of the key.
 	Message string
 }
 
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// grant fetches a token for a key. The token of AuthAWS is an access key in the form in which an operator writes one.
+// grant fetches a token for a key. The token of AuthAWS is an access key in the JSON form in which operators write
+// keys.
 type grant interface {
 	token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error)
 }
 
-// Tokens caches fetched tokens until shortly before they expire. It may be used by multiple goroutines; those that need
-// the same token at the same time share one fetch.
+// Tokens caches fetched tokens until shortly before they expire. It may be used by multiple goroutines; concurrent
+// requests for the same token share one fetch.
 type Tokens struct {
 	now         func() time.Time
 	environment func(name string) string
 	fetches     singleflight.Group
 	mu          sync.Mutex
-	kept        map[string]kept
+	tokens        map[string]kept
 }
 
 type kept struct {
@@ -65,11 +66,12 @@ type kept struct {
 
 // NewTokens returns an empty cache that reads the time from now.
 func NewTokens(now func() time.Time) *Tokens {
-	return &Tokens{now: now, environment: os.Getenv, kept: make(map[string]kept)}
+	return &Tokens{now: now, environment: os.Getenv, tokens: make(map[string]kept)}
 }
 
-// Authorize sets the header field by which a provider identifies a key. Only keys that must be exchanged for a token
-// cause a request, which is sent by transport. Errors are an *Error or the error of ctx.
+// Authorize sets the header field that p.Auth requires to the key secret, or to a token for it. It does nothing for keys
+// with which Sign signs. Only keys that must be exchanged for a token cause a request, which is sent by transport.
+// Errors are an *Error or the error of ctx.
 func (t *Tokens) Authorize(
 	ctx context.Context, header http.Header, p *catalog.Provider, secret string, transport http.RoundTripper,
 ) error {
@@ -100,9 +102,9 @@ func (t *Tokens) Authorize(
 	return nil
 }
 
-// Forget drops the cached token for a key if the status of a provider's answer may mean that it has refused the token
-// before its expiry. It reports whether it did, so that the request may be sent once more with a new token. AWS answers
-// 403 where the others answer 401.
+// Forget drops the cached token for a key if the response status may mean that the provider refused the token before
+// its expiry: 401 or, for AWS, also 403. Forget reports whether it dropped a token, so that the request may be sent
+// once more with a new token.
 func (t *Tokens) Forget(p *catalog.Provider, secret string, status int) bool {
 	if !exchanged(p, secret) || status != http.StatusUnauthorized &&
 		(status != http.StatusForbidden || p.Auth != catalog.AuthAWS) {
@@ -111,35 +113,36 @@ func (t *Tokens) Forget(p *catalog.Provider, secret string, status int) bool {
 	id := tokenID(p, secret)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.kept, id)
+	delete(t.tokens, id)
 	return true
 }
 
-// exchanged reports whether a key of a provider is exchanged for tokens.
+// exchanged reports whether the key secret of a provider is exchanged for tokens.
 func exchanged(p *catalog.Provider, secret string) bool {
 	return secret == catalog.WorkloadIdentity ||
 		(p.Auth == catalog.AuthEntra || p.Auth == catalog.AuthGoogle) && strings.HasPrefix(secret, "{")
 }
 
-// tokenID returns the key of a token in the cache.
+// tokenID returns the cache key for the token of a provider key.
 func tokenID(p *catalog.Provider, secret string) string {
 	sum := sha256.Sum256([]byte(p.Auth + "\x00" + p.TokenURL + "\x00" + p.TokenScope + "\x00" + secret))
 	return string(sum[:])
 }
 
-// token returns a token for a key, from the cache if it has one.
+// token returns a token for a key, from the cache or by fetch.
 func (t *Tokens) token(
 	ctx context.Context, p *catalog.Provider, secret string, transport http.RoundTripper,
 ) (string, error) {
 	id := tokenID(p, secret)
 	t.mu.Lock()
-	k, ok := t.kept[id]
+	k, ok := t.tokens[id]
 	t.mu.Unlock()
 	if ok && t.now().Before(k.expires) {
 		return k.value, nil
 	}
-	// The fetch may outlive the request that started it, because others wait for it too. It therefore inherits nothing
-	// from that request's context, in particular not its httptrace, which observes the connection of that request.
+	// The fetch may outlive the request that started it, because other requests wait for it, too. So it inherits
+	// nothing from that request's context, in particular not its httptrace, which observes the connection of that
+	// request.
 	fetched := t.fetches.DoChan(id, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 		defer cancel()
@@ -158,7 +161,7 @@ func (t *Tokens) token(
 func (t *Tokens) fetch(
 	ctx context.Context, id string, p *catalog.Provider, secret string, transport http.RoundTripper,
 ) (string, error) {
-	client := &http.Client{Transport: transport, CheckRedirect: unfollowed}
+	client := &http.Client{Transport: transport, CheckRedirect: noRedirects}
 	g, err := t.parse(p.Auth, secret, client)
 	if err != nil {
 		return "", err
@@ -183,24 +186,24 @@ func (t *Tokens) fetch(
 func (t *Tokens) keep(id string, k kept) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.kept) >= maxTokens {
-		for old := range t.kept {
-			if !t.now().Before(t.kept[old].expires) {
-				delete(t.kept, old)
+	if len(t.tokens) >= maxTokens {
+		for old := range t.tokens {
+			if !t.now().Before(t.tokens[old].expires) {
+				delete(t.tokens, old)
 			}
 		}
-		if len(t.kept) >= maxTokens {
-			clear(t.kept)
+		if len(t.tokens) >= maxTokens {
+			clear(t.tokens)
 		}
 	}
-	t.kept[id] = k
+	t.tokens[id] = k
 }
 
-// unfollowed prevents that a client follows redirects.
-func unfollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// noRedirects is a CheckRedirect function that prevents the client from following redirects.
+func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// parse parses a key that is a JSON object, or stands for the identity of the machine. public is for requests to token
-// endpoints on the internet.
+// parse returns the grant for a key that is a JSON object or stands for the identity of the machine. The client public
+// is for requests to token endpoints on the internet.
 func (t *Tokens) parse(auth, secret string, public *http.Client) (grant, error) {
 	switch {
 	case secret == catalog.WorkloadIdentity:
@@ -211,18 +214,18 @@ func (t *Tokens) parse(auth, secret string, public *http.Client) (grant, error) 
 	return parseApplication(secret)
 }
 
-// explain converts the error of a token request. Of the endpoint's response, only the status and the error code appear
-// in the message.
+// explain converts the error of a token request. Its message quotes only the status and the error code of the
+// endpoint's response.
 func explain(err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
-	answer, answered := errors.AsType[*oauth2.RetrieveError](err)
-	if !answered || answer.Response == nil {
+	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if !ok || answer.Response == nil {
 		return &Error{Message: "the token endpoint could not be asked for a token"}
 	}
 	e := &Error{
-		Message: fmt.Sprintf("the token endpoint answered with %d", answer.Response.StatusCode) + speakable(answer.ErrorCode),
+		Message: fmt.Sprintf("the token endpoint answered with %d", answer.Response.StatusCode) + quotedCode(answer.ErrorCode),
 	}
 	switch status := answer.Response.StatusCode; status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:

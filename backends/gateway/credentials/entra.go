@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// application is an application registered with Microsoft Entra ID. It gets a token by the client credentials grant.
+// application is an application registered with Microsoft Entra ID, which gets tokens by the client credentials grant.
 type application struct {
 	Tenant       string `json:"tenant_id"`
 	ClientID     string `json:"client_id"`

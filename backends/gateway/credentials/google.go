@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// serviceAccount is the key file of a Google Cloud service account. Its token_uri is ignored, because whoever added the
-// key could have put any address there.
+// serviceAccount is the key file of a Google Cloud service account. Its token_uri is ignored, because the user who
+// added the key could have put any address there.
 type serviceAccount struct {
 	Type         string `json:"type"`
 	Email        string `json:"client_email"`

@@ -14,26 +14,27 @@ import (
 )
 
 const (
-	// maxMetadata bounds the answer of a metadata server or of a token endpoint, and a file with a token, in bytes.
+	// maxMetadata is the size limit for the response of a metadata server or token endpoint and for a token file, in
+	// bytes.
 	maxMetadata = 64 << 10
-	// toConnect is how long a metadata server may take to accept a connection. Outside of its cloud nobody answers at
-	// its address.
+	// toConnect is how long a metadata server may take to accept a connection. Outside of the cloud no server answers
+	// at its address.
 	toConnect = 2 * time.Second
 )
 
-// metadata is the client for metadata servers. They are on the machine or next to it, so that no proxy is asked. Their
-// addresses are those that the clouds have published, or are set by the operator in the environment. Connections are
-// not kept, because hours pass between two requests.
+// metadata is the client for metadata servers. These run on the machine or next to it, so no proxy is used. Their
+// addresses are published by the clouds, or set by the operator in the environment. Connections are not kept, because
+// hours pass between two requests.
 var metadata = &http.Client{
 	Transport: &http.Transport{
 		DialContext:       (&net.Dialer{Timeout: toConnect}).DialContext,
 		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: toConnect,
 	},
-	CheckRedirect: unfollowed,
+	CheckRedirect: noRedirects,
 }
 
-// newWorkload returns the grant for the identity that a cloud gives to the machine or the pod. The environment says how
-// it is obtained.
+// newWorkload returns the grant for the identity that a cloud gives to the machine or the pod. auth selects the cloud.
+// The variables of environment state where the tokens come from.
 func newWorkload(auth string, environment func(string) string, public *http.Client) grant {
 	switch auth {
 	case catalog.AuthAWS:
@@ -44,42 +45,44 @@ func newWorkload(auth string, environment func(string) string, public *http.Clie
 	return googleWorkload{}
 }
 
-// exchange sends a request and returns the body of its answer, which must have the status 200. who names the server in
-// messages. code returns the error code in the body of an error; it may be nil.
-func exchange(client *http.Client, r *http.Request, who string, code func(body []byte) string) ([]byte, error) {
+// exchange sends a request and returns the body of the response, which must have the status 200. server names the server
+// in errors. code extracts the error code from the body of an error response; it may be nil.
+func exchange(client *http.Client, r *http.Request, server string, code func(body []byte) string) ([]byte, error) {
 	resp, err := client.Do(r)
 	if err != nil {
 		if r.Context().Err() != nil {
-			return nil, &Error{Message: who + " did not answer in time"}
+			return nil, &Error{Message: server + " did not answer in time"}
 		}
-		return nil, &Error{Message: who + " could not be reached"}
+		return nil, &Error{Message: server + " could not be reached"}
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMetadata+1))
 	switch {
 	case err != nil:
-		return nil, &Error{Message: who + " broke its answer off"}
+		return nil, &Error{Message: server + " broke its answer off"}
 	case len(body) > maxMetadata:
-		return nil, &Error{Message: fmt.Sprintf("%s sent more than %d KiB", who, maxMetadata>>10)}
+		return nil, &Error{Message: fmt.Sprintf("%s sent more than %d KiB", server, maxMetadata>>10)}
 	case resp.StatusCode == http.StatusOK:
 		return body, nil
 	}
-	message := fmt.Sprintf("%s answered with %d", who, resp.StatusCode)
+	message := fmt.Sprintf("%s answered with %d", server, resp.StatusCode)
 	if code != nil {
-		message += speakable(code(body))
+		message += quotedCode(code(body))
 	}
 	return nil, &Error{Message: message}
 }
 
-// speakable returns an error code of another server as the end of a sentence, or nothing if it is not a short word.
-func speakable(code string) string {
+// quotedCode returns an error code of another server in the form of the end of a sentence, or an empty string if the
+// code is not a short word.
+func quotedCode(code string) string {
 	if code == "" || len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return ""
 	}
 	return " " + code
 }
 
-// tokenFile reads a file in which the platform keeps a token up to date. variable is the one that names the file.
+// tokenFile reads a file in which the platform stores the current token. variable is the environment variable that
+// contained the path.
 func tokenFile(path, variable string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -97,7 +100,7 @@ func tokenFile(path, variable string) (string, error) {
 	return token, nil
 }
 
-// reason returns the cause of an error of a file, without its path.
+// reason returns the cause of a file error without the path.
 func reason(err error) string {
 	if failed, ok := errors.AsType[*os.PathError](err); ok {
 		return failed.Err.Error()

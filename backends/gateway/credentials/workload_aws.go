@@ -24,15 +24,15 @@ const (
 	containerMetadata    = "http://169.254.170.2"
 )
 
-// awsWorkload is the role that AWS gives to a machine, a task or a pod. Its temporary access keys come from where the
-// environment says, in the order of AWS' own libraries: from the STS for a web identity token, from the agent of ECS or
-// of EKS, or else from the metadata service of the instance.
+// awsWorkload is the role that AWS gives to a machine, a task or a pod. The environment decides where its temporary
+// access keys come from, in the order of AWS' own libraries: the STS for a web identity token, the agent of ECS or EKS,
+// or else the metadata service of the instance.
 type awsWorkload struct {
 	environment func(string) string
 	public      *http.Client
 }
 
-// temporaryKey is an access key that a metadata service of AWS lends.
+// temporaryKey is a temporary access key from a metadata service of AWS.
 type temporaryKey struct {
 	Code       string
 	ID         string    `json:"AccessKeyId"     xml:"AccessKeyId"`
@@ -62,9 +62,9 @@ func (w *awsWorkload) token(ctx context.Context, p *catalog.Provider) (*oauth2.T
 	return &oauth2.Token{AccessToken: string(text), Expiry: key.Expiration}, nil
 }
 
-// instance gets the key of the role of an EC2 instance from its metadata service, by version 2 of its protocol only.
+// instance gets the key of an EC2 instance's role from the metadata service, by version 2 of the protocol only.
 func (w *awsWorkload) instance(ctx context.Context) (*temporaryKey, error) {
-	const who = "the metadata service of the EC2 instance"
+	const server = "the metadata service of the EC2 instance"
 	if strings.EqualFold(w.environment("AWS_EC2_METADATA_DISABLED"), "true") {
 		return nil, &Error{
 			Message: "AWS_EC2_METADATA_DISABLED forbids to ask the metadata service, and no other variable names an identity of AWS",
@@ -81,7 +81,7 @@ func (w *awsWorkload) instance(ctx context.Context) (*temporaryKey, error) {
 			return "", &Error{Message: "AWS_EC2_METADATA_SERVICE_ENDPOINT is not an address of a server"}
 		}
 		r.Header.Set(header, value)
-		body, err := exchange(metadata, r, who, nil)
+		body, err := exchange(metadata, r, server, nil)
 		return string(body), err
 	}
 	session, err := ask(http.MethodPut, "api/token", "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "300")
@@ -98,12 +98,12 @@ func (w *awsWorkload) instance(ctx context.Context) (*temporaryKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseTemporaryKey([]byte(answer), who)
+	return parseTemporaryKey([]byte(answer), server)
 }
 
-// container gets the key of the role of a task of ECS or of a pod of EKS from the agent beside it.
+// container gets the key of the role of an ECS task or EKS pod from the agent on the same machine.
 func (w *awsWorkload) container(ctx context.Context) (*temporaryKey, error) {
-	const who = "the server of AWS_CONTAINER_CREDENTIALS_FULL_URI"
+	const server = "the server of AWS_CONTAINER_CREDENTIALS_FULL_URI"
 	address, err := w.agent()
 	if err != nil {
 		return nil, err
@@ -125,15 +125,15 @@ func (w *awsWorkload) container(ctx context.Context) (*temporaryKey, error) {
 	if token != "" {
 		r.Header.Set("Authorization", token)
 	}
-	body, err := exchange(metadata, r, who, nil)
+	body, err := exchange(metadata, r, server, nil)
 	if err != nil {
 		return nil, err
 	}
-	return parseTemporaryKey(body, who)
+	return parseTemporaryKey(body, server)
 }
 
-// agent returns the address from which a container gets its key. A key travels without encryption only over the
-// machine's own addresses and those of the agents of ECS and EKS, as AWS' libraries have it.
+// agent returns the address from which a container gets its key. Without encryption a key is fetched only from the
+// machine's own addresses and those of the ECS and EKS agents, as in AWS' libraries.
 func (w *awsWorkload) agent() (string, error) {
 	if path := w.environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); path != "" {
 		if !strings.HasPrefix(path, "/") {
@@ -159,22 +159,21 @@ func (w *awsWorkload) agent() (string, error) {
 	return full, nil
 }
 
-// parseTemporaryKey reads the answer of a metadata service.
-func parseTemporaryKey(body []byte, who string) (*temporaryKey, error) {
+// parseTemporaryKey parses the response of a metadata service. server names the service in errors.
+func parseTemporaryKey(body []byte, server string) (*temporaryKey, error) {
 	key := new(temporaryKey)
 	switch err := json.Unmarshal(body, key); {
 	case err == nil && key.Code != "" && key.Code != "Success":
-		return nil, &Error{Message: who + " gave no key:" + speakable(key.Code)}
+		return nil, &Error{Message: server + " gave no key:" + quotedCode(key.Code)}
 	case err != nil, key.ID == "", key.Secret == "":
-		return nil, &Error{Message: who + " gave no key"}
+		return nil, &Error{Message: server + " gave no key"}
 	}
 	return key, nil
 }
 
 var regionPattern = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 
-// webIdentity exchanges a token of an OpenID Connect provider, such as the one of a Kubernetes cluster, for the key of
-// a role.
+// webIdentity exchanges a token of an OpenID Connect provider, such as a Kubernetes cluster, for the key of a role.
 func (w *awsWorkload) webIdentity(ctx context.Context, p *catalog.Provider) (*temporaryKey, error) {
 	const variable = "AWS_WEB_IDENTITY_TOKEN_FILE"
 	role := w.environment("AWS_ROLE_ARN")
@@ -212,8 +211,8 @@ func (w *awsWorkload) webIdentity(ctx context.Context, p *catalog.Provider) (*te
 	return parseAssumed(body)
 }
 
-// sts returns the address of the security token service, by default that of the region of the environment or else of
-// the provider.
+// sts returns the address of the security token service. By default it is that in the environment's region, or else in
+// the provider's.
 func (w *awsWorkload) sts(p *catalog.Provider) (string, error) {
 	if address := w.environment("AWS_ENDPOINT_URL_STS"); address != "" {
 		return address, nil
@@ -229,7 +228,7 @@ func (w *awsWorkload) sts(p *catalog.Provider) (string, error) {
 	return "https://sts." + region + domain, nil
 }
 
-// parseAssumed reads the answer to AssumeRoleWithWebIdentity.
+// parseAssumed parses the response to AssumeRoleWithWebIdentity.
 func parseAssumed(body []byte) (*temporaryKey, error) {
 	var answer struct {
 		Key temporaryKey `xml:"AssumeRoleWithWebIdentityResult>Credentials"`

@@ -18,10 +18,10 @@ import (
 // azureMetadata is the address of Azure's metadata service on a virtual machine.
 const azureMetadata = "http://169.254.169.254"
 
-// azureWorkload is the identity that Azure gives to a machine, an app or a pod. Its tokens come from where the
-// environment says, in the order of Microsoft's own libraries: from Entra ID for the token of a Kubernetes service
-// account, from the identity endpoint of App Service, Functions and Container Apps, or else from the metadata service
-// of the virtual machine. AZURE_CLIENT_ID chooses between several identities.
+// azureWorkload is the identity that Azure gives to a machine, an app or a pod. The environment decides where its
+// tokens come from, in the order of Microsoft's own libraries: Entra ID for the token of a Kubernetes service account,
+// the identity endpoint of App Service, Functions and Container Apps, or else the metadata service of the virtual
+// machine. AZURE_CLIENT_ID chooses between several identities.
 type azureWorkload struct {
 	environment func(string) string
 }
@@ -44,7 +44,7 @@ func (w *azureWorkload) token(ctx context.Context, p *catalog.Provider) (*oauth2
 	return w.managed(ctx, p, endpoint, "2019-08-01", "X-Identity-Header", secret, "the server of IDENTITY_ENDPOINT")
 }
 
-// federated exchanges the token of a Kubernetes service account for one of the application that trusts it.
+// federated exchanges the token of a Kubernetes service account for a token of the application that trusts the account.
 func (w *azureWorkload) federated(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error) {
 	const variable = "AZURE_FEDERATED_TOKEN_FILE"
 	tenant, client := w.environment("AZURE_TENANT_ID"), w.environment("AZURE_CLIENT_ID")
@@ -74,11 +74,11 @@ func (w *azureWorkload) federated(ctx context.Context, p *catalog.Provider) (*oa
 
 // managed gets a token of a managed identity from a server on the machine.
 func (w *azureWorkload) managed(
-	ctx context.Context, p *catalog.Provider, endpoint, version, header, value, who string,
+	ctx context.Context, p *catalog.Provider, endpoint, version, header, value, server string,
 ) (*oauth2.Token, error) {
 	address, err := url.Parse(endpoint)
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
-		return nil, &Error{Message: "the address of " + who + " in the environment is not an http or https URL"}
+		return nil, &Error{Message: "the address of " + server + " in the environment is not an http or https URL"}
 	}
 	query := address.Query()
 	query.Set("api-version", version)
@@ -89,26 +89,27 @@ func (w *azureWorkload) managed(
 	address.RawQuery = query.Encode()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
-		return nil, &Error{Message: "the address of " + who + " in the environment is not an http or https URL"}
+		return nil, &Error{Message: "the address of " + server + " in the environment is not an http or https URL"}
 	}
 	r.Header.Set(header, value)
-	body, err := exchange(metadata, r, who, func(body []byte) string { return gjson.GetBytes(body, "error").Str })
+	body, err := exchange(metadata, r, server, func(body []byte) string { return gjson.GetBytes(body, "error").Str })
 	if err != nil {
 		return nil, err
 	}
-	return parseManaged(body, who)
+	return parseManaged(body, server)
 }
 
-// parseManaged reads the answer of a server for managed identities, whose numbers may be texts.
-func parseManaged(body []byte, who string) (*oauth2.Token, error) {
+// parseManaged parses the response of a server for managed identities, in which numbers may be JSON strings. server names
+// the server in errors.
+func parseManaged(body []byte, server string) (*oauth2.Token, error) {
 	token := gjson.GetBytes(body, "access_token").Str
 	if token == "" || !gjson.ValidBytes(body) {
-		return nil, &Error{Message: who + " gave no token"}
+		return nil, &Error{Message: server + " gave no token"}
 	}
 	var expiry time.Time
 	const year = 366 * 24 * 3600
-	if at := gjson.GetBytes(body, "expires_on").Int(); at > 0 && at < 1<<40 {
-		expiry = time.Unix(at, 0)
+	if expires := gjson.GetBytes(body, "expires_on").Int(); expires > 0 && expires < 1<<40 {
+		expiry = time.Unix(expires, 0)
 	} else if life := gjson.GetBytes(body, "expires_in").Int(); life > 0 && life < year {
 		expiry = time.Now().Add(time.Duration(life) * time.Second)
 	}

@@ -10,11 +10,11 @@ import (
 )
 
 // googleWorkload is the identity that Google Cloud gives to a machine or a pod. Its tokens come from the metadata
-// server, whose address GCE_METADATA_HOST replaces.
+// server, or from the address in GCE_METADATA_HOST if that is set.
 type googleWorkload struct{}
 
-// token implements grant. The library knows no context, so a request that is given up goes on until the metadata server
-// answers or the library's own timeout ends it.
+// token implements grant. The library does not accept a context. A cancelled request therefore continues until the
+// metadata server answers or the library's own timeout ends it.
 func (googleWorkload) token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error) {
 	type result struct {
 		token *oauth2.Token

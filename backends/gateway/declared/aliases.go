@@ -10,26 +10,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// Aliases lists other names for models and tiers, of the organisation or of a team. A nil pointer means that the file
-// does not mention them; an empty list means that there are none.
+// Aliases lists the aliases (other names for models and tiers) of the organisation or of a team. A nil pointer means
+// that the file does not mention aliases; an empty list means that the owner must not have any.
 type Aliases struct{ List []Alias }
 
-// Alias is another name for a model or a tier, with the line of the file where it stands.
+// Alias is another name for a model or a tier. Line is its line in the file.
 type Alias struct {
 	Name, Target string
 	Line         int
 }
 
-// maxAliases is how many aliases one owner may have in a file.
+// maxAliases is the largest number of aliases that an owner may have in a file.
 const maxAliases = 200
 
-// aliases reads an object whose fields are targets by names.
+// aliases reads an object that maps names to targets.
 func (r *reader) aliases(n *yaml.Node) *Aliases {
 	if n.ShortTag() == "!!null" || !r.plain(n, "aliases") {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		r.at(n.Line, "aliases must be an object of models by names, such as gpt-4o: openai/gpt-5.4-mini")
+		r.errorAt(n.Line, "aliases must be an object of models by names, such as gpt-4o: openai/gpt-5.4-mini")
 		return nil
 	}
 	all := &Aliases{List: []Alias{}}
@@ -37,13 +37,13 @@ func (r *reader) aliases(n *yaml.Node) *Aliases {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		a := Alias{Line: n.Content[i].Line}
 		if len(all.List) == maxAliases {
-			r.at(a.Line, "there are more than %d aliases", maxAliases)
+			r.errorAt(a.Line, "there are more than %d aliases", maxAliases)
 			return all
 		}
 		r.word(n.Content[i], "the name of an alias", &a.Name)
 		r.word(n.Content[i+1], "the target of an alias", &a.Target)
 		if seen[a.Name] {
-			r.at(a.Line, "aliases has the field %.100q twice", a.Name)
+			r.errorAt(a.Line, "aliases has the field %.100q twice", a.Name)
 		}
 		seen[a.Name] = true
 		all.List = append(all.List, a)
@@ -51,7 +51,7 @@ func (r *reader) aliases(n *yaml.Node) *Aliases {
 	return all
 }
 
-// object returns the aliases in the form that Read reads.
+// object returns the aliases in the form that Read parses.
 func (l *Aliases) object() object {
 	o := make(object, 0, len(l.List))
 	for _, a := range l.List {
@@ -60,7 +60,7 @@ func (l *Aliases) object() object {
 	return o
 }
 
-// exportAliases returns the aliases of an owner, or nil if there are none.
+// exportAliases returns the aliases of an owner, or nil if the owner has no aliases.
 func exportAliases(ctx context.Context, s *keychain.Service, owner keychain.Owner) (*Aliases, error) {
 	list, err := s.Aliases(ctx, owner)
 	if err != nil || len(list) == 0 {
@@ -73,10 +73,10 @@ func exportAliases(ctx context.Context, s *keychain.Service, owner keychain.Owne
 	return all, nil
 }
 
-// applyAliases sets the aliases of an owner that the file wants. Others are removed only with Options.Prune. A nil want
-// means that the file does not mention them.
-func (a *applier) applyAliases(owner keychain.Owner, what string, want *Aliases) error {
-	if want == nil {
+// applyAliases sets the aliases of an owner that are in the file; about names the owner in changes and errors. Other
+// aliases are removed only with Options.Prune. A nil declared means that the file does not mention aliases.
+func (a *applier) applyAliases(owner keychain.Owner, about string, declared *Aliases) error {
+	if declared == nil {
 		return nil
 	}
 	present, err := a.Aliases(a.ctx, owner)
@@ -89,16 +89,16 @@ func (a *applier) applyAliases(owner keychain.Owner, what string, want *Aliases)
 	}
 	if a.options.Prune { // first, since the number of aliases is bounded
 		for _, old := range present {
-			if slices.ContainsFunc(want.List, func(n Alias) bool { return n.Name == old.Name }) {
+			if slices.ContainsFunc(declared.List, func(n Alias) bool { return n.Name == old.Name }) {
 				continue
 			}
 			if err := a.RemoveAlias(a.ctx, owner, old.Name); err != nil {
 				return err
 			}
-			a.note(Removed, old.Target, "%s: alias %s", what, old.Name)
+			a.note(Removed, old.Target, "%s: alias %s", about, old.Name)
 		}
 	}
-	for _, n := range want.List {
+	for _, n := range declared.List {
 		i := slices.IndexFunc(present, func(old keychain.Alias) bool { return old.Name == n.Name })
 		if i >= 0 && present[i].Target == n.Target {
 			continue
@@ -106,11 +106,11 @@ func (a *applier) applyAliases(owner keychain.Owner, what string, want *Aliases)
 		set, err := a.SetAlias(a.ctx, cat, owner, n.Name, n.Target)
 		switch {
 		case err != nil:
-			return at(n.Line, what+": alias "+n.Name, err)
+			return atLine(n.Line, about+": alias "+n.Name, err)
 		case i < 0:
-			a.note(Added, set.Target, "%s: alias %s", what, n.Name)
+			a.note(Added, set.Target, "%s: alias %s", about, n.Name)
 		case present[i].Target != set.Target: // low is stored as keychain-low
-			a.note(Changed, present[i].Target+" -> "+set.Target, "%s: alias %s", what, n.Name)
+			a.note(Changed, present[i].Target+" -> "+set.Target, "%s: alias %s", about, n.Name)
 		}
 	}
 	return nil

@@ -15,16 +15,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Options say how Apply applies a file.
+// Options control how Apply applies a file.
 type Options struct {
 	// Catalog has the models that limits may name. If it is nil, limits may name any model.
 	Catalog *catalog.Catalog
-	// Resolve returns the text that a reference in the file stands for. If it is nil, references are refused.
+	// Resolve returns the text to which a reference in the file points. If it is nil, references are refused.
 	Resolve func(reference string) (string, error)
-	// Prune removes what the file does not contain: teams, members of its teams, limits, and provider keys, aliases and
-	// prices where it lists some.
+	// Prune removes teams, members of the file's teams, and limits that are not in the file. Provider keys, aliases and
+	// prices that are not in the file are removed from owners for which the file lists some.
 	Prune bool
-	// DryRun changes nothing, but reports what would be changed or refused.
+	// DryRun changes nothing, but reports the changes and errors of a real run.
 	DryRun bool
 }
 
@@ -38,9 +38,9 @@ const (
 // Change is a change that Apply makes.
 type Change struct {
 	Kind string `json:"change"` // Added, Changed or Removed
-	// What is the object that is changed, such as "team Research: member ada".
+	// What names the changed object, such as "team Research: member ada".
 	What string `json:"what"`
-	// How describes the values before and after. It may be empty.
+	// How describes the old and the new values. It may be empty.
 	How string `json:"how,omitempty"`
 }
 
@@ -56,10 +56,10 @@ func (c Change) String() string {
 // errDry rolls back the transaction of a dry run.
 var errDry = errors.New("nothing is changed")
 
-// Apply brings the gateway into the state that a file describes, in one transaction. It uses the same operations as the
+// Apply brings the gateway into the state that a file describes, in one transaction. It uses the operations of the
 // operator's API, so the changes are checked and audited in the same way. Users that do not exist are created, without
-// keys. Apply returns the changes it made, which are none if the state is already as described. A dry run returns the
-// changes that would be made.
+// keys. Apply returns the changes it made, or would make in a dry run. If the state is already as described the list is
+// empty.
 func Apply(ctx context.Context, s *keychain.Service, f *File, o Options) (changes []Change, err error) {
 	err = s.Together(ctx, func(ctx context.Context) error {
 		a := &applier{Service: s, ctx: ctx, file: f, options: o, users: make(map[string]string), changes: []Change{}}
@@ -90,24 +90,25 @@ type applier struct {
 	changes []Change
 }
 
-// note adds a change to the result.
-func (a *applier) note(kind, how, what string, args ...any) {
-	a.changes = append(a.changes, Change{kind, fmt.Sprintf(what, args...), how})
+// note adds a change of the given kind to the result. The format and args make Change.What, and how is Change.How.
+func (a *applier) note(kind, how, format string, args ...any) {
+	a.changes = append(a.changes, Change{kind, fmt.Sprintf(format, args...), how})
 }
 
-// at adds the line and its object to the message of a refusal. Other errors are returned unchanged.
-func at(line int, what string, err error) error {
+// atLine adds the line and the name of its object to the message of an *apierror.Error. Other errors are returned
+// unchanged.
+func atLine(line int, about string, err error) error {
 	if refusal, ok := apierror.From(err); ok {
-		return fmt.Errorf("line %d: %s: %s", line, what, refusal.Message)
+		return fmt.Errorf("line %d: %s: %s", line, about, refusal.Message)
 	}
 	return err
 }
 
 func (a *applier) apply() (err error) {
-	if a.present, err = look(a.ctx, a.Service); err != nil {
+	if a.present, err = readPresent(a.ctx, a.Service); err != nil {
 		return err
 	}
-	steps := []func() error{a.makeUsers, a.applyOrganisation, a.applyTeams, a.applyUsers, a.applyPrices}
+	steps := []func() error{a.createUsers, a.applyOrganisation, a.applyTeams, a.applyUsers, a.applyPrices}
 	if a.options.Prune {
 		steps = append(steps, a.prune)
 	}
@@ -119,8 +120,8 @@ func (a *applier) apply() (err error) {
 	return nil
 }
 
-// makeUsers looks up the users that the file names and creates those that do not exist.
-func (a *applier) makeUsers() error {
+// createUsers looks up the users in the file and creates those that do not exist.
+func (a *applier) createUsers() error {
 	named := make(map[string]string) // the name the file uses, by id
 	find := func(name string, line int) error {
 		if _, known := a.users[name]; known {
@@ -134,7 +135,7 @@ func (a *applier) makeUsers() error {
 			}
 		}
 		if err != nil {
-			return at(line, "user "+name, err)
+			return atLine(line, "user "+name, err)
 		}
 		if previous, ok := named[user.ID]; ok {
 			return fmt.Errorf("line %d: %q and %q are one user: write the same everywhere", line, previous, name)
@@ -157,34 +158,34 @@ func (a *applier) makeUsers() error {
 	return nil
 }
 
-// limit sets the limits of a holder if they differ from what the file wants. A nil want means that the file does not
-// mention them.
-func (a *applier) limit(on, id, what string, now keychain.Limits, want *Limits) error {
-	if want == nil {
+// limit sets the limits of a holder if they differ from those in the file; about names the holder in changes and
+// errors. A nil declared means that the file does not mention the limits.
+func (a *applier) limit(kind, id, about string, stored keychain.Limits, declared *Limits) error {
+	if declared == nil {
 		return nil
 	}
-	how := difference(&Limits{Limits: now}, want)
+	how := difference(&Limits{Limits: stored}, declared)
 	if how == "" {
 		return nil
 	}
-	if _, err := a.SetLimits(a.ctx, on, id, want.Limits, a.options.Catalog); err != nil {
-		return at(want.Line, what, err)
+	if _, err := a.SetLimits(a.ctx, kind, id, declared.Limits, a.options.Catalog); err != nil {
+		return atLine(declared.Line, about, err)
 	}
-	a.note(Changed, how, "%s: limits", what)
+	a.note(Changed, how, "%s: limits", about)
 	return nil
 }
 
-// lift removes the limits of a holder.
-func (a *applier) lift(on, id, what string, now keychain.Limits) error {
-	if _, err := a.SetLimits(a.ctx, on, id, keychain.Limits{}, nil); err != nil {
+// lift removes the present limits of a holder.
+func (a *applier) lift(kind, id, about string, stored keychain.Limits) error {
+	if _, err := a.SetLimits(a.ctx, kind, id, keychain.Limits{}, nil); err != nil {
 		return err
 	}
-	a.note(Removed, difference(&Limits{Limits: now}, new(Limits)), "%s: limits", what)
+	a.note(Removed, difference(&Limits{Limits: stored}, new(Limits)), "%s: limits", about)
 	return nil
 }
 
-// difference describes which limits change. It returns an empty string if none does.
-func difference(now, want *Limits) string {
+// difference describes the changed limits. It returns an empty string if the limits are equal.
+func difference(stored, declared *Limits) string {
 	text := func(l *Limits) map[string]string {
 		all := make(map[string]string)
 		for _, f := range l.fields() {
@@ -196,7 +197,7 @@ func difference(now, want *Limits) string {
 		}
 		return all
 	}
-	before, after := text(now), text(want)
+	before, after := text(stored), text(declared)
 	var parts []string
 	for _, f := range limitFields {
 		b, a := before[f.name], after[f.name]
@@ -232,11 +233,11 @@ func (a *applier) applyOrganisation() error {
 func (a *applier) applyTeams() error {
 	for i := range a.file.Teams {
 		t := &a.file.Teams[i]
-		id, there := a.ids[t.Name]
-		if !there {
+		id, exists := a.ids[t.Name]
+		if !exists {
 			team, err := a.AddTeam(a.ctx, t.Name)
 			if err != nil {
-				return at(t.Line, "team "+t.Name, err)
+				return atLine(t.Line, "team "+t.Name, err)
 			}
 			id = team.ID
 			a.note(Added, "", "team %s", t.Name)
@@ -253,18 +254,18 @@ func (a *applier) applyTeams() error {
 		}
 		for _, m := range t.Members {
 			if err := a.applyMember(t, id, &m); err != nil {
-				return at(m.Line, "team "+t.Name+": member "+m.User, err)
+				return atLine(m.Line, "team "+t.Name+": member "+m.User, err)
 			}
 		}
 	}
 	return nil
 }
 
-// applyMember adds a user to a team, or changes the membership if it differs from what the file wants.
+// applyMember adds a user to a team, or changes the membership if it differs from that in the file.
 func (a *applier) applyMember(t *Team, id string, m *Member) error {
 	user := a.users[m.User]
 	kind, how := Added, m.Role
-	if now, there := a.members[id][user]; there {
+	if now, exists := a.members[id][user]; exists {
 		var parts []string
 		if now.Role != m.Role {
 			parts = append(parts, "role "+now.Role+" -> "+m.Role)
@@ -301,14 +302,14 @@ func (a *applier) applyUsers() error {
 			change, how = a.ResumeUser, "not suspended any more"
 		}
 		if err := change(a.ctx, id); err != nil {
-			return at(u.Line, "user "+id, err)
+			return atLine(u.Line, "user "+id, err)
 		}
 		a.note(Changed, how, "user %s", id)
 	}
 	return nil
 }
 
-// prune removes what the file does not contain.
+// prune removes teams and limits that are not in the file.
 func (a *applier) prune() error {
 	teams := make(map[string]*Team)
 	for i := range a.file.Teams {

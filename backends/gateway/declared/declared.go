@@ -1,10 +1,9 @@
-// Package declared reads and writes the operator's settings of the model gateway as one file: the limits, provider keys
-// and aliases of the organisation, teams with their members, limits, provider keys and aliases, users with their limits
-// and whether they are suspended, and prices. The file contains no secrets: for a provider key it says where its text
-// is.
+// Package declared reads and writes the operator's settings of the model gateway as one file. The file holds the
+// limits, provider keys and aliases of the organisation and of teams, the members of teams, the limits and suspensions
+// of users, and prices. It contains no secrets: for a provider key it has a reference to the text.
 //
-// What the file does not mention stays unchanged. See [Apply] for how a file is applied, and [Export] for how the
-// current state is written as a file.
+// Settings that the file does not mention stay unchanged. See [Apply] for how a file is applied, and [Export] for how
+// the current state is written as a file.
 package declared
 
 import (
@@ -17,7 +16,7 @@ type File struct {
 	Organisation *Limits
 	// ProviderKeys are the provider keys of the organisation. Nil means that the file does not mention them.
 	ProviderKeys *ProviderKeys
-	// Aliases are those of the organisation. Nil means that the file does not mention them.
+	// Aliases are the aliases of the organisation. Nil means that the file does not mention them.
 	Aliases *Aliases
 	Teams   []Team
 	Users   []User
@@ -25,7 +24,7 @@ type File struct {
 	Prices *Prices
 }
 
-// Limits are limits that the operator imposes on a holder, with the line of the file where they begin.
+// Limits are limits that the operator imposes on a holder. Line is the line of the file where they begin.
 type Limits struct {
 	keychain.Limits
 	Line int
@@ -47,12 +46,12 @@ type Member struct {
 	User string
 	// Role is keychain.RoleMember or keychain.RoleAdmin.
 	Role string
-	// Default makes this team the user's default team, to which the use of the user's keys is charged.
+	// Default makes this team the user's default team, for which the user's keys count.
 	Default bool
 	Line    int
 }
 
-// User is what a file says about one user.
+// User holds the settings of one user in a file.
 type User struct {
 	ID        string // as in Member.User
 	Suspended *bool  // nil if the file does not mention it

@@ -10,11 +10,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/ownprices"
 )
 
-// pageRows is how many rows of a list are read at a time.
+// pageRows is the number of rows of a list that are read at a time.
 const pageRows = 500
 
-// every reads all pages of a list. It passes the key of the last row of each page to page to get the next one.
-func every[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
+// readPages reads all pages of a list. It calls page with an empty string for the first page, and then with the key of the
+// previous page's last row.
+func readPages[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
 	for after := ""; ; after = key(list[len(list)-1]) {
 		rows, err := page(after)
 		if err != nil {
@@ -26,7 +27,7 @@ func every[T any](page func(after string) ([]T, error), key func(T) string) (lis
 	}
 }
 
-// present is the current state, as rows of the keychain.
+// present is the current state, in rows of the keychain.
 type present struct {
 	teams        []keychain.Team                       // by name
 	ids          map[string]string                     // ids of teams, by name
@@ -37,12 +38,12 @@ type present struct {
 	suspended    map[string]bool
 }
 
-// look reads the current state.
-func look(ctx context.Context, s *keychain.Service) (p *present, err error) {
+// readPresent reads the current state.
+func readPresent(ctx context.Context, s *keychain.Service) (p *present, err error) {
 	p = &present{
 		ids: make(map[string]string), members: make(map[string]map[string]keychain.Member), suspended: make(map[string]bool),
 	}
-	p.teams, err = every(func(after string) ([]keychain.Team, error) { return s.Teams(ctx, after, pageRows) },
+	p.teams, err = readPages(func(after string) ([]keychain.Team, error) { return s.Teams(ctx, after, pageRows) },
 		func(t keychain.Team) string { return t.Name })
 	if err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func look(ctx context.Context, s *keychain.Service) (p *present, err error) {
 	slices.SortFunc(p.teams, func(a, b keychain.Team) int { return strings.Compare(a.Name, b.Name) })
 	for _, t := range p.teams {
 		p.ids[t.Name], p.members[t.ID] = t.ID, make(map[string]keychain.Member)
-		members, err := every(func(after string) ([]keychain.Member, error) { return s.Members(ctx, t.ID, after, pageRows) },
+		members, err := readPages(func(after string) ([]keychain.Member, error) { return s.Members(ctx, t.ID, after, pageRows) },
 			func(m keychain.Member) string { return m.UserID })
 		if err != nil {
 			return nil, err
@@ -59,15 +60,15 @@ func look(ctx context.Context, s *keychain.Service) (p *present, err error) {
 			p.members[t.ID][m.UserID] = m
 		}
 	}
-	holders := func(on string) (list []keychain.Holder, err error) {
-		return every(func(after string) ([]keychain.Holder, error) { return s.LimitedHolders(ctx, on, after, pageRows) },
+	holders := func(kind string) (list []keychain.Holder, err error) {
+		return readPages(func(after string) ([]keychain.Holder, error) { return s.LimitedHolders(ctx, kind, after, pageRows) },
 			func(h keychain.Holder) string { return h.ID })
 	}
 	if p.organisation, err = holders(keychain.OnOrganisation); err != nil {
 		return nil, err
 	}
-	byID := func(on string) (map[string]keychain.Limits, error) {
-		list, err := holders(on)
+	byID := func(kind string) (map[string]keychain.Limits, error) {
+		list, err := holders(kind)
 		all := make(map[string]keychain.Limits, len(list))
 		for _, h := range list {
 			all[h.ID] = h.Limits
@@ -80,7 +81,7 @@ func look(ctx context.Context, s *keychain.Service) (p *present, err error) {
 	if p.onUsers, err = byID(keychain.OnUser); err != nil {
 		return nil, err
 	}
-	users, err := every(func(after string) ([]keychain.User, error) { return s.SuspendedUsers(ctx, after, pageRows) },
+	users, err := readPages(func(after string) ([]keychain.User, error) { return s.SuspendedUsers(ctx, after, pageRows) },
 		func(u keychain.User) string { return u.ID })
 	for _, u := range users {
 		p.suspended[u.ID] = true
@@ -88,11 +89,11 @@ func look(ctx context.Context, s *keychain.Service) (p *present, err error) {
 	return p, err
 }
 
-// Export returns the current state as a file. Applied to an empty gateway it recreates that state, once references to
-// the texts of provider keys are added, which it does not contain. Users who have limits or are suspended are listed in
-// Users; other users appear only as members of their teams.
+// Export returns the current state as a file. The file does not contain references to the texts of provider keys. Once
+// these are added, applying the file to an empty gateway recreates the state. Users with limits and suspended users are
+// listed in Users; other users appear only as members of their teams.
 func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
-	p, err := look(ctx, s)
+	p, err := readPresent(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
 	return f, nil
 }
 
-// limitsIn returns the limits of an id, or nil if it has none.
+// limitsIn returns the limits of an id, or nil if the id has no limits.
 func limitsIn(limits map[string]keychain.Limits, id string) *Limits {
 	if l, ok := limits[id]; ok {
 		return &Limits{Limits: l}

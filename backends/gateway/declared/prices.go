@@ -11,26 +11,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/ownprices"
 )
 
-// Prices lists the prices that replace list prices. A nil pointer means that the file does not mention them; an empty
-// list means that there are none.
+// Prices lists the prices that replace list prices. A nil pointer means that the file does not mention prices; an empty
+// list means that no list price is replaced.
 type Prices struct{ List []Price }
 
-// Price is a price with the line of the file where it stands.
+// Price is a price in a file. Line is its line in the file.
 type Price struct {
 	ownprices.Entry
 	Line int
 }
 
-// maxPriceDepth is how deep objects may be nested in a price of a file.
+// maxPriceDepth is the nesting limit for objects in a price.
 const maxPriceDepth = 4
 
-// prices reads an object whose fields are prices by names of models.
+// prices reads an object that maps names of models to prices.
 func (r *reader) prices(n *yaml.Node) *Prices {
 	if n.ShortTag() == "!!null" || !r.plain(n, "prices") {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		r.at(n.Line, "prices must be an object of prices by models, such as openai/*: {discount: 15}")
+		r.errorAt(n.Line, "prices must be an object of prices by models, such as openai/*: {discount: 15}")
 		return nil
 	}
 	all := &Prices{List: []Price{}}
@@ -39,25 +39,25 @@ func (r *reader) prices(n *yaml.Node) *Prices {
 		name, value := n.Content[i], n.Content[i+1]
 		switch {
 		case name.Kind != yaml.ScalarNode || !ownprices.IsName(name.Value):
-			r.at(name.Line, "prices: %.100q is not a name such as openai/gpt-5.4-nano or openai/*", name.Value)
+			r.errorAt(name.Line, "prices: %.100q is not a name such as openai/gpt-5.4-nano or openai/*", name.Value)
 			continue
 		case seen[name.Value] > 0:
-			r.at(name.Line, "the price of %.100q stands in line %d already", name.Value, seen[name.Value])
+			r.errorAt(name.Line, "the price of %.100q stands in line %d already", name.Value, seen[name.Value])
 			continue
 		case len(all.List) == ownprices.MaxPrices:
-			r.at(name.Line, "there are more than %d prices", ownprices.MaxPrices)
+			r.errorAt(name.Line, "there are more than %d prices", ownprices.MaxPrices)
 			return all
 		}
 		seen[name.Value] = name.Line
 		text, err := jsonDeep(value, maxPriceDepth)
 		if err == nil {
-			var one []byte
-			if one, err = json.Marshal(map[string]json.RawMessage{name.Value: text}); err == nil {
-				_, err = catalog.ParsePrices(one)
+			var file []byte
+			if file, err = json.Marshal(map[string]json.RawMessage{name.Value: text}); err == nil {
+				_, err = catalog.ParsePrices(file)
 			}
 		}
 		if err != nil {
-			r.at(name.Line, "the price of %s", err)
+			r.errorAt(name.Line, "the price of %s", err)
 			continue
 		}
 		all.List = append(all.List, Price{ownprices.Entry{Name: name.Value, Text: string(text)}, name.Line})
@@ -65,8 +65,8 @@ func (r *reader) prices(n *yaml.Node) *Prices {
 	return all
 }
 
-// jsonDeep returns the JSON of a node, in which objects may be nested up to a depth. Fields of objects are sorted, so
-// that equal values have equal texts.
+// jsonDeep returns a node as JSON, with the members of objects sorted, so that equal values have equal texts. Objects
+// may be nested up to depth.
 func jsonDeep(n *yaml.Node, depth int) (json.RawMessage, error) {
 	if n.Kind != yaml.MappingNode {
 		return jsonOf(n)
@@ -89,7 +89,7 @@ func jsonDeep(n *yaml.Node, depth int) (json.RawMessage, error) {
 	return json.Marshal(object)
 }
 
-// object returns the prices in the form that Read reads.
+// object returns the prices in the form that Read parses.
 func (p *Prices) object() object {
 	o := make(object, 0, len(p.List))
 	for _, price := range p.List {
@@ -111,13 +111,13 @@ func (a *applier) applyPrices() error {
 	if err != nil {
 		return err
 	}
-	there := make(map[string]string, len(stored))
+	byName := make(map[string]string, len(stored))
 	for _, e := range stored {
-		there[e.Name] = e.Text
+		byName[e.Name] = e.Text
 	}
 	for _, p := range a.file.Prices.List {
-		last, known := there[p.Name]
-		delete(there, p.Name)
+		last, known := byName[p.Name]
+		delete(byName, p.Name)
 		if known && last == p.Text {
 			continue
 		}
@@ -137,7 +137,7 @@ func (a *applier) applyPrices() error {
 		return nil
 	}
 	for _, e := range stored { // in order
-		if _, left := there[e.Name]; !left {
+		if _, left := byName[e.Name]; !left {
 			continue
 		}
 		if err := ownprices.Remove(a.ctx, a.Service, e.Name); err != nil {

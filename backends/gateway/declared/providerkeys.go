@@ -12,22 +12,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// ProviderKeys lists the provider keys of an owner. A nil pointer means that the file does not mention them; an empty
-// list means that the owner has none.
+// ProviderKeys lists the provider keys of an owner. A nil pointer means that the file does not mention provider keys;
+// an empty list means that the owner must not have any.
 type ProviderKeys struct{ List []ProviderKey }
 
-// ProviderKey is a key at a model provider. It is identified by its provider and label, which must be unique among the
-// keys of an owner.
+// ProviderKey is a key at a model provider. It is identified by provider and label, which must be unique among the keys
+// of an owner.
 type ProviderKey struct {
 	Provider, Label string
-	// Reference says where the text of the key is, such as {env.OPENAI_KEY} or {file./run/secrets/openai}. If it is
-	// empty, the stored text stays.
+	// Reference points to the text of the key, such as {env.OPENAI_KEY} or {file./run/secrets/openai}. If it is empty,
+	// the stored text stays.
 	Reference string
 	Limits    *Limits // nil if the file does not mention them
 	Line      int
 }
 
-// String returns the name by which messages call the key.
+// String returns the name of the key in messages.
 func (k *ProviderKey) String() string {
 	if k.Label == "" {
 		return "provider key " + k.Provider
@@ -42,7 +42,7 @@ var reference = regexp.MustCompile(`^\{(env|file)\.[^{}]+\}$`)
 // keyLimits has the names of the limits that a provider key can have besides budgets.
 var keyLimits = map[string]bool{"rate_limit_per_minute": true, "expires_at": true}
 
-// providerKeys reads the list of keys of an owner.
+// providerKeys reads the list of an owner's keys.
 func (r *reader) providerKeys(n *yaml.Node) *ProviderKeys {
 	if n.ShortTag() == "!!null" {
 		return nil
@@ -52,7 +52,7 @@ func (r *reader) providerKeys(n *yaml.Node) *ProviderKeys {
 	r.list(n, "provider_keys", func(n *yaml.Node) {
 		k := r.providerKey(n)
 		if before := seen[k.String()]; before > 0 && k.Provider != "" {
-			r.at(k.Line, "the %s stands in line %d already: give each a label of its own", k.String(), before)
+			r.errorAt(k.Line, "the %s stands in line %d already: give each a label of its own", k.String(), before)
 		}
 		seen[k.String()] = k.Line
 		keys.List = append(keys.List, k)
@@ -68,12 +68,12 @@ func (r *reader) providerKey(n *yaml.Node) (k ProviderKey) {
 		"label":    func(n *yaml.Node) { r.word(n, "label", &k.Label) },
 		"key": func(n *yaml.Node) {
 			if n.Kind == yaml.MappingNode {
-				r.at(n.Line, "key: write it in quotes, such as \"{env.OPENAI_KEY}\"")
+				r.errorAt(n.Line, "key: write it in quotes, such as \"{env.OPENAI_KEY}\"")
 				return
 			}
 			r.word(n, "key", &k.Reference)
 			if k.Reference != "" && !reference.MatchString(k.Reference) {
-				r.at(
+				r.errorAt(
 					n.Line,
 					"key must say where the key is, such as \"{env.OPENAI_KEY}\" or \"{file./run/secrets/openai}\": it does not stand in the file itself",
 				)
@@ -85,19 +85,19 @@ func (r *reader) providerKey(n *yaml.Node) (k ProviderKey) {
 				name := n.Content[i]
 				for _, f := range limitFields {
 					if f.name == name.Value && !f.budget && !keyLimits[f.name] {
-						r.at(name.Line, "a provider key has no limit %s", f.name)
+						r.errorAt(name.Line, "a provider key has no limit %s", f.name)
 					}
 				}
 			}
 		},
 	})
 	if k.Provider == "" {
-		r.at(k.Line, "a provider key needs a provider")
+		r.errorAt(k.Line, "a provider key needs a provider")
 	}
 	return k
 }
 
-// object returns the list in the form that Read reads.
+// object returns the list in the form that Read parses.
 func (k *ProviderKeys) object() []object {
 	list := make([]object, 0, len(k.List))
 	for i := range k.List {
@@ -128,8 +128,8 @@ func limitsOfKey(k *keychain.StoredKey) *Limits {
 	}
 }
 
-// exportKeys returns the stored provider keys of an owner for an exported file, or nil if there are none. They have no
-// Reference, since the texts of keys are not exported.
+// exportKeys returns the provider keys of an owner for a file, or nil if the owner has no keys. The keys have no
+// Reference, since their texts are not exported.
 func exportKeys(ctx context.Context, s *keychain.Service, owner keychain.Owner) (*ProviderKeys, error) {
 	stored, err := s.StoredKeys(ctx, owner)
 	if err != nil || len(stored) == 0 {
@@ -146,25 +146,26 @@ func exportKeys(ctx context.Context, s *keychain.Service, owner keychain.Owner) 
 	return keys, nil
 }
 
-// applyKeys makes the keys of an owner those of the file. Other keys are removed only with Options.Prune.
-func (a *applier) applyKeys(owner keychain.Owner, what string, want *ProviderKeys) error {
-	if want == nil {
+// applyKeys adds and changes the keys of an owner as in the file; ownerName is for changes and errors. Other
+// keys are removed only with Options.Prune.
+func (a *applier) applyKeys(owner keychain.Owner, ownerName string, declared *ProviderKeys) error {
+	if declared == nil {
 		return nil
 	}
 	stored, err := a.StoredKeys(a.ctx, owner)
 	if err != nil {
 		return err
 	}
-	there := make(map[string][]*keychain.StoredKey)
+	byName := make(map[string][]*keychain.StoredKey)
 	for i := range stored {
 		name := (&ProviderKey{Provider: stored[i].Provider, Label: stored[i].Label}).String()
-		there[name] = append(there[name], &stored[i])
+		byName[name] = append(byName[name], &stored[i])
 	}
-	for i := range want.List {
-		k := &want.List[i]
-		about := what + ": " + k.String()
-		found := there[k.String()]
-		delete(there, k.String())
+	for i := range declared.List {
+		k := &declared.List[i]
+		about := ownerName + ": " + k.String()
+		found := byName[k.String()]
+		delete(byName, k.String())
 		if len(found) > 1 {
 			return fmt.Errorf(
 				"line %d: %s: there are %d of them: remove all but one by 'tollgate keychain provider-keys'", k.Line, about,
@@ -176,7 +177,7 @@ func (a *applier) applyKeys(owner keychain.Owner, what string, want *ProviderKey
 			last = found[0]
 		}
 		if err := a.applyKey(owner, about, k, last); err != nil {
-			return at(k.Line, about, err)
+			return atLine(k.Line, about, err)
 		}
 	}
 	if !a.options.Prune {
@@ -185,31 +186,32 @@ func (a *applier) applyKeys(owner keychain.Owner, what string, want *ProviderKey
 	for i := range stored { // in order
 		k := &stored[i]
 		name := (&ProviderKey{Provider: k.Provider, Label: k.Label}).String()
-		if there[name] == nil {
+		if byName[name] == nil {
 			continue
 		}
 		if err := a.DeleteKeyOf(a.ctx, owner, k.ID); err != nil {
 			return err
 		}
-		a.note(Removed, k.Masked, "%s: %s", what, name)
+		a.note(Removed, k.Masked, "%s: %s", ownerName, name)
 	}
 	return nil
 }
 
-// applyKey adds, replaces or limits a key. last is the stored key, or nil if there is none. A key with another text is
-// replaced by a new one, which inherits the limits unless the file has some.
-func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, last *keychain.StoredKey) error {
+// applyKey adds, replaces or limits a key; about names the key in changes and errors. previous is the stored key, or
+// nil for a new key. A key whose text has changed is replaced by a new key, which inherits the limits unless the file
+// has some.
+func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, previous *keychain.StoredKey) error {
 	id, now, limits := "", new(Limits), k.Limits
-	if last != nil {
-		id, now = last.ID, limitsOfKey(last)
+	if previous != nil {
+		id, now = previous.ID, limitsOfKey(previous)
 	}
-	text, err := a.keyText(about, k, last)
+	text, err := a.keyText(about, k, previous)
 	if err != nil {
 		return err
 	}
 	if text != "" {
-		if last != nil {
-			if err := a.DeleteKeyOf(a.ctx, owner, last.ID); err != nil {
+		if previous != nil {
+			if err := a.DeleteKeyOf(a.ctx, owner, previous.ID); err != nil {
 				return err
 			}
 			if limits == nil {
@@ -221,10 +223,10 @@ func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, l
 			return err
 		}
 		id = added.ID
-		if last == nil {
+		if previous == nil {
 			a.note(Added, added.Masked, "%s", about)
 		} else {
-			a.note(Changed, last.Masked+" -> "+added.Masked, "%s", about)
+			a.note(Changed, previous.Masked+" -> "+added.Masked, "%s", about)
 			now = new(Limits)
 		}
 	}
@@ -240,16 +242,16 @@ func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, l
 	}); err != nil {
 		return err
 	}
-	if last == nil || difference(limitsOfKey(last), limits) != "" { // otherwise they were only inherited
+	if previous == nil || difference(limitsOfKey(previous), limits) != "" { // otherwise they were only inherited
 		a.note(Changed, how, "%s: limits", about)
 	}
 	return nil
 }
 
-// keyText returns the text to store, or an empty text if the stored one stays.
-func (a *applier) keyText(about string, k *ProviderKey, last *keychain.StoredKey) (string, error) {
+// keyText returns the text to store, or an empty string if the text of the stored key previous stays.
+func (a *applier) keyText(about string, k *ProviderKey, previous *keychain.StoredKey) (string, error) {
 	if k.Reference == "" {
-		if last == nil {
+		if previous == nil {
 			return "", fmt.Errorf(
 				"line %d: %s: it is not stored yet: say by key where its text is, such as \"{env.OPENAI_KEY}\"", k.Line, about,
 			)
@@ -266,17 +268,17 @@ func (a *applier) keyText(about string, k *ProviderKey, last *keychain.StoredKey
 	if err != nil {
 		return "", fmt.Errorf("line %d: %s: %w", k.Line, about, err)
 	}
-	if last == nil {
+	if previous == nil {
 		return text, nil
 	}
-	same, err := a.HasText(a.ctx, last, text)
-	if err != nil || same {
+	unchanged, err := a.HasText(a.ctx, previous, text)
+	if err != nil || unchanged {
 		return "", err
 	}
 	return text, nil
 }
 
-// offered reports whether the catalog has a provider. Without a catalog every code is accepted.
+// offered reports whether the catalog has a provider with the code. Without a catalog every code is accepted.
 func (a *applier) offered(code string) bool {
 	if a.options.Catalog == nil {
 		return true

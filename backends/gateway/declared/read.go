@@ -17,18 +17,18 @@ import (
 // MaxFile is the maximum size of a file, in bytes.
 const MaxFile = 16 << 20
 
-// maxFaults is how many errors are reported at once.
+// maxFaults is the largest number of errors that are reported at once.
 const maxFaults = 20
 
 // reader collects the errors found in a file.
 type reader struct{ faults []string }
 
-// at adds an error at a line.
-func (r *reader) at(line int, format string, args ...any) {
+// errorAt adds an error at a line of the file.
+func (r *reader) errorAt(line int, format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf("line %d: ", line)+fmt.Sprintf(format, args...))
 }
 
-// err returns all errors found, one per line of its text, or nil if there are none.
+// err returns an error with all errors found, one per line of its text, or nil if no error was found.
 func (r *reader) err() error {
 	if len(r.faults) > maxFaults {
 		r.faults = append(r.faults[:maxFaults], fmt.Sprintf("and %d more", len(r.faults)-maxFaults))
@@ -39,7 +39,7 @@ func (r *reader) err() error {
 	return errors.New(strings.Join(r.faults, "\n"))
 }
 
-// Read parses a file in YAML or JSON. The error names each line that is wrong, up to a limit.
+// Read parses a file in YAML or JSON. The error names each line with a mistake, up to maxFaults.
 func Read(text []byte) (*File, error) {
 	if len(text) > MaxFile {
 		return nil, fmt.Errorf("the file has more than %d bytes", MaxFile)
@@ -69,30 +69,32 @@ func Read(text []byte) (*File, error) {
 		"prices": func(n *yaml.Node) { f.Prices = r.prices(n) },
 		"users":  func(n *yaml.Node) { r.list(n, "users", func(n *yaml.Node) { f.Users = append(f.Users, r.user(n)) }) },
 	})
-	r.twice(f)
+	r.refuseRepeated(f)
 	return f, r.err()
 }
 
-// plain refuses aliases and tags, so that a small file cannot expand to a large one. It reports whether n may be read.
-func (r *reader) plain(n *yaml.Node, what string) bool {
+// plain reports whether n may be read. YAML aliases and tags are errors, so that a small file cannot expand to a large
+// one; about names the value in the error.
+func (r *reader) plain(n *yaml.Node, about string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		r.at(n.Line, "%s: aliases are not read: write the value out", what)
+		r.errorAt(n.Line, "%s: aliases are not read: write the value out", about)
 	case n.Style&yaml.TaggedStyle != 0:
-		r.at(n.Line, "%s: tags are not read", what)
+		r.errorAt(n.Line, "%s: tags are not read", about)
 	default:
 		return true
 	}
 	return false
 }
 
-// object reads the fields of a mapping. It refuses fields that are unknown or repeated.
-func (r *reader) object(n *yaml.Node, what string, fields map[string]func(n *yaml.Node)) {
-	if !r.plain(n, what) {
+// object calls the function in fields for each field of a mapping. Unknown and repeated fields are errors; about names
+// the object in these.
+func (r *reader) object(n *yaml.Node, about string, fields map[string]func(n *yaml.Node)) {
+	if !r.plain(n, about) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		r.at(n.Line, "%s must be an object with fields", what)
+		r.errorAt(n.Line, "%s must be an object with fields", about)
 		return
 	}
 	seen := make(map[string]bool)
@@ -106,9 +108,9 @@ func (r *reader) object(n *yaml.Node, what string, fields map[string]func(n *yam
 				known = append(known, name)
 			}
 			slices.Sort(known)
-			r.at(name.Line, "%s has no field %.100q; there are: %s", what, name.Value, strings.Join(known, ", "))
+			r.errorAt(name.Line, "%s has no field %.100q; there are: %s", about, name.Value, strings.Join(known, ", "))
 		case seen[name.Value]:
-			r.at(name.Line, "%s has the field %s twice", what, name.Value)
+			r.errorAt(name.Line, "%s has the field %s twice", about, name.Value)
 		default:
 			seen[name.Value] = true
 			read(value)
@@ -116,37 +118,38 @@ func (r *reader) object(n *yaml.Node, what string, fields map[string]func(n *yam
 	}
 }
 
-// list calls each for every element of a sequence. It accepts null as an empty list.
-func (r *reader) list(n *yaml.Node, what string, each func(n *yaml.Node)) {
-	if !r.plain(n, what) {
+// list calls each for every element of a sequence. Null is accepted as an empty list. about names the list in errors.
+func (r *reader) list(n *yaml.Node, about string, each func(n *yaml.Node)) {
+	if !r.plain(n, about) {
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
 		if n.ShortTag() != "!!null" {
-			r.at(n.Line, "%s must be a list", what)
+			r.errorAt(n.Line, "%s must be a list", about)
 		}
 		return
 	}
-	for _, one := range n.Content {
-		each(one)
+	for _, element := range n.Content {
+		each(element)
 	}
 }
 
-// word reads a non-empty scalar into a string. Numbers are accepted too, because ids may look like numbers.
-func (r *reader) word(n *yaml.Node, what string, into *string) {
-	if !r.plain(n, what) {
+// word reads a non-empty scalar into a string. Numbers are accepted, too, because ids may look like numbers. about
+// names the value in errors.
+func (r *reader) word(n *yaml.Node, about string, into *string) {
+	if !r.plain(n, about) {
 		return
 	}
 	if n.Kind != yaml.ScalarNode || n.Value == "" || n.ShortTag() == "!!null" {
-		r.at(n.Line, "%s must be a text", what)
+		r.errorAt(n.Line, "%s must be a text", about)
 		return
 	}
 	*into = n.Value
 }
 
-func (r *reader) flag(n *yaml.Node, what string) (value bool) {
-	if r.plain(n, what) && (n.ShortTag() != "!!bool" || n.Decode(&value) != nil) {
-		r.at(n.Line, "%s must be true or false", what)
+func (r *reader) flag(n *yaml.Node, about string) (value bool) {
+	if r.plain(n, about) && (n.ShortTag() != "!!bool" || n.Decode(&value) != nil) {
+		r.errorAt(n.Line, "%s must be true or false", about)
 	}
 	return value
 }
@@ -163,12 +166,12 @@ func (r *reader) team(n *yaml.Node) (t Team) {
 		},
 	})
 	if t.Name == "" {
-		r.at(t.Line, "a team needs a name")
+		r.errorAt(t.Line, "a team needs a name")
 	}
 	return t
 }
 
-// member reads a member of a team: an object, or just the name of the user.
+// member reads a member of a team, which is an object or just the user's id or mail address.
 func (r *reader) member(n *yaml.Node) (m Member) {
 	m.Line, m.Role = n.Line, keychain.RoleMember
 	if n.Kind == yaml.ScalarNode {
@@ -181,10 +184,10 @@ func (r *reader) member(n *yaml.Node) (m Member) {
 		"default": func(n *yaml.Node) { m.Default = r.flag(n, "default") },
 	})
 	if m.User == "" {
-		r.at(m.Line, "a member needs a user")
+		r.errorAt(m.Line, "a member needs a user")
 	}
 	if m.Role != keychain.RoleMember && m.Role != keychain.RoleAdmin {
-		r.at(m.Line, "the role %.100q must be %s or %s", m.Role, keychain.RoleMember, keychain.RoleAdmin)
+		r.errorAt(m.Line, "the role %.100q must be %s or %s", m.Role, keychain.RoleMember, keychain.RoleAdmin)
 	}
 	return m
 }
@@ -197,7 +200,7 @@ func (r *reader) user(n *yaml.Node) (u User) {
 		"limits":    func(n *yaml.Node) { u.Limits = r.limits(n) },
 	})
 	if u.ID == "" {
-		r.at(u.Line, "a user needs an id")
+		r.errorAt(u.Line, "a user needs an id")
 	}
 	return u
 }
@@ -210,7 +213,7 @@ func (r *reader) limits(n *yaml.Node) *Limits {
 		fields[f.name] = func(n *yaml.Node) {
 			value, err := jsonOf(n)
 			if err != nil {
-				r.at(n.Line, "%s: %s", f.name, err)
+				r.errorAt(n.Line, "%s: %s", f.name, err)
 				return
 			}
 			body := `{"` + f.name + `":` + string(value) + `}`
@@ -224,7 +227,7 @@ func (r *reader) limits(n *yaml.Node) *Limits {
 				if f.name == "expires_at" {
 					err = errors.New("it must be a time such as 2027-01-31T18:00:00Z")
 				}
-				r.at(n.Line, "%s: %s", f.name, err)
+				r.errorAt(n.Line, "%s: %s", f.name, err)
 			}
 		}
 	}
@@ -232,18 +235,18 @@ func (r *reader) limits(n *yaml.Node) *Limits {
 	return l
 }
 
-// jsonOf converts the value of a limits field to JSON. It must be a number, a string, null or a list of scalars.
+// jsonOf converts the value of a limits field to JSON. The value must be a number, a string, null or a list of scalars.
 func jsonOf(n *yaml.Node) (json.RawMessage, error) {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0:
 		return nil, errors.New("aliases and tags are not read")
 	case n.Kind == yaml.SequenceNode:
 		list := make([]json.RawMessage, 0, len(n.Content))
-		for _, one := range n.Content {
-			if one.Kind != yaml.ScalarNode {
+		for _, element := range n.Content {
+			if element.Kind != yaml.ScalarNode {
 				return nil, errors.New("it must be a list of texts")
 			}
-			value, err := jsonOf(one)
+			value, err := jsonOf(element)
 			if err != nil {
 				return nil, err
 			}
@@ -272,12 +275,12 @@ func jsonOf(n *yaml.Node) (json.RawMessage, error) {
 	return json.Marshal(n.Value)
 }
 
-// twice reports teams, members, users and default teams that are declared more than once.
-func (r *reader) twice(f *File) {
+// refuseRepeated reports teams, members, users and default teams that are declared more than once.
+func (r *reader) refuseRepeated(f *File) {
 	teams, users := make(map[string]int), make(map[string]int)
-	first := func(seen map[string]int, name string, line int, what string) {
+	first := func(seen map[string]int, name string, line int, about string) {
 		if earlier := seen[name]; earlier > 0 && name != "" {
-			r.at(line, "%s %.100q stands in line %d already", what, name, earlier)
+			r.errorAt(line, "%s %.100q stands in line %d already", about, name, earlier)
 			return
 		}
 		seen[name] = line

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// field is a field of an object whose fields keep their order.
+// field is a field of an ordered object.
 type field struct {
 	name  string
 	value any // a value that yaml.v3 can encode, or an object
@@ -160,7 +160,7 @@ func (l *Limits) fields() (all []field) {
 	return all
 }
 
-// amount is a decimal number that is written as it stands, not as a float.
+// amount is a decimal number that is written with exactly these digits, not as a float.
 type amount string
 
 // MarshalYAML implements yaml.Marshaler.

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
-// Account holds what routing needs of a user. It is read as a whole, kept for at most CacheTTL and never changed after
-// it was read.
+// Account holds a user's keys, models, aliases and preferences, from which requests are routed. It is read in one go,
+// cached for at most CacheTTL and immutable.
 type Account struct {
 	UserID      string
 	keys        []accountKey
@@ -39,7 +39,7 @@ type accountKey struct {
 	limits               *Limits // nil if there are none
 }
 
-// key returns the key as seen by a user.
+// key returns the key as the given user sees it.
 func (k *accountKey) key(userID string) Key {
 	key := Key{ID: k.ID, Secret: k.secret, Mine: k.ID, Owner: k.owner.Kind, Limits: k.limits}
 	if key.Owner != OnUser {
@@ -54,25 +54,25 @@ type Key struct {
 	ID string
 	// Secret is sent to the provider. It is empty if the provider needs none.
 	Secret string
-	// Mine names in the health table what this user alone has met through the key. It equals ID unless others use the
-	// key, too.
+	// Mine names the key in the health table for failures that concern only this user. It equals ID unless the key is
+	// shared with other users.
 	Mine string
 	// Owner is OnUser, OnTeam, OnOrganisation or OperatorKey.
 	Owner string
-	// Limits bound the use of the key. Nil means that nothing does.
+	// Limits bound the use of the key. Nil means unlimited.
 	Limits *Limits
 }
 
-// OperatorKey is the public id of the operator's key of any provider.
+// OperatorKey is the public id of an operator's key, whichever provider it is for.
 const OperatorKey = "operator"
 
 // OfOperator reports whether the key is the operator's.
 func (k *Key) OfOperator() bool { return k.Owner == OperatorKey }
 
-// Shared reports whether others use the key, too.
+// Shared reports whether other users use the key, too.
 func (k *Key) Shared() bool { return k.Mine != k.ID }
 
-// PublicID returns the name of the key for users and for the usage log.
+// PublicID returns the key's name in the usage log and in everything that users see.
 func (k *Key) PublicID() string {
 	if k.OfOperator() {
 		return OperatorKey
@@ -80,10 +80,10 @@ func (k *Key) PublicID() string {
 	return k.ID
 }
 
-// ownKey returns a key of the user's own.
+// ownKey returns a Key that belongs to the user.
 func ownKey(id, secret string) Key { return Key{ID: id, Secret: secret, Mine: id, Owner: OnUser} }
 
-// OperatorKey returns the key that a provider has for every user, as seen by this user.
+// OperatorKey returns the operator's key for a provider, as this user sees it. ok is false if there is no such key.
 func (a *Account) OperatorKey(p *catalog.Provider) (key Key, ok bool) {
 	return Key{ID: p.KeyID, Secret: p.APIKey, Mine: p.KeyID + " " + a.UserID, Owner: OperatorKey}, p.APIKey != ""
 }
@@ -91,10 +91,10 @@ func (a *Account) OperatorKey(p *catalog.Provider) (key Key, ok bool) {
 // Team returns the default team of the user, or an empty string.
 func (a *Account) Team() string { return a.team }
 
-// NextKey returns a counter of the account's requests, by which they rotate over the keys of a provider.
+// NextKey increments the account's request counter and returns it. Callers use it to rotate over a provider's keys.
 func (a *Account) NextKey() uint32 { return a.next.Add(1) }
 
-// Account returns what routing needs of the user, from the cache or the database. An unknown user has an empty account.
+// Account returns the account of a user, from the cache or the database. An unknown user has an empty account.
 func (s *Service) Account(ctx context.Context, userID string) (*Account, error) {
 	if !schema.StorableID(userID) {
 		return &Account{UserID: userID}, nil
@@ -109,8 +109,8 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 			return nil, err
 		}
 		s.changes.mu.Lock()
-		// An account that can use nothing is read again each time: its first key or model may be added at another node,
-		// whose notice comes a moment after the addition is acknowledged.
+		// An account without keys and models is not cached: its first key or model may be added on another node, whose
+		// notice arrives a moment after that node has confirmed the addition.
 		if s.changes.n == version && len(account.keys)+len(account.models) > 0 {
 			s.accts.SetWithTTL(userID, account, 1, s.ttl)
 		}
@@ -123,7 +123,8 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 	return found.(*Account), nil
 }
 
-// forgetAccount is like forgetKey, for accounts.
+// forgetAccount discards a user's cached account, and the results of reads that are under way, as forgetKey does for
+// keys.
 func (s *Service) forgetAccount(userID string) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -134,8 +135,8 @@ func (s *Service) forgetAccount(userID string) {
 
 func (s *Service) readAccount(ctx context.Context, userID string) (*Account, error) {
 	a := &Account{UserID: userID}
-	// The turn begins at random. Otherwise users who send less often than the account is read would only use the first
-	// key.
+	// The counter begins at a random number. Otherwise users whose account is read anew for each request would only use
+	// the first key.
 	a.next.Store(rand.Uint32()) //nolint:gosec // a turn, no secret
 	rows, err := s.keysServing(ctx, userID)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 )
 
-// Rates bound what is used at the same time. A nil limit means unlimited.
+// Rates limit the tokens of a minute and the requests under way. A nil limit means unlimited.
 type Rates struct {
-	// TokensPerMinute bounds the tokens of prompts and answers in a minute. They are counted when an answer ends:
-	// further requests are refused once the tokens are used up, but requests that are under way may exceed the limit.
+	// TokensPerMinute limits the tokens of prompts and answers in a minute. Tokens are counted when an answer ends:
+	// once the limit is reached further requests are refused, but requests under way may exceed it.
 	TokensPerMinute *int64 `json:"tokens_per_minute,omitempty"`
-	// ParallelRequests bounds the requests under way.
+	// ParallelRequests limits the number of requests under way.
 	ParallelRequests *int64 `json:"parallel_requests,omitempty"`
 }
 
@@ -32,15 +32,15 @@ func (r *Rates) check() error {
 	return nil
 }
 
-// holdFor is the longest time for which a request counts as one under way, so that the requests of a node that was
-// killed do not count for ever.
+// holdFor is the longest time for which a request counts as under way, so that the requests of a killed node do not
+// count forever.
 const holdFor = 15 * time.Minute
 
-// releaseTimeout bounds how long the end of a request waits for the counters.
+// releaseTimeout is how long Done may wait for the counters.
 const releaseTimeout = time.Second
 
-// Admission is the permission to send a request, and holds what must be given back by Done. A nil Admission and the
-// zero value have nothing to give back.
+// Admission is the permission to send one request. It records which counters Done must release or charge. A nil
+// Admission and the zero value have nothing to release.
 type Admission struct {
 	counters counters.Store
 	holder   string   // identifies the request among the holders of places
@@ -48,13 +48,13 @@ type Admission struct {
 	windows  []string // counters that the tokens are charged to
 }
 
-// bound is a limit of Rates with the purse that it is on.
+// bound is a set of rates with the purse that they limit.
 type bound struct {
 	spending.Purse
 	*Rates
 }
 
-// bounds appends the limits of Rates that apply to the key.
+// bounds appends the rates that apply to the key to list.
 func (id *Identity) bounds(list []bound) []bound {
 	if id.Rates != (Rates{}) {
 		list = append(list, bound{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Rates})
@@ -75,7 +75,7 @@ func (id *Identity) bounds(list []bound) []bound {
 	return list
 }
 
-// subjects are phrases for error messages that name whom a limit is on.
+// subjects are phrases for error messages, by the kind of holder, that name the holder of a limit.
 var subjects = map[string]string{
 	spending.OwnKey: "the gateway key",
 	OnKey:           "the gateway key, with those that share its limits,",
@@ -84,15 +84,16 @@ var subjects = map[string]string{
 	OnOrganisation:  "the organisation",
 }
 
-// Admit refuses a request whose key has spent a budget with 402 insufficient_quota, and one beyond the tokens of a
-// minute or the number of requests under way with 429 rate_limit_exceeded. All limits of the key apply: its own, and
-// those that the operator has set on it, on its user, on their team and on everybody. An admitted request takes a place
-// among those under way until Done is called. A key without such limits costs nothing here, and its Admission is nil.
+// Admit checks a request against all limits of its key: the key's own, and those that the operator has imposed on the
+// key, its user, their team and the organisation. The error is 402 insufficient_quota if a budget is spent, and 429
+// rate_limit_exceeded if the tokens of a minute are used up or too many requests are under way. An admitted request
+// counts as under way until Done is called. Without limits on the key Admit costs nothing and returns a nil Admission.
 //
-// The sums of budgets are read at most every CacheTTL, and what this node has recorded since is added to them. So a
-// budget can be exceeded by what the requests under way spend, and by what other nodes spend within CacheTTL and
-// FlushInterval. Places and tokens of a minute are exact over all nodes that share the counters. The error wraps
-// store.ErrUnavailable while the database cannot be reached, and counters.ErrUnavailable while the counters cannot.
+// Budget sums are read from the database at most every CacheTTL; the spending that this node has recorded since is
+// added. So requests under way can exceed a budget, as can the spending of other nodes within CacheTTL and
+// FlushInterval. Requests under way and tokens of a minute are exact over all nodes that share the counters. The error
+// wraps store.ErrUnavailable while the database cannot be reached, and counters.ErrUnavailable while the counters
+// cannot.
 func (s *Service) Admit(ctx context.Context, count counters.Store, id *Identity) (*Admission, error) {
 	if err := s.admitBudgets(ctx, id); err != nil {
 		return nil, err
@@ -112,7 +113,8 @@ func (s *Service) Admit(ctx context.Context, count counters.Store, id *Identity)
 	return a, nil
 }
 
-// take returns an error for a request beyond a bound. Otherwise it records what Done has to give back.
+// take returns an error for a request that exceeds b. Otherwise it records the counters that Done must release or
+// charge.
 func (a *Admission) take(ctx context.Context, b bound) error {
 	key := "gateway/" + b.On + "/" + b.ID
 	if b.TokensPerMinute != nil {
@@ -131,11 +133,11 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 	}
 	if b.ParallelRequests != nil {
 		place := key + "/parallel"
-		held, err := a.counters.Hold(ctx, place, a.holder, *b.ParallelRequests, holdFor)
+		admitted, err := a.counters.Hold(ctx, place, a.holder, *b.ParallelRequests, holdFor)
 		if err != nil {
 			return err
 		}
-		if !held {
+		if !admitted {
 			refusal := apierror.New(http.StatusTooManyRequests, "rate_limit_exceeded",
 				"%s has %d requests under way, which is the limit; try again when one has ended", subjects[b.On],
 				*b.ParallelRequests)
@@ -147,8 +149,8 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 	return nil
 }
 
-// Done gives back the places of a request and charges the tokens that it used. It must be called once, even if the
-// client has left: it ignores the cancellation of ctx and takes at most releaseTimeout.
+// Done ends a request: the request no longer counts as under way, and the tokens that it used are charged. Done must be
+// called once, even if the client has left: it ignores the cancellation of ctx and takes at most releaseTimeout.
 func (a *Admission) Done(ctx context.Context, tokens int64) error {
 	if a == nil || len(a.places)+len(a.windows) == 0 {
 		return nil

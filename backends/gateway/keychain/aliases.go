@@ -13,7 +13,7 @@ import (
 )
 
 // Alias is another name for a model or a tier. Permissions are checked on the models that serve a request, so an alias
-// lifts no limit.
+// does not circumvent limits.
 type Alias struct {
 	Name string `json:"alias"`
 	// Target is provider/model, the id of a model, or the name of a tier such as keychain-low.
@@ -24,17 +24,17 @@ type Alias struct {
 // maxAliases bounds the aliases of one owner.
 const maxAliases = 200
 
-// SetAlias creates an alias of an owner or changes its target. Its errors are 400 for an invalid name or target, see
-// catalog.CheckAlias, 404 if there is no such owner, and 409 if the owner has too many aliases.
+// SetAlias creates an alias of an owner or changes its target. The error has status 400 for an invalid name or target
+// (see catalog.CheckAlias), 404 if the owner does not exist, and 409 if the owner has maxAliases aliases already.
 func (s *Service) SetAlias(ctx context.Context, cat *catalog.Catalog, owner Owner, name, target string) (Alias, error) {
-	own, err := s.ownEntries(ctx, owner)
+	entries, err := s.ownEntries(ctx, owner)
 	if err != nil {
 		return Alias{}, err
 	}
-	if slices.Contains(own, name) {
+	if slices.Contains(entries, name) {
 		return Alias{}, invalid("alias", "the alias %q would hide the user's own model of that name", name)
 	}
-	target, err = cat.CheckAlias(name, target, func(entry string) bool { return slices.Contains(own, entry) })
+	target, err = cat.CheckAlias(name, target, func(entry string) bool { return slices.Contains(entries, entry) })
 	if err != nil {
 		return Alias{}, invalid("target", "%v", err)
 	}
@@ -56,7 +56,7 @@ func (s *Service) SetAlias(ctx context.Context, cat *catalog.Catalog, owner Owne
 	return a, err
 }
 
-// ownEntries returns the names of a user's own models. It returns nil for any other owner.
+// ownEntries returns the names of the custom models if the owner is a user, and nil otherwise.
 func (s *Service) ownEntries(ctx context.Context, owner Owner) (entries []string, err error) {
 	if owner.Kind != OnUser {
 		return nil, nil
@@ -73,7 +73,7 @@ func (s *Service) ownEntries(ctx context.Context, owner Owner) (entries []string
 	return entries, nil
 }
 
-// RemoveAlias removes an alias of an owner. The error has status 404 if there is none of that name.
+// RemoveAlias removes an alias of an owner. The error has status 404 if the owner has no alias of that name.
 func (s *Service) RemoveAlias(ctx context.Context, owner Owner, name string) error {
 	return s.changeKeysOf(ctx, owner, func(c store.Conn) error {
 		if !schema.StorableID(owner.ID) || !schema.StorableID(name) {
@@ -88,7 +88,7 @@ func (s *Service) RemoveAlias(ctx context.Context, owner Owner, name string) err
 	})
 }
 
-// Aliases returns the aliases of an owner, ordered by name. The error has status 404 if there is no such owner.
+// Aliases returns the aliases of an owner, ordered by name. The error has status 404 if the owner does not exist.
 func (s *Service) Aliases(ctx context.Context, owner Owner) ([]Alias, error) {
 	if !schema.StorableID(owner.ID) {
 		return nil, notFound(owner.Kind, owner.ID)
@@ -125,8 +125,8 @@ func (s *Service) aliasesServing(ctx context.Context, userID string) ([]ownedAli
 		OR owner_kind = 'team' AND owner IN (`+teamsServing+`)`, userID, userID, userID)
 }
 
-// aliasesFor returns the targets of the aliases that apply to requests of a team, by their names. The user's own win
-// over those of the team, these over the organisation's, and these over those of the configuration.
+// aliasesFor returns the aliases that apply to requests of a team, as a map from name to target. If several owners have
+// an alias of the same name, the user's wins over the team's, then follow the organisation's and the configuration's.
 func (a *Account) aliasesFor(cat *catalog.Catalog, team string) map[string]string {
 	aliases := cat.Aliases()
 	if len(a.aliases) == 0 {
@@ -146,13 +146,13 @@ func (a *Account) aliasesFor(cat *catalog.Catalog, team string) map[string]strin
 	return aliases
 }
 
-// Claude is the prefix of names by which clients that list only names of that vendor ask for other models, such as
-// claude-keychain-low and claude-openai/gpt-5.4-mini.
+// Claude is a prefix that clients may put before any name, such as claude-keychain-low and claude-openai/gpt-5.4-mini.
+// Some clients list only names that begin with it.
 const Claude = "claude-"
 
-// Resolve returns the target of an alias, and any other name as it is. An entry is never an alias. A name with the
-// prefix Claude resolves to the rest of the name if that is an entry or a tier, or to its target if it is an alias. A
-// suffix [1m], which some clients add, is ignored.
+// Resolve returns the target of an alias, and any other name unchanged. The name of an entry is never taken for an
+// alias. After the prefix Claude, the rest of the name is resolved: an entry or tier to itself, an alias to its target.
+// A suffix [1m], which some clients add, is ignored.
 func (r *Routing) Resolve(name string) string {
 	if _, ok := r.entries[name]; ok {
 		return name
@@ -176,8 +176,8 @@ func (r *Routing) Resolve(name string) string {
 func (r *Routing) Aliases() []string { return slices.Sorted(maps.Keys(r.aliases)) }
 
 // CandidateFor returns a candidate for a model of a provider, with the keys that serve the requests of a team. The
-// catalog need not have the model. It returns nil if the provider is not available or has no key, or if the user
-// excludes it.
+// model need not be in the catalog. The result is nil if the provider is not available or has no key, or if the user's
+// preferences exclude the provider.
 func (a *Account) CandidateFor(cat *catalog.Catalog, team, provider, model string) *Candidate {
 	p, ok := cat.Provider(provider)
 	if !slices.Contains(a.teams, team) {

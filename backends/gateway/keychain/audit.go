@@ -10,23 +10,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// AuditEntry records a change that somebody made of people, teams or limits.
+// AuditEntry records a change of users, teams or limits.
 type AuditEntry struct {
 	ID int64     `json:"-"`
 	At time.Time `json:"at"`
 	// Actor is the id of the user who made the change, or Command or SignInRule.
 	Actor string `json:"actor"`
-	// Action says what was done, such as user.suspended. Subject is the id of what it was done to.
+	// Action names the change, such as user.suspended. Subject is the id of the changed user, team, key or other
+	// object.
 	Action  string          `json:"action"`
 	Subject string          `json:"subject"`
 	Details json.RawMessage `json:"details"` // an object
 }
 
-// The actors that are not users.
+// The values of AuditEntry.Actor that are not ids of users.
 const (
 	// Command is the actor of changes that a command line makes.
 	Command = "command"
-	// SignInRule is the actor of changes that follow an identity provider.
+	// SignInRule is the actor of changes that follow from groups or claims of an identity provider.
 	SignInRule = "sign-in rule"
 )
 
@@ -38,8 +39,8 @@ func ActedBy(ctx context.Context, actor string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor)
 }
 
-// audit records a change in the transaction that makes it. Changes of a team and of its members, whose subject is the
-// team, concern that team.
+// audit records a change in c, the transaction that makes the change. Entries of actions
+// on teams and members, whose subject is the team, also appear in that team's audit log.
 func (s *Service) audit(ctx context.Context, c store.Conn, action, subject string, details any) error {
 	team := ""
 	if kind, _, _ := strings.Cut(action, "."); kind == OnTeam || kind == OnTeamOwn || kind == "member" {
@@ -48,7 +49,7 @@ func (s *Service) audit(ctx context.Context, c store.Conn, action, subject strin
 	return s.auditOf(ctx, c, team, action, subject, details)
 }
 
-// auditOf is like audit for a change that concerns the given team, or none if it is empty.
+// auditOf is like audit, but the entry appears in the audit log of the given team. An empty team means no team.
 func (s *Service) auditOf(ctx context.Context, c store.Conn, team, action, subject string, details any) error {
 	actor, ok := ctx.Value(actorKey{}).(string)
 	if !ok {
@@ -66,13 +67,14 @@ func (s *Service) auditOf(ctx context.Context, c store.Conn, team, action, subje
 	return err
 }
 
-// Audit returns at most limit changes, newest first, that are older than the one with the id before. If before is 0 it
-// begins with the newest one.
+// Audit returns at most limit entries of the audit log with ids below before, newest first. If before is 0 it begins
+// with the newest entry.
 func (s *Service) Audit(ctx context.Context, before int64, limit int) ([]AuditEntry, error) {
 	return s.auditWhere(ctx, "", before, limit)
 }
 
-// AuditOf is like Audit for the changes that concern a team: of itself, its members, its limits and what it owns.
+// AuditOf is like Audit, but returns only changes that concern a team: the team itself, its members, limits, keys and
+// aliases.
 func (s *Service) AuditOf(ctx context.Context, team string, before int64, limit int) ([]AuditEntry, error) {
 	if !schema.StorableID(team) {
 		return nil, nil
@@ -81,23 +83,23 @@ func (s *Service) AuditOf(ctx context.Context, team string, before int64, limit 
 }
 
 func (s *Service) auditWhere(
-	ctx context.Context, where string, before int64, limit int, args ...any,
+	ctx context.Context, condition string, before int64, limit int, args ...any,
 ) ([]AuditEntry, error) {
 	if before <= 0 {
 		before = 1<<63 - 1
 	}
 	return read(ctx, s, func(row store.Row) (e AuditEntry, err error) {
-		var at int64
+		var created int64
 		var details string
-		err = row.Scan(&e.ID, &at, &e.Actor, &e.Action, &e.Subject, &details)
-		e.At, e.Details = schema.Moment(at), json.RawMessage(details)
+		err = row.Scan(&e.ID, &created, &e.Actor, &e.Action, &e.Subject, &details)
+		e.At, e.Details = schema.Moment(created), json.RawMessage(details)
 		return e, err
-	}, `SELECT id, at, actor, action, subject, details FROM gateway_audit WHERE id < ?`+where+` ORDER BY id DESC LIMIT ?`,
+	}, `SELECT id, at, actor, action, subject, details FROM gateway_audit WHERE id < ?`+condition+` ORDER BY id DESC LIMIT ?`,
 		append(append([]any{before}, args...), limit)...)
 }
 
-// auditKept is how long an entry of the audit log is kept. It is long enough to look up last year's changes in this
-// year's review.
+// auditKept is how long an entry of the audit log is kept: long enough to look up last year's changes in this year's
+// review.
 const auditKept = 400 * 24 * time.Hour
 
 // ExpiredAudit returns a statement that deletes entries of the audit log that are older than 400 days; see

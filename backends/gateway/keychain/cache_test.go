@@ -323,7 +323,7 @@ func TestChangesThatWereMissed(t *testing.T) {
 	n.account(t, "alice")
 	n.keys.Wait()
 	n.accts.Wait()
-	n.heard("")
+	n.handleNotice("")
 	if _, ok := n.keys.Get(hashKey(key.Key)); ok {
 		t.Error("the key is still there")
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
-// Bounds of the search for model servers.
+// Limits of the search for model servers.
 const (
 	probeTimeout = time.Second
 	maxProbe     = 1 << 20
@@ -26,13 +26,14 @@ const (
 type ModelServer struct {
 	// BaseURL is the address to which /models and /chat/completions are appended.
 	BaseURL string
-	// APIKey is sent as a Bearer token. It is empty if none is needed.
+	// APIKey is sent as a Bearer token. It is empty if the server needs no key.
 	APIKey string
 }
 
-// Discover looks for OpenAI-compatible servers and makes each model that they list an entry "prefix/model" of the user.
-// The entries are in the low tier, so that every tier reaches them. Entries of earlier searches that are not found any
-// more are removed, even if their servers are no longer among the given ones. It returns the base URLs that answered.
+// Discover looks for OpenAI-compatible servers at the given addresses. Each model that a server lists becomes an entry
+// "prefix/model" of the user, in the low tier, so that every tier reaches it. Entries of earlier searches that are not
+// found any more are removed, even if their servers are not among the given ones. Discover returns the base URLs of the
+// servers that answered.
 func (s *Service) Discover(
 	ctx context.Context, userID, prefix string, servers []ModelServer, transport http.RoundTripper,
 ) ([]string, error) {
@@ -41,13 +42,13 @@ func (s *Service) Discover(
 		return nil, err
 	}
 	var found, order []string
-	wanted, asked := make(map[string]CustomModel), make(map[string]bool)
+	wanted, seen := make(map[string]CustomModel), make(map[string]bool)
 	for _, server := range servers {
 		server.BaseURL = strings.TrimRight(server.BaseURL, "/")
-		if asked[server.BaseURL] {
+		if seen[server.BaseURL] {
 			continue
 		}
-		asked[server.BaseURL] = true
+		seen[server.BaseURL] = true
 		models := listModels(ctx, server, transport)
 		if len(models) == 0 {
 			continue
@@ -70,16 +71,16 @@ func (s *Service) Discover(
 		}
 		w, replaced := wanted[m.Entry]
 		if replaced && w.BaseURL == m.BaseURL {
-			same, err := s.hasKey(ctx, m, w.APIKey)
+			unchanged, err := s.hasKey(ctx, m, w.APIKey)
 			if err != nil {
 				return nil, err
 			}
-			if same {
+			if unchanged {
 				delete(wanted, m.Entry) // unchanged
 				continue
 			}
 		}
-		if !replaced && !m.Found && !asked[m.BaseURL] {
+		if !replaced && !m.Found && !seen[m.BaseURL] {
 			continue // the user's own entry
 		}
 		if err := s.RemoveModel(ctx, userID, m.ID); err != nil {
@@ -98,7 +99,7 @@ func (s *Service) Discover(
 	return found, nil
 }
 
-// hasKey reports whether an entry has the given key. An empty key means none.
+// hasKey reports whether key is the stored API key of an entry. An empty key means that the entry has no API key.
 func (s *Service) hasKey(ctx context.Context, m *modelRow, key string) (bool, error) {
 	if m.Sealed == "" || key == "" {
 		return m.Sealed == key, nil
@@ -110,14 +111,14 @@ func (s *Service) hasKey(ctx context.Context, m *modelRow, key string) (bool, er
 	return err == nil && string(old) == key, nil
 }
 
-// exists reports whether an entry of that name exists already: another node was faster, or the user has changed a
-// catalog model of that name.
+// exists reports whether err says that the entry exists already: either another node was faster, or the user has
+// changed a catalog model of that name.
 func exists(err error) bool {
 	refusal, ok := apierror.From(err)
 	return ok && refusal.Code == "already_exists"
 }
 
-// listModels asks a server for its models. It returns nil if the server does not answer properly.
+// listModels returns the names of the models that a server lists. It returns nil if the server gives no valid answer.
 func listModels(ctx context.Context, server ModelServer, transport http.RoundTripper) []string {
 	if transport == nil {
 		return nil
@@ -156,8 +157,8 @@ func listModels(ctx context.Context, server ModelServer, transport http.RoundTri
 	return models
 }
 
-// SyncProviderKey makes secret the user's key with that provider and label. An empty secret removes the key. It writes
-// only if something changes.
+// SyncProviderKey makes secret the user's key with that provider and label. An empty secret removes the key. Nothing is
+// written if the stored key has this text already.
 func (s *Service) SyncProviderKey(ctx context.Context, userID, provider, label, secret string) error {
 	rows, err := s.selectProviderKeys(ctx, userID)
 	if err != nil {

@@ -35,7 +35,8 @@ const (
 	EffortMax       EffortMode = "max_of_both"
 )
 
-// GatewayKey is a key that clients send. Its text is shown once, when it is made. The database has its SHA-256.
+// GatewayKey is a key that clients send. Its text is shown once, when the key is created. The database holds only the
+// SHA-256 of the text.
 type GatewayKey struct {
 	ID        string `json:"id"`
 	UserID    string `json:"user_id"`
@@ -45,24 +46,27 @@ type GatewayKey struct {
 	// Status is active, expired or revoked, as of the time when the key was read.
 	Status  string `json:"status"`
 	Revoked bool   `json:"revoked"`
-	// Limits are the user's own. The user may change them.
+	// Limits are those that the user has set. The user may change them.
 	Limits
 	EffortMode EffortMode `json:"effort_mode"`
 	CreatedAt  time.Time  `json:"created_at"`
 	LastUsedAt *time.Time `json:"last_used_at"`
-	// Imposed are the limits that the operator has set beside the user's own. The tighter one of both applies.
+	// Imposed are the limits that the operator and the administrators of the team have set. Wherever two limits differ
+	// the tighter one applies.
 	Imposed []Imposed `json:"imposed"`
 
-	// TeamID is the team that the requests of the key count for. It is empty if its user is in no team.
+	// TeamID is the team that requests with the key count for. It is empty if the user is in no team.
 	TeamID string `json:"team_id,omitempty"`
 
-	// team is the team that the key was made for. It is empty if that is the default team of its user.
+	// team is the team that was chosen when the key was created. It is empty if requests count for the user's default
+	// team.
 	team string
-	// limitedBy is the holder of the limits that are imposed on the key. It is empty if there never were any.
+	// limitedBy is the id of the key that holds the limits imposed on this key. It is empty if limits were never
+	// imposed.
 	limitedBy string
 }
 
-// NewKey is a key that was just made, with its text.
+// NewKey is a key that was just created, with its text.
 type NewKey struct {
 	GatewayKey
 	Key string `json:"key"`
@@ -85,8 +89,8 @@ func (s *Service) newKey(userID string, primary bool, options KeyOptions) (Gatew
 	return k, plain
 }
 
-// CreateKey makes a key for a user. The error has status 409 if the user has maxKeys keys already, or if the limits
-// that the operator set on their keys have ended their use.
+// CreateKey creates a key for a user. The error has status 409 if the user has maxKeys keys already, or if the limits
+// that the operator has imposed on their keys have expired.
 func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptions) (*NewKey, error) {
 	if options.EffortMode == "" {
 		options.EffortMode = EffortOverride
@@ -104,7 +108,7 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 	row, plain := s.newKey(userID, false, options)
 	hash := hashKey(plain) // its hash may have been looked up, and cached, before the key was made
 	limits := row.Limits
-	var made *GatewayKey
+	var created *GatewayKey
 	err = s.changeKey(ctx, func(c store.Conn) (_ string, err error) {
 		if err := s.requireUser(c, userID); err != nil {
 			return "", err
@@ -126,21 +130,21 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		if err != nil {
 			return "", err
 		}
-		if made, err = s.storeKey(c, &row, hash); err != nil {
+		if created, err = s.storeKey(c, &row, hash); err != nil {
 			return "", err
 		}
-		if end := made.end(); !options.Impose && made.Status == StatusExpired {
+		if end := created.end(); !options.Impose && created.Status == StatusExpired {
 			return "", errEnded(*end)
 		}
 		if options.Impose {
-			err = s.auditGatewayKey(ctx, c, "key.created", made)
+			err = s.auditGatewayKey(ctx, c, "key.created", created)
 		}
 		return hash, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: *made, Key: plain}, nil
+	return &NewKey{GatewayKey: *created, Key: plain}, nil
 }
 
 // storeKey stores a new key and returns it with the limits that are imposed on it.
@@ -148,8 +152,8 @@ func (s *Service) storeKey(c store.Conn, row *GatewayKey, hash string) (*Gateway
 	if err := s.insertKey(c, row, hash); err != nil {
 		return nil, err
 	}
-	made, _, err := s.lockKey(c, row.UserID, row.ID)
-	return made, err
+	stored, _, err := s.lockKey(c, row.UserID, row.ID)
+	return stored, err
 }
 
 // Keys returns a user's keys, oldest first. Of the revoked keys it returns the maxRevoked newest ones.
@@ -157,8 +161,7 @@ func (s *Service) Keys(ctx context.Context, userID string) ([]GatewayKey, error)
 	return s.selectKeys(ctx, userID)
 }
 
-// UpdateKey changes a key and returns it. If the key belongs to another user the error is that of a key that does not
-// exist.
+// UpdateKey changes a key and returns it. A key of another user is treated as one that does not exist.
 func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change KeyChange) (*GatewayKey, error) {
 	if err := change.check(s.now()); err != nil {
 		return nil, err
@@ -178,9 +181,9 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 			return "", apierror.New(http.StatusConflict, "revoked", "the gateway key %q is revoked for good, create another",
 				keyID)
 		}
-		own := change
+		optionsChange := change
 		if change.Impose {
-			own = KeyChange{Label: change.Label, EffortMode: change.EffortMode}
+			optionsChange = KeyChange{Label: change.Label, EffortMode: change.EffortMode}
 			if err := s.imposeOnKey(c, key, &change, allowed, unknown); err != nil {
 				return "", err
 			}
@@ -188,7 +191,7 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 			return "", err
 		}
 		options := key.options()
-		options.apply(&own)
+		options.apply(&optionsChange)
 		key.set(options, s.now())
 		if err := s.updateKey(c, key); err != nil {
 			return "", err
@@ -212,8 +215,8 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 	return key, nil
 }
 
-// imposeOnKey changes the limits that the operator imposes on a key, and thereby on all keys that share them. A key
-// that had none becomes their holder.
+// imposeOnKey changes the limits that the operator imposes on a key, and thereby on all keys that share these limits. A
+// key without imposed limits becomes the holder of its own.
 func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, allowed, unknown []string) error {
 	if key.limitedBy == "" {
 		key.limitedBy = key.ID
@@ -246,7 +249,7 @@ func (s *Service) RevokeKey(ctx context.Context, userID, keyID string) error {
 	})
 }
 
-// auditGatewayKey records a change of a key in the audit log. One of a key that belongs to a team concerns the team.
+// auditGatewayKey records a change of a key in the audit log, and in that of the team if the key belongs to a team.
 func (s *Service) auditGatewayKey(ctx context.Context, c store.Conn, action string, k *GatewayKey) error {
 	team := ""
 	if k.TeamID == k.UserID {
@@ -255,10 +258,10 @@ func (s *Service) auditGatewayKey(ctx context.Context, c store.Conn, action stri
 	return s.auditOf(ctx, c, team, action, k.ID, map[string]string{"user_id": k.UserID, "label": k.Label})
 }
 
-// auditLimitedKey records which limits are imposed on a key from now on.
+// auditLimitedKey records the limits that are now imposed on a key in the audit log.
 func (s *Service) auditLimitedKey(ctx context.Context, c store.Conn, k *GatewayKey) error {
 	var limits Limits
-	if l := imposed(k.Imposed, OnKey); l != nil {
+	if l := operatorLimits(k.Imposed, OnKey); l != nil {
 		limits = l.Limits
 	}
 	team := ""
@@ -268,11 +271,10 @@ func (s *Service) auditLimitedKey(ctx context.Context, c store.Conn, k *GatewayK
 	return s.auditOf(ctx, c, team, "key.limited", k.ID, limits)
 }
 
-// RegenerateKey replaces the user's primary key. The old one is revoked in the same transaction. The new one gets all
-// its options and the limits that are imposed on it, with what was spent of them. The error has status 409 if the old
-// key has expired.
+// RegenerateKey replaces the user's primary key and revokes the old key in the same transaction. The new key has the
+// options, the imposed limits and the spending of the old key. The error has status 409 if the old key has expired.
 func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, error) {
-	var made *GatewayKey
+	var created *GatewayKey
 	var plain string
 	err := s.changeKey(ctx, func(c store.Conn) (oldHash string, err error) {
 		if err := s.requireUser(c, userID); err != nil {
@@ -303,55 +305,55 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 		var row GatewayKey
 		row, plain = s.newKey(userID, true, options)
 		row.limitedBy, row.team = limitedBy, team
-		if made, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
+		if created, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
 			return "", err
 		}
-		if made.Status == StatusExpired {
-			return "", errEnded(*made.end())
+		if created.Status == StatusExpired {
+			return "", errEnded(*created.end())
 		}
 		return oldHash, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: *made, Key: plain}, nil
+	return &NewKey{GatewayKey: *created, Key: plain}, nil
 }
 
-// primaryOptions are the options of a primary key that replaces none.
+// primaryOptions are the options of a user's first primary key.
 var primaryOptions = KeyOptions{Label: "primary", EffortMode: EffortOverride}
 
-// HeldKey is a gateway key with whose it is.
+// HeldKey is a gateway key with the name of its user or team.
 type HeldKey struct {
 	Key GatewayKey `json:"key"`
-	// User is the name or else the mail address of the user, or the name of the team that the key belongs to. It may be
-	// empty.
+	// User is the user's name or else mail address, or the name of the team that the key belongs to. It may be empty.
 	User string `json:"user"`
-	// OfTeam reports that the key belongs to the team with the id Key.UserID and to no person.
+	// OfTeam reports that the key belongs to a team rather than a person. Key.UserID is then the team's id.
 	OfTeam bool `json:"of_team"`
 }
 
-// Place returns the place of the key in the list of AllKeys, for the next page.
+// Place returns the cursor of the key for AllKeys, which then continues after this key.
 func (k *HeldKey) Place() string {
 	return strconv.FormatInt(schema.Micros(k.Key.CreatedAt), 10) + "/" + k.Key.ID
 }
 
-// AllKeys returns at most limit gateway keys of all users and teams, newest first, from a place on, which is empty for
-// the newest ones. If words is not empty only keys are returned whose label, or the id, mail address or name of whose
-// user contains it. Revoked keys are left out unless revoked is set. The error has status 400 if the place is invalid.
-func (s *Service) AllKeys(ctx context.Context, words, after string, revoked bool, limit int) ([]HeldKey, error) {
+// AllKeys returns at most limit gateway keys of all users and teams, newest first. It begins after the cursor after,
+// see HeldKey.Place; an empty cursor begins with the newest key. A search that is not empty selects keys that contain
+// it in their label or in their user's id, mail address or name. Revoked keys are left out unless revoked is set. The
+// error has status 400 if the cursor is invalid.
+func (s *Service) AllKeys(ctx context.Context, search, after string, revoked bool, limit int) ([]HeldKey, error) {
 	created, id := int64(math.MaxInt64), ""
 	if after != "" {
-		at, last, _ := strings.Cut(after, "/")
+		micros, last, _ := strings.Cut(after, "/")
 		var err error
-		if created, err = strconv.ParseInt(at, 10, 64); err != nil || !schema.StorableID(last) {
+		if created, err = strconv.ParseInt(micros, 10, 64); err != nil || !schema.StorableID(last) {
 			return nil, apierror.New(400, "invalid_value", "after must be the next_after of the page before").With("after")
 		}
 		id = last
 	}
-	if !schema.StorableID(words) {
+	if !schema.StorableID(search) {
 		return nil, nil
 	}
-	pattern := likeAnywhere(words)
+	pattern := likeAnywhere(search)
 	return read(ctx, s, func(row store.Row) (k HeldKey, err error) {
 		k.Key, err = s.scanKey(row, &k.User, &k.OfTeam)
 		return k, err
@@ -362,10 +364,10 @@ func (s *Service) AllKeys(ctx context.Context, words, after string, revoked bool
 				OR lower(w.name) LIKE ? ESCAPE '\')
 			ORDER BY k.created_at DESC, k.id DESC LIMIT ?
 		) AS k`+withLimits+`ORDER BY k.created_at DESC, k.id DESC`,
-		created, created, id, schema.Flag(revoked), words, pattern, pattern, pattern, pattern, limit)
+		created, created, id, schema.Flag(revoked), search, pattern, pattern, pattern, pattern, limit)
 }
 
-// likeAnywhere returns a pattern for LIKE with the escape \ that matches what contains the words in lower case.
+// likeAnywhere returns a LIKE pattern, with \ as escape character, for lower-case texts that contain search.
 func likeAnywhere(words string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(words)) + "%"
 }

@@ -400,8 +400,8 @@ func TestUsedKeys(t *testing.T) {
 	}
 	now = now.Add(time.Minute)
 	u.mark("b", now)
-	if got := u.take(now); len(got) != 1 || len(u.at) != 1 {
-		t.Errorf("took %v, remembers %v: the past is to be forgotten", got, u.at)
+	if got := u.take(now); len(got) != 1 || len(u.minutes) != 1 {
+		t.Errorf("took %v, remembers %v: the past is to be forgotten", got, u.minutes)
 	}
 	u.mark("b", now.Add(time.Minute))
 	u.giveBack(map[string]int64{"a": 5, "b": 7})

@@ -16,15 +16,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Identity describes whom a gateway key stands for.
+// Identity describes the user and team for whom a request is made, and the limits that apply to the request.
 type Identity struct {
 	UserID     string
 	TeamID     string // the team that the requests count for; empty if there is none
 	KeyID      string
 	Label      string
 	EffortMode EffortMode
-	// Limits are the user's own for the key. Imposed are those that the operator and the administrators of the team have
-	// set beside them. All of them apply.
+	// Limits are those that the user has set on the key. Imposed are those set by the operator and by the
+	// administrators of the team. All of them apply.
 	Limits
 	Imposed []Imposed
 
@@ -35,11 +35,11 @@ func (id *Identity) expired(now time.Time) bool {
 	return id.expires != 0 && schema.Micros(now) >= id.expires
 }
 
-// cachedKey is the cached result of a lookup. A nil id means that the key stands for nobody.
+// cachedKey is the cached result of a lookup. A nil id means that no valid key was found.
 type cachedKey struct{ id *Identity }
 
-// changes counts the changes made through this Service, so that a read that began before a change does not put its
-// stale result into a cache after it.
+// changes counts the changes made through this Service. A read that began before a change compares the counts and does
+// not cache its stale result.
 type changes struct {
 	mu sync.Mutex
 	n  uint64
@@ -51,9 +51,9 @@ func (c *changes) current() uint64 {
 	return c.n
 }
 
-// forgetKey discards every result about a key that was read before now: the one in the cache, the one on its way into
-// the cache (which could appear after the deletion if it were not waited for), and that of a read that is still under
-// way. Nobody joins such a read any more, since the number of changes is part of its name.
+// forgetKey discards every result about a key that was read before now. It deletes the cached result, after waiting for
+// results that are still on their way into the cache. A read under way does not cache its result, since the number of
+// changes has grown, and later calls do not join that read, since its name contains the old number.
 func (s *Service) forgetKey(hash string) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -62,16 +62,17 @@ func (s *Service) forgetKey(hash string) {
 	s.keys.Del(hash)
 }
 
-// topic is the topic of notices between the nodes on a database. A notice consists of the origin, and then either "key"
-// with the hash of a gateway key, as in the database, or "account" with the id of a user.
+// topic is the topic of notices between the nodes on a database. A notice consists of the sender's id and either "key"
+// with the hash of a gateway key, as in the database, or "account" with the id of a user. Any other text means that
+// everything may have changed.
 const topic = "gateway"
 
-func (s *Service) notify(c store.Conn, what, which string) error {
-	return c.Notify(topic, s.origin+" "+what+" "+which)
+func (s *Service) notify(c store.Conn, kind, id string) error {
+	return c.Notify(topic, s.origin+" "+kind+" "+id)
 }
 
-// changeKey runs fn in a transaction that changes a gateway key, and whose hash fn returns. Every node then reads the
-// key anew, this one before the call returns.
+// changeKey runs fn in a transaction. fn changes a gateway key and returns its hash. Every node then reads the key
+// anew; this node does so before changeKey returns.
 func (s *Service) changeKey(ctx context.Context, fn func(c store.Conn) (hash string, err error)) error {
 	var hash string
 	err := s.db.Write(ctx, func(c store.Conn) (err error) {
@@ -86,7 +87,8 @@ func (s *Service) changeKey(ctx context.Context, fn func(c store.Conn) (hash str
 	return err
 }
 
-// changeAccount is like changeKey, for a change of what an Account holds of the user.
+// changeAccount runs fn, which changes a part of the user's Account, in a transaction. Every node then reads the
+// account anew; this node does so before changeAccount returns.
 func (s *Service) changeAccount(ctx context.Context, userID string, fn func(c store.Conn) error) error {
 	err := s.db.Write(ctx, func(c store.Conn) error {
 		if err := fn(c); err != nil {
@@ -100,22 +102,22 @@ func (s *Service) changeAccount(ctx context.Context, userID string, fn func(c st
 	return err
 }
 
-// heard handles a notice of another node: it forgets what that node has changed.
-func (s *Service) heard(notice string) {
+// heard handles a notice of another node: it discards the cached results that the notice names.
+func (s *Service) handleNotice(notice string) {
 	origin, change, _ := strings.Cut(notice, " ")
-	what, which, _ := strings.Cut(change, " ")
+	kind, id, _ := strings.Cut(change, " ")
 	switch {
 	case origin == s.origin: // forgotten already
-	case what == "key":
-		s.forgetKey(which)
-	case what == "account":
-		s.forgetAccount(which)
+	case kind == "key":
+		s.forgetKey(id)
+	case kind == "account":
+		s.forgetAccount(id)
 	default:
 		s.forgetAll()
 	}
 }
 
-// forgetAll is like forgetKey for all keys and accounts. It is used if it is not known which of them were changed.
+// forgetAll discards all cached keys and accounts. It is used when the changed ones are not known.
 func (s *Service) forgetAll() {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -126,15 +128,15 @@ func (s *Service) forgetAll() {
 	s.accts.Clear()
 }
 
-// refused returns the one error for every key that is not valid, so that it does not tell an unknown key from one that
-// has ended.
+// refused returns the error for every invalid key. It is the same for all of them, so that clients cannot distinguish
+// an unknown key from an expired or revoked key.
 func refused() error {
 	return apierror.New(http.StatusUnauthorized, "invalid_api_key",
 		"the gateway key is not valid: it is unknown, expired or revoked")
 }
 
-// Authenticate returns the identity that a gateway key stands for. It hashes and looks up every text in the same way,
-// so that its time does not tell a near miss from a wild guess. Its errors are 401 invalid_api_key, and those that wrap
+// Authenticate returns the identity of a gateway key. Every text is hashed and looked up in the same way, so that the
+// response time does not reveal whether a key is nearly right. Its errors are 401 invalid_api_key, and those that wrap
 // store.ErrUnavailable.
 func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, error) {
 	key = strings.TrimSpace(key)
@@ -149,9 +151,9 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, erro
 	return s.accept(id)
 }
 
-// Keyless returns the identity of a request that is made in the name of a user without a gateway key. Only the limits
-// imposed on the user, on their default team and on the organisation apply to it. It returns an error with 403 once
-// these limits have ended its use.
+// Keyless returns the identity for requests that a user makes without a gateway key. Only the limits imposed on the
+// user, on their default team and on the organisation apply to them. The error has status 403 if such a limit has
+// expired.
 func (s *Service) Keyless(ctx context.Context, userID string) (*Identity, error) {
 	id, err := s.identity(ctx, "user/"+userID, func(ctx context.Context) (*Identity, error) {
 		var id *Identity
@@ -184,24 +186,24 @@ func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
 		return nil, err
 	}
 	id.TeamID = team.String
-	for on, holder := range map[string]string{
+	for kind, holder := range map[string]string{
 		OnUser: userID, OnTeam: id.TeamID, OnTeamOwn: id.TeamID, OnOrganisation: Organisation,
 	} {
-		limits, raise, err := s.imposedWithRaise(c, on, holder)
+		limits, raise, err := s.imposedWithRaise(c, kind, holder)
 		if err != nil {
 			return nil, err
 		}
-		if !limits.none() {
-			id.Imposed = append(id.Imposed, imposedOn(on, holder, limits, raise))
+		if !limits.empty() {
+			id.Imposed = append(id.Imposed, imposedOn(kind, holder, limits, raise))
 		}
 	}
-	if end := ends(new(Limits), id.Imposed); end != nil {
+	if end := earliestEnd(new(Limits), id.Imposed); end != nil {
 		id.expires = schema.Micros(*end)
 	}
 	return id, nil
 }
 
-// identity returns the cached identity of the given name, or reads it and caches it.
+// identity returns the cached identity of the given name, or calls read and caches the result.
 func (s *Service) identity(ctx context.Context, name string, read func(ctx context.Context) (*Identity, error),
 ) (*Identity, error) {
 	if cached, ok := s.keys.Get(name); ok {
@@ -227,7 +229,7 @@ func (s *Service) identity(ctx context.Context, name string, read func(ctx conte
 	return found.(*cachedKey).id, nil
 }
 
-// accept checks the end of a key on every call, since a key may end while it is in the cache.
+// accept returns id, or an error if id is nil or has expired. It checks on every call, since a cached key may expire.
 func (s *Service) accept(id *Identity) (*Identity, error) {
 	now := s.now()
 	if id == nil {
@@ -241,11 +243,11 @@ func (s *Service) accept(id *Identity) (*Identity, error) {
 	return id, nil
 }
 
-// CodeKeyExpired is the code of a usage record that says that an expired key was sent.
+// CodeKeyExpired is the code of a usage record for a request with an expired key.
 const CodeKeyExpired = "key_expired"
 
-// recordExpired records in the usage log that an expired key was sent, at most once a minute per key. The response does
-// not say so, since anybody may have sent it.
+// recordExpired adds a record to the usage log that an expired key was sent, at most once a minute per key. The
+// response does not mention the expiry, since the sender need not be the key's user.
 func (s *Service) recordExpired(id *Identity, now time.Time) {
 	if s.used.expired.mark(id.KeyID, now) {
 		s.spent.Add(spending.Record{

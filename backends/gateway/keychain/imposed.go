@@ -17,14 +17,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// limitNames are the columns of limits, in the order of into and arguments.
+// limitNames are the columns of limits, in the order of limitCells.into and Limits.arguments.
 var limitNames = []string{
 	"rate_limit_per_minute", "expires_at", "allowed_models", "tokens_per_day", "tokens_per_week", "tokens_per_month",
 	"tokens_total", "micro_usd_per_day", "micro_usd_per_week", "micro_usd_per_month", "micro_usd_total",
 	"tokens_per_minute", "parallel_requests", "allowed_tools",
 }
 
-// limitColumns lists the columns of limits of the given table alias.
+// limitColumns lists the limit columns of a table alias, for a SELECT.
 func limitColumns(alias string) string {
 	return alias + "." + strings.Join(limitNames, ", "+alias+".")
 }
@@ -74,16 +74,17 @@ func (l *Limits) arguments() ([]any, error) {
 	}, errors.Join(err, toolsErr)
 }
 
-// imposedLimits reads the limits of a holder, without their raise. It returns the zero value if there are none.
-func (s *Service) imposedLimits(c store.Conn, on, holder string) (Limits, error) {
-	limits, _, err := s.imposedWithRaise(c, on, holder)
+// imposedLimits reads the limits of a holder, without their raise. It returns the zero value if the holder has no
+// limits.
+func (s *Service) imposedLimits(c store.Conn, kind, holder string) (Limits, error) {
+	limits, _, err := s.imposedWithRaise(c, kind, holder)
 	return limits, err
 }
 
 // imposedWithRaise is like imposedLimits and also returns the current raise, which may be nil.
-func (s *Service) imposedWithRaise(c store.Conn, on, holder string) (Limits, *Raise, error) {
+func (s *Service) imposedWithRaise(c store.Conn, kind, holder string) (Limits, *Raise, error) {
 	var cells imposedCells
-	err := c.Row(`SELECT `+imposedColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder = ?`, on, holder).
+	err := c.Row(`SELECT `+imposedColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder = ?`, kind, holder).
 		Scan(cells.into()...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Limits{}, nil, nil
@@ -94,17 +95,17 @@ func (s *Service) imposedWithRaise(c store.Conn, on, holder string) (Limits, *Ra
 	return cells.read(s.now())
 }
 
-// impose stores the limits of a holder. The row is removed if they limit nothing.
-func (s *Service) impose(c store.Conn, on, holder string, limits *Limits) error {
-	if limits.none() {
-		_, err := c.Exec(`DELETE FROM gateway_limits WHERE kind = ? AND holder = ?`, on, holder)
+// impose stores the limits of a holder. It removes the row if limits is empty.
+func (s *Service) impose(c store.Conn, kind, holder string, limits *Limits) error {
+	if limits.empty() {
+		_, err := c.Exec(`DELETE FROM gateway_limits WHERE kind = ? AND holder = ?`, kind, holder)
 		return err
 	}
 	values, err := limits.arguments()
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec(storeLimits, append([]any{on, holder}, values...)...)
+	_, err = c.Exec(storeLimits, append([]any{kind, holder}, values...)...)
 	return err
 }
 
@@ -119,8 +120,8 @@ var storeLimits = func() string {
 		ON CONFLICT (kind, holder) DO UPDATE SET ` + strings.Join(set, ", ")
 }()
 
-// changeLimits runs fn, which changes imposed limits, in a transaction. Every node then reads all keys anew, this one
-// before the call returns. Inside Together it runs fn in the transaction of that.
+// changeLimits runs fn, which changes imposed limits, in a transaction. Every node then reads all keys anew; this node
+// does so before changeLimits returns. Inside Together it runs fn in Together's transaction.
 func (s *Service) changeLimits(ctx context.Context, fn func(c store.Conn) error) error {
 	if c, ok := together(ctx); ok {
 		return fn(c)
@@ -137,28 +138,29 @@ func (s *Service) changeLimits(ctx context.Context, fn func(c store.Conn) error)
 	return err
 }
 
-// ImposedLimits returns the limits that the operator imposes on a holder: OnUser with the id of a user, OnTeam with the
-// id of a team, or OnOrganisation with Organisation. OnTeamOwn with the id of a team stands for the limits that its
-// administrators have set. The error has status 404 if there is no such user or team.
-func (s *Service) ImposedLimits(ctx context.Context, on, holder string) (limits Limits, err error) {
+// ImposedLimits returns the limits that are imposed on a holder. The kind OnUser takes the id of a user, OnTeam and
+// OnTeamOwn the id of a team, and OnOrganisation takes Organisation. OnTeamOwn means the limits set by the team's
+// administrators, the other kinds those set by the operator. The error has status 404 if the user or team does not
+// exist.
+func (s *Service) ImposedLimits(ctx context.Context, kind, holder string) (limits Limits, err error) {
 	err = s.read(ctx, func(c store.Conn) error {
-		if err := s.requireHolder(c, on, holder); err != nil {
+		if err := s.requireHolder(c, kind, holder); err != nil {
 			return err
 		}
-		limits, err = s.imposedLimits(c, on, holder)
+		limits, err = s.imposedLimits(c, kind, holder)
 		return err
 	})
 	return limits, err
 }
 
-// Impose changes the limits of a holder, which is named as for ImposedLimits, and returns them. All keys and users that
-// they are on share them. The label and the effort mode of the change are ignored.
-func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChange) (limits Limits, err error) {
+// Impose changes the limits of a holder and returns them; see ImposedLimits for kind and holder. All keys of the holder
+// share these limits. The label and the effort mode of the change are ignored.
+func (s *Service) Impose(ctx context.Context, kind, holder string, change KeyChange) (limits Limits, err error) {
 	if err := change.check(s.now()); err != nil {
 		return Limits{}, err
 	}
 	user := ""
-	if on == OnUser {
+	if kind == OnUser {
 		user = holder
 	}
 	allowed := change.allowedModels()
@@ -167,50 +169,50 @@ func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChang
 		return Limits{}, err
 	}
 	err = s.changeLimits(ctx, func(c store.Conn) (err error) {
-		if err := s.requireHolder(c, on, holder); err != nil {
+		if err := s.requireHolder(c, kind, holder); err != nil {
 			return err
 		}
-		if limits, err = s.imposedLimits(c, on, holder); err != nil {
+		if limits, err = s.imposedLimits(c, kind, holder); err != nil {
 			return err
 		}
 		if err := refuseUnknown(allowed, unknown, limits.AllowedModels); err != nil {
 			return err
 		}
 		limits.edit(change.Limits)
-		if err := s.impose(c, on, holder, &limits); err != nil {
+		if err := s.impose(c, kind, holder, &limits); err != nil {
 			return err
 		}
-		return s.audit(ctx, c, on+".limited", holder, limits)
+		return s.audit(ctx, c, kind+".limited", holder, limits)
 	})
 	return limits, err
 }
 
-// SetLimits replaces all limits of a holder. Names of models that are neither in the catalog nor in the present limits
-// are refused.
+// SetLimits replaces all limits of a holder; see ImposedLimits for kind and holder. Names of models are refused that
+// are neither in the catalog nor in the present limits.
 func (s *Service) SetLimits(
-	ctx context.Context, on, holder string, limits Limits, cat *catalog.Catalog,
+	ctx context.Context, kind, holder string, limits Limits, cat *catalog.Catalog,
 ) (Limits, error) {
-	return s.Impose(ctx, on, holder, KeyChange{Limits: func(l *Limits) { *l = limits }, Catalog: cat})
+	return s.Impose(ctx, kind, holder, KeyChange{Limits: func(l *Limits) { *l = limits }, Catalog: cat})
 }
 
-// requireHolder returns an error if there is no such user or team.
-func (s *Service) requireHolder(c store.Conn, on, holder string) error {
+// requireHolder returns an error if the user or team does not exist.
+func (s *Service) requireHolder(c store.Conn, kind, holder string) error {
 	switch {
-	case on == OnUser:
+	case kind == OnUser:
 		return s.requireUser(c, holder)
-	case on == OnTeam, on == OnTeamOwn:
+	case kind == OnTeam, kind == OnTeamOwn:
 		_, err := s.teamByID(c, holder)
 		return err
-	case on == OnOrganisation && holder == Organisation:
+	case kind == OnOrganisation && holder == Organisation:
 		return nil
 	default:
-		return fmt.Errorf("there are no limits on a %s", on)
+		return fmt.Errorf("there are no limits on a %s", kind)
 	}
 }
 
-// limitedBy returns the holder of the imposed limits for a new key that a user makes, or an empty string if there are
-// none. The new key must not be able to do more than a key that the user has. It has no limits if the user has a key
-// without limits. Otherwise it shares those of a key that the user has or had, preferably the primary one.
+// limitedBy returns the id of the key whose imposed limits a new key of a user must share, so that the new key cannot
+// do more than the user's other keys. It returns an empty string if the user has a key without imposed limits or never
+// had a key. Of several keys it prefers those that are not revoked, and among these the primary one.
 func (s *Service) limitedBy(c store.Conn, userID string) (holder string, err error) {
 	var found sql.NullString
 	err = c.Row(`SELECT l.holder FROM gateway_keys AS k
@@ -224,15 +226,14 @@ func (s *Service) limitedBy(c store.Conn, userID string) (holder string, err err
 	return found.String, err
 }
 
-// errEnded returns the error for a key that could not be used because the imposed limits have ended.
+// errEnded returns the error for a new key that would be useless because the imposed limits have expired.
 func errEnded(end time.Time) error {
 	return apierror.New(http.StatusConflict, "expired",
 		"the limits that the operator set on your keys ended their use at %s: ask the operator for another end",
 		end.Format(time.RFC3339))
 }
 
-// Raise replaces imposed limits for a time: each limit that it sets replaces the one of the same name until then. The
-// others stay as they are.
+// Raise replaces some imposed limits until a time. Limits that the raise does not set stay unchanged.
 type Raise struct {
 	Until  time.Time `json:"until"`
 	Limits Limits    `json:"limits"`
@@ -241,38 +242,38 @@ type Raise struct {
 // maxRaise is the longest duration of a raise.
 const maxRaise = 366 * 24 * time.Hour
 
-// raisedBy returns the limits with those of a raise in their place. A nil raise changes nothing.
+// raisedBy returns the limits with those that the raise sets replaced. A nil raise changes nothing.
 func (l Limits) raisedBy(r *Raise) Limits {
 	if r == nil {
 		return l
 	}
-	by := &r.Limits
-	replace(&l.RateLimitPerMinute, by.RateLimitPerMinute)
-	replace(&l.ExpiresAt, by.ExpiresAt)
-	replace(&l.TokensPerMinute, by.TokensPerMinute)
-	replace(&l.ParallelRequests, by.ParallelRequests)
+	raise := &r.Limits
+	replace(&l.RateLimitPerMinute, raise.RateLimitPerMinute)
+	replace(&l.ExpiresAt, raise.ExpiresAt)
+	replace(&l.TokensPerMinute, raise.TokensPerMinute)
+	replace(&l.ParallelRequests, raise.ParallelRequests)
 	for w := range spending.NumberOfWindows {
-		tokens, usd := l.Budgets.of(w)
-		byTokens, byUSD := by.Budgets.of(w)
+		tokens, usd := l.Budgets.limitsFor(w)
+		byTokens, byUSD := raise.Budgets.limitsFor(w)
 		replace(tokens, *byTokens)
 		replace(usd, *byUSD)
 	}
-	if len(by.AllowedModels) > 0 {
-		l.AllowedModels = by.AllowedModels
+	if len(raise.AllowedModels) > 0 {
+		l.AllowedModels = raise.AllowedModels
 	}
-	if by.AllowedTools != nil {
-		l.AllowedTools = by.AllowedTools
+	if raise.AllowedTools != nil {
+		l.AllowedTools = raise.AllowedTools
 	}
 	return l
 }
 
-func replace[T any](limit **T, by *T) {
-	if by != nil {
-		*limit = by
+func replace[T any](limit **T, raised *T) {
+	if raised != nil {
+		*limit = raised
 	}
 }
 
-// imposedColumns lists the columns of imposed limits and of their raise of the given table alias.
+// imposedColumns lists the columns of imposed limits and of their raise, with a table alias, for a SELECT.
 func imposedColumns(alias string) string {
 	return limitColumns(alias) + ", " + alias + ".raised, " + alias + ".raised_until"
 }
@@ -287,7 +288,7 @@ type imposedCells struct {
 // into returns the arguments of Scan for imposedColumns.
 func (l *imposedCells) into() []any { return append(l.limitCells.into(), &l.raised, &l.until) }
 
-// read returns the limits that were scanned, and their raise, which is nil if there is none at the time now.
+// read returns the scanned limits and their raise. The raise is nil if it was not set or has ended at the time now.
 func (l *imposedCells) read(now time.Time) (limits Limits, raise *Raise, err error) {
 	if limits, err = l.limitCells.read(); err != nil || !l.raised.Valid || l.until.Int64 <= schema.Micros(now) {
 		return limits, nil, err
@@ -296,10 +297,10 @@ func (l *imposedCells) read(now time.Time) (limits Limits, raise *Raise, err err
 	return limits, raise, json.Unmarshal([]byte(l.raised.String), &raise.Limits)
 }
 
-// imposedOn returns the limits of a holder with their raise, as they apply to a key.
-func imposedOn(on, holder string, limits Limits, raise *Raise) Imposed {
-	i := Imposed{On: on, Holder: holder, By: ByOperator, Limits: limits.raisedBy(raise)}
-	if on == OnTeamOwn {
+// imposedOn returns the limits of a holder, changed by their raise, in the form in which an Identity holds them.
+func imposedOn(kind, holder string, limits Limits, raise *Raise) Imposed {
+	i := Imposed{On: kind, Holder: holder, By: ByOperator, Limits: limits.raisedBy(raise)}
+	if kind == OnTeamOwn {
 		i.On, i.By = OnTeam, ByTeam
 	}
 	if raise != nil {
@@ -308,22 +309,23 @@ func imposedOn(on, holder string, limits Limits, raise *Raise) Imposed {
 	return i
 }
 
-// RaiseOf returns the raise of the limits of a holder, which is named as for ImposedLimits. It returns nil if there is
-// none or it has ended.
-func (s *Service) RaiseOf(ctx context.Context, on, holder string) (raise *Raise, err error) {
+// RaiseOf returns the current raise of a holder's limits; see ImposedLimits for kind and holder. The result is nil if
+// no raise was set or it has ended.
+func (s *Service) RaiseOf(ctx context.Context, kind, holder string) (raise *Raise, err error) {
 	err = s.db.Read(ctx, func(c store.Conn) error {
-		if err := s.requireHolder(c, on, holder); err != nil {
+		if err := s.requireHolder(c, kind, holder); err != nil {
 			return err
 		}
-		_, raise, err = s.imposedWithRaise(c, on, holder)
+		_, raise, err = s.imposedWithRaise(c, kind, holder)
 		return err
 	})
 	return raise, err
 }
 
-// SetRaise raises the limits of a holder for a time. A nil raise ends the present one. The error has status 400 if the
-// raise sets no limit or does not end within maxRaise, and 409 if the holder has no limits.
-func (s *Service) SetRaise(ctx context.Context, on, holder string, raise *Raise, cat *catalog.Catalog) error {
+// SetRaise raises the limits of a holder for a time; see ImposedLimits for kind and holder. A nil raise ends the
+// present one. The error has status 400 if the raise sets no limit or does not end within maxRaise, and 409 if the
+// holder has no limits.
+func (s *Service) SetRaise(ctx context.Context, kind, holder string, raise *Raise, cat *catalog.Catalog) error {
 	var text, until any
 	var allowed, unknown []string
 	if raise != nil {
@@ -334,7 +336,7 @@ func (s *Service) SetRaise(ctx context.Context, on, holder string, raise *Raise,
 		raise.Limits.tidy()
 		raise.Until = raise.Until.UTC().Truncate(time.Microsecond)
 		switch {
-		case raise.Limits.none():
+		case raise.Limits.empty():
 			return invalid("limits", "limits must have at least one limit: what they should be until then")
 		case !raise.Until.After(now) || raise.Until.After(now.Add(maxRaise)):
 			return invalid("until", "until must be a time within the next %d days", int(maxRaise.Hours()/24))
@@ -351,26 +353,26 @@ func (s *Service) SetRaise(ctx context.Context, on, holder string, raise *Raise,
 		text, until = string(stored), schema.Micros(raise.Until)
 	}
 	return s.changeLimits(ctx, func(c store.Conn) error {
-		if err := s.requireHolder(c, on, holder); err != nil {
+		if err := s.requireHolder(c, kind, holder); err != nil {
 			return err
 		}
-		limits, _, err := s.imposedWithRaise(c, on, holder)
+		limits, _, err := s.imposedWithRaise(c, kind, holder)
 		if err != nil {
 			return err
 		}
-		if raise != nil && limits.none() {
+		if raise != nil && limits.empty() {
 			return apierror.New(http.StatusConflict, "no_limits", "there are no limits here that could be raised")
 		}
 		if err := refuseUnknown(allowed, unknown, limits.AllowedModels); err != nil {
 			return err
 		}
 		if _, err := c.Exec(`UPDATE gateway_limits SET raised = ?, raised_until = ? WHERE kind = ? AND holder = ?`, text,
-			until, on, holder); err != nil {
+			until, kind, holder); err != nil {
 			return err
 		}
 		if raise == nil {
-			return s.audit(ctx, c, on+".raise_ended", holder, nil)
+			return s.audit(ctx, c, kind+".raise_ended", holder, nil)
 		}
-		return s.audit(ctx, c, on+".raised", holder, raise)
+		return s.audit(ctx, c, kind+".raised", holder, raise)
 	})
 }

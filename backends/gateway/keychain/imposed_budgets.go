@@ -10,24 +10,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ImposedBudget is a budget that the operator or the administrators of a team have set, and the amount spent from it.
+// ImposedBudget is a budget set by the operator or by the administrators of a team, and the amount spent from it.
 type ImposedBudget struct {
-	// On and Holder name the holder of the limits as for ImposedLimits.
+	// On is the kind of the holder and Holder its id, as for ImposedLimits.
 	On, Holder string
-	// Name is the name of the member of Budgets, such as usd_per_month.
+	// Name is the budget's JSON name in Budgets, such as usd_per_month.
 	Name string
-	// Begins and Ends bound the time that the budget is for. Both are zero for a total budget.
+	// Begins and Ends are the budget's current day, week or month. Both are zero for a total budget.
 	Begins, Ends time.Time
 	// Money reports that Amount and Spent are in millionths of a US dollar rather than in tokens.
 	Money         bool
 	Amount, Spent int64
 }
 
-// maxLimitRows is the number of limits that are read at a time.
+// maxLimitRows is the number of rows that EachImposedBudget reads at a time.
 const maxLimitRows = 500
 
 // limitsWithBudgets is a query for the limits with budgets that come after a kind and a holder. If since is not 0 it
-// leaves out those of users and keys for which no key was used since then.
+// leaves out users and keys none of whose gateway keys was used since then.
 var limitsWithBudgets = func() string {
 	bounded := make([]string, 0, 2*len(windowNames))
 	for w := range windowNames {
@@ -41,9 +41,9 @@ var limitsWithBudgets = func() string {
 		ORDER BY l.kind, l.holder LIMIT ?`
 }()
 
-// EachImposedBudget calls fn for every imposed budget, with the amount spent according to the
-// database, until fn returns an error. If since is not zero it leaves out budgets of users and keys whose keys were not
-// used since then.
+// EachImposedBudget calls fn for every imposed budget until fn returns an error. The amount spent is that in the
+// database. If since is not zero, budgets of users and keys are left out unless one of their gateway keys was used
+// since then.
 func (s *Service) EachImposedBudget(ctx context.Context, since time.Time, fn func(*ImposedBudget) error) error {
 	type holder struct {
 		spending.Purse
@@ -93,7 +93,7 @@ func (s *Service) eachBudget(
 	day := spending.StartOfDay(now)
 	for w := range spending.NumberOfWindows {
 		b := ImposedBudget{On: purse.On, Holder: purse.ID, Begins: w.Begin(day), Ends: w.End(day)}
-		tokens, usd := budgets.of(w)
+		tokens, usd := budgets.limitsFor(w)
 		if *tokens != nil {
 			b.Name, b.Money, b.Amount, b.Spent = windowNames[w].tokens, false, **tokens, sums[w].Tokens
 			if err := fn(&b); err != nil {
@@ -110,23 +110,23 @@ func (s *Service) eachBudget(
 	return nil
 }
 
-// Concerned lists whom limits concern beside the operator.
+// Concerned lists the people whom limits concern, besides the operator.
 type Concerned struct {
-	// Name is the name of the holder for people. It is empty if the holder has none.
+	// Name is the holder's display name. It may be empty.
 	Name string
-	// Addresses are the mail addresses of the administrators of a team, of a user, or of the user of a key. Unknown
-	// addresses and those of suspended users are left out.
+	// Addresses are mail addresses: those of a team's administrators, or the address of a user or of a key's user.
+	// Suspended users and users without a known address are left out.
 	Addresses []string
 }
 
 // maxConcerned bounds the number of addresses in Concerned.
 const maxConcerned = 20
 
-// ConcernedBy returns whom the limits of a holder concern; see Imposed for on and holder.
-func (s *Service) ConcernedBy(ctx context.Context, on, holder string) (c Concerned, err error) {
+// ConcernedBy returns the people whom the limits of a holder concern; see Imposed for kind and holder.
+func (s *Service) ConcernedBy(ctx context.Context, kind, holder string) (c Concerned, err error) {
 	const name = `coalesce(nullif(u.name, ''), u.id)`
 	var query string
-	switch on {
+	switch kind {
 	case OnTeam, OnTeamOwn:
 		query = `SELECT t.name, u.email FROM gateway_teams AS t
 			LEFT JOIN gateway_team_members AS m ON m.team_id = t.id AND m.role = 'admin'

@@ -336,7 +336,7 @@ func TestNewUsers(t *testing.T) {
 		if _, _, _, err := n.SignIn(t.Context(), Arrival{ID: "alice"}, bind); err != nil {
 			t.Error(err)
 		}
-		if got, err := n.ImposedLimits(t.Context(), OnUser, "alice"); err != nil || !got.none() {
+		if got, err := n.ImposedLimits(t.Context(), OnUser, "alice"); err != nil || !got.empty() {
 			t.Errorf("%+v, error %v", got, err)
 		}
 		free := int64(-1)

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Invitation lets one person in, whatever NewUsers says. That person brings its token when they sign in. If the
-// identity provider confirms a mail address it must be that of the invitation.
+// Invitation lets one person in, even if NewUsers refuses new users. The person brings the invitation's token when they
+// sign in. A mail address that the identity provider confirms must be that of the invitation.
 type Invitation struct {
 	ID        string    `json:"id"`
 	Email     string    `json:"email"` // in lower case
@@ -28,16 +28,16 @@ type Invitation struct {
 	AcceptedBy string     `json:"accepted_by,omitempty"`
 }
 
-// Bounds of invitations, and the default of their duration.
+// Limits of invitations, and how long they last by default.
 const (
 	InvitationLasts    = 7 * 24 * time.Hour
 	maxInvitationLasts = 90 * 24 * time.Hour
 	maxInvitations     = 10_000 // open ones
 )
 
-// Invite makes an invitation and returns it with its token, which is not stored. TeamID may be empty. A zero ExpiresAt
-// means that it expires after InvitationLasts. The error has status 400 for invalid fields, 404 if there is no such
-// team, and 409 if there are too many open invitations.
+// Invite creates an invitation and returns it with its token, which is not stored. TeamID may be empty. A zero
+// ExpiresAt means after InvitationLasts. The error has status 400 for invalid fields, 404 if the team does not exist,
+// and 409 if there are too many open invitations.
 func (s *Service) Invite(ctx context.Context, in Invitation) (_ Invitation, token string, err error) {
 	now := s.now().UTC().Truncate(time.Microsecond)
 	in.ID, in.CreatedAt, in.Email = "inv_"+random(20), now, strings.ToLower(strings.TrimSpace(in.Email))
@@ -82,11 +82,11 @@ func (s *Service) Invite(ctx context.Context, in Invitation) (_ Invitation, toke
 const selectInvitations = `SELECT id, email, team_id, role, created_at, expires_at, accepted_at, accepted_by FROM gateway_invitations `
 
 func scanInvitation(row store.Row) (in Invitation, err error) {
-	var team, by sql.NullString
+	var team, acceptedBy sql.NullString
 	var created, expires int64
 	var accepted sql.NullInt64
-	err = row.Scan(&in.ID, &in.Email, &team, &in.Role, &created, &expires, &accepted, &by)
-	in.TeamID, in.AcceptedBy, in.AcceptedAt = team.String, by.String, schema.Optional(accepted)
+	err = row.Scan(&in.ID, &in.Email, &team, &in.Role, &created, &expires, &accepted, &acceptedBy)
+	in.TeamID, in.AcceptedBy, in.AcceptedAt = team.String, acceptedBy.String, schema.Optional(accepted)
 	in.CreatedAt, in.ExpiresAt = schema.Moment(created), schema.Moment(expires)
 	return in, err
 }
@@ -99,8 +99,8 @@ func (s *Service) Invitations(ctx context.Context, after string, limit int) ([]I
 	return read(ctx, s, scanInvitation, selectInvitations+`WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
 }
 
-// Withdraw removes an invitation. A user who has accepted it already stays. The error has status 404 if there is no
-// such invitation.
+// Withdraw removes an invitation. A user who has already accepted it is kept. The error has status 404 if the
+// invitation does not exist.
 func (s *Service) Withdraw(ctx context.Context, id string) error {
 	if !schema.StorableID(id) {
 		return notFound("invitation", id)
@@ -113,30 +113,30 @@ func (s *Service) Withdraw(ctx context.Context, id string) error {
 	})
 }
 
-// acceptInvitation marks the invitation that a person brings as accepted and returns it. It returns nil if they bring
-// none or have accepted it before.
-func (s *Service) acceptInvitation(ctx context.Context, c store.Conn, who *Arrival) (*Invitation, error) {
-	if who.Invitation == "" {
+// acceptInvitation marks the invitation of an arriving person as accepted and returns it. It returns nil if the person
+// brings no invitation or has accepted it before.
+func (s *Service) acceptInvitation(ctx context.Context, c store.Conn, arrival *Arrival) (*Invitation, error) {
+	if arrival.Invitation == "" {
 		return nil, nil
 	}
-	in, err := scanInvitation(c.Row(selectInvitations+`WHERE hash = ?`, tokens.Hash(who.Invitation)))
+	in, err := scanInvitation(c.Row(selectInvitations+`WHERE hash = ?`, tokens.Hash(arrival.Invitation)))
 	switch now := s.now(); {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return nil, err
-	case err == nil && in.AcceptedBy == who.ID:
+	case err == nil && in.AcceptedBy == arrival.ID:
 		return nil, nil
 	case err != nil || in.AcceptedAt != nil || !in.ExpiresAt.After(now):
 		return nil, apierror.New(http.StatusForbidden, "invitation_invalid",
 			"the invitation is unknown, withdrawn, accepted or expired: ask an operator of this gateway for another")
-	case who.Email != "" && !strings.EqualFold(who.Email, in.Email):
+	case arrival.Email != "" && !strings.EqualFold(arrival.Email, in.Email):
 		return nil, apierror.New(http.StatusForbidden, "invitation_for_another",
-			"the invitation is for another mail address than %.200q: sign in with that one, or ask an operator for another invitation", who.Email)
+			"the invitation is for another mail address than %.200q: sign in with that one, or ask an operator for another invitation", arrival.Email)
 	}
 	taken := apierror.New(http.StatusForbidden, "invitation_invalid", "somebody has accepted the invitation just now")
 	if err := change(c, taken,
 		`UPDATE gateway_invitations SET accepted_at = ?, accepted_by = ? WHERE id = ? AND accepted_at IS NULL`,
-		schema.Micros(s.now()), who.ID, in.ID); err != nil {
+		schema.Micros(s.now()), arrival.ID, in.ID); err != nil {
 		return nil, err
 	}
-	return &in, s.audit(ActedBy(ctx, who.ID), c, "invitation.accepted", in.ID, map[string]string{"email": in.Email})
+	return &in, s.audit(ActedBy(ctx, arrival.ID), c, "invitation.accepted", in.ID, map[string]string{"email": in.Email})
 }

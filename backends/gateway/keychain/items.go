@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The bounds of the items that are kept. The newest items of an owner stay.
+// Limits of the stored items. Beyond them an owner's oldest items are deleted.
 const (
 	maxItem         = 1 << 20  // bytes of an item; longer ones are not kept
 	maxItemID       = 200      // bytes
@@ -24,8 +24,8 @@ const (
 	itemsBatch      = 200      // rows per transaction
 )
 
-// The times in which the items of answers get from node to node. They are written within itemsGather, and a node that
-// does not find one looks again for somewhat longer than that takes.
+// Delays between the nodes. Items are written within itemsGather. A node that does not find an item looks again for
+// somewhat longer than that.
 const (
 	itemsGather = 20 * time.Millisecond
 	itemsAgain  = 150 * time.Millisecond
@@ -33,7 +33,7 @@ const (
 	itemsRetry  = time.Second // after an error of the database
 )
 
-// Item is an item of an answer.
+// Item is an item of the output of a response, such as a message or a reasoning item.
 type Item struct {
 	// ID is the id by which the client knows the item.
 	ID string
@@ -41,10 +41,10 @@ type Item struct {
 	Text string
 }
 
-// Items keeps the items of answers for a time, sealed, so that clients can refer to them in their next requests. Each
-// item belongs to an owner, such as a gateway key, and cannot be found by another one. Keep returns at once, and the
-// same node finds the item from then on. A goroutine writes the items to the database, from which the other nodes read
-// them. A nil *Items keeps nothing. The methods may be called by several goroutines, except Flush.
+// Items stores the items of answers for a time, sealed, so that clients can refer to them in their next requests. Each
+// item belongs to an owner, such as a gateway key, and is found only by its owner. Keep returns at once, and this node
+// finds the item from then on. A goroutine writes the items to the database, from which the other nodes read them. A
+// nil *Items stores nothing. The methods may be called by several goroutines, except Flush.
 type Items struct {
 	service *Service
 	logger  *zap.Logger
@@ -65,7 +65,7 @@ type pendingItem struct {
 	expires         time.Time
 }
 
-// NewItems starts the goroutine that writes the items. A call of Close must follow.
+// NewItems returns an Items and starts the goroutine that writes to the database. Close stops it.
 func NewItems(s *Service, logger *zap.Logger) *Items {
 	i := &Items{
 		service: s, logger: logger, pending: make(map[string]*pendingItem),
@@ -75,12 +75,12 @@ func NewItems(s *Service, logger *zap.Logger) *Items {
 	return i
 }
 
-// itemRow returns the id of an item's row.
+// itemRow returns the primary key of an item's row.
 func itemRow(owner, id string) string { return owner + "/" + id }
 
 func storableItem(id string) bool { return id != "" && len(id) <= maxItemID && schema.StorableID(id) }
 
-// Keep keeps an item of an owner for a time. It never blocks. An item that exceeds the bounds is not kept.
+// Keep stores an item of an owner for the duration ttl. It never blocks. An item that exceeds the limits is dropped.
 func (i *Items) Keep(owner string, item Item, ttl time.Duration) {
 	if i == nil || ttl <= 0 || owner == "" || !schema.StorableID(owner) || !storableItem(item.ID) ||
 		len(item.Text) > maxItem {
@@ -106,9 +106,9 @@ func (i *Items) Keep(owner string, item Item, ttl time.Duration) {
 	}
 }
 
-// Find returns those of an owner's items that are kept, by their ids. An item that is missing may be about to be
-// written by another node, so Find looks again for up to a second. Its errors wrap store.ErrUnavailable while the
-// database cannot be reached.
+// Find returns the owner's stored items with the given ids, as a map from id to text. Another node may be about to
+// write a missing item, so Find looks again for up to a second. Its errors wrap store.ErrUnavailable while the database
+// cannot be reached.
 func (i *Items) Find(ctx context.Context, owner string, ids []string) (map[string]string, error) {
 	found := make(map[string]string, len(ids))
 	if i == nil || owner == "" || !schema.StorableID(owner) {
@@ -150,7 +150,7 @@ func notIn(found map[string]string, ids []string) (missing []string) {
 	return missing
 }
 
-// read adds items from the database to found.
+// read looks up ids of an owner in the database and adds the items to found.
 func (i *Items) read(ctx context.Context, owner string, ids []string, found map[string]string) error {
 	return store.InTime(ctx, func(ctx context.Context) error { return i.readAll(ctx, owner, ids, found) })
 }
@@ -215,7 +215,7 @@ func (i *Items) run() {
 	}
 }
 
-// Flush writes all items that wait. It must not be called by two goroutines at the same time.
+// Flush writes all pending items. It must not be called by two goroutines at the same time.
 func (i *Items) Flush(ctx context.Context) error {
 	for {
 		i.mu.Lock()
@@ -241,7 +241,7 @@ func (i *Items) Flush(ctx context.Context) error {
 	}
 }
 
-// write writes a batch, and deletes the oldest items of its owners that exceed their bounds.
+// write writes a batch, and deletes the oldest items of each owner that has too many.
 func (i *Items) write(ctx context.Context, batch []*pendingItem) error {
 	sealed := make([]string, len(batch))
 	owners := make(map[string]struct{}, 1)
@@ -274,7 +274,7 @@ func (i *Items) write(ctx context.Context, batch []*pendingItem) error {
 	})
 }
 
-// Close stops the goroutine and writes what is left.
+// Close stops the goroutine and writes the pending items.
 func (i *Items) Close(ctx context.Context) error {
 	i.once.Do(func() { close(i.stop) })
 	<-i.stopped

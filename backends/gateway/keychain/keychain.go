@@ -1,5 +1,6 @@
-// Package keychain holds who may do what at the model gateway: users and teams, their gateway keys, provider keys,
-// models and preferences, and the limits of each.
+// Package keychain holds the users and teams of the model gateway, their gateway keys, provider keys, models and
+// preferences, and the limits on all of them. A holder of limits is a key, a user, a team or the whole organisation.
+// Limits that the operator or a team's administrators set for others are imposed limits.
 package keychain
 
 import (
@@ -19,9 +20,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// CacheTTL is how long a node may act on what it read before. A change made through this Service is effective at once.
-// One made by another node or by the command line arrives within milliseconds on PostgreSQL, and otherwise takes effect
-// after at most this long.
+// CacheTTL is the longest time for which a node may use cached data. A change made through this Service is effective at
+// once. A change by another node or by the command line arrives within milliseconds on PostgreSQL, and otherwise takes
+// up to CacheTTL.
 const CacheTTL = 4 * time.Second
 
 // Service implements the rules of the keychain. Its errors are *apierror.Error, or wrap store.ErrUnavailable while the
@@ -41,23 +42,25 @@ type Service struct {
 	origin  string // tells this Service from those of other nodes in notices
 	deaf    func() // stops listening to the other nodes
 
-	// CheckHost is called when a base URL is entered. It returns an error if users' own models may not be at its host.
-	// Set it before the first use. A nil CheckHost allows every host. Whoever connects to the host must check it again.
+	// CheckHost is called with the host of a base URL that a user enters for a custom model. It returns an error if the
+	// host is forbidden. A nil CheckHost allows every host. Set it before the first use. Code that connects to the host
+	// must check the host again.
 	CheckHost func(ctx context.Context, host string) error
 }
 
-// Spending is what the keychain needs to know about spent money. It is implemented by *spending.Ledger.
+// Spending looks up and records what was spent. It is implemented by *spending.Ledger.
 type Spending interface {
-	// Spent returns what was spent from a purse that a key draws on, including what this node has recorded up to now.
-	// The sum over all time is filled only if total is set.
+	// Spent returns the sums spent from a purse that the key keyID draws on, including the amounts that this node has
+	// recorded but not yet stored. The sum over all time is filled only if total is set.
 	Spent(ctx context.Context, keyID string, from spending.Purse, total bool, now time.Time) (spending.WindowSums, error)
-	// Stored is like Spent, but returns only what the database holds.
+	// Stored returns the sums spent from a purse according to the database, without amounts that are not yet stored.
+	// total is as for Spent.
 	Stored(ctx context.Context, from spending.Purse, total bool, now time.Time) (spending.WindowSums, error)
 	// Add records a request that was refused.
 	Add(r spending.Record)
 }
 
-// New returns a service over a database with schema.Gateway registered. A call of Close must follow.
+// New returns a service over a database with schema.Gateway registered. Close frees its resources.
 func New(
 	db *store.DB, ring keyring.Keyring, spent Spending, logger *zap.Logger, now func() time.Time,
 ) (*Service, error) {
@@ -78,29 +81,28 @@ func New(
 	if err != nil {
 		return nil, fmt.Errorf("making the account cache: %w", err)
 	}
-	s.deaf = db.Listen(topic, s.heard)
+	s.deaf = db.Listen(topic, s.handleNotice)
 	return s, nil
 }
 
-// DB returns the database. Other parts of the gateway use its tables of Schema, too.
+// DB returns the database, whose tables of schema.Gateway other parts of the gateway use, too.
 func (s *Service) DB() *store.DB { return s.db }
 
-// Close stops listening to other nodes and frees the caches.
+// Close stops listening to notices of other nodes and frees the caches.
 func (s *Service) Close() {
 	s.deaf()
 	s.keys.Close()
 	s.accts.Close()
 }
 
-// CheckUserID returns an error for a text that cannot be the id of a user: it must have 1 to 200 characters and no
-// control characters.
+// CheckUserID returns an error unless id can be the id of a user: 1 to 200 characters without control characters.
 func CheckUserID(id string) error { return checkText("user_id", id, 1, 200) }
 
-func notFound(what, id string) error {
-	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", what, id)
+func notFound(kind, id string) error {
+	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", kind, id)
 }
 
-// tooMany returns the error for something of which there may be no more.
+// tooMany returns the error with status 409 for reaching a maximum number.
 func tooMany(format string, args ...any) error {
 	return apierror.New(http.StatusConflict, "too_many", format, args...)
 }
@@ -109,7 +111,8 @@ func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }
 
-// checkText checks the length of a text from outside, in characters, and refuses control characters.
+// checkText returns an error naming param if text has control characters or its length in characters is not within the
+// given range.
 func checkText(param, text string, minimum, maximum int) error {
 	if n := utf8.RuneCountInString(text); n < minimum || n > maximum || !utf8.ValidString(text) {
 		return invalid(param, "%s must have %d to %d characters", param, minimum, maximum)
@@ -139,7 +142,8 @@ func random(n int) string {
 	return string(out)
 }
 
-// mask returns the ends of a secret, which are never more than a quarter of it.
+// mask returns the first and last characters of a secret with dots between them. It shows at most a quarter of the
+// secret.
 func mask(secret string) string {
 	head, tail := 6, 4
 	if len(secret) < 40 {

@@ -20,7 +20,7 @@ type KeyLimits struct {
 	Budgets   Budgets    `json:"budgets"`
 }
 
-// OwnedKey is a provider key with its limits and what was spent through it, for those who manage it.
+// OwnedKey is a provider key with its limits and the amounts spent through it, as shown to its owner.
 type OwnedKey struct {
 	ProviderKey
 	Limits KeyLimits `json:"limits"`
@@ -28,13 +28,13 @@ type OwnedKey struct {
 	Month  KeySpend  `json:"this_month"` // in the UTC month
 }
 
-// KeySpend is what was spent through a provider key.
+// KeySpend holds the amounts spent through a provider key.
 type KeySpend struct {
 	Tokens int64             `json:"tokens"`
 	USD    spending.MicroUSD `json:"usd"`
 }
 
-// KeysOf returns the provider keys of an owner, oldest first. The error has status 404 if there is no such owner.
+// KeysOf returns the provider keys of an owner, oldest first. The error has status 404 if the owner does not exist.
 func (s *Service) KeysOf(ctx context.Context, owner Owner) ([]OwnedKey, error) {
 	if err := s.db.Read(ctx, func(c store.Conn) error { return s.requireHolder(c, owner.Kind, owner.ID) }); err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ type SharedKey struct {
 	Key  OwnedKey
 }
 
-// SharedKeys returns the provider keys of the organisation and then those of all teams, ordered by the names of the
-// teams; those of one owner are ordered by age, the oldest first.
+// SharedKeys returns the provider keys of the organisation, then those of all teams, ordered by the names of the teams.
+// The keys of one owner are ordered by age, oldest first.
 func (s *Service) SharedKeys(ctx context.Context) ([]SharedKey, error) {
 	rows, err := read(ctx, s, scanProviderKey, selectKeyRows+`k.owner_kind IN ('organisation', 'team')
 		ORDER BY CASE k.owner_kind WHEN 'team' THEN 1 ELSE 0 END, k.created_at, k.id`)
@@ -108,7 +108,8 @@ func (s *Service) LimitKey(ctx context.Context, owner Owner, id string, limits K
 	return s.owned(ctx, &row)
 }
 
-// limitKey does what LimitKey does, but returns the row without the spending.
+// limitKey replaces the limits of a provider key and returns its row. The error has status 404 if the owner has no such
+// key.
 func (s *Service) limitKey(
 	ctx context.Context, owner Owner, id string, limits KeyLimits,
 ) (row providerKeyRow, err error) {
@@ -130,23 +131,23 @@ func (s *Service) limitKey(
 	return row, err
 }
 
-// The reasons for which a provider key is passed over.
+// The reasons for which AdmitKey refuses a provider key.
 const (
 	KeySpent   = "budget_spent"
 	KeyBusy    = "rate_limited"
 	KeyExpired = "expired"
 )
 
-// KeyRefusal says why, and until when, a provider key must not be used.
+// KeyRefusal tells why, and until when, a provider key must not be used.
 type KeyRefusal struct {
 	Reason string    // KeySpent, KeyBusy or KeyExpired
 	Until  time.Time // zero means for good
 }
 
-// AdmitKey returns why a provider key must not be used now, or nil if it may be used. The cost is the number of
-// requests taken from its limit per minute: 1, or 0 to take none. A key without limits costs nothing here. Sums are as
-// exact as those of Admit. The error wraps store.ErrUnavailable while the database cannot be reached, and
-// counters.ErrUnavailable while the counters cannot.
+// AdmitKey checks the limits of a provider key. It returns nil if the key may be used now, and the reason otherwise.
+// The cost is the number of requests to subtract from the key's limit per minute: 1, or 0 for a check only. Without
+// limits on the key AdmitKey costs nothing. Sums are as exact as those of Admit. The error wraps store.ErrUnavailable
+// while the database cannot be reached, and counters.ErrUnavailable while the counters cannot.
 func (s *Service) AdmitKey(ctx context.Context, count counters.Store, key *Key, cost int64) (*KeyRefusal, error) {
 	l := key.Limits
 	if l == nil {
@@ -156,13 +157,13 @@ func (s *Service) AdmitKey(ctx context.Context, count counters.Store, key *Key, 
 	if l.ExpiresAt != nil && !now.Before(*l.ExpiresAt) {
 		return &KeyRefusal{Reason: KeyExpired}, nil
 	}
-	if !l.Budgets.none() {
+	if !l.Budgets.empty() {
 		spent, err := s.admit(ctx, "", budget{spending.Purse{On: OnProviderKey, ID: key.ID}, &l.Budgets, ByOperator})
 		if err != nil {
 			return nil, err
 		}
 		if spent != nil {
-			return &KeyRefusal{Reason: KeySpent, Until: spent.anew}, nil
+			return &KeyRefusal{Reason: KeySpent, Until: spent.renewed}, nil
 		}
 	}
 	if l.RateLimitPerMinute == nil {

@@ -16,22 +16,22 @@ import (
 // KeyOptions are the options of a new gateway key. The zero value sets no limits.
 type KeyOptions struct {
 	Label string
-	// Limits are the user's own, unless Impose is set.
+	// Limits become the limits that the user has set on the key, unless Impose is set.
 	Limits
-	// EffortMode defaults to EffortOverride if it is empty.
+	// EffortMode may be empty, which means EffortOverride.
 	EffortMode EffortMode
-	// TeamID is the team that the key is made for, of which its user must be a member. If it is empty the key counts
-	// for the user's default team at the time of its use.
+	// TeamID is the team that requests with the key count for. The user must be a member. If TeamID is empty they count
+	// for the user's default team at the time of the request.
 	TeamID string
-	// Catalog, together with the user's own models, has the models that AllowedModels may name. Nil means that
+	// Catalog has the models that AllowedModels may name, together with the user's own models. If it is nil,
 	// AllowedModels may name any model.
 	Catalog *catalog.Catalog
-	// Impose is set by the operator only. The limits are then imposed instead of being the user's own. Without any
-	// limits, the key has none imposed.
+	// Impose stores Limits as limits imposed by the operator, which the user cannot change. Only the operator may set
+	// it. If Limits is empty the key has no imposed limits, whatever the user's other keys have.
 	Impose bool
 }
 
-// Bounds of the allowed models of a key.
+// Limits of the list of allowed models.
 const (
 	maxAllowedModels = 100
 	maxModelPattern  = 200
@@ -64,21 +64,21 @@ func checkEffortMode(mode EffortMode) error {
 	}
 }
 
-func checkExpiry(at *time.Time, now time.Time) error {
-	if at == nil {
+func checkExpiry(end *time.Time, now time.Time) error {
+	if end == nil {
 		return nil
 	}
-	if !at.After(now) {
+	if !end.After(now) {
 		return invalid("expires_at", "expires_at must be in the future; revoke the key to end it now")
 	}
-	if at.UTC().Year() > 9999 {
+	if end.UTC().Year() > 9999 {
 		return invalid("expires_at", "expires_at must be before the year 10000; leave it out for never")
 	}
 	return nil
 }
 
-// checkAllowedModels returns an error unless the patterns are names of entries (which have a slash), prefixes of such
-// names followed by a star, or names of tiers.
+// checkAllowedModels returns an error unless each pattern is the name of an entry (which has a slash), a prefix of such
+// names followed by a star, or the name of a tier.
 func checkAllowedModels(patterns []string) error {
 	if patterns != nil && len(patterns) == 0 { // of a script that found no models, which must not get a key for all
 		return invalid("allowed_models",
@@ -104,8 +104,8 @@ func checkAllowedModels(patterns []string) error {
 	return nil
 }
 
-// unknownModels returns those of the patterns that name a model which neither the catalog nor the user has. Prefixes
-// and tiers may have no models yet. A nil catalog knows every model.
+// unknownModels returns the patterns that name a model which neither the catalog nor the user has. Prefixes and tiers
+// are always known, since their models may come later. With a nil catalog every model is known.
 func (s *Service) unknownModels(
 	ctx context.Context, cat *catalog.Catalog, userID string, patterns []string,
 ) ([]string, error) {
@@ -121,13 +121,14 @@ func (s *Service) unknownModels(
 	if len(unknown) == 0 {
 		return nil, nil
 	}
-	own, err := s.selectModels(ctx, userID)
+	models, err := s.selectModels(ctx, userID)
 	return slices.DeleteFunc(unknown, func(p string) bool {
-		return slices.ContainsFunc(own, func(m modelRow) bool { return m.Entry == p })
+		return slices.ContainsFunc(models, func(m modelRow) bool { return m.Entry == p })
 	}), err
 }
 
-// refuseUnknown returns an error for the first of the patterns that is unknown and not allowed already.
+// refuseUnknown returns an error for the first of the patterns that is in unknown and not in already, the list that is
+// allowed now.
 func refuseUnknown(patterns, unknown, already []string) error {
 	for i, p := range patterns {
 		if slices.Contains(unknown, p) && !slices.Contains(already, p) {
@@ -137,22 +138,22 @@ func refuseUnknown(patterns, unknown, already []string) error {
 	return nil
 }
 
-// Statuses of a key.
+// The values of GatewayKey.Status.
 const (
 	StatusActive  = "active"
 	StatusExpired = "expired"
 	StatusRevoked = "revoked"
 )
 
-// options returns the options that a key keeps when its text is replaced.
+// options returns the options that a key passes on to the key that replaces it.
 func (k *GatewayKey) options() KeyOptions {
 	return KeyOptions{Label: k.Label, Limits: k.Limits, EffortMode: k.EffortMode}
 }
 
-// end returns when the key ends, by its own limits or by imposed ones. Nil means never.
-func (k *GatewayKey) end() *time.Time { return ends(&k.Limits, k.Imposed) }
+// end returns when the key ends, by the user's limits or by imposed ones. Nil means never.
+func (k *GatewayKey) end() *time.Time { return earliestEnd(&k.Limits, k.Imposed) }
 
-// judge sets the status as of now.
+// judge sets k.Status for the time now.
 func (k *GatewayKey) judge(now time.Time) {
 	end := k.end()
 	switch {
@@ -169,15 +170,16 @@ func (k *GatewayKey) judge(now time.Time) {
 type KeyChange struct {
 	Label      *string
 	EffortMode *EffortMode
-	// Limits edits the present limits. It may be called several times and must do the same each time.
+	// Limits edits the present limits. It may be called several times and must make the same changes each time.
 	Limits func(*Limits)
-	// Catalog is as for KeyOptions. Names that the key allows already are not looked up.
+	// Catalog has the models that may be allowed, as in KeyOptions. Names that the key allows already are not looked
+	// up.
 	Catalog *catalog.Catalog
-	// Impose is set by the operator only. The imposed limits are then changed instead of the user's own.
+	// Impose changes the imposed limits instead of the user's. Only the operator may set it.
 	Impose bool
 }
 
-// check returns an error if the change sets something that is out of bounds.
+// check returns an error if the change sets a value that is out of range.
 func (c *KeyChange) check(now time.Time) error {
 	changed := KeyOptions{EffortMode: EffortOverride}
 	changed.apply(c)
@@ -204,14 +206,14 @@ func (o *KeyOptions) apply(c *KeyChange) {
 	}
 }
 
-// set sets the options of a key.
+// set sets the options of a key at the time now.
 func (k *GatewayKey) set(o KeyOptions, now time.Time) {
 	k.Label, k.EffortMode, k.Limits = o.Label, o.EffortMode, o.Limits
 	k.tidy()
 	k.judge(now)
 }
 
-// Identity returns the identity that a key stands for.
+// Identity returns the identity of requests with the key.
 func (k *GatewayKey) Identity() *Identity {
 	id := &Identity{
 		UserID: k.UserID, TeamID: k.TeamID, KeyID: k.ID, Label: k.Label, EffortMode: k.EffortMode, Limits: k.Limits,
@@ -223,10 +225,9 @@ func (k *GatewayKey) Identity() *Identity {
 	return id
 }
 
-// errPrimaryExpired returns the error for the replacement of an expired primary key, which must not give the key more
-// time.
+// errPrimaryExpired returns the error for replacing an expired primary key. A replacement would have the same end.
 func errPrimaryExpired(old *GatewayKey) error {
-	if end := ends(new(Limits), old.Imposed); end != nil && end.Equal(*old.end()) {
+	if end := earliestEnd(new(Limits), old.Imposed); end != nil && end.Equal(*old.end()) {
 		return errEnded(*end)
 	}
 	return apierror.New(http.StatusConflict, "expired",

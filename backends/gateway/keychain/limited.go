@@ -12,25 +12,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Limited is a holder of imposed limits, with what is left of its budgets.
+// Limited is a holder of imposed limits, with the amounts left in its budgets.
 type Limited struct {
-	// On and Holder name the holder as for ImposedLimits; On may be OnKey, too.
+	// On is the kind of the holder, as for ImposedLimits or OnKey. Holder is its id.
 	On     string `json:"on"`
 	Holder string `json:"holder"`
-	// Name is for people: the name of a team or of a user, or the label of a key. It may be empty.
+	// Name is the name of the team or user, or the label of the key. It may be empty.
 	Name string `json:"name"`
-	// UserID is the user of a key, or the user. It is empty for others. User is their name, which may be empty. The user
-	// of a key of a team stands for the team.
+	// UserID is the id of the user if the holder is a user or a key, and empty otherwise. For a key that belongs to a
+	// team it is the team's id. User is the name to UserID, which may be empty.
 	UserID string `json:"user_id,omitempty"`
 	User   string `json:"user,omitempty"`
-	// Limits are those that apply now, so those of a raise in the place of the lasting ones.
+	// Limits are those that apply now, including a raise.
 	Limits      Limits     `json:"limits"`
 	RaisedUntil *time.Time `json:"raised_until"`
 	// Budgets are in the order of BudgetsLeft.
 	Budgets []BudgetLeft `json:"budgets"`
 }
 
-// Place returns the place of the holder in the list of Limited, for the next page.
+// Place returns the cursor of the holder for Service.Limited, which then continues after this holder.
 func (l *Limited) Place() string { return l.On + "/" + l.Holder }
 
 // limitedKinds are the kinds of holders in the order in which Limited lists them.
@@ -39,9 +39,9 @@ var limitedKinds = []string{OnOrganisation, OnTeam, OnTeamOwn, OnUser, OnKey}
 // LimitedKinds returns the kinds of holders that Limited lists, in order.
 func LimitedKinds() []string { return slices.Clone(limitedKinds) }
 
-// Limited returns at most limit holders of imposed limits of a kind, or of all kinds if on is empty, that come after a
-// place, which is empty for the first ones. What was spent in the last second may be missing. Limits of provider keys
-// are left out; see KeysOf.
+// Limited returns at most limit holders of imposed limits, of the given kind or, if kind is empty, of all kinds. It
+// begins after the cursor after, see Limited.Place; an empty cursor begins at the start. The spending of the last
+// second may be missing. Provider keys are left out; see KeysOf.
 func (s *Service) Limited(ctx context.Context, on, after string, limit int) ([]Limited, error) {
 	kind, holder, _ := strings.Cut(after, "/")
 	list := make([]Limited, 0, limit)
@@ -72,9 +72,9 @@ func (s *Service) Limited(ctx context.Context, on, after string, limit int) ([]L
 	return list, nil
 }
 
-// limitedOf reads the holders of one kind with ids after the given one, without their budgets. Users that stand for
+// limitedOf reads the holders of one kind with ids greater than after, without their budgets. Users that stand for
 // teams are left out.
-func (s *Service) limitedOf(ctx context.Context, on, after string, limit int) ([]Limited, error) {
+func (s *Service) limitedOf(ctx context.Context, kind, after string, limit int) ([]Limited, error) {
 	now := s.now()
 	return read(ctx, s, func(row store.Row) (l Limited, err error) {
 		var cells imposedCells
@@ -83,7 +83,7 @@ func (s *Service) limitedOf(ctx context.Context, on, after string, limit int) ([
 			return l, err
 		}
 		limits, raise, err := cells.read(now)
-		l.On, l.Name, l.UserID, l.User, l.Limits = on, name.String, id.String, user.String, limits.raisedBy(raise)
+		l.On, l.Name, l.UserID, l.User, l.Limits = kind, name.String, id.String, user.String, limits.raisedBy(raise)
 		if raise != nil {
 			l.RaisedUntil = &raise.Until
 		}
@@ -95,17 +95,17 @@ func (s *Service) limitedOf(ctx context.Context, on, after string, limit int) ([
 		LEFT JOIN gateway_users AS u ON u.id = CASE l.kind WHEN 'user' THEN l.holder WHEN 'key' THEN k.user_id END
 		WHERE l.kind = ? AND l.holder > ? AND NOT (l.kind = 'user' AND coalesce(u.is_service, 0) = 1)
 		AND (l.kind <> 'key' OR EXISTS (SELECT 1 FROM gateway_keys AS d WHERE d.limited_by = l.holder AND d.revoked_at IS NULL))
-		ORDER BY l.holder LIMIT ?`, on, after, limit)
+		ORDER BY l.holder LIMIT ?`, kind, after, limit)
 }
 
-// budgetsOf returns the budgets of a holder with the amounts spent from them.
+// budgetsOf returns the budgets of a holder with the amounts spent from each budget.
 func (s *Service) budgetsOf(ctx context.Context, l *Limited) ([]BudgetLeft, error) {
-	if l.Limits.Budgets.none() {
+	if l.Limits.Budgets.empty() {
 		return []BudgetLeft{}, nil
 	}
 	b := budget{spending.Purse{On: l.On, ID: l.Holder}, &l.Limits.Budgets, ByOperator}
 	if b.On == OnTeamOwn {
-		b.On, b.by = OnTeam, ByTeam
+		b.On, b.author = OnTeam, ByTeam
 	}
 	now := s.now()
 	sums, err := s.spent.Stored(ctx, b.Purse, b.total(), now)

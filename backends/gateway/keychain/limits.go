@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// Limits bound what a gateway key, or all keys of a holder such as a user, may be used for. The zero value bounds
+// Limits restrict the use of a gateway key, or of all keys of a holder such as a user. The zero value restricts
 // nothing.
 type Limits struct {
 	// RateLimitPerMinute is at least 1. Nil means unlimited.
@@ -17,23 +17,22 @@ type Limits struct {
 	// ExpiresAt is the time at which the use ends. Nil means never.
 	ExpiresAt *time.Time `json:"expires_at"`
 	// AllowedModels are names of entries (provider/model), prefixes of such names followed by a star (provider/*), and
-	// names of tiers (keychain-low), which stand for the models that the catalog has in them. Nil means all models.
+	// names of tiers (keychain-low). A tier allows the catalog's models of that tier. Nil means all models.
 	AllowedModels []string `json:"allowed_models"`
 	Budgets       Budgets  `json:"budgets"`
 	Rates
-	// AllowedTools are the tools that providers may run, such as web_search. NoTools alone allows none. Nil means all
-	// tools.
+	// AllowedTools are the tools that providers may run, such as web_search. NoTools as the only element forbids all
+	// tools. Nil means all tools.
 	AllowedTools []string `json:"allowed_tools,omitempty"`
 }
 
-// none reports whether nothing is limited.
-func (l *Limits) none() bool {
+// none reports whether the limits are empty.
+func (l *Limits) empty() bool {
 	return l.RateLimitPerMinute == nil && l.ExpiresAt == nil && len(l.AllowedModels) == 0 && l.AllowedTools == nil &&
-		l.Budgets.none() && l.Rates == Rates{}
+		l.Budgets.empty() && l.Rates == Rates{}
 }
 
-// allow reports whether a candidate is among the allowed models. The name of a tier does not allow models of users'
-// own.
+// allow reports whether a candidate is among the allowed models. The name of a tier does not allow custom models.
 func (l *Limits) allow(c *Candidate) bool {
 	for _, p := range l.AllowedModels {
 		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(c.Entry, prefix) || p == c.Entry {
@@ -65,7 +64,7 @@ func tierNamed(name string) (tier catalog.Tier, ok bool) {
 	return 0, false
 }
 
-// tidy brings the limits into the form in which they are stored.
+// tidy normalizes the limits for storage.
 func (l *Limits) tidy() {
 	if len(l.AllowedModels) == 0 {
 		l.AllowedModels = nil
@@ -74,8 +73,8 @@ func (l *Limits) tidy() {
 		l.AllowedTools = nil
 	}
 	if l.ExpiresAt != nil {
-		at := l.ExpiresAt.UTC().Truncate(time.Microsecond)
-		l.ExpiresAt = &at
+		end := l.ExpiresAt.UTC().Truncate(time.Microsecond)
+		l.ExpiresAt = &end
 	}
 }
 
@@ -109,50 +108,51 @@ func (l *Limits) edit(change func(*Limits)) {
 
 // The kinds of holders of imposed limits.
 const (
-	// OnKey stands for the key that the limits were made for and the keys that descend from it: those that replaced it,
-	// and those that its user made under its limits.
+	// OnKey means the key for which the limits were made and its descendants: the keys that replaced it, and the keys
+	// that the user created under its limits.
 	OnKey = spending.OfKey
-	// OnUser stands for all keys of a user.
+	// OnUser means all keys of a user.
 	OnUser = spending.OfUser
-	// OnTeam stands for all requests that count for a team.
+	// OnTeam means all requests that count for a team.
 	OnTeam = spending.OfTeam
-	// OnTeamOwn stands for the same requests as OnTeam. Its limits are those that the administrators of the team have
-	// set beside the operator's.
+	// OnTeamOwn means all requests that count for a team, like OnTeam. Its limits are set by the team's administrators,
+	// in addition to the operator's.
 	OnTeamOwn = "team_own"
-	// OnOrganisation stands for all requests to the gateway.
+	// OnOrganisation means all requests to the gateway.
 	OnOrganisation = spending.OfOrganisation
-	// OnProviderKey stands for all requests through a provider key.
+	// OnProviderKey means all requests that use a provider key.
 	OnProviderKey = spending.OfProviderKey
 )
 
-// Organisation is the only holder of limits of the kind OnOrganisation.
+// Organisation is the id of the only holder of the kind OnOrganisation.
 const Organisation = spending.Organisation
 
 // The values of Imposed.By.
 const (
 	ByOperator = "operator"
-	// ByTeam stands for the administrators of a team.
+	// ByTeam means the administrators of a team.
 	ByTeam = "team"
 )
 
-// Imposed are limits that the operator or the administrators of a team have set. Their user can see them but not change
-// or lift them. All keys that they are on share them.
+// Imposed are limits that the operator or the administrators of a team have set. Users can see these limits but not
+// change them. All keys of the holder share them.
 type Imposed struct {
 	// On is OnKey, OnUser, OnTeam or OnOrganisation.
 	On string `json:"on"`
-	// Holder is the id of the key that the limits were made for, of the user or of the team, or Organisation.
+	// Holder is the id of the key, user or team that the limits were made for, or Organisation.
 	Holder string `json:"id"`
-	// By says who imposed them: ByOperator or, if On is OnTeam, also ByTeam.
+	// By is the author of the limits: ByOperator or, if On is OnTeam, also ByTeam.
 	By string `json:"by"`
-	// RaisedUntil is the end of a raise that is included in the limits. Nil means that there is none.
+	// RaisedUntil is the end of a raise that is included in the limits. Nil means that there is no raise.
 	RaisedUntil *time.Time `json:"raised_until,omitempty"`
 	Limits
 }
 
-// purse identifies what the limits apply to. Both sets of limits on a team have the same one.
+// purse returns the purse on which use under these limits is counted. The operator's and the administrators' limits on
+// a team share a purse.
 func (i *Imposed) purse() spending.Purse { return spending.Purse{On: i.On, ID: i.Holder} }
 
-// allows begins a phrase for error messages that names who allows something.
+// allows returns the beginning of a phrase for error messages: the author of the limits and the verb.
 func (i *Imposed) allows() string {
 	if i.By == ByTeam {
 		return "the administrators of the team allow"
@@ -160,7 +160,7 @@ func (i *Imposed) allows() string {
 	return "the operator allows"
 }
 
-// tightest returns the smaller one of two limits, of which nil is none.
+// tightest returns the smaller of two limits. A nil limit means unlimited.
 func tightest(a, b *int64) *int64 {
 	if a == nil || b != nil && *b < *a {
 		return b
@@ -168,27 +168,26 @@ func tightest(a, b *int64) *int64 {
 	return a
 }
 
-// imposed returns the operator's limits of the given kind, or nil if there are none.
-func imposed(list []Imposed, on string) *Imposed {
-	if at := slices.IndexFunc(list, func(i Imposed) bool { return i.On == on && i.By == ByOperator }); at >= 0 {
-		return &list[at]
+// imposed returns the operator's limits of the given kind, or nil if the list has no such limits.
+func operatorLimits(list []Imposed, kind string) *Imposed {
+	if index := slices.IndexFunc(list, func(i Imposed) bool { return i.On == kind && i.By == ByOperator }); index >= 0 {
+		return &list[index]
 	}
 	return nil
 }
 
-// ends returns the earliest end of a key with limits of its own and imposed ones. It returns nil if the key does not
-// end.
-func ends(own *Limits, list []Imposed) *time.Time {
+// ends returns when a key ends: the earliest end of its own and its imposed limits. Nil means never.
+func earliestEnd(own *Limits, list []Imposed) *time.Time {
 	end := own.ExpiresAt
 	for i := range list {
-		if at := list[i].ExpiresAt; at != nil && (end == nil || at.Before(*end)) {
-			end = at
+		if expires := list[i].ExpiresAt; expires != nil && (end == nil || expires.Before(*end)) {
+			end = expires
 		}
 	}
 	return end
 }
 
-// RateLimit returns the tightest limit of requests per minute that applies to the key, or nil if there is none.
+// RateLimit returns the lowest limit of requests per minute that applies to the key. Nil means unlimited.
 func (id *Identity) RateLimit() *int64 {
 	limit := id.RateLimitPerMinute
 	for i := range id.Imposed {
@@ -197,11 +196,11 @@ func (id *Identity) RateLimit() *int64 {
 	return limit
 }
 
-// ImposedRate returns the tightest limit of requests per minute that is imposed on a kind of holder such as OnTeam, and
-// the holder. A nil limit means that there is none.
-func (id *Identity) ImposedRate(on string) (holder string, limit *int64) {
+// ImposedRate returns the id of the holder of a kind such as OnTeam, and the lowest limit of requests per minute
+// imposed on the holder. A nil limit means unlimited.
+func (id *Identity) ImposedRate(kind string) (holder string, limit *int64) {
 	for i := range id.Imposed {
-		if l := &id.Imposed[i]; l.On == on {
+		if l := &id.Imposed[i]; l.On == kind {
 			holder, limit = l.Holder, tightest(limit, l.RateLimitPerMinute)
 		}
 	}
@@ -214,14 +213,14 @@ func (id *Identity) Restricted() bool {
 	return len(id.AllowedModels) > 0 || slices.ContainsFunc(id.Imposed, restricts)
 }
 
-// beneficiaries are phrases for error messages that name to whom something is allowed.
+// beneficiaries are phrases for error messages that name the holder to whom something is allowed.
 var beneficiaries = map[string]string{
 	OnKey: "this key", OnUser: "its user", OnTeam: "its team", OnOrganisation: "everybody",
 }
 
-// Forbids returns a phrase that names the list of allowed models from which a candidate is missing. It returns an empty
-// string if the key may be used for the candidate. An imposed list never allows a model of the user's own that has the
-// name of a provider of the catalog.
+// Forbids returns a phrase that names the list of allowed models that lacks the candidate. It returns an empty string
+// if the key may use the candidate. An imposed list never allows a custom model whose name begins with the code of a
+// catalog provider.
 func (id *Identity) Forbids(c *Candidate) (list string) {
 	for i := range id.Imposed {
 		l := &id.Imposed[i]
@@ -237,9 +236,9 @@ func (id *Identity) Forbids(c *Candidate) (list string) {
 	return ""
 }
 
-// Budgets bound what may be spent in a day, a week, a month and in total. Days, weeks (which begin on Monday) and
-// months are those of UTC. Nil means unlimited. Tokens are those of the prompt and of the answer. Requests of models
-// whose price is not known cost no money here; limit those by tokens.
+// Budgets limit the spending of a day, a week, a month and in total. Days, weeks (which begin on Monday) and months are
+// those of UTC. Nil means unlimited. Tokens are those of the prompt and of the answer. Requests of models with unknown
+// price count no money; limit these by tokens.
 type Budgets struct {
 	TokensPerDay   *int64             `json:"tokens_per_day"`
 	TokensPerWeek  *int64             `json:"tokens_per_week,omitempty"`
@@ -260,7 +259,7 @@ var windowNames = [spending.NumberOfWindows]struct{ tokens, usd, text string }{
 }
 
 // of returns pointers to the limits of a window.
-func (b *Budgets) of(w spending.Window) (tokens **int64, usd **spending.MicroUSD) {
+func (b *Budgets) limitsFor(w spending.Window) (tokens **int64, usd **spending.MicroUSD) {
 	switch w {
 	case spending.InDay:
 		return &b.TokensPerDay, &b.USDPerDay
@@ -273,18 +272,18 @@ func (b *Budgets) of(w spending.Window) (tokens **int64, usd **spending.MicroUSD
 	}
 }
 
-// none reports whether nothing is limited.
-func (b *Budgets) none() bool { return *b == Budgets{} }
+// none reports whether no budget is set.
+func (b *Budgets) empty() bool { return *b == Budgets{} }
 
-// total reports whether a total is limited.
+// total reports whether a total budget is set.
 func (b *Budgets) total() bool { return b.TokensTotal != nil || b.USDTotal != nil }
 
-// maxBudgetTokens is the largest budget of tokens.
+// maxBudgetTokens is the largest allowed budget of tokens.
 const maxBudgetTokens = 1_000_000_000_000_000
 
 func (b *Budgets) check() error {
 	for w := range spending.NumberOfWindows {
-		tokens, usd := b.of(w)
+		tokens, usd := b.limitsFor(w)
 		if n := *tokens; n != nil && (*n < 1 || *n > maxBudgetTokens) {
 			name := "budgets." + windowNames[w].tokens
 			return invalid(name, "%s must be from 1 to %d; leave it out for no limit", name, int64(maxBudgetTokens))

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// CustomProvider is the provider code of models that a user added with their own base URL.
+// CustomProvider is the provider code of custom models, which users add with their own base URL.
 const CustomProvider = "custom"
 
 // ModelEntry is a row of a user's effective model table, which consists of the catalog's models with the user's changes
@@ -24,25 +24,24 @@ type ModelEntry struct {
 	// Entry is the name that clients send: provider/model.
 	Entry    string `json:"model_entry"`
 	Provider string `json:"provider"`
-	// Tier is absent for a model that belongs to no tier and is used only if it is asked for by name.
+	// Tier is absent for a model without a tier, which is used only if a request names the model.
 	Tier    catalog.Tier `json:"tier,omitempty"`
 	Enabled bool         `json:"enabled"`
-	// Priority orders the models inside a tier: a lower one is tried earlier. The default is 0. Models with equal
-	// priorities keep the order of the catalog.
+	// Priority orders the models inside a tier: a model with a lower number is tried earlier. The default is 0. Models
+	// with equal priorities keep the order of the catalog.
 	Priority          int64 `json:"priority"`
 	IsCustom          bool  `json:"is_custom"`
 	ProviderConnected bool  `json:"provider_connected"`
 	// BaseURL and Model are set for custom entries only.
 	BaseURL string `json:"base_url,omitempty"`
 	Model   string `json:"model,omitempty"`
-	// Wire is set for custom entries that are not asked in the chat format.
+	// Wire is set for custom entries whose server does not speak the chat format.
 	Wire string `json:"wire,omitempty"`
 }
 
-// CustomModel is a model of the user's own.
+// CustomModel is a model at a base URL that the user chose.
 type CustomModel struct {
-	// Entry is the name that clients send. It must contain a slash, so that it cannot be mistaken for one of the
-	// gateway's own names.
+	// Entry is the name that clients send. It must contain a slash, so that it differs from the gateway's own names.
 	Entry string
 	// BaseURL is the address to which /chat/completions, or the path of another Wire, is appended.
 	BaseURL string
@@ -51,7 +50,7 @@ type CustomModel struct {
 	// Model is the name of the model at the server.
 	Model string
 	Tier  catalog.Tier
-	// APIKey is sent as a Bearer token, or as x-api-key if Wire is messages. It is empty if the server needs none.
+	// APIKey is sent as a Bearer token, or as x-api-key if Wire is messages. It is empty if the server needs no key.
 	APIKey   string
 	Priority int64
 
@@ -82,7 +81,7 @@ func (m *modelRow) associated() []byte { return []byte("gateway_models/" + m.ID)
 
 const maxModelRows = 1000
 
-// AddModel adds a custom entry. The error has status 409 if the user has one of that name already.
+// AddModel adds a custom entry. The error has status 409 if the user has a custom entry of that name already.
 func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*ModelEntry, error) {
 	if err := checkText("model_entry", m.Entry, 3, 200); err != nil {
 		return nil, err
@@ -165,7 +164,7 @@ func (m *modelRow) entry() ModelEntry {
 	return e
 }
 
-// ChangeModel enables, disables or prioritises an entry, which is named by its id or by its entry name.
+// ChangeModel enables, disables or prioritises an entry, which is identified by its id or name.
 func (s *Service) ChangeModel(
 	ctx context.Context, cat *catalog.Catalog, userID, name string, change ModelChange,
 ) (*ModelEntry, error) {
@@ -180,8 +179,8 @@ func (s *Service) ChangeModel(
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(rows, func(m modelRow) bool { return m.ID == name || m.Entry == name })
-		if at < 0 {
+		index := slices.IndexFunc(rows, func(m modelRow) bool { return m.ID == name || m.Entry == name })
+		if index < 0 {
 			if !onOffer(cat, name) {
 				return notFound("model entry", name)
 			}
@@ -189,8 +188,8 @@ func (s *Service) ChangeModel(
 			row.apply(change)
 			return s.insertModel(c, userID, &row)
 		}
-		rows[at].apply(change)
-		return s.updateModel(c, &rows[at])
+		rows[index].apply(change)
+		return s.updateModel(c, &rows[index])
 	})
 	if err != nil {
 		return nil, err
@@ -207,14 +206,14 @@ func (m *modelRow) apply(change ModelChange) {
 	}
 }
 
-// onOffer is like inCatalog, but without retired models.
+// onOffer reports whether entry is a model of an enabled provider that is not retired.
 func onOffer(cat *catalog.Catalog, entry string) bool {
 	provider, model, _ := strings.Cut(entry, "/")
 	m, ok := cat.Model(provider, model)
 	return ok && !m.Retired
 }
 
-// inCatalog reports whether entry, provider/model, is a model of an enabled provider.
+// inCatalog reports whether entry, in the form provider/model, is a model of an enabled provider.
 func inCatalog(cat *catalog.Catalog, entry string) bool {
 	provider, model, ok := strings.Cut(entry, "/")
 	if !ok {
@@ -254,14 +253,14 @@ func (s *Service) findModel(ctx context.Context, cat *catalog.Catalog, userID, n
 	return nil, notFound("model entry", name)
 }
 
-// Preferences steer the order of candidates.
+// Preferences determine the order in which candidates are tried.
 type Preferences struct {
 	PreferredProviders []string `json:"preferred_providers"`
 	ExcludedProviders  []string `json:"excluded_providers"`
 	ExcludedModels     []string `json:"excluded_models"`
 }
 
-// Preferences returns the user's preferences. They are the zero value if none are set.
+// Preferences returns the user's preferences, or the zero value if the user has not set any.
 func (s *Service) Preferences(ctx context.Context, userID string) (Preferences, error) {
 	account, err := s.Account(ctx, userID)
 	if err != nil {

@@ -13,29 +13,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// User is a person or team account that has keys. The id comes from the operator or the identity provider.
+// User is a person or team account that has keys. The operator or the identity provider chooses the id.
 type User struct {
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
-	// Email is a confirmed mail address in lower case, Name is the name of the user among people. Both are as the
-	// identity provider stated at the last sign-in, and empty if it did not.
+	// Email is a confirmed mail address in lower case. Name is the display name. Both come from the identity provider's
+	// last sign-in that stated them, and may be empty.
 	Email string `json:"email,omitempty"`
 	Name  string `json:"name,omitempty"`
 	// TeamID is the user's default team.
 	TeamID string `json:"team_id,omitempty"`
 	// SuspendedAt is when the user was suspended. It is nil for an active user.
 	SuspendedAt *time.Time `json:"suspended_at,omitempty"`
-	// WaitingSince is when the user first signed in, if they still wait for an operator's approval. It is nil for a
-	// user who was let in.
+	// WaitingSince is the time of the first sign-in of a user who still needs an operator's approval, and nil
+	// otherwise.
 	WaitingSince *time.Time `json:"waiting_since,omitempty"`
-	// Service reports that the user is no person but stands for a team, whose id it has.
+	// Service reports that this is no person but the account of a team, which has the same id.
 	Service bool `json:"service,omitempty"`
 }
 
-// Profile is what an identity provider states about a user.
+// Profile is the data about a user that an identity provider states.
 type Profile struct{ Email, Name string }
 
-// maxProfileText bounds the texts of a profile, in bytes.
+// maxProfileText is the length limit of a profile's texts, in bytes.
 const maxProfileText = 320
 
 const selectUsers = `SELECT id, created_at, email, name, team_id, suspended_at, waiting_since, is_service FROM gateway_users `
@@ -51,7 +51,7 @@ func scanUser(row store.Row) (u User, err error) {
 	return u, err
 }
 
-// User returns the user with the given id. The error has status 404 if there is none.
+// User returns the user with the given id. The error has status 404 if the user does not exist.
 func (s *Service) User(ctx context.Context, id string) (User, error) {
 	if !schema.StorableID(id) {
 		return User{}, notFound("user", id)
@@ -77,8 +77,8 @@ func (s *Service) userByID(c store.Conn, id string) (User, error) {
 	return u, err
 }
 
-// UserBy returns the user with the given id or mail address. The error has status 404 if there is none, and 409 if
-// several users have the address.
+// UserBy returns the user with the given id or mail address. The error has status 404 if the user does not exist, and
+// 409 if several users have the address.
 func (s *Service) UserBy(ctx context.Context, idOrAddress string) (User, error) {
 	user, err := s.User(ctx, idOrAddress)
 	if refusal, ok := apierror.From(err); !ok || refusal.Status != http.StatusNotFound ||
@@ -98,19 +98,20 @@ func (s *Service) UserBy(ctx context.Context, idOrAddress string) (User, error) 
 	return users[0], nil
 }
 
-// Users returns at most limit people, ordered by id, with ids greater than after. If words is not empty, only people
-// with that text in their id, address or name are returned.
-func (s *Service) Users(ctx context.Context, words, after string, limit int) ([]User, error) {
-	if !schema.StorableID(after) || !schema.StorableID(words) {
+// Users returns at most limit people, ordered by id, with ids greater than after. If search is not empty, only people
+// are returned whose id, address or name contains it.
+func (s *Service) Users(ctx context.Context, search, after string, limit int) ([]User, error) {
+	if !schema.StorableID(after) || !schema.StorableID(search) {
 		return nil, nil
 	}
-	pattern := likeAnywhere(words)
+	pattern := likeAnywhere(search)
 	return read(ctx, s, scanUser,
 		selectUsers+`WHERE id > ? AND is_service = 0 AND (? = '' OR lower(id) LIKE ? ESCAPE '\' OR email LIKE ? ESCAPE '\'
-		OR lower(name) LIKE ? ESCAPE '\') ORDER BY id LIMIT ?`, after, words, pattern, pattern, pattern, limit)
+		OR lower(name) LIKE ? ESCAPE '\') ORDER BY id LIMIT ?`, after, search, pattern, pattern, pattern, limit)
 }
 
-// updateProfile stores what an identity provider states about a user. What it leaves out stays unchanged.
+// updateProfile stores the data that an identity provider states about a user. Fields that are empty in p stay
+// unchanged.
 func (s *Service) updateProfile(c store.Conn, user *User, p Profile) error {
 	p.Email, p.Name = strings.ToLower(schema.Storable(p.Email)), schema.Storable(p.Name)
 	if len(p.Email) > maxProfileText || !strings.Contains(p.Email, "@") {
@@ -127,20 +128,20 @@ func (s *Service) updateProfile(c store.Conn, user *User, p Profile) error {
 	return err
 }
 
-// SuspendUser makes the gateway refuse everything that a user sends with gateway keys or tokens, from now on until
-// ResumeUser. What they have is kept.
+// SuspendUser makes the gateway refuse all requests of a user, with gateway keys or tokens, until ResumeUser. The
+// user's keys and settings are kept.
 func (s *Service) SuspendUser(ctx context.Context, id string) error {
 	return s.changeUser(ctx, id, "user.suspended",
 		`UPDATE gateway_users SET suspended_at = coalesce(suspended_at, ?) WHERE id = ?`, schema.Micros(s.now()), id)
 }
 
-// ResumeUser ends a suspension, and lets in a user who waits for approval.
+// ResumeUser ends a suspension. It also approves a user whose first sign-in waits for approval.
 func (s *Service) ResumeUser(ctx context.Context, id string) error {
 	return s.changeUser(ctx, id, "user.resumed",
 		`UPDATE gateway_users SET suspended_at = NULL, waiting_since = NULL WHERE id = ?`, id)
 }
 
-// endWaiting lets in a user who waits for approval.
+// endWaiting approves a user whose first sign-in waits for approval.
 func (s *Service) endWaiting(c store.Conn, id string) error {
 	_, err := c.Exec(`UPDATE gateway_users SET waiting_since = NULL WHERE id = ?`, id)
 	return err
@@ -158,8 +159,8 @@ func (s *Service) changeUser(ctx context.Context, id, action, query string, args
 	})
 }
 
-// RemoveUser removes a user with their gateway keys, provider keys, models, preferences, limits and memberships. The
-// records of their usage stay under their id. Whoever signs in with the id later is a new user.
+// RemoveUser removes a user with their gateway keys, provider keys, models, preferences, limits and memberships. Usage
+// records keep the id. A person who signs in with the id later is a new user.
 func (s *Service) RemoveUser(ctx context.Context, id string) error {
 	return s.changeLimits(ctx, func(c store.Conn) error {
 		if err := s.requireUser(c, id); err != nil {
@@ -199,8 +200,8 @@ func (s *Service) deleteUser(c store.Conn, id string) error {
 	return nil
 }
 
-// Active returns an error with 403 for a user who is suspended, who waits for approval or who has the id of a team. An
-// unknown user is active.
+// Active returns an error with 403 if a user is suspended, waits for approval or has the id of a team. An unknown user
+// is active.
 func (s *Service) Active(ctx context.Context, userID string) error {
 	account, err := s.Account(ctx, userID)
 	if err != nil {
@@ -209,15 +210,15 @@ func (s *Service) Active(ctx context.Context, userID string) error {
 	return account.standing.refusal(userID)
 }
 
-// standing says whether and why a user is refused.
+// standing holds the reasons for which a user is refused.
 type standing struct{ suspended, waiting, service bool }
 
-// standing returns whether and why the user is refused.
+// standing returns the reasons for which the user is refused.
 func (u *User) standing() standing {
 	return standing{suspended: u.SuspendedAt != nil, waiting: u.WaitingSince != nil, service: u.Service}
 }
 
-// refusal returns the error of a user who signed in, or nil.
+// refusal returns the error for a user who is refused, and nil for any other user.
 func (st standing) refusal(userID string) error {
 	switch {
 	case st.suspended:
@@ -236,7 +237,7 @@ func errTeamAccount(userID string) error {
 		userID)
 }
 
-// standing reads whether and why a user is refused. An unknown user is not refused.
+// standing reads the reasons for which a user is refused. An unknown user is not refused.
 func (s *Service) standing(c store.Conn, userID string) (st standing, err error) {
 	err = c.Row(`SELECT suspended_at IS NOT NULL, waiting_since IS NOT NULL, is_service = 1 FROM gateway_users WHERE id = ?`, userID).
 		Scan(&st.suspended, &st.waiting, &st.service)

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ProviderKey is a key at a provider. Its text is stored sealed and is never shown again.
+// ProviderKey is a key at a provider. Its text is stored sealed and never shown again.
 type ProviderKey struct {
 	ID        string    `json:"id"`
 	Provider  string    `json:"provider"`
@@ -31,13 +31,13 @@ func (k *ProviderKey) associated() []byte { return []byte("gateway_provider_keys
 // TheOrganisation.
 type Owner struct{ Kind, ID string }
 
-// TheOrganisation owns the keys that serve everybody.
+// TheOrganisation is the owner of keys that serve all users.
 var TheOrganisation = Owner{OnOrganisation, Organisation}
 
-// maxProviderKeys bounds the keys of one owner, since all of them are decrypted together.
+// maxProviderKeys limits the keys of one owner, since all of them are decrypted together.
 const maxProviderKeys = 200
 
-// AddProviderKey calls AddKeyOf for a user.
+// AddProviderKey adds a provider key of a user; see AddKeyOf.
 func (s *Service) AddProviderKey(
 	ctx context.Context, userID, provider, key, label string, known func(code string) bool,
 ) (*ProviderKey, error) {
@@ -53,8 +53,8 @@ func RefuseOwnKeys(cat *catalog.Catalog) error {
 		"this gateway does not use users' own provider keys (own_keys never): those of the organisation and of teams serve you")
 }
 
-// AddKeyOf seals and stores a key. known reports whether a provider code is enabled; keys of other providers are
-// refused.
+// AddKeyOf seals and stores a provider key of an owner. known reports whether a provider code is enabled; keys of other
+// providers are refused.
 func (s *Service) AddKeyOf(
 	ctx context.Context, owner Owner, provider, key, label string, known func(code string) bool,
 ) (*ProviderKey, error) {
@@ -93,8 +93,8 @@ func (s *Service) AddKeyOf(
 	return row, nil
 }
 
-// changeKeysOf runs fn, which changes provider keys of an owner. Keys of a team or of the organisation belong to the
-// accounts of many users.
+// changeKeysOf runs fn, which changes provider keys of an owner, in a transaction. Every node then reads the affected
+// accounts anew: all accounts if the owner is a team or the organisation.
 func (s *Service) changeKeysOf(ctx context.Context, owner Owner, fn func(c store.Conn) error) error {
 	if owner.Kind == OnUser {
 		return s.changeAccount(ctx, owner.ID, fn)
@@ -102,7 +102,7 @@ func (s *Service) changeKeysOf(ctx context.Context, owner Owner, fn func(c store
 	return s.changeLimits(ctx, fn)
 }
 
-// team returns the id of the team that the owner is. It is empty for another owner.
+// team returns the owner's id if the owner is a team, and an empty string otherwise.
 func (o Owner) team() string {
 	if o.Kind == OnTeam {
 		return o.ID
@@ -134,12 +134,13 @@ func (s *Service) ProviderKeys(ctx context.Context, userID string) ([]ProviderKe
 	return keys, nil
 }
 
-// DeleteProviderKey calls DeleteKeyOf for a user.
+// DeleteProviderKey deletes a provider key of a user; see DeleteKeyOf.
 func (s *Service) DeleteProviderKey(ctx context.Context, userID, id string) error {
 	return s.DeleteKeyOf(ctx, Owner{OnUser, userID}, id)
 }
 
-// DeleteKeyOf removes a key of an owner and its limits. The error has status 404 if the owner has no such key.
+// DeleteKeyOf removes a provider key of an owner with its limits. The error has status 404 if the owner has no such
+// key.
 func (s *Service) DeleteKeyOf(ctx context.Context, owner Owner, id string) error {
 	return s.changeKeysOf(ctx, owner, func(c store.Conn) error {
 		if !schema.StorableID(owner.ID) || !schema.StorableID(id) {
@@ -157,7 +158,7 @@ func (s *Service) DeleteKeyOf(ctx context.Context, owner Owner, id string) error
 	})
 }
 
-// deleteKeysOf removes all keys of an owner, with their limits.
+// deleteKeysOf removes all provider keys of an owner, with their limits.
 func (s *Service) deleteKeysOf(c store.Conn, owner Owner) error {
 	for _, query := range []string{
 		`DELETE FROM gateway_limits WHERE kind = 'provider_key' AND holder IN (SELECT id FROM gateway_provider_keys WHERE owner_kind = ? AND owner = ?)`,
@@ -170,7 +171,7 @@ func (s *Service) deleteKeysOf(c store.Conn, owner Owner) error {
 	return nil
 }
 
-// providerKeyRow is a stored key with its limits.
+// providerKeyRow is a stored provider key with its limits.
 type providerKeyRow struct {
 	ProviderKey
 	Owner  Owner
@@ -178,9 +179,9 @@ type providerKeyRow struct {
 	bounds Limits
 }
 
-// limits returns the limits of the key, or nil if there are none.
+// limits returns the limits of the key, or nil if it has no limits.
 func (r *providerKeyRow) limits() *Limits {
-	if r.bounds.none() {
+	if r.bounds.empty() {
 		return nil
 	}
 	return &r.bounds
@@ -195,7 +196,7 @@ func (s *Service) insertProviderKey(c store.Conn, owner Owner, k *ProviderKey, s
 		maxProviderKeys)
 }
 
-// selectKeyRows is the beginning of a query for provider keys k.
+// selectKeyRows is the beginning of a query for provider keys. The table alias of the keys is k.
 var selectKeyRows = `SELECT k.id, k.owner_kind, k.owner, k.provider, k.label, k.sealed, k.masked, k.created_at, ` +
 	limitColumns("l") + `
 	FROM gateway_provider_keys AS k LEFT JOIN gateway_limits AS l ON l.kind = 'provider_key' AND l.holder = k.id WHERE `
@@ -235,11 +236,11 @@ func (s *Service) keysServing(ctx context.Context, userID string) ([]providerKey
 		userID, userID, userID)
 }
 
-// teamsServing is a query for the teams whose keys serve a user: those that they are a member of, or the one that they
-// stand for. The id of the user is passed twice.
+// teamsServing is a query for the teams whose keys serve a user: the teams in which the user is a member or, for the
+// account of a team, that team. The user's id is passed twice.
 const teamsServing = `SELECT team_id FROM gateway_team_members WHERE user_id = ? UNION SELECT team_id FROM gateway_users WHERE id = ? AND is_service = 1`
 
-// ownedKey reads a key of an owner. The error has status 404 if there is none.
+// ownedKey reads a provider key of an owner. The error has status 404 if the owner has no such key.
 func (s *Service) ownedKey(ctx context.Context, owner Owner, id string) (k providerKeyRow, err error) {
 	if !schema.StorableID(id) || !schema.StorableID(owner.ID) {
 		return k, notFound("provider key", id)
@@ -263,8 +264,8 @@ func (s *Service) findKey(c store.Conn, owner Owner, id string) (providerKeyRow,
 	return k, err
 }
 
-// Probe returns what a test of one of the user's provider keys asks: the provider's first model of the lowest tier that
-// it has. The id may also be that of a custom entry. The error has status 404 if the user has neither.
+// Probe returns the model and the key for a test of one of the user's provider keys. The model is the first one in the
+// provider's lowest tier. The id may also be that of a custom entry. The error has status 404 if the user has neither.
 func (a *Account) Probe(cat *catalog.Catalog, id string) (*Candidate, Key, error) {
 	for i := range a.models {
 		if m := &a.models[i]; m.Custom && m.ID == id {
@@ -282,7 +283,7 @@ func (a *Account) Probe(cat *catalog.Catalog, id string) (*Candidate, Key, error
 	return nil, Key{}, notFound("provider key", id)
 }
 
-// ProbeOf is like Probe, for a key of an owner and a user who may manage it.
+// ProbeOf is like Probe, for a key of any owner. The caller has checked that the user may manage it.
 func (s *Service) ProbeOf(
 	ctx context.Context, cat *catalog.Catalog, owner Owner, id, userID string,
 ) (*Candidate, Key, error) {
@@ -312,8 +313,9 @@ func (k *accountKey) probe(cat *catalog.Catalog, userID string) (*Candidate, Key
 		key, nil
 }
 
-// cheapest returns a provider's first model of the lowest tier that gives answers, or nil if the provider has none.
-func cheapest(cat *catalog.Catalog, provider string) (best *catalog.Model) {
+// cheapest returns the first model in a provider's lowest tier. Retired models and embedding models are left out. The
+// result is nil if no model is left.
+func cheapest(cat *catalog.Catalog, provider string) (cheapestModel *catalog.Model) {
 	rank := func(m *catalog.Model) catalog.Tier {
 		lowest := catalog.High + 1
 		for _, t := range m.Tiers {
@@ -322,9 +324,9 @@ func cheapest(cat *catalog.Catalog, provider string) (best *catalog.Model) {
 		return lowest
 	}
 	for _, m := range cat.Models(provider) {
-		if !m.Retired && !m.Embeddings && (best == nil || rank(m) < rank(best)) {
-			best = m
+		if !m.Retired && !m.Embeddings && (cheapestModel == nil || rank(m) < rank(cheapestModel)) {
+			cheapestModel = m
 		}
 	}
-	return best
+	return cheapestModel
 }

@@ -45,7 +45,7 @@ func TestRaise(t *testing.T) {
 			}
 			id := authenticated()
 			wantAdmitted(t, n, id)
-			if i := imposed(id.Imposed, on); i == nil || i.RaisedUntil == nil || !i.RaisedUntil.Equal(until) || *i.RateLimitPerMinute != 7 || *i.Budgets.TokensPerMonth != 100 {
+			if i := operatorLimits(id.Imposed, on); i == nil || i.RaisedUntil == nil || !i.RaisedUntil.Equal(until) || *i.RateLimitPerMinute != 7 || *i.Budgets.TokensPerMonth != 100 {
 				t.Errorf("%+v", i)
 			}
 			if limits, err := n.ImposedLimits(t.Context(), on, holder); err != nil || *limits.Budgets.TokensPerMonth != 10 {

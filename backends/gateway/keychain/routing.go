@@ -10,22 +10,24 @@ import (
 
 // Candidate is a model that a request can be sent to.
 type Candidate struct {
-	// Entry is provider/model as the user's table has it.
+	// Entry is the name in the user's model table, in the form provider/model.
 	Entry    string
 	Provider *catalog.Provider
 	Model    *catalog.Model
 	Tier     catalog.Tier
-	// Keys has at least one element. The keys of the user come first, then those of their team, of the organisation and
-	// of the operator.
+	// Keys has at least one element. The user's keys come first, then those of the team, of the organisation and of the
+	// operator.
 	Keys   []Key
 	Custom bool
-	// Place numbers the groups of candidates within the tier that the user's preferences and priorities leave equal.
+	// Place is the number of the candidate's group within the tier. Candidates of a group are equal by the user's
+	// preferences and priorities.
 	Place int
-	// Shadows reports that the user's own model has the name of a provider of the catalog.
+	// Shadows reports that the name of this custom model begins with the code of a catalog provider.
 	Shadows bool
 }
 
-// Group returns how many keys, from the one at index from on, have the same owner. They share the load.
+// Group returns the number of consecutive keys, beginning at the index from, that have the same owner. The load is
+// shared among these keys.
 func (c *Candidate) Group(from int) (n int) {
 	for _, k := range c.Keys[from:] {
 		if k.Owner != c.Keys[from].Owner {
@@ -36,7 +38,7 @@ func (c *Candidate) Group(from int) (n int) {
 	return n
 }
 
-// ModelName returns the name by which users know the model: its name in the catalog, or the entry that they gave it.
+// ModelName returns the name by which users know the model: the catalog's name, or the entry name of a custom model.
 func (c *Candidate) ModelName() string {
 	if c.Custom {
 		return c.Entry
@@ -44,17 +46,16 @@ func (c *Candidate) ModelName() string {
 	return c.Model.ID
 }
 
-// Routing orders the candidates of an Account over a catalog.
+// Routing holds the candidates of an Account over a catalog, in order.
 type Routing struct {
 	catalog *catalog.Catalog
-	// Connected is set if the user has a provider key or an entry that needs none, or if the operator has a key for
-	// all.
+	// Connected reports that a key serves the user, or that the user has an enabled custom model.
 	Connected bool
 	// tiers holds the candidates of each tier in the order in which they are tried.
 	tiers   [catalog.High + 1][]*Candidate
 	entries map[string]*Candidate
-	// named holds the entries of the catalog by the ids of their models, and by the part after the last slash of these
-	// ids, in the order of the tiers.
+	// named holds the catalog's entries by the ids of their models, and also by the part of the id after its last
+	// slash, in the order of the tiers.
 	named   map[string][]*Candidate
 	aliases map[string]string
 }
@@ -68,9 +69,9 @@ func (r *Routing) Entry(name string) (*Candidate, bool) {
 	return c, ok
 }
 
-// Named returns the enabled entries of connected providers whose model has exactly this id in the catalog, or this text
-// after the last slash of its id, in the order in which they are tried. Models of the user's own servers are not among
-// them. The caller must not change the list.
+// Named returns the enabled entries of connected providers by the id of their model: id must be the whole id or the
+// part after its last slash. They are in the order in which they are tried. Custom models are left out. The caller must
+// not change the list.
 func (r *Routing) Named(id string) []*Candidate { return r.named[id] }
 
 // Entries returns the names of all candidates, sorted.
@@ -86,9 +87,9 @@ func (r *Routing) Entries() []string {
 // Routing calls RoutingFor with the default team of the user.
 func (a *Account) Routing(cat *catalog.Catalog) *Routing { return a.RoutingFor(cat, a.team) }
 
-// RoutingFor orders the account's candidates over a catalog (specification 13.1) for requests that count for a team and
-// may use its keys. An empty team, and one that does not serve the user, means none. The result is computed once per
-// team and catalog.
+// RoutingFor returns the account's candidates over a catalog (specification 13.1), in order, for requests that count
+// for a team and may use its keys. An empty team, and a team that does not serve the user, means no team. The result is
+// computed once per team and catalog.
 func (a *Account) RoutingFor(cat *catalog.Catalog, team string) *Routing {
 	if !slices.Contains(a.teams, team) {
 		team = ""
@@ -101,8 +102,8 @@ func (a *Account) RoutingFor(cat *catalog.Catalog, team string) *Routing {
 	return r
 }
 
-// KeysFor returns the keys that serve requests which count for a team, by provider code. The keys of each provider are
-// in the order in which their owners come.
+// KeysFor returns the keys that serve requests of a team, by provider code. The keys of each provider are ordered by
+// owner: user, team, organisation, operator.
 func (a *Account) KeysFor(cat *catalog.Catalog, team string) map[string][]Key {
 	keys := make(map[string][]Key)
 	owners := []Owner{{OnUser, a.UserID}, {OnTeam, team}, TheOrganisation}
@@ -166,8 +167,8 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 				model, _ := cat.Model(code, id)
 				c = &Candidate{Entry: e.Entry, Provider: provider, Model: model, Keys: keys[code]}
 				r.named[id] = append(r.named[id], c)
-				if at := strings.LastIndexByte(id, '/'); at >= 0 { // the model's name without its maker's
-					r.named[id[at+1:]] = append(r.named[id[at+1:]], c)
+				if slash := strings.LastIndexByte(id, '/'); slash >= 0 { // the model's name without its maker's
+					r.named[id[slash+1:]] = append(r.named[id[slash+1:]], c)
 				}
 			}
 			c.Tier = e.Tier
@@ -179,9 +180,9 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 		}
 		inTier := c
 		if c.Tier != e.Tier {
-			other := *c
-			other.Tier = e.Tier
-			inTier = &other
+			copied := *c
+			copied.Tier = e.Tier
+			inTier = &copied
 		}
 		inTier.Place = place
 		r.tiers[e.Tier] = append(r.tiers[e.Tier], inTier)
@@ -189,11 +190,11 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 	return r
 }
 
-// messagesVersion is the version header of the messages format that every server of it knows.
+// messagesVersion is a version header of the messages format that every server knows.
 var messagesVersion = map[string]string{"Anthropic-Version": "2023-06-01"}
 
-// customCandidate describes a model of the user's own as a provider with this one model. Its abilities are not known,
-// so none is ruled out.
+// customCandidate describes a custom model as a provider with this one model. Its abilities are not known, so all are
+// assumed.
 func (a *Account) customCandidate(m *modelRow) *Candidate {
 	provider := &catalog.Provider{
 		Code: CustomProvider, Name: m.Entry, BaseURL: m.BaseURL,
@@ -217,10 +218,10 @@ func (a *Account) customCandidate(m *modelRow) *Candidate {
 	}
 }
 
-// table returns the effective model table. It begins with the high tier. Within a tier preferred providers come first,
-// in their order; then the priority decides, then the order of the catalog, after which come the user's own models in
-// the order in which they were added. Models of no tier come last. A model of the user's own hides one of the catalog
-// that has the same name.
+// table returns the effective model table for requests of a team, from the high tier down; models without a tier come
+// last. Within a tier the user's preferred providers come first, in their order, and then the priority decides. Models
+// that are still equal keep the order of the catalog, followed by the custom models in the order in which they were
+// added. A custom model hides a catalog model of the same name.
 func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
 	keys := a.KeysFor(cat, team)
 	rows := make(map[string]*modelRow, len(a.models))
@@ -273,10 +274,10 @@ func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
 	return table
 }
 
-// rank returns the index of a provider among the preferred ones. All others come after them.
+// rank returns the index of a provider among the preferred providers. All other providers get the same, higher number.
 func (a *Account) rank(provider string) int {
-	if at := slices.Index(a.preferences.PreferredProviders, provider); at >= 0 {
-		return at
+	if index := slices.Index(a.preferences.PreferredProviders, provider); index >= 0 {
+		return index
 	}
 	return len(a.preferences.PreferredProviders)
 }

@@ -19,8 +19,8 @@ type NewUsers struct {
 	Approve bool
 	// Limits are imposed on new users.
 	Limits Limits
-	// Team is the name of the team to which new users are added if no rule and no invitation names another one. It is
-	// created if it does not exist. Default: they are in no team.
+	// Team is the name of the team to which new users are added unless a rule or an invitation names another team. The
+	// team is created if it does not exist. If Team is empty they are in no team.
 	Team string
 }
 
@@ -36,56 +36,57 @@ func (n *NewUsers) Check() error {
 
 // Arrival describes a person who signs in.
 type Arrival struct {
-	// ID is their id according to the identity provider.
+	// ID is the person's id according to the identity provider.
 	ID string
 	Profile
-	// Teams are the names of the teams that the operator's rules put them into. Teams that do not exist are created.
+	// Teams are the names of the teams to which the operator's rules add the person. Teams that do not exist are
+	// created.
 	Teams []string
-	// Groups are the names of the groups that they are in. They are put into the existing teams with these names. Only
-	// the first maxGroups names count.
+	// Groups are the names of the person's groups at the identity provider. The person is added to the existing teams
+	// with these names. Only the first maxGroups names count.
 	Groups []string
-	// Complete reports that the identity provider stated everything that the rules look at. Only then are people
-	// removed from teams, since a token may have been requested without a claim.
+	// Complete reports that the identity provider stated all claims that the rules use. Only then are people removed
+	// from teams, since a token may have been requested without a claim.
 	Complete bool
-	// Invitation is the token of an invitation that they bring. It may be empty.
+	// Invitation is the token of the invitation that the person brings, or empty.
 	Invitation string
-	// Operator reports that the configuration makes them an operator, who could add themselves.
+	// Operator reports that the configuration makes the person an operator. They are always let in, since they could
+	// add themselves.
 	Operator bool
 
-	at time.Time // of the sign-in
+	now time.Time // of the sign-in
 }
 
-// SignIn is like InitUser, for a user who comes on their own. A new user is let in by an invitation, by a rule that
-// puts them into a team or as an operator, and otherwise as the policy says. The limits of the policy are imposed in
-// any case. For a known user it updates the profile and the teams that rules put them into, which follow the identity
-// provider.
+// SignIn is like InitUser, for a person who signs in and whom nobody has added. A new user is let in if they bring an
+// invitation, if a rule adds them to a team, or if they are an operator; otherwise the policy decides. The policy's
+// limits are imposed in any case. For a known user the profile is updated, and the memberships that rules have made.
 //
 // Its errors are 403 new_users_refused, user_waiting, user_suspended, team_account, invitation_invalid and
 // invitation_for_another.
 func (s *Service) SignIn(
-	ctx context.Context, who Arrival, policy NewUsers,
+	ctx context.Context, arrival Arrival, policy NewUsers,
 ) (user User, key *NewKey, created bool, err error) {
-	return s.letIn(ctx, &who, &policy)
+	return s.letIn(ctx, &arrival, &policy)
 }
 
-// InitUser makes sure that there is a user with the id, and gives a user who never had a gateway key a primary one.
-// created reports whether it made the key. Only then is key not nil, and has the key's text.
+// InitUser creates the user with the id if they do not exist, and a primary gateway key for a user who never had a key.
+// created reports whether it created a key. If it is false, key is nil; otherwise key has the key's text.
 func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewKey, created bool, err error) {
 	return s.letIn(ctx, &Arrival{ID: id}, new(NewUsers))
 }
 
-// letIn implements SignIn in one transaction. created is true, and there is a key, when the user is let in for the
-// first time. For a user who had to wait that is the first sign-in after the approval.
+// letIn implements SignIn in one transaction. created is true, and key is set, when the user is let in for the first
+// time. For a user who had to wait that is the first sign-in after the approval.
 func (s *Service) letIn(
-	ctx context.Context, who *Arrival, policy *NewUsers,
+	ctx context.Context, arrival *Arrival, policy *NewUsers,
 ) (user User, key *NewKey, created bool, err error) {
-	if err := CheckUserID(who.ID); err != nil {
+	if err := CheckUserID(arrival.ID); err != nil {
 		return User{}, nil, false, err
 	}
 	var changed bool
-	who.at = s.now().UTC().Truncate(time.Microsecond)
+	arrival.now = s.now().UTC().Truncate(time.Microsecond)
 	err = s.db.Write(ctx, func(c store.Conn) (err error) {
-		if user, changed, err = s.arrive(ctx, c, who, policy); err != nil {
+		if user, changed, err = s.arrive(ctx, c, arrival, policy); err != nil {
 			return err
 		}
 		if changed {
@@ -94,7 +95,7 @@ func (s *Service) letIn(
 			}
 		}
 		if user.WaitingSince == nil {
-			key, err = s.firstKey(c, user.ID, who.at)
+			key, err = s.firstKey(c, user.ID, arrival.now)
 		}
 		return err
 	})
@@ -111,20 +112,20 @@ func (s *Service) letIn(
 }
 
 // arrive creates or updates the row and the memberships of a person who signs in. changed reports whether cached
-// identities and accounts may be out of date.
+// identities and accounts may be stale.
 func (s *Service) arrive(
-	ctx context.Context, c store.Conn, who *Arrival, policy *NewUsers,
+	ctx context.Context, c store.Conn, arrival *Arrival, policy *NewUsers,
 ) (user User, changed bool, err error) {
-	rules, err := s.teamsByRule(c, who)
+	rules, err := s.teamsByRule(c, arrival)
 	if err != nil {
 		return User{}, false, err
 	}
-	invitation, err := s.acceptInvitation(ctx, c, who)
+	invitation, err := s.acceptInvitation(ctx, c, arrival)
 	if err != nil {
 		return User{}, false, err
 	}
-	welcome := len(rules) > 0 || invitation != nil || who.Operator
-	user, isNew, err := s.ensureUser(c, who, policy, welcome)
+	welcome := len(rules) > 0 || invitation != nil || arrival.Operator
+	user, isNew, err := s.ensureUser(c, arrival, policy, welcome)
 	if err != nil {
 		return User{}, false, err
 	}
@@ -133,10 +134,10 @@ func (s *Service) arrive(
 			return User{}, false, err
 		}
 	}
-	if err := s.updateProfile(c, &user, who.Profile); err != nil {
+	if err := s.updateProfile(c, &user, arrival.Profile); err != nil {
 		return User{}, false, err
 	}
-	moved, err := s.followRules(ctx, c, user.ID, rules, who.Complete)
+	moved, err := s.followRules(ctx, c, user.ID, rules, arrival.Complete)
 	if err != nil {
 		return User{}, false, err
 	}
@@ -156,12 +157,12 @@ func (s *Service) arrive(
 	return user, changed, err
 }
 
-// ensureUser reads the user, or creates one if the policy allows it. welcome reports that a rule, an invitation or
-// being an operator lets the person in.
+// ensureUser reads the user. A user who does not exist is created, if welcome is set or the policy allows it. welcome
+// reports that the person is an operator or is let in by a rule or an invitation.
 func (s *Service) ensureUser(
-	c store.Conn, who *Arrival, policy *NewUsers, welcome bool,
+	c store.Conn, arrival *Arrival, policy *NewUsers, welcome bool,
 ) (user User, isNew bool, err error) {
-	id := who.ID
+	id := arrival.ID
 	user, err = s.userByID(c, id)
 	if refusal, _ := apierror.From(err); refusal == nil || refusal.Status != http.StatusNotFound {
 		if err == nil {
@@ -176,7 +177,7 @@ func (s *Service) ensureUser(
 		return User{}, false, apierror.New(http.StatusForbidden, "new_users_refused",
 			"this gateway lets nobody in on their own: ask its operator to add the user %q", id)
 	}
-	user = User{ID: id, CreatedAt: who.at}
+	user = User{ID: id, CreatedAt: arrival.now}
 	if policy.Approve && !welcome {
 		user.WaitingSince = &user.CreatedAt
 	}
@@ -188,32 +189,32 @@ func (s *Service) ensureUser(
 		user, err = s.userByID(c, id)
 		return user, false, err
 	}
-	// There may be limits for a user of that name already.
-	there, err := s.imposedLimits(c, OnUser, id)
-	if err == nil && there.none() {
+	// Limits may have been imposed on this id before.
+	existing, err := s.imposedLimits(c, OnUser, id)
+	if err == nil && existing.empty() {
 		err = s.impose(c, OnUser, id, &policy.Limits)
 	}
 	return user, true, err
 }
 
-// firstKey creates the primary key of a user who never had a key. It returns nil for all others.
-func (s *Service) firstKey(c store.Conn, userID string, at time.Time) (*NewKey, error) {
-	var there bool
-	if err := c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_keys WHERE user_id = ?)`, userID).Scan(&there); err != nil ||
-		there {
+// firstKey creates the primary key of a user who never had a key. It returns nil for all other users.
+func (s *Service) firstKey(c store.Conn, userID string, now time.Time) (*NewKey, error) {
+	var hasKey bool
+	if err := c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_keys WHERE user_id = ?)`, userID).Scan(&hasKey); err != nil ||
+		hasKey {
 		return nil, err
 	}
 	row, plain := s.newKey(userID, true, primaryOptions)
-	row.CreatedAt = at
+	row.CreatedAt = now
 	var err error
 	if row.limitedBy, err = s.limitedBy(c, userID); err != nil {
 		return nil, err
 	}
-	made, err := s.storeKey(c, &row, hashKey(plain))
+	created, err := s.storeKey(c, &row, hashKey(plain))
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: *made, Key: plain}, nil
+	return &NewKey{GatewayKey: *created, Key: plain}, nil
 }
 
 func errWaiting(userID string) error {
@@ -221,21 +222,21 @@ func errWaiting(userID string) error {
 		"the user %.200q waits for the approval of an operator of this gateway", userID)
 }
 
-// maxGroups is the number of groups of one person that are looked at.
+// maxGroups is the largest number of a person's groups that are used.
 const maxGroups = 500
 
-// teamsByRule returns the ids of the teams that rules put a person into. Teams named by the operator's rules are
-// created if they do not exist.
-func (s *Service) teamsByRule(c store.Conn, who *Arrival) (ids []string, err error) {
-	for _, name := range who.Teams {
+// teamsByRule returns the ids of the teams to which rules add a person. Teams named by the operator's rules are created
+// if they do not exist.
+func (s *Service) teamsByRule(c store.Conn, arrival *Arrival) (ids []string, err error) {
+	for _, name := range arrival.Teams {
 		id, err := s.ensureTeam(c, name)
 		if err != nil {
 			return nil, err
 		}
 		ids = append(ids, id)
 	}
-	names := make([]any, 0, min(len(who.Groups), maxGroups))
-	for _, name := range who.Groups[:min(len(who.Groups), maxGroups)] {
+	names := make([]any, 0, min(len(arrival.Groups), maxGroups))
+	for _, name := range arrival.Groups[:min(len(arrival.Groups), maxGroups)] {
 		if schema.StorableID(name) {
 			names = append(names, name)
 		}
@@ -248,9 +249,9 @@ func (s *Service) teamsByRule(c store.Conn, who *Arrival) (ids []string, err err
 	return append(ids, found...), err
 }
 
-// followRules puts a user into the teams with the given ids. If complete is set it also removes the user from teams
-// that an earlier rule has put them into and no rule does any more. Memberships that people have made stay. It reports
-// whether it changed a membership.
+// followRules adds a user to the teams with the given ids. If complete is set, it also removes the user from teams to
+// which a rule had added them and no rule does any more. Memberships made by people stay. It reports whether a
+// membership was changed.
 func (s *Service) followRules(
 	ctx context.Context, c store.Conn, userID string, ids []string, complete bool,
 ) (changed bool, err error) {
@@ -264,9 +265,9 @@ func (s *Service) followRules(
 		return false, err
 	}
 	ctx = ActedBy(ctx, SignInRule)
-	wanted := make(map[string]bool)
+	byRules := make(map[string]bool)
 	for _, id := range ids {
-		wanted[id] = true
+		byRules[id] = true
 		if _, ok := memberships[id]; ok {
 			continue
 		}
@@ -283,7 +284,7 @@ func (s *Service) followRules(
 		}
 	}
 	for id, byRule := range memberships {
-		if !complete || !byRule || wanted[id] {
+		if !complete || !byRule || byRules[id] {
 			continue
 		}
 		changed = true

@@ -338,7 +338,7 @@ func BenchmarkAdmit(b *testing.B) {
 		imposed bool // on user, team and organisation, from here on
 	}{{name: "none"}, {name: "one", own: one}, {name: "four", own: four}, {name: "key, user, team and organisation", own: one, imposed: true}} {
 		text := n.user(b, c.name).Key
-		if !c.own.none() {
+		if !c.own.empty() {
 			key, err := n.CreateKey(b.Context(), c.name, KeyOptions{Limits: Limits{Budgets: c.own}})
 			if err != nil {
 				b.Fatal(err)

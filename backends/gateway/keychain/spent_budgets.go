@@ -12,27 +12,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// budget is a set of budgets with the purse that they are on.
+// budget is a set of budgets with the purse that they limit.
 type budget struct {
 	spending.Purse
 	*Budgets
-	by string // as Imposed.By; empty for those of the key
+	author string // as Imposed.By; empty for those of the key
 }
 
-// budgets appends the budgets that apply to the key.
+// budgets appends the budgets that apply to the key to list.
 func (id *Identity) budgets(list []budget) []budget {
-	if !id.Budgets.none() {
+	if !id.Budgets.empty() {
 		list = append(list, budget{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Budgets, ""})
 	}
 	for i := range id.Imposed {
-		if l := &id.Imposed[i]; !l.Budgets.none() {
+		if l := &id.Imposed[i]; !l.Budgets.empty() {
 			list = append(list, budget{l.purse(), &l.Budgets, l.By})
 		}
 	}
 	return list
 }
 
-// admitBudgets returns an error if the key has spent a budget.
+// admitBudgets returns an error if a budget of the key is spent.
 func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 	var room [1 + len(limitHolders)]budget
 	var last *spentBudget
@@ -51,8 +51,8 @@ func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 	return last.refusal(s.now())
 }
 
-// admit returns the budget that is spent, or nil if none is. Of several that are spent it returns the one that is
-// renewed last.
+// admit reads the sums of b for a key, and returns the spent budget with the longest window, or nil if no budget of b
+// is spent.
 func (s *Service) admit(ctx context.Context, keyID string, b budget) (*spentBudget, error) {
 	now := s.now()
 	sums, err := s.spent.Spent(ctx, keyID, b.Purse, b.total(), now)
@@ -62,77 +62,77 @@ func (s *Service) admit(ctx context.Context, keyID string, b budget) (*spentBudg
 	return b.spent(&sums, spending.StartOfDay(now)), nil
 }
 
-// spent returns the budget that is used up and is renewed last, or nil if none is used up.
+// spent returns the spent budget with the longest window, or nil if no budget is spent.
 func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 	for w := range spending.NumberOfWindows { // the longest window first
-		tokens, usd := b.of(w)
+		tokens, usd := b.limitsFor(w)
 		switch name := &windowNames[w]; {
 		case *tokens != nil && sums[w].Tokens >= **tokens:
-			return &spentBudget{b.On, b.by, name.tokens, fmt.Sprint(**tokens, " tokens ", name.text), w.End(day)}
+			return &spentBudget{b.On, b.author, name.tokens, fmt.Sprint(**tokens, " tokens ", name.text), w.End(day)}
 		case *usd != nil && sums[w].Micros >= int64(**usd):
-			return &spentBudget{b.On, b.by, name.usd, (*usd).String() + " USD " + name.text, w.End(day)}
+			return &spentBudget{b.On, b.author, name.usd, (*usd).String() + " USD " + name.text, w.End(day)}
 		}
 	}
 	return nil
 }
 
-// spentBudget is a budget from which nothing is left.
+// spentBudget describes a budget that is used up.
 type spentBudget struct {
-	on, by, name, amount string
-	anew                 time.Time // when it begins anew; zero means never
+	kind, author, name, amount string
+	renewed                 time.Time // when it begins anew; zero means never
 }
 
 // lastsLonger reports whether b refuses requests for longer than other does.
 func (b *spentBudget) lastsLonger(other *spentBudget) bool {
-	return !other.anew.IsZero() && (b.anew.IsZero() || b.anew.After(other.anew))
+	return !other.renewed.IsZero() && (b.renewed.IsZero() || b.renewed.After(other.renewed))
 }
 
-// refusal returns the error that says whose budget is spent, how large it is, and until when.
+// refusal returns the error that states whose budget is spent, its size and when it is renewed.
 func (b *spentBudget) refusal(now time.Time) error {
-	whose := subjects[b.on] + " has spent the budget %s that the operator has set, %s"
+	format := subjects[b.kind] + " has spent the budget %s that the operator has set, %s"
 	ends := "; ask the operator for more"
 	switch {
-	case b.on == spending.OwnKey:
-		whose = subjects[b.on] + " has spent its budget %s, %s"
-	case b.by == ByTeam:
-		whose = subjects[b.on] + " has spent the budget %s that its administrators have set, %s"
+	case b.kind == spending.OwnKey:
+		format = subjects[b.kind] + " has spent its budget %s, %s"
+	case b.author == ByTeam:
+		format = subjects[b.kind] + " has spent the budget %s that its administrators have set, %s"
 		ends = "; ask one of them for more"
 	}
-	if !b.anew.IsZero() {
-		ends = "; it begins anew at " + b.anew.Format(time.RFC3339)
+	if !b.renewed.IsZero() {
+		ends = "; it begins anew at " + b.renewed.Format(time.RFC3339)
 	}
-	refusal := apierror.New(http.StatusPaymentRequired, "insufficient_quota", whose+"%s", b.name, b.amount, ends)
-	if !b.anew.IsZero() {
-		refusal.RetryAfter = b.anew.Sub(now)
+	refusal := apierror.New(http.StatusPaymentRequired, "insufficient_quota", format+"%s", b.name, b.amount, ends)
+	if !b.renewed.IsZero() {
+		refusal.RetryAfter = b.renewed.Sub(now)
 	}
 	refusal.NoRetry = true // an SDK would not wait that long
 	return refusal
 }
 
-// BudgetLeft is a budget that applies to requests of a user, and the amount spent from it.
+// BudgetLeft is a budget that applies to requests of a user, and the amount spent from that budget.
 type BudgetLeft struct {
-	// On is the kind of holder of the budget: OnKey, OnUser, OnTeam or OnOrganisation, or "own" for a budget that the
-	// user has given a key.
+	// On is the kind of the budget's holder: OnKey, OnUser, OnTeam or OnOrganisation, or "own" for a budget that the
+	// user has set on a key.
 	On string `json:"on"`
-	// ID is the id of the key, of the user or of the team, or Organisation. Label is the label of the key.
+	// ID is the id of the key, user or team, or Organisation. Label is the label of the key.
 	ID    string `json:"id"`
 	Label string `json:"label,omitempty"`
-	// By says who has set it, as Imposed.By. It is empty for a budget that the user has given a key.
+	// By is the author of the budget, as in Imposed.By. It is empty for a budget that the user has set on a key.
 	By string `json:"by,omitempty"`
 	// Name is the name of the budget, such as usd_per_month.
 	Name string `json:"name"`
 	// Limit and Spent are in tokens, or in US dollars if Name begins with usd.
 	Limit json.Number `json:"limit"`
 	Spent json.Number `json:"spent"`
-	// BeginsAnew is when the budget begins anew, with nothing spent. Nil means never.
+	// BeginsAnew is when the window ends and the amount spent becomes zero again. Nil means never.
 	BeginsAnew *time.Time `json:"begins_anew"`
 }
 
-// maxBudgetsLeft is the number of keys, users and teams with budgets whose sums BudgetsLeft reads.
+// maxBudgetsLeft is the largest number of keys, users and teams for which BudgetsLeft reads sums.
 const maxBudgetsLeft = 50
 
-// BudgetsLeft returns the budgets that apply to requests of a user, each once: those of the organisation, of their
-// teams, of the user and of their active keys. The sums are as recent as those of Admit.
+// BudgetsLeft returns the budgets that apply to requests of a user, each once: those of the organisation, of the user's
+// teams, of the user and of the user's active keys. The sums are as recent as those of Admit.
 func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft, error) {
 	keyless, err := s.Keyless(ctx, userID)
 	if err != nil {
@@ -151,12 +151,12 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 	}
 	type limited struct {
 		spending.Purse
-		by string
+		author string
 	}
 	list, seen := []BudgetLeft{}, make(map[limited]bool)
 	for _, id := range identities {
 		for _, b := range id.budgets(nil) {
-			set := limited{b.Purse, b.by}
+			set := limited{b.Purse, b.author}
 			if seen[set] || len(seen) == maxBudgetsLeft {
 				continue
 			}
@@ -172,14 +172,14 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 	return list, nil
 }
 
-// left lists the budgets with the amounts spent from them, those of the shortest window first.
+// left lists the budgets with the amounts spent, those of the shortest window first. label is for BudgetLeft.Label.
 func (b *budget) left(sums *spending.WindowSums, day time.Time, label string) (list []BudgetLeft) {
 	for w := spending.NumberOfWindows - 1; w >= 0; w-- {
-		left := BudgetLeft{On: b.On, ID: b.ID, By: b.by, Label: label}
+		left := BudgetLeft{On: b.On, ID: b.ID, By: b.author, Label: label}
 		if end := w.End(day); !end.IsZero() {
 			left.BeginsAnew = &end
 		}
-		tokens, usd := b.of(w)
+		tokens, usd := b.limitsFor(w)
 		if *usd != nil {
 			left.Name, left.Limit, left.Spent = windowNames[w].usd, json.Number((*usd).String()),
 				json.Number(spending.MicroUSD(sums[w].Micros).String())

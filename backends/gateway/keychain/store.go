@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// read runs a query and returns its rows, read by scan.
+// read runs a query and returns its rows, each converted by scan.
 func read[T any](
 	ctx context.Context, s *Service, scan func(row store.Row) (T, error), query string, args ...any,
 ) (out []T, err error) {
@@ -26,7 +26,7 @@ func read[T any](
 	return out, err
 }
 
-// change executes a statement that must change a row. The error is refusal if it changes none.
+// change executes a statement that must change a row. It returns refusal if no row was changed.
 func change(c store.Conn, refusal error, query string, args ...any) error {
 	n, err := c.Exec(query, args...)
 	if err == nil && n == 0 {
@@ -48,8 +48,8 @@ func (s *Service) requireUser(c store.Conn, id string) error {
 	if !schema.StorableID(id) {
 		return notFound("user", id)
 	}
-	var one int
-	err := c.Row(`SELECT 1 FROM gateway_users WHERE id = ?`, id).Scan(&one)
+	var found int
+	err := c.Row(`SELECT 1 FROM gateway_users WHERE id = ?`, id).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
 		return notFound("user", id)
 	}
@@ -63,11 +63,11 @@ var keyColumns = `k.id, k.user_id, k.label, k.masked, k.is_primary, k.effort_mod
 	keyTeam + `, ` + limitColumns("k") + `, l.holder, ` + imposedColumns("l") + `, u.holder, ` + imposedColumns("u") +
 	`, t.holder, ` + imposedColumns("t") + `, s.holder, ` + imposedColumns("s") + `, o.holder, ` + imposedColumns("o")
 
-// keyTeam is the SQL expression for the team that a key counts for: its own team while its user is a member, else the
-// default team of the user.
+// keyTeam is the SQL expression for the team that a key counts for: the key's team while its user is a member, else the
+// user's default team.
 const keyTeam = `coalesce(m.team_id, w.team_id)`
 
-// withLimits joins the users, teams and imposed limits to the keys named k.
+// withLimits joins the users, teams and imposed limits to the keys. The table alias of the keys is k.
 const withLimits = ` LEFT JOIN gateway_users AS w ON w.id = k.user_id
 	LEFT JOIN gateway_team_members AS m ON m.team_id = k.team_id AND m.user_id = k.user_id
 	LEFT JOIN gateway_limits AS l ON l.kind = 'key' AND l.holder = k.limited_by
@@ -94,11 +94,11 @@ func (s *Service) insertKey(c store.Conn, k *GatewayKey, hash string) error {
 	return err
 }
 
-func momentColumn(at *time.Time) any {
-	if at == nil {
+func momentColumn(t *time.Time) any {
+	if t == nil {
 		return nil
 	}
-	return schema.Micros(*at)
+	return schema.Micros(*t)
 }
 
 func namesColumn(names []string) (any, error) {
@@ -111,14 +111,14 @@ func namesColumn(names []string) (any, error) {
 
 func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) {
 	var revoked, used sql.NullInt64
-	var limitedBy, own, team sql.NullString
+	var limitedBy, keyTeam, team sql.NullString
 	var created int64
 	var limits limitCells
 	var holders [len(limitHolders)]sql.NullString
 	var imposed [len(limitHolders)]imposedCells
 	cells := []any{
 		&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &k.EffortMode, &created, &revoked, &used,
-		&limitedBy, &own, &team,
+		&limitedBy, &keyTeam, &team,
 	}
 	cells = append(cells, limits.into()...)
 	for i := range limitHolders {
@@ -128,12 +128,12 @@ func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) 
 		return k, err
 	}
 	k.CreatedAt, k.LastUsedAt, k.limitedBy = schema.Moment(created), schema.Optional(used), limitedBy.String
-	k.team, k.TeamID = own.String, team.String
+	k.team, k.TeamID = keyTeam.String, team.String
 	k.Revoked, k.Imposed = revoked.Valid, []Imposed{}
 	if k.Limits, err = limits.read(); err != nil {
 		return k, err
 	}
-	for i, on := range limitHolders {
+	for i, kind := range limitHolders {
 		if !holders[i].Valid {
 			continue
 		}
@@ -141,19 +141,19 @@ func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) 
 		if err != nil {
 			return k, err
 		}
-		k.Imposed = append(k.Imposed, imposedOn(on, holders[i].String, limits, raise))
+		k.Imposed = append(k.Imposed, imposedOn(kind, holders[i].String, limits, raise))
 	}
 	k.judge(s.now())
 	return k, nil
 }
 
-// Bounds of a list of keys.
+// Limits of the number of keys in a list.
 const (
 	maxActive  = 10_000 // more than maxKeys, since older keys may have been made without that bound
 	maxRevoked = 1000
 )
 
-// selectKeys reads the keys of a user, oldest first. If there are too many the oldest ones are left out.
+// selectKeys reads the keys of a user, oldest first. Of too many keys the oldest are left out.
 func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, error) {
 	if !schema.StorableID(userID) {
 		return nil, nil
@@ -166,7 +166,8 @@ func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, 
 		) AS k`+withLimits+`ORDER BY k.created_at, k.id`, userID, maxActive, userID, maxRevoked)
 }
 
-// roomForKey returns an error if the user has maxKeys keys already. Expired keys count, since their end can be changed.
+// roomForKey returns an error if the user has maxKeys keys already. Expired keys count, since their expiry can be
+// changed.
 func (s *Service) roomForKey(c store.Conn, userID string) error {
 	var count int
 	err := c.Row(`SELECT count(*) FROM gateway_keys WHERE user_id = ? AND revoked_at IS NULL`, userID).Scan(&count)
@@ -176,8 +177,8 @@ func (s *Service) roomForKey(c store.Conn, userID string) error {
 	return err
 }
 
-// lockKey reads a key of the user for a change. It also finds revoked keys, which cannot be changed but may be revoked
-// again.
+// lockKey reads a key of the user for a change, and returns it with its hash. It also finds revoked keys, which may be
+// revoked again but not changed otherwise.
 func (s *Service) lockKey(c store.Conn, userID, keyID string) (*GatewayKey, string, error) {
 	if !schema.StorableID(userID) || !schema.StorableID(keyID) {
 		return nil, "", notFound("gateway key", keyID)
@@ -331,10 +332,10 @@ func (s *Service) upsertPreferences(c store.Conn, userID string, p Preferences) 
 	return err
 }
 
-// largeBatch is the number of texts that are sealed anew at a time where they may be large.
+// largeBatch is the number of rows that are resealed at a time in columns with large texts.
 const largeBatch = 5
 
-// Sealed are the sealed columns of the gateway's tables.
+// Sealed are the columns of the gateway's tables with sealed texts.
 var Sealed = sealed.Columns{
 	columnOf("gateway_provider_keys", "", sealed.Batch),
 	columnOf("gateway_models", "sealed IS NOT NULL", sealed.Batch),
@@ -345,11 +346,11 @@ var Sealed = sealed.Columns{
 	columnOf("gateway_conversation_items", "", largeBatch),
 }
 
-// columnOf returns the column sealed of a table. The associated data of each text is the name of the table, a slash and
-// the id.
-func columnOf(table, where string, batch int) sealed.Column {
+// columnOf describes the column named sealed of a table. Its associated data is the name of the table, a slash and the
+// row's id.
+func columnOf(table, condition string, batch int) sealed.Column {
 	return sealed.Column{
-		Table: table, ID: "id", Text: "sealed", Where: where, Batch: batch,
+		Table: table, ID: "id", Text: "sealed", Where: condition, Batch: batch,
 		Place: func(row string) string { return table + "/" + row },
 	}
 }

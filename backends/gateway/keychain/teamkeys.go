@@ -9,9 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// CreateTeamKey makes a gateway key that belongs to a team and to no person, for the team's services. It is a key of a
-// user with the id of the team, as whom nobody can sign in. Requests with it count for the team, and it stays valid
-// whoever leaves. Its limits are imposed. Its errors are those of CreateKey, and 404 if there is no such team.
+// CreateTeamKey creates a gateway key that belongs to a team rather than a person, for the team's services. The key's
+// user is the account of the team, with which nobody can sign in. Requests with the key count for the team, and the key
+// stays valid when members leave. Its limits are imposed. Its errors are those of CreateKey, and 404 if the team does
+// not exist.
 func (s *Service) CreateTeamKey(ctx context.Context, teamID string, options KeyOptions) (*NewKey, error) {
 	options.Impose, options.TeamID = true, ""
 	err := s.db.Write(ctx, func(c store.Conn) error {
@@ -37,11 +38,11 @@ func (s *Service) CreateTeamKey(ctx context.Context, teamID string, options KeyO
 	return s.CreateKey(ctx, teamID, options)
 }
 
-// RegenerateTeamKey replaces a gateway key that belongs to a team. The old one is revoked in the same transaction. The
-// new one gets all its options and the limits that are imposed on it, with what was spent of them. The error has status
-// 404 if the team has no such key, and 409 if the key is revoked or has expired.
+// RegenerateTeamKey replaces a gateway key that belongs to a team and revokes the old key in the same transaction. The
+// new key has the options, the imposed limits and the spending of the old key. The error has status 404 if the team has
+// no such key, and 409 if the key is revoked or has expired.
 func (s *Service) RegenerateTeamKey(ctx context.Context, teamID, keyID string) (*NewKey, error) {
-	var made *GatewayKey
+	var created *GatewayKey
 	var plain string
 	err := s.changeKey(ctx, func(c store.Conn) (string, error) {
 		old, oldHash, err := s.lockKey(c, teamID, keyID)
@@ -57,13 +58,13 @@ func (s *Service) RegenerateTeamKey(ctx context.Context, teamID, keyID string) (
 		var row GatewayKey
 		row, plain = s.newKey(teamID, false, old.options())
 		row.limitedBy, row.team = old.limitedBy, old.team
-		if made, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
+		if created, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
 			return "", err
 		}
-		return oldHash, s.auditGatewayKey(ctx, c, "key.replaced", made)
+		return oldHash, s.auditGatewayKey(ctx, c, "key.replaced", created)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: *made, Key: plain}, nil
+	return &NewKey{GatewayKey: *created, Key: plain}, nil
 }

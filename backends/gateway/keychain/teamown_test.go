@@ -98,7 +98,7 @@ func TestTeamOwnLimits(t *testing.T) {
 		if err := n.RemoveTeam(t.Context(), team.ID); err != nil {
 			t.Fatal(err)
 		}
-		if left, err := n.imposedOf(t, OnTeamOwn, team.ID); err != nil || !left.none() {
+		if left, err := n.imposedOf(t, OnTeamOwn, team.ID); err != nil || !left.empty() {
 			t.Errorf("the team has gone, its limits are %+v, error %v", left, err)
 		}
 	})

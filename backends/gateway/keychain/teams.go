@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Team is a group of users whose requests count together. A user can be in several teams. Each key of the user counts
-// for the team that it was made for, else for the user's default team.
+// Team is a group of users whose requests count together. A user can be in several teams. A key of the user counts for
+// the team that was chosen when the key was created, else for the user's default team.
 type Team struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
@@ -26,7 +26,7 @@ type Team struct {
 type Member struct {
 	UserID  string    `json:"user_id"`
 	AddedAt time.Time `json:"added_at"`
-	// Default reports that this is the user's default team, for which keys count that were made for no team.
+	// Default reports that this is the user's default team, for which the user's keys without a chosen team count.
 	Default bool `json:"default"`
 	// Role is RoleMember or RoleAdmin.
 	Role string `json:"role"`
@@ -38,24 +38,23 @@ type Member struct {
 // The roles of members.
 const (
 	RoleMember = "member"
-	// RoleAdmin is the role of those who add and remove members, bind the team tighter, manage what it owns and see what
-	// it spends.
+	// RoleAdmin is the role of administrators, who add and remove members, set tighter limits for the team, manage its
+	// keys and aliases, and see its spending.
 	RoleAdmin = "admin"
 )
 
 // maxTeamName is the length limit of a team's name, in characters.
 const maxTeamName = 100
 
-// AddTeam creates a team. The error has status 400 for an invalid name, see CheckTeamName, and 409 if another team has
-// the name.
+// AddTeam creates a team. The error has status 400 if CheckTeamName refuses the name, and 409 if another team has it.
 func (s *Service) AddTeam(ctx context.Context, name string) (Team, error) {
 	if err := CheckTeamName(name); err != nil {
 		return Team{}, err
 	}
 	t := Team{ID: "team_" + random(20), Name: name, CreatedAt: s.now().UTC().Truncate(time.Microsecond)}
 	err := s.write(ctx, func(c store.Conn) error {
-		made, err := s.insertTeam(c, &t)
-		if err == nil && !made {
+		created, err := s.insertTeam(c, &t)
+		if err == nil && !created {
 			err = errTeamExists(name)
 		}
 		if err != nil {
@@ -66,13 +65,13 @@ func (s *Service) AddTeam(ctx context.Context, name string) (Team, error) {
 	return t, err
 }
 
-func (s *Service) insertTeam(c store.Conn, t *Team) (made bool, err error) {
+func (s *Service) insertTeam(c store.Conn, t *Team) (created bool, err error) {
 	n, err := c.Exec(`INSERT INTO gateway_teams (id, name, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING`,
 		t.ID, t.Name, schema.Micros(t.CreatedAt))
 	return n == 1, err
 }
 
-// ensureTeam returns the id of the team with the given name, which is created if it does not exist.
+// ensureTeam returns the id of the team with the given name, and creates the team if it does not exist.
 func (s *Service) ensureTeam(c store.Conn, name string) (id string, err error) {
 	t := Team{ID: "team_" + random(20), Name: name, CreatedAt: s.now()}
 	if _, err := s.insertTeam(c, &t); err != nil {
@@ -82,7 +81,7 @@ func (s *Service) ensureTeam(c store.Conn, name string) (id string, err error) {
 	return id, err
 }
 
-// joinByName adds a user to the team with the given name and makes it their default team. The team is created if it
+// joinByName makes a user a member of the team with the given name, as their default team. The team is created if it
 // does not exist.
 func (s *Service) joinByName(c store.Conn, name, userID string) error {
 	id, err := s.ensureTeam(c, name)
@@ -92,8 +91,8 @@ func (s *Service) joinByName(c store.Conn, name, userID string) error {
 	return s.insertMember(c, id, userID, true)
 }
 
-// RenameTeam gives a team another name. The error has status 404 if there is no such team, and 409 if another team has
-// the name.
+// RenameTeam gives a team another name. The error has status 404 if the team does not exist, and 409 if another team
+// has the name.
 func (s *Service) RenameTeam(ctx context.Context, id, name string) error {
 	if err := CheckTeamName(name); err != nil {
 		return err
@@ -112,8 +111,8 @@ func (s *Service) RenameTeam(ctx context.Context, id, name string) error {
 	})
 }
 
-// CheckTeamName returns an error for an invalid name of a team. A name has 1 to maxTeamName characters and does not
-// begin or end with a blank. It must not look like the id of a team, since teams are addressed by either.
+// CheckTeamName returns an error unless name has 1 to maxTeamName characters and does not begin or end with a blank.
+// The name must not look like the id of a team either, since teams are addressed by id or name.
 func CheckTeamName(name string) error {
 	if strings.TrimSpace(name) != name || strings.HasPrefix(name, "team_") {
 		return invalid("name", "the name of a team must not begin or end with a blank, nor begin with team_")
@@ -125,9 +124,9 @@ func errTeamExists(name string) error {
 	return apierror.New(http.StatusConflict, "already_exists", "there is a team %q already", name)
 }
 
-// RemoveTeam removes a team with its limits, its gateway keys, its provider keys, its aliases and its open invitations.
-// Its members stay as users, and their keys for the team then count for their default teams. What the team has spent
-// stays in the reports.
+// RemoveTeam removes a team with its limits, gateway keys, provider keys, aliases and open invitations. Its members
+// stay as users, and their keys for the team then count for their default teams. The team's spending stays in the
+// reports.
 func (s *Service) RemoveTeam(ctx context.Context, id string) error {
 	return s.changeLimits(ctx, func(c store.Conn) error {
 		team, err := s.teamByID(c, id)
@@ -143,8 +142,8 @@ func (s *Service) RemoveTeam(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		for _, on := range [...]string{OnTeam, OnTeamOwn} {
-			if err := s.impose(c, on, id, new(Limits)); err != nil {
+		for _, kind := range [...]string{OnTeam, OnTeamOwn} {
+			if err := s.impose(c, kind, id, new(Limits)); err != nil {
 				return err
 			}
 		}
@@ -181,7 +180,7 @@ func scanTeam(row store.Row) (t Team, err error) {
 	return t, err
 }
 
-// Teams returns at most limit teams, ordered by name, whose names come after the given one.
+// Teams returns at most limit teams, ordered by name, with names greater than after.
 func (s *Service) Teams(ctx context.Context, after string, limit int) ([]Team, error) {
 	if !schema.StorableID(after) {
 		return nil, nil
@@ -189,7 +188,7 @@ func (s *Service) Teams(ctx context.Context, after string, limit int) ([]Team, e
 	return read(ctx, s, scanTeam, selectTeams+`WHERE t.name > ? ORDER BY t.name LIMIT ?`, after, limit)
 }
 
-// Team returns the team with the given id or name. The error has status 404 if there is none.
+// Team returns the team with the given id or name. The error has status 404 if the team does not exist.
 func (s *Service) Team(ctx context.Context, idOrName string) (t Team, err error) {
 	if !schema.StorableID(idOrName) {
 		return t, notFound("team", idOrName)
@@ -231,7 +230,7 @@ func (s *Service) Members(ctx context.Context, teamID, after string, limit int) 
 		WHERE m.team_id = ? AND m.user_id > ? ORDER BY m.user_id LIMIT ?`, teamID, after, limit)
 }
 
-// TeamRole is a team with the role that a user has in it.
+// TeamRole is a team with a user's role in that team.
 type TeamRole struct {
 	Team
 	Role string `json:"role"` // as in Member
@@ -252,15 +251,15 @@ func (s *Service) TeamsOf(ctx context.Context, userID string) ([]TeamRole, error
 		ORDER BY CASE WHEN u.team_id = t.id THEN 0 ELSE 1 END, t.name`, userID)
 }
 
-// Membership describes how a user is in a team.
+// Membership describes a user's membership in a team.
 type Membership struct {
-	// Default makes the team the user's default one. The first team of a user becomes the default one in any case.
+	// Default makes the team the user's default one. A user's first team becomes the default one in any case.
 	Default bool
-	// Role is RoleMember or RoleAdmin. If it is empty a member keeps their role, and a new member gets RoleMember.
+	// Role is RoleMember or RoleAdmin. If Role is empty, members keep their role and new members get RoleMember.
 	Role string
 }
 
-// SetMember adds a user to a team, or changes their membership.
+// SetMember adds a user to a team, or changes the user's membership.
 func (s *Service) SetMember(ctx context.Context, teamID, userID string, m Membership) error {
 	if m.Role != "" && m.Role != RoleMember && m.Role != RoleAdmin {
 		return invalid("role", "role must be %s or %s", RoleMember, RoleAdmin)
@@ -283,7 +282,8 @@ func (s *Service) SetMember(ctx context.Context, teamID, userID string, m Member
 	})
 }
 
-// setMember adds a user to a team, or changes their membership. From then on rules do not remove the user from it.
+// setMember adds a user to a team, or changes the user's membership. From then on rules do not remove the user from the
+// team.
 func (s *Service) setMember(c store.Conn, teamID, userID string, m Membership) error {
 	if err := s.insertMember(c, teamID, userID, m.Default); err != nil {
 		return err
@@ -316,10 +316,10 @@ func (s *Service) insertMember(c store.Conn, teamID, userID string, byDefault bo
 	return err
 }
 
-// RemoveMember removes a user from a team. Their keys for that team then count for their default team. If this was the
-// default one, the team that they have been in for the longest time takes its place. The error has status 404 if the
-// user is not in the team. It has status 403 if this is their only team and only is false, because no limits of a team
-// would apply to them any more.
+// RemoveMember removes a user from a team. The user's keys for that team then count for the default team. If the user
+// leaves the default team, the team with the longest membership becomes the default one. The error has status 404 if
+// the user is not in the team. It has status 403 if this is the user's only team and only is false, because limits of a
+// team would no longer apply to the user.
 func (s *Service) RemoveMember(ctx context.Context, teamID, userID string, only bool) error {
 	return s.changeLimits(ctx, func(c store.Conn) error {
 		if _, err := s.teamByID(c, teamID); err != nil {
@@ -362,8 +362,8 @@ func (s *Service) requireMember(c store.Conn, teamID, userID string) error {
 	if !schema.StorableID(teamID) {
 		return notFound("team", teamID)
 	}
-	var one int
-	err := c.Row(`SELECT 1 FROM gateway_team_members WHERE team_id = ? AND user_id = ?`, teamID, userID).Scan(&one)
+	var found int
+	err := c.Row(`SELECT 1 FROM gateway_team_members WHERE team_id = ? AND user_id = ?`, teamID, userID).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
 		return apierror.New(http.StatusNotFound, "not_found", "the user %.200q is in no team %.200q", userID, teamID)
 	}

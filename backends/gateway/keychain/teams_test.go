@@ -232,7 +232,7 @@ func TestKeylessOfTeam(t *testing.T) {
 		usage := spending.NewLog(n.ledger, n.KeyUses(), zap.NewNop()).Start()
 		defer func() { _ = usage.Close(t.Context()) }()
 		id, err := n.Keyless(t.Context(), "guest")
-		if err != nil || id.TeamID != team.ID || !id.Restricted() || imposed(id.Imposed, OnTeam) == nil {
+		if err != nil || id.TeamID != team.ID || !id.Restricted() || operatorLimits(id.Imposed, OnTeam) == nil {
 			t.Fatalf("%+v, error %v", id, err)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// togetherKey is the key under which the context of Together holds its transaction.
+// togetherKey is the context key of Together's transaction.
 type togetherKey struct{}
 
 func together(ctx context.Context) (c store.Conn, ok bool) {
@@ -20,17 +20,17 @@ func together(ctx context.Context) (c store.Conn, ok bool) {
 	return c, ok
 }
 
-// Together runs fn so that the changes of people, teams and limits that fn makes with its context are one change. If fn
-// returns nil all of them are made and become visible at once, otherwise none. What fn reads with the context includes
-// them already. fn may be called more than once, so it must assign to captured variables rather than add to them, and
-// must not use the service with another context.
+// Together runs fn in one transaction. All changes of users, teams and limits that fn makes with its context become
+// visible at once when fn returns nil; if fn returns an error none is made. Reads with the context see them already. fn
+// may be called more than once, so it must assign to captured variables rather than add to them. It must not use the
+// service with another context.
 func (s *Service) Together(ctx context.Context, fn func(ctx context.Context) error) error {
 	return s.changeLimits(ctx, func(c store.Conn) error {
 		return fn(context.WithValue(c.Context(), togetherKey{}, c))
 	})
 }
 
-// write runs fn in a transaction that may write. Inside Together it uses the transaction of that.
+// write runs fn in a transaction that may write. Inside Together it uses Together's transaction.
 func (s *Service) write(ctx context.Context, fn func(c store.Conn) error) error {
 	if c, ok := together(ctx); ok {
 		return fn(c)
@@ -38,7 +38,7 @@ func (s *Service) write(ctx context.Context, fn func(c store.Conn) error) error 
 	return s.db.Write(ctx, fn)
 }
 
-// read is like write, for reads only.
+// read runs fn in a transaction that only reads. Inside Together it uses Together's transaction.
 func (s *Service) read(ctx context.Context, fn func(c store.Conn) error) error {
 	if c, ok := together(ctx); ok {
 		return fn(c)
@@ -53,8 +53,8 @@ func (s *Service) AddUser(ctx context.Context, id string) error {
 		return err
 	}
 	return s.write(ctx, func(c store.Conn) error {
-		made, err := s.insertUser(c, &User{ID: id, CreatedAt: s.now()})
-		if err == nil && !made {
+		created, err := s.insertUser(c, &User{ID: id, CreatedAt: s.now()})
+		if err == nil && !created {
 			err = apierror.New(409, "already_exists", "there is a user %.200q already", id)
 		}
 		if err != nil {
@@ -64,15 +64,15 @@ func (s *Service) AddUser(ctx context.Context, id string) error {
 	})
 }
 
-// Holder is a holder of imposed limits.
+// Holder is a holder of imposed limits with the limits.
 type Holder struct {
 	ID string
 	Limits
 }
 
-// LimitedHolders returns at most limit holders of a kind, such as OnUser, that have imposed limits, ordered by id and
-// with ids greater than after. Users that stand for teams are left out.
-func (s *Service) LimitedHolders(ctx context.Context, on, after string, limit int) ([]Holder, error) {
+// LimitedHolders returns at most limit holders of a kind, such as OnUser, that have imposed limits. They are ordered by
+// id, with ids greater than after. Users that stand for teams are left out.
+func (s *Service) LimitedHolders(ctx context.Context, kind, after string, limit int) ([]Holder, error) {
 	if !schema.StorableID(after) {
 		return nil, nil
 	}
@@ -84,7 +84,7 @@ func (s *Service) LimitedHolders(ctx context.Context, on, after string, limit in
 		h.Limits, err = cells.read()
 		return h, err
 	}, `SELECT l.holder, `+limitColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder > ?
-		AND l.holder NOT IN (SELECT id FROM gateway_users WHERE is_service = 1 AND l.kind = 'user') ORDER BY l.holder LIMIT ?`, on, after, limit)
+		AND l.holder NOT IN (SELECT id FROM gateway_users WHERE is_service = 1 AND l.kind = 'user') ORDER BY l.holder LIMIT ?`, kind, after, limit)
 }
 
 // SuspendedUsers returns at most limit suspended people, ordered by id, with ids greater than after.
@@ -96,13 +96,14 @@ func (s *Service) SuspendedUsers(ctx context.Context, after string, limit int) (
 		selectUsers+`WHERE suspended_at IS NOT NULL AND is_service = 0 AND id > ? ORDER BY id LIMIT ?`, after, limit)
 }
 
-// Look runs fn, which only reads, in the transaction of Together if ctx has one.
+// Look runs fn, which only reads, in a transaction. Inside Together it uses Together's transaction.
 func (s *Service) Look(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.read(ctx, fn)
 }
 
-// Change runs fn, which changes an operator's setting that is kept by another package, and records the action, its
-// subject and details in the audit log. Both happen in the transaction of Together if ctx has one. Details may be nil.
+// Change runs fn, which changes an operator's setting that belongs to another package, and adds an entry with the
+// action, subject and details to the audit log. Both happen in one transaction, inside Together in Together's. Details
+// may be nil.
 func (s *Service) Change(ctx context.Context, action, subject string, details any, fn func(c store.Conn) error) error {
 	return s.write(ctx, func(c store.Conn) error {
 		if err := fn(c); err != nil {
@@ -112,7 +113,7 @@ func (s *Service) Change(ctx context.Context, action, subject string, details an
 	})
 }
 
-// StoredKey is a provider key with its limits, in a form whose text can be compared by HasText.
+// StoredKey is a provider key with its limits and its sealed text, which HasText can compare.
 type StoredKey struct {
 	ProviderKey
 	Limits KeyLimits
@@ -120,7 +121,7 @@ type StoredKey struct {
 	sealed string
 }
 
-// StoredKeys lists the provider keys of an owner, oldest first. Within Together it sees the changes made there.
+// StoredKeys lists the provider keys of an owner, oldest first. Inside Together it sees the changes made so far.
 func (s *Service) StoredKeys(ctx context.Context, owner Owner) ([]StoredKey, error) {
 	rows, err := s.keysOf(ctx, owner)
 	if err != nil {
@@ -134,13 +135,13 @@ func (s *Service) StoredKeys(ctx context.Context, owner Owner) ([]StoredKey, err
 	return keys, nil
 }
 
-// LimitStored replaces the limits of a provider key as LimitKey does. Unlike LimitKey it can be used within Together.
+// LimitStored replaces the limits of a provider key, like LimitKey. Unlike LimitKey it can be used inside Together.
 func (s *Service) LimitStored(ctx context.Context, owner Owner, id string, limits KeyLimits) error {
 	_, err := s.limitKey(ctx, owner, id, limits)
 	return err
 }
 
-// HasText reports whether a text is the text of a key. It reports false for a key that cannot be decrypted.
+// HasText reports whether text is the text of the key k. It reports false for a key that cannot be decrypted.
 func (s *Service) HasText(ctx context.Context, k *StoredKey, text string) (bool, error) {
 	stored, err := s.ring.Open(ctx, k.sealed, k.associated())
 	if errors.Is(err, keyring.ErrOpen) {

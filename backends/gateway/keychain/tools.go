@@ -8,13 +8,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// NoTools, alone in a list of allowed tools, allows none.
+// NoTools, as the only name in a list of allowed tools, forbids all tools.
 const NoTools = "none"
 
 // maxAllowedTools is the largest number of names in a list of allowed tools.
 const maxAllowedTools = 50
 
-// checkAllowedTools returns an error unless the list is nil, has names such as web_search, or has NoTools alone.
+// checkAllowedTools returns an error unless the list is nil, consists of names such as web_search, or is NoTools alone.
 func checkAllowedTools(tools []string) error {
 	if tools != nil && len(tools) == 0 {
 		return invalid("allowed_tools",
@@ -35,14 +35,14 @@ func checkAllowedTools(tools []string) error {
 	return nil
 }
 
-// RestrictsTools reports whether the key may be used for some only of the tools that providers run.
+// RestrictsTools reports whether a limit of the key forbids some of the tools that providers run.
 func (id *Identity) RestrictsTools() bool {
 	restricts := func(i Imposed) bool { return i.AllowedTools != nil }
 	return id.AllowedTools != nil || slices.ContainsFunc(id.Imposed, restricts)
 }
 
-// AdmitTools returns an error with 403 if a limit of the key does not allow one of the tools that a request asks its
-// provider to run. The tools have the names that wire.ServerTools returns.
+// AdmitTools returns an error with 403 if a limit of the key forbids one of the tools that a request wants its provider
+// to run. The tools have the names that wire.ServerTools returns.
 func (id *Identity) AdmitTools(tools []string) error {
 	for _, tool := range tools {
 		list := ""

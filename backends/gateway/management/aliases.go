@@ -15,7 +15,7 @@ func (s *Service) aliasRoutes() []rest.Route {
 		s.aliasRoutesOf("/operator/organisation/aliases", tagOperator, "everybody", keychain.OnOrganisation))
 }
 
-// aliasRoutesOf returns the routes of the aliases of one kind of owner. tag and owner are for the documentation; owner
+// aliasRoutesOf returns the routes for the aliases of one kind of owner. tag and owner are for the documentation; owner
 // names the kind, such as "a team".
 func (s *Service) aliasRoutesOf(path, tag, owner, kind string) []rest.Route {
 	guard := s.owning(kind)

@@ -21,12 +21,12 @@ var consoleFiles embed.FS
 
 // ConsoleOptions configure the console.
 type ConsoleOptions struct {
-	// OIDC is the provider that users sign in with. Nil means that they paste a token.
+	// OIDC is the OpenID provider that users sign in with. Nil means that users paste a token.
 	OIDC *OIDC `json:"oidc,omitempty"`
-	// Origins are further origins that the pages may send requests to, for a provider whose endpoints have another
-	// origin than its issuer.
+	// Origins are further origins to which the pages may send requests, for OpenID providers with endpoints outside of
+	// the issuer's origin.
 	Origins []string `json:"origins,omitempty"`
-	// Bar returns the contents of the bar at the top of the pages for a request. Default: nothing more.
+	// Bar returns the additional contents of the bar at the top of the pages. Default: no additional contents.
 	Bar func(*http.Request) look.Bar `json:"-"`
 }
 
@@ -35,7 +35,7 @@ type ConsoleOptions struct {
 type OIDC struct {
 	Issuer   string `json:"issuer"`
 	ClientID string `json:"client_id"`
-	// Scopes are the scopes to ask for. Default: openid, profile, email.
+	// Scopes are the requested scopes. Default: openid, profile, email.
 	Scopes []string `json:"scopes,omitempty"`
 	// Resource is the resource that access tokens are for (RFC 8707), which some providers require. Default: none.
 	Resource string `json:"resource,omitempty"`
@@ -43,8 +43,8 @@ type OIDC struct {
 	Token string `json:"token,omitempty"`
 }
 
-// Console serves the pages in which users do by hand what the management API does. It is a client of that API like any
-// other: all that the pages show comes from the API, with the user's token.
+// Console serves the web pages for the management API. The pages are an ordinary client of that API: all their data
+// comes from the API, with the user's token.
 type Console struct {
 	files *webassets.Console
 	bar   func(*http.Request) look.Bar
@@ -110,8 +110,8 @@ func (o *OIDC) complete() (origin string, err error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// secureURL parses an absolute URL without a query. The scheme is https, or http for this machine. The host can be used
-// in a Content-Security-Policy.
+// secureURL parses an absolute URL without a query. The scheme must be https, or http for this machine. The host must
+// be valid in a Content-Security-Policy.
 func secureURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -133,8 +133,8 @@ func (c *Console) Find(r *http.Request) bool {
 	return r.URL.Path == "/console" || strings.HasPrefix(r.URL.Path, "/console/")
 }
 
-// Serve answers a request for which Find reports true. If it returns an error, an *apierror.Error, it has not written
-// anything.
+// Serve answers a request for which Find reports true. Its errors are *apierror.Error; if it returns one it has not
+// written a response.
 func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -143,7 +143,7 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	name, inside := strings.CutPrefix(r.URL.Path, "/console/")
 	if !inside {
-		// Relative, so that it leads back here also below a prefix.
+		// A relative address is also right if the gateway is mounted below a path.
 		w.Header().Set("Location", "console/")
 		w.WriteHeader(http.StatusPermanentRedirect)
 		return nil

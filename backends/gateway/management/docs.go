@@ -20,8 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// The pages that show the OpenAPI document. Their addresses are relative, so that the gateway may be mounted below a
-// path.
+// The pages that show the OpenAPI document. Their links are relative, so the gateway may be mounted below a path.
 var (
 	//go:embed web/reference.html
 	referenceText string
@@ -33,7 +32,7 @@ var (
 	redocScript []byte
 )
 
-// What the pages may load. Their scripts set styles, and Redoc indexes in a worker.
+// Content security policies of the pages. Swagger UI and Redoc set styles, and Redoc builds its index in a worker.
 const (
 	docsPolicy  = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	redocPolicy = docsPolicy + "; worker-src blob:; child-src blob:"
@@ -47,7 +46,7 @@ func (s *Service) docs(c *rest.Call) (any, error) { return s.reference(c, docsPo
 
 func (s *Service) redoc(c *rest.Call) (any, error) { return s.reference(c, redocPolicy, false) }
 
-// reference returns the page in which people try the API or read about it.
+// reference returns the API reference: the page for trying the API if try is set, and otherwise the page for reading.
 func (s *Service) reference(c *rest.Call, policy string, try bool) (any, error) {
 	bar := look.Always(s.Bar)(c.R)
 	address := func(name string) string { return "docs/" + name }
@@ -70,7 +69,7 @@ func (s *Service) reference(c *rest.Call, policy string, try bool) (any, error) 
 	return rest.Raw{Type: html, Data: text.Bytes()}, nil
 }
 
-// docsAsset returns a file of Swagger UI or Redoc, or of the page around them.
+// docsAsset returns a file of Swagger UI, of Redoc or of the page that embeds these.
 func (s *Service) docsAsset(c *rest.Call) (any, error) {
 	const (
 		script = "text/javascript; charset=utf-8"
@@ -105,7 +104,7 @@ func (s *Service) docsAsset(c *rest.Call) (any, error) {
 	}
 }
 
-// page returns a response that changes only with the binary.
+// page returns a response with data of the media type kind, which changes only with the binary.
 func page(c *rest.Call, kind string, data []byte) (any, error) {
 	h := c.W.Header()
 	h.Set("Cache-Control", "public, max-age=3600")
@@ -113,7 +112,7 @@ func page(c *rest.Call, kind string, data []byte) (any, error) {
 	return rest.Raw{Type: kind, Data: data}, nil
 }
 
-// packed returns a file that is stored compressed in the binary.
+// packed returns a file that is stored compressed in the binary. kind is its media type.
 func packed(c *rest.Call, kind, name string) (any, error) {
 	data, err := fs.ReadFile(swagger.FS, name+".gz")
 	if err != nil {

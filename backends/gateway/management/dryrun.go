@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// dryRunInput either names a model or contains a request as a client would send it.
+// dryRunInput either names a model or contains a client's request.
 type dryRunInput struct {
 	Model   string          `json:"model"`
 	Surface string          `json:"surface"`
@@ -31,7 +31,7 @@ type dryRunAnswer struct {
 	Tier       *string        `json:"tier"` // null: the model is one entry
 	Candidates []plannedModel `json:"candidates"`
 	Skipped    []plannedModel `json:"skipped"`
-	// Error is what the client would get without any attempt. It is null if there is no error.
+	// Error is the error that a client would get without any attempt at a provider, or null.
 	Error *dryRunError `json:"error"`
 }
 
@@ -42,7 +42,8 @@ type plannedModel struct {
 	Reason          *string `json:"reason"` // a code; null: none
 	Message         *string `json:"message"`
 	CooldownSeconds int64   `json:"cooldown_seconds"`
-	// Key is the provider key that would be used, or "operator" for the operator's. It is null for a skipped model.
+	// Key is the id of the provider key that would be used, or "operator" for the operator's key. It is null for a
+	// skipped model.
 	Key *string `json:"provider_key_id"`
 }
 
@@ -52,8 +53,8 @@ type dryRunError struct {
 	Message string `json:"message"`
 }
 
-// dryRun returns the candidates that a request would be sent to, in order, and why the others are left out. Nothing is
-// sent.
+// dryRun returns the candidates for a request, in order, and the reasons for which other models are skipped. The
+// request is not sent.
 func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 	var in dryRunInput
 	if err := c.Decode(&in); err != nil {
@@ -61,7 +62,7 @@ func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 	}
 	req := &cascade.Request{ID: wire.NewID("req_"), User: user}
 	ctx, cat := c.R.Context(), s.Catalog()
-	if err := s.asKey(c, user, in.KeyID, req); err != nil {
+	if err := s.setIdentity(c, user, in.KeyID, req); err != nil {
 		return nil, err
 	}
 	model, err := readRequest(&in, req)
@@ -114,9 +115,9 @@ func (s *Service) show(a *dryRunAnswer, plan *cascade.Plan) {
 	}
 }
 
-// leaveOut adds to a.Skipped the entries of table that the user has disabled or excluded, or for whose provider there
-// is no key, since the plan does not mention them. It considers the entries of the tier and below, and the entry
-// a.Model. The tier is 0 if the request is for one entry.
+// leaveOut adds entries of table to a.Skipped that the plan does not mention: entries that the user has disabled or
+// excluded, and entries for whose provider no key exists. It considers the entries of the tier and below, and the entry
+// a.Model. The tier is 0 if the request names one entry.
 func (a *dryRunAnswer) leaveOut(table []keychain.ModelEntry, p keychain.Preferences, tier catalog.Tier) {
 	listed := make(map[string]bool)
 	for _, m := range slices.Concat(a.Candidates, a.Skipped) {
@@ -149,7 +150,7 @@ func (a *dryRunAnswer) leaveOut(table []keychain.ModelEntry, p keychain.Preferen
 	}
 }
 
-// planned converts a step of a plan for the answer.
+// planned converts a step of a plan for the response.
 func (s *Service) planned(step cascade.Step) plannedModel {
 	c := step.Candidate
 	m := plannedModel{Entry: c.Entry, Provider: c.Provider.Code, Tier: c.Tier.String(), Key: text(step.Key)}
@@ -162,9 +163,9 @@ func (s *Service) planned(step cascade.Step) plannedModel {
 	return m
 }
 
-// asKey sets in the request what the gateway would set for a request with the user's gateway key keyID. If keyID is
+// setIdentity sets the fields of req that depend on the gateway key, as for a request with the user's key keyID. If keyID is
 // empty the limits of the user without a key apply.
-func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) error {
+func (s *Service) setIdentity(c *rest.Call, user, keyID string, req *cascade.Request) error {
 	var identity *keychain.Identity
 	if keyID == "" {
 		guest, err := s.Keychain.Keyless(c.R.Context(), user)
@@ -177,11 +178,11 @@ func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) 
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(keys, func(k keychain.GatewayKey) bool { return k.ID == keyID })
-		if at < 0 {
+		index := slices.IndexFunc(keys, func(k keychain.GatewayKey) bool { return k.ID == keyID })
+		if index < 0 {
 			return apierror.New(http.StatusNotFound, "not_found", "there is no gateway key %q", rest.Quote(keyID)).With("key_id")
 		}
-		identity = keys[at].Identity()
+		identity = keys[index].Identity()
 	}
 	req.EffortMode, req.TeamID = identity.EffortMode, identity.TeamID
 	if identity.Restricted() {
@@ -193,11 +194,11 @@ func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) 
 	return nil
 }
 
-// readRequest parses the given request, or makes a short one to the given model, and returns the model that it asks
-// for.
+// readRequest parses the request in the input, or creates a short one for the model in the input. It returns the
+// requested model.
 func readRequest(in *dryRunInput, req *cascade.Request) (model string, err error) {
-	given := in.Request != nil
-	if !given {
+	hasRequest := in.Request != nil
+	if !hasRequest {
 		if in.Model == "" || in.Surface != "" {
 			return "", apierror.New(http.StatusBadRequest, "missing_required_parameter",
 				"give a model, or a surface and a request").With("model")
@@ -213,7 +214,7 @@ func readRequest(in *dryRunInput, req *cascade.Request) (model string, err error
 		return "", apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of %s",
 			surfaces).With("surface")
 	}
-	if in.Model != "" && given && format.Facts().ModelPath == "" {
+	if in.Model != "" && hasRequest && format.Facts().ModelPath == "" {
 		return "", apierror.New(http.StatusBadRequest, "invalid_value",
 			"model and request exclude each other: the request has a model of its own").With("model")
 	}

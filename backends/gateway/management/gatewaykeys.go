@@ -15,24 +15,24 @@ import (
 type userAnswer struct {
 	UserID    string    `json:"user_id"`
 	CreatedAt time.Time `json:"created_at"`
-	// Created reports that this call gave the user their first key.
+	// Created reports that this call created the user's first key.
 	Created bool `json:"created"`
-	// Key is the user's first gateway key with its text. It is null if the user had one before.
+	// Key is the user's first gateway key with its text. It is null if the user already had a key.
 	Key *keychain.NewKey `json:"key"`
 }
 
 // initUser signs in the user of the token.
 func (s *Service) initUser(c *rest.Call) (any, error) { return s.signIn(c, "") }
 
-// signIn signs in the user of the token. The invitation is the token of an invitation, or empty.
+// signIn signs in the user of the token. invitation is the token of an invitation, or empty.
 func (s *Service) signIn(c *rest.Call, invitation string) (any, error) {
-	who := keychain.Arrival{ID: c.User(), Invitation: invitation}
+	arrival := keychain.Arrival{ID: c.User(), Invitation: invitation}
 	if caller, ok := c.Who.(*Caller); ok {
-		who.Email, who.Name = caller.Email, caller.Name
-		who.Teams, who.Groups, who.Complete = s.Teams.of(caller)
-		who.Operator = s.Operators.has(caller)
+		arrival.Email, arrival.Name = caller.Email, caller.Name
+		arrival.Teams, arrival.Groups, arrival.Complete = s.Teams.apply(caller)
+		arrival.Operator = s.Operators.selects(caller)
 	}
-	user, key, created, err := s.Keychain.SignIn(c.R.Context(), who, s.NewUsers)
+	user, key, created, err := s.Keychain.SignIn(c.R.Context(), arrival, s.NewUsers)
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +113,8 @@ func (m *member[T]) set(limit **T) {
 	}
 }
 
-// setValue sets a limit whose zero value means no limit to the value of the member. Null sets it to zero, and an absent
-// member changes nothing.
+// setValue sets a limit whose zero value means unlimited to the value of the member. Null sets it to zero, and an
+// absent member changes nothing.
 func (m *member[T]) setValue(limit *T) {
 	if m.null {
 		*limit = *new(T)
@@ -134,8 +134,8 @@ func (in *keyChange) edit(limits *keychain.Limits) {
 	in.Budgets.setValue(&limits.Budgets)
 }
 
-// clear treats members for which clear_rate_limit or clear_expiry is set as null. It returns an error if such a member
-// has a value as well.
+// clear treats a member as null if clear_rate_limit or clear_expiry is set for it. It returns an error if the member
+// also has a value.
 func (in *keyChange) clear() error {
 	if in.ClearRateLimit && in.RateLimitPerMinute.value != nil {
 		return apierror.New(http.StatusBadRequest, "invalid_value",
@@ -187,11 +187,11 @@ func (s *Service) allKeys(c *rest.Call) (any, error) {
 			return nil, err
 		}
 		return s.Keychain.AllKeys(c.R.Context(), strings.TrimSpace(c.Text("q")), after, revoked == "true", limit)
-	}, (*keychain.HeldKey).Place, same)
+	}, (*keychain.HeldKey).Place, unchanged)
 }
 
-// limitKeyOf returns a route's function that replaces the limits that are imposed on a gateway key. holder returns the
-// user or the team that the key belongs to.
+// limitKeyOf returns a handler that replaces the limits imposed on a gateway key. holder returns the id of the user or
+// team that the key belongs to.
 func (s *Service) limitKeyOf(holder func(c *rest.Call) string) handler {
 	return func(c *rest.Call) (any, error) {
 		var in keychain.Limits

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// condition is the health of a provider, of a key, or of a model through a key, as this node knows it.
+// condition is the health of a provider, of a key, or of a model used through a key, according to this node.
 type condition struct {
 	Status          cascade.Status `json:"status"`
 	Reason          *string        `json:"reason"`
@@ -29,8 +29,8 @@ type providerHealth struct {
 	Keys       []keyHealth `json:"keys"`
 }
 
-// keyHealth is the health of a key that serves the user. The text of a key that is not the user's own is not even shown
-// masked.
+// keyHealth is the health of a key that serves the user. Only the user's own keys are shown masked; of other keys no
+// part is shown.
 type keyHealth struct {
 	ID     string `json:"key_id"`
 	Label  string `json:"key_label"`
@@ -46,15 +46,15 @@ type modelHealth struct {
 	condition
 }
 
-// sharedLabels replace the labels of keys that are not the user's own.
+// sharedLabels replace the labels of keys that do not belong to the user.
 var sharedLabels = map[string]string{
 	keychain.OnTeam:         "key of the team",
 	keychain.OnOrganisation: "key of the organisation",
 	keychain.OperatorKey:    "key of the operator",
 }
 
-// health lists the providers for which there are keys that serve the user, and the user's own servers. The health of a
-// key that others use too is the same for all its users.
+// health lists the health of the providers for which the user can use a key, and of the user's own servers. A shared
+// key has the same health for all its users.
 func (s *Service) health(c *rest.Call, user string) (any, error) {
 	keys, err := s.Keychain.ProviderKeys(c.R.Context(), user)
 	if err != nil {
@@ -71,28 +71,28 @@ func (s *Service) health(c *rest.Call, user string) (any, error) {
 	}
 	list, serving := []providerHealth{}, account.KeysFor(cat, account.Team())
 	for _, p := range cat.Providers() {
-		one := providerHealth{Provider: p.Code, Name: p.Name, Keys: []keyHealth{}}
+		provider := providerHealth{Provider: p.Code, Name: p.Name, Keys: []keyHealth{}}
 		for i := range keys {
 			if keys[i].Provider == p.Code {
-				one.Keys = append(one.Keys, s.keyHealth(p.Code, &keys[i], cat.Models(p.Code)))
+				provider.Keys = append(provider.Keys, s.keyHealth(p.Code, &keys[i], cat.Models(p.Code)))
 			}
 		}
 		for i := range serving[p.Code] {
 			if key := &serving[p.Code][i]; key.Shared() {
 				shown := keychain.ProviderKey{ID: key.PublicID(), Label: sharedLabels[key.Owner]}
-				one.Keys = append(one.Keys, s.keyHealthOf(p.Code, &shown, key, cat.Models(p.Code)))
+				provider.Keys = append(provider.Keys, s.keyHealthOf(p.Code, &shown, key, cat.Models(p.Code)))
 			}
 		}
-		if len(one.Keys) > 0 {
-			list = append(list, s.together(one, p.Code, user))
+		if len(provider.Keys) > 0 {
+			list = append(list, s.combine(provider, p.Code, user))
 		}
 	}
 	for i := range models {
 		if m := &models[i]; m.IsCustom {
-			one := providerHealth{Provider: m.Provider, Name: m.Entry}
+			server := providerHealth{Provider: m.Provider, Name: m.Entry}
 			key := keychain.ProviderKey{ID: m.ID, Label: m.Entry}
-			one.Keys = []keyHealth{s.keyHealth(m.BaseURL, &key, []*catalog.Model{{ID: m.Model}})}
-			list = append(list, s.together(one, m.BaseURL, user))
+			server.Keys = []keyHealth{s.keyHealth(m.BaseURL, &key, []*catalog.Model{{ID: m.Model}})}
+			list = append(list, s.combine(server, m.BaseURL, user))
 		}
 	}
 	return named("providers", list, nil)
@@ -102,7 +102,7 @@ func (s *Service) keyHealth(scope string, key *keychain.ProviderKey, models []*c
 	return s.keyHealthOf(scope, key, &keychain.Key{ID: key.ID, Mine: key.ID}, models)
 }
 
-// keyHealthOf returns the health of a key, with the user's own traffic through it.
+// keyHealthOf returns the health of a key, with the user's traffic through the key.
 func (s *Service) keyHealthOf(
 	scope string, shown *keychain.ProviderKey, key *keychain.Key, models []*catalog.Model,
 ) keyHealth {
@@ -125,11 +125,11 @@ var goodness = map[cascade.Status]int{
 	cascade.Active: 0, cascade.Untested: 1, cascade.CoolingDown: 2, cascade.NoCredit: 3, cascade.InvalidKey: 4,
 }
 
-// together sums up the keys of a provider. The status is that of the provider if it is cooling down, for the user or
-// for everyone. Otherwise it is that of the best key, since requests are sent through that one.
-func (s *Service) together(p providerHealth, scope, user string) providerHealth {
-	own := conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
-	p.condition = own
+// combine combines the health of a provider's keys. If the provider is cooling down, for the user or for all users,
+// the status is the provider's. Otherwise it is that of the best key, since requests are sent through the best key.
+func (s *Service) combine(p providerHealth, scope, user string) providerHealth {
+	overall := conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
+	p.condition = overall
 	chosen := &p.Keys[0]
 	for i := range p.Keys {
 		k := &p.Keys[i]
@@ -144,17 +144,17 @@ func (s *Service) together(p providerHealth, scope, user string) providerHealth 
 			chosen = k
 		}
 	}
-	if own.Status != cascade.CoolingDown {
+	if overall.Status != cascade.CoolingDown {
 		p.Status, p.Reason, p.CooldownSeconds = chosen.Status, chosen.Reason, chosen.CooldownSeconds
 	}
 	return p
 }
 
-// conditionOf converts a state of the health table. now serves to compute the rest of the cooldown.
+// conditionOf converts a state of the health table. The rest of the cooldown is relative to now.
 func conditionOf(state cascade.State, now time.Time) condition {
 	c := condition{
-		Status: state.Status, LastSuccess: when(state.LastSuccess), LastFailure: when(state.LastFailure),
-		Last429: when(state.Last429),
+		Status: state.Status, LastSuccess: optionalTime(state.LastSuccess), LastFailure: optionalTime(state.LastFailure),
+		Last429: optionalTime(state.Last429),
 	}
 	if !state.Until.IsZero() {
 		c.CooldownSeconds = seconds(state.Until.Sub(now))
@@ -168,8 +168,8 @@ func conditionOf(state cascade.State, now time.Time) condition {
 // seconds returns a duration in seconds, rounded up, or 0 if it is negative.
 func seconds(d time.Duration) int64 { return int64(math.Ceil(max(0, d.Seconds()))) }
 
-// when returns a time for JSON, in UTC and milliseconds, or nil for the zero time.
-func when(t time.Time) *time.Time {
+// optionalTime returns a time for JSON, in UTC and milliseconds, or nil for the zero time.
+func optionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
@@ -177,7 +177,7 @@ func when(t time.Time) *time.Time {
 	return &t
 }
 
-// later returns the later of two times, of which a nil one counts as the earliest.
+// later returns the later of two times. A nil time is earlier than any other.
 func later(a, b *time.Time) *time.Time {
 	if a == nil || (b != nil && b.After(*a)) {
 		return b
@@ -185,7 +185,7 @@ func later(a, b *time.Time) *time.Time {
 	return a
 }
 
-// testKey sends a small request through one provider key.
+// testKey sends a small request through one of the user's provider keys.
 func (s *Service) testKey(c *rest.Call, user string) (any, error) {
 	account, err := s.Keychain.Account(c.R.Context(), user)
 	if err != nil {

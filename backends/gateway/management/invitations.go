@@ -15,10 +15,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// newInvitation is an invitation that was just made.
+// newInvitation is an invitation that was just created.
 type newInvitation struct {
 	keychain.Invitation
-	// Token is shown only here.
+	// Token is shown only in this response.
 	Token string `json:"token"`
 	// Link leads to the console, which sends the token when the person signs in.
 	Link string `json:"link"`
@@ -37,23 +37,23 @@ func (s *Service) inviteUser(c *rest.Call) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	made, token, err := s.Keychain.Invite(c.R.Context(), keychain.Invitation{
+	invitation, token, err := s.Keychain.Invite(c.R.Context(), keychain.Invitation{
 		Email: in.Email, TeamID: in.TeamID, Role: in.Role, ExpiresAt: in.ExpiresAt,
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer := newInvitation{Invitation: made, Token: token, Link: InvitationLink(origin.Of(c.R), token)}
+	answer := newInvitation{Invitation: invitation, Token: token, Link: InvitationLink(origin.Of(c.R), token)}
 	answer.Mailed = s.mailInvitation(c.R.Context(), &answer)
 	return answer, nil
 }
 
-// mailTimeout bounds the time for mailing an invitation, since the operator waits for it.
+// mailTimeout limits the time for mailing an invitation, since the operator waits for the result.
 const mailTimeout = 10 * time.Second
 
-// mailInvitation sends the link to the person and reports whether the mail server has accepted the mail. If it has not,
-// the operator can pass the link on.
-func (s *Service) mailInvitation(ctx context.Context, made *newInvitation) bool {
+// mailInvitation sends the link to the person and reports whether the mail server has accepted the mail. If not, the
+// operator can pass the link on.
+func (s *Service) mailInvitation(ctx context.Context, invitation *newInvitation) bool {
 	if s.Mail == nil {
 		return false
 	}
@@ -65,16 +65,16 @@ func (s *Service) mailInvitation(ctx context.Context, made *newInvitation) bool 
 	}
 	defer session.Close()
 	return session.Send(ctx, &mail.Message{
-		ID: made.ID, Email: made.Email, Subject: "You are invited to the model gateway",
-		Text: "You are invited to use language models through this gateway. Sign in here:\n\n" + made.Link + "\n\n" +
-			"The link works once, until " + made.ExpiresAt.Format(time.RFC1123) +
+		ID: invitation.ID, Email: invitation.Email, Subject: "You are invited to the model gateway",
+		Text: "You are invited to use language models through this gateway. Sign in here:\n\n" + invitation.Link + "\n\n" +
+			"The link works once, until " + invitation.ExpiresAt.Format(time.RFC1123) +
 			".\nIf you did not expect it, there is nothing to do.\n",
-		About: []zap.Field{zap.String("invitation", made.ID)},
+		About: []zap.Field{zap.String("invitation", invitation.ID)},
 	}) == nil
 }
 
-// InvitationLink returns the address of the console that accepts an invitation. The token is in the fragment, which is
-// neither sent to a server nor logged.
+// InvitationLink returns the address in the console that accepts an invitation. The token is in the fragment, which
+// browsers do not send to servers, so it is not logged.
 func InvitationLink(origin, token string) string {
 	return origin + "/console/#invitation=" + url.QueryEscape(token)
 }
@@ -82,7 +82,7 @@ func InvitationLink(origin, token string) string {
 func (s *Service) invitations(c *rest.Call) (any, error) {
 	return list(c, func(after string, limit int) ([]keychain.Invitation, error) {
 		return s.Keychain.Invitations(c.R.Context(), after, limit)
-	}, func(in *keychain.Invitation) string { return in.ID }, same)
+	}, func(in *keychain.Invitation) string { return in.ID }, unchanged)
 }
 
 func (s *Service) withdraw(c *rest.Call) (any, error) {

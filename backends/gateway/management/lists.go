@@ -4,31 +4,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// orNone returns an empty list for nil, so that JSON has an array.
-func orNone[T any](list []T) []T {
+// orEmpty returns an empty list for nil, so that JSON has an array.
+func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}
 	return list
 }
 
-// named returns the response with a whole list as its only member. The error is passed on.
+// named returns a response whose only member is a whole list. An error is passed on.
 func named[T any](member string, list []T, err error) (any, error) {
-	return map[string][]T{member: orNone(list)}, err
+	return map[string][]T{member: orEmpty(list)}, err
 }
 
-// data returns the response with a whole list. The error is passed on.
+// data returns a response with a whole list in the member data. An error is passed on.
 func data[T any](list []T, err error) (any, error) { return named("data", list, err) }
 
-// listed is a page of rows. It has the key of the last row if there may be more.
+// listed is a page of a list. If there may be further rows it has the key of the last row.
 type listed[T any] struct {
 	Rows  []T     `json:"data"`
 	After *string `json:"next_after"`
 }
 
-// list serves a page of a list that is ordered by a key. read returns at most limit rows after a key, which is empty
-// for the first page, key returns the key of a row, and row converts a row. There may be more rows if the page has as
-// many as the limit allows.
+// list serves a page of a list that is ordered by a key. read returns at most limit rows with keys greater than after,
+// which is empty for the first page. key returns the key of a row, and row converts a row for the response. There may
+// be further rows if the page has as many as the limit allows.
 func list[T, R any](
 	c *rest.Call, read func(after string, limit int) ([]T, error), key func(*T) string, row func(*T) R,
 ) (any, error) {
@@ -51,11 +51,11 @@ func list[T, R any](
 	return l, nil
 }
 
-// same returns a row as it is. It is the conversion of list for rows that need none.
-func same[T any](row *T) T { return *row }
+// unchanged returns a row unchanged. It is the conversion of list for rows that need no conversion.
+func unchanged[T any](row *T) T { return *row }
 
-// newest serves a page of a list that begins with the newest entry. read returns at most limit entries that are older
-// than the place before, or the newest ones if it is 0, and place returns the place of an entry.
+// newest serves a page of a list that begins with the newest entry. place returns the position of an entry. read
+// returns at most limit entries with positions below before, or the newest ones if before is 0.
 func newest[T any](c *rest.Call, read func(before int64, limit int) ([]T, error), place func(*T) int64) (any, error) {
 	limit, err := c.Int("limit", 100, 1, 500)
 	if err != nil {
@@ -72,7 +72,7 @@ func newest[T any](c *rest.Call, read func(before int64, limit int) ([]T, error)
 	answer := struct {
 		Rows []T     `json:"data"`
 		Next *string `json:"next_cursor"`
-	}{Rows: orNone(rows)}
+	}{Rows: orEmpty(rows)}
 	if len(rows) == limit {
 		answer.Next = cursor(place(&rows[limit-1]))
 	}

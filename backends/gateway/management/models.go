@@ -12,7 +12,7 @@ func (s *Service) listModels(c *rest.Call, user string) (any, error) {
 	return named("models", models, err)
 }
 
-// modelInput is the body for a model of the user's own.
+// modelInput is the body for a custom model.
 type modelInput struct {
 	Entry    string `json:"model_entry"`
 	BaseURL  string `json:"base_url"`
@@ -58,7 +58,7 @@ func (s *Service) removeModel(c *rest.Call, user string) (any, error) {
 
 func (s *Service) preferences(c *rest.Call, user string) (any, error) {
 	p, err := s.Keychain.Preferences(c.R.Context(), user)
-	return whole(p), err
+	return withLists(p), err
 }
 
 func (s *Service) setPreferences(c *rest.Call, user string) (any, error) {
@@ -66,12 +66,12 @@ func (s *Service) setPreferences(c *rest.Call, user string) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	return whole(in), s.Keychain.SetPreferences(c.R.Context(), s.Catalog(), user, in)
+	return withLists(in), s.Keychain.SetPreferences(c.R.Context(), s.Catalog(), user, in)
 }
 
-// whole replaces nil lists by empty ones, so that JSON has arrays.
-func whole(p keychain.Preferences) keychain.Preferences {
-	p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels = orNone(p.PreferredProviders),
-		orNone(p.ExcludedProviders), orNone(p.ExcludedModels)
+// withLists replaces nil lists by empty lists, so that JSON has arrays.
+func withLists(p keychain.Preferences) keychain.Preferences {
+	p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels = orEmpty(p.PreferredProviders),
+		orEmpty(p.ExcludedProviders), orEmpty(p.ExcludedModels)
 	return p
 }

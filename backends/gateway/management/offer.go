@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// offerRoutes returns the routes by which operators see the models on offer and set prices.
+// offerRoutes returns the routes by which operators see the catalog's models and set prices.
 func (s *Service) offerRoutes() []rest.Route {
 	return []rest.Route{
 		{
@@ -40,7 +40,7 @@ func (s *Service) offerRoutes() []rest.Route {
 	}
 }
 
-// offered is a model on offer as operators see it.
+// offered is a model of the catalog as operators see it.
 type offered struct {
 	ID            string         `json:"id"`
 	Provider      string         `json:"provider"`
@@ -48,12 +48,12 @@ type offered struct {
 	Name          string         `json:"name"`
 	Tiers         []catalog.Tier `json:"tiers"`
 	ContextWindow int            `json:"context_window"`
-	// Price is nil if it is unknown. It has the form of own prices.
+	// Price is nil if the price is unknown. It has the form of price files.
 	Price *catalog.Price `json:"price"`
-	// OwnPrice is the name of the own price that Price is made of.
+	// OwnPrice is the name of the operator's price from which Price was computed, or null for a list price.
 	OwnPrice *string            `json:"own_price"`
 	Access   modelaccess.Access `json:"access"`
-	// Health is nil if no key serves more than one user.
+	// Health is nil if no key for this model serves more than one user.
 	Health *condition `json:"health"`
 }
 
@@ -67,48 +67,48 @@ func (s *Service) offer(c *rest.Call) (any, error) {
 	rows := make([]offered, 0, 128)
 	for _, p := range cat.Providers() {
 		for _, m := range cat.Models(p.Code) {
-			one := offered{
-				ID: m.EntryID(), Provider: p.Code, ProviderName: p.Name, Name: m.Name, Tiers: orNone(m.Tiers),
+			model := offered{
+				ID: m.EntryID(), Provider: p.Code, ProviderName: p.Name, Name: m.Name, Tiers: orEmpty(m.Tiers),
 				ContextWindow: m.ContextWindow, OwnPrice: text(m.OwnPrice), Access: access.To(m),
 			}
 			if m.Price.Known {
-				one.Price = &m.Price
+				model.Price = &m.Price
 			}
 			keys := access.SharedKeys(p.Code)
-			if one.Access.Keys.Operator {
+			if model.Access.Keys.Operator {
 				keys = append(slices.Clone(keys), p.KeyID)
 			}
-			one.Health = s.healthThrough(p.Code, m.ID, keys)
-			rows = append(rows, one)
+			model.Health = s.healthThrough(p.Code, m.ID, keys)
+			rows = append(rows, model)
 		}
 	}
 	return data(rows, nil)
 }
 
-// healthThrough returns the health of a model through the best of the keys, or nil if there are none.
+// healthThrough returns the health of a model through the best of the keys with the given ids, or nil if keys is empty.
 func (s *Service) healthThrough(provider, model string, keys []string) (best *condition) {
 	now := s.Engine.Now()
 	for _, id := range keys {
-		one := conditionOf(s.Engine.Memory.Health.Lookup(provider, id, ""), now)
+		health := conditionOf(s.Engine.Memory.Health.Lookup(provider, id, ""), now)
 		if cooling := s.Engine.Memory.Health.Lookup(provider, id, model); !cooling.Until.IsZero() &&
-			goodness[one.Status] < goodness[cooling.Status] {
-			one = conditionOf(cooling, now)
+			goodness[health.Status] < goodness[cooling.Status] {
+			health = conditionOf(cooling, now)
 		}
-		if best == nil || goodness[one.Status] < goodness[best.Status] {
-			best = &one
+		if best == nil || goodness[health.Status] < goodness[best.Status] {
+			best = &health
 		}
 	}
 	if best != nil {
 		if all := s.Engine.Memory.Health.Provider(provider, ""); all.Status == cascade.CoolingDown &&
 			goodness[best.Status] < goodness[all.Status] {
-			one := conditionOf(all, now)
-			best = &one
+			health := conditionOf(all, now)
+			best = &health
 		}
 	}
 	return best
 }
 
-// ownPrice is an own price that is stored.
+// ownPrice is a stored price of the operator.
 type ownPrice struct {
 	Name  string          `json:"name"`
 	Price json.RawMessage `json:"price"`

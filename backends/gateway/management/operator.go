@@ -29,7 +29,7 @@ type userRecord struct {
 	TeamID      *string    `json:"team_id"`
 	CreatedAt   time.Time  `json:"created_at"`
 	SuspendedAt *time.Time `json:"suspended_at"`
-	// WaitingSince is when a user who waits for approval first signed in.
+	// WaitingSince is the time of the first sign-in of a user who waits for approval, and null for other users.
 	WaitingSince *time.Time `json:"waiting_since"`
 }
 
@@ -48,7 +48,7 @@ func userOf(u *keychain.User) userRecord {
 	return r
 }
 
-// self returns who signed in and what they may do.
+// self returns the user who signed in, with their role.
 func (s *Service) self(c *rest.Call) (any, error) {
 	answer := struct {
 		UserID string              `json:"user_id"`
@@ -61,11 +61,11 @@ func (s *Service) self(c *rest.Call) (any, error) {
 		answer.Email, answer.Name = caller.Email, caller.Name
 	}
 	teams, err := s.Keychain.TeamsOf(c.R.Context(), c.User())
-	answer.Teams = orNone(teams)
+	answer.Teams = orEmpty(teams)
 	return answer, unavailable(err)
 }
 
-// budgets returns what is left of the budgets that apply to the user who signed in.
+// budgets returns the budgets that apply to the user who signed in, with the amounts left.
 func (s *Service) budgets(c *rest.Call) (any, error) {
 	left, err := s.Keychain.BudgetsLeft(c.R.Context(), c.User())
 	return data(left, err)
@@ -91,10 +91,10 @@ func (s *Service) user(c *rest.Call) (any, error) {
 		userRecord
 		Teams  []keychain.TeamRole `json:"teams"`
 		Limits keychain.Limits     `json:"limits"`
-	}{userOf(&user), orNone(teams), limits}, err
+	}{userOf(&user), orEmpty(teams), limits}, err
 }
 
-// makeUser creates a user with a first key, before they sign in themselves.
+// makeUser creates a user with a first key, before the user signs in.
 func (s *Service) makeUser(c *rest.Call) (any, error) {
 	var in struct {
 		ID string `json:"id"`
@@ -124,30 +124,30 @@ func (s *Service) removeUser(c *rest.Call) (any, error) {
 	return nil, s.Keychain.RemoveUser(c.R.Context(), c.Path("user_id"))
 }
 
-// limits returns a route's function that serves the limits of a holder: on is the kind of the holder, and holder
-// returns its id, for example from the path.
-func (s *Service) limits(on string, holder func(c *rest.Call) string) handler {
+// limits returns a handler that serves the limits of a holder. kind is the kind of the holder, and holder returns the
+// holder's id, for example from the path.
+func (s *Service) limits(kind string, holder func(c *rest.Call) string) handler {
 	return func(c *rest.Call) (any, error) {
-		return s.Keychain.ImposedLimits(c.R.Context(), on, holder(c))
+		return s.Keychain.ImposedLimits(c.R.Context(), kind, holder(c))
 	}
 }
 
-// setLimits returns a route's function that replaces the limits of a holder. The parameters are those of limits. A
-// limit that is absent from the body or null is removed.
-func (s *Service) setLimits(on string, holder func(c *rest.Call) string) handler {
+// setLimits returns a handler that replaces the limits of a holder. The parameters are those of limits. A limit that is
+// absent from the body or null is removed.
+func (s *Service) setLimits(kind string, holder func(c *rest.Call) string) handler {
 	return func(c *rest.Call) (any, error) {
 		var in keychain.Limits
 		if err := c.Decode(&in); err != nil {
 			return nil, err
 		}
-		return s.Keychain.SetLimits(c.R.Context(), on, holder(c), in, s.Catalog())
+		return s.Keychain.SetLimits(c.R.Context(), kind, holder(c), in, s.Catalog())
 	}
 }
 
 func (s *Service) teams(c *rest.Call) (any, error) {
 	return list(c, func(after string, limit int) ([]keychain.Team, error) {
 		return s.Keychain.Teams(c.R.Context(), after, limit)
-	}, func(t *keychain.Team) string { return t.Name }, same)
+	}, func(t *keychain.Team) string { return t.Name }, unchanged)
 }
 
 // teamName is the body for a new team and for a change of a team.
@@ -196,10 +196,10 @@ func (s *Service) members(c *rest.Call, team string) (any, error) {
 			return nil, err
 		}
 		return s.Keychain.Members(c.R.Context(), team, after, limit)
-	}, func(m *keychain.Member) string { return m.UserID }, same)
+	}, func(m *keychain.Member) string { return m.UserID }, unchanged)
 }
 
-// setMember adds a user to a team or changes their membership. Only operators may change default teams.
+// setMember adds a user to a team or changes the user's membership. Only operators may change default teams.
 func (s *Service) setMember(c *rest.Call, team string) (any, error) {
 	var in struct {
 		Role    string `json:"role"`
@@ -226,7 +226,7 @@ func (s *Service) removeMember(c *rest.Call, team string) (any, error) {
 
 func (s *Service) spending(c *rest.Call) (any, error) { return s.spendingOf(c, "") }
 
-// spendingOf returns the sums of what a team spent, or everybody if team is empty.
+// spendingOf returns the sums spent by a team, or by all users if team is empty.
 func (s *Service) spendingOf(c *rest.Call, team string) (any, error) {
 	from, to, format, err := period(c)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *Service) spendingOf(c *rest.Call, team string) (any, error) {
 	if format == "csv" {
 		return table(spendingRows(lines), "spending.csv")
 	}
-	return listed[spending.Line]{Rows: orNone(lines)}, nil
+	return listed[spending.Line]{Rows: orEmpty(lines)}, nil
 }
 
 func spendingRows(lines []spending.Line) [][]string {

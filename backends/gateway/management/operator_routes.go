@@ -8,12 +8,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// pathValue returns a function that returns a wildcard of the path.
+// pathValue returns a function that returns the value of the path's wildcard name.
 func pathValue(name string) func(c *rest.Call) string {
 	return func(c *rest.Call) string { return c.Path(name) }
 }
 
-// organisation returns the holder of the limits on all users together.
+// organisation returns the holder of the limits on the whole organisation.
 func organisation(*rest.Call) string { return keychain.Organisation }
 
 var (
@@ -41,7 +41,7 @@ var (
 	}
 )
 
-// operatorRoutes returns the routes for operators, auditors and administrators of teams. All others get a 403.
+// operatorRoutes returns the routes for operators, auditors and administrators of teams. Other users get a 403.
 func (s *Service) operatorRoutes() []rest.Route {
 	routes := slices.Concat([]rest.Route{s.overviewRoute()}, s.peopleRoutes(), s.teamAdminRoutes(), s.ownedKeyRoutes(),
 		s.offerRoutes())
@@ -56,15 +56,15 @@ func (s *Service) peopleRoutes() []rest.Route {
 	onUser, onTeam := pathValue("user_id"), pathValue("team_id")
 	raises := slices.Concat(
 		s.raiseRoutes("/operator/users/{user_id}/raise", "a user", keychain.OnUser, onUser, s.operating),
-		s.raiseRoutes("/operator/teams/{team_id}/raise", "a team", keychain.OnTeam, onTeam, s.inTeam),
+		s.raiseRoutes("/operator/teams/{team_id}/raise", "a team", keychain.OnTeam, onTeam, s.forTeam),
 		s.raiseRoutes("/operator/organisation/raise", "all users together", keychain.OnOrganisation, organisation, s.operating))
 	return append(raises, []rest.Route{
 		{
-			Method: "GET", Path: "/operator/self", Serve: s.mine(s.self), Answer: "Self",
+			Method: "GET", Path: "/operator/self", Serve: s.ofCaller(s.self), Answer: "Self",
 			Summary: "Tell who signed in and what they may do", Description: "For every user.",
 		},
 		{
-			Method: "GET", Path: "/operator/self/budgets", Serve: s.mine(s.budgets), Answer: "BudgetsLeft",
+			Method: "GET", Path: "/operator/self/budgets", Serve: s.ofCaller(s.budgets), Answer: "BudgetsLeft",
 			Summary:     "Tell what is left of the budgets that bind who signed in",
 			Description: "For every user: the budgets on the organisation, their teams, themselves and their active keys, at most 50 of them.",
 		},

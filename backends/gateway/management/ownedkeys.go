@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// ownedKeyRoutes returns the routes of the provider keys of the organisation and of teams.
+// ownedKeyRoutes returns the routes for the provider keys of the organisation and of teams.
 func (s *Service) ownedKeyRoutes() []rest.Route {
 	return slices.Concat(
 		s.keyRoutesOf("/operator/organisation/provider-keys", "the organisation", "They serve everybody.",
@@ -23,10 +23,10 @@ func (s *Service) ownedKeyRoutes() []rest.Route {
 			"They serve what counts for the team. For its administrators, too.", keychain.OnTeam))
 }
 
-// keyRoutesOf returns the routes of the provider keys of a kind of owner. owner names the kind in texts.
+// keyRoutesOf returns the routes for the provider keys of one kind of owner. owner names the kind in the documentation.
 func (s *Service) keyRoutesOf(path, owner, about, kind string) []rest.Route {
 	guard := s.owning(kind)
-	one := path + "/{key_id}"
+	keyPath := path + "/{key_id}"
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Serve: guard(s.ownedKeys), Answer: "OwnedKeyList", Errors: []int{404},
@@ -40,23 +40,23 @@ func (s *Service) keyRoutesOf(path, owner, about, kind string) []rest.Route {
 			Summary: "Store a provider key of " + owner, Description: "It is encrypted before it is stored.",
 		},
 		{
-			Method: "DELETE", Path: one, Serve: guard(s.removeOwnedKey), Errors: []int{404},
+			Method: "DELETE", Path: keyPath, Serve: guard(s.removeOwnedKey), Errors: []int{404},
 			Summary: "Remove a provider key of " + owner,
 		},
 		{
-			Method: "PUT", Path: one + "/limits", Serve: guard(s.limitOwnedKey), Body: "KeyLimits", Answer: "OwnedKey",
+			Method: "PUT", Path: keyPath + "/limits", Serve: guard(s.limitOwnedKey), Body: "KeyLimits", Answer: "OwnedKey",
 			Errors:      []int{404},
 			Summary:     "Replace the limits of a provider key of " + owner,
 			Description: "A key that has spent a budget is passed over until it begins anew.",
 		},
 		{
-			Method: "POST", Path: one + "/test", Serve: guard(s.testOwnedKey), Answer: "ProbeResult", Errors: []int{404},
+			Method: "POST", Path: keyPath + "/test", Serve: guard(s.testOwnedKey), Answer: "ProbeResult", Errors: []int{404},
 			Summary: "Try a provider key of " + owner, Description: "By one small request to the provider's cheapest model.",
 		},
 	}
 }
 
-// ownedKey is a provider key as shown to those who manage it.
+// ownedKey is a provider key as shown to the users who may manage it.
 type ownedKey struct {
 	keychain.OwnedKey
 	Health condition `json:"health"`
@@ -103,7 +103,7 @@ func (s *Service) addOwnedKey(c *rest.Call, owner keychain.Owner) (any, error) {
 	return s.Keychain.AddKeyOf(c.R.Context(), owner, in.Provider, in.APIKey, in.Label, knownTo(s.Catalog()))
 }
 
-// knownTo returns a function that reports whether a code is that of an enabled provider.
+// knownTo returns a function that reports whether the catalog has an enabled provider with the code.
 func knownTo(cat *catalog.Catalog) func(code string) bool {
 	return func(code string) bool {
 		_, ok := cat.Provider(code)
@@ -127,8 +127,8 @@ func (s *Service) limitOwnedKey(c *rest.Call, owner keychain.Owner) (any, error)
 	return s.ownedKeyOf(&key), nil
 }
 
-// testOwnedKey sends a small request through a key. Auditors, who must not do so, are refused because the method is
-// POST.
+// testOwnedKey sends a small request through a key. Auditors must not do so; the guard refuses them because the method
+// is POST.
 func (s *Service) testOwnedKey(c *rest.Call, owner keychain.Owner) (any, error) {
 	candidate, key, err := s.Keychain.ProbeOf(c.R.Context(), s.Catalog(), owner, c.Path("key_id"), c.User())
 	if err != nil {

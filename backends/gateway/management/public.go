@@ -35,12 +35,12 @@ func (s *Service) providers(*rest.Call) (any, error) {
 	}
 	list := make([]provider, 0, 16)
 	for _, p := range s.Catalog().Providers() {
-		list = append(list, provider{p.Code, p.Name, p.DocsURL, p.KeyURL, orNone(p.Env)})
+		list = append(list, provider{p.Code, p.Name, p.DocsURL, p.KeyURL, orEmpty(p.Env)})
 	}
 	return named("providers", list, nil)
 }
 
-// price is the price of a model as it is paid.
+// price is the price of a model as it is billed.
 type price struct {
 	Input       float64 `json:"input_usd_per_million_tokens"`
 	CachedInput float64 `json:"cached_input_usd_per_million_tokens"`
@@ -53,7 +53,7 @@ type price struct {
 	Calls   map[string]float64 `json:"usd_per_call,omitempty"`
 }
 
-// priceOf returns the price of a model, or nil if it is unknown.
+// priceOf returns the price of a model, or nil if the price is unknown.
 func priceOf(m *catalog.Model) *price {
 	if !m.Price.Known {
 		return nil
@@ -64,7 +64,7 @@ func priceOf(m *catalog.Model) *price {
 	}
 }
 
-// registry lists the models of the enabled providers, with what they can do and their prices.
+// registry lists the models of the enabled providers, with their abilities and prices.
 func (s *Service) registry(*rest.Call) (any, error) {
 	type model struct {
 		ID            string         `json:"id"`
@@ -85,13 +85,13 @@ func (s *Service) registry(*rest.Call) (any, error) {
 	list := make([]model, 0, 64)
 	for _, p := range cat.Providers() {
 		for _, m := range cat.Models(p.Code) {
-			one := model{
-				ID: m.EntryID(), Provider: m.Provider, Model: m.ID, Name: m.Name, Tiers: orNone(m.Tiers),
+			entry := model{
+				ID: m.EntryID(), Provider: m.Provider, Model: m.ID, Name: m.Name, Tiers: orEmpty(m.Tiers),
 				ContextWindow: m.ContextWindow,
 				MaxOutput:     m.MaxOutput, Modalities: m.Modalities, Tools: m.Tools, JSONSchema: m.JSONSchema,
 				Reasoning: m.Reasoning, Embeddings: m.Embeddings, Price: priceOf(m),
 			}
-			list = append(list, one)
+			list = append(list, entry)
 		}
 	}
 	return struct {

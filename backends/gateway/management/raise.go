@@ -8,13 +8,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// raiseRoutes returns the routes of the raise of limits of a kind of holder. whom names the holder in texts. reading
-// checks the rights of those who look at it.
-func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) string,
+// raiseRoutes returns the routes for raises of the limits of one kind of holder. whom names the holder in the
+// documentation. kind and holder are as for limits. reading is the guard for requests that only read.
+func (s *Service) raiseRoutes(path, whom, kind string, holder func(c *rest.Call) string,
 	reading func(fn handler) handler,
 ) []rest.Route {
 	show := func(c *rest.Call) (any, error) {
-		raise, err := s.Keychain.RaiseOf(c.R.Context(), on, holder(c))
+		raise, err := s.Keychain.RaiseOf(c.R.Context(), kind, holder(c))
 		if err == nil && raise == nil {
 			err = apierror.New(http.StatusNotFound, "not_found", "the limits are not raised now")
 		}
@@ -25,13 +25,13 @@ func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) s
 		if err := c.Decode(&in); err != nil {
 			return nil, err
 		}
-		if err := s.Keychain.SetRaise(c.R.Context(), on, holder(c), &in, s.Catalog()); err != nil {
+		if err := s.Keychain.SetRaise(c.R.Context(), kind, holder(c), &in, s.Catalog()); err != nil {
 			return nil, err
 		}
 		return in, nil
 	}
 	end := func(c *rest.Call) (any, error) {
-		return nil, s.Keychain.SetRaise(c.R.Context(), on, holder(c), nil, nil)
+		return nil, s.Keychain.SetRaise(c.R.Context(), kind, holder(c), nil, nil)
 	}
 	return []rest.Route{
 		{
@@ -50,16 +50,16 @@ func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) s
 	}
 }
 
-// limited lists who has limits, with what is left of their budgets.
+// limited lists the holders of limits, with the amounts left in their budgets.
 func (s *Service) limited(c *rest.Call) (any, error) {
 	return list(c, func(after string, limit int) ([]keychain.Limited, error) {
-		on, err := c.Choice("on", append([]string{"all"}, keychain.LimitedKinds()...)...)
+		kind, err := c.Choice("on", append([]string{"all"}, keychain.LimitedKinds()...)...)
 		if err != nil {
 			return nil, err
 		}
-		if on == "all" {
-			on = ""
+		if kind == "all" {
+			kind = ""
 		}
-		return s.Keychain.Limited(c.R.Context(), on, after, limit)
-	}, (*keychain.Limited).Place, same)
+		return s.Keychain.Limited(c.R.Context(), kind, after, limit)
+	}, (*keychain.Limited).Place, unchanged)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// Role is what a user may do with the users, teams and limits of others.
+// Role determines a user's rights over the users, teams and limits of others.
 type Role string
 
-// The roles. Administrators of a team have rights in that team also with RoleMember.
+// The roles. An administrator of a team has the role RoleMember, and rights in that team.
 const (
 	// RoleMember has no rights over others.
 	RoleMember Role = "member"
@@ -23,15 +23,15 @@ const (
 	RoleOperator Role = "operator"
 )
 
-// Who names users. They are those with an id or a confirmed mail address in Users, and those whose token has one of the
-// values in a claim of Claims. A claim may be a string or a list of strings.
+// Who selects users: those with an id or a confirmed mail address in Users, and those whose token has one of the listed
+// values for a claim of Claims. A claim in a token may be a string or a list of strings.
 type Who struct {
 	Users  []string
 	Claims map[string][]string
 }
 
-// has reports whether a caller is one of those who are named.
-func (w *Who) has(c *Caller) bool {
+// selects reports whether a caller is selected.
+func (w *Who) selects(c *Caller) bool {
 	if slices.Contains(w.Users, c.ID) {
 		return true
 	}
@@ -48,7 +48,7 @@ func (w *Who) has(c *Caller) bool {
 	return false
 }
 
-// texts returns the strings in a claim.
+// texts returns the strings in a claim, which may be a string or a list of strings.
 func texts(claim any) []string {
 	switch claim := claim.(type) {
 	case string:
@@ -67,17 +67,17 @@ func texts(claim any) []string {
 	return nil
 }
 
-// Caller is the user who signed in, as described by the token. It implements rest.Identity.
+// Caller is the user who signed in, according to the token. It implements rest.Identity.
 type Caller struct {
 	ID     string
 	Claims map[string]any
-	// Email is the claim email if email_verified is true, else empty.
+	// Email is the claim email if email_verified is true, and empty otherwise.
 	Email string
 	// Name is the claim name.
 	Name string
 }
 
-// NewCaller returns the user of a token with these claims.
+// NewCaller returns the user with the given id, whose token has these claims.
 func NewCaller(id string, claims map[string]any) *Caller {
 	c := &Caller{ID: id, Claims: claims}
 	c.Name, _ = claims["name"].(string)
@@ -96,9 +96,9 @@ func (s *Service) role(c *rest.Call) Role {
 	switch {
 	case !ok:
 		return RoleMember
-	case s.Operators.has(caller):
+	case s.Operators.selects(caller):
 		return RoleOperator
-	case s.Auditors.has(caller):
+	case s.Auditors.selects(caller):
 		return RoleAuditor
 	}
 	return RoleMember
@@ -108,7 +108,7 @@ func errForbidden() error {
 	return apierror.New(http.StatusForbidden, "forbidden", "this is for the gateway's operators: ask one of them")
 }
 
-// operating returns a function that runs fn for operators and, for requests that only read, for auditors.
+// operating returns a handler that runs fn for operators and, if the request only reads, for auditors.
 func (s *Service) operating(fn handler) handler {
 	return func(c *rest.Call) (any, error) {
 		role := s.role(c)
@@ -119,8 +119,8 @@ func (s *Service) operating(fn handler) handler {
 	}
 }
 
-// ofTeam returns a route's function that runs fn for the team in the path, if the caller is an administrator of that
-// team or an operator, or an auditor and the request only reads.
+// ofTeam returns a handler that runs fn for the team in the path. The caller must be an administrator of that team or
+// an operator, or an auditor if the request only reads.
 func (s *Service) ofTeam(fn idHandler) handler {
 	return func(c *rest.Call) (any, error) {
 		team := c.Path("team_id")
@@ -136,27 +136,27 @@ func (s *Service) ofTeam(fn idHandler) handler {
 	}
 }
 
-// inTeam is like ofTeam for a function that finds the team in the path itself.
-func (s *Service) inTeam(fn handler) handler {
+// inTeam is like ofTeam, but fn gets the team from the path itself.
+func (s *Service) forTeam(fn handler) handler {
 	return s.ofTeam(func(c *rest.Call, _ string) (any, error) { return fn(c) })
 }
 
-// owning returns the guard of routes for what owners of a kind have. It runs a function for the owner in the path, or
-// the organisation, if the caller may manage what that owner has.
+// owning returns the guard of routes for provider keys and aliases of one kind of owner. The guard runs fn for the
+// owner in the path, or for the organisation, if the caller may manage the owner's keys and aliases.
 func (s *Service) owning(kind string) func(fn ownerHandler) handler {
 	return func(fn ownerHandler) handler {
-		of := func(c *rest.Call, id string) (any, error) { return fn(c, keychain.Owner{Kind: kind, ID: id}) }
+		withOwner := func(c *rest.Call, id string) (any, error) { return fn(c, keychain.Owner{Kind: kind, ID: id}) }
 		switch kind {
 		case keychain.OnUser:
-			return s.own(of)
+			return s.ofUser(withOwner)
 		case keychain.OnTeam:
-			return s.ofTeam(of)
+			return s.ofTeam(withOwner)
 		}
 		return s.operating(func(c *rest.Call) (any, error) { return fn(c, keychain.TheOrganisation) })
 	}
 }
 
-// acting runs fn in the name of the caller, who must be active.
+// acting runs fn in the name of the caller. The error has status 403 if the caller is not active.
 func (s *Service) acting(c *rest.Call, fn handler) (any, error) {
 	if err := s.Keychain.Active(c.R.Context(), c.User()); err != nil {
 		return nil, unavailable(err)
@@ -166,7 +166,7 @@ func (s *Service) acting(c *rest.Call, fn handler) (any, error) {
 	return answer, unavailable(err)
 }
 
-// changes reports whether the method of a request allows changes.
+// changes reports whether the method of a request can change data.
 func changes(c *rest.Call) bool {
 	return c.R.Method != http.MethodGet && c.R.Method != http.MethodHead
 }

@@ -5,25 +5,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// teamAdminRoutes returns the routes by which the administrators of a team bind it tighter, replace its keys, and see
-// who changed what.
+// teamAdminRoutes returns the routes by which the administrators of a team set tighter limits, replace the team's keys,
+// and see the team's audit log.
 func (s *Service) teamAdminRoutes() []rest.Route {
 	onTeam := pathValue("team_id")
 	return []rest.Route{
 		{
-			Method: "GET", Path: "/operator/teams/{team_id}/limits", Serve: s.inTeam(s.limits(keychain.OnTeam, onTeam)),
+			Method: "GET", Path: "/operator/teams/{team_id}/limits", Serve: s.forTeam(s.limits(keychain.OnTeam, onTeam)),
 			Answer: "Limits", Errors: []int{404},
 			Summary:     "Show the limits that the operator has set on a team",
 			Description: "For its administrators, too, who cannot change them.",
 		},
 		{
-			Method: "GET", Path: "/operator/teams/{team_id}/own-limits", Serve: s.inTeam(s.limits(keychain.OnTeamOwn, onTeam)),
+			Method: "GET", Path: "/operator/teams/{team_id}/own-limits", Serve: s.forTeam(s.limits(keychain.OnTeamOwn, onTeam)),
 			Answer: "Limits", Errors: []int{404},
 			Summary: "Show the limits that a team has set on itself", Description: "For its administrators, too.",
 		},
 		{
 			Method: "PUT", Path: "/operator/teams/{team_id}/own-limits",
-			Serve: s.inTeam(s.setLimits(keychain.OnTeamOwn, onTeam)), Body: "Limits", Answer: "Limits", Errors: []int{404},
+			Serve: s.forTeam(s.setLimits(keychain.OnTeamOwn, onTeam)), Body: "Limits", Answer: "Limits", Errors: []int{404},
 			Summary:     "Replace the limits that a team has set on itself",
 			Description: "For its administrators, too. They count beside those of the operator, the tighter of both: they lift none of them. What is left away is without limit.",
 		},
@@ -48,7 +48,7 @@ func (s *Service) regenerateTeamKey(c *rest.Call, team string) (any, error) {
 	return s.Keychain.RegenerateTeamKey(c.R.Context(), team, c.Path("key_id"))
 }
 
-// auditOfTeam serves the changes that concern a team.
+// auditOfTeam serves the audit log of a team.
 func (s *Service) auditOfTeam(c *rest.Call, team string) (any, error) {
 	if _, err := s.Keychain.Team(c.R.Context(), team); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ func (s *Service) teamKeys(c *rest.Call, team string) (any, error) {
 	return s.listKeys(c, team)
 }
 
-// makeTeamKey makes a gateway key that belongs to a team.
+// makeTeamKey creates a gateway key that belongs to a team.
 func (s *Service) makeTeamKey(c *rest.Call, team string) (any, error) {
 	options, err := s.keyOptions(c)
 	if err != nil {

@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// TeamRule puts people into a team when they sign in, and removes them from it again. It applies to those whose token
-// has Value in Claim, which may be a string or a list of strings, or whose confirmed mail address has the domain
-// Domain.
+// TeamRule adds people to a team when they sign in, and removes them again when the rule no longer applies. It applies
+// to people whose token has Value in Claim, which may be a string or a list of strings, or whose confirmed mail address
+// has the domain Domain.
 type TeamRule struct {
 	Claim, Value, Domain string
-	// Team is the name of the team. It is empty for a rule with a Claim and no Value: the teams are then those that
-	// have the values of the claim as names.
+	// Team is the name of the team. It is empty for a rule with a Claim and no Value. Such a rule adds people to the
+	// teams named by the claim's values.
 	Team string
 }
 
-// TeamRules are all rules. Each of those that apply has effect.
+// TeamRules is a list of rules. All rules that apply to a person have effect.
 type TeamRules []TeamRule
 
-// of applies the rules to a caller. teams are the names of the teams that rules name. groups are the values of claims
-// that are names of teams by a rule without one, and that count only if the team exists. complete reports whether the
-// token has every claim, and the confirmed mail address, that the rules look at.
-func (rules TeamRules) of(c *Caller) (teams, groups []string, complete bool) {
+// apply applies the rules to a caller. teams are the team names in matching rules. groups are values of claims that are
+// team names, from rules without Team; they count only for teams that exist. complete reports whether the token has
+// every claim that the rules use, and the confirmed mail address if a rule needs it.
+func (rules TeamRules) apply(c *Caller) (teams, groups []string, complete bool) {
 	complete = true
 	for _, r := range rules {
-		claim, given := c.Claims[r.Claim]
+		claim, present := c.Claims[r.Claim]
 		values := texts(claim)
-		complete = complete && (given || r.Domain != "" && c.Email != "")
+		complete = complete && (present || r.Domain != "" && c.Email != "")
 		switch {
 		case r.Domain != "":
 			// An address with two @ signs matches no domain.

@@ -19,7 +19,7 @@ func TestCompleteClaims(t *testing.T) {
 		{map[string]any{"groups": []any{}, "email": "a@example.org"}, false},
 		{map[string]any{"groups": []any{}, "email": "a@example.org", "email_verified": true}, true},
 	} {
-		if _, _, complete := rules.of(NewCaller("ada", c.claims)); complete != c.complete {
+		if _, _, complete := rules.apply(NewCaller("ada", c.claims)); complete != c.complete {
 			t.Errorf("%v is complete: %t", c.claims, complete)
 		}
 	}
@@ -54,7 +54,7 @@ func TestTeamRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			teams, groups, _ := rules.of(NewCaller("ada", c.claims))
+			teams, groups, _ := rules.apply(NewCaller("ada", c.claims))
 			if !slices.Equal(teams, c.teams) || !slices.Equal(groups, c.groups) {
 				t.Errorf("teams %v, groups %v", teams, groups)
 			}

@@ -47,8 +47,8 @@ func (s *Service) usage(c *rest.Call, user string) (any, error) {
 	return table(reportRows(report), "usage.csv")
 }
 
-// reportRows returns a report as the rows of a CSV file, of which the first has the names of the columns. The report
-// must be grouped by one thing only, since the rows of all its groups share the columns.
+// reportRows returns a report as the rows of a CSV file. The first row has the names of the columns. The report must be
+// grouped by a single criterion, since the rows of all groups share the columns.
 func reportRows(r *spending.UsageReport) [][]string {
 	rows := [][]string{{
 		"provider", "model", "day", "hour", "key_id", "tier", "requests", "succeeded", "failed", "cancelled",
@@ -155,15 +155,16 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 	return answer, nil
 }
 
-// recordOf converts a record. Its attempts include the one that answered, as the last one.
+// recordOf converts a record. The attempts of the result are the failed ones and then, if a provider answered, the
+// successful one.
 func recordOf(r *spending.Record) requestRecord {
 	out := requestRecord{
 		ID: r.RequestID, At: r.At, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel, Tier: text(r.Tier.String()),
 		Provider: text(r.Provider), Model: text(r.Model), ProviderKey: text(r.ProviderKey), Stream: r.Stream,
-		Status: r.Status, Error: text(r.Code), Attempts: orNone(r.FailedAttempts), AttemptCount: r.Attempts,
+		Status: r.Status, Error: text(r.Code), Attempts: orEmpty(r.FailedAttempts), AttemptCount: r.Attempts,
 		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens,
 		ReasoningTokens: r.ReasoningTokens, UsageSource: r.UsageSource, LatencyMS: r.Latency.Milliseconds(),
-		ServedAs: orNone(r.ServedAs), ServerTools: r.ServerTools,
+		ServedAs: orEmpty(r.ServedAs), ServerTools: r.ServerTools,
 	}
 	if out.ServerTools == nil {
 		out.ServerTools = map[string]int64{}
@@ -188,7 +189,7 @@ func recordOf(r *spending.Record) requestRecord {
 	return out
 }
 
-// text returns nil, which is null in JSON, for an empty string.
+// text returns nil, which is null in JSON, for an empty string, and otherwise a pointer to s.
 func text(s string) *string {
 	if s == "" {
 		return nil
@@ -233,7 +234,7 @@ func toolCalls(tools map[string]int64) string {
 	return strings.Join(words, " ")
 }
 
-// table returns rows as a CSV file.
+// table returns rows as a CSV file with the given name.
 func table(rows [][]string, name string) (any, error) {
 	var out bytes.Buffer
 	w := spreadsheet.NewWriter(&out)

@@ -1,5 +1,5 @@
-// Package modelaccess tells operators who may use the models of the gateway: which keys can pay for a model, and whose
-// limits rule it out.
+// Package modelaccess reports to operators which users can use a model of the gateway: which provider keys serve the
+// model, and which teams and users have limits that exclude it.
 package modelaccess
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Keys counts the keys of a provider that serve requests, by owner. Keys that the policy of the catalog sets aside are
-// left out; see catalog.Catalog.OwnKeys.
+// Keys counts the keys of a provider that serve requests, by owner. Keys that the policy catalog.Catalog.OwnKeys
+// excludes are not counted.
 type Keys struct {
-	// Operator reports whether the configuration has a key of the operator's.
+	// Operator reports whether the configuration has a key of the operator.
 	Operator     bool  `json:"operator"`
 	Organisation int64 `json:"organisation"`
 	Teams        int64 `json:"teams"`
@@ -31,18 +31,19 @@ type Team struct {
 	Name string `json:"name"`
 }
 
-// Access is who may use a model.
+// Access describes the users who may use a model.
 type Access struct {
 	Keys Keys `json:"keys"`
-	// Organisation reports whether the limits on the organisation allow the model. If they do not, nobody may use it.
+	// Organisation reports whether the limits on the organisation allow the model. If not, no user may use it.
 	Organisation bool `json:"organisation"`
-	// RefusedTeams are the teams with limits that rule the model out, ordered by name.
+	// RefusedTeams are the teams whose limits exclude the model, ordered by name.
 	RefusedTeams []Team `json:"refused_teams"`
-	// RefusedUsers counts the users with limits that rule the model out.
+	// RefusedUsers counts the users whose limits exclude the model.
 	RefusedUsers int64 `json:"refused_users"`
 }
 
-// Lists is what is known of the access to all models at one time. It may be read by several goroutines.
+// Lists holds the keys and limits that decide the access to all models, as read at one time. It may be read by several
+// goroutines.
 type Lists struct {
 	keys   map[string]*Keys    // by provider
 	shared map[string][]string // ids of the keys that serve others than one user, by provider
@@ -51,18 +52,18 @@ type Lists struct {
 
 // list is a list of allowed models that is imposed on a team, on the organisation, or on a number of users.
 type list struct {
-	on     string
+	kind     string
 	team   Team
 	users  int64
 	limits keychain.Limits
 }
 
-// Read reads the provider keys and the imposed lists of models, of which those of a raise that has not ended at the
-// time now take the place of the lasting ones. Limits of single gateway keys are left out.
+// Read reads the provider keys and the imposed lists of models. A list in a raise that has not ended at the time now
+// replaces the permanent list. Limits of single gateway keys are left out.
 func Read(ctx context.Context, db *store.DB, cat *catalog.Catalog, now time.Time) (*Lists, error) {
 	l := &Lists{keys: make(map[string]*Keys), shared: make(map[string][]string)}
 	for _, p := range cat.Providers() {
-		l.of(p.Code).Operator = p.APIKey != "" && cat.OwnKeys != catalog.OwnKeysOnly
+		l.countsOf(p.Code).Operator = p.APIKey != "" && cat.OwnKeys != catalog.OwnKeysOnly
 	}
 	err := db.Read(ctx, func(c store.Conn) (err error) {
 		if err = l.readKeys(c, cat.OwnKeys); err == nil {
@@ -73,15 +74,16 @@ func Read(ctx context.Context, db *store.DB, cat *catalog.Catalog, now time.Time
 	return l, err
 }
 
-// of returns the counts of a provider's keys, which may be changed.
-func (l *Lists) of(provider string) *Keys {
+// countsOf returns the counts of a provider's keys. The caller may change them.
+func (l *Lists) countsOf(provider string) *Keys {
 	if l.keys[provider] == nil {
 		l.keys[provider] = new(Keys)
 	}
 	return l.keys[provider]
 }
 
-// readKeys counts the stored keys, and notes the ids of those of the organisation and of teams.
+// readKeys counts the stored keys that the policy allows. It records the ids of keys that belong to the organisation or
+// to a team.
 func (l *Lists) readKeys(c store.Conn, policy catalog.OwnKeys) error {
 	type counted struct {
 		provider, owner, id string
@@ -95,19 +97,19 @@ func (l *Lists) readKeys(c store.Conn, policy catalog.OwnKeys) error {
 		return err
 	}
 	for _, k := range rows {
-		own := k.owner == keychain.OnUser
-		if own && policy == catalog.OwnKeysNever || !own && policy == catalog.OwnKeysOnly {
+		ofUser := k.owner == keychain.OnUser
+		if ofUser && policy == catalog.OwnKeysNever || !ofUser && policy == catalog.OwnKeysOnly {
 			continue
 		}
 		switch k.owner {
 		case keychain.OnUser:
-			l.of(k.provider).Users += k.n
+			l.countsOf(k.provider).Users += k.n
 		case keychain.OnTeam:
-			l.of(k.provider).Teams += k.n
+			l.countsOf(k.provider).Teams += k.n
 		default:
-			l.of(k.provider).Organisation += k.n
+			l.countsOf(k.provider).Organisation += k.n
 		}
-		if !own {
+		if !ofUser {
 			l.shared[k.provider] = append(l.shared[k.provider], k.id)
 		}
 	}
@@ -118,19 +120,19 @@ func (l *Lists) readKeys(c store.Conn, policy catalog.OwnKeys) error {
 func readLists(c store.Conn, now time.Time) ([]list, error) {
 	return store.List(c, func(r store.Row) (l list, err error) {
 		var models, raised, name sql.NullString
-		if err := r.Scan(&l.on, &l.team.ID, &name, &models, &raised, &l.users); err != nil {
+		if err := r.Scan(&l.kind, &l.team.ID, &name, &models, &raised, &l.users); err != nil {
 			return l, err
 		}
 		l.team.Name = name.String
 		if models.Valid {
 			if err := json.Unmarshal([]byte(models.String), &l.limits.AllowedModels); err != nil {
-				return l, fmt.Errorf("the models that limits on a %s allow: %w", l.on, err)
+				return l, fmt.Errorf("the models that limits on a %s allow: %w", l.kind, err)
 			}
 		}
 		var raise keychain.Limits
 		if raised.Valid {
 			if err := json.Unmarshal([]byte(raised.String), &raise); err != nil {
-				return l, fmt.Errorf("the raise of limits on a %s: %w", l.on, err)
+				return l, fmt.Errorf("the raise of limits on a %s: %w", l.kind, err)
 			}
 		}
 		if len(raise.AllowedModels) > 0 {
@@ -146,30 +148,30 @@ func readLists(c store.Conn, now time.Time) ([]list, error) {
 		GROUP BY q.kind, q.team, t.name, q.models, q.raise ORDER BY t.name, q.team, q.kind`, schema.Micros(now))
 }
 
-// To returns who may use a model.
+// To returns which users may use a model.
 func (l *Lists) To(m *catalog.Model) Access {
 	a := Access{Organisation: true, RefusedTeams: []Team{}}
 	if keys := l.keys[m.Provider]; keys != nil {
 		a.Keys = *keys
 	}
 	for i := range l.lists {
-		one := &l.lists[i]
-		if one.limits.AllowsModel(m) {
+		limited := &l.lists[i]
+		if limited.limits.AllowsModel(m) {
 			continue
 		}
-		switch one.on {
+		switch limited.kind {
 		case keychain.OnOrganisation:
 			a.Organisation = false
 		case keychain.OnUser:
-			a.RefusedUsers += one.users
+			a.RefusedUsers += limited.users
 		default: // a team may have limits of the operator's and of its own; they follow one another
-			if n := len(a.RefusedTeams); n == 0 || a.RefusedTeams[n-1].ID != one.team.ID {
-				a.RefusedTeams = append(a.RefusedTeams, one.team)
+			if n := len(a.RefusedTeams); n == 0 || a.RefusedTeams[n-1].ID != limited.team.ID {
+				a.RefusedTeams = append(a.RefusedTeams, limited.team)
 			}
 		}
 	}
 	return a
 }
 
-// SharedKeys returns the ids of the keys of the organisation and of teams that serve a provider.
+// SharedKeys returns the ids of the keys for a provider that belong to the organisation or to a team.
 func (l *Lists) SharedKeys(provider string) []string { return l.shared[provider] }

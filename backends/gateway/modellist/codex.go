@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// CodexModel is a model as Codex reads it from the member models of GET /v1/models?client_version=… and from the file
-// of its option model_catalog_json.
+// CodexModel is a model in the form that Codex reads, from the member models of GET /v1/models?client_version=… and
+// from the file of its option model_catalog_json.
 type CodexModel struct {
 	Slug             string       `json:"slug"`
 	DisplayName      string       `json:"display_name"`
@@ -56,23 +56,23 @@ var codexLevels = []codexLevel{
 	{"xhigh", "The most reasoning"},
 }
 
-// Codex describes those models of a list that answer in text and can use tools, in the order of the list.
+// Codex describes the models of a list that answer in text and can use tools, in the order of the list.
 func Codex(list []Model) []CodexModel {
 	out := make([]CodexModel, 0, len(list))
 	for i := range list {
 		m := &list[i]
-		if m.of == nil || m.of.Embeddings || !m.of.Tools {
+		if m.model == nil || m.model.Embeddings || !m.model.Tools {
 			continue
 		}
 		c := CodexModel{
 			Slug: m.ID, DisplayName: m.DisplayName, Description: m.OwnedBy + ", by this gateway", ShellType: "shell_command",
 			Visibility:     "list",
-			SupportedInAPI: true, Priority: len(out) + 1, Instructions: codexInstructions, Summaries: m.of.Reasoning,
+			SupportedInAPI: true, Priority: len(out) + 1, Instructions: codexInstructions, Summaries: m.model.Reasoning,
 			ApplyPatch: "freeform",
-			Truncation: codexCut{"tokens", 10_000}, ParallelCalls: true, ContextWindow: m.of.ContextWindow,
+			Truncation: codexCut{"tokens", 10_000}, ParallelCalls: true, ContextWindow: m.model.ContextWindow,
 			Experimental: []string{}, Reasoning: []codexLevel{}, Modalities: []string{catalog.ModalityText},
 		}
-		if m.of.Accepts(catalog.ModalityImage) {
+		if m.model.Accepts(catalog.ModalityImage) {
 			c.Modalities = append(c.Modalities, catalog.ModalityImage)
 		}
 		for _, level := range codexLevels {

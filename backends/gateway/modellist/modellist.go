@@ -1,5 +1,5 @@
-// Package modellist describes models in the forms that clients read: one object with the members of both the chat API
-// and the messages API, and the form that Codex asks for.
+// Package modellist describes models in the forms that clients read: an object with the members of both the chat API
+// and the messages API, and the form for Codex.
 package modellist
 
 import (
@@ -40,10 +40,10 @@ type Model struct {
 	Pricing             *pricing      `json:"pricing,omitempty"`
 	Parameters          []string      `json:"supported_parameters,omitempty"`
 	Deprecated          bool          `json:"deprecated"`
-	// AliasOf is the name that an alias stands for.
+	// AliasOf is the name to which an alias resolves.
 	AliasOf string `json:"alias_of,omitempty"`
 
-	of      *catalog.Model
+	model      *catalog.Model
 	efforts []string
 }
 
@@ -60,11 +60,11 @@ type pricing struct {
 	CacheWrite string `json:"input_cache_write,omitempty"`
 }
 
-// pseudoCreated is the creation date of names that the gateway itself defines.
+// pseudoCreated is the creation date of names that the gateway defines, such as tiers.
 var pseudoCreated = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Tier describes the name of a tier. first is the model that would be tried first; the name gets its limits and price.
-// A nil first means that the tier has no model.
+// Tier describes the tier with the name id. first is the model that would be tried first; the tier gets its limits and
+// price. A nil first means that the tier has no model.
 func Tier(id string, tier catalog.Tier, first *keychain.Candidate) Model {
 	name := map[catalog.Tier]string{catalog.Low: "Fast", catalog.Medium: "Balanced", catalog.High: "Best"}[tier]
 	m := named(id, name+" ("+tier.String()+")", "tollgate", pseudoCreated)
@@ -74,8 +74,8 @@ func Tier(id string, tier catalog.Tier, first *keychain.Candidate) Model {
 	return m
 }
 
-// Entry describes a candidate under the name id. It is marked as deprecated if it is at the time now; a zero now skips
-// that.
+// Entry describes a candidate under the name id. The result is marked as deprecated if the model is deprecated at the
+// time now. A zero now skips the mark.
 func Entry(id string, c *keychain.Candidate, now time.Time) Model {
 	m := named(id, c.Model.Name, c.Provider.Code, c.Model.Created)
 	m.describe(c, now)
@@ -103,7 +103,7 @@ func named(id, name, owner string, created time.Time) Model {
 
 func (m *Model) describe(c *keychain.Candidate, now time.Time) {
 	model := c.Model
-	m.of, m.efforts = model, efforts(c)
+	m.model, m.efforts = model, efforts(c)
 	m.MaxInputTokens, m.MaxTokens = known(model.ContextWindow), known(model.MaxOutput)
 	m.ContextWindow, m.ContextLength = model.ContextWindow, model.ContextWindow
 	m.MaxOutputTokens, m.MaxCompletionTokens = model.MaxOutput, model.MaxOutput
@@ -123,7 +123,7 @@ func (m *Model) describe(c *keychain.Candidate, now time.Time) {
 	}
 }
 
-// known returns nil for 0.
+// known returns a pointer to n, or nil for 0.
 func known(n int) *int {
 	if n == 0 {
 		return nil
@@ -131,7 +131,7 @@ func known(n int) *int {
 	return &n
 }
 
-// moment returns nil for the zero time.
+// moment returns a pointer to t, or nil for the zero time.
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -189,7 +189,7 @@ type support struct {
 	Supported bool `json:"supported"`
 }
 
-// capabilities describe a model as the messages API does.
+// capabilities are the abilities of a model in the form of the messages API.
 type capabilities struct {
 	Batch             support        `json:"batch"`
 	Citations         support        `json:"citations"`
@@ -206,19 +206,19 @@ type capabilities struct {
 func capabilitiesOf(c *keychain.Candidate) *capabilities {
 	m := c.Model
 	native := c.Provider.NativeTools && slices.Contains(c.Provider.Wires, catalog.WireMessages)
-	own, thinks := support{native}, support{m.Reasoning}
+	full, thinks := support{native}, support{m.Reasoning}
 	known := efforts(c)
 	effort := map[string]any{"supported": len(known) > 0}
 	for _, level := range [...]string{"low", "medium", "high", "xhigh", "max"} {
 		effort[level] = support{slices.Contains(known, level)}
 	}
 	return &capabilities{
-		Citations: own, CodeExecution: own, ImageInput: support{m.Accepts(catalog.ModalityImage)},
+		Citations: full, CodeExecution: full, ImageInput: support{m.Accepts(catalog.ModalityImage)},
 		PDFInput: support{m.Accepts(catalog.ModalityFile)}, StructuredOutputs: support{m.JSONSchema}, Effort: effort,
 		ContextManagement: map[string]any{
-			"supported": native, "clear_thinking_20251015": own, "clear_tool_uses_20250919": own, "compact_20260112": own,
+			"supported": native, "clear_thinking_20251015": full, "clear_tool_uses_20250919": full, "compact_20260112": full,
 		},
-		ServerTools: map[string]any{"supported": native, "code_execution": own, "web_search": own},
+		ServerTools: map[string]any{"supported": native, "code_execution": full, "web_search": full},
 		Thinking: map[string]any{"supported": m.Reasoning, "types": map[string]any{
 			"adaptive": thinks, "enabled": thinks, "between_tools": thinks, "disabled": support{slices.Contains(known, "none")},
 		}},

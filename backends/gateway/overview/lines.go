@@ -12,7 +12,7 @@ import (
 
 // subject identifies a line: an hour or day, a model, or a team.
 type subject struct {
-	at                    int64
+	begin                    int64
 	team, provider, model string
 }
 
@@ -22,10 +22,10 @@ type line struct {
 	counts timings.Counts
 }
 
-// lines joins the spending by one group with the counts of a query. Hours and days are in order of time; models and
-// teams are ordered by cost, the highest first. It returns at most maxLines.
-func (s *Source) lines(ctx context.Context, by string, q timings.Query) ([]*line, error) {
-	spent, err := s.Ledger.Spending(ctx, spending.Query{From: q.From, To: q.To, By: []string{by}, Brief: true})
+// lines joins the spending, grouped by hour, day, model or team, with the counts of the query q. Hours and days are in
+// order of time; models and teams are ordered by cost, the highest first. It returns at most maxLines.
+func (s *Source) lines(ctx context.Context, group string, q timings.Query) ([]*line, error) {
+	spent, err := s.Ledger.Spending(ctx, spending.Query{From: q.From, To: q.To, By: []string{group}, Brief: true})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *Source) lines(ctx context.Context, by string, q timings.Query) ([]*line
 		var about Line
 		switch q.Kind {
 		case timings.All:
-			k.at, about.At = c.Slot.Unix(), &c.Slot
+			k.begin, about.At = c.Slot.Unix(), &c.Slot
 		case timings.Model:
 			about.Provider, about.Model = &c.Provider, &c.Model
 		case timings.Team:
@@ -78,7 +78,7 @@ func (s *Source) lines(ctx context.Context, by string, q timings.Query) ([]*line
 	return list[:min(len(list), maxLines)], nil
 }
 
-// ofSpent returns the subject of a line of spending, and a Line with its names.
+// ofSpent returns the subject of a line of spending, and a Line with the names of that subject.
 func ofSpent(l *spending.Line) (k subject, about Line, err error) {
 	text := func(p *string) string {
 		if p == nil {
@@ -97,12 +97,12 @@ func ofSpent(l *spending.Line) (k subject, about Line, err error) {
 		about.At = &day
 	}
 	if about.At != nil {
-		k.at = about.At.Unix()
+		k.begin = about.At.Unix()
 	}
 	return k, about, nil
 }
 
-// complete sets the fields that follow from the counts.
+// complete sets the fields that are computed from the counts.
 func (l *line) complete() {
 	c := &l.counts
 	l.Requests, l.Failed = c.Total(), c.Failed
@@ -131,7 +131,7 @@ func total(lines []*line) *line {
 	return all
 }
 
-// plain returns the lines without their counts.
+// plain returns the Line of each line.
 func plain(lines []*line) []*Line {
 	list := make([]*Line, len(lines))
 	for i, l := range lines {

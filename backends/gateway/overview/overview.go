@@ -21,7 +21,7 @@ type Overview struct {
 	To   time.Time `json:"to"`
 	// Unit is the length of the lines in OverTime: hour or day.
 	Unit string `json:"unit"`
-	// Spend concerns today and this month, independently of the period.
+	// Spend covers today and this month, independently of the period.
 	Spend    spending.Forecast `json:"spend"`
 	Totals   *Line             `json:"totals"`
 	OverTime []*Line           `json:"over_time"`
@@ -37,13 +37,13 @@ type Line struct {
 	Model    *string `json:"model,omitempty"`
 	TeamID   *string `json:"team_id,omitempty"`
 	Team     *string `json:"team,omitempty"`
-	// Requests is the number of requests that were answered or failed, and Failed how many of them failed. For a model
-	// they count attempts, including those after which another model answered.
+	// Requests is the number of requests that were answered or failed, and Failed is the number of failed ones. For a
+	// model both count attempts, including attempts after which another model answered.
 	Requests int64 `json:"requests"`
 	Failed   int64 `json:"failed"`
-	// ErrorRate is Failed divided by Requests. It is nil if there are no requests.
+	// ErrorRate is Failed divided by Requests, and nil if Requests is zero.
 	ErrorRate *float64 `json:"error_rate"`
-	// P50, P95 and P99 are percentiles of the time until an answer was complete. They are nil without answers.
+	// P50, P95 and P99 are percentiles of the time until an answer was complete. They are nil if there was no answer.
 	P50 *int64 `json:"latency_ms_p50"`
 	P95 *int64 `json:"latency_ms_p95"`
 	P99 *int64 `json:"latency_ms_p99"`
@@ -52,7 +52,7 @@ type Line struct {
 	CostUSD     spending.MicroUSD `json:"cost_usd"`
 }
 
-// Bounds of an answer.
+// Limits of an overview.
 const (
 	// MaxDays is the length of the longest period.
 	MaxDays     = 31
@@ -61,7 +61,7 @@ const (
 	defaultDays = 30
 )
 
-// Source has what Read needs.
+// Source reads overviews.
 type Source struct {
 	Ledger *spending.Ledger
 	DB     *store.DB
@@ -95,7 +95,7 @@ func (s *Source) Read(ctx context.Context, from, to time.Time) (*Overview, error
 	return o, errors.Join(errs...)
 }
 
-// begin returns an overview with its period, and an error if the period is not allowed.
+// begin returns an overview with its period set. The error has status 400 if the period is not allowed.
 func (s *Source) begin(from, to time.Time) (*Overview, error) {
 	o := &Overview{From: from, To: to}
 	if to.IsZero() {

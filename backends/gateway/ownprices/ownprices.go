@@ -1,5 +1,5 @@
-// Package ownprices stores prices that replace list prices. An operator sets them by a declared file or one by one, and
-// all nodes that share the database use them.
+// Package ownprices stores the operator's prices, which replace list prices. An operator sets prices in a declared file
+// or individually, and all nodes that share the database use them.
 package ownprices
 
 import (
@@ -15,19 +15,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Bounds of the prices.
+// Limits of the prices.
 const (
 	MaxPrices = 1000
 	MaxName   = 300 // bytes
 )
 
-// Entry is the price of a model, or of all models whose names begin with a prefix.
+// Entry is the price of a model, or of all models whose names begin with a prefix; see catalog.Prices.
 type Entry struct {
 	Name string // a name as in catalog.Prices
 	Text string // the JSON of an entry in a file of prices
 }
 
-// List returns all prices, ordered by name. Within keychain.Service.Together it sees the changes made there.
+// List returns all prices, ordered by name. Inside keychain.Service.Together it sees the changes made so far.
 func List(ctx context.Context, s *keychain.Service) (list []Entry, err error) {
 	err = s.Look(ctx, func(c store.Conn) error {
 		list, err = entries(c)
@@ -42,19 +42,19 @@ func entries(c store.Conn) ([]Entry, error) {
 		`SELECT name, price FROM gateway_prices ORDER BY name`)
 }
 
-// IsName reports whether a text can name a model or be a prefix of such names.
+// IsName reports whether name can be that of a model or a prefix of such names.
 func IsName(name string) bool { return len(name) <= MaxName && strings.Contains(name, "/") }
 
-// Fits reports whether a name can match a model of a catalog. Every prefix can: its models may come later.
+// Fits reports whether a name can match a model of a catalog. Every prefix can, since models may be added later.
 func Fits(cat *catalog.Catalog, name string) bool {
 	provider, model, _ := strings.Cut(name, "/")
 	_, ok := cat.Model(provider, model)
 	return ok || strings.HasSuffix(name, "*")
 }
 
-// Put checks a price in the form of a file of prices, and adds it or replaces the one with the same name. It returns
-// the price as it is stored. The error has status 400 if the name or the price is invalid, 404 if there is no such
-// model in the catalog, and 409 if there are MaxPrices already.
+// Put checks a price in the form of a price file and stores it under a name, in place of a price that the name has
+// already. It returns the stored price. The error has status 400 if the name or the price is invalid, 404 if the
+// catalog does not have the model, and 409 if there are MaxPrices other prices.
 func Put(
 	ctx context.Context, s *keychain.Service, cat *catalog.Catalog, name string, price json.RawMessage,
 ) (Entry, error) {
@@ -88,7 +88,7 @@ func Put(
 	})
 }
 
-// sorted returns the text of a JSON object with its members in order, so that equal prices have equal texts.
+// sorted returns a JSON object with its members sorted, so that equal prices have equal texts.
 func sorted(object json.RawMessage) (string, error) {
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(object))
@@ -100,13 +100,13 @@ func sorted(object json.RawMessage) (string, error) {
 	return string(text), err
 }
 
-// Set adds a price or replaces the one with the same name, and records that in the audit log. The caller has checked
-// it.
+// Set stores a price, in place of a price that the name has already, and records the change in the audit log. The
+// caller has checked the price.
 func Set(ctx context.Context, s *keychain.Service, e Entry) error {
 	return s.Change(ctx, "price.set", e.Name, json.RawMessage(e.Text), func(c store.Conn) error { return write(c, e) })
 }
 
-// write adds a price or replaces the one with the same name, in a transaction.
+// write stores a price in a transaction, in place of a price that the name has already.
 func write(c store.Conn, e Entry) error {
 	_, err := c.Exec(
 		`INSERT INTO gateway_prices (name, price) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET price = excluded.price`,
@@ -114,7 +114,8 @@ func write(c store.Conn, e Entry) error {
 	return err
 }
 
-// Remove deletes the price with a name, and records that in the audit log. The error has status 404 if there is none.
+// Remove deletes the price with a name, and records the change in the audit log. The error has status 404 if the name
+// has no price.
 func Remove(ctx context.Context, s *keychain.Service, name string) error {
 	return s.Change(ctx, "price.removed", name, nil, func(c store.Conn) error {
 		n, err := c.Exec(`DELETE FROM gateway_prices WHERE name = ?`, name)
@@ -125,7 +126,7 @@ func Remove(ctx context.Context, s *keychain.Service, name string) error {
 	})
 }
 
-// Read returns the prices in the form that a catalog uses, and a version that changes whenever they do.
+// Read returns the prices in the form of the catalog, and a version that changes whenever a price changes.
 func Read(ctx context.Context, db *store.DB) (prices catalog.Prices, version string, err error) {
 	var list []Entry
 	err = db.Read(ctx, func(c store.Conn) error {

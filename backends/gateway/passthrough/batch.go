@@ -11,10 +11,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// servedBatch names the price factor for requests of batches.
+// servedBatch is the name of the price factor for requests in batches; see catalog.Price.Factors.
 const servedBatch = "batch"
 
-// Done reports whether a batch has ended. batch is the provider's description of it.
+// Done reports whether a batch has ended. batch is the provider's JSON description of the batch.
 func Done(batch []byte) bool {
 	status := gjson.GetBytes(batch, "status").Str
 	if status == "" {
@@ -27,10 +27,9 @@ func Done(batch []byte) bool {
 	return false
 }
 
-// Charge returns the row of the usage log for a batch that has ended. batch is the provider's description of it; its
-// tokens are charged at the model's batch price. Exact is false if that does not tell what the batch has cost: it has
-// no usage or no model, or the price depends on the length of each request. The results of the batch then have to be
-// summed with Results.
+// Charge returns the usage record of a batch that has ended, at the model's batch price. batch is the provider's JSON
+// description of the batch. exact is false if the description does not determine the cost: it has no usage or no model,
+// or the price depends on the length of each request. The results of the batch then have to be summed with Results.
 func Charge(cat *catalog.Catalog, o *Resource, batch []byte, now time.Time) (r spending.Record, exact bool) {
 	description := gjson.ParseBytes(batch)
 	var u wire.Usage
@@ -53,10 +52,10 @@ func Charge(cat *catalog.Catalog, o *Resource, batch []byte, now time.Time) (r s
 	return r, exact
 }
 
-// Unknown returns the row of the usage log for a batch whose cost cannot be found out any more.
+// Unknown returns the usage record of a batch whose cost can no longer be determined.
 func Unknown(o *Resource, now time.Time) spending.Record { return row(o, "", now) }
 
-// row returns a row of the usage log for a batch, without tokens.
+// row returns a usage record of a batch, without tokens.
 func row(o *Resource, model string, now time.Time) spending.Record {
 	return spending.Record{
 		At: now, RequestID: wire.NewID("req_"), UserID: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Surface: "batches",
@@ -65,10 +64,10 @@ func row(o *Resource, model string, now time.Time) spending.Record {
 	}
 }
 
-// maxModelName is how many bytes of the name of a model are kept.
+// maxModelName is the length limit of a model's name in a usage record, in bytes.
 const maxModelName = 200
 
-// add adds a usage to a row.
+// add adds a usage to a record.
 func add(r *spending.Record, u *wire.Usage) {
 	r.InputTokens += u.Prompt
 	r.CachedTokens += u.CacheRead
@@ -88,10 +87,10 @@ func add(r *spending.Record, u *wire.Usage) {
 	}
 }
 
-// maxTools limits the names of tools in a row of the usage log.
+// maxTools limits the number of tool names in a usage record.
 const maxTools = 16
 
-// price returns what a usage costs in a batch, and whether the price is known.
+// price returns the cost of a usage in a batch, and whether the price is known.
 func price(m *catalog.Model, u *wire.Usage) (microUSD int64, known bool) {
 	t := catalog.Tokens{
 		Input: u.Prompt - u.CacheRead - u.CacheWrite, Cached: u.CacheRead, Output: u.Completion,
@@ -104,7 +103,7 @@ func price(m *catalog.Model, u *wire.Usage) (microUSD int64, known bool) {
 }
 
 // modelOf returns the model with a name, or else the model with the longest id such that the name is that id followed
-// by the date of a version. It returns nil if there is none.
+// by the date of a version. It returns nil if the provider has no such model.
 func modelOf(cat *catalog.Catalog, provider, name string) (found *catalog.Model) {
 	if m, ok := cat.Model(provider, name); ok {
 		return m

@@ -17,9 +17,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// Bounds of a form, in bytes unless noted. A form that is not longer than keptForm is read completely before a provider
-// is called, so that it can be sent again. Of a longer form, the rest is streamed to the provider once the model is
-// known. The model must come within the first beforeForm bytes.
+// Limits of a form, in bytes unless noted. A form of at most keptForm bytes is read completely before a provider is
+// called, so that it can be sent again. Of a longer form only the beginning is read, up to the model; the rest is
+// streamed to the provider. The model must come within the first beforeForm bytes.
 const (
 	keptForm   = 1 << 20
 	beforeForm = 32 << 20
@@ -27,11 +27,11 @@ const (
 	maxField   = 64 << 10 // of a field that the gateway reads completely
 )
 
-// Form is a multipart body. Its parts are encoded anew, so that the provider cannot read another model from it than the
-// gateway did.
+// Form is a multipart body. Its parts are encoded again, so that the provider cannot read another model in the body
+// than the gateway did.
 type Form struct {
 	Model string
-	// Fields are the short fields that come before the part that is streamed.
+	// Fields are the short fields before the streamed part.
 	Fields map[string]string
 
 	boundary string
@@ -44,13 +44,13 @@ type Form struct {
 	parts    int
 
 	mu     sync.Mutex
-	given  bool
+	requested  bool
 	failed error
 }
 
-// ReadForm reads a form until it may be streamed to a provider: to its end if it is short, and otherwise until enough
-// of it is read and, where needsModel is true, its model is known. The memory that the form holds is counted in share.
-// Errors are *apierror.Error with status 400, 408, 413 or 415, or 503 if share gets no memory.
+// ReadForm reads a form until it may be sent to a provider. A short form is read to its end. A long form is read until
+// enough is read and, if needsModel is set, the model is known. The form's memory is counted in share. Errors are
+// *apierror.Error with status 400, 408, 413 or 415, or 503 if share refuses more memory.
 func ReadForm(
 	ctx context.Context, contentType string, body io.Reader, limit int64, needsModel bool, share *memory.Share,
 ) (*Form, error) {
@@ -92,18 +92,18 @@ func ReadForm(
 			}
 			continue
 		}
-		whole, err := f.keep(ctx, into, part, needsModel)
+		complete, err := f.keep(ctx, into, part, needsModel)
 		if err != nil {
 			return nil, err
 		}
-		if !whole {
+		if !complete {
 			f.part = part
 			return f, nil
 		}
 	}
 }
 
-// next returns the next part with only the headers that are passed on. For the field model, which it reads itself, it
+// next returns the next part, with only the headers that are passed on. It reads the field model itself and then
 // returns nil.
 func (f *Form) next() (*multipart.Part, error) {
 	part, err := f.reader.NextRawPart()
@@ -154,10 +154,11 @@ func (f *Form) field(part *multipart.Part) (string, error) {
 	return string(text), nil
 }
 
-// keep copies a part into the buffer. It reports false if only the beginning was read because the rest can be streamed.
+// keep copies a part into the buffer. It reports false if the part was not read to its end because the rest can be
+// streamed.
 func (f *Form) keep(
 	ctx context.Context, into io.Writer, part *multipart.Part, needsModel bool,
-) (whole bool, err error) {
+) (complete bool, err error) {
 	piece := make([]byte, 32<<10)
 	for {
 		if f.buffer.Len() >= keptForm && (f.Model != "" || !needsModel) {
@@ -185,7 +186,7 @@ func (f *Form) keep(
 	}
 }
 
-// mistake converts an error of reading the body into the error for the client. It returns io.EOF unchanged unless the
+// mistake converts an error of reading the body to the error for the client. It returns io.EOF unchanged unless the
 // body was too large.
 func (f *Form) mistake(err error) error {
 	if _, ok := apierror.From(err); ok || errors.Is(err, io.EOF) && f.limited.N > 0 {
@@ -208,26 +209,26 @@ func (f *Form) mistake(err error) error {
 // ContentType returns the Content-Type of the body that is passed on.
 func (f *Form) ContentType() string { return f.writer.FormDataContentType() }
 
-// For returns the body with the name that a provider uses for the model. An empty model adds no field. A streamed body
+// For returns the body for a provider that calls the model by this name. An empty model adds no field. A streamed body
 // can be requested only once; a second call returns an error. The size is -1 if it is unknown.
 func (f *Form) For(model string) (body io.ReadCloser, size int64, err error) {
 	var head bytes.Buffer
-	kept := f.buffer.Bytes()
+	buffered := f.buffer.Bytes()
 	if model != "" {
 		head.WriteString("--" + f.boundary + "\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n" + model)
-		if bytes.HasPrefix(kept, []byte("--")) {
+		if bytes.HasPrefix(buffered, []byte("--")) {
 			head.WriteString("\r\n")
 		}
 	}
 	if f.part == nil {
-		return io.NopCloser(io.MultiReader(&head, bytes.NewReader(kept))), int64(head.Len() + len(kept)), nil
+		return io.NopCloser(io.MultiReader(&head, bytes.NewReader(buffered))), int64(head.Len() + len(buffered)), nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.given {
+	if f.requested {
 		return nil, 0, errors.New("the body has been passed on already")
 	}
-	f.given = true
+	f.requested = true
 	from, to := io.Pipe()
 	go func() {
 		err := f.pass(to)
@@ -236,7 +237,7 @@ func (f *Form) For(model string) (body io.ReadCloser, size int64, err error) {
 		f.mu.Unlock()
 		to.CloseWithError(err)
 	}()
-	return pipe{io.MultiReader(&head, bytes.NewReader(kept), from), from}, -1, nil
+	return pipe{io.MultiReader(&head, bytes.NewReader(buffered), from), from}, -1, nil
 }
 
 type pipe struct {
@@ -244,14 +245,14 @@ type pipe struct {
 	io.Closer
 }
 
-// Once reports whether a streamed body has been handed out, so that the request cannot be sent again.
+// Once reports whether For has returned a streamed body, so that the request cannot be sent again.
 func (f *Form) Once() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.given
+	return f.requested
 }
 
-// Refused returns the client's mistake found in the streamed part of the body, or nil.
+// Refused returns the error for the client's mistake in the streamed part of the body, or nil.
 func (f *Form) Refused() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -261,7 +262,7 @@ func (f *Form) Refused() error {
 	return nil
 }
 
-// pass writes the rest of the form.
+// pass writes the rest of the form, which begins with the streamed part, to a writer.
 func (f *Form) pass(to io.Writer) error {
 	if _, err := io.Copy(to, source{f, f.part}); err != nil {
 		return err

@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// Bounds of a file of which each line is a request or a result of a batch, in bytes.
+// Limits, in bytes, of a file in which each line is a request or a result of a batch.
 const (
 	maxLine = 16 << 20
 	maxFile = 4 << 30
 )
 
-// lines calls a function for each line of a text that arrives in pieces. Empty lines are left out.
+// lines calls a function for each line of a text that is written to it in pieces. Empty lines are left out.
 type lines struct {
-	// grow is called before more memory is used. It gets the size that is needed.
+	// grow is called before more memory is used, with the total size needed.
 	grow func(size int64) error
-	// line gets each line with its number, which starts at 1. It must not keep the text.
+	// line is called with each line and its number, which starts at 1. It must not keep text.
 	line func(number int, text []byte) error
 
 	rest   []byte // the beginning of a line that is not complete
@@ -41,18 +41,18 @@ func (l *lines) split(text []byte) error {
 		return fmt.Errorf("the file is larger than %d GiB", maxFile>>30)
 	}
 	for {
-		line, after, whole := bytes.Cut(text, []byte("\n"))
+		line, after, complete := bytes.Cut(text, []byte("\n"))
 		if len(l.rest)+len(line) > maxLine {
 			return fmt.Errorf("line %d is longer than %d MiB", l.number+1, maxLine>>20)
 		}
-		if !whole || len(l.rest) > 0 {
+		if !complete || len(l.rest) > 0 {
 			if err := l.grow(int64(2 * (len(l.rest) + len(line)))); err != nil {
 				return err
 			}
 			l.rest = append(l.rest, line...)
 			line = l.rest
 		}
-		if !whole {
+		if !complete {
 			return nil
 		}
 		if err := l.take(line); err != nil {
@@ -70,7 +70,7 @@ func (l *lines) take(line []byte) error {
 	return l.line(l.number, line)
 }
 
-// Close takes the last line, which need not end in a line break. It returns the first error.
+// Close processes the last line, which need not end in a line break. It returns the first error of any line.
 func (l *lines) Close() error {
 	if l.failed == nil && len(l.rest) > 0 {
 		l.failed = l.take(l.rest)

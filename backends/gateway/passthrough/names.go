@@ -13,26 +13,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Names turns the models that the requests of a batch name into the names that its provider uses.
+// Names replaces the models in the requests of a batch by the names at the provider.
 type Names struct {
 	Catalog  *catalog.Catalog
 	Account  *keychain.Account
 	TeamID   string
 	Provider string
-	// Forbids returns the list of allowed models, named for people, from which a candidate is missing, and an empty
-	// string if the sender may use it. A nil Forbids allows all candidates.
+	// Forbids returns a phrase that names the list of allowed models that lacks the candidate, or an empty string if
+	// the sender may use it. A nil Forbids allows all candidates.
 	Forbids func(c *keychain.Candidate) (list string)
 }
 
-// Of returns the provider's name of a model. A name that neither the catalog nor an alias has is the provider's own.
-// Errors are *apierror.Error with status 400 for a tier and for the model of another provider, and 403 for a model that
-// the sender may not use.
+// Of returns the provider's name of a model. A name that is neither in the catalog nor an alias is taken for the
+// provider's. Errors are *apierror.Error with status 400 for a tier and for the model of another provider, and 403 for
+// a model that the sender may not use.
 func (n *Names) Of(name string) (string, error) {
 	routing := n.Account.RoutingFor(n.Catalog, n.TeamID)
 	target := routing.Resolve(name)
-	id, own := strings.CutPrefix(target, n.Provider+"/")
+	id, prefixed := strings.CutPrefix(target, n.Provider+"/")
 	c, known := routing.Entry(target)
-	if _, has := n.Catalog.Model(n.Provider, target); !known && !has {
+	if _, inCatalog := n.Catalog.Model(n.Provider, target); !known && !inCatalog {
 		for _, named := range routing.Named(target) {
 			if !known || named.Provider.Code == n.Provider {
 				c, known = named, true
@@ -47,7 +47,7 @@ func (n *Names) Of(name string) (string, error) {
 		return "", n.elsewhere(name, c.Entry)
 	case known:
 		id = c.Model.ID
-	case !own:
+	case !prefixed:
 		if code, _, ok := strings.Cut(target, "/"); ok {
 			if _, ok := n.Catalog.Provider(code); ok {
 				return "", n.elsewhere(name, target)
@@ -78,11 +78,11 @@ func (n *Names) elsewhere(name, entry string) error {
 		"the model %q is %s, but the batch goes to %s, which has other models", name, wire.Mask(entry, 200), n.Provider)
 }
 
-// Input checks the models in the file that a batch is made from. The file is written to it; a line at a time is held in
-// memory. The provider reads the file itself, so that its names must be the provider's.
+// Input checks the models in the input file of a batch. The file is written to it; one line at a time is held in
+// memory. The provider reads the file unchanged, so its models must have the provider's names.
 type Input struct{ lines }
 
-// NewInput returns a check. grow is called before more memory is used, with the size that is needed in all.
+// NewInput returns an Input. grow is called before more memory is used, with the total size needed.
 func NewInput(names *Names, grow func(size int64) error) *Input {
 	i := new(Input)
 	i.grow = grow
@@ -103,7 +103,7 @@ func NewInput(names *Names, grow func(size int64) error) *Input {
 	return i
 }
 
-// place puts words before the message of an error.
+// place puts the line number, formatted by format, before the message of an error.
 func place(err error, format string, number int) error {
 	if e, ok := apierror.From(err); ok {
 		placed := apierror.New(e.Status, e.Code, format+"%s", number, e.Message)
@@ -112,8 +112,8 @@ func place(err error, format string, number int) error {
 	return err
 }
 
-// modelIn returns the model of a request in a batch, which is the member body or params of an object. Repeated members
-// are refused, because the gateway and the provider might read different ones.
+// modelIn returns the model of a request in a batch. It is in the object that is the member body or params of the
+// request. Repeated members are refused, because the gateway and the provider might read different values.
 func modelIn(request gjson.Result, member string) (model gjson.Result, err error) {
 	body, err := only(request, member)
 	if err != nil {
@@ -129,7 +129,7 @@ func modelIn(request gjson.Result, member string) (model gjson.Result, err error
 	return model, nil
 }
 
-// only returns a member of an object that occurs once at most.
+// only returns a member of an object. The error has status 400 if the member is repeated.
 func only(object gjson.Result, member string) (found gjson.Result, err error) {
 	if !object.IsObject() {
 		return found, nil
@@ -148,8 +148,8 @@ func only(object gjson.Result, member string) (found gjson.Result, err error) {
 	return found, err
 }
 
-// Rename returns the body of a request that creates a batch of messages, with the provider's name of each model. grow
-// is called before more memory is used. Errors are *apierror.Error.
+// Rename returns the body of a request that creates a batch of messages, with each model replaced by the provider's
+// name. grow is called before more memory is used, with the total size needed. Errors are *apierror.Error.
 func Rename(body []byte, names *Names, grow func(size int64) error) ([]byte, error) {
 	requests, err := only(gjson.ParseBytes(body), "requests")
 	if err != nil {

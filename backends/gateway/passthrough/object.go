@@ -21,10 +21,10 @@ type Reader = io.ReadCloser
 // maxModel is the maximum length of a model's name, in bytes.
 const maxModel = 512
 
-// Object is a JSON body whose model can be replaced.
+// Object is a JSON body in which the model can be replaced.
 type Object struct {
 	Model string
-	// Characters is the number of characters of the member input.
+	// Characters is the length of the member input, in characters.
 	Characters int64
 
 	body       []byte
@@ -33,7 +33,7 @@ type Object struct {
 }
 
 // ReadObject parses a JSON body. Errors are *apierror.Error with status 400. A repeated member model is refused,
-// because the gateway and the provider might read different ones.
+// because the gateway and the provider might read different values.
 func ReadObject(body []byte) (*Object, error) {
 	if !gjson.ValidBytes(body) {
 		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the body is not JSON")
@@ -69,11 +69,11 @@ func errTwice() error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "model is given twice").With("model")
 }
 
-// Text returns the value of a member that is a string, or an empty string if there is none.
+// Text returns the value of a member, or an empty string if the member is absent or not a string.
 func (o *Object) Text(member string) string { return gjson.GetBytes(o.body, gjson.Escape(member)).Str }
 
-// For returns the body with the client's model replaced by the name that a provider uses. If the body has no model, one
-// is added. An empty model changes nothing. The error is always nil.
+// For returns the body for a provider that calls the model by this name. If the body has no model, the member is added.
+// An empty model changes nothing. The error is always nil.
 func (o *Object) For(model string) (body Reader, size int64, err error) {
 	if model == "" || model == o.Model {
 		return io.NopCloser(bytes.NewReader(o.body)), int64(len(o.body)), nil
@@ -92,14 +92,15 @@ func (o *Object) For(model string) (body Reader, size int64, err error) {
 }
 
 // Usage reads the usage from the end of a response: from the last object usage, or else from the last object
-// billed_units, which Cohere uses. tail may begin in the middle of the response. Known is false if no usage is found.
+// billed_units, which Cohere sends. tail may begin in the middle of the response. u.Known is false if no usage is
+// found.
 func Usage(tail []byte) (u wire.Usage) {
 	for _, member := range [...]string{`"usage"`, `"billed_units"`} {
-		at := bytes.LastIndex(tail, []byte(member))
-		if at < 0 {
+		index := bytes.LastIndex(tail, []byte(member))
+		if index < 0 {
 			continue
 		}
-		rest := bytes.TrimLeft(tail[at+len(member):], " \t\r\n:")
+		rest := bytes.TrimLeft(tail[index+len(member):], " \t\r\n:")
 		var object json.RawMessage
 		if json.NewDecoder(bytes.NewReader(rest)).Decode(&object) != nil || object[0] != '{' {
 			continue
@@ -139,8 +140,7 @@ func read(usage gjson.Result, u *wire.Usage) {
 	u.Known = u.Prompt > 0 || u.Completion > 0 || u.Served != nil
 }
 
-// readMessages reads the fields of a usage object of the messages format, which does not include cached tokens in its
-// input tokens.
+// readMessages reads a usage object of the messages format, in which the input tokens do not include cached ones.
 func readMessages(usage gjson.Result, first func(names ...string) int64, u *wire.Usage) {
 	u.CacheRead, u.CacheWrite = first("cache_read_input_tokens"), first("cache_creation_input_tokens")
 	u.CacheWriteHour = min(u.CacheWrite, first("cache_creation.ephemeral_1h_input_tokens"))
@@ -151,7 +151,7 @@ func readMessages(usage gjson.Result, first func(names ...string) int64, u *wire
 	_ = wire.ScanServedCalls(&scanner, &u.Served) // without calls there is nothing to add
 }
 
-// called adds n units that are priced like calls of server tools. It creates s if it is nil.
+// called adds n units, which are priced like calls of server tools, to s. It returns s, or a new value if s is nil.
 func called(s *wire.Served, unit string, n int64) *wire.Served {
 	if s == nil {
 		s = &wire.Served{Calls: make(map[string]int64)}
@@ -160,7 +160,7 @@ func called(s *wire.Served, unit string, n int64) *wire.Served {
 	return s
 }
 
-// Spoken returns the usage of a request that is billed by the characters of its input.
+// Spoken returns the usage of a speech request, which is billed by the characters of its input.
 func Spoken(characters int64) wire.Usage {
 	return wire.Usage{Known: true, Served: called(nil, "character", characters)}
 }

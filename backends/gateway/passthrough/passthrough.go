@@ -1,6 +1,6 @@
 // Package passthrough describes the endpoints of model APIs that need no translation: audio, images, moderations,
-// rerank, files and batches. A request is passed to the provider of its model unchanged except for the name of the
-// model. The differences between the endpoints are in one table.
+// rerank, files and batches. A request is passed to its model's provider unchanged except for the name of the model.
+// The differences between the endpoints are in one table.
 package passthrough
 
 import (
@@ -10,12 +10,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Body is the kind of body of a request.
+// Body is the kind of a request's body.
 type Body uint8
 
 // The kinds of bodies.
 const (
-	// NoBody is for requests that have only the id of an object, or nothing.
+	// NoBody is for requests without a body.
 	NoBody Body = iota
 	// JSONBody is a JSON object with an optional member model.
 	JSONBody
@@ -28,22 +28,22 @@ type Endpoint struct {
 	Method string
 	// Pattern is the path below /v1. {id} matches the id of an object.
 	Pattern string
-	// Name is how providers and models of the catalog name the endpoint. The address of a request is the provider's
-	// address of that endpoint followed by {id} and the rest of the pattern. Surface is the name in the usage log.
+	// Name is the name of the endpoint in the catalog's providers and models. A request is sent to the provider's
+	// address for this endpoint, followed by {id} and the rest of the pattern. Surface is the name in the usage log.
 	Name, Surface string
 	Body          Body
 	// Limit is the maximum size of the body, in bytes.
 	Limit int64
-	// Object is the kind of object that {id} names, that a list contains, or that a successful response creates.
+	// Object is the kind of object that {id} identifies, that a list contains, or that a successful response creates.
 	Object string
 	// List means that the endpoint lists objects. Deletes means that a successful response deletes the object.
 	List, Deletes bool
-	// Input is the member of the body that names a file. The request uses the provider key through which that file was
-	// uploaded.
+	// Input is the member of the body that names an uploaded file. The request is sent with the provider key with which
+	// that file was uploaded.
 	Input string
 }
 
-// Bounds of bodies, in bytes. They are at least as large as those of the APIs.
+// Limits of bodies, in bytes. The APIs of the providers have lower or equal limits.
 const (
 	limitJSON  = 32_000_000
 	limitAudio = 32 << 20
@@ -51,7 +51,7 @@ const (
 	limitFile  = 512 << 20
 )
 
-// Endpoints is the table.
+// Endpoints is the table of endpoints.
 var Endpoints = []Endpoint{
 	{Method: "POST", Pattern: "/audio/speech", Name: "audio/speech", Surface: "audio", Body: JSONBody, Limit: limitJSON},
 	{
@@ -122,8 +122,8 @@ var Endpoints = []Endpoint{
 const messageBatches = "messages/batches"
 
 // Find returns the endpoint for a path below /v1, and the id in that path. If only the method does not match, the
-// endpoint is nil and allow lists the methods that do, as in an Allow header. Find does not allocate for paths of other
-// routes.
+// endpoint is nil and allow lists the methods of the path, as in an Allow header. Find does not allocate for paths of
+// other routes.
 func Find(method, path string) (e *Endpoint, id, allow string) {
 	for i := range Endpoints {
 		row := &Endpoints[i]
@@ -141,7 +141,7 @@ func Find(method, path string) (e *Endpoint, id, allow string) {
 	return nil, "", allow
 }
 
-// match reports whether a path matches the pattern, and returns the id in it.
+// match reports whether a path matches the pattern, and returns the path's id.
 func (e *Endpoint) match(path string) (id string, ok bool) {
 	prefix, suffix, wild := strings.Cut(e.Pattern, "{id}")
 	if !wild {
@@ -155,8 +155,8 @@ func (e *Endpoint) match(path string) (id string, ok bool) {
 	return id, ok && validID(id)
 }
 
-// validID reports whether an id may be used in a path: it has at most 200 letters, digits, "-", "_" and ".", and is not
-// made of dots alone.
+// validID reports whether an id is safe in a path: it has at most 200 letters, digits, "-", "_" and ".", and does not
+// consist of dots only.
 func validID(id string) bool {
 	const limit = 200
 	return id != "" && len(id) <= limit && strings.Trim(id, ".") != "" && !strings.ContainsFunc(id, func(r rune) bool {
@@ -164,7 +164,7 @@ func validID(id string) bool {
 	})
 }
 
-// Below returns the path that is appended to the provider's address of the endpoint.
+// Below returns the path that is appended to the provider's address for the endpoint.
 func (e *Endpoint) Below(id string) string {
 	if id == "" {
 		return ""
@@ -173,7 +173,7 @@ func (e *Endpoint) Below(id string) string {
 	return "/" + id + suffix
 }
 
-// IsContent reports whether the response is the content of a file, of any size, rather than a JSON description.
+// IsContent reports whether the response is a file, of any size, rather than a JSON object.
 func (e *Endpoint) IsContent() bool {
 	return strings.HasSuffix(e.Pattern, "/content") || strings.HasSuffix(e.Pattern, "/results")
 }
@@ -183,7 +183,7 @@ func (e *Endpoint) MakesBatch() bool {
 	return e.Body == JSONBody && (e.Object == KindBatch || e.Object == KindMessageBatch)
 }
 
-// Description returns the endpoint that describes a batch.
+// Description returns the endpoint that returns the JSON description of a batch.
 func Description(o *Resource) *Endpoint {
 	path := "/batches/" + o.ID
 	if o.Kind == KindMessageBatch {
@@ -193,8 +193,8 @@ func Description(o *Resource) *Endpoint {
 	return e
 }
 
-// Content returns the endpoint for the results of a batch that has ended, and the id in its path. It returns nil if the
-// batch has no results.
+// Content returns the endpoint for the results of a batch that has ended, and the id in its path. batch is the
+// provider's JSON description. The endpoint is nil if the batch has no results.
 func Content(o *Resource, batch []byte) (e *Endpoint, id string) {
 	if o.Kind == KindMessageBatch {
 		e, id, _ = Find(http.MethodGet, "/messages/batches/"+o.ID+"/results")
@@ -204,7 +204,7 @@ func Content(o *Resource, batch []byte) (e *Endpoint, id string) {
 	return e, id
 }
 
-// InputFile returns the endpoint for the content of the file that a batch is made from.
+// InputFile returns the endpoint for the content of a batch's input file.
 func InputFile(id string) *Endpoint {
 	e, _, _ := Find(http.MethodGet, "/files/"+id+"/content")
 	return e

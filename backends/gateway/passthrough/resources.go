@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Resource is a file or a batch that a provider keeps for somebody. It belongs to the user and the team whose request
-// made it, and is accessed through the provider key that made it.
+// Resource is a file or a batch that a provider stores. It belongs to the user and the team whose request created it,
+// and is accessed with the provider key that created it.
 type Resource struct {
 	ID, Kind    string // the provider's id; KindFile, KindBatch or KindMessageBatch
 	UserID      string
@@ -36,16 +36,16 @@ const (
 // IsBatch reports whether the resource is a batch of any format.
 func (o *Resource) IsBatch() bool { return o.Kind == KindBatch || o.Kind == KindMessageBatch }
 
-// Resources stores which resources providers keep for whom.
+// Resources stores which resources at providers belong to which user and team.
 type Resources struct {
 	db  *store.DB
 	now func() time.Time
 }
 
-// NewResources returns the resources in a database with schema.Gateway registered.
+// NewResources returns the Resources in a database with schema.Gateway registered.
 func NewResources(db *store.DB, now func() time.Time) *Resources { return &Resources{db, now} }
 
-// Keep stores a resource. A resource that is stored already stays unchanged.
+// Keep stores a resource. If it is stored already it stays unchanged.
 func (s *Resources) Keep(ctx context.Context, o *Resource) error {
 	if !schema.StorableID(o.ID) || !schema.StorableID(o.UserID) {
 		return apierror.New(http.StatusBadRequest, "invalid_value", "the id of the object cannot be stored").With("id")
@@ -73,8 +73,8 @@ func notFound(kind, id string) error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", kind, id)
 }
 
-// Find returns a resource of a user and a team. The error has status 404 if they have none of that id, even if
-// others do.
+// Find returns a resource of a user and a team. The error has status 404 if they have no such resource, even if other
+// users have one with this id.
 func (s *Resources) Find(ctx context.Context, userID, teamID, kind, id string) (o Resource, err error) {
 	if !schema.StorableID(id) {
 		return o, notFound(kind, id)
@@ -90,23 +90,23 @@ func (s *Resources) Find(ctx context.Context, userID, teamID, kind, id string) (
 	return o, err
 }
 
-// List returns resources of one kind of a user and a team, newest first. The list begins after the resource whose id is
-// the cursor, or with the newest one if the cursor is empty.
+// List returns the resources of one kind that belong to a user and a team, newest first. The list begins after the
+// resource whose id is the cursor, or with the newest one if the cursor is empty.
 func (s *Resources) List(
 	ctx context.Context, userID, teamID, kind, cursor string, limit int,
 ) (list []Resource, err error) {
-	at, id := int64(1<<62), ""
+	created, id := int64(1<<62), ""
 	if cursor != "" {
 		last, err := s.Find(ctx, userID, teamID, kind, cursor)
 		if err != nil {
 			return nil, err
 		}
-		at, id = schema.Micros(last.CreatedAt), last.ID
+		created, id = schema.Micros(last.CreatedAt), last.ID
 	}
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, scanObject,
 			selectObjects+`user_id = ? AND team_id = ? AND kind = ? AND (created_at < ? OR created_at = ? AND id < ?)
-			ORDER BY created_at DESC, id DESC LIMIT ?`, userID, teamID, kind, at, at, id, limit)
+			ORDER BY created_at DESC, id DESC LIMIT ?`, userID, teamID, kind, created, created, id, limit)
 		return err
 	})
 	return list, err
@@ -121,7 +121,7 @@ func (s *Resources) Forget(ctx context.Context, o *Resource) error {
 	})
 }
 
-// Charge marks a batch as charged. It reports whether this call was the first to do so.
+// Charge marks a batch as charged. It reports whether this was the first call for the batch.
 func (s *Resources) Charge(ctx context.Context, o *Resource) (first bool, err error) {
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec(`UPDATE gateway_objects SET charged = 1 WHERE user_id = ? AND team_id = ? AND kind = ? AND id = ? AND charged = 0`,
@@ -132,8 +132,8 @@ func (s *Resources) Charge(ctx context.Context, o *Resource) (first bool, err er
 	return first, err
 }
 
-// Uncharged returns the batches that are not charged and were last polled before the given time, those that were
-// polled longest ago first. It marks them as polled now, so that other calls do not return them at once.
+// Uncharged returns at most limit batches that are not charged and were last polled before the given time, ordered by
+// the time of that poll. It marks them as polled now, so that other calls do not return them at once.
 func (s *Resources) Uncharged(ctx context.Context, before time.Time, limit int) (list []Resource, err error) {
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		if list, err = store.List(c, scanObject,

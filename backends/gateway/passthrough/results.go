@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// Results sums what the requests of a batch have used, by model. The file with the results is written to it; a line at
-// a time is held in memory. Each result is priced by itself, because prices may depend on its length.
+// Results sums the usage of the requests in a batch, by model. The results file is written to it; one line at a time is
+// held in memory. Each result is priced separately, because prices may depend on its length.
 type Results struct {
 	lines
 	catalog *catalog.Catalog
@@ -23,18 +23,18 @@ type Results struct {
 	rows    map[string]*spending.Record
 }
 
-// NewResults returns an empty sum for a batch. grow is called before more memory is used, with the size that is needed
-// in all.
+// NewResults returns an empty sum for a batch. grow is called before more memory is used, with the total size needed.
 func NewResults(cat *catalog.Catalog, o *Resource, now time.Time, grow func(size int64) error) *Results {
 	r := &Results{catalog: cat, batch: o, now: now, rows: make(map[string]*spending.Record)}
 	r.grow, r.line = grow, r.add
 	return r
 }
 
-// maxModels limits the rows of one batch. The last row counts the results of all further models, at no known price.
+// maxModels limits the usage records of one batch. The last record counts the results of all further models, with an
+// unknown price.
 const maxModels = 100
 
-// add adds a result. Lines of requests that have failed have no usage, and count nothing.
+// add adds the result in a line. Failed requests have no usage and add nothing.
 func (r *Results) add(_ int, line []byte) error {
 	if !gjson.ValidBytes(line) {
 		return nil
@@ -89,9 +89,9 @@ func (r *Results) Charge() []spending.Record {
 		rows = append(rows, *r.rows[name])
 	}
 	if len(rows) == 0 {
-		none := row(r.batch, "", r.now)
-		none.CostKnown = true
-		rows = append(rows, none)
+		unused := row(r.batch, "", r.now)
+		unused.CostKnown = true
+		rows = append(rows, unused)
 	}
 	return rows
 }

@@ -1,4 +1,4 @@
-// Package schema has the gateway's tables of a database, and the conversions between Go values and columns for times,
+// Package schema has the gateway's database tables, and the conversions between Go values and columns for times,
 // booleans and texts.
 package schema
 
@@ -24,13 +24,13 @@ func Micros(t time.Time) int64 { return t.UnixMicro() }
 // Moment converts a column value to a time in UTC.
 func Moment(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// Optional converts a nullable column value to a time. It returns nil for NULL.
+// Optional converts a nullable column value to a time, which is nil for NULL.
 func Optional(us sql.NullInt64) *time.Time {
 	if !us.Valid {
 		return nil
 	}
-	at := Moment(us.Int64)
-	return &at
+	moment := Moment(us.Int64)
+	return &moment
 }
 
 // Flag converts a boolean to a column value.
@@ -49,10 +49,10 @@ func Nullable(text string) any {
 	return text
 }
 
-// Text scans a row of one text column.
+// Text scans a row whose only column is a text.
 func Text(row store.Row) (text string, err error) { return text, row.Scan(&text) }
 
-// MaxID is the maximum length of an id that is looked up, in bytes. No id or name of an entry is that long.
+// MaxID is the maximum length of an id that is looked up, in bytes. All stored ids and entry names are shorter.
 const MaxID = 1000
 
 // StorableID reports whether a row can have this id. Callers treat other ids as not found: PostgreSQL would answer some

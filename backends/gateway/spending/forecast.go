@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// Forecast is what all users have spent, and what they are expected to have spent by the end of the month.
+// Forecast holds the spending of all users, and an estimate for the end of the month.
 type Forecast struct {
 	// Today and Month are the spending since the beginning of the UTC day and of the calendar month.
 	Today MicroUSD `json:"today"`
 	Month MicroUSD `json:"this_month"`
-	// MonthEnd is Month plus, for the rest of the month, the average spending of the seven days before today. If the
-	// gateway has been used for less than that, the average is over the days since its first use; on the first day,
-	// the spending of today is extrapolated.
+	// MonthEnd is Month plus, for each remaining day of the month, the average spending of the seven days before today.
+	// If the gateway's first use was less than seven days ago, the average is over the days since then. On the day of
+	// the first use, the spending of today is extrapolated.
 	MonthEnd MicroUSD `json:"month_end"`
 }
 
-// paceDays is the number of days before today that are averaged. It is a whole week because weekends differ.
+// paceDays is the number of days before today that are averaged: a whole week, because weekends differ from other days.
 const paceDays = 7
 
-// minPace is the shortest part of a day that is extrapolated.
+// minPace is the length of the shortest part of a day that is extrapolated.
 const minPace = time.Hour
 
 // Forecast computes the spending of today and of this month, and estimates that of the whole month.

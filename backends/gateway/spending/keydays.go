@@ -13,21 +13,21 @@ type keyDay struct {
 	day int64
 }
 
-// addKeyDays adds what a batch spent through stored provider keys to the sums of their days. The whole record counts
-// for the key that it names.
+// addKeyDays adds the amounts that the records of a batch spent through stored provider keys to the daily sums of these
+// keys. The whole amount of a record is added to the key in ProviderKey.
 func (s *Ledger) addKeyDays(c store.Conn, batch []Record) error {
 	days := make(map[keyDay]spentTokens)
 	for i := range batch {
 		if r := &batch[i]; strings.HasPrefix(r.ProviderKey, "pk_") {
 			input, output := r.tokens()
-			at := keyDay{r.ProviderKey, unixDay(r.At)}
-			sum := days[at]
-			days[at] = spentTokens{sum.input + input, sum.output + output, sum.micros + r.cost()}
+			key := keyDay{r.ProviderKey, unixDay(r.At)}
+			sum := days[key]
+			days[key] = spentTokens{sum.input + input, sum.output + output, sum.micros + r.cost()}
 		}
 	}
 	rows := make([]keyDay, 0, len(days))
-	for at := range days {
-		rows = append(rows, at)
+	for key := range days {
+		rows = append(rows, key)
 	}
 	// Sorted, so that two nodes do not deadlock.
 	slices.SortFunc(rows, func(a, b keyDay) int {
@@ -36,12 +36,12 @@ func (s *Ledger) addKeyDays(c store.Conn, batch []Record) error {
 		}
 		return int(a.day - b.day)
 	})
-	for _, at := range rows {
-		sum := days[at]
+	for _, key := range rows {
+		sum := days[key]
 		if _, err := c.Exec(`INSERT INTO gateway_provider_key_days AS d (provider_key, day, input_tokens, output_tokens, cost_micro_usd) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (provider_key, day) DO UPDATE SET input_tokens = d.input_tokens + excluded.input_tokens,
 			output_tokens = d.output_tokens + excluded.output_tokens, cost_micro_usd = d.cost_micro_usd + excluded.cost_micro_usd`,
-			at.key, at.day, sum.input, sum.output, sum.micros); err != nil {
+			key.key, key.day, sum.input, sum.output, sum.micros); err != nil {
 			return err
 		}
 	}

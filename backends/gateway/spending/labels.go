@@ -13,16 +13,16 @@ const (
 	labelEndUser = "end_user"
 )
 
-// MaxLabels is the number of different tags, and of different end users, for which a UTC day has sums. Further ones are
-// counted as OtherLabels. If several nodes meet new ones at the same moment the number may exceed MaxLabels by a few.
+// MaxLabels limits the number of different tags, and of different end users, with sums on a UTC day. Further labels are
+// counted as OtherLabels. If several nodes add new labels at the same moment, the limit may be exceeded by a few.
 const MaxLabels = 1000
 
-// OtherLabels is the name in sums of the tags or end users beyond MaxLabels.
+// OtherLabels is the name under which the sums of all labels beyond MaxLabels are stored.
 const OtherLabels = "(other)"
 
 // addLabels adds a record to the rows of its labels. hour is the key of the record's hourly row.
 func (t sumsTable) addLabels(hour *sumsKey, r *Record) {
-	key := sumsKey{team: r.TeamID, at: hour.at / 24, provider: r.Provider, model: hour.model, tier: labelTag}
+	key := sumsKey{team: r.TeamID, time: hour.time / 24, provider: r.Provider, model: hour.model, tier: labelTag}
 	for i, tag := range r.Tags {
 		if !slices.Contains(r.Tags[:i], tag) {
 			key.key = tidy(tag)
@@ -35,14 +35,14 @@ func (t sumsTable) addLabels(hour *sumsKey, r *Record) {
 	}
 }
 
-// labelDay is a day of one kind of labels.
+// labelDay identifies a UTC day and a kind of labels.
 type labelDay struct {
 	kind string
 	day  int64
 }
 
-// labelNames caches the names that have rows in the database, for the days that this node has written last. Only the
-// batch that is being written uses it.
+// labelNames caches the names that have rows in the database, for the days that this node has written last. Only one
+// batch at a time uses it, so it has no mutex.
 type labelNames map[labelDay]map[string]bool
 
 // maxLabelDays bounds labelNames.
@@ -58,9 +58,9 @@ func (s *Ledger) addLabels(c store.Conn, rows []*sumsRow) error {
 		s.labels = make(labelNames)
 	}
 	fresh := make(map[labelDay]map[string]bool) // read or admitted by this batch, which may be rolled back
-	within := make(sumsTable, len(rows))
+	limited := make(sumsTable, len(rows))
 	for _, row := range rows {
-		day, key := labelDay{row.tier, row.at}, row.sumsKey
+		day, key := labelDay{row.tier, row.time}, row.sumsKey
 		known, err := s.admitLabel(c, day, key.key, fresh)
 		if err != nil {
 			return err
@@ -68,14 +68,15 @@ func (s *Ledger) addLabels(c store.Conn, rows []*sumsRow) error {
 		if !known {
 			key.key = OtherLabels
 		}
-		within.row(key).addAll(&row.sums)
+		limited.row(key).addAll(&row.sums)
 	}
-	return s.addSums(c, labelDaily, within.sorted())
+	return s.addSums(c, labelDaily, limited.sorted())
 }
 
-// admitLabel reports whether the sums of a label are stored under its own name rather than under OtherLabels: it has a
-// row on that day already, or there are fewer than MaxLabels. fresh holds the names that this batch has read or
-// admitted. The database is read once per batch, and only if a name is not in the cache and there is room for one more.
+// admitLabel reports whether the sums of a label are stored under the label's name rather than under OtherLabels. That
+// is so if the name has a row on that day already or there are fewer than MaxLabels names. fresh holds the names that
+// this batch has read or admitted. The database is read at most once per batch and day, for a name that is not cached
+// while there is room for another.
 func (s *Ledger) admitLabel(c store.Conn, day labelDay, name string, fresh map[labelDay]map[string]bool) (bool, error) {
 	if s.labels[day][name] || fresh[day][name] {
 		return true, nil
@@ -90,11 +91,11 @@ func (s *Ledger) admitLabel(c store.Conn, day labelDay, name string, fresh map[l
 		if err != nil {
 			return false, err
 		}
-		there, known := make(map[string]bool, len(names)), make(map[string]bool, len(names))
+		stored, known := make(map[string]bool, len(names)), make(map[string]bool, len(names))
 		for _, n := range names {
-			there[n], known[n] = true, true
+			stored[n], known[n] = true, true
 		}
-		fresh[day], s.labels[day] = there, known
+		fresh[day], s.labels[day] = stored, known
 	}
 	if !fresh[day][name] && len(fresh[day]) >= MaxLabels {
 		return false, nil

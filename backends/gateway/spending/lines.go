@@ -10,47 +10,47 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Query asks for the sums of what all users spent together.
+// Query selects sums of the spending of all users.
 type Query struct {
-	// From (inclusive) and To (exclusive) bound the days in UTC. With the group hour they bound the hours: From is
-	// rounded down to a whole hour and To up. A zero To means tomorrow. A zero From means 30 days before To, or one day
-	// with the group hour.
+	// From (inclusive) and To (exclusive) bound the period, in UTC days or, with the group hour, in hours. With hours
+	// From is rounded down and To is rounded up to a whole hour. A zero To means tomorrow. A zero From means 30 days
+	// before To, or one day with the group hour.
 	From, To time.Time
-	// By lists what to sum by: organisation (everything in one line), team, user, key, provider, model, tag, end_user,
-	// day, hour. If it is empty the sums are by team and model. Users and keys cannot be combined with team, tag and
-	// end_user, and users within a team cannot be combined with provider and model. Tags and end users cannot be combined
-	// with each other or with hour.
+	// By lists the groups to sum by: organisation (everything in one line), team, user, key, provider, model, tag,
+	// end_user, day, hour. If it is empty the groups are team and model. Users and keys cannot be combined with team,
+	// tag and end_user, and users within a team cannot be combined with provider and model. Tags and end users cannot
+	// be combined with each other or with hour.
 	By []string
-	// TeamID limits the query to one team. Empty means all requests. It cannot be combined with keys.
+	// TeamID limits the query to one team. Empty means all requests. TeamID cannot be combined with keys.
 	TeamID string
-	// Compare adds what was spent in the preceding period of the same length. It cannot be combined with days and
+	// Compare adds the spending of the preceding period of the same length. Compare cannot be combined with days and
 	// hours.
 	Compare bool
-	// Limit is the maximum number of lines, at most MaxLines, which 0 means. Of queries by day or hour these are the first
-	// lines, of others those with the highest cost.
+	// Limit is the maximum number of lines. It is at most MaxLines, which is also the default. Queries by day or hour
+	// return the first lines, other queries those with the highest cost.
 	Limit int
-	// Brief may leave all sums but tokens and cost at 0, which halves the time of a query over many teams.
+	// Brief allows all sums but tokens and cost to be 0, which halves the time of a query over many teams.
 	Brief bool
 
-	// only limits the query to these values of its only column. Empty means all.
+	// only limits the query, which has one column, to these values of that column. Empty means all values.
 	only []any
 }
 
-// Line is a line of the result of a Query: the values of its groups, and the sums.
+// Line is a line of a Query's result: the values of its groups, and the sums.
 type Line struct {
-	// TeamID and Team, its name, are empty for requests of no team. A team that was removed has an id and no name.
+	// TeamID and the team's name Team are empty for requests of no team. A team that was removed has an id and no name.
 	TeamID *string `json:"team_id,omitempty"`
 	Team   *string `json:"team,omitempty"`
-	// UserID and User, the name of the user, who may have none.
+	// User is the name of the user with the id UserID, and may be empty.
 	UserID *string `json:"user_id,omitempty"`
 	User   *string `json:"user,omitempty"`
-	// KeyID and Key, its label.
+	// Key is the label of the key with the id KeyID.
 	KeyID    *string `json:"key_id,omitempty"`
 	Key      *string `json:"key,omitempty"`
 	Provider *string `json:"provider,omitempty"`
 	Model    *string `json:"model,omitempty"`
-	// Tag and EndUser are OtherLabels for labels beyond MaxLabels. Requests without a label are in no line, and those
-	// with several tags are in several lines.
+	// Tag and EndUser are OtherLabels for labels beyond MaxLabels. Requests without a label are in no line, and
+	// requests with several tags are in several lines.
 	Tag     *string    `json:"tag,omitempty"`
 	EndUser *string    `json:"end_user,omitempty"`
 	Day     string     `json:"day,omitempty"` // 2006-01-02, UTC
@@ -58,27 +58,28 @@ type Line struct {
 	UsageSums
 	// WrittenTokens is the part of InputTokens that providers have put into their caches.
 	WrittenTokens int64 `json:"written_tokens"`
-	// USDPerMillion is the price paid per million of TotalTokens. It is nil if there are no tokens.
+	// USDPerMillion is the average price of a million of TotalTokens. It is nil if TotalTokens is zero.
 	USDPerMillion *MicroUSD `json:"usd_per_million"`
-	// Before is what was spent in the preceding period. It is nil unless Query.Compare was set.
+	// Before is the spending in the preceding period. It is nil unless Query.Compare was set.
 	Before *SpentBefore `json:"before,omitempty"`
 }
 
-// SpentBefore is what was spent in the period before that of a line.
+// SpentBefore holds the sums of a line in the preceding period.
 type SpentBefore struct {
 	Requests    int64    `json:"requests"`
 	TotalTokens int64    `json:"total_tokens"`
 	CostUSD     MicroUSD `json:"cost_usd"`
 }
 
-// Bounds of the result.
+// Limits of the result.
 const (
 	MaxLines = 10_000
-	// maxSpendingHours bounds the period of a query by hours, whose table covers hoursKept days.
+	// maxSpendingHours is the length limit for the period of a query by hours. Sums by hour are kept for hoursKept
+	// days.
 	maxSpendingHours = 31 * 24
 )
 
-// The groups of a Query that need more than their columns.
+// The names of the groups of a Query to which code refers.
 const (
 	byOrganisation = "organisation"
 	byTeam         = "team"
@@ -90,13 +91,13 @@ const (
 	byHour         = groupHour
 )
 
-// spendingGroup is something that a Query can sum by.
+// spendingGroup is a group that a Query can sum by.
 type spendingGroup struct {
 	name    string
 	columns []string
 	title   string // the column of another table that names the group; empty if there is none
-	// into returns the destinations for the columns and the title in a line. The destination at is for a day or an hour.
-	into func(line *Line, at *int64) []any
+	// into returns the destinations in a line for the columns and the title. A day or hour is scanned into at.
+	into func(line *Line, time *int64) []any
 }
 
 // spendingGroups are in the order of the columns.
@@ -124,8 +125,8 @@ var spendingTitles = []struct{ group, table string }{
 
 // spendingSource is a table with the sums for a Query.
 type spendingSource struct {
-	table, at string
-	// models is the table with the sums of all teams together. It is empty for rows that are not by team alone.
+	table, unit string
+	// models is the table with the sums of all teams together. It is empty unless the rows of table are by team alone.
 	models string
 	users  bool // whether its rows are by user
 	kind   string
@@ -133,7 +134,7 @@ type spendingSource struct {
 }
 
 // memberDays is the source of the sums by user within a team.
-var memberDays = spendingSource{table: "gateway_member_days", at: "day"}
+var memberDays = spendingSource{table: "gateway_member_days", unit: "day"}
 
 var spendingSources = []spendingSource{
 	{"gateway_team_days", "day", "gateway_model_days", false, "", nil},
@@ -146,7 +147,7 @@ var spendingSources = []spendingSource{
 
 func (q *Query) has(group string) bool { return slices.Contains(q.By, group) }
 
-// check completes the query and returns the source of its sums and the groups of its lines.
+// check sets the defaults of the query, and returns the source of its sums and the groups of its lines.
 func (q *Query) check(now time.Time) (source *spendingSource, groups []*spendingGroup, err error) {
 	if len(q.By) == 0 {
 		q.By = []string{byTeam, "model"}
@@ -163,13 +164,13 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 			special = append(special, name)
 		}
 	}
-	at := slices.IndexFunc(spendingSources, func(s spendingSource) bool {
+	index := slices.IndexFunc(spendingSources, func(s spendingSource) bool {
 		return !slices.ContainsFunc(special, func(name string) bool { return !slices.Contains(s.groups, name) })
 	})
-	if at < 0 {
+	if index < 0 {
 		return nil, nil, invalid("by", "there are no sums by %s together", strings.Join(special, " and "))
 	}
-	source = &spendingSources[at]
+	source = &spendingSources[index]
 	if q.TeamID != "" && slices.Equal(special, []string{byUser}) {
 		if q.has("provider") || q.has("model") {
 			return nil, nil, invalid("by", "there are no sums by the users and the models of a team together: ask for each alone")
@@ -211,8 +212,8 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 	return source, groups, nil
 }
 
-// Spending returns the sums of what all users spent. Lines are ordered by day or hour if these were asked for, then by
-// money and by tokens, the largest first. It returns at most Query.Limit lines. The sums lag behind the requests
+// Spending returns sums of the spending of all users. Lines are ordered by day or hour if these are among the groups,
+// then by cost and by tokens, the largest first. It returns at most Query.Limit lines. The sums lag behind the requests
 // by at most FlushInterval.
 func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	source, groups, err := q.check(s.now())
@@ -250,8 +251,8 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	return lines, nil
 }
 
-// linesByTime returns the lines of a query by day or hour. It reads ever longer parts of the period, so that a query
-// with more lines than its limit does not read the rows of all of it.
+// linesByTime returns the lines of a query by day or hour. It reads ever longer parts of the period until the limit is
+// reached, so that it does not read the rows of the whole period.
 func (s *Ledger) linesByTime(
 	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
 ) (lines []Line, err error) {
@@ -266,20 +267,20 @@ func (s *Ledger) linesByTime(
 	return lines[:min(len(lines), q.Limit)], nil
 }
 
-// bounds returns the days or hours from (inclusive) to (exclusive) that the query is about.
+// bounds returns the query's days or hours, from (inclusive) to (exclusive), as numbers since 1970.
 func (q *Query) bounds(source *spendingSource) (from, to int64) {
-	if source.at == byHour {
+	if source.unit == byHour {
 		return unixHour(q.From), unixHour(q.To.Add(time.Hour - 1))
 	}
 	return unixDay(q.From), unixDay(q.To.Add(24*time.Hour - 1))
 }
 
-// texts returns what a line can be about.
+// texts returns the values of all groups that a line can have, other than its time.
 func (l *Line) texts() [7]*string {
 	return [...]*string{l.TeamID, l.UserID, l.KeyID, l.Provider, l.Model, l.Tag, l.EndUser}
 }
 
-// about returns a key for the groups of a line, which is unique among the lines of a query without days and hours.
+// about returns a string of the group values, which is unique among the lines of a query without days and hours.
 func (l *Line) about() string {
 	var b strings.Builder
 	for _, text := range l.texts() {
@@ -291,7 +292,7 @@ func (l *Line) about() string {
 	return b.String()
 }
 
-// subject returns the text of a line that has one.
+// subject returns the group value of a line that has a single one.
 func (l *Line) subject() string {
 	for _, text := range l.texts() {
 		if text != nil {
@@ -309,7 +310,7 @@ func (s *Ledger) spendingLines(
 	if err != nil {
 		return nil, err
 	}
-	return read(ctx, s, func(row store.Row) (Line, error) { return scanSpending(row, groups, source.at) },
+	return read(ctx, s, func(row store.Row) (Line, error) { return scanSpending(row, groups, source.unit) },
 		statement, args...)
 }
 

@@ -25,22 +25,23 @@ type Record struct {
 	Surface    string // "chat_completions", …
 	AskedModel string
 	Tier       catalog.Tier // 0 if an entry was asked for
-	// Provider and Model are those of the candidate that answered. If none did they are those of the last candidate
-	// whose tokens are counted here. They are empty if there is none.
+	// Provider and Model are those of the candidate that answered. If no candidate answered they are those of the last
+	// candidate whose tokens are counted here, and empty if no candidate's tokens are.
 	Provider, Model string
-	// ProviderKey is the key through which that candidate was asked: its id, OperatorKey, or the id of a custom entry.
-	// It is empty if no candidate was asked, or if the record is older than the field.
+	// ProviderKey is the key with which that candidate was asked: its id, OperatorKey, or the id of a custom entry. It
+	// is empty if no candidate was asked, or if the record was written before this field existed.
 	ProviderKey string
 	Stream      bool
-	// Status is the HTTP status that the client got, or 499 if it left before it got one.
+	// Status is the HTTP status that the client got, or 499 if the client left before it got a status.
 	Status int
-	// Code is the error code. It is empty for a success, client_closed_request if the client left, and key_expired if an
-	// expired key was sent.
+	// Code is the error code: empty for a success, client_closed_request if the client left, and key_expired for a
+	// request with an expired key.
 	Code     string
 	Attempts int
-	// FailedAttempts includes, as its last element, the attempt that the client did not wait for if it left.
+	// FailedAttempts are the attempts at candidates that failed. If the client left, the attempt then under way is the
+	// last element.
 	FailedAttempts []apierror.Attempt
-	// InputTokens include CachedTokens, OutputTokens include ReasoningTokens.
+	// InputTokens include CachedTokens. OutputTokens include ReasoningTokens.
 	InputTokens, CachedTokens, OutputTokens, ReasoningTokens int64
 	// WrittenTokens is the part of InputTokens that the provider has put into its cache.
 	WrittenTokens       int64
@@ -48,12 +49,12 @@ type Record struct {
 	CostMicroUSD        int64
 	CostKnown           bool
 	Latency, FirstToken time.Duration
-	// ServedAs are the words of the answer for how the request was served, if not in the ordinary way ("flex").
-	// ServerTools counts the calls of tools that providers ran.
+	// ServedAs are the words in the answer that describe how the request was served, if it was served in a special way
+	// such as "flex". ServerTools counts the calls of tools that providers ran.
 	ServedAs    []string
 	ServerTools map[string]int64
-	// Tags and EndUser are the client's labels of the request and the person it was made for. Tags contain no commas.
-	// They are empty if the client gave none.
+	// Tags are labels that the client gave the request. They contain no commas. EndUser is the client's name for the
+	// person who caused the request. Both are empty if the client did not send them.
 	Tags    []string
 	EndUser string
 }
@@ -69,7 +70,7 @@ const (
 	maxSpare   = 10 * batchRows
 )
 
-// Log writes records to the database in batches, so that requests do not wait for it.
+// Log writes records to the database in batches, so that requests do not wait for the database.
 type Log struct {
 	ledger  *Ledger
 	uses    KeyUses
@@ -90,13 +91,13 @@ type Log struct {
 	unsure  bool       // the last batch failed, but may have been written; guarded by flushMu
 }
 
-// KeyUses holds the times at which keys were last used, which are written with the records.
+// KeyUses collects the times at which keys were last used. A Log writes them together with its records.
 type KeyUses interface {
-	// Take returns the times since the last call, by key.
+	// Take removes and returns the times since the last call, by key.
 	Take(now time.Time) map[string]int64
-	// GiveBack takes back what Take returned if it could not be written.
+	// GiveBack returns the result of Take, which could not be written, to the collection.
 	GiveBack(used map[string]int64)
-	// Write stores what Take returned, in the transaction c.
+	// Write stores the result of Take in the transaction c.
 	Write(c store.Conn, used map[string]int64) error
 }
 
@@ -110,16 +111,15 @@ func NewLog(s *Ledger, uses KeyUses, logger *zap.Logger) *Log {
 	return l
 }
 
-// Start begins to write in the background and returns the log. It must be called at most once, and a call of Close must
-// follow.
+// Start starts writing in the background and returns the log. Call it at most once, and call Close afterwards.
 func (l *Log) Start() *Log {
 	l.started = true
 	go l.run()
 	return l
 }
 
-// Add adds a record. It never blocks. While the database is down records wait in memory. Beyond maxPending the newest
-// ones are dropped, which is logged.
+// Add adds a record. It never blocks. While the database is down records wait in memory. Records beyond maxPending are
+// dropped, and the loss is logged.
 func (l *Log) Add(r Record) {
 	l.mu.Lock()
 	waiting := len(l.taken) + len(l.pending)
@@ -140,8 +140,8 @@ func (l *Log) Add(r Record) {
 	}
 }
 
-// unwritten iterates over the records that are not known to be in the database, with their numbers. The caller holds
-// the mutex.
+// unwritten iterates over the records that may not be in the database yet, with their numbers. The caller holds the
+// mutex.
 func (l *Log) unwritten() iter.Seq2[int64, *Record] {
 	return func(yield func(int64, *Record) bool) {
 		n := l.written
@@ -215,8 +215,8 @@ func (l *Log) Flush(ctx context.Context) error {
 	return nil
 }
 
-// settle finds out how much of a batch that failed was written, since a database that fails during a commit does not
-// say. Without it records could be written, and users charged, twice.
+// settle reads from the database how much of a failed batch was written, since an error during a commit leaves that
+// open. Otherwise records could be written, and users charged, twice.
 func (l *Log) settle(ctx context.Context) error {
 	if !l.unsure {
 		return nil
@@ -226,18 +226,18 @@ func (l *Log) settle(ctx context.Context) error {
 		return err
 	}
 	l.mu.Lock()
-	there := max(0, through-l.written)
-	batch := l.taken[:there]
+	count := max(0, through-l.written)
+	batch := l.taken[:count]
 	l.mu.Unlock()
-	if there > 0 {
+	if count > 0 {
 		l.done(batch, through)
 	}
 	l.unsure = false
 	return nil
 }
 
-// batch returns the oldest records, at most n, and the number of the last one. They stay in taken until they are
-// written.
+// batch returns the oldest records, at most n, and the number of the last one. The records stay in l.taken until they
+// are written.
 func (l *Log) batch(n int) (batch []Record, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -248,7 +248,7 @@ func (l *Log) batch(n int) (batch []Record, last int64) {
 	return batch, l.written + int64(len(batch))
 }
 
-// done removes a batch that was written.
+// done removes a written batch, whose last record has the number last.
 func (l *Log) done(batch []Record, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -263,7 +263,7 @@ func (l *Log) done(batch []Record, last int64) {
 	l.taken, l.memory = nil, nil
 }
 
-// write writes a batch and its sums. The number of its last record is last.
+// write writes a batch, its sums and the key uses in used, in one transaction. last is the number of the last record.
 func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[string]int64) error {
 	sums, times := rollUp(batch), timingsOf(batch)
 	return l.ledger.db.Write(ctx, func(c store.Conn) error {
@@ -307,7 +307,7 @@ func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[st
 	})
 }
 
-// Close stops the writer and writes what is left. It returns an error if records are lost.
+// Close stops writing in the background and writes the records that wait. It returns an error if records are lost.
 func (l *Log) Close(ctx context.Context) error {
 	l.once.Do(func() { close(l.stop) })
 	if l.started {

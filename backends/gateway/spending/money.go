@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// MicroUSD is an amount of money in millionths of a US dollar. Its JSON form is a decimal number of dollars.
+// MicroUSD is an amount of money in millionths of a US dollar. In JSON it is a decimal number of dollars.
 type MicroUSD int64
 
 // MicrosPerUSD is the number of MicroUSD in a US dollar. MaxUSD is the largest amount in dollars.
@@ -18,13 +18,13 @@ const (
 	MaxUSD       = 1_000_000_000
 )
 
-// String returns the number of dollars.
+// String returns the amount as a decimal number of dollars.
 func (m MicroUSD) String() string {
-	whole, part, sign := int64(m)/MicrosPerUSD, int64(m)%MicrosPerUSD, ""
+	dollars, part, sign := int64(m)/MicrosPerUSD, int64(m)%MicrosPerUSD, ""
 	if m < 0 {
-		whole, part, sign = -whole, -part, "-"
+		dollars, part, sign = -dollars, -part, "-"
 	}
-	text := sign + strconv.FormatInt(whole, 10)
+	text := sign + strconv.FormatInt(dollars, 10)
 	if part > 0 {
 		text += "." + strings.TrimRight(fmt.Sprintf("%06d", part), "0")
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// appendPacked appends a Record in the form of the column record, without the columns at and user_id. It is a JSON
-// array: most of the cost of a row is in the number of its values, and member names would double its size. The view
-// gateway_usage names the positions. New values are added at the end.
+// appendPacked appends a Record in the form of the column record, which leaves out the columns at and user_id. It is a
+// JSON array, since member names would double its size, and a single column, since each further value in a row costs
+// time. The view gateway_usage names the positions. New values are added at the end.
 func appendPacked(dst []byte, r *Record) ([]byte, error) {
 	p := packer(append(dst, '['))
 	p.text(tidy(r.RequestID))
@@ -66,7 +66,7 @@ func appendPacked(dst []byte, r *Record) ([]byte, error) {
 	return p, nil
 }
 
-// parsePacked reads what appendPacked has written. Values that an older row does not have are zero.
+// parsePacked parses a text written by appendPacked. Values that older rows do not have are zero.
 func parsePacked(text string) (r Record, err error) {
 	values := gjson.Parse(text).Array()
 	next := func() (v gjson.Result) {
@@ -137,7 +137,7 @@ func (p *packer) number(value int64) {
 	*p = append(strconv.AppendInt(*p, value, 10), ',')
 }
 
-// attempts appends the failed attempts. It writes no attempts as an empty text.
+// attempts appends the failed attempts, or an empty string if there are no failed attempts.
 func (p *packer) attempts(failed []apierror.Attempt) error {
 	if len(failed) == 0 {
 		p.text("")
@@ -164,7 +164,7 @@ func (p *packer) tools(calls map[string]int64) error {
 	return err
 }
 
-// tidy shortens a text from outside and makes it storable.
+// tidy shortens a text from outside and removes characters that the database does not accept.
 func tidy(text string) string {
 	const limit = 500
 	return schema.Storable(text[:min(len(text), limit)])

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// purses caches what was spent from each Purse: the sums that the database had when it was last read, and what this
-// node has recorded since. It holds only the purses that Spent was called for.
+// purses caches the spending of each Purse: the sums that the database had when it was last read, and the records that
+// this node has added since. It holds only purses for which Spent was called.
 type purses struct {
 	// writer identifies this process in gateway_usage_writers.
 	writer string
@@ -26,9 +26,9 @@ type purses struct {
 	swept   time.Time
 }
 
-// Purse identifies whatever a budget applies to, so that its spending is added up: one key, the keys that share the
-// limits of one, all keys of a user, a team, the whole organisation, or a provider key. A request is paid from several
-// purses, for instance from that of its key, of its user and of its team.
+// Purse identifies a set of requests whose spending is summed, because a budget applies to all of them: the requests of
+// one key, of the keys that share a key's limits, of a user, of a team or of the whole organisation, or through a
+// provider key. A request is paid from several purses, for instance from those of its key, of its user and of its team.
 type Purse struct {
 	On string // OwnKey, OfKey, OfUser, OfTeam, OfOrganisation or OfProviderKey
 	ID string // id of the key, of the key with the shared limits, of the user or of the team; or Organisation
@@ -36,9 +36,9 @@ type Purse struct {
 
 // The kinds of purses.
 const (
-	// OwnKey is the kind for one key.
+	// OwnKey is the kind for a single gateway key.
 	OwnKey = "own"
-	// OfKey is the kind for the keys that share the limits which were made for one of them.
+	// OfKey is the kind for all gateway keys that share the limits of one key.
 	OfKey          = "key"
 	OfUser         = "user"
 	OfTeam         = "team"
@@ -49,7 +49,7 @@ const (
 // Organisation is the id of the only purse of kind OfOrganisation.
 const Organisation = "organisation"
 
-// Bounds of the cache of sums.
+// Limits of the cache of sums.
 const (
 	forgetSpendAfter = 10 * time.Minute // since the last call for the purse
 	maxLocalSpends   = 1 << 16          // records of one purse between two reads of the database
@@ -63,11 +63,11 @@ func (s *Sum) add(o Sum) { s.Tokens, s.Micros = s.Tokens+o.Tokens, s.Micros+o.Mi
 // localSpend is a record of this node that the sums from the database do not include yet.
 type localSpend struct {
 	record int64 // number of the record, in the order in which this node writes them
-	at     time.Time
+	time     time.Time
 	Sum
 }
 
-// purseSpend is what was spent from one purse. The mutex is never held during I/O.
+// purseSpend holds the spending of one purse. The mutex is never held during I/O.
 type purseSpend struct {
 	mu      sync.Mutex
 	read    time.Time // when the sums were read; zero means never
@@ -79,18 +79,18 @@ type purseSpend struct {
 	local   []localSpend // what this node has recorded since the read
 }
 
-// WindowSums are the sums of the windows that a day is in.
+// WindowSums are the sums of all windows that contain a given day, indexed by Window.
 type WindowSums [NumberOfWindows]Sum
 
-// StartOfDay returns when the UTC day of a time began.
-func StartOfDay(at time.Time) time.Time { return at.UTC().Truncate(24 * time.Hour) }
+// StartOfDay returns the beginning of the UTC day that contains a time.
+func StartOfDay(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 func startOfMonth(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// known returns the cached sums of a purse, or nil if there are none, or if the key shares the purse with other keys
-// and join has not been called for it.
+// known returns the cached sums of a purse from which the key keyID is paid. It returns nil if the purse is not cached,
+// or if the key shares the purse with other keys and join was not called for the key.
 func (s *purses) known(p Purse, keyID string) *purseSpend {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -100,8 +100,8 @@ func (s *purses) known(p Purse, keyID string) *purseSpend {
 	return s.purses[p]
 }
 
-// join creates the cached sums of a purse, or returns those that there are. It records that the key shares a purse of
-// the kind OfKey.
+// join returns the cached sums of a purse, which it creates if they do not exist. If the purse is of the kind OfKey,
+// join records that the key is paid from it.
 func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
 }
 
 // purse returns the cached sums of a purse from which a key is paid. If it creates them it adds the records that wait
-// in the log, since the database does not have them.
+// in the log, since the sums in the database do not include these.
 func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	if k := s.purses.known(p, keyID); k != nil {
 		return k
@@ -148,8 +148,8 @@ func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	return k
 }
 
-// pays reports whether a record is paid from the purse. For the kinds OwnKey and OfKey it compares the key of the
-// record with keyID alone, and so does not find the records of other keys that share the purse.
+// pays reports whether a record is paid from the purse. For the kinds OwnKey and OfKey it compares only the record's
+// key with keyID, so it does not find records of other keys that share the purse.
 func (p Purse) pays(r *Record, keyID string) bool {
 	switch p.On {
 	case OfUser:
@@ -165,21 +165,21 @@ func (p Purse) pays(r *Record, keyID string) bool {
 	}
 }
 
-// sweep removes the purses for which nobody has asked in a while. The caller holds the mutex.
+// sweep removes the purses that have not been used for forgetSpendAfter. The caller holds the mutex.
 func (s *purses) sweep(now time.Time) {
 	maps.DeleteFunc(s.purses, func(_ Purse, k *purseSpend) bool { return k.idle(now) })
 	maps.DeleteFunc(s.shared, func(_ string, p Purse) bool { return s.purses[p] == nil })
 	s.swept = now
 }
 
-// idle reports whether the purse has not been asked for in forgetSpendAfter.
+// idle reports whether the purse has not been used for forgetSpendAfter.
 func (k *purseSpend) idle(now time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return now.Sub(k.used) > forgetSpendAfter
 }
 
-// note adds the record with the number n to the purses that pay for it. The caller holds the mutex of the log.
+// note adds the record with the number n to the purses from which it is paid. The caller holds the mutex of the log.
 func (s *purses) note(r *Record, n int64) {
 	if s.tracked.Load() == 0 {
 		return
@@ -199,14 +199,14 @@ func (s *purses) note(r *Record, n int64) {
 	}
 }
 
-// spent returns what the record with the number n has spent.
+// spent returns the amounts of the record, whose number is n.
 func (r *Record) spent(n int64) localSpend {
 	input, output := r.tokens()
-	return localSpend{record: n, at: r.At, Sum: Sum{input + output, r.cost()}}
+	return localSpend{record: n, time: r.At, Sum: Sum{input + output, r.cost()}}
 }
 
-// note adds a record of this node, unless it is in the sums of the database already. From maxLocalSpends records on it
-// merges them into the last one.
+// note adds a record of this node, unless the sums from the database already include the record. Once k.local has
+// maxLocalSpends elements, further records are merged into the last element.
 func (k *purseSpend) note(l localSpend) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -222,42 +222,44 @@ func (k *purseSpend) note(l localSpend) {
 	k.local = append(k.local, l)
 }
 
-// count adds a record of this node to the sums.
+// count adds a record of this node to the sums of the windows that contain it.
 func (k *purseSpend) count(l *localSpend) {
 	for w := range NumberOfWindows {
-		if !l.at.Before(w.Begin(k.day)) {
+		if !l.time.Before(w.Begin(k.day)) {
 			k.sums[w].add(l.Sum)
 		}
 	}
 }
 
-// set stores the sums of the database, which include the records of this node up to the number through.
+// set stores sums from the database, which include the records of this node up to the number through, and adds the
+// later records. read is the time of the query, day the day for which the sums were read. total reports whether the sum
+// of InTotal is among them.
 func (k *purseSpend) set(read, day time.Time, through int64, total bool, sums *WindowSums) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.read, k.day, k.through, k.total, k.sums = read, day, max(through, k.through), total, *sums
-	kept := k.local[:0]
+	later := k.local[:0]
 	for i := range k.local {
 		if k.local[i].record > k.through {
-			kept = append(kept, k.local[i])
+			later = append(later, k.local[i])
 			k.count(&k.local[i])
 		}
 	}
-	k.local = kept
+	k.local = later
 }
 
-// now returns the sums of the purse. ok is false if they have to be read first. The sum of InTotal is valid only if
-// total is set.
-func (k *purseSpend) now(at time.Time, total bool) (sums WindowSums, ok bool) {
+// now returns the cached sums of the purse. ok is false if they are too old and have to be read first. The sum of
+// InTotal is valid only if total is set.
+func (k *purseSpend) now(now time.Time, total bool) (sums WindowSums, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.used = at
-	ok = !k.read.IsZero() && at.Sub(k.read) < SumsTTL && k.day.Equal(StartOfDay(at)) && (k.total || !total)
+	k.used = now
+	ok = !k.read.IsZero() && now.Sub(k.read) < SumsTTL && k.day.Equal(StartOfDay(now)) && (k.total || !total)
 	return k.sums, ok
 }
 
-// Spent returns what was spent from a purse from which the key keyID is paid. The sum of InTotal is valid only if total
-// is set. The database is read at most every SumsTTL; what this node has recorded since is included.
+// Spent returns the sums spent from a purse from which the key keyID is paid. The sum of InTotal is valid only if total
+// is set. The database is read at most every SumsTTL; records that this node has added since are included.
 func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool, now time.Time) (WindowSums, error) {
 	purse := s.purse(from, keyID, now)
 	sums, ok := purse.now(now, total)
@@ -273,8 +275,8 @@ func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool
 	return sums, nil
 }
 
-// records returns the table and the condition, whose one parameter is the id, for the rows of sums that count for a
-// purse.
+// records returns the table and the condition that select the rows of sums of a purse. The only parameter of the
+// condition is the purse's id.
 func (p Purse) records() string {
 	switch p.On {
 	case OfUser:
@@ -292,13 +294,13 @@ func (p Purse) records() string {
 	}
 }
 
-// selectSpending is the beginning of a query for what was spent since the begin of each window.
+// selectSpending is the beginning of a query for the spending since the beginning of each window.
 var selectSpending = `SELECT coalesce((SELECT records FROM gateway_usage_writers WHERE writer = ?), 0)` +
 	strings.Repeat(`,
 	CAST(coalesce(sum(CASE WHEN day >= ? THEN input_tokens + output_tokens ELSE 0 END), 0) AS BIGINT),
 	CAST(coalesce(sum(CASE WHEN day >= ? THEN cost_micro_usd ELSE 0 END), 0) AS BIGINT)`, int(NumberOfWindows)) + ` FROM `
 
-// readSpending reads the sums of a purse into its cache. That of InTotal is read only if total is set.
+// readSpending reads the sums of a purse into a purseSpend. The sum of InTotal is read only if total is set.
 func (s *Ledger) readSpending(ctx context.Context, from Purse, into *purseSpend, total bool, now time.Time) error {
 	through, sums, err := s.sumSpending(ctx, from, total, now)
 	if err == nil {
@@ -307,16 +309,16 @@ func (s *Ledger) readSpending(ctx context.Context, from Purse, into *purseSpend,
 	return err
 }
 
-// Stored returns what was spent from a purse according to the database alone. The sum of InTotal is valid only if total
-// is set.
+// Stored returns the sums spent from a purse according to the database. The sum of InTotal is valid only if total is
+// set.
 func (s *Ledger) Stored(ctx context.Context, from Purse, total bool, now time.Time) (WindowSums, error) {
 	_, sums, err := s.sumSpending(ctx, from, total, now)
 	return sums, err
 }
 
 // sumSpending returns the spending of a purse in each window, and the number of the last record of this process that
-// the sums include. It reads both in one statement, so that they are consistent. The sum for InTotal is valid only if
-// total is true.
+// the sums include. Both are read in one statement, so that they are consistent. The sum for InTotal is valid only if
+// total is set.
 func (s *Ledger) sumSpending(
 	ctx context.Context, from Purse, total bool, now time.Time,
 ) (through int64, sums WindowSums, err error) {
@@ -344,13 +346,13 @@ func (s *Ledger) sumSpending(
 	return through, sums, err
 }
 
-// writersKept is how long the row of a process is kept after its last batch.
+// writersKept is how long the row of a process in gateway_usage_writers is kept after its last batch.
 const writersKept = 7 * 24 * time.Hour
 
-// markWritten records, in the transaction of a batch, the number of the last record that this process has written. The
-// batch begins after the number from. It returns an error if the row has a larger number than that, because a batch
-// that was given up has been committed after all. A smaller number is no error: the database went back to a backup or
-// to a standby without the last batches, and that must not stop the log.
+// markWritten stores, in the transaction of a batch, the number of the last record that this process has written. The
+// batch begins after the number from. If the stored number is larger than from, markWritten returns an error, because a
+// batch that seemed to fail was committed after all. A smaller number is not an error: the database may have been
+// replaced by a backup or a standby without the last batches, and that must not stop the log.
 func (s *Ledger) markWritten(c store.Conn, from, records int64) error {
 	now := s.now()
 	n, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ? AND records <= ?`, records,

@@ -11,26 +11,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// UsageQuery asks for sums of the usage of one user.
+// UsageQuery selects sums of one user's usage.
 type UsageQuery struct {
-	// From and To bound the times at which the requests began. From is rounded down to a whole hour in UTC and To up,
-	// or to whole days where the sums by hour are gone. A zero To means now. A zero From means 30 days before To.
+	// From and To bound the times at which the requests began. From is rounded down and To is rounded up to a whole UTC
+	// hour, or to a whole day where sums by hour are no longer kept. A zero To means now. A zero From means 30 days
+	// before To.
 	From, To time.Time
-	// Group lists what to sum by: provider, model, day, hour, key, tier. If it is empty the sums are by provider, model
-	// and day. There are no sums by hour older than hoursKept days.
+	// Group lists the groups to sum by: provider, model, day, hour, key, tier. If it is empty they are provider, model
+	// and day. Sums by hour are kept for hoursKept days only.
 	Group []string
 }
 
-// UsageSums are the sums of the requests of a group.
+// UsageSums are the sums of a group of requests.
 type UsageSums struct {
 	Requests  int64 `json:"requests"`
 	Succeeded int64 `json:"succeeded"`
 	Failed    int64 `json:"failed"`
-	// Cancelled counts the requests whose client left.
+	// Cancelled counts the requests whose client left before the end.
 	Cancelled int64 `json:"cancelled"`
-	// SuccessRate is the part that succeeded of the requests that succeeded or failed. It is nil if there are none.
+	// SuccessRate is the number of successful requests divided by the number of successful and failed ones, or nil if
+	// both numbers are zero.
 	SuccessRate *float64 `json:"success_rate"`
-	// FailedAttempts counts the failed attempts of the candidates of this group, whoever answered in the end.
+	// FailedAttempts counts the failed attempts at the candidates of this group, whether or not another candidate
+	// answered in the end.
 	FailedAttempts  int64    `json:"failed_attempts"`
 	InputTokens     int64    `json:"input_tokens"`
 	CachedTokens    int64    `json:"cached_tokens"`
@@ -38,15 +41,15 @@ type UsageSums struct {
 	ReasoningTokens int64    `json:"reasoning_tokens"`
 	TotalTokens     int64    `json:"total_tokens"`
 	CostUSD         MicroUSD `json:"cost_usd"`
-	// UnpricedRequests counts the requests answered by models whose price is not known. Their cost is not in CostUSD.
+	// UnpricedRequests counts the requests answered by models with unknown price, whose cost is not in CostUSD.
 	UnpricedRequests int64 `json:"unpriced_requests"`
-	// The averages are nil if there is nothing to average.
+	// The averages are nil if the group has no value to average.
 	LatencyMSAvg    *float64 `json:"latency_ms_avg"`
 	FirstTokenMSAvg *float64 `json:"first_token_ms_avg"`
 }
 
 // UsageGroup is a line of a report: the values of its group, and the sums. Tier and Provider are empty for requests
-// without one.
+// without a tier or provider.
 type UsageGroup struct {
 	Provider *string    `json:"provider,omitempty"`
 	Model    *string    `json:"model,omitempty"`
@@ -57,9 +60,9 @@ type UsageGroup struct {
 	UsageSums
 }
 
-// UsageReport is the result of a UsageQuery. It has only the groups that were asked for. Days and hours without
-// requests are left out. Days and hours are in order of time. Other lines begin with the most requests, and there are
-// at most 1,000 per group.
+// UsageReport is the result of a UsageQuery, with lines for each group of the query. Days and hours without requests
+// are left out. Lines for days and hours are in order of time. Other lines are ordered by the number of requests, the
+// largest first, and there are at most 1,000 per group.
 type UsageReport struct {
 	From       time.Time    `json:"from"`
 	To         time.Time    `json:"to"`
@@ -72,7 +75,7 @@ type UsageReport struct {
 	ByTier     []UsageGroup `json:"by_tier,omitzero"`
 }
 
-// Bounds of a query.
+// Limits of a query.
 const (
 	defaultUsageDays = 30
 	maxUsageDays     = 400
@@ -83,8 +86,8 @@ const (
 // usageGroup is a way to group the sums.
 type usageGroup struct {
 	name string
-	// The SQL expressions of the two texts and the number that identify a line. They are constants for groups without
-	// them.
+	// text, more and at are SQL expressions for the two texts and the number that identify a line. Groups without some
+	// of these have constants.
 	text, more, at string
 	order          string
 	lines          func(*UsageReport) *[]UsageGroup
@@ -138,20 +141,20 @@ var added = func() string {
 	return b.String()
 }()
 
-// usageStatement returns one statement for all groups, so that all sums are of the same records. It reads the rows
-// once, takes whole days from the sums by day, and groups by no more columns than are needed.
+// usageStatement returns one statement for all groups, so that all sums are of the same records. The statement reads
+// the rows once, takes whole days from the sums by day, and groups by no more columns than are needed.
 func usageStatement(userID string, from, to int64, groups []int) (string, []any) {
 	columns := make([]string, 0, 5)
-	need := func(column string) {
+	addColumn := func(column string) {
 		if column != "''" && column != "0" && !slices.Contains(columns, column) {
 			columns = append(columns, column)
 		}
 	}
 	for _, i := range groups {
 		if g := &usageGroups[i]; g.name != groupHour {
-			need(g.text)
-			need(g.more)
-			need(g.at)
+			addColumn(g.text)
+			addColumn(g.more)
+			addColumn(g.at)
 		}
 	}
 	const where = " WHERE user_id = ? AND "
@@ -181,8 +184,8 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 	return b.String(), args
 }
 
-// wholeDays splits the hours from (inclusive) to (exclusive) into the hours before head, whole days, and the hours from
-// tail on.
+// wholeDays splits the hours from (inclusive) to (exclusive) into the hours before head, the whole days from fromDay to
+// toDay (exclusive), and the hours from tail on.
 func wholeDays(from, to int64) (head, fromDay, toDay, tail int64) {
 	fromDay, toDay = (from+23)/24, to/24
 	if fromDay > toDay { // all within a day
@@ -191,7 +194,7 @@ func wholeDays(from, to int64) (head, fromDay, toDay, tail int64) {
 	return fromDay * 24, fromDay, toDay, toDay * 24
 }
 
-// check completes the query and returns its bounds in whole hours and the indexes of its groups.
+// check sets the defaults of the query, and returns its bounds in whole hours and the indexes of its groups.
 func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err error) {
 	if q.To.IsZero() {
 		q.To = now
@@ -212,9 +215,9 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 	if to-from > maxUsageDays*24 {
 		return 0, 0, nil, invalid("from", "from must be at most %d days before to", maxUsageDays)
 	}
-	if whole := firstHour(now); from < whole {
+	if first := firstHour(now); from < first {
 		from = from / 24 * 24
-		if to < whole {
+		if to < first {
 			to = (to + 23) / 24 * 24
 		}
 	}
@@ -239,13 +242,13 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 }
 
 // imaginable reports whether a time can be represented in JSON and in hours since 1970.
-func imaginable(at time.Time) bool {
-	year := at.UTC().Year()
+func imaginable(t time.Time) bool {
+	year := t.UTC().Year()
 	return year >= 1970 && year <= 9998
 }
 
-// Usage returns the sums of a user's requests. They lag behind the requests by at most FlushInterval, since records
-// that wait in the memory of a node are not included.
+// Usage returns the sums of a user's requests. The sums lag behind the requests by at most FlushInterval, since records
+// in the memory of a node are not included.
 func (s *Ledger) Usage(ctx context.Context, userID string, q UsageQuery) (*UsageReport, error) {
 	from, to, groups, err := q.check(s.now())
 	if err != nil {
@@ -270,11 +273,11 @@ func (s *Ledger) Usage(ctx context.Context, userID string, q UsageQuery) (*Usage
 // scan scans a row of the statement into the report.
 func (r *UsageReport) scan(row store.Row) error {
 	var group int
-	var at int64
+	var time int64
 	var text, more string
 	var n sums
 	values := make([]any, 0, 4+len(n))
-	values = append(values, &group, &text, &more, &at)
+	values = append(values, &group, &text, &more, &time)
 	for i := range n {
 		values = append(values, &n[i])
 	}
@@ -286,13 +289,13 @@ func (r *UsageReport) scan(row store.Row) error {
 		return nil
 	}
 	line := UsageGroup{UsageSums: n.report()}
-	usageGroups[group].label(&line, text, more, at)
+	usageGroups[group].label(&line, text, more, time)
 	lines := usageGroups[group].lines(r)
 	*lines = append(*lines, line)
 	return nil
 }
 
-// report converts the sums of a row for a report.
+// report converts the sums of a row to UsageSums.
 func (s *sums) report() UsageSums {
 	return UsageSums{
 		Requests: s[sumRequests], Succeeded: s[sumSucceeded], Failed: s[sumFailed], Cancelled: s[sumCancelled],

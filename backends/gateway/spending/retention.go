@@ -14,13 +14,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// RequestsKept is the default time for which single requests stay in the usage log.
+// RequestsKept is the default for how long single requests stay in the usage log.
 const RequestsKept = 90 * 24 * time.Hour
 
-// hoursKept is the number of days for which sums by hour are kept. Sums by day are kept for ever.
+// hoursKept is the number of days for which sums by hour are kept. Sums by day are never deleted.
 const hoursKept = 90
 
-// firstHour returns the first Unix hour, which begins a day, for which there certainly are sums by hour.
+// firstHour returns the first Unix hour from which on sums by hour are certainly kept. It is the first hour of a day.
 func firstHour(now time.Time) int64 { return (unixDay(now) - hoursKept) * 24 }
 
 const (
@@ -36,22 +36,22 @@ const (
 // nothing.
 type Expiry func(now time.Time, limit int) (statement string, args []any)
 
-// Retention deletes old entries of the usage log in the background, the oldest first, and other data that has expired.
-// It also computes the totals of days that are over. Of the processes that share a database one does so at a time.
+// Retention deletes old entries of the usage log and other expired data in the background, the oldest first. It also
+// computes the totals of past days. One of the processes that share a database does so at a time.
 type Retention struct {
 	ledger  *Ledger
 	also    []Expiry
 	logger  *zap.Logger
 	observe func(job, outcome string, done int)
 	lease   *jobs.Lease
-	kept    atomic.Int64 // a time.Duration; 0 means for ever
+	keepFor    atomic.Int64 // a time.Duration; 0 means for ever
 	wake    chan struct{}
 	mu      sync.Mutex
 	end     func() // stops the job; nil before it begins
 }
 
-// NewRetention returns a Retention that deletes nothing before Keep is called. The function observe is called with the
-// outcome of runs; see jobs.Options. A call of Close must follow.
+// NewRetention returns a Retention that deletes nothing before Keep is called. observe is called after each run; see
+// jobs.Options. The caller must call Close.
 func NewRetention(
 	s *Ledger, logger *zap.Logger, observe func(job, outcome string, done int), also ...Expiry,
 ) *Retention {
@@ -64,10 +64,10 @@ func NewRetention(
 	}
 }
 
-// Keep sets how long single requests are kept, and starts the job on its first call. The time may be shorter than
-// before. 0 means for ever.
+// Keep sets how long single requests are kept, and starts the job on its first call. 0 means that they are never
+// deleted.
 func (r *Retention) Keep(requests time.Duration) {
-	r.kept.Store(int64(requests))
+	r.keepFor.Store(int64(requests))
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -82,7 +82,7 @@ func (r *Retention) Keep(requests time.Duration) {
 	}
 }
 
-// Close stops the job for good. It waits for the transaction that is under way.
+// Close stops the job for good. It waits for a transaction that is under way.
 func (r *Retention) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,12 +92,12 @@ func (r *Retention) Close() {
 	r.end = func() {}
 }
 
-// sweep deletes what is old and returns the number of deleted rows.
+// sweep deletes old and expired rows, and returns their number.
 func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 	now := r.ledger.now()
-	w := sweep{Retention: r, now: now, told: now}
-	if kept := time.Duration(r.kept.Load()); kept > 0 {
-		err = w.deleteRequests(ctx, now.Add(-kept))
+	w := sweep{Retention: r, now: now, logged: now}
+	if keepFor := time.Duration(r.keepFor.Load()); keepFor > 0 {
+		err = w.deleteRequests(ctx, now.Add(-keepFor))
 	}
 	if err == nil {
 		err = w.deleteHours(ctx, firstHour(now)-24) // a day later than reports need, since clocks differ
@@ -115,25 +115,25 @@ func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 	if err == nil {
 		err = w.deleteTotals(ctx)
 	}
-	return int(w.requests + w.hours + w.others), err
+	return int(w.requests + w.hours + w.expired), err
 }
 
 // sweep is one pass of a Retention.
 type sweep struct {
 	*Retention
-	now, told       time.Time // when the pass began, and when logProgress has last logged
+	now, logged       time.Time // when the pass began, and when logProgress has last logged
 	requests, hours int64     // deleted
-	others          int64     // other rows that had expired
+	expired          int64     // other rows that had expired
 }
 
-// deleteRequests deletes the records of requests from before the given time. It reads the log in the order of the ids,
-// which increase with time, until it comes to records that are not old. It reads on after records from the future,
-// which come from a clock that was wrong, since those after them may be old.
+// deleteRequests deletes the records of requests before the given time. It reads the log in the order of the ids, which
+// increase with time, and stops at the first record that is not old. Records with a time in the future, which a wrong
+// clock has written, do not stop it, since old records may follow.
 func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
-	type row struct{ id, at int64 }
+	type row struct{ id, time int64 }
 	for after := int64(0); ; {
 		rows, err := read(ctx, w.ledger, func(cells store.Row) (r row, err error) {
-			err = cells.Scan(&r.id, &r.at)
+			err = cells.Scan(&r.id, &r.time)
 			return r, err
 		}, `SELECT id, at FROM gateway_usage_records WHERE id > ? ORDER BY id LIMIT ?`, after, sweepRows)
 		if err != nil || len(rows) == 0 {
@@ -141,8 +141,8 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 		}
 		old, recent := false, false
 		for _, r := range rows {
-			old = old || r.at < schema.Micros(before)
-			recent = recent || r.at >= schema.Micros(before) && r.at <= schema.Micros(w.now)
+			old = old || r.time < schema.Micros(before)
+			recent = recent || r.time >= schema.Micros(before) && r.time <= schema.Micros(w.now)
 		}
 		last := rows[len(rows)-1]
 		if old {
@@ -152,7 +152,7 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 			if err != nil {
 				return err
 			}
-			w.logProgress(schema.Moment(last.at))
+			w.logProgress(schema.Moment(last.time))
 		}
 		if recent && !old || len(rows) < sweepRows {
 			return nil
@@ -161,7 +161,7 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 	}
 }
 
-// deleteHours deletes the sums of the hours before the given one.
+// deleteHours deletes the sums of all hours before the hour before.
 func (w *sweep) deleteHours(ctx context.Context, before int64) error {
 	for _, sums := range []*span{hourly, teamHourly, modelHourly} {
 		for {
@@ -180,7 +180,7 @@ func (w *sweep) deleteHours(ctx context.Context, before int64) error {
 	return nil
 }
 
-// deleteExpired deletes the rows of an Expiry in batches.
+// deleteExpired deletes the rows that an Expiry selects, in batches.
 func (w *sweep) deleteExpired(ctx context.Context, expiry Expiry) error {
 	for {
 		statement, args := expiry(w.now, sweepRows)
@@ -188,13 +188,14 @@ func (w *sweep) deleteExpired(ctx context.Context, expiry Expiry) error {
 			return nil
 		}
 		n, err := w.delete(ctx, statement, args...)
-		if w.others += n; err != nil || n < sweepRows {
+		if w.expired += n; err != nil || n < sweepRows {
 			return err
 		}
 	}
 }
 
-// delete runs one statement in a transaction of its own, and then leaves the database to others for a while.
+// delete runs one statement in its own transaction, and then pauses so that others can use the database. It returns the
+// number of deleted rows.
 func (w *sweep) delete(ctx context.Context, statement string, args ...any) (n int64, err error) {
 	n, err = w.write(ctx, func(c store.Conn) (int64, error) { return c.Exec(statement, args...) })
 	if err != nil {
@@ -203,8 +204,8 @@ func (w *sweep) delete(ctx context.Context, statement string, args ...any) (n in
 	return n, nil
 }
 
-// write makes a change in a transaction of its own, and then leaves the database to others for a while. It returns the
-// number of rows that change returns.
+// write runs change in its own transaction, and then pauses so that others can use the database. It returns the number
+// of rows that change returns.
 func (w *sweep) write(ctx context.Context, change func(c store.Conn) (int64, error)) (n int64, err error) {
 	err = w.ledger.db.Write(ctx, func(c store.Conn) error {
 		if err := w.lease.Hold(c); err != nil {
@@ -224,11 +225,11 @@ func (w *sweep) write(ctx context.Context, change func(c store.Conn) (int64, err
 	}
 }
 
-// logProgress logs the progress of a long pass, at most every sweepNews. Entries from before at have been deleted.
-func (w *sweep) logProgress(at time.Time) {
-	if now := w.ledger.now(); now.Sub(w.told) >= sweepNews {
-		w.told = now
+// logProgress logs the progress of a long pass, at most every sweepNews. Entries before the time at have been deleted.
+func (w *sweep) logProgress(deletedBefore time.Time) {
+	if now := w.ledger.now(); now.Sub(w.logged) >= sweepNews {
+		w.logged = now
 		w.logger.Info("deleting old requests from the usage log", zap.Int64("requests", w.requests),
-			zap.Int64("hours", w.hours), zap.Time("through", at))
+			zap.Int64("hours", w.hours), zap.Time("through", deletedBefore))
 	}
 }

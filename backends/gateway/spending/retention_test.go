@@ -17,7 +17,7 @@ import (
 // idle returns a Retention whose background job does not run.
 func idle(n *node, kept time.Duration) *Retention {
 	r := NewRetention(n.Ledger, n.logger, nil)
-	r.kept.Store(int64(kept))
+	r.keepFor.Store(int64(kept))
 	return r
 }
 

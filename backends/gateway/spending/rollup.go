@@ -31,51 +31,51 @@ var (
 	modelHourly = newSpan("gateway_model_hours", 3, "hour, provider, model", (*sumsKey).ofModel)
 	modelDaily  = newSpan("gateway_model_days", 3, "day, provider, model", (*sumsKey).ofModel)
 
-	// The sums of each user within a team, without those of no team.
+	// The sums of each user within a team. Requests of no team are not included.
 	memberDaily = newSpan("gateway_member_days", 3, "team_id, day, user_id", (*sumsKey).ofMember)
 
 	labelDaily = newSpan("gateway_label_days", 6, "day, kind, name, team_id, provider, model", (*sumsKey).ofLabel)
 )
 
-// sumsKey is the key of a row in a table of sums. Rows by team have no user, key and tier; rows by user have no team;
-// rows by model have neither. Rows by member have both, and no provider and model. Totals of users and keys have only
-// the user or the key. Totals are at the day untilNow.
-// Rows by label have the kind of the label in tier and its name in key.
+// sumsKey is the key of a row in a table of sums. Fields that a table does not have are empty: rows by team have no
+// user, key and tier, rows by user have no team, and rows by model have none of these. Rows by member have a team and a
+// user, and no provider and model. Totals of users and keys have only the user or the key, and the day untilNow. Rows
+// by label have the kind of the label in tier and its name in key.
 type sumsKey struct {
 	team, user                 string
-	at                         int64 // Unix hours or days
+	time                         int64 // Unix hours or days
 	key, provider, model, tier string
 }
 
 func (a *sumsKey) compare(b *sumsKey) int {
 	return cmp.Or(
-		strings.Compare(a.user, b.user), cmp.Compare(a.at, b.at), strings.Compare(a.team, b.team),
+		strings.Compare(a.user, b.user), cmp.Compare(a.time, b.time), strings.Compare(a.team, b.team),
 		strings.Compare(a.key, b.key),
 		strings.Compare(a.provider, b.provider), strings.Compare(a.model, b.model), strings.Compare(a.tier, b.tier))
 }
 
 func (a *sumsKey) ofUser(dst []any) []any {
-	return append(dst, a.user, a.at, a.key, a.provider, a.model, a.tier)
+	return append(dst, a.user, a.time, a.key, a.provider, a.model, a.tier)
 }
 
-func (a *sumsKey) ofTeam(dst []any) []any { return append(dst, a.at, a.team, a.provider, a.model) }
+func (a *sumsKey) ofTeam(dst []any) []any { return append(dst, a.time, a.team, a.provider, a.model) }
 
-func (a *sumsKey) ofModel(dst []any) []any { return append(dst, a.at, a.provider, a.model) }
+func (a *sumsKey) ofModel(dst []any) []any { return append(dst, a.time, a.provider, a.model) }
 
-func (a *sumsKey) ofMember(dst []any) []any { return append(dst, a.team, a.at, a.user) }
+func (a *sumsKey) ofMember(dst []any) []any { return append(dst, a.team, a.time, a.user) }
 
-func (a *sumsKey) ofUserTotal(dst []any) []any { return append(dst, a.at, a.user) }
+func (a *sumsKey) ofUserTotal(dst []any) []any { return append(dst, a.time, a.user) }
 
-func (a *sumsKey) ofKeyTotal(dst []any) []any { return append(dst, a.at, a.key) }
+func (a *sumsKey) ofKeyTotal(dst []any) []any { return append(dst, a.time, a.key) }
 
 func (a *sumsKey) ofLabel(dst []any) []any {
-	return append(dst, a.at, a.tier, a.key, a.team, a.provider, a.model)
+	return append(dst, a.time, a.tier, a.key, a.team, a.provider, a.model)
 }
 
 // sums are the numbers of a row, in the order of sumColumns.
 type sums [numberOfSums]int64
 
-// The sums.
+// The indexes of sums.
 const (
 	sumRequests = iota
 	sumSucceeded
@@ -106,11 +106,11 @@ type sumsRow struct {
 	sums
 }
 
-// codeClientLeft is the code of a request whose client did not wait for the end.
+// codeClientLeft is the code of a request whose client left before the end.
 const codeClientLeft = "client_closed_request"
 
-// Bounds of what one record adds. The numbers come from providers, and a sum that overflows would keep all later
-// batches from being written.
+// Limits of the amounts that one record adds. The numbers come from providers, and a sum that overflows would prevent
+// all later batches from being written.
 const (
 	MaxRecordTokens  = 1_000_000_000
 	maxRecordCost    = 1_000 * MicrosPerUSD
@@ -120,12 +120,12 @@ const (
 // bounded returns n if it lies between 0 and limit, and otherwise the nearer of the two.
 func bounded[T int64 | time.Duration](n, limit T) T { return max(0, min(n, limit)) }
 
-// tokens returns the numbers of tokens that a record adds to the sums and to what a key has spent.
+// tokens returns the token counts that a record adds to sums and budgets, limited to MaxRecordTokens each.
 func (r *Record) tokens() (input, output int64) {
 	return bounded(r.InputTokens, MaxRecordTokens), bounded(r.OutputTokens, MaxRecordTokens)
 }
 
-// cost returns the cost that a record adds to the sums and to what a key has spent. It is 0 if the price is not known.
+// cost returns the cost that a record adds to sums and budgets. It is 0 if the price is not known.
 func (r *Record) cost() int64 {
 	if !r.CostKnown {
 		return 0
@@ -133,18 +133,19 @@ func (r *Record) cost() int64 {
 	return bounded(r.CostMicroUSD, maxRecordCost)
 }
 
-func unixHour(at time.Time) int64 { return schema.Micros(at) / time.Hour.Microseconds() }
+func unixHour(t time.Time) int64 { return schema.Micros(t) / time.Hour.Microseconds() }
 
-func unixDay(at time.Time) int64 { return unixHour(at) / 24 }
+func unixDay(t time.Time) int64 { return unixHour(t) / 24 }
 
-// batchSums are the sums of a batch. They are sorted, so that nodes that write the same rows do not deadlock.
+// batchSums are the rows of sums to which a batch is added. They are sorted, so that nodes that write the same rows do
+// not deadlock.
 type batchSums struct {
 	hours, days, teamHours, teamDays, modelHours, modelDays, memberDays, labels []*sumsRow
 	userTotals, keyTotals, teamTotals                                           []*sumsRow
 }
 
-// rollUp sums a batch by hour and by day for users, for teams and for all together, by day for users within teams and
-// for labels, and as a whole for the totals.
+// rollUp sums a batch for each table of sums. By hour and by day it sums for users, for teams and for the whole
+// organisation; by day only for users within teams and for labels; and over all time for the totals.
 func rollUp(records []Record) batchSums {
 	byHour, byDay, byTeamHour, byTeamDay := make(sumsTable), make(sumsTable), make(sumsTable), make(sumsTable)
 	byModelHour, byModelDay, byMember := make(sumsTable), make(sumsTable), make(sumsTable)
@@ -153,7 +154,7 @@ func rollUp(records []Record) batchSums {
 	for i := range records {
 		r := &records[i]
 		key := sumsKey{
-			team: r.TeamID, user: r.UserID, at: unixHour(r.At), key: r.KeyID,
+			team: r.TeamID, user: r.UserID, time: unixHour(r.At), key: r.KeyID,
 			provider: r.Provider, model: tidy(r.Model), tier: tierText(r.Tier),
 		}
 		byHour.row(key).add(r)
@@ -172,27 +173,27 @@ func rollUp(records []Record) batchSums {
 			byHour.row(key)[sumFailedAttempts]++
 		}
 	}
-	// The hourly rows were kept apart by team only for the sums by team.
+	// The rows by hour are separated by team only to compute the sums by team.
 	byUser := make(sumsTable)
 	for _, hour := range byHour {
 		key := hour.sumsKey
-		team := sumsKey{team: key.team, at: key.at, provider: key.provider, model: key.model}
+		team := sumsKey{team: key.team, time: key.time, provider: key.provider, model: key.model}
 		byTeamHour.row(team).addAll(&hour.sums)
-		team.at /= 24
+		team.time /= 24
 		byTeamDay.row(team).addAll(&hour.sums)
-		ofTeams.row(sumsKey{team: key.team, at: untilNow, provider: key.provider, model: key.model}).addAll(&hour.sums)
-		ofUsers.row(sumsKey{user: key.user, at: untilNow}).addAll(&hour.sums)
-		ofKeys.row(sumsKey{key: key.key, at: untilNow}).addAll(&hour.sums)
+		ofTeams.row(sumsKey{team: key.team, time: untilNow, provider: key.provider, model: key.model}).addAll(&hour.sums)
+		ofUsers.row(sumsKey{user: key.user, time: untilNow}).addAll(&hour.sums)
+		ofKeys.row(sumsKey{key: key.key, time: untilNow}).addAll(&hour.sums)
 		team.team = ""
 		byModelDay.row(team).addAll(&hour.sums)
-		team.at = key.at
+		team.time = key.time
 		byModelHour.row(team).addAll(&hour.sums)
 		if key.team != "" {
-			byMember.row(sumsKey{team: key.team, user: key.user, at: key.at / 24}).addAll(&hour.sums)
+			byMember.row(sumsKey{team: key.team, user: key.user, time: key.time / 24}).addAll(&hour.sums)
 		}
 		key.team = ""
 		byUser.row(key).addAll(&hour.sums)
-		key.at /= 24
+		key.time /= 24
 		byDay.row(key).addAll(&hour.sums)
 	}
 	return batchSums{
@@ -208,10 +209,10 @@ func (s *sums) addAll(other *sums) {
 	}
 }
 
-// sumsTable holds rows of sums by their keys.
+// sumsTable holds the rows of a table of sums by their keys.
 type sumsTable map[sumsKey]*sumsRow
 
-// row returns the sums of the row with a key, which it creates if there is none.
+// row returns the sums of the row with a key, and creates the row if it does not exist.
 func (t sumsTable) row(key sumsKey) *sums {
 	row, ok := t[key]
 	if !ok {
@@ -254,11 +255,11 @@ func (s *sums) add(r *Record) {
 	}
 }
 
-// sumRows is the number of rows that one statement adds to. Most batches have fewer.
+// sumRows is the number of rows to which one full statement adds. Most batches have fewer rows.
 const sumRows = 20
 
-// newSpan returns the description of a table of sums. key lists the columns of its primary key, separated by commas,
-// keys is their number, and values appends their values.
+// newSpan returns the description of a table of sums. key lists the columns of the table's primary key, separated by
+// commas, and keys is their number. values appends the values of these columns to dst.
 func newSpan(table string, keys int, key string, values func(k *sumsKey, dst []any) []any) *span {
 	s := &span{table: table, key: key, values: values, width: keys + int(numberOfSums)}
 	for n := 1; n <= sumRows; n++ {
@@ -267,7 +268,7 @@ func newSpan(table string, keys int, key string, values func(k *sumsKey, dst []a
 	return s
 }
 
-// upsert returns the statement that adds to n rows.
+// upsert returns the statement that adds sums to n rows.
 func (s *span) upsert(n int) string {
 	row := "(?" + strings.Repeat(",?", s.width-1) + ")"
 	added := make([]string, 0, numberOfSums)

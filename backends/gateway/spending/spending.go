@@ -1,18 +1,18 @@
-// Package spending keeps account of what was spent through the model gateway: the log of requests, its sums by hour
-// and day, running totals, the reports on them, and the sums that budgets are compared with. It knows users, teams and
-// keys only by their ids.
+// Package spending records and reports the spending through the model gateway. It has the log of requests, the sums of
+// the log by hour and day, running totals, the reports on these, and the sums that are compared with budgets. It knows
+// only the ids of users, teams and keys.
 //
 // A report by user, key or team reads running totals (gateway_user_totals, gateway_key_totals, gateway_team_totals):
-// what each had spent before a day began. What was spent in a period is the difference of the totals of two days, so
-// it takes two rows for each line, however long the period is. The totals of all days change in the transaction that
-// writes the log. A job computes those of a day once it has been over for three days; of days older than 100 days only
-// those of Mondays are kept. Where a period begins or ends on a day without totals, those of the nearest day are
-// corrected by the sums of the days in between.
+// the spending of each user, key or team before a day began. The spending of a period is the difference between the
+// totals of two days, so each line of a report needs two rows, however long the period is. The totals up to now change
+// in the transactions that write the log. A job computes the totals of each day three days after its end. Older than
+// 100 days only the totals of Mondays are kept. If a period begins or ends on a day without totals, those of the
+// nearest day are corrected by the sums of the days in between.
 //
-// Reports by model, provider, day and of everything read gateway_model_days and gateway_model_hours, those by tag and
-// end user gateway_label_days, and those of a team by user gateway_member_days. Only reports that combine users, keys
-// and models or days read the sums of each user and day (gateway_usage_days), which are also what a user's own report
-// reads.
+// Reports by model, provider and day and on everything read gateway_model_days and gateway_model_hours. Reports by tag
+// and end user read gateway_label_days, and reports on a team by user gateway_member_days. Only reports that combine
+// users or keys with models or days read the sums of each user and day (gateway_usage_days), as does a user's own
+// report.
 package spending
 
 import (
@@ -28,11 +28,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// SumsTTL is how long a node may act on sums that it has read. What it has recorded itself since then is always added.
+// SumsTTL is how long a node may use sums that it has read. Records that this node has added since are always included.
 const SumsTTL = 4 * time.Second
 
-// Ledger records and reports what was spent. Its errors are *apierror.Error, or wrap store.ErrUnavailable while the
-// database cannot be reached.
+// Ledger records and reports spending. Its errors are *apierror.Error, or wrap store.ErrUnavailable while the database
+// cannot be reached.
 type Ledger struct {
 	db    *store.DB
 	now   func() time.Time
@@ -48,14 +48,14 @@ func NewLedger(db *store.DB, logger *zap.Logger, now func() time.Time) *Ledger {
 	return &Ledger{db: db, now: now, reads: store.NewJointReads(logger), purses: purses{writer: rand.Text()}}
 }
 
-// Add adds a record to the log if there is one; see Log.Add.
+// Add adds a record to the log; see Log.Add. Without a log it does nothing.
 func (s *Ledger) Add(r Record) {
 	if log := s.log.Load(); log != nil {
 		log.Add(r)
 	}
 }
 
-// read runs a query and returns its rows, read by scan.
+// read runs a query and returns its rows, each converted by scan.
 func read[T any](
 	ctx context.Context, s *Ledger, scan func(row store.Row) (T, error), query string, args ...any,
 ) (out []T, err error) {

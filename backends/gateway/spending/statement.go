@@ -11,9 +11,9 @@ import (
 func (s *Ledger) spendingStatement(
 	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
 ) (statement string, args []any, err error) {
-	// head is the part before SELECT, such as WITH. users tells that the query goes user by user.
+	// head is the part before SELECT, such as WITH. users reports that the statement reads one user after another.
 	tables, head, users := source.table+" AS d", "", source.users
-	where := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.at)
+	where := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.unit)
 	args = []any{from, to}
 	totals, apart := q.totals(source), false
 	switch {
@@ -22,11 +22,11 @@ func (s *Ledger) spendingStatement(
 		if err != nil {
 			return "", nil, err
 		}
-		tables, args, apart = totals.between(&c, from, to)
+		tables, args, apart = totals.spentBetween(&c, from, to)
 		where, users = "1 = 1", totals.users // the tables have bounds of their own
 	case source.models != "" && !q.has(byTeam) && q.TeamID == "":
 		tables = source.models + " AS d"
-	case source.models != "" && q.TeamID != "" && source.at == byHour: // rows are in order of time, then of teams
+	case source.models != "" && q.TeamID != "" && source.unit == byHour: // rows are in order of time, then of teams
 		tables, head, where = "hours CROSS JOIN "+tables, withHours, "d.hour = hours.at"
 	case users: // rows are in order of time for each user but not for all users
 		tables = "of_user JOIN " + tables + " ON d.user_id = of_user.id"
@@ -52,11 +52,11 @@ func (s *Ledger) spendingStatement(
 	return head + statement, args, nil
 }
 
-// totals returns the totals that have the groups of the query. It returns nil if there are none.
+// totals returns the running totals with the groups of the query, or nil if no table has these.
 func (q *Query) totals(source *spendingSource) *totals {
 	models := q.has("provider") || q.has("model")
 	switch {
-	case q.has(byDay) || source.at != byDay:
+	case q.has(byDay) || source.unit != byDay:
 	case source.models != "" && (q.has(byTeam) || q.TeamID != ""):
 		return &teamTotals
 	case source.users && !models && !q.has(byKey):
@@ -67,7 +67,7 @@ func (q *Query) totals(source *spendingSource) *totals {
 	return nil
 }
 
-// columnsOf returns the columns that tell the lines of groups apart, and those that are shown.
+// columnsOf returns the columns that distinguish the lines of the groups, and the columns to select.
 func columnsOf(groups []*spendingGroup) (columns, shown []string) {
 	for _, g := range groups {
 		for _, c := range g.columns {
@@ -83,9 +83,9 @@ func columnsOf(groups []*spendingGroup) (columns, shown []string) {
 	return columns, shown
 }
 
-// linesStatement returns the statement for the lines of tables. Names are joined to the lines once these are summed up,
-// since a sum has many rows. If zeros is set, lines without requests and failed attempts are left out. If apart is set,
-// each row is a line, so that nothing is summed up, which takes half of the time.
+// linesStatement returns the statement for the lines of tables. Names are joined after the rows are summed, since a
+// line sums many rows. If zeros is set, lines without requests and failed attempts are left out. If apart is set, each
+// row is a line, so no rows are summed, which halves the time.
 func linesStatement(
 	q *Query, source *spendingSource, groups []*spendingGroup, tables, where string, zeros, apart bool,
 ) string {
@@ -97,7 +97,7 @@ func linesStatement(
 		return query
 	}
 	if q.has(byDay) || q.has(byHour) {
-		order = "d." + source.at + ", "
+		order = "d." + source.unit + ", "
 	}
 	having := ""
 	if zeros {
@@ -122,16 +122,16 @@ func linesStatement(
 		strings.Join(shown, ", "), strings.Join(sumColumns[:], ", d."), query, titles.String(), order, by)
 }
 
-// withUsers is a query that finds the users of a table of sums one after the other with its primary key. It includes
-// users who were removed.
+// withUsers is a WITH clause that finds each user in a table of sums by a search in its primary key. It includes users
+// who were removed.
 const withUsers = `WITH RECURSIVE of_user (id) AS (SELECT min(user_id) FROM %[1]s
 	UNION ALL SELECT (SELECT min(n.user_id) FROM %[1]s AS n WHERE n.user_id > of_user.id) FROM of_user WHERE of_user.id IS NOT NULL) `
 
-// withHours lists the hours from one (inclusive) to another (exclusive).
+// withHours is a WITH clause that lists the hours from its first argument (inclusive) to its second (exclusive).
 const withHours = `WITH RECURSIVE hours (at) AS (SELECT CAST(? AS BIGINT)
 	UNION ALL SELECT at + 1 FROM hours WHERE at + 1 < ?) `
 
-// sums returns the list of columns that sum rows.
+// sums returns the list of columns for the sums of rows.
 func (q *Query) sums() string {
 	if !q.Brief {
 		return added[2:]

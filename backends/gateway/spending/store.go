@@ -16,8 +16,8 @@ func insertUsageRows(n int) string {
 	return `INSERT INTO gateway_usage_records (at, user_id, record) VALUES (?,?,?)` + strings.Repeat(",(?,?,?)", n-1)
 }
 
-// insertUsage writes a batch with statements of many rows: a statement costs more than a row in it. Parsing a full
-// statement costs more than running it, so full ones are prepared once.
+// insertUsage writes records with statements of many rows each, since executing a statement costs more than adding a
+// row. Parsing a full statement costs more than executing it, so the full statement is prepared once.
 func (s *Ledger) insertUsage(c store.Conn, records []Record) error {
 	var rows usageRows
 	if len(records) >= 2*insertRows {
@@ -49,14 +49,14 @@ func (s *Ledger) insertUsage(c store.Conn, records []Record) error {
 	return nil
 }
 
-// usageRows makes the arguments of one statement after the other in the same memory.
+// usageRows returns the arguments of one statement after another, always in the same memory.
 type usageRows struct {
 	values []any
 	packed []byte
 	ends   []int // the end of each row in packed
 }
 
-// args returns the arguments of the statement that inserts the records. They are valid until the next call.
+// args returns the arguments of the statement that inserts the records. The result is valid until the next call.
 func (u *usageRows) args(records []Record) ([]any, error) {
 	u.values, u.packed, u.ends = slices.Grow(u.values[:0], len(records)*usageWidth), u.packed[:0], u.ends[:0]
 	for i := range records {
@@ -74,8 +74,8 @@ func (u *usageRows) args(records []Record) ([]any, error) {
 	return u.values, nil
 }
 
-// Recent returns at most limit (1 to 500) requests of a user, newest first, that come before the one with the id
-// before. If before is 0 it begins with the newest one.
+// Recent returns at most limit (1 to 500) requests of a user with ids below before, newest first. If before is 0 it
+// begins with the newest request.
 func (s *Ledger) Recent(ctx context.Context, userID string, before int64, limit int) ([]Record, error) {
 	if !schema.StorableID(userID) {
 		return nil, nil
@@ -84,13 +84,13 @@ func (s *Ledger) Recent(ctx context.Context, userID string, before int64, limit 
 		before = 1<<63 - 1
 	}
 	return read(ctx, s, func(row store.Row) (Record, error) {
-		var id, at int64
+		var id, began int64
 		var user, packed string
-		if err := row.Scan(&id, &at, &user, &packed); err != nil {
+		if err := row.Scan(&id, &began, &user, &packed); err != nil {
 			return Record{}, err
 		}
 		r, err := parsePacked(packed)
-		r.ID, r.At, r.UserID = id, schema.Moment(at), user
+		r.ID, r.At, r.UserID = id, schema.Moment(began), user
 		return r, err
 	}, `SELECT id, at, user_id, record FROM gateway_usage_records WHERE user_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
 		userID, before, min(max(limit, 1), 500))

@@ -9,11 +9,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// codeCannotCarry is the code of an attempt that was not made because the request cannot be written for the candidate.
+// codeCannotCarry is the code of an attempt that was not made because the candidate's format cannot express the
+// request.
 const codeCannotCarry = "cannot_carry"
 
-// timingsOf returns the latencies and failures of a batch of records. Records without a latency are skipped: they
-// charge the batches of a provider, which are no requests.
+// timingsOf returns the latencies and failures in a batch of records. Records without a latency are skipped: they are
+// charges for batches at a provider, which are not requests.
 func timingsOf(records []Record) *timings.Batch {
 	b := new(timings.Batch)
 	for i := range records {
@@ -29,10 +30,10 @@ func timingsOf(records []Record) *timings.Batch {
 			s.Kind, s.TeamID = timings.Team, r.TeamID
 			b.Add(s)
 		}
-		took := r.Latency
+		latency := r.Latency
 		for j := range r.FailedAttempts {
 			a := &r.FailedAttempts[j]
-			took -= time.Duration(a.LatencyMS) * time.Millisecond
+			latency -= time.Duration(a.LatencyMS) * time.Millisecond
 			if failedAttempt(a) {
 				b.Add(
 					timings.Sample{
@@ -53,7 +54,7 @@ func timingsOf(records []Record) *timings.Batch {
 					Kind:     timings.Model,
 					Provider: r.Provider,
 					Model:    tidy(r.Model),
-					Took:     max(took, 0),
+					Took:     max(latency, 0),
 					Failed:   wrong,
 				},
 			)

@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// totals describes a table of running totals: what each user, key, or team and model had spent before a day began.
+// totals describes a table of running totals: the spending of each user, of each key, or of each team and model before
+// a day began.
 type totals struct {
 	*span
 	days  string   // the table with the sums by day of which these are the totals
@@ -33,28 +34,30 @@ var (
 )
 
 const (
-	// untilNow is the day of the totals of all days. Those change in the transactions that write the log.
+	// untilNow is the day of the totals up to now, which change in the transactions that write the log.
 	untilNow = 1<<31 - 1
-	// noDay is a day without totals.
+	// noDay is a day for which no totals exist.
 	noDay = -1
-	// totalsSettled is how long after the end of a day its totals are computed. Records that wait in memory for a
-	// database are younger than that.
+	// totalsSettled is how long after the end of a day its totals are computed. Records that wait in memory while the
+	// database is down are younger than that.
 	totalsSettled = 3 * 24 * time.Hour
-	// dailyTotals is for how many days the totals of each day are kept. Of earlier days those of Mondays are kept.
+	// dailyTotals is the number of past days for which the totals of each day are kept. Of earlier days only those of
+	// Mondays are kept.
 	dailyTotals = 100
-	// spareTotals is for how many days more they remain, for queries that have begun and for other clocks.
+	// spareTotals is the number of days by which the deletion of totals is delayed. Meanwhile queries that have begun,
+	// and nodes whose clocks differ, may still use them.
 	spareTotals = 2
 )
 
-// calendar says of which days there are totals.
+// calendar describes for which days there are sums and totals.
 type calendar struct {
 	begin, end  int64 // the first day with sums, and the day after the last one; both are 0 if there are none
 	first, last int64 // the first and the last day with totals; both are 0 if there are none
 	today       int64
 }
 
-// readCalendar reads the calendar of all tables of totals. Days on which it says that there are totals have them until
-// spareTotals days later.
+// readCalendar reads the calendar that applies to all tables of totals. Totals in the calendar exist for at least
+// spareTotals further days.
 func (s *Ledger) readCalendar(ctx context.Context) (calendar, error) {
 	list, err := read(ctx, s, func(row store.Row) (c calendar, err error) {
 		var begin, end, first, last sql.NullInt64
@@ -72,8 +75,8 @@ func (s *Ledger) readCalendar(ctx context.Context) (calendar, error) {
 	return list[0], nil
 }
 
-// within returns the part of a period in which there are sums. If there is none it returns a day without sums.
-func (c *calendar) within(from, to int64) (first, last int64) {
+// within returns the part of a period in which there are sums, or a day without sums if that part is empty.
+func (c *calendar) clamp(from, to int64) (first, last int64) {
 	if first, last = max(from, c.begin), min(to, c.end); first < last {
 		return first, last
 	}
@@ -85,30 +88,31 @@ func (c *calendar) keeps(day int64) bool {
 	return day >= c.today-dailyTotals || fromHour(day*24).Weekday() == time.Monday
 }
 
-// nearest returns the day nearest to another one of which the totals are known, and the day under which they are
-// stored: noDay before the first sums, where they are 0, and untilNow after the last ones.
-func (c *calendar) nearest(day int64) (near, stored int64) {
+// nearest returns the day nearest to day whose totals are known, and the day under which these are stored. The latter
+// is noDay before the first sums, where all totals are 0, and untilNow after the last sums.
+func (c *calendar) nearest(day int64) (nearestDay, stored int64) {
 	day = min(max(day, c.begin), c.end)
-	for off := int64(0); ; off++ {
-		for _, near = range []int64{day - off, day + off} {
+	for offset := int64(0); ; offset++ {
+		for _, nearestDay = range []int64{day - offset, day + offset} {
 			switch {
-			case near == c.begin:
-				return near, noDay
-			case near == c.end:
-				return near, untilNow
-			case near >= c.first && near <= c.last && c.keeps(near):
-				return near, near
+			case nearestDay == c.begin:
+				return nearestDay, noDay
+			case nearestDay == c.end:
+				return nearestDay, untilNow
+			case nearestDay >= c.first && nearestDay <= c.last && c.keeps(nearestDay):
+				return nearestDay, nearestDay
 			}
 		}
 	}
 }
 
-// between returns a table expression, with the alias d, for what was spent on the days from (inclusive) to (exclusive),
-// and its arguments. It is the difference of two totals, corrected by the days that lie between these and the ends of
-// the period; or the sum of the days of the period if these are fewer. A line of the difference may be zero throughout.
-// If t.users is set, the query must begin with withUsers. If apart is true each key has one row.
-func (t *totals) between(c *calendar, from, to int64) (table string, args []any, apart bool) {
-	from, to = c.within(from, to)
+// between returns a table expression, with the alias d, for the spending on the days from (inclusive) to (exclusive),
+// and its arguments. The table is the difference of two totals, corrected by the days between these and the ends of the
+// period. If the period has fewer days than such a correction, the table is the sum of these days. Rows of the
+// difference may have only zeros. If t.users is set, the query must begin with withUsers. If apart is true each key has
+// one row.
+func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args []any, apart bool) {
+	from, to = c.clamp(from, to)
 	first, begin := c.nearest(from)
 	last, end := c.nearest(to)
 	if first >= last || days(first, from)+days(last, to) >= to-from {
@@ -128,25 +132,26 @@ func (t *totals) between(c *calendar, from, to int64) (table string, args []any,
 	return "(" + strings.Join(parts, " UNION ALL ") + ") AS d", args, len(parts) == 1
 }
 
-// days returns the number of days between two days.
+// days returns the number of days between a and b.
 func days(a, b int64) int64 { return max(a-b, b-a) }
 
-// difference returns a statement for the difference of the totals of two days. Whoever has totals on a day has them on
-// all later days.
+// difference returns a statement for the difference of the totals of two days. A key with totals on one day has totals
+// on all later days, too.
 func (t *totals) difference() string {
-	columns, same := make([]string, 0, len(t.keys)+len(sumColumns)), ""
+	columns, sameKey := make([]string, 0, len(t.keys)+len(sumColumns)), ""
 	for _, key := range t.keys {
 		columns = append(columns, "after."+key)
-		same += " AND before." + key + " = after." + key
+		sameKey += " AND before." + key + " = after." + key
 	}
 	for _, sum := range sumColumns {
 		columns = append(columns, fmt.Sprintf("after.%[1]s - coalesce(before.%[1]s, 0) AS %[1]s", sum))
 	}
 	return fmt.Sprintf("SELECT %s FROM %s AS after LEFT JOIN %[2]s AS before ON before.day = ?%s WHERE after.day = ?",
-		strings.Join(columns, ", "), t.table, same)
+		strings.Join(columns, ", "), t.table, sameKey)
 }
 
-// ofDays returns a statement for the sums of the days from one (inclusive) to another (exclusive), with a sign.
+// ofDays returns a statement for the sums of the days from its first argument (inclusive) to its second (exclusive).
+// sign, such as "-", is put before each sum.
 func (t *totals) ofDays(sign string) string {
 	columns := make([]string, 0, len(t.keys)+len(sumColumns))
 	for _, key := range t.keys {
@@ -162,8 +167,8 @@ func (t *totals) ofDays(sign string) string {
 	return "SELECT " + strings.Join(columns, ", ") + " FROM " + from + " WHERE n.day >= ? AND n.day < ?"
 }
 
-// next returns the statement that adds the totals of a day to those of an earlier one. Its arguments are the day, the
-// day under which the earlier ones are stored, and the days from (inclusive) to (exclusive) which are added to them.
+// next returns the statement that computes the totals of a day from those of an earlier day. Its arguments are the day,
+// the day under which the earlier totals are stored, and the days from (inclusive) to (exclusive) that are added.
 func (t *totals) next() string {
 	keys := strings.Join(t.keys, ", ")
 	sums := strings.Join(sumColumns[:], ", ")
@@ -176,10 +181,10 @@ func (t *totals) next() string {
 		") AS d GROUP BY " + keys
 }
 
-// allTotals lists the tables of totals. They have totals of the same days.
+// allTotals lists the tables of totals, which have totals for the same days.
 var allTotals = []*totals{&userTotals, &keyTotals, &teamTotals}
 
-// addTotals computes the totals of the days that have been over for totalsSettled, each in one transaction.
+// addTotals computes the totals of the days that ended at least totalsSettled ago, each day in one transaction.
 func (w *sweep) addTotals(ctx context.Context) error {
 	for {
 		c, err := w.ledger.readCalendar(ctx)
@@ -235,5 +240,5 @@ func (w *sweep) deleteTotals(ctx context.Context) error {
 	return nil
 }
 
-// scanDay scans a row with one day.
+// scanDay scans a row whose only column is a day.
 func scanDay(row store.Row) (day int64, err error) { return day, row.Scan(&day) }

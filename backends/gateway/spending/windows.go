@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Window is a period of time that a budget is for.
+// Window is the kind of period to which a budget applies.
 type Window int
 
 // The windows, the longest first.
@@ -16,7 +16,7 @@ const (
 	NumberOfWindows
 )
 
-// Begin returns when the window that contains the day began. It is zero for InTotal.
+// Begin returns the beginning of the window that contains the day, or the zero time for InTotal.
 func (w Window) Begin(day time.Time) time.Time {
 	switch w {
 	case InDay:
@@ -30,7 +30,7 @@ func (w Window) Begin(day time.Time) time.Time {
 	}
 }
 
-// End returns when the window that contains the day ends. It is zero for InTotal, which never ends.
+// End returns the end of the window that contains the day, or the zero time for InTotal, which never ends.
 func (w Window) End(day time.Time) time.Time {
 	switch w {
 	case InDay:

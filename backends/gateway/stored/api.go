@@ -74,7 +74,7 @@ func Find(method, path string) (e *Endpoint, allow string) {
 	return nil, strings.Join(methods, ", ")
 }
 
-// match reports whether a path matches the route, and returns the ids in it.
+// match reports whether the parts of a path match the route, and returns the path's ids.
 func (r *route) match(parts []string) (id, item string, ok bool) {
 	pattern := strings.Split(r.path, "/")
 	if len(pattern) != len(parts) {
@@ -98,7 +98,7 @@ func (r *route) match(parts []string) (id, item string, ok bool) {
 	return id, item, true
 }
 
-// Reads reports whether the endpoint needs the request's body.
+// Reads reports whether the endpoint needs the body of the request.
 func (e *Endpoint) Reads() bool { return e.route.reads }
 
 // Serve answers a request of an owner. Errors are *apierror.Error and those of the database.
@@ -118,7 +118,7 @@ func (s *Service) Serve(
 	return WriteJSON(w, answer)
 }
 
-// WriteJSON writes a value as JSON. A value of type []byte is written as it is.
+// WriteJSON writes a value as JSON. A []byte is written unchanged.
 func WriteJSON(w http.ResponseWriter, value any) (err error) {
 	text, ok := value.([]byte)
 	if !ok {
@@ -153,7 +153,7 @@ func (c *call) response(ctx context.Context) (any, error) {
 	return r.object(), nil
 }
 
-// deleted is the result of a deletion.
+// deleted is the response to a deletion.
 type deleted struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// queued limits how many answers are accepted, as a multiple of those that are worked on at the same time.
+// queued limits how many answers are accepted, as a multiple of the number that may be generated at the same time.
 const queued = 4
 
 var (
@@ -27,7 +27,7 @@ var (
 	errBroken  = errors.New("the answer broke off")
 )
 
-// run is an answer that is worked on in the background.
+// run is an answer that is generated in the background.
 type run struct {
 	turn   *Turn
 	ctx    context.Context //nolint:containedctx // of the work, which outlives the request
@@ -38,10 +38,11 @@ type run struct {
 	inserted atomic.Bool // whether its row exists
 }
 
-// Start starts work on an answer in the background, and returns the response as it is now. answer calls the model and
-// writes to w. done is called once afterwards, whether or not answer was called. If Start returns an error, neither is
-// called. Errors have status 429 if too many answers wait and 413 if the request is too large to be stored, or are
-// those of the database. The work keeps the values of ctx but not its cancellation.
+// Start starts to generate an answer in the background, and returns the response object as it is before the answer.
+// answer calls the model and writes to w. done is called once afterwards, whether or not answer was called. If Start
+// returns an error, neither is called. Errors have status 429 if too many answers wait and 413 if the request is too
+// large to be stored, or are those of the database. The background work keeps the values of ctx but not its
+// cancellation.
 func (s *Service) Start(ctx context.Context, t *Turn, model string, echo []hub.Param,
 	answer func(ctx context.Context, w http.ResponseWriter) error, done func(),
 ) ([]byte, error) {
@@ -64,7 +65,7 @@ func (s *Service) Start(ctx context.Context, t *Turn, model string, echo []hub.P
 	return r.object, nil
 }
 
-// enter accepts a run, and lets it start at once if fewer than the limit are being worked on.
+// enter accepts a run, and lets it start at once if fewer runs than the limit are under way.
 func (s *Service) enter(r *run) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,8 +94,8 @@ func (s *Service) leave(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.runs, r.turn.ID)
-	if at := slices.Index(s.queue, r); at >= 0 {
-		s.queue = slices.Delete(s.queue, at, at+1)
+	if index := slices.Index(s.queue, r); index >= 0 {
+		s.queue = slices.Delete(s.queue, index, index+1)
 		return
 	}
 	s.working--
@@ -106,7 +107,7 @@ func (s *Service) leave(r *run) {
 	}
 }
 
-// giveUpRun stops a run of this process whose answer is no longer wanted. Other ids are ignored.
+// giveUpRun stops the run with the id if this process has it. Its answer is no longer wanted.
 func (s *Service) giveUpRun(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +116,7 @@ func (s *Service) giveUpRun(id string) {
 	}
 }
 
-// insert inserts the row of the response, with the events that precede the call of the model.
+// insert inserts the row of the response, with the events that come before the call of the model.
 func (r *run) insert(ctx context.Context) error {
 	t := r.turn
 	s := t.service
@@ -153,12 +154,12 @@ func (r *run) insert(ctx context.Context) error {
 	return err
 }
 
-// eventOf returns the data of an event with a response object. The log sets its sequence number.
+// eventOf returns the data of an event with a response object. The event log sets the sequence number.
 func eventOf(name string, object []byte) []byte {
 	return slices.Concat([]byte(`{"type":"`+name+`","sequence_number":0,"response":`), object, []byte("}"))
 }
 
-// work waits until the run may start, and then works on the answer until it is stored or given up.
+// work waits until the run may start, and then generates the answer until it is stored or given up.
 func (s *Service) work(r *run, answer func(ctx context.Context, w http.ResponseWriter) error, done func()) {
 	defer s.leave(r)
 	defer done()
@@ -261,7 +262,7 @@ func (r *run) flushing() (stop func()) {
 	}
 }
 
-// conclude stores the failure of a run that has no answer.
+// conclude stores the failure of a run that ended without an answer.
 func (r *run) conclude() {
 	t := r.turn
 	if t.finished || errors.Is(context.Cause(r.ctx), errGone) {
@@ -282,7 +283,7 @@ func (r *run) conclude() {
 	t.record("response.failed", eventOf("response.failed", failed))
 }
 
-// skeleton returns the object of a response on which no work has begun.
+// skeleton returns a response object without an answer.
 func skeleton(model string, created int64, echo []hub.Param) []byte {
 	object := append([]byte(`{"id":"","object":"response","created_at":`), strconv.FormatInt(created, 10)...)
 	object = append(
@@ -296,7 +297,7 @@ func skeleton(model string, created int64, echo []hub.Param) []byte {
 	return append(object, `,"output":[],"usage":null}`...)
 }
 
-// nobody is the client of an answer in the background. It discards everything and never blocks.
+// nobody is the ResponseWriter for answers in the background. It discards all data and never blocks.
 type nobody struct{ header http.Header }
 
 func (w *nobody) Header() http.Header            { return w.header }

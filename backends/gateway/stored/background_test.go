@@ -319,7 +319,7 @@ func TestParallel(t *testing.T) {
 		}
 		for _, id := range ids {
 			r, err := n.find(t.Context(), alice, id)
-			if err != nil || !over(r.status) {
+			if err != nil || !final(r.status) {
 				t.Errorf("%s: %v %v", id, r, err)
 			}
 		}

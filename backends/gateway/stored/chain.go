@@ -43,13 +43,14 @@ func (e *chainError) apiError(id string) error {
 // renewAfter returns how much the expiry of a chain may fall behind before it is extended.
 func renewAfter(retention time.Duration) time.Duration { return min(retention/4, 24*time.Hour) }
 
-// walk begins a statement that uses the ids of a chain. The database follows the links itself, which saves round trips.
+// walk is the WITH clause of a statement that uses the ids of a chain. The database follows the links, which saves
+// round trips.
 const walk = `WITH RECURSIVE chain (id, previous, depth) AS (
 	SELECT id, previous, depth FROM gateway_responses WHERE id = ? AND owner = ?
 	UNION ALL
 	SELECT r.id, r.previous, r.depth FROM gateway_responses AS r JOIN chain ON r.id = chain.previous WHERE r.owner = ?) `
 
-// batchRows is how many ids one statement contains at most.
+// batchRows is the largest number of ids in one statement.
 const batchRows = 100
 
 // link is a response of a chain before its text is loaded.
@@ -63,8 +64,8 @@ func scanLink(row store.Row) (l link, err error) {
 	return l, row.Scan(&l.id, &l.depth, &l.size, &l.status)
 }
 
-// chain returns a response and all responses before it, oldest first. Errors are *chainError, an error with status 413,
-// and those of the database.
+// chain returns a response and all earlier responses of its chain, oldest first. Errors are *chainError, an error with
+// status 413, and those of the database.
 func (s *Service) chain(ctx context.Context, owner, id string) (links []response, err error) {
 	if !storable(id) {
 		return nil, &chainError{missing: true}
@@ -120,7 +121,7 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 	return links, nil
 }
 
-// batches calls do for up to batchRows ids at a time, with the placeholders that stand for them in a statement.
+// batches calls do for at most batchRows ids at a time. marks are the placeholders for the ids in a statement.
 func batches(ids []string, do func(part []any, marks string) error) error {
 	for len(ids) > 0 {
 		n := min(len(ids), batchRows)

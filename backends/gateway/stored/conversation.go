@@ -24,7 +24,7 @@ type conversation struct {
 	Metadata  json.RawMessage `json:"metadata"`
 }
 
-// conversationFull returns the error for a conversation without room for more items.
+// conversationFull returns the error for a conversation that already has the maximum number of items.
 func conversationFull(id string, items int) error {
 	e := apierror.New(
 		http.StatusBadRequest, "conversation_full",
@@ -34,7 +34,7 @@ func conversationFull(id string, items int) error {
 	return e.With("conversation")
 }
 
-// checkMetadata checks that v is valid metadata and returns it. Missing metadata becomes an empty object.
+// checkMetadata checks that v is valid metadata and returns it. If v is missing it returns an empty object.
 func checkMetadata(v gjson.Result) (json.RawMessage, error) {
 	const pairs, nameLimit, valueLimit = 16, 64, 512
 	if !v.Exists() || v.Type == gjson.Null {
@@ -60,7 +60,7 @@ func checkMetadata(v gjson.Result) (json.RawMessage, error) {
 	return json.RawMessage(v.Raw), err
 }
 
-// maxConversations is how many conversations an owner may have.
+// maxConversations is the largest number of conversations of an owner.
 const maxConversations = 10_000
 
 func tooMany() error {
@@ -70,8 +70,8 @@ func tooMany() error {
 	return e
 }
 
-// createConversation creates a conversation with items. The error has status 400 if the owner has maxConversations, or
-// no room.
+// createConversation creates a conversation with items. The error has status 400 if the owner has maxConversations
+// already, or if the owner's quota is used up.
 func (s *Service) createConversation(
 	ctx context.Context, owner string, o *Options, metadata json.RawMessage, items []json.RawMessage,
 ) (*conversation, error) {
@@ -90,11 +90,11 @@ func (s *Service) createConversation(
 	}
 	expires := s.expires(o)
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		var there int
-		if err := c.Row(`SELECT count(*) FROM gateway_conversations WHERE owner = ?`, owner).Scan(&there); err != nil {
+		var count int
+		if err := c.Row(`SELECT count(*) FROM gateway_conversations WHERE owner = ?`, owner).Scan(&count); err != nil {
 			return err
 		}
-		if there >= maxConversations {
+		if count >= maxConversations {
 			return tooMany()
 		}
 		if _, err := c.Exec(
@@ -106,12 +106,12 @@ func (s *Service) createConversation(
 		return s.appendItems(c, owner, v.ID, added, expires)
 	})
 	if err == nil {
-		s.took(owner, sizes(added))
+		s.addSize(owner, sizes(added))
 	}
 	return v, err
 }
 
-// conversation returns a conversation of an owner. The error has status 404 if there is none.
+// conversation returns a conversation of an owner. The error has status 404 if the owner has no such conversation.
 func (s *Service) conversation(ctx context.Context, owner, id string) (*conversation, error) {
 	if !storable(id) {
 		return nil, notFound("conversation", id)
@@ -151,12 +151,12 @@ func (s *Service) deleteConversation(ctx context.Context, owner, id string) erro
 	err := s.changeConversation(
 		ctx, owner, id, `DELETE FROM gateway_conversations WHERE id = ? AND owner = ? AND expires_at > ?`,
 	)
-	s.freed(owner)
+	s.forgetSize(owner)
 	return err
 }
 
 // changeConversation runs a statement whose last three arguments select the conversation. The error has status 404 if
-// the statement changes nothing.
+// no row was changed.
 func (s *Service) changeConversation(ctx context.Context, owner, id, statement string, args ...any) error {
 	if !storable(id) {
 		return notFound("conversation", id)

@@ -13,17 +13,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// sealedItem is a row of a conversation's item.
+// sealedItem is a row with an item of a conversation.
 type sealedItem struct {
 	id, sealed string
 	size       int
 }
 
-// itemRow returns the id of an item's row.
+// itemRow returns the primary key of an item's row.
 func itemRow(conversation, id string) string { return conversation + "/" + id }
 
-// sealItems encrypts items for a conversation. Items get a new id if they have none, if no row can have it, or if the
-// conversation already has it.
+// sealItems encrypts items for a conversation. An item without an id gets a new one, as does an item whose id is not
+// valid in a row or is already used in the conversation.
 func (s *Service) sealItems(ctx context.Context, conversation string, items []json.RawMessage) ([]sealedItem, error) {
 	taken, err := s.itemsThere(ctx, conversation, items)
 	if err != nil {
@@ -45,30 +45,30 @@ func (s *Service) sealItems(ctx context.Context, conversation string, items []js
 	return added, nil
 }
 
-// itemsThere returns which of the items' ids a conversation already has.
+// itemsThere returns the ids of items that a conversation already has.
 func (s *Service) itemsThere(
 	ctx context.Context, conversation string, items []json.RawMessage,
 ) (map[string]bool, error) {
-	there := make(map[string]bool, len(items))
+	used := make(map[string]bool, len(items))
 	var rows []string
 	for _, item := range items {
 		if id := gjson.GetBytes(item, "id").Str; storable(id) {
 			rows = append(rows, itemRow(conversation, id))
 		}
 	}
-	return there, batches(rows, func(part []any, marks string) error {
+	return used, batches(rows, func(part []any, marks string) error {
 		return s.read(ctx, func(c store.Conn) error {
 			ids, err := store.List(c, schema.Text, `SELECT id FROM gateway_conversation_items WHERE id IN (`+marks+`)`, part...)
 			for _, id := range ids {
-				there[id[len(conversation)+1:]] = true
+				used[id[len(conversation)+1:]] = true
 			}
 			return err
 		})
 	})
 }
 
-// appendItems appends items to a conversation, if it still exists. An item replaces another one with the same id, which
-// a concurrent request may have added.
+// appendItems appends items to a conversation, if the conversation still exists. An item replaces an item with the same
+// id, which a concurrent request may have added.
 func (s *Service) appendItems(c store.Conn, owner, conversation string, items []sealedItem, expires int64) error {
 	if conversation == "" {
 		return nil
@@ -115,14 +115,14 @@ func (s *Service) addItems(
 	}
 	full, large := false, false
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		var there int
+		var count int
 		var size int64
 		if err := c.Row(
 			`SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT) FROM gateway_conversation_items WHERE conversation = ?`, id,
-		).Scan(&there, &size); err != nil {
+		).Scan(&count, &size); err != nil {
 			return err
 		}
-		full, large = there+len(added) > o.Items, size+sizeOf(items) > maxHistory
+		full, large = count+len(added) > o.Items, size+sizeOf(items) > maxHistory
 		if full || large {
 			return nil
 		}
@@ -137,7 +137,7 @@ func (s *Service) addItems(
 	case large:
 		return nil, tooLarge("the conversation", maxHistory)
 	}
-	s.took(owner, sizes(added))
+	s.addSize(owner, sizes(added))
 	all := make([]listed, 0, len(items))
 	for i := range items {
 		all = append(all, listed{added[i].id, items[i]})
@@ -163,7 +163,7 @@ func (s *Service) openItems(ctx context.Context, conversation string, rows []sea
 }
 
 // conversationItems returns all items of a conversation, oldest first. The error has status 413 if they are larger than
-// a request can be.
+// the limit for a request.
 func (s *Service) conversationItems(ctx context.Context, owner, id string) ([]listed, error) {
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
@@ -188,14 +188,14 @@ func (s *Service) conversationItems(ctx context.Context, owner, id string) ([]li
 	return s.openItems(ctx, id, rows)
 }
 
-// listItems returns a page of the items of a conversation.
+// listItems returns a page of a conversation's items.
 func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*list, error) {
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
 	}
-	order, bound, at := "place", "place > ?", int64(0)
+	order, bound, place := "place", "place > ?", int64(0)
 	if !p.ascending {
-		order, bound, at = "place DESC", "place < ?", 1<<62
+		order, bound, place = "place DESC", "place < ?", 1<<62
 	}
 	var rows []sealedItem
 	err := s.read(ctx, func(c store.Conn) (err error) {
@@ -204,7 +204,7 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 			if storable(p.after) {
 				err = c.Row(
 					`SELECT place FROM gateway_conversation_items WHERE id = ? AND conversation = ?`, itemRow(id, p.after), id,
-				).Scan(&at)
+				).Scan(&place)
 			}
 			if errors.Is(err, sql.ErrNoRows) {
 				return invalid("after", "names no item of the conversation: %s", hub.Shown(p.after))
@@ -214,7 +214,7 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 			}
 		}
 		rows, err = store.List(
-			c, scanItem, selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`, id, at, p.limit+1,
+			c, scanItem, selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`, id, place, p.limit+1,
 		)
 		return err
 	})
@@ -229,7 +229,7 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 	return newList(items, more, p.state), nil
 }
 
-// item returns an item of a conversation. The error has status 404 if there is none.
+// item returns an item of a conversation. The error has status 404 if the conversation or the item does not exist.
 func (s *Service) item(ctx context.Context, owner, conversation, id string) (*listed, error) {
 	if _, err := s.conversation(ctx, owner, conversation); err != nil {
 		return nil, err
@@ -255,8 +255,8 @@ func (s *Service) item(ctx context.Context, owner, conversation, id string) (*li
 	return &items[0], nil
 }
 
-// deleteItem deletes an item of a conversation and returns the conversation. The error has status 404 if there is no
-// such item.
+// deleteItem deletes an item of a conversation and returns the conversation. The error has status 404 if the
+// conversation or the item does not exist.
 func (s *Service) deleteItem(ctx context.Context, owner, id, item string) (*conversation, error) {
 	v, err := s.conversation(ctx, owner, id)
 	if err != nil {
@@ -275,6 +275,6 @@ func (s *Service) deleteItem(ctx context.Context, owner, id, item string) (*conv
 	if n == 0 {
 		return nil, notFound("item", item)
 	}
-	s.freed(owner)
+	s.forgetSize(owner)
 	return v, nil
 }

@@ -20,11 +20,11 @@ const (
 	maxEvents   = 64 << 20               // total size of the events of an answer
 )
 
-// errEvents ends an answer that has too many events.
+// errEvents ends an answer whose events are too large.
 var errEvents = errors.New("the events of the answer are larger than 64 MB")
 
-// eventLog collects and numbers the events of an answer in the background. The first two are sent before the model is
-// called.
+// eventLog collects and numbers the events of an answer in the background. The first two events are added before the
+// model is called.
 type eventLog struct {
 	writing sync.Mutex // held while events are written to the database
 
@@ -52,7 +52,8 @@ func (l *eventLog) appendNumbered(dst []byte, name string, data []byte) []byte {
 	return appendFrame(dst, name, setMembers(data, []member{{"sequence_number", strconv.FormatInt(l.next, 10)}}))
 }
 
-// numbered returns the pending events and one more. That one is not added to the log, because storing it may fail.
+// numbered returns the pending events followed by a new one. The new event is not added to the log, because storing it
+// may fail.
 func (l *eventLog) numbered(name string, data []byte) *pendingEvents {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,13 +61,13 @@ func (l *eventLog) numbered(name string, data []byte) *pendingEvents {
 	return &pendingEvents{l.appendNumbered(text, name, data), l.first, l.next}
 }
 
-// pendingEvents are events with the numbers of the first and the last one.
+// pendingEvents are consecutive events, with the numbers of the first and the last one.
 type pendingEvents struct {
 	text        []byte
 	first, last int64
 }
 
-// take returns the pending events, or nil if there are none. They stay pending until written is called.
+// take returns the pending events, or nil if no event is pending. They stay pending until written is called.
 func (l *eventLog) take() *pendingEvents {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +77,7 @@ func (l *eventLog) take() *pendingEvents {
 	return &pendingEvents{slices.Clip(l.pending), l.first, l.next - 1}
 }
 
-// full reports whether the events exceed maxEvents.
+// full reports whether the size of all events exceeds maxEvents.
 func (l *eventLog) full() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,14 +90,14 @@ func (l *eventLog) hold() (release func()) {
 	return l.writing.Unlock
 }
 
-// eventBatch is a row of events.
+// eventBatch is a row with several events.
 type eventBatch struct {
 	row, response, owner, sealed string
 	last, expires                int64
 	size                         int
 }
 
-// seal encrypts events as a row. The caller must have called hold.
+// seal encrypts events and returns them as a row. The caller must have called hold.
 func (*eventLog) seal(ctx context.Context, t *Turn, p *pendingEvents) (*eventBatch, error) {
 	s := t.service
 	b := &eventBatch{
@@ -120,7 +121,7 @@ func (b *eventBatch) insert(c store.Conn) error {
 	return err
 }
 
-// written removes events from the log that have been written to the database.
+// written removes events from the log that are now in the database.
 func (l *eventLog) written(p *pendingEvents) {
 	l.mu.Lock()
 	l.pending = append([]byte(nil), l.pending[len(p.text):]...)
@@ -129,7 +130,7 @@ func (l *eventLog) written(p *pendingEvents) {
 	l.tell()
 }
 
-// end removes the pending events, which were stored together with the answer.
+// end removes the pending events after they were stored together with the answer.
 func (l *eventLog) end() {
 	l.mu.Lock()
 	l.pending = nil
@@ -137,7 +138,7 @@ func (l *eventLog) end() {
 	l.tell()
 }
 
-// tell wakes all that wait on the channel returned by news.
+// tell wakes all goroutines that wait on the channel returned by news.
 func (l *eventLog) tell() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +146,7 @@ func (l *eventLog) tell() {
 	l.changed = make(chan struct{})
 }
 
-// news returns a channel that is closed when there are new events in the database.
+// news returns a channel that is closed when new events are in the database.
 func (l *eventLog) news() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,9 +166,9 @@ func (l *eventLog) flush(ctx context.Context, t *Turn) error {
 		return err
 	}
 	err = t.service.db.Write(ctx, func(c store.Conn) error {
-		var one int
+		var found int
 		if err := c.Row(`SELECT 1 FROM gateway_responses WHERE id = ? AND runner = ?`+c.Keep(), t.ID, t.service.node).Scan(
-			&one,
+			&found,
 		); err != nil {
 			return err
 		}

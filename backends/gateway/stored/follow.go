@@ -22,11 +22,11 @@ const (
 	followRows  = 50                     // rows per read
 )
 
-// maxFollowers is how many streams an owner may follow at the same time through this process, since each of them reads
-// the database.
+// maxFollowers is the largest number of streams that an owner may follow at the same time through this process, since
+// each of them reads the database.
 const maxFollowers = 100
 
-// arrive counts a follower of an owner, and returns false if there are too many.
+// arrive counts a follower of an owner. It returns false if the owner has too many followers.
 func (s *Service) arrive(owner string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,9 +46,10 @@ func (s *Service) depart(owner string) {
 	}
 }
 
-// Follow sends the events of a response with numbers greater than after, both existing and future ones, until the
-// answer ends or the client leaves. It returns an error only before the first byte: with status 404, with 400 for a
-// response that was not created as a stream in the background, or with 429 if the owner follows maxFollowers already.
+// Follow sends the existing and future events of a response with numbers greater than after, until the answer ends or
+// the client leaves. It returns an error only before the first byte is sent: with status 404 for an unknown response,
+// 400 for a response that was not created as a stream in the background, and 429 if the owner already follows
+// maxFollowers streams.
 func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id string, after int64) error {
 	r, err := s.find(ctx, owner, id)
 	if err != nil {
@@ -100,8 +101,8 @@ func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id s
 	}
 }
 
-// changes returns a channel that is closed when this process has written more events of a response. It returns nil if
-// this process does not work on that response.
+// changes returns a channel that is closed when this process has written more events of a response, or nil if another
+// process generates the response.
 func (s *Service) changes(id string) <-chan struct{} {
 	s.mu.Lock()
 	r := s.runs[id]
@@ -112,7 +113,7 @@ func (s *Service) changes(id string) <-chan struct{} {
 	return r.turn.log.news()
 }
 
-// follower sends events to one client.
+// follower sends the events of a response to one client.
 type follower struct {
 	service   *Service
 	w         http.ResponseWriter
@@ -151,7 +152,7 @@ func (f *follower) look(ctx context.Context) (done bool, err error) {
 	switch {
 	case f.last:
 		return true, nil
-	case over(status):
+	case final(status):
 		return true, f.conclude(ctx)
 	case time.Since(f.wrote) >= followAlive:
 		return false, f.write([]byte(": keep-alive\n\n"))
@@ -172,7 +173,7 @@ func (f *follower) rows(ctx context.Context) (rows []eventBatch, err error) {
 	return rows, err
 }
 
-// send sends those events of a row that the client has not received.
+// send sends the events of a row that the client has not received yet.
 func (f *follower) send(ctx context.Context, b *eventBatch) error {
 	text, err := f.service.open(ctx, tableEvents, b.row, b.sealed)
 	if err != nil {
@@ -193,8 +194,8 @@ func (f *follower) send(ctx context.Context, b *eventBatch) error {
 	return f.write(out)
 }
 
-// conclude sends the final event that the process could not store: the response was cancelled, or the process was lost.
-// It sends nothing if the final event is stored, because the client then already has it.
+// conclude sends the final event of a response whose process did not store one, because the response was cancelled or
+// the process was lost. If the final event was stored the client already has it, and conclude sends nothing.
 func (f *follower) conclude(ctx context.Context) error {
 	r, err := f.service.find(ctx, f.owner, f.id)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 var frameEnd = []byte("\n\n")
 
-// indexFrame returns the length of the first event of a text, or 0 if none is complete.
+// indexFrame returns the length of the first event in a text, or 0 if that event is incomplete.
 func indexFrame(text []byte) int {
 	end := bytes.Index(text, frameEnd)
 	if end < 0 {
@@ -60,7 +60,7 @@ func ends(name string) bool {
 // member is a member of an object. Its value is JSON.
 type member struct{ name, value string }
 
-// setMembers returns an object with some members replaced or added. It returns malformed input unchanged.
+// setMembers returns an object with some members replaced or added. Malformed input is returned unchanged.
 func setMembers(object []byte, members []member) []byte {
 	var edits jsontext.Edits
 	s := jsontext.NewScanner(object)
@@ -70,17 +70,17 @@ func setMembers(object []byte, members []member) []byte {
 	set := make([]bool, len(members))
 	last := -1
 	err := s.Object(func(key []byte) error {
-		at := -1
+		index := -1
 		for i := range members {
 			if string(key) == members[i].name {
-				at = i
+				index = i
 			}
 		}
 		from := s.Start()
 		err := s.Skip()
-		if last = s.Offset(); err == nil && at >= 0 {
-			edits.Replace(from, last, members[at].value)
-			set[at] = true
+		if last = s.Offset(); err == nil && index >= 0 {
+			edits.Replace(from, last, members[index].value)
+			set[index] = true
 		}
 		return err
 	})

@@ -25,12 +25,12 @@ type document struct {
 	Response json.RawMessage `json:"response"`
 	// Input are the items of the response's own request, as the client sent them.
 	Input []json.RawMessage `json:"input"`
-	// Kept are output items that have more than the client was shown, which is the state of reasoning. They are indexed
-	// by id.
+	// Kept are output items in a form with more than the client was shown, namely with the state of reasoning. They are
+	// indexed by id.
 	Kept map[string]json.RawMessage `json:"kept,omitempty"`
 }
 
-// encode returns the document as JSON. It leaves the JSON of the items unchanged.
+// encode returns the document as JSON. The JSON text of the items stays unchanged.
 func (d *document) encode() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -42,8 +42,8 @@ func (d *document) encode() ([]byte, error) {
 // output returns the items of the answer, including the state of reasoning.
 func (d *document) output() (list []json.RawMessage) {
 	gjson.GetBytes(d.Response, "output").ForEach(func(_, item gjson.Result) bool {
-		if kept, ok := d.Kept[item.Get("id").Str]; ok {
-			list = append(list, kept)
+		if complete, ok := d.Kept[item.Get("id").Str]; ok {
+			list = append(list, complete)
 		} else {
 			list = append(list, json.RawMessage(item.Raw))
 		}
@@ -52,8 +52,8 @@ func (d *document) output() (list []json.RawMessage) {
 	return list
 }
 
-// inputItems returns copies of the items of an input. They must be copies because the memory of the body is reused
-// before they are stored.
+// inputItems returns copies of the items in an input. Copies are needed because the memory of the body is reused before
+// the items are stored.
 func inputItems(input []byte) (list []json.RawMessage) {
 	switch v := gjson.ParseBytes(input); {
 	case v.Type == gjson.String:
@@ -88,8 +88,8 @@ func prefixOf(item json.RawMessage) string {
 	return "item_"
 }
 
-// placedID returns an id for an item that has none. It depends only on the item's place in a response, so it is always
-// the same.
+// placedID returns an id for an item without an id. It depends only on the response and the index of the item, so it is
+// always the same.
 func placedID(item json.RawMessage, response string, index int) string {
 	sum := sha256.Sum256([]byte(response + "/" + strconv.Itoa(index)))
 	return prefixOf(item) + hex.EncodeToString(sum[:16])
@@ -172,11 +172,11 @@ type paging struct {
 
 // readPaging parses the parameters of a page.
 func readPaging(query url.Values) (p paging, err error) {
-	const most = 100
+	const limit = 100
 	p.limit = 20
 	if text := query.Get("limit"); text != "" {
-		if p.limit, err = strconv.Atoi(text); err != nil || p.limit < 1 || p.limit > most {
-			return p, invalid("limit", "must be a number from 1 to %d", most)
+		if p.limit, err = strconv.Atoi(text); err != nil || p.limit < 1 || p.limit > limit {
+			return p, invalid("limit", "must be a number from 1 to %d", limit)
 		}
 	}
 	switch order := query.Get("order"); order {
@@ -193,25 +193,26 @@ func readPaging(query url.Values) (p paging, err error) {
 	return p, nil
 }
 
-// page returns a page of all, which must be in ascending order. It may reorder all.
+// page returns a page of the items in all, which must be in ascending order. It may reorder all.
 func (p *paging) page(all []listed) (*list, error) {
 	if !p.ascending {
 		slices.Reverse(all)
 	}
 	if p.after != "" {
-		at := slices.IndexFunc(all, func(l listed) bool { return l.id == p.after })
-		if at < 0 {
+		index := slices.IndexFunc(all, func(l listed) bool { return l.id == p.after })
+		if index < 0 {
 			return nil, invalid("after", "names no item of the list: %s", hub.Shown(p.after))
 		}
-		all = all[at+1:]
+		all = all[index+1:]
 	}
 	more := len(all) > p.limit
 	return newList(all[:min(len(all), p.limit)], more, p.state), nil
 }
 
-// readItems checks the items that a client adds to a conversation.
+// readItems parses and checks the items that a client adds to a conversation. size is the length limit of an item, in
+// bytes.
 func readItems(v gjson.Result, size int64) (items []json.RawMessage, err error) {
-	const most = 20
+	const limit = 20
 	if !v.Exists() || v.Type == gjson.Null {
 		return nil, nil
 	}
@@ -221,8 +222,8 @@ func readItems(v gjson.Result, size int64) (items []json.RawMessage, err error) 
 	v.ForEach(func(_, item gjson.Result) bool {
 		param := "items[" + strconv.Itoa(len(items)) + "]"
 		switch {
-		case len(items) == most:
-			err = invalid("items", "has more than %d items: add them with several requests", most)
+		case len(items) == limit:
+			err = invalid("items", "has more than %d items: add them with several requests", limit)
 		case !item.IsObject():
 			err = invalid(param, "must be an object")
 		case item.Get("type").Str == "item_reference":
@@ -246,7 +247,7 @@ func invalid(param, format string, args ...any) *apierror.Error {
 	return e
 }
 
-// sizes returns the total length of items before they were sealed, in bytes.
+// sizes returns the total length of the plain texts of items, in bytes.
 func sizes(items []sealedItem) (total int64) {
 	for i := range items {
 		total += int64(items[i].size)
@@ -255,9 +256,9 @@ func sizes(items []sealedItem) (total int64) {
 }
 
 // tooLarge returns an error with status 413.
-func tooLarge(what string, size int64) *apierror.Error {
+func tooLarge(name string, size int64) *apierror.Error {
 	e := apierror.New(
-		http.StatusRequestEntityTooLarge, "request_too_large", "%s is larger than the %d bytes that can be of one", what,
+		http.StatusRequestEntityTooLarge, "request_too_large", "%s is larger than the %d bytes that can be of one", name,
 		size,
 	)
 	e.NoRetry = true
@@ -265,9 +266,9 @@ func tooLarge(what string, size int64) *apierror.Error {
 }
 
 // notFound returns the error with status 404 for an object that the owner does not have.
-func notFound(what, id string) *apierror.Error {
+func notFound(kind, id string) *apierror.Error {
 	e := apierror.New(
-		http.StatusNotFound, "not_found", "there is no %s %s: it was deleted, its time is over, or it is not yours", what,
+		http.StatusNotFound, "not_found", "there is no %s %s: it was deleted, its time is over, or it is not yours", kind,
 		hub.Shown(id),
 	)
 	e.NoRetry = true

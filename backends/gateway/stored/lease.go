@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Times of the leases that a process has on its background answers.
+// Times of the leases. A process holds a lease on each answer that it generates in the background.
 const (
 	beatEvery = 5 * time.Second
 	lostEvery = 10 * time.Second
@@ -52,21 +52,21 @@ func (s *Service) beat(ctx context.Context) (done int, err error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	var wanted []string
+	var alive []string
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec(`UPDATE gateway_responses SET leased_until = ? WHERE runner = ?`, s.leasedUntil(), s.node)
 		if err != nil {
 			return err
 		}
 		done = int(n)
-		wanted, err = store.List(c, schema.Text, `SELECT id FROM gateway_responses WHERE runner = ?`, s.node)
+		alive, err = store.List(c, schema.Text, `SELECT id FROM gateway_responses WHERE runner = ?`, s.node)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
 	for _, id := range ids {
-		if !slices.Contains(wanted, id) {
+		if !slices.Contains(alive, id) {
 			s.giveUpRun(id)
 		}
 	}

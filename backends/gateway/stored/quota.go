@@ -12,18 +12,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// How long the size of what an owner has stored is believed before it is added up again: while there is room, and when
-// there is none. What this process stores meanwhile is added to it; what other nodes store is not.
+// How long the total size of an owner's stored objects is cached: with room left, and with no room left. Data that this
+// process stores meanwhile is added to the cached size; that of other nodes is not.
 const (
 	sizeKept = time.Minute
 	fullKept = time.Second
 	maxSizes = 10_000 // owners whose size is remembered
 )
 
-// occupied is the size of what an owner has stored.
+// occupied is the cached total size of an owner's stored objects.
 type occupied struct {
 	bytes int64
-	at    time.Time // when it was added up
+	read    time.Time // when it was added up
 }
 
 // codeFull is the code of the error for an owner whose quota is used up.
@@ -40,7 +40,7 @@ func storageFull(owner string, o *Options) *apierror.Error {
 	return e
 }
 
-// room returns an error with the status 400 if an owner may not store so many bytes more, or an error of the database.
+// room returns an error with status 400 if size more bytes would exceed an owner's quota, or an error of the database.
 func (s *Service) room(ctx context.Context, owner string, size int64, o *Options) error {
 	now := s.now()
 	s.mu.Lock()
@@ -50,12 +50,12 @@ func (s *Service) room(ctx context.Context, owner string, size int64, o *Options
 	if known.bytes+size > o.Quota {
 		believed = fullKept
 	}
-	if !ok || now.Sub(known.at) >= believed {
+	if !ok || now.Sub(known.read) >= believed {
 		var err error
 		if known.bytes, err = s.addUp(ctx, owner); err != nil {
 			return err
 		}
-		known.at = now
+		known.read = now
 		s.mu.Lock()
 		if len(s.sizes) >= maxSizes {
 			clear(s.sizes)
@@ -69,8 +69,8 @@ func (s *Service) room(ctx context.Context, owner string, size int64, o *Options
 	return nil
 }
 
-// took adds bytes that an owner has stored.
-func (s *Service) took(owner string, size int64) {
+// took adds size bytes to the cached size of an owner's stored objects.
+func (s *Service) addSize(owner string, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.sizes[owner]; ok {
@@ -79,15 +79,15 @@ func (s *Service) took(owner string, size int64) {
 	}
 }
 
-// freed forgets the size of what an owner has stored, since some of it was deleted.
-func (s *Service) freed(owner string) {
+// freed discards the cached size of an owner's stored objects, since some were deleted.
+func (s *Service) forgetSize(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sizes, owner)
 }
 
-// addUp returns the size of what an owner has stored: responses, the events of streams that can be resumed, and items
-// of conversations.
+// addUp reads the total size of an owner's stored objects: responses, the events of streams that can be resumed, and
+// items of conversations.
 func (s *Service) addUp(ctx context.Context, owner string) (total int64, err error) {
 	err = s.read(ctx, func(c store.Conn) error {
 		for _, table := range [...]string{

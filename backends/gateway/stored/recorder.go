@@ -16,11 +16,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// storeTime limits how long storing an answer may take. The client waits for it.
+// storeTime limits the time for storing an answer, since the client waits for it.
 const storeTime = 10 * time.Second
 
-// Recorder writes an answer to its client: it sets the members about storage in the response object, and stores the
-// answer before the client gets the final event, or any byte of an answer that is not streamed. It is an
+// Recorder writes an answer to its client. It sets the members about storage in the response object. It stores a stream
+// before the client gets the final event, and any other answer before the client gets the first byte. A Recorder is an
 // http.ResponseWriter for one goroutine at a time. Call Finish after the answer.
 type Recorder struct {
 	client  http.ResponseWriter
@@ -94,7 +94,7 @@ func (r *Recorder) Finish() error {
 	return err
 }
 
-// frame appends an event in the form for the client.
+// frame appends an event to dst in the form for the client.
 func (r *Recorder) frame(dst, frame []byte) []byte {
 	name, data := parseFrame(frame)
 	t := r.turn
@@ -147,7 +147,8 @@ type lastEvent struct {
 	object gjson.Result // the response object in data
 }
 
-// settle stores an answer and returns its object for the client, which says whether it is stored.
+// settle stores an answer, and returns the response object for the client with the member that states whether the
+// answer is stored.
 func (t *Turn) settle(object []byte, last *lastEvent) []byte {
 	shown := t.members(object, t.stores)
 	if !t.stores || t.finished {
@@ -200,15 +201,15 @@ func (t *Turn) members(object []byte, stores bool) []byte {
 		}
 		return string(jsontext.AppendQuoted(nil, text))
 	}
-	held := "null"
+	conversation := "null"
 	if t.conversation != "" {
-		held = `{"id":` + quoted(t.conversation) + `}`
+		conversation = `{"id":` + quoted(t.conversation) + `}`
 	}
 	return setMembers(object, []member{
 		{"id", quoted(t.ID)},
 		{"background", strconv.FormatBool(t.Background)},
 		{"store", strconv.FormatBool(stores)},
 		{"previous_response_id", quoted(t.previous)},
-		{"conversation", held},
+		{"conversation", conversation},
 	})
 }

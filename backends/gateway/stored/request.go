@@ -16,18 +16,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// request is what a request body says about stored objects.
+// request holds the members of a request body that concern stored objects.
 type request struct {
 	store, background, stream bool
-	asked                     bool // store is given, and not only the default
+	explicit                     bool // store is given, and not only the default
 	previous, conversation    string
 	input                     []byte
 	members                   []jsontext.Item // of the body; those to remove are marked
 	names                     []string        // of the members
 }
 
-// read parses a request. ok is false if the request does not concern this package, and also if it is malformed, which
-// the reader of its format reports.
+// read parses a request body. ok is false if the request does not concern this package. That includes malformed
+// requests, whose error the reader of the format reports.
 func read(body []byte) (q *request, ok bool, err error) {
 	q = &request{store: true}
 	s := jsontext.NewScanner(body)
@@ -38,7 +38,7 @@ func read(body []byte) (q *request, ok bool, err error) {
 	twice := false
 	q.members, err = s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		name := string(key)
-		twice = twice || slices.Contains(mine[:], name) && slices.Contains(q.names, name)
+		twice = twice || slices.Contains(handled[:], name) && slices.Contains(q.names, name)
 		q.names = append(q.names, name)
 		kind, from := s.Kind(), s.Start()
 		if err := s.Skip(); err != nil {
@@ -59,13 +59,13 @@ func read(body []byte) (q *request, ok bool, err error) {
 }
 
 // mine are the members that this package reads.
-var mine = [...]string{"store", "stream", "background", "previous_response_id", "conversation", "input"}
+var handled = [...]string{"store", "stream", "background", "previous_response_id", "conversation", "input"}
 
 // member reads a member. A member of the wrong type stays in the body, where the reader of the format refuses it.
 func (q *request) member(name string, kind jsontext.Kind, value []byte, item *jsontext.Item) error {
 	switch name {
 	case "store":
-		q.store, q.asked = string(value) != "false", string(value) == "true"
+		q.store, q.explicit = string(value) != "false", string(value) == "true"
 	case "stream":
 		q.stream = string(value) == "true"
 	case "background":
@@ -114,15 +114,15 @@ func (q *request) check() error {
 // input.
 func (q *request) compose(body []byte, history []json.RawMessage) []byte {
 	var edits jsontext.Edits
-	kept := false
+	more := false
 	for i := range q.members {
 		m := &q.members[i]
 		m.Drop = m.Drop || len(history) > 0 && q.names[i] == "input"
-		kept = kept || !m.Drop
+		more = more || !m.Drop
 	}
 	if len(history) > 0 {
-		at := bytes.IndexByte(body, '{') + 1
-		edits.Replace(at, at, q.inputMember(history, kept))
+		start := bytes.IndexByte(body, '{') + 1
+		edits.Replace(start, start, q.inputMember(history, more))
 	}
 	edits.Remove(q.members)
 	if len(edits) == 0 {
@@ -131,8 +131,8 @@ func (q *request) compose(body []byte, history []json.RawMessage) []byte {
 	return edits.Apply(make([]byte, 0, len(body)+int(sizeOf(history))+64), body)
 }
 
-// inputMember returns the member input with the history and the request's own items, followed by a comma if more
-// members remain.
+// inputMember returns the member input with the history and the items of the request, followed by a comma if more is
+// set.
 func (q *request) inputMember(history []json.RawMessage, more bool) string {
 	text := append(make([]byte, 0, int(sizeOf(history))+len(q.input)+64), `"input":[`...)
 	for i, item := range slices.Concat(history, inputItems(q.input)) {
@@ -152,9 +152,9 @@ func (q *request) inputMember(history []json.RawMessage, more bool) string {
 type Turn struct {
 	// ID is the id of the response.
 	ID string
-	// Background means that the client does not wait for the answer. Stream means that it reads events.
+	// Background means that the client does not wait for the answer. Stream means that the client reads events.
 	Background, Stream bool
-	// Share has the memory for a whole answer in the background. The zero value takes none from a budget.
+	// Share has the memory for a whole answer in the background. With the zero value the memory is not limited.
 	Share memory.Share
 
 	service      *Service
@@ -166,17 +166,17 @@ type Turn struct {
 	renews       bool // whether the chain's expiry must be extended
 	conversation string
 	input        []json.RawMessage
-	kept         map[string]json.RawMessage
+	items         map[string]json.RawMessage
 	created      int64
 	log          *eventLog // only for a streamed answer in the background
 	failure      string    // the error of a failed response as JSON, or empty if it is not known
 	finished     bool      // the answer is stored, or no longer wanted
 }
 
-// Begin reads what a request says about stored objects, and returns its body with the continued items inserted into the
-// input. A request that neither stores nor continues anything has a nil Turn; its body is returned unchanged, without
-// access to the database. Errors are *apierror.Error with status 400 for missing objects, contradictory members and an
-// owner whose quota is used up, and 413 for too much input, and those of the database.
+// Begin reads the members of a request that concern stored objects, and returns the body with the continued items
+// inserted into the input. A request that neither stores nor continues anything has a nil Turn; its body is returned
+// unchanged, without access to the database. Errors are *apierror.Error or those of the database. They have status 400
+// for missing objects, contradictory members and an owner whose quota is used up, and 413 for too much input.
 func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []byte) (*Turn, []byte, error) {
 	q, ok, err := read(body)
 	if err != nil || !ok {
@@ -197,7 +197,7 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 		depth:        1,
 		conversation: q.conversation,
 		created:      s.now().Unix(),
-		kept:         make(map[string]json.RawMessage),
+		items:         make(map[string]json.RawMessage),
 	}
 	var history []json.RawMessage
 	switch {
@@ -232,8 +232,8 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 	return t, q.compose(body, history), nil
 }
 
-// room checks the owner's quota. Without room, a request that does not rely on its answer being stored is answered all
-// the same, and the response says that it is not stored.
+// room checks the owner's quota. Without room, a request that does not depend on storage is answered nevertheless, and
+// the response states that it is not stored.
 func (t *Turn) room(ctx context.Context, q *request) error {
 	if !t.stores {
 		return nil
@@ -243,7 +243,7 @@ func (t *Turn) room(ctx context.Context, q *request) error {
 	switch {
 	case refusal == nil || refusal.Code != codeFull:
 		return nil // a database that cannot be asked now may be there when the answer is stored
-	case q.asked || q.background || q.previous != "" || q.conversation != "":
+	case q.explicit || q.background || q.previous != "" || q.conversation != "":
 		return err
 	}
 	t.stores, t.input = false, nil
@@ -280,11 +280,11 @@ func (t *Turn) history(ctx context.Context, q *request) (history []json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	own := 1
+	added := 1
 	if v := gjson.ParseBytes(q.input); v.IsArray() {
-		own = int(v.Get("#").Int())
+		added = int(v.Get("#").Int())
 	}
-	if t.stores && len(items)+own >= t.options.Items { // at least one item of the answer must fit
+	if t.stores && len(items)+added >= t.options.Items { // at least one item of the answer must fit
 		return nil, conversationFull(t.conversation, t.options.Items)
 	}
 	for i := range items {
@@ -293,34 +293,34 @@ func (t *Turn) history(ctx context.Context, q *request) (history []json.RawMessa
 	return history, nil
 }
 
-// KeepItem keeps an item of the answer in its complete form, including what the client does not see. It reports false
+// KeepItem keeps an item of the answer in its complete form, with parts that the client does not see. It reports false
 // if the answer is not stored; the caller then has to keep the item. text is only valid during the call. A nil Turn
 // keeps nothing.
 func (t *Turn) KeepItem(id string, text []byte) bool {
-	const most = 1000 // items of an answer
+	const limit = 1000 // items of an answer
 	if t == nil || !t.stores {
 		return false
 	}
-	if id != "" && len(t.kept) < most && int64(len(text)) <= t.options.Size {
-		t.kept[id] = slices.Clone(text)
+	if id != "" && len(t.items) < limit && int64(len(text)) <= t.options.Size {
+		t.items[id] = slices.Clone(text)
 	}
 	return true
 }
 
-// FindItems returns the items with these ids that stored answers of the owner contain, by id.
+// FindItems returns the items with these ids in stored answers of the owner, as a map from id to text.
 func (s *Service) FindItems(ctx context.Context, owner string, ids []string) (map[string]string, error) {
 	documents, err := s.responsesWith(ctx, owner, ids)
 	if err != nil {
 		return nil, err
 	}
-	wanted := make(map[string]bool, len(ids))
+	requested := make(map[string]bool, len(ids))
 	for _, id := range ids {
-		wanted[id] = true
+		requested[id] = true
 	}
 	found := make(map[string]string, len(ids))
 	for _, d := range documents {
 		for _, item := range d.output() {
-			if id := gjson.GetBytes(item, "id").Str; wanted[id] {
+			if id := gjson.GetBytes(item, "id").Str; requested[id] {
 				found[id] = string(item)
 			}
 		}

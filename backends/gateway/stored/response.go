@@ -30,7 +30,7 @@ const (
 )
 
 // over reports whether a status is final.
-func over(status string) bool { return status != statusQueued && status != statusInProgress }
+func final(status string) bool { return status != statusQueued && status != statusInProgress }
 
 // response is a row of gateway_responses.
 type response struct {
@@ -62,7 +62,7 @@ func (s *Service) unseal(ctx context.Context, r *response) error {
 }
 
 // find returns a response of an owner. The error has status 404 if the owner has no response with that id, even if
-// somebody else does.
+// another owner has one.
 func (s *Service) find(ctx context.Context, owner, id string) (*response, error) {
 	if !storable(id) {
 		return nil, notFound("response", id)
@@ -101,8 +101,8 @@ func (r *response) object() []byte {
 	return setMembers(object, members)
 }
 
-// inputOf returns the items that a response answers, oldest first: those of the chain that it continues, as far as they
-// still exist, and those of its own request.
+// inputOf returns the items of a response's input, oldest first: the items of the chain that the response continues, as
+// far as they still exist, and those of the response's request.
 func (s *Service) inputOf(ctx context.Context, owner string, r *response) (all []listed, err error) {
 	if r.previous != "" {
 		links, err := s.chain(ctx, owner, r.previous)
@@ -119,7 +119,7 @@ func (s *Service) inputOf(ctx context.Context, owner string, r *response) (all [
 	return r.ownItems(all), nil
 }
 
-// ownItems appends the items of the response's own request.
+// ownItems appends the items of the response's request to all.
 func (r *response) ownItems(all []listed) []listed {
 	for i, item := range r.document.Input {
 		id := gjson.GetBytes(item, "id").Str
@@ -131,8 +131,8 @@ func (r *response) ownItems(all []listed) []listed {
 	return all
 }
 
-// Delete deletes a response. If it is still being worked on, that work is stopped. The error has status 404 if the
-// owner has no response with that id.
+// Delete deletes a response and stops the work on it. The error has status 404 if the owner has no response with that
+// id.
 func (s *Service) Delete(ctx context.Context, owner, id string) error {
 	if !storable(id) {
 		return notFound("response", id)
@@ -150,13 +150,13 @@ func (s *Service) Delete(ctx context.Context, owner, id string) error {
 	if n == 0 {
 		return notFound("response", id)
 	}
-	s.freed(owner)
+	s.forgetSize(owner)
 	s.giveUpRun(id)
 	return nil
 }
 
-// Cancel cancels a response in the background, whichever node works on it, and returns the response object. A finished
-// response stays as it is. Errors have status 404, or 400 for a response that was not made in the background.
+// Cancel cancels a response in the background, whichever node generates it, and returns the response object. A finished
+// response stays unchanged. Errors have status 404, or 400 for a response that was not created in the background.
 func (s *Service) Cancel(ctx context.Context, owner, id string) ([]byte, error) {
 	r, err := s.find(ctx, owner, id)
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *Service) Cancel(ctx context.Context, owner, id string) ([]byte, error) 
 	if !r.background {
 		return nil, invalid("response_id", "%s was not made with background: only such can be cancelled", hub.Shown(id))
 	}
-	if !over(r.status) {
+	if !final(r.status) {
 		err := s.db.Write(ctx, func(c store.Conn) error {
 			_, err := c.Exec(`UPDATE gateway_responses SET status = 'cancelled', runner = '', leased_until = 0
 				WHERE id = ? AND owner = ? AND status IN ('queued', 'in_progress')`, id, owner)
@@ -185,8 +185,8 @@ func (s *Service) Cancel(ctx context.Context, owner, id string) ([]byte, error) 
 // errGone ends the work on a response that was cancelled or deleted.
 var errGone = errors.New("the response was cancelled or deleted")
 
-// finish stores the answer of a turn: the object that the client gets, and the events that are not stored yet. It
-// returns errGone if the response was cancelled or deleted.
+// finish stores the answer of a turn: the object for the client, and the events that are not stored yet. It returns
+// errGone if the response was cancelled or deleted.
 func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) error {
 	s := t.service
 	d := &document{Response: object, Input: t.input, Kept: t.hidden(object)}
@@ -195,7 +195,7 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 		return err
 	}
 	status := gjson.GetBytes(object, "status").Str
-	if !over(status) || status == "" {
+	if !final(status) || status == "" {
 		return fmt.Errorf("the answer ends with the status %q", status)
 	}
 	if int64(len(text)) > t.options.Size && status != statusFailed {
@@ -245,7 +245,7 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 		return s.appendItems(c, t.owner, t.conversation, added, expires)
 	})
 	if err == nil {
-		s.took(t.owner, int64(len(text))+sizes(added))
+		s.addSize(t.owner, int64(len(text))+sizes(added))
 	}
 	return err
 }
@@ -261,20 +261,20 @@ func (t *Turn) insert(c store.Conn, status, sealed string, size int, expires int
 	return err
 }
 
-// hidden returns the items of an answer whose complete form differs from what its object shows, by id.
+// hidden returns the items of an answer whose complete form differs from that in the client's object, by id.
 func (t *Turn) hidden(object []byte) map[string]json.RawMessage {
 	hidden := make(map[string]json.RawMessage)
 	gjson.GetBytes(object, "output").ForEach(func(_, item gjson.Result) bool {
 		id := item.Get("id").Str
-		if kept, ok := t.kept[id]; ok && string(kept) != item.Raw {
-			hidden[id] = kept
+		if complete, ok := t.items[id]; ok && string(complete) != item.Raw {
+			hidden[id] = complete
 		}
 		return true
 	})
 	return hidden
 }
 
-// indexItems records which response has the items of an answer.
+// indexItems stores which items are in the answer, so that FindItems finds them.
 func (t *Turn) indexItems(c store.Conn, object []byte) (err error) {
 	gjson.GetBytes(object, "output").ForEach(func(_, item gjson.Result) bool {
 		if id := item.Get("id").Str; storable(id) {

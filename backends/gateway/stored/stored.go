@@ -1,5 +1,5 @@
-// Package stored stores answers of the Responses API and conversations for clients that ask for it. A request can
-// continue an answer or a conversation by its id, and can be answered in the background. The package knows nothing of
+// Package stored stores conversations, and answers of the Responses API, for clients that request it. A request can
+// continue an answer or a conversation by its id, and can be answered in the background. The package is independent of
 // providers: before a request is sent it inserts the earlier items into the input, and afterwards it stores the answer.
 package stored
 
@@ -20,24 +20,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Options are the limits of what is stored. Zero values mean the defaults.
+// Options are the limits of stored objects. Zero values mean the defaults.
 type Options struct {
 	// Retention is how long a response is kept after it was created or continued, and a conversation after its last
 	// change. Default: 30 days.
 	Retention time.Duration
-	// Size limits a response together with its own input, in bytes. Default: 8 MiB.
+	// Size limits a response together with the items of its request, in bytes. Default: 8 MiB.
 	Size int64
-	// Quota limits what an owner has stored, in bytes. It may be exceeded by what is stored at the same time, and by
-	// what other nodes store within a minute. Default: 1 GiB.
+	// Quota limits the stored objects of an owner, in bytes. Concurrent requests may exceed it, and so may the requests
+	// of other nodes within a minute. Default: 1 GiB.
 	Quota int64
 	// Items limits the items of a conversation. Default: 2,000.
 	Items int
-	// Depth limits the responses of a chain. Default: 500.
+	// Depth limits the number of responses in a chain. Default: 500.
 	Depth int
-	// Parallel is how many answers this process works on in the background at the same time; up to four times as many
-	// are accepted. Default: 32.
+	// Parallel is the number of answers that this process generates in the background at the same time. Up to four
+	// times as many are accepted. Default: 32.
 	Parallel int
-	// Time limits an answer in the background. Default: 1h.
+	// Time limits the duration of an answer in the background. Default: 1h.
 	Time time.Duration
 }
 
@@ -66,7 +66,7 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// maxHistory limits what is inserted into the input of a request, in bytes.
+// maxHistory limits the size of the items inserted into the input of a request, in bytes.
 const maxHistory = 32 << 20
 
 // Service stores responses and conversations, encrypted, in a database that nodes may share. It is safe for concurrent
@@ -92,8 +92,8 @@ type Service struct {
 	idle      sync.WaitGroup
 }
 
-// New creates a service. It does nothing until it is used. observe is called after each run of a job; see jobs.Options.
-// The caller must close the service.
+// New creates a service. It starts no goroutines until it is used. observe is called after each run of a job; see
+// jobs.Options. The caller must close the service.
 func New(
 	db *store.DB, ring keyring.Keyring, logger *zap.Logger,
 	observe func(job, outcome string, done int),
@@ -112,8 +112,8 @@ func New(
 	}
 }
 
-// Watch starts the jobs that renew the leases of this process on its background answers, and that mark answers of lost
-// processes as failed. Further calls do nothing.
+// Watch starts the jobs that renew this process's leases on background answers and that mark answers of lost processes
+// as failed. Further calls do nothing.
 func (s *Service) Watch() {
 	s.begin.Do(func() {
 		s.mu.Lock()
@@ -163,7 +163,7 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 }
 
-// Owner returns the owner of what a request stores: the team that its key counts for, or else its user.
+// Owner returns the owner of the objects that a request stores: the team that its key counts for, or else its user.
 func Owner(userID, teamID string) string {
 	if teamID != "" {
 		return "team " + teamID
@@ -171,8 +171,7 @@ func Owner(userID, teamID string) string {
 	return "user " + userID
 }
 
-// The tables with sealed texts. The associated data of each text is the name of the table, a slash and the id of the
-// row.
+// The tables with sealed texts. The associated data of a text is the name of the table, a slash and the row's id.
 const (
 	tableResponses     = "gateway_responses"
 	tableEvents        = "gateway_response_events"
@@ -203,7 +202,7 @@ func (s *Service) read(ctx context.Context, do func(c store.Conn) error) error {
 	return store.InTime(ctx, func(ctx context.Context) error { return s.db.Read(ctx, do) })
 }
 
-// expires returns when something that is stored now expires, as a column value.
+// expires returns when an object that is stored now expires, as a column value.
 func (s *Service) expires(o *Options) int64 { return schema.Micros(s.now().Add(o.Retention)) }
 
 // storable reports whether a stored object can have this id.
@@ -212,17 +211,17 @@ func storable(id string) bool {
 	return id != "" && len(id) <= limit && schema.StorableID(id)
 }
 
-// Expired returns a statement that deletes expired responses with their items and events.
+// Expired returns a statement that deletes at most limit expired responses with their items and events.
 func Expired(now time.Time, limit int) (statement string, args []any) {
 	return expired(tableResponses, now, limit)
 }
 
-// ExpiredConversations returns a statement that deletes expired conversations with their items.
+// ExpiredConversations returns a statement that deletes at most limit expired conversations with their items.
 func ExpiredConversations(now time.Time, limit int) (statement string, args []any) {
 	return expired(tableConversations, now, limit)
 }
 
-// ExpiredEvents returns a statement that deletes events of streams that can no longer be resumed.
+// ExpiredEvents returns a statement that deletes at most limit rows of events of streams that can no longer be resumed.
 func ExpiredEvents(now time.Time, limit int) (statement string, args []any) {
 	return expired(tableEvents, now, limit)
 }

@@ -8,69 +8,70 @@ import (
 // failed is the bucket in which failures are counted.
 const failed = -1
 
-// The first bucket ends at one millisecond, and the end of each further one is 2^(1/3) times the end of the one before
-// it, so that a percentile is off by a quarter at most. The last bucket has no end.
+// The first bucket ends at one millisecond. Each further bucket ends at 2^(1/3) times the end of the previous bucket,
+// so percentiles are off by a quarter at most. The last bucket has no end.
 const (
 	stepsOfDouble = 3
 	buckets       = 20*stepsOfDouble + 1 // up to 17 minutes
 )
 
 // bucketOf returns the bucket for a duration.
-func bucketOf(took time.Duration) int {
-	ms := float64(took) / float64(time.Millisecond)
+func bucketOf(latency time.Duration) int {
+	ms := float64(latency) / float64(time.Millisecond)
 	if ms <= 1 {
 		return 0
 	}
 	return min(int(math.Ceil(math.Log2(ms)*stepsOfDouble-1e-9)), buckets-1)
 }
 
-// endOf returns the longest duration that falls into a bucket.
+// endOf returns the longest duration in a bucket.
 func endOf(bucket int) time.Duration {
 	return time.Duration(math.Exp2(float64(bucket)/stepsOfDouble) * float64(time.Millisecond))
 }
 
 // Counts is a histogram of latencies with the number of failures.
 type Counts struct {
-	// Answered and Failed are numbers of requests. A request whose client disconnected, or that was refused because
-	// of the client, is in neither.
+	// Answered and Failed are numbers of requests. Neither includes requests whose client disconnected or that were
+	// refused because of the client.
 	Answered, Failed int64
 
-	took [buckets]int64
+	answered [buckets]int64
 }
 
-// add counts n requests of a bucket. A bucket beyond the last one, written by another version, counts as the last one.
+// add counts n requests of a bucket. Buckets beyond the last one, which another version may have written, count as the
+// last one.
 func (c *Counts) add(bucket int, n int64) {
 	if bucket < 0 {
 		c.Failed += n
 		return
 	}
 	c.Answered += n
-	c.took[min(bucket, buckets-1)] += n
+	c.answered[min(bucket, buckets-1)] += n
 }
 
-// Add adds other counts to these.
+// Add adds the counts of o to c.
 func (c *Counts) Add(o *Counts) {
 	c.Answered, c.Failed = c.Answered+o.Answered, c.Failed+o.Failed
-	for i, n := range o.took {
-		c.took[i] += n
+	for i, n := range o.answered {
+		c.answered[i] += n
 	}
 }
 
 // Total returns the number of requests that were answered or failed.
 func (c *Counts) Total() int64 { return c.Answered + c.Failed }
 
-// Percentile returns the duration within which the given part of the answers was complete, for example 0.95. It
+// Percentile returns the duration within which the given part of the answers, for example 0.95, was complete. It
 // interpolates within a bucket, so the result is off by a quarter at most. Without answers it returns 0.
 func (c *Counts) Percentile(part float64) time.Duration {
-	want := part * float64(c.Answered)
+	target := part * float64(c.Answered)
 	var before int64
 	last := -1
-	for i, n := range c.took {
+	for i, n := range c.answered {
 		if n == 0 {
 			continue
 		}
 		last = i
-		if float64(before+n) >= want {
+		if float64(before+n) >= target {
 			break
 		}
 		before += n
@@ -82,6 +83,6 @@ func (c *Counts) Percentile(part float64) time.Duration {
 		return endOf(0)
 	}
 	begin := endOf(last - 1)
-	within := min(max((want-float64(before))/float64(c.took[last]), 0), 1)
-	return begin + time.Duration(within*float64(endOf(last)-begin))
+	share := min(max((target-float64(before))/float64(c.answered[last]), 0), 1)
+	return begin + time.Duration(share*float64(endOf(last)-begin))
 }

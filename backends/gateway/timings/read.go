@@ -15,13 +15,14 @@ type Query struct {
 	Unit time.Duration
 	// From and To bound the time. From is rounded down and To is rounded up to a multiple of Unit.
 	From, To time.Time
-	// Apart returns a line for each unit of time instead of one for all of it. Lines are then in order of time.
+	// Apart returns a line for each unit of time instead of one line for the whole time. Lines are then in order of
+	// time.
 	Apart bool
 }
 
 // Line has the counts of one model, of one team, or of all requests.
 type Line struct {
-	// Slot is the beginning of the unit of time. It is set if Query.Apart is.
+	// Slot is the beginning of the unit of time. It is set only if Query.Apart is set.
 	Slot time.Time
 	// TeamID, Provider and Model are as in a Sample.
 	TeamID, Provider, Model string
@@ -31,19 +32,19 @@ type Line struct {
 // Read returns the selected counts. Lines without counts are left out. Counts are written together with the usage log,
 // so they lag behind the requests by at most spending.FlushInterval.
 func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error) {
-	// Only what tells lines apart is grouped by: fewer columns are sorted in half of the time.
-	slot, team, model, by := "0", "''", "'', ''", ""
+	// The statement groups only by columns that distinguish lines: sorting fewer columns takes half of the time.
+	slot, team, model, group := "0", "''", "'', ''", ""
 	if q.Apart {
-		slot, by = "slot", "slot, "
+		slot, group = "slot", "slot, "
 	}
 	switch q.Kind {
 	case All:
 	case Model:
 		model = "provider, model"
-		by += model + ", "
+		group += model + ", "
 	case Team:
 		team = "team_id"
-		by += team + ", "
+		group += team + ", "
 	}
 	micros := q.Unit.Microseconds()
 	from, to := slotOf(q.From, q.Unit), (schema.Micros(q.To)+micros-1)/micros
@@ -51,7 +52,7 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 		lines = nil
 		return c.All(
 			`SELECT `+slot+`, `+team+`, `+model+`, bucket, CAST(sum(requests) AS BIGINT) FROM gateway_timings
-			WHERE unit = ? AND kind = ? AND slot >= ? AND slot < ? GROUP BY `+by+`bucket ORDER BY `+by+`bucket`,
+			WHERE unit = ? AND kind = ? AND slot >= ? AND slot < ? GROUP BY `+group+`bucket ORDER BY `+group+`bucket`,
 			[]any{int64(q.Unit / time.Second), string(q.Kind), from, to},
 			func(row store.Row) error {
 				var slot, n int64
@@ -63,7 +64,7 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 				if q.Apart {
 					line.Slot = schema.Moment(slot * micros)
 				}
-				if last := len(lines) - 1; last < 0 || !lines[last].same(&line) {
+				if last := len(lines) - 1; last < 0 || !lines[last].sameSubject(&line) {
 					lines = append(lines, &line)
 				}
 				lines[len(lines)-1].add(bucket, n)
@@ -75,6 +76,6 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 }
 
 // same reports whether two lines have the same slot and subject.
-func (l *Line) same(o *Line) bool {
+func (l *Line) sameSubject(o *Line) bool {
 	return l.Slot.Equal(o.Slot) && l.TeamID == o.TeamID && l.Provider == o.Provider && l.Model == o.Model
 }

@@ -13,32 +13,32 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Kind is what requests are counted for.
+// Kind is the kind of subject for which requests are counted.
 type Kind string
 
 // The kinds of counts.
 const (
 	// All counts every request once, with the outcome that its client saw.
 	All Kind = "all"
-	// Model counts the attempts at each model of a provider: answers, and failed attempts even if another model
-	// answered the request in the end.
+	// Model counts the attempts at each model of a provider. A failed attempt counts even if another model answered the
+	// request in the end.
 	Model Kind = "model"
 	// Team counts every request once, for its team. Only days are kept.
 	Team Kind = "team"
 )
 
-// The lengths of time for which counts are kept.
+// The units of time by which requests are counted.
 const (
 	Minute = time.Minute
 	Hour   = time.Hour
 	Day    = 24 * time.Hour
 )
 
-// table describes the counts of a kind by one unit of time, and how long they are kept.
+// table describes the counts of one kind by one unit of time, and how long these are kept.
 type table struct {
 	kind Kind
 	unit time.Duration
-	kept time.Duration
+	keepFor time.Duration
 }
 
 // tables lists all combinations of kind and unit that are kept.
@@ -52,17 +52,17 @@ var tables = []table{
 	{Team, Day, 400 * Day},
 }
 
-// MaxWindow is the longest time back from now for which counts by minute are certain to be there.
+// MaxWindow is the length of the longest period up to now for which counts by minute are certain to be kept.
 const MaxWindow = Day
 
 // Sample is a finished request, or a finished attempt at one.
 type Sample struct {
-	// At is when it ended.
+	// At is when the request or attempt ended.
 	At   time.Time
 	Kind Kind
 	// TeamID is set for the kind Team; empty means no team. Provider and Model are set for the kind Model.
 	TeamID, Provider, Model string
-	// Took is the time until the answer was complete. It is ignored if Failed is set.
+	// Took is the time until the answer was complete. If Failed is set Took is ignored.
 	Took   time.Duration
 	Failed bool
 }
@@ -84,7 +84,7 @@ func (k *key) compare(o *key) int {
 	)
 }
 
-// Batch adds up samples for one transaction. The zero value is ready to use. It must not be used concurrently.
+// Batch sums samples for one transaction. The zero value is ready to use. A Batch must not be used concurrently.
 type Batch struct {
 	counts map[key]int64 // by the smallest unit of each kind
 }
@@ -112,7 +112,7 @@ func smallest(kind Kind) time.Duration {
 	return Minute
 }
 
-// rows returns the counts by every unit that their kinds are kept by.
+// rows returns the counts by every unit of time that is kept for their kinds.
 func (b *Batch) rows() map[key]int64 {
 	rows := make(map[key]int64, 3*len(b.counts))
 	for k, n := range b.counts {
@@ -128,14 +128,14 @@ func (b *Batch) rows() map[key]int64 {
 }
 
 // slotOf returns the number of units between 1970 and a time.
-func slotOf(at time.Time, unit time.Duration) int64 { return schema.Micros(at) / unit.Microseconds() }
+func slotOf(t time.Time, unit time.Duration) int64 { return schema.Micros(t) / unit.Microseconds() }
 
 // upsertRows is the largest number of rows in one statement.
 const upsertRows = 50
 
 const columns = "unit, kind, slot, team_id, provider, model, bucket"
 
-// upsert returns the statement that adds to n rows.
+// upsert returns the statement that adds counts to n rows.
 func upsert(n int) string {
 	const row = "(?,?,?,?,?,?,?,?)"
 	return "INSERT INTO gateway_timings (" + columns + ", requests) VALUES " + row + strings.Repeat(","+row, n-1) +
@@ -167,8 +167,8 @@ func (b *Batch) Write(c store.Conn) error {
 	return nil
 }
 
-// Expired returns one function for each table. Each returns the statement that deletes counts which are too old at the
-// given time, at most limit rows.
+// Expired returns one function for each table. Each function returns the statement that deletes at most limit rows
+// which are too old at the time now.
 func Expired() []func(now time.Time, limit int) (statement string, args []any) {
 	all := make([]func(now time.Time, limit int) (string, []any), 0, len(tables))
 	for i := range tables {
@@ -176,7 +176,7 @@ func Expired() []func(now time.Time, limit int) (statement string, args []any) {
 		all = append(all, func(now time.Time, limit int) (string, []any) {
 			return `DELETE FROM gateway_timings WHERE (` + columns + `) IN (SELECT ` + columns + ` FROM gateway_timings
 				WHERE unit = ? AND kind = ? AND slot < ? ORDER BY slot LIMIT ?)`,
-				[]any{int64(t.unit / time.Second), string(t.kind), slotOf(now.Add(-t.kept), t.unit), limit}
+				[]any{int64(t.unit / time.Second), string(t.kind), slotOf(now.Add(-t.keepFor), t.unit), limit}
 		})
 	}
 	return all

@@ -9,31 +9,32 @@ import (
 // finish_reason.
 var ErrNoChoices = errors.New("the answer has no choices")
 
-// ErrBroken is in the chain of every error which means that the upstream sent something other than JSON of the expected
+// ErrBroken is wrapped by every error which means that the upstream sent something other than JSON of the expected
 // form.
 var ErrBroken = errors.New("the upstream sent a broken answer")
 
 // ErrNoFinish is the error of a stream that ended without a finish_reason.
 var ErrNoFinish = errors.New("stream ended without a finish reason")
 
-// Progress describes what one event of a stream means.
+// Progress describes how far a stream has come with one of its events.
 type Progress struct {
-	// Proof reports that the candidate has proved itself (specification 13.2).
+	// Proof is set if the event has content for the client, so that the candidate has proved itself (specification
+	// 13.2).
 	Proof bool
-	// Thinks reports that the event shows that the model thinks, which is no proof.
+	// Thinks is set if the event shows that the model is thinking. This is not a proof.
 	Thinks bool
-	// Done reports that the stream is complete. What follows is not read.
+	// Done is set if the stream is complete. Later events are not read.
 	Done bool
 }
 
-// OneLine replaces line ends by spaces, so that an event with several data lines becomes one with a single line. JSON
+// OneLine replaces line ends in a JSON text by spaces, so that it fits into one data line of a server-sent event. JSON
 // has line ends only between tokens.
 func OneLine(text []byte) {
 	for _, end := range [...]byte{'\n', '\r'} {
 		rest := text
-		for at := bytes.IndexByte(rest, end); at >= 0; at = bytes.IndexByte(rest, end) {
-			rest[at] = ' '
-			rest = rest[at+1:]
+		for index := bytes.IndexByte(rest, end); index >= 0; index = bytes.IndexByte(rest, end) {
+			rest[index] = ' '
+			rest = rest[index+1:]
 		}
 	}
 }

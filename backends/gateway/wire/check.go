@@ -1,6 +1,6 @@
-// Package wire contains what the model APIs have in common as bytes: events of streams, errors of upstreams, usage,
-// ids, the memory of a body, and members that no request may have. The packages below it are the formats. It knows no
-// network and no policy.
+// Package wire contains the parts that all model APIs share on the level of bytes: server-sent events, upstream errors,
+// usage, ids, the memory of a body, and members that no request may have. Each package below it implements one API
+// (format). The package knows no network and no policy.
 package wire
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// CheckObject returns an error unless a request body is one JSON object of bounded depth in valid UTF-8 that has no
-// member of its top level twice, so that gjson can read it. The error is an *apierror.Error with status 400.
+// CheckObject returns an error unless a request body is valid UTF-8 and one JSON object of bounded depth without
+// duplicate top-level members. Such a body is safe to read with gjson. The error is an *apierror.Error with status 400.
 func CheckObject(body []byte) error {
 	s, err := ScanObject(body)
 	if err != nil {
@@ -39,7 +39,7 @@ func CheckObject(body []byte) error {
 	return CheckUTF8(&s, body)
 }
 
-// MaxFields bounds the members of a request, which are searched for duplicates.
+// MaxFields limits the top-level members of a request, which are searched for duplicates.
 const MaxFields = 256
 
 // TooManyFields returns the 400 for a request with more than MaxFields members.
@@ -52,21 +52,22 @@ func GivenTwice(key []byte) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "the field %q is given twice", key).With(string(key))
 }
 
-// ScanObject returns a scanner at the start of a request body, which must be an object.
+// ScanObject returns a scanner at the start of a request body. It returns an error with status 400 if the body is not
+// an object.
 func ScanObject(body []byte) (jsontext.Scanner, error) {
 	s := jsontext.NewScanner(body)
 	kind := s.Kind()
 	if kind == jsontext.Object {
 		return s, nil
 	}
-	what := kind.String()
+	found := kind.String()
 	switch {
 	case len(body) == 0:
-		what = "empty"
+		found = "empty"
 	case kind == jsontext.Invalid:
-		what = "not JSON"
+		found = "not JSON"
 	}
-	return s, apierror.New(http.StatusBadRequest, "invalid_json", "the request body must be a JSON object, it is %s", what)
+	return s, apierror.New(http.StatusBadRequest, "invalid_json", "the request body must be a JSON object, it is %s", found)
 }
 
 // CheckUTF8 returns an error for a body that is not valid UTF-8. The scanner must have passed the whole body.
@@ -77,7 +78,7 @@ func CheckUTF8(s *jsontext.Scanner, body []byte) error {
 	return nil
 }
 
-// Syntax turns a scanner's error into a 400 and returns other errors unchanged.
+// Syntax returns an error with status 400 for a scanner's syntax error, and any other error unchanged.
 func Syntax(err error) error {
 	var se *jsontext.SyntaxError
 	if !errors.As(err, &se) {

@@ -5,12 +5,12 @@ import (
 	"hash/crc32"
 )
 
-// headerText is the type of a header of a frame whose value is text.
+// headerText is the type byte of a frame header with a string value.
 const headerText = 7
 
-// BeginFrame appends the beginning of a message in Amazon's event stream encoding. kind is "event" or "exception", name
-// is that of the event or exception, in at most 255 bytes. The JSON text of the message follows, and then EndFrame with
-// the length that dst had before.
+// BeginFrame appends the beginning of a message in Amazon's event stream encoding. kind is "event" or "exception". name
+// is the name of the event or exception, at most 255 bytes long. The caller appends the JSON text of the message and
+// then calls EndFrame with the length that dst had before.
 func BeginFrame(dst []byte, kind, name string) []byte {
 	from := len(dst)
 	dst = append(dst, make([]byte, frameHead)...)
@@ -21,7 +21,7 @@ func BeginFrame(dst []byte, kind, name string) []byte {
 	return dst
 }
 
-// frameHeader appends a header. Its name and its value are short.
+// frameHeader appends a header. The name must be shorter than 256 bytes and the value shorter than 64 KiB.
 func frameHeader(dst []byte, name, value string) []byte {
 	dst = append(append(dst, byte(len(name))), name...) //nolint:gosec // G115: see above
 	dst = append(dst, headerText)
@@ -29,7 +29,7 @@ func frameHeader(dst []byte, name, value string) []byte {
 	return append(dst, value...)
 }
 
-// EndFrame completes the message that begins at dst[from].
+// EndFrame completes the message that begins at dst[from] with its length and checksums.
 func EndFrame(dst []byte, from int) []byte {
 	frame := dst[from:]
 	binary.BigEndian.PutUint32(frame, uint32(len(frame)+4)) //nolint:gosec // G115: texts of answers are shorter than 4 GiB

@@ -15,16 +15,16 @@ import (
 const EventStreamType = "application/vnd.amazon.eventstream"
 
 const (
-	// frameHead is the length of a frame before its headers, minFrame that of the smallest frame.
+	// frameHead is the length of a frame before its headers, minFrame the length of the smallest frame.
 	frameHead = 12
 	minFrame  = frameHead + 4
 	frameRead = 4 << 10
 )
 
-// EventStream converts a stream in Amazon's event stream encoding to server-sent events. The name of an event is its
-// :event-type, or the type of its exception. A malformed frame, or one larger than MaxEvent, causes an error that wraps
-// ErrBroken. A body that implements Roomer is asked for the memory of large frames. An EventStream must be used by one
-// goroutine at a time.
+// EventStream converts a stream in Amazon's event stream encoding to server-sent events. The event's name is the
+// frame's :event-type or :exception-type. A malformed frame, or a frame larger than MaxEvent, causes an error that
+// wraps ErrBroken. If the body implements Roomer its Room is called before a large frame is buffered. An EventStream
+// must be used by one goroutine at a time.
 type EventStream struct {
 	body    io.ReadCloser
 	room    func(size int) error // nil if memory is not accounted for
@@ -75,8 +75,8 @@ func (e *EventStream) Read(p []byte) (int, error) {
 // Close closes the body.
 func (e *EventStream) Close() error { return e.body.Close() }
 
-// grow makes room for more of the body in the buffer. It asks for the memory of the frame, of its payload and of the
-// event that is made of it.
+// grow enlarges the buffer for the next read. For a large buffer it calls Room with the memory of the frame, its
+// payload and the resulting event.
 func (e *EventStream) grow() error {
 	need := len(e.in) + frameRead
 	if need <= cap(e.in) {
@@ -100,7 +100,7 @@ func (e *EventStream) fill() {
 	e.in, e.err = e.in[:size+n], err
 }
 
-// end returns the error to report once the body has ended.
+// end returns the error of a Read after the body has ended: io.ErrUnexpectedEOF if a frame is incomplete.
 func (e *EventStream) end() error {
 	if e.err == io.EOF && len(e.in) > 0 { //nolint:errorlint // a reader returns io.EOF itself
 		return io.ErrUnexpectedEOF
@@ -108,7 +108,7 @@ func (e *EventStream) end() error {
 	return e.err
 }
 
-// decode decodes the next frame. ok is false if it is incomplete.
+// decode decodes the next frame into e.out. ok is false if the buffer has no complete frame.
 func (e *EventStream) decode() (ok bool, err error) {
 	if len(e.in) < frameHead {
 		return false, nil
@@ -143,7 +143,7 @@ func (e *EventStream) decode() (ok bool, err error) {
 	return true, nil
 }
 
-// header returns the text of a header of a frame, without line breaks. It returns an empty string if there is none.
+// header returns the value of a frame's header without line breaks, or an empty string if the frame has no such header.
 func header(m *eventstream.Message, name string) string {
 	value, ok := m.Headers.Get(name).(eventstream.StringValue)
 	if !ok {

@@ -23,28 +23,28 @@ const (
 // maxSpelled is the largest number of letters and digits in the name of a guarded member.
 const maxSpelled = 24
 
-// Foreign reports whether a member of a request's top level, with its name unescaped, must not reach an upstream of the
-// given API. Such a member might be taken there for one by which the request was routed, limited or priced. It is one
-// of these:
+// Foreign reports whether a top-level member of a request must not reach an upstream of the given API. The upstream
+// might mistake such a member for one by which the request was routed, limited or priced (a guarded member). name is
+// the unescaped name. A foreign member is one of these:
 //
-//   - Another spelling of such a member. Decoders that ignore case take "Model" for "model" (Go's encoding/json, also
+//   - Another spelling of a guarded member. Decoders that ignore case take "Model" for "model" (Go's encoding/json, also
 //     with the long s and the Kelvin sign), and others take "maxTokens" for "max_tokens" (JSON of protocol buffers).
-//     If they take two members for one, the last one counts.
+//     If they read two members as the same one, the last one counts.
 //   - The same limit or prompt under the name that it has in another API.
-//   - A member that tells an aggregator or a proxy behind the gateway to use another model, provider, address or key.
+//   - A member that makes an aggregator or a proxy behind the gateway use another model, provider, address or key.
 //
-// Members on which nothing here depends are not foreign, however they are spelled.
+// Members that the gateway does not interpret are never foreign, whatever their spelling.
 func Foreign(api API, name []byte) bool {
 	var room [maxSpelled]byte
 	letters, ok := spelled(room[:0], name)
 	if !ok {
 		return false
 	}
-	own, known := guarded[string(letters)]
-	return known && (own.of&api == 0 || string(name) != own.name)
+	member, known := guarded[string(letters)]
+	return known && (member.apis&api == 0 || string(name) != member.name)
 }
 
-// Lookalike reports whether a name is another spelling of a member, see Foreign.
+// Lookalike reports whether a name is another spelling of a member's name, as described at Foreign.
 func Lookalike(name []byte, member string) bool {
 	var room, own [maxSpelled]byte
 	letters, ok := spelled(room[:0], name)
@@ -55,16 +55,16 @@ func Lookalike(name []byte, member string) bool {
 	return string(letters) == string(want)
 }
 
-// guardedMember is the spelling of a member and the APIs that have it.
+// guardedMember is a guarded member's name and the APIs that have the member.
 type guardedMember struct {
 	name string
-	of   API
+	apis API
 }
 
-// guarded holds the guarded members by their letters and digits.
+// guarded maps the letters and digits of a guarded member's name, in lower case, to the member.
 var guarded = func() map[string]guardedMember {
 	members := make(map[string]guardedMember)
-	for name, of := range map[string]API{
+	for name, apis := range map[string]API{
 		"model": anyAPI, "stream": anyAPI, "tools": anyAPI, "tool_choice": anyAPI, "service_tier": anyAPI,
 		"messages": APIChat | APIMessages, "max_tokens": APIChat | APIMessages, "thinking": APIChat | APIMessages,
 		"stream_options": APIChat | APIResponses, "store": APIChat | APIResponses,
@@ -77,16 +77,16 @@ var guarded = func() map[string]guardedMember {
 		"instructions": APIResponses, "max_output_tokens": APIResponses,
 		"system": APIMessages, "output_config": APIMessages, "speed": APIMessages, "inference_geo": APIMessages,
 	} {
-		members[strings.ReplaceAll(name, "_", "")] = guardedMember{name, of}
+		members[strings.ReplaceAll(name, "_", "")] = guardedMember{name, apis}
 	}
 	for _, letters := range [...]string{
-		// Limits and counts that none of the APIs has.
+		// Limits and counts that belong to none of these APIs.
 		"maxtokenstosample", "maxnewtokens", "bestof",
-		// Other models and providers: OpenRouter, LiteLLM, gateways of hosters.
+		// Members that select models and providers at OpenRouter, LiteLLM and gateways of hosting companies.
 		"models", "modelid", "modellist", "modelgroup", "engine", "deployment", "deploymentid", "preset", "route", "router",
 		"provider", "providers", "provideroptions", "customllmprovider", "plugins", "transforms",
 		"fallback", "fallbacks", "contextwindowfallbacks", "contentpolicyfallbacks",
-		// Other addresses and keys.
+		// Members with addresses and keys.
 		"apibase", "baseurl", "apikey", "apiversion", "userconfig", "extraheaders",
 	} {
 		members[letters] = guardedMember{}
@@ -95,8 +95,7 @@ var guarded = func() map[string]guardedMember {
 }()
 
 // ForeignExtra scans the value of a chat client's extra_body and reports whether no upstream may get it, since some
-// proxies treat its members as members of the request. Only the member of Gemini, whose chat API uses extra_body, is
-// harmless.
+// proxies treat its members as members of the request. Only the member "google", for Gemini's chat API, is harmless.
 func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
 	if s.Kind() != jsontext.Object {
 		return true, s.Skip()
@@ -109,7 +108,7 @@ func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
 }
 
 // spelled appends the letters and digits of a name in lower case, including characters that some decoders take for
-// ASCII letters. ok is false for a name that cannot be taken for any guarded member.
+// ASCII letters. ok is false for a name that no decoder could take for a guarded member.
 func spelled(dst, name []byte) (letters []byte, ok bool) {
 	for i := 0; i < len(name); i++ {
 		c := name[i]
@@ -135,7 +134,8 @@ func spelled(dst, name []byte) (letters []byte, ok bool) {
 	return dst, true
 }
 
-// folded returns the letter that a decoder may take the first character for. The size is 0 if there is none.
+// folded returns the ASCII letter for which a decoder may take the first character of text, and the character's length
+// in bytes. The size is 0 if there is no such letter.
 func folded(text []byte) (letter byte, size int) {
 	for _, fold := range [...]struct {
 		character string

@@ -16,8 +16,7 @@ func NewID(prefix string) string {
 	return string(id)
 }
 
-// LegalID reports whether an id of a tool call matches ^[A-Za-z0-9_-]{1,64}$, so that
-// all APIs take it (specification 1.6).
+// LegalID reports whether a tool call id matches ^[A-Za-z0-9_-]{1,64}$, so that all APIs accept it (specification 1.6).
 func LegalID(id string) bool {
 	if id == "" || len(id) > 64 {
 		return false

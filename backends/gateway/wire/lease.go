@@ -2,15 +2,15 @@ package wire
 
 import "sync/atomic"
 
-// Lease counts the users of the memory of a body, so that the memory can be reused once nobody needs it.
+// Lease counts the users (holders) of a body's memory, so that the memory can be reused after the last of them.
 type Lease struct {
-	holders atomic.Int32
-	kept    atomic.Bool
-	end     func(reuse bool)
+	holders  atomic.Int32
+	retained atomic.Bool
+	end      func(reuse bool)
 }
 
-// NewLease returns a lease with one holder. When the last holder gives it back, end is called. reuse reports whether
-// the memory may be reused at once.
+// NewLease returns a lease with one holder. end is called when the last holder calls Give. reuse is false if Keep was
+// called, so that the memory must not be reused.
 func NewLease(end func(reuse bool)) *Lease {
 	l := &Lease{end: end}
 	l.holders.Store(1)
@@ -24,16 +24,16 @@ func (l *Lease) Take() {
 	}
 }
 
-// Keep leaves the memory to the garbage collector, because parts of it are in use without a lease.
+// Keep leaves the memory to the garbage collector in the end, because parts of it are in use without a lease.
 func (l *Lease) Keep() {
 	if l != nil {
-		l.kept.Store(true)
+		l.retained.Store(true)
 	}
 }
 
-// Give ends the hold of one holder. A nil lease counts nothing.
+// Give removes a holder. A nil lease counts nothing.
 func (l *Lease) Give() {
 	if l != nil && l.holders.Add(-1) == 0 {
-		l.end(!l.kept.Load())
+		l.end(!l.retained.Load())
 	}
 }

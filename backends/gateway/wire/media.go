@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The cost of a prompt beside its text (specification 15.1), in tokens.
+// The token costs of a prompt beside its text (specification 15.1).
 const (
 	MessageTokens = 4
 	AudioTokens   = 500
@@ -23,7 +23,8 @@ const (
 // HeadOfImage is the number of bytes at the beginning of an image's URL that are searched for the size.
 const HeadOfImage = 64 << 10
 
-// ImageTokens estimates the tokens of an image by its size, which it reads from a data URL.
+// ImageTokens estimates the tokens of an image from its width and height if the URL is a data URL. Other images have a
+// fixed estimate.
 func ImageTokens(url []byte) int64 {
 	head, data, isData := bytes.Cut(url[:min(len(url), HeadOfImage)], []byte(";base64,"))
 	if !isData || !bytes.HasPrefix(head, []byte("data:")) {
@@ -36,11 +37,11 @@ func ImageTokens(url []byte) int64 {
 	return min(maxPerImage, max(1, int64(config.Width)*int64(config.Height)/750))
 }
 
-// FileTokens estimates the tokens of a file by the length of its data URL.
+// FileTokens estimates the tokens of a file. url is the length of its data URL.
 func FileTokens(url int) int64 { return max(perFile, int64(url)*3/4/bytesPerFile) }
 
 // CutDataURL splits a URL of the form data:<media type>[;parameters];base64,<data>. ok is false for any other URL. The
-// media type is returned in lower case, and image/jpg as image/jpeg.
+// media type is in lower case; image/jpg becomes image/jpeg.
 func CutDataURL(url string) (media, data string, ok bool) {
 	head, data, ok := strings.Cut(url, ";base64,")
 	media, isData := strings.CutPrefix(head, "data:")

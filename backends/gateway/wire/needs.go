@@ -1,9 +1,9 @@
 package wire
 
-// Needs are the abilities that a candidate must have to carry a request.
+// Needs are the features that a candidate must support to carry a request, as a bit set.
 type Needs uint16
 
-// The abilities.
+// The features.
 const (
 	NeedImage Needs = 1 << iota
 	NeedFile
@@ -14,7 +14,7 @@ const (
 	NeedPrefill
 	// NeedChoices is set if n > 1.
 	NeedChoices
-	// NeedOwn is set if only an upstream of the client's own format, which gets the client's bytes, understands
-	// something in the request.
-	NeedOwn
+	// NeedOwnFormat is set if something in the request can only be understood by an upstream of the client's own format
+	// that gets the client's bytes.
+	NeedOwnFormat
 )

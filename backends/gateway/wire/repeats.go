@@ -9,21 +9,21 @@ import (
 
 var seed = maphash.MakeSeed()
 
-// Repeats recognises repeated arguments of a tool call. They come in pieces, and some upstreams send them once more as
-// a whole after the pieces.
+// Repeats removes repetitions from the arguments of a tool call. Arguments come in pieces, and some upstreams send the
+// whole arguments once more after the pieces.
 type Repeats struct {
 	size int
 	sum  maphash.Hash
 }
 
-// Size returns the number of bytes so far.
+// Size returns the number of bytes so far, without repetitions.
 func (r *Repeats) Size() int { return r.size }
 
-// Rest takes the next piece (the inside of a JSON string) and returns the part of it that is new.
+// Rest takes the next piece, the inside of a JSON string, and returns the new part of the piece.
 func (r *Repeats) Rest(piece []byte) []byte {
 	if r.size == 0 {
 		r.sum.SetSeed(seed)
-	} else if r.again(piece) {
+	} else if r.repeats(piece) {
 		piece = piece[r.size:]
 	}
 	r.size += len(piece)
@@ -31,13 +31,13 @@ func (r *Repeats) Rest(piece []byte) []byte {
 	return piece
 }
 
-// again reports whether a piece begins with a repetition of everything before it.
-func (r *Repeats) again(piece []byte) bool {
+// repeats reports whether a piece begins with a repetition of all earlier pieces.
+func (r *Repeats) repeats(piece []byte) bool {
 	return len(piece) >= r.size && maphash.Bytes(seed, piece[:r.size]) == r.sum.Sum64() &&
 		!objectMayFollow(jsontext.AppendUnquoted(nil, WholeEscapes(piece[:r.size])))
 }
 
-// WholeEscapes cuts an unfinished escape sequence off the end of the inside of a JSON string.
+// WholeEscapes cuts off an unfinished escape sequence at the end of text, the inside of a JSON string.
 func WholeEscapes(text []byte) []byte {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
@@ -54,8 +54,8 @@ func WholeEscapes(text []byte) []byte {
 	return text
 }
 
-// objectMayFollow reports whether an object may follow the given beginning of JSON. If it may not, what looks like a
-// repetition is one.
+// objectMayFollow reports whether valid JSON that begins with text may continue with an object. If it may not, a piece
+// that looks like a repetition is a repetition.
 func objectMayFollow(text []byte) bool {
 	var (
 		open       []byte

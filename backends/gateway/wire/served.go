@@ -9,16 +9,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Served describes how a request was served, as stated in the answer, as far as that may have a price of its own. It is
-// nil for ordinary answers.
+// Served holds the facts of an answer that may change its price: how the request was served, and which tools the
+// provider ran. It is nil for ordinary answers.
 type Served struct {
-	// Terms are the words of the answer, indexed by Term. An empty word means the ordinary way.
+	// Terms are the values of the members in the answer, indexed by Term. An empty value means ordinary service.
 	Terms [terms]string
-	// Calls counts the calls of tools that the provider ran, by the names of the tools.
+	// Calls counts the calls of tools that the provider ran, by tool name.
 	Calls map[string]int64
 }
 
-// Term is a member of an answer that says how the request was served.
+// Term identifies a member of an answer that states how the request was served.
 type Term uint8
 
 // The members.
@@ -34,7 +34,7 @@ const (
 	maxServed = 16 // number of tools
 )
 
-// Words returns the words that are not empty.
+// Words returns the values in Terms that are not empty.
 func (s *Served) Words() (words []string) {
 	if s == nil {
 		return nil
@@ -59,8 +59,8 @@ func (s *Served) String() string {
 	return strings.Join(words, " ")
 }
 
-// ScanTerm scans the value of a member and stores its word. A later word replaces an earlier one, since an answer
-// states first what was asked for and at last how the request was served.
+// ScanTerm scans the value of a member and stores it in Terms. A later value replaces an earlier one: an answer first
+// states the service that was requested and at the end the service that was delivered.
 func ScanTerm(s *jsontext.Scanner, into **Served, member Term) error {
 	if s.Kind() != jsontext.String {
 		return s.Skip()
@@ -70,7 +70,7 @@ func ScanTerm(s *jsontext.Scanner, into **Served, member Term) error {
 	switch string(raw) {
 	case "default", "standard", "auto", "on_demand", "global", "not_available":
 	default:
-		if named(raw) {
+		if isName(raw) {
 			word = jsontext.Known(raw, "flex", "priority", "batch", "fast", "us")
 		}
 	}
@@ -80,8 +80,8 @@ func ScanTerm(s *jsontext.Scanner, into **Served, member Term) error {
 	return err
 }
 
-// ScanServedCalls scans an object with the numbers of requests that tools of the provider made
-// ("web_search_requests"). They are totals of the answer so far.
+// ScanServedCalls scans an object with the number of requests that each of the provider's tools made
+// ("web_search_requests"). The numbers are totals for the answer so far.
 func ScanServedCalls(s *jsontext.Scanner, into **Served) error {
 	const suffix = "_requests"
 	if s.Kind() != jsontext.Object {
@@ -110,9 +110,10 @@ func AddServedCall(into **Served, tool []byte) {
 	setCalls(into, tool, n+1)
 }
 
-// setCalls stores the number of calls of a tool, unless there are more than maxServed tools or the name is unusual.
+// setCalls stores n as the number of a tool's calls. It ignores a name of unusual form, and a further tool when there
+// are maxServed.
 func setCalls(into **Served, tool []byte, n int64) {
-	if !named(tool) {
+	if !isName(tool) {
 		return
 	}
 	s := served(into)
@@ -132,8 +133,8 @@ func served(into **Served) *Served {
 	return *into
 }
 
-// named reports whether a text has the form of a word or a tool's name. Other texts are ignored.
-func named(text []byte) bool {
+// isName reports whether a text has the form of a tool's name or a Term's value. Other texts are ignored.
+func isName(text []byte) bool {
 	if len(text) == 0 || len(text) > maxTerm {
 		return false
 	}

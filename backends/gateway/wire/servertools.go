@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// ServerTools returns the tools that a request asks its provider to run, each once, by the names that vendors give them
-// ("web_search", "code_execution", "mcp"), without dates and the word preview. Unknown kinds of tools are included,
-// since only tools that the client runs are known to be harmless. A model that searches by itself, without a tool in
+// ServerTools returns the tools that a request asks its provider to run, each once. The names are the vendors' types
+// ("web_search", "code_execution", "mcp") without dates and without "preview". Tools of unknown types are included,
+// since only those that the client runs are known to be harmless. A model that searches by itself, without a tool in
 // the request, is not detected. The body must be a JSON object.
 func ServerTools(api API, body []byte) (tools []string, err error) {
 	if api == APIConverse {
@@ -47,7 +47,7 @@ func (f *serverTools) add(name string) {
 	}
 }
 
-// servers scans mcp_servers. An empty list asks for nothing.
+// servers scans mcp_servers. An empty list requests no tool.
 func (f *serverTools) servers(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.Array {
 		return s.Skip()
@@ -80,8 +80,8 @@ func (f *serverTools) tools(s *jsontext.Scanner) error {
 	})
 }
 
-// tool scans one tool. If it has several members with the same name each of them counts, because decoders differ in
-// which one they take.
+// tool scans one tool. If the type occurs several times each occurrence counts, because decoders differ in which one
+// they use.
 func (f *serverTools) tool(s *jsontext.Scanner) error {
 	var kinds []string
 	var byClient, inContainer bool
@@ -120,7 +120,7 @@ func (f *serverTools) tool(s *jsontext.Scanner) error {
 	return err
 }
 
-// clientRun reports whether tools of a kind are run by the client.
+// clientRun reports whether the client runs tools of a type.
 func (f *serverTools) clientRun(kind string) bool {
 	switch kind {
 	case "", "custom":
@@ -141,7 +141,7 @@ func (f *serverTools) clientRun(kind string) bool {
 	return false
 }
 
-// undated returns the kind of a tool without a date or "preview" at its end.
+// undated returns a tool's type without the dates and "preview" at its end.
 func undated(kind string) string {
 	for {
 		name, last, ok := cutLast(kind)
@@ -154,9 +154,9 @@ func undated(kind string) string {
 
 // cutLast cuts a name at its last underscore.
 func cutLast(name string) (before, after string, ok bool) {
-	at := strings.LastIndexByte(name, '_')
-	if at <= 0 {
+	index := strings.LastIndexByte(name, '_')
+	if index <= 0 {
 		return name, "", false
 	}
-	return name[:at], name[at+1:], true
+	return name[:index], name[index+1:], true
 }

@@ -8,26 +8,26 @@ import (
 	"unicode/utf8"
 )
 
-// MaxEvent is the size in bytes of the largest server-sent event that is read from an upstream. A larger one is an
-// error, so that the buffer cannot grow without limit.
+// MaxEvent is the size in bytes of the largest server-sent event that is read from an upstream. The limit keeps the
+// buffer from growing without bound.
 const MaxEvent = 8 << 20
 
 // ErrEventTooLarge is the error of an event larger than MaxEvent.
 var ErrEventTooLarge = errors.New("event larger than 8 MiB")
 
-// ErrWait is returned by the reader under an EventReader if there is nothing to read yet. Next returns it, and may be
-// called again when there is more.
+// ErrWait is returned by the reader under an EventReader if a read would block now. Next returns it and may be called
+// again later.
 var ErrWait = errors.New("nothing to read yet")
 
-// Roomer is implemented by a reader under an EventReader that accounts for memory.
+// Roomer is implemented by a reader under an EventReader or EventStream that accounts for memory.
 type Roomer interface {
-	// Room is called before an unusually large event is buffered in up to size bytes. An error from it ends the
-	// stream. It is called with a size of 0 when that memory is no longer needed.
+	// Room is called before an unusually large event is buffered, with the size of the buffers in bytes. An error ends
+	// the stream. Room is called with a size of 0 when that memory is no longer needed.
 	Room(size int) error
 }
 
-// startBuffer is the size of the buffer of an idle stream, burstBuffer that of a busy one. Larger events grow the
-// buffer for as long as they need it.
+// startBuffer is the buffer size of an idle stream, burstBuffer that of a busy stream. A larger event gets a larger
+// buffer as long as needed.
 const (
 	startBuffer = 1 << 10
 	burstBuffer = 32 << 10
@@ -38,18 +38,18 @@ var (
 	bursts  = sync.Pool{New: func() any { b := make([]byte, burstBuffer); return &b }}
 )
 
-// Event is one server-sent event (WHATWG HTML, section 9.2). Its bytes are valid until the next call of Next.
+// Event is one server-sent event (WHATWG HTML, section 9.2). The bytes are valid until the next call of Next.
 type Event struct {
-	// Name is the event field. Empty means "message".
+	// Name is the value of the event field. Empty means "message".
 	Name []byte
 	// Data is the data lines joined by \n. Name and Data are valid UTF-8.
 	Data []byte
-	// Comment reports a comment line, which some providers send as a sign of life. Data is empty then.
+	// Comment is set for a comment line, which some providers send as a sign of life. Data is empty then.
 	Comment bool
 }
 
-// EventReader splits a stream into events. Lines may end in \n, \r\n or \r. It reads only when its buffer contains no
-// complete event, so that a reader which flushes to its client before it blocks holds nothing back.
+// EventReader splits a stream into events. Lines may end in \n, \r\n or \r. It reads from the stream only if its buffer
+// contains no complete event. So a reader below it that flushes to its client before each read delays no event.
 type EventReader struct {
 	r          io.Reader
 	buf        []byte
@@ -62,7 +62,7 @@ type EventReader struct {
 	joined     []byte // data of an event with several data lines
 }
 
-// NewEventReader returns a reader of the events of r. A call of Release must follow.
+// NewEventReader returns a reader of the events of r. The caller must call Release in the end.
 func NewEventReader(r io.Reader) *EventReader {
 	// Answers often begin with much text at once, so the first read may be large.
 	e := new(EventReader) // filled field by field, not copied from a literal on the stack
@@ -70,7 +70,7 @@ func NewEventReader(r io.Reader) *EventReader {
 	return e
 }
 
-// Release gives the buffer back to its pool. The reader and its events must not be used after that.
+// Release returns the buffer to its pool. The reader and its events must not be used afterwards.
 func (e *EventReader) Release() {
 	b := e.buf
 	switch len(b) {
@@ -82,8 +82,8 @@ func (e *EventReader) Release() {
 	e.buf = nil
 }
 
-// Next returns the next event or comment. At the end of the stream it returns an event that has no blank line after it,
-// and then io.EOF.
+// Next returns the next event or comment. At the end of the stream it returns a last event even if no blank line
+// follows the event, and then io.EOF.
 func (e *EventReader) Next() (Event, error) {
 	if data, ok := e.plain(); ok {
 		return Event{Data: data}, nil
@@ -154,8 +154,8 @@ func (e *EventReader) Next() (Event, error) {
 	}
 }
 
-// plain returns the data of the kind of event that most streams consist of: one data line and a blank one, both in the
-// buffer and ended by \n. ok is false for any other event.
+// plain returns the data of the most frequent form of event: one data line and a blank line, both ended by \n and
+// completely buffered. ok is false for any other form.
 func (e *EventReader) plain() (data []byte, ok bool) {
 	const field = "data: "
 	window := e.buf[e.start:e.end]
@@ -180,8 +180,9 @@ func (e *EventReader) event(name, data span) Event {
 	return event
 }
 
-// ValidUTF8 replaces bytes of an upstream that are not valid UTF-8 by U+FFFD, as a reader of server-sent events does
-// (WHATWG HTML, section 9.2), since strict clients refuse them. A valid text, as nearly all are, is returned unchanged.
+// ValidUTF8 replaces an upstream's bytes that are not valid UTF-8 by U+FFFD, as readers of server-sent events do
+// (WHATWG HTML, section 9.2), since strict clients reject invalid bytes. A valid text, the usual case, is returned
+// unchanged.
 func ValidUTF8(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
@@ -213,8 +214,8 @@ type span struct{ from, to int }
 
 func (s span) empty() bool { return s.from == s.to }
 
-// line returns the next line without its end. A refill moves the bytes from keep on to the front of the buffer and
-// adjusts the given offsets.
+// line returns the next line without its line end. A refill moves the bytes from *keep on to the front of the buffer,
+// and adjusts *keep and the offsets in held.
 func (e *EventReader) line(keep *int, held ...*span) (span, error) {
 	for {
 		if e.skipLF && e.start < e.end {
@@ -247,8 +248,8 @@ func (e *EventReader) line(keep *int, held ...*span) (span, error) {
 	}
 }
 
-// fit chooses the size of the buffer for the next read. A stream whose last read filled the buffer gets a larger one. A
-// quiet stream returns that when it is empty, and a buffer that was grown for an unusually large event is dropped then.
+// fit chooses the buffer size for the next read. A stream whose last read filled the buffer gets a larger one. A quiet
+// stream with an empty buffer gets a small one; a buffer that was enlarged for a large event is dropped then.
 func (e *EventReader) fit() {
 	switch {
 	case e.burst && len(e.buf) == startBuffer:
@@ -266,8 +267,8 @@ func (e *EventReader) fit() {
 	}
 }
 
-// lineEnd returns the position of the first line end, or -1. Two passes of IndexByte are several times faster than one
-// of IndexAny.
+// lineEnd returns the index of the first line end in the buffer, or -1. Calling IndexByte twice is several times faster
+// than IndexAny.
 func (e *EventReader) lineEnd() int {
 	window := e.buf[e.scan:e.end]
 	lf := bytes.IndexByte(window, '\n')
@@ -294,8 +295,8 @@ func (e *EventReader) first(line span) span {
 	return line
 }
 
-// refill reads more into the buffer. It first moves the bytes from keep on to the front, adjusts keep and the offsets
-// in held, and makes the buffer larger if it is full. It sets e.err.
+// refill reads more bytes into the buffer. It first moves the bytes from *keep on to the front, adjusts *keep and the
+// offsets in held, and enlarges the buffer if it is full. It sets e.err.
 func (e *EventReader) refill(keep *int, held ...*span) {
 	if shift := *keep; shift > 0 {
 		copy(e.buf, e.buf[shift:e.end])

@@ -11,16 +11,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// UpstreamError is an error as stated by an upstream, in any of the forms of specification 12.3.
+// UpstreamError is an error that an upstream stated, in any of the forms of specification 12.3.
 type UpstreamError struct {
 	// Status is the HTTP status. It is 200 for an error inside a successful answer.
 	Status int
 	// Message has at most 2,000 bytes, with keys masked.
 	Message           string
 	Type, Code, Param string
-	// RetryDelay is the text of a hint in the body, for example "34s". It is empty if there is none.
+	// RetryDelay is the wait that the body suggests, for example "34s", or an empty string.
 	RetryDelay string
-	// Daily reports that the exhausted quota is counted per day.
+	// Daily is set if the exhausted quota is counted per day.
 	Daily bool
 }
 
@@ -28,11 +28,11 @@ func (e *UpstreamError) Error() string {
 	return fmt.Sprintf("upstream answered %d %s: %s", e.Status, e.Code, e.Message)
 }
 
-// secrets matches texts that look like an API key. Upstreams often repeat the key that they refuse.
+// secrets matches texts that look like an API key. Upstreams often quote the key that they reject.
 var secrets = regexp.MustCompile(
 	`\b(?:(?:sk|ak|pk|rk|gsk|xai|key|csk|fw|pplx|nvapi|hf|r8|tgp)[-_][A-Za-z0-9*]|AIza)[A-Za-z0-9*_\-]{10,}|(?i:Bearer)\s+[^\s"']+`)
 
-// Mask replaces texts that look like a key and cuts the result to at most n bytes.
+// Mask replaces texts that look like an API key and cuts the result to at most n bytes.
 func Mask(text string, n int) string {
 	text = secrets.ReplaceAllString(text, "***")
 	if len(text) <= n {
@@ -44,8 +44,8 @@ func Mask(text string, n int) string {
 	return text[:n]
 }
 
-// ParseUpstreamError parses the body of an error. A body that is not JSON, such as a proxy's HTML page, yields the
-// status only.
+// ParseUpstreamError parses the body of an error answer. For a body that is not JSON, such as a proxy's HTML page, only
+// the status is set, with a general message.
 func ParseUpstreamError(status int, body []byte) *UpstreamError {
 	e := &UpstreamError{Status: status}
 	body = ValidUTF8(body)
@@ -58,32 +58,32 @@ func ParseUpstreamError(status int, body []byte) *UpstreamError {
 	if root.IsArray() { // Gemini's compatibility layer
 		root = root.Get("0")
 	}
-	at := root
+	object := root
 	switch inner := root.Get("error"); {
 	case inner.IsObject():
-		at = inner
+		object = inner
 	case inner.Type == gjson.String:
 		e.Message = inner.Str
 	}
 	if e.Message == "" {
-		e.Message = firstText(at.Get("message"), at.Get("message.detail"), at.Get("detail"),
+		e.Message = firstText(object.Get("message"), object.Get("message.detail"), object.Get("detail"),
 			root.Get("message"), root.Get("errors.0.message"), root.Get("errors.0"))
 	}
-	e.Type = text(at.Get("type"))
-	e.Code = text(at.Get("code"))
-	if status := text(at.Get("status")); status != "" && at.Get("code").Type == gjson.Number {
+	e.Type = text(object.Get("type"))
+	e.Code = text(object.Get("code"))
+	if status := text(object.Get("status")); status != "" && object.Get("code").Type == gjson.Number {
 		e.Code = status // Gemini: code repeats the HTTP status, status names the reason
 	}
 	if e.Code == "" {
 		e.Code = text(root.Get("errors.0.code"))
 	}
-	e.Param = text(at.Get("param"))
-	for _, list := range []gjson.Result{at.Get("message.detail"), at.Get("detail"), root.Get("detail")} {
+	e.Param = text(object.Get("param"))
+	for _, list := range []gjson.Result{object.Get("message.detail"), object.Get("detail"), root.Get("detail")} {
 		if e.Param == "" {
 			e.Param = location(list.Get("0.loc"))
 		}
 	}
-	e.quota(at.Get("details"))
+	e.quota(object.Get("details"))
 	if e.Message == "" {
 		e.Message = fmt.Sprintf("the upstream answered with status %d and no message", status)
 	}
@@ -92,7 +92,7 @@ func ParseUpstreamError(status int, body []byte) *UpstreamError {
 	return e
 }
 
-// quota reads Gemini's details: when to try again, and whether a day's quota is exhausted.
+// quota reads Gemini's error details: the suggested wait, and whether a daily quota is exhausted.
 func (e *UpstreamError) quota(details gjson.Result) {
 	details.ForEach(func(_, detail gjson.Result) bool {
 		if delay := detail.Get("retryDelay"); delay.Type == gjson.String {
@@ -106,8 +106,8 @@ func (e *UpstreamError) quota(details gjson.Result) {
 	})
 }
 
-// ListsError reports whether a body is a list that begins with an error, which is the form of Gemini's compatibility
-// layer.
+// ListsError reports whether a body is a JSON array that begins with an error. Gemini's chat completions API answers
+// so.
 func ListsError(body []byte) bool {
 	failed := false
 	s := jsontext.NewScanner(body)
@@ -126,8 +126,8 @@ func ListsError(body []byte) bool {
 	return failed && err == nil && s.End() == nil
 }
 
-// location returns the path of the field that FastAPI's 422 names, without the leading "body": messages[0].role for
-// ["body","messages",0,"role"].
+// location returns the path of the field in an error of FastAPI (status 422), without the leading "body":
+// messages[0].role for ["body","messages",0,"role"].
 func location(loc gjson.Result) string {
 	var path strings.Builder
 	loc.ForEach(func(_, step gjson.Result) bool {

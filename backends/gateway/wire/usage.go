@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Usage is the token count of one answer in the way of chat completions: cached and written tokens are included in
-// Prompt, reasoning in Completion.
+// Usage is the token count of one answer, counted as in chat completions: Prompt includes the cached tokens and those
+// written to the cache, Completion includes the reasoning.
 type Usage struct {
 	Prompt, Completion    int64
 	CacheRead, CacheWrite int64
@@ -17,8 +17,8 @@ type Usage struct {
 	Served                *Served // nil if the request was served in the ordinary way
 }
 
-// ScanUsage scans a usage object of the chat format, or null, and stores it in last if it has tokens of the prompt or
-// of the answer, which counts reports. Some upstreams send zeros while they do not know yet.
+// ScanUsage scans a usage object of the chat format, or null, and stores it in last. counts reports whether it did: a
+// usage without prompt and completion tokens is ignored, since some upstreams send zeros until they know the numbers.
 func ScanUsage(s *jsontext.Scanner, last *Usage) (counts bool, err error) {
 	if s.Kind() != jsontext.Object {
 		return false, s.Skip()
@@ -45,8 +45,8 @@ func ScanUsage(s *jsontext.Scanner, last *Usage) (counts bool, err error) {
 	return u.Keep(total, last), err
 }
 
-// ScanDetails scans the details of prompt or completion tokens. Their member names are distinct, and the same in the
-// Responses format.
+// ScanDetails scans the details of the prompt or the completion tokens. Both kinds have different member names, and the
+// Responses format uses the same names.
 func (u *Usage) ScanDetails(s *jsontext.Scanner) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -65,8 +65,8 @@ func (u *Usage) ScanDetails(s *jsontext.Scanner) error {
 	})
 }
 
-// Keep stores u in last if it counts anything, and reports whether it does. If the total shows that a provider leaves
-// reasoning out of the completion tokens, it is added (specification 5.1).
+// Keep stores u in last unless u counts no tokens, and reports whether it did. total is the stated total. If it shows
+// that the provider left reasoning out of the completion tokens, the reasoning is added (specification 5.1).
 func (u *Usage) Keep(total int64, last *Usage) bool {
 	if u.Reasoning > 0 && total == u.Prompt+u.Completion+u.Reasoning {
 		u.Completion += u.Reasoning
@@ -78,7 +78,7 @@ func (u *Usage) Keep(total int64, last *Usage) bool {
 	return true
 }
 
-// EstimateTokens returns the number of tokens in so many bytes of ordinary text.
+// EstimateTokens returns the usual number of tokens in a text of the given length in bytes.
 func EstimateTokens(bytes int64) int64 { return (bytes*10 + 35) / 36 }
 
 // AppendUsage appends the usage object of chat completions.

@@ -1,8 +1,10 @@
-// Package packed compresses texts that are stored but rarely read: logs, metrics and rejected commands. A packed
-// text is a marker byte followed by a block of S2
-// (https://github.com/google/snappy/blob/main/format_description.txt with S2's extensions). Compressing a report's
-// logs takes a fifth of the time of DEFLATE, and the result is a third larger. Texts that arrive as gzip (RFC 1952)
-// may be stored unchanged. Older texts are DEFLATE (RFC 1951), and can be read.
+// Package packed compresses texts that are stored but rarely read: logs, metrics and rejected commands.
+//
+// A packed text is a marker byte followed by a block of S2
+// (https://github.com/google/snappy/blob/main/format_description.txt with S2's extensions). With S2, compressing the
+// logs of a report takes a fifth of the time that DEFLATE takes, and the result is a third larger. A text that arrives
+// as gzip (RFC 1952) can be stored unchanged. Texts stored by older versions are DEFLATE (RFC 1951); they can still be
+// read.
 package packed
 
 import (
@@ -17,14 +19,14 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// marker precedes a block of S2, and zipped is the first byte of gzip. No DEFLATE stream begins with them: these
+// marker precedes a block of S2, and zipped is the first byte of gzip. No DEFLATE stream begins with either byte: their
 // bits denote block type 3, which RFC 1951, section 3.2.3 reserves.
 const (
 	marker = 0b110
 	zipped = 0x1f
 )
 
-// ErrTooLong is the error of a text that exceeds the limit.
+// ErrTooLong is the error of Append for a text that exceeds the limit.
 var ErrTooLong = errors.New("the packed text is too long")
 
 // Pack compresses a text. It panics if the text has 4 GiB or more.
@@ -45,14 +47,13 @@ func Pack(text []byte) []byte {
 	return out
 }
 
-// rooms is a pool of buffers, which have room for texts that do not get smaller. Buffers larger than roomKept are
-// not returned to it.
+// rooms is a pool of buffers. Buffers larger than roomKept are not returned to the pool.
 var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
 const roomKept = 256 << 10
 
-// Append decompresses packed and appends the text to dst. It returns ErrTooLong if the text has more than limit
-// bytes, and another error if packed is damaged.
+// Append decompresses packed and appends the text to dst. It returns ErrTooLong if the text has more than limit bytes,
+// and another error if packed is corrupt.
 func Append(dst, packed []byte, limit int) ([]byte, error) {
 	if len(packed) > 0 && packed[0] == marker {
 		return appendBlock(dst, packed[1:], limit)

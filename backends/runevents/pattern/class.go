@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// classes are the members of the named classes, in the form that they have within brackets. They follow the Unicode
+// classes holds the members of the named classes, in the syntax of bracket expressions. The classes follow the Unicode
 // rules of ICU.
 var classes = map[string]string{
 	"alpha":  `\p{L}`,
@@ -28,7 +28,7 @@ var (
 	shorthands  = map[rune]string{'d': "digit", 's': "space", 'w': "word"}
 	complements = map[rune]string{
 		'D': `\P{Nd}`,
-		// The rest of Unicode is listed explicitly, because brackets cannot nest.
+		// The rest of Unicode is listed explicitly, because bracket expressions cannot be nested.
 		'S': `\x00-\x08\x0e-\x1b\x7f-` + "\u0084\u0086-\u009f" + `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}`,
 		'W': "\\x00-/:-@\\[-\\^`\\{-\u00a9" + `\p{M}\p{Nl}\p{No}\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}‿⁀⁔︳︴﹍-﹏＿\p{S}\p{Z}\p{Cf}\p{Co}\p{Cc}`,
 	}
@@ -43,7 +43,7 @@ const (
 	atNeither = `(?:(?<!` + inWord + `)(?!` + inWord + `)|(?<=` + inWord + `)(?=` + inWord + `))`
 )
 
-// escape translates an escape sequence outside of brackets.
+// escape translates an escape sequence outside of brackets; see atom for the results.
 func (t *translator) escape() (cost int, constraint bool, err error) {
 	if t.pos+1 == len(t.in) {
 		return 0, false, errEscape
@@ -97,8 +97,8 @@ func (t *translator) escape() (cost int, constraint bool, err error) {
 	return 1, false, nil
 }
 
-// reference translates a back reference. Two or more digits are one only if there are that many groups; otherwise
-// they are an octal number.
+// reference translates a back reference. A number of two or more digits is a back reference only if the pattern has
+// that many groups; otherwise it is an octal number, and done is false.
 func (t *translator) reference() (done bool, err error) {
 	end, n := t.pos+1, 0
 	for ; end < len(t.in) && isDigit(t.in[end]) && n <= maxGroups; end++ {
@@ -116,7 +116,7 @@ func (t *translator) reference() (done bool, err error) {
 	return true, nil
 }
 
-// entry parses the escape of a single character.
+// entry parses an escape sequence that stands for a single character.
 func (t *translator) entry() (rune, error) {
 	if t.pos+1 >= len(t.in) {
 		return 0, errEscape
@@ -148,13 +148,13 @@ func (t *translator) entry() (rune, error) {
 	return c, nil
 }
 
-// maxChar is the largest character number of PostgreSQL. Most numbers up to it are not characters.
+// maxChar is the largest character number that PostgreSQL accepts. Most of these numbers are not Unicode characters.
 const maxChar = 0x7ffffffe
 
-// digits reads from least to most digits of a base and returns the character with that number.
-func (t *translator) digits(base, least, most int) (rune, error) {
+// digits parses a number of minimum to maximum digits in the given base, and returns the character with this number.
+func (t *translator) digits(base, minimum, maximum int) (rune, error) {
 	n, count := 0, 0
-	for ; count < most && t.pos < len(t.in); count++ {
+	for ; count < maximum && t.pos < len(t.in); count++ {
 		d := strings.IndexRune("0123456789abcdef", t.in[t.pos]|0x20)
 		if isDigit(t.in[t.pos]) {
 			d = int(t.in[t.pos] - '0')
@@ -167,24 +167,24 @@ func (t *translator) digits(base, least, most int) (rune, error) {
 		}
 		t.pos++
 	}
-	if count < least {
+	if count < minimum {
 		return 0, errEscape
 	}
 	return rune(n), nil
 }
 
-// bracket translates [...].
+// bracket translates a bracket expression, [...]; see atom for the results.
 func (t *translator) bracket() (cost int, constraint bool, err error) {
-	if t.have("[[:<:]]") || t.have("[[:>:]]") {
+	if t.startsWith("[[:<:]]") || t.startsWith("[[:>:]]") {
 		t.write(t.in[t.pos+3] == '<', atStart, atEnd)
 		t.pos += len("[[:<:]]")
 		t.hard = true
 		return 1, true, nil
 	}
 	t.pos++
-	others := t.pos < len(t.in) && t.in[t.pos] == '^'
+	negated := t.pos < len(t.in) && t.in[t.pos] == '^'
 	var members strings.Builder
-	if others {
+	if negated {
 		t.pos++
 		if t.dotExcludesNL {
 			members.WriteString(`\n`)
@@ -206,15 +206,16 @@ func (t *translator) bracket() (cost int, constraint bool, err error) {
 	t.pos++
 	switch {
 	case members.Len() > 0:
-		t.write(others, "[^", "[")
+		t.write(negated, "[^", "[")
 		t.out.WriteString(members.String() + "]")
 	default: // characters that no text has
-		t.write(others, `(?s:.)`, never)
+		t.write(negated, `(?s:.)`, matchesNothing)
 	}
 	return 1, false, nil
 }
 
-// bracketPart parses a class, a character or a range, and returns its members.
+// bracketPart parses a class, a character or a range in a bracket expression, and returns its members. first reports
+// whether this is the first part.
 func (t *translator) bracketPart(first bool) (members string, err error) {
 	if t.in[t.pos] == '-' && !first && t.pos+1 < len(t.in) && t.in[t.pos+1] != ']' {
 		return "", errRange
@@ -244,8 +245,8 @@ func (t *translator) bracketPart(first bool) (members string, err error) {
 	return chars(from, to), nil
 }
 
-// chars returns the range from a character to another one as it is written in a bracket expression. It leaves out
-// surrogates and too large code points at the ends, and returns "" if nothing is left.
+// chars returns the range of characters from from to to in the syntax of bracket expressions. It removes surrogates and
+// numbers above Unicode at the ends of the range, and returns "" if no character is left.
 func chars(from, to rune) string {
 	const firstSurrogate, lastSurrogate = 0xd800, 0xdfff
 	if from >= firstSurrogate && from <= lastSurrogate {
@@ -264,10 +265,10 @@ func chars(from, to rune) string {
 	return quoteChar(from) + "-" + quoteChar(to)
 }
 
-// bracketItem parses one character, or a class, whose members it returns.
+// bracketItem parses a single character, or a class, in a bracket expression. For a class it returns the members.
 func (t *translator) bracketItem() (r rune, class string, err error) {
 	switch {
-	case t.have("[:"), t.have("[="), t.have("[."):
+	case t.startsWith("[:"), t.startsWith("[="), t.startsWith("[."):
 		kind := t.in[t.pos+1]
 		rest := string(t.in[t.pos+2:])
 		name, _, ok := strings.Cut(rest, string(kind)+"]")

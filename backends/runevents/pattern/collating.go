@@ -2,7 +2,8 @@ package pattern
 
 import "unicode/utf8"
 
-// collating returns the collating element of that name: a character itself, or one with a name in POSIX.
+// collating returns the collating element with the given name. The name is a single character, or the POSIX name of a
+// character.
 func collating(name string) (rune, bool) {
 	if utf8.RuneCountInString(name) == 1 {
 		r, _ := utf8.DecodeRuneInString(name)

@@ -6,32 +6,32 @@ import (
 	"sync/atomic"
 )
 
-// held holds the matchers of the queries that are running on SQLite. An SQL function is registered for the whole
-// process and gets the ID of its matcher.
-var held struct {
+// matchers holds the matchers of the queries that are running on SQLite, by ID. An SQL function exists once for the
+// whole process, so it gets the ID of a matcher as an argument.
+var matchers struct {
 	sync.Map // int64 -> Matcher
 	last     atomic.Int64
 }
 
-// Hold registers a matcher for SQL until Release, and returns its ID.
+// Hold makes a matcher available to the SQL function until Release, and returns its ID.
 func Hold(m Matcher) (id int64) {
-	id = held.last.Add(1)
-	held.Store(id, m)
+	id = matchers.last.Add(1)
+	matchers.Store(id, m)
 	return id
 }
 
-// Release removes a matcher that Hold has registered.
-func Release(id int64) { held.Delete(id) }
+// Release removes the matcher with the given ID.
+func Release(id int64) { matchers.Delete(id) }
 
 // Held returns the number of registered matchers.
 func Held() (n int) {
-	held.Range(func(any, any) bool { n++; return true })
+	matchers.Range(func(any, any) bool { n++; return true })
 	return n
 }
 
-// Match matches s with the matcher of that ID.
+// Match reports whether s matches the matcher with the given ID. It returns an error if there is no such matcher.
 func Match(id int64, s string) (bool, error) {
-	m, ok := held.Load(id)
+	m, ok := matchers.Load(id)
 	if !ok {
 		return false, errors.New("there is no pattern of this number")
 	}

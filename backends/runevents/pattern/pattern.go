@@ -1,5 +1,5 @@
-// Package pattern implements PostgreSQL's advanced regular expressions for any database engine: it checks them,
-// reports errors with PostgreSQL's texts, and matches texts as PostgreSQL does.
+// Package pattern implements PostgreSQL's advanced regular expressions for databases of any kind. It validates the
+// expressions, reports errors with the texts of PostgreSQL, and matches texts by the same rules.
 package pattern
 
 import (
@@ -21,14 +21,14 @@ const (
 	matchTimeout = 2 * time.Second
 )
 
-// ErrTimeout is the error of a match that takes too long.
+// ErrTimeout is the error of a match that exceeds the time limit for one text.
 var ErrTimeout = errors.New("the regular expression takes too long on one value")
 
-// Pattern is a checked regular expression.
+// Pattern is a valid regular expression.
 type Pattern struct {
 	Source string
-	// Matcher returns the matcher, which is compiled at the first call; it is not needed on PostgreSQL. It returns
-	// an error if the pattern is too complex.
+	// Matcher returns the matcher, which is compiled at the first call. It returns an error if the pattern is too
+	// complex. PostgreSQL needs no matcher.
 	Matcher func() (Matcher, error)
 }
 
@@ -37,13 +37,13 @@ type Matcher interface {
 	MatchString(s string) (bool, error)
 }
 
-// linear matches in time linear in the length of the text.
+// linear is a matcher whose time is linear in the length of the text.
 type linear struct{ re *regexp.Regexp }
 
 func (l linear) MatchString(s string) (bool, error) { return l.re.MatchString(s), nil }
 
-// backtracking matches patterns that the linear matcher does not support: with look-around, back references and
-// word boundaries. It has a time limit.
+// backtracking is a matcher, with a time limit, for patterns that the linear matcher does not support: those with
+// look-around, back references or word boundaries.
 type backtracking struct{ re *regexp2.Regexp }
 
 func (b backtracking) MatchString(s string) (bool, error) {
@@ -54,7 +54,7 @@ func (b backtracking) MatchString(s string) (bool, error) {
 	return ok, nil
 }
 
-// Compile checks an advanced regular expression. The error has the text of PostgreSQL.
+// Compile validates an advanced regular expression. The error has the text of PostgreSQL's error.
 func Compile(source string) (*Pattern, error) {
 	if len(source) > maxBytes {
 		return nil, fmt.Errorf("a regular expression may have up to %d bytes", maxBytes)
@@ -85,7 +85,7 @@ func invalid(err error) error {
 	return fmt.Errorf("ERROR: invalid regular expression: %w", err)
 }
 
-// The errors of PostgreSQL's regular expressions.
+// The errors for invalid patterns, with the texts of PostgreSQL.
 var (
 	errParens     = errors.New("parentheses () not balanced")
 	errBrackets   = errors.New("brackets [] not balanced")
@@ -101,12 +101,12 @@ var (
 	errTooComplex = errors.New("regular expression is too complex")
 )
 
-// translator translates an advanced regular expression to the syntax that both matchers share.
+// translator translates an advanced regular expression to the syntax of both matchers.
 type translator struct {
 	in  []rune
 	pos int
 	out strings.Builder
-	// hard means that the pattern needs backtracking.
+	// hard means that the pattern needs the backtracking matcher.
 	hard bool
 
 	literal, expanded    bool
@@ -151,23 +151,23 @@ func (t *translator) run() error {
 	return nil
 }
 
-func (t *translator) have(s string) bool {
+func (t *translator) startsWith(s string) bool {
 	return strings.HasPrefix(string(t.in[t.pos:min(len(t.in), t.pos+len(s))]), s)
 }
 
-// director parses the prefix of a pattern: ***: or ***=, and options.
+// director parses the prefix of a pattern: ***: or ***=, and embedded options.
 func (t *translator) director() error {
 	switch {
-	case t.have("***="):
+	case t.startsWith("***="):
 		t.pos += 4
 		t.literal = true
 		return nil
-	case t.have("***:"):
+	case t.startsWith("***:"):
 		t.pos += 4
-	case t.have("***"):
+	case t.startsWith("***"):
 		return errOperand
 	}
-	if !t.have("(?") || t.pos+2 >= len(t.in) || !isLetter(t.in[t.pos+2]) {
+	if !t.startsWith("(?") || t.pos+2 >= len(t.in) || !isLetter(t.in[t.pos+2]) {
 		return nil
 	}
 	for t.pos += 2; ; t.pos++ {
@@ -209,7 +209,7 @@ func isDigit(r rune) bool  { return r >= '0' && r <= '9' }
 func (t *translator) skip() {
 	for t.pos < len(t.in) {
 		switch {
-		case t.have("(?#"):
+		case t.startsWith("(?#"):
 			for t.pos < len(t.in) && t.in[t.pos] != ')' {
 				t.pos++
 			}
@@ -226,8 +226,8 @@ func (t *translator) skip() {
 	}
 }
 
-// alternatives translates the alternatives of a pattern or group, up to its closing parenthesis, and returns their
-// cost.
+// alternatives translates the alternatives of a pattern or a group, up to the end or the closing parenthesis. The cost
+// counts atoms, with their repetitions, and alternatives.
 func (t *translator) alternatives() (cost int, err error) {
 	if t.depth++; t.depth > maxGroups {
 		return 0, errTooComplex
@@ -249,7 +249,7 @@ func (t *translator) alternatives() (cost int, err error) {
 	}
 }
 
-// branch translates atoms up to the end, a bar or a closing parenthesis.
+// branch translates one alternative: the atoms up to the end, a bar or a closing parenthesis.
 func (t *translator) branch() (cost int, err error) {
 	for {
 		t.skip()
@@ -271,7 +271,8 @@ func (t *translator) branch() (cost int, err error) {
 	}
 }
 
-// atom translates an atom, or a constraint, which cannot be repeated.
+// atom translates an atom and returns its cost. constraint reports whether the atom is a constraint, such as ^, which
+// cannot be repeated.
 func (t *translator) atom() (cost int, constraint bool, err error) {
 	switch c := t.in[t.pos]; c {
 	case '(':
@@ -312,11 +313,11 @@ func (t *translator) write(first bool, a, b string) {
 	}
 }
 
-// never matches nothing. It represents characters that no text has.
-const never = `[^\s\S]`
+// matchesNothing is an expression that matches no text. It replaces characters that no text contains.
+const matchesNothing = `[^\s\S]`
 
-// char writes a literal character.
-func (t *translator) char(r rune) { t.write(utf8.ValidRune(r), quoteChar(r), never) }
+// char writes the character r as a literal.
+func (t *translator) char(r rune) { t.write(utf8.ValidRune(r), quoteChar(r), matchesNothing) }
 
 func quoteChar(r rune) string {
 	const hex = "0123456789abcdef"
@@ -329,23 +330,23 @@ func quoteChar(r rune) string {
 	return `\` + string(r)
 }
 
-// group translates a group of any kind, and returns its cost and whether it is a lookaround constraint. Groups
-// within constraints do not capture.
+// group translates a group of any kind, and returns its cost. constraint reports whether the group is a look-around
+// constraint, within which groups do not capture.
 func (t *translator) group() (cost int, constraint bool, err error) {
 	capture := -1
 	switch {
-	case t.have("(?:"):
+	case t.startsWith("(?:"):
 		t.pos += 3
 		t.out.WriteString("(?:")
-	case t.have("(?="), t.have("(?!"):
+	case t.startsWith("(?="), t.startsWith("(?!"):
 		t.out.WriteString(string(t.in[t.pos : t.pos+3]))
 		t.pos += 3
 		constraint = true
-	case t.have("(?<="), t.have("(?<!"):
+	case t.startsWith("(?<="), t.startsWith("(?<!"):
 		t.out.WriteString(string(t.in[t.pos : t.pos+4]))
 		t.pos += 4
 		constraint = true
-	case t.have("(?"):
+	case t.startsWith("(?"):
 		return 0, false, errOperand
 	default:
 		t.pos++
@@ -382,7 +383,8 @@ func (t *translator) group() (cost int, constraint bool, err error) {
 	return cost, constraint, nil
 }
 
-// quantifier translates the quantifier of an atom, if there is one, and returns the cost of both.
+// quantifier translates the quantifier that follows an atom, if any. It returns the cost of the atom with its
+// repetitions.
 func (t *translator) quantifier(cost int) (int, error) {
 	t.skip()
 	if t.pos == len(t.in) {
@@ -416,7 +418,7 @@ func (t *translator) quantifier(cost int) (int, error) {
 	return cost, nil
 }
 
-// bound translates {m}, {m,} or {m,n} and returns the largest count.
+// bound translates {m}, {m,} or {m,n}, and returns the largest of these numbers.
 func (t *translator) bound() (largest int, err error) {
 	const limit = 255
 	start := t.pos
@@ -429,18 +431,18 @@ func (t *translator) bound() (largest int, err error) {
 		}
 		return n, digits > 0
 	}
-	least, _ := count()
-	largest = least
-	if least > limit {
+	minimum, _ := count()
+	largest = minimum
+	if minimum > limit {
 		return 0, errCount
 	}
 	if t.pos < len(t.in) && t.in[t.pos] == ',' {
 		t.pos++
-		n, given := count()
-		if given {
+		n, present := count()
+		if present {
 			largest = n
 		}
-		if largest > limit || largest < least {
+		if largest > limit || largest < minimum {
 			return 0, errCount
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// nothing answers requests whose result is not a list of rows, about entities that are never stored: an empty list
-// of names, or an empty catalog.
+// nothing answers requests about entities that are never stored, if the answer is not a list of rows: with an empty
+// list of names, or an empty catalog.
 func (s *Service) nothing(pl *plan, out *output) error {
 	if pl.detail == "fact-names" {
 		if pl.total {
@@ -32,8 +32,8 @@ func (s *Service) nothing(pl *plan, out *output) error {
 	return err
 }
 
-// nothing returns the rows of a query about an entity that is never stored, and their total number without paging:
-// functions without groups have one row.
+// nothing returns the answer to a query for rows of an entity that is never stored: the rows as JSON, and their total
+// number without paging. Functions without groups return one row, all other queries none.
 func (q *query) nothing() (rows []byte, total string) {
 	if !q.aggregates() || len(q.group) > 0 {
 		return []byte("[]"), "0"

@@ -20,21 +20,21 @@ const (
 	maxColumns  = 64
 )
 
-// checker checks clauses and converts them to a query.
+// checker validates the clauses of a request and converts them to a query.
 type checker struct {
 	entities map[string]*entity
 	dialect  store.Dialect
 
 	clauses, patterns, inner int
-	// unknown collects names that are not fields, so that the error names all of them.
+	// unknown collects names that are not fields, so that one error can list all of them.
 	unknown []string
-	// namesState means that a clause of the query restricts the state of nodes.
+	// namesState reports whether a clause of the query restricts the state of nodes.
 	namesState bool
-	// namesType means that a clause of the outermost query restricts the type of reports.
+	// namesType reports whether a clause of the outermost query restricts the type of reports.
 	namesType bool
 }
 
-// root checks the clause of an endpoint. A nil clause selects everything.
+// root checks the query at the endpoint of the entity e. A nil clause selects all rows.
 func (c *checker) root(e *entity, v *syntax.Value) (*query, error) {
 	q, err := c.selection(e, v, true)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *checker) root(e *entity, v *syntax.Value) (*query, error) {
 	return q, nil
 }
 
-// outermost checks the query of the root endpoint, which names its entity.
+// outermost checks the query at the root endpoint, which names the entity itself.
 func (c *checker) outermost(v *syntax.Value) (*query, error) {
 	if v.Operator() != "from" {
 		return nil, errNoQuery
@@ -61,7 +61,7 @@ func (c *checker) outermost(v *syntax.Value) (*query, error) {
 	return q, nil
 }
 
-// selection checks a clause that may be an extract.
+// selection checks a query for rows of e: an extract clause, or a predicate. outermost is false for inner queries.
 func (c *checker) selection(e *entity, v *syntax.Value, outermost bool) (*query, error) {
 	q := &query{entity: e}
 	if v == nil || v.Kind == syntax.Null || v.IsList() && len(v.Items) == 0 {
@@ -89,7 +89,8 @@ func (c *checker) malformed(v *syntax.Value, reason string) error {
 	return refuse("%s is not well-formed: %s", v.Notation(), reason)
 }
 
-// clause checks a predicate.
+// clause checks a predicate on rows of e. outermost is false in inner queries. depth is the number of clauses that
+// contain this one.
 func (c *checker) clause(e *entity, v *syntax.Value, outermost bool, depth int) (expr, error) {
 	if c.clauses++; c.clauses > maxClauses {
 		return nil, refuse("the query holds more than %d clauses", maxClauses)
@@ -149,7 +150,8 @@ func (c *checker) clause(e *entity, v *syntax.Value, outermost bool, depth int) 
 	return nil, c.malformed(v, "query operator '"+syntax.Clip(op)+"' is unknown")
 }
 
-// field returns the field that a clause compares. If there is none, it records the name in unknown and returns nil.
+// field returns the field of e with the name v. If there is no such field, it adds the name to c.unknown and returns
+// nil.
 func (c *checker) field(e *entity, v *syntax.Value) *field {
 	if v.IsText() {
 		if f := e.field(v.Text); f != nil && f.queryable() {
@@ -163,8 +165,8 @@ func (c *checker) field(e *entity, v *syntax.Value) *field {
 	return nil
 }
 
-// comparison checks a clause that compares the field or fields in name with the value v. outermost is true for
-// clauses of the outermost query, false for those of inner ones.
+// comparison checks a clause that compares the field, or the list of fields, in name with the value v. outermost is
+// false in inner queries.
 func (c *checker) comparison(
 	e *entity, clause *syntax.Value, op string, name, v *syntax.Value, outermost bool,
 ) (expr, error) {
@@ -217,7 +219,8 @@ func (c *checker) comparison(
 	}
 }
 
-// absent checks a comparison on an entity that is never stored. Its field may be a path, and its value anything.
+// absent checks a comparison on an entity that is never stored. The field may then be a path, and any value is
+// accepted.
 func (c *checker) absent(clause *syntax.Value, op string, name, v *syntax.Value) (expr, error) {
 	if _, ok := fieldNames(name); !ok {
 		return nil, c.malformed(clause, "a field must be a name or a list of names")
@@ -233,12 +236,12 @@ func incompatible(v *syntax.Value, f *field) error {
 	return refuse("Argument %s is incompatible with numeric field %q.", v.Notation(), f.name)
 }
 
-// needs returns the error for a value of the wrong type.
-func needs(v *syntax.Value, f *field, what string) error {
-	return refuse("Argument %s is incompatible with field '%s': it takes %s", v.Notation(), f.name, what)
+// typeError returns the error for a value v of the wrong type. typeName is the type that the field f needs.
+func typeError(v *syntax.Value, f *field, typeName string) error {
+	return refuse("Argument %s is incompatible with field '%s': it takes %s", v.Notation(), f.name, typeName)
 }
 
-// numeric returns an int64 for an integer, else a float64.
+// numeric returns an integer as int64, and any other number as float64.
 func numeric(v *syntax.Value) (any, error) {
 	if n, err := strconv.ParseInt(v.Text, 10, 64); err == nil {
 		return n, nil
@@ -253,7 +256,7 @@ func numeric(v *syntax.Value) (any, error) {
 	return n, nil
 }
 
-// timeValue returns the value of a time field in Unix milliseconds.
+// timeValue parses the value for a time field to Unix milliseconds.
 func timeValue(v *syntax.Value) (int64, error) {
 	switch v.Kind {
 	case syntax.String:
@@ -269,10 +272,10 @@ func timeValue(v *syntax.Value) (int64, error) {
 	return 0, refuse("'%s' is not a valid timestamp value", v.Plain())
 }
 
-// textual returns the value of a text field. PostgreSQL does not store U+0000 in texts.
+// textual returns the value for a text field. It returns an error for U+0000, which PostgreSQL does not store in texts.
 func textual(v *syntax.Value, f *field) (string, error) {
 	if !v.IsText() {
-		return "", needs(v, f, "a string")
+		return "", typeError(v, f, "a string")
 	}
 	if strings.ContainsRune(v.Text, 0) {
 		return "", refuse("Argument of field '%s' holds U+0000, which no value has", f.name)
@@ -280,7 +283,8 @@ func textual(v *syntax.Value, f *field) (string, error) {
 	return v.Text, nil
 }
 
-// hash decodes a SHA-1 in hexadecimal. Other texts, including upper case, never match.
+// hash decodes a SHA-1 in lower-case hexadecimal. Other texts, including those in upper case, match no row; ok is then
+// false.
 func hash(s string) ([]byte, bool) {
 	if len(s) != 40 || strings.ToLower(s) != s {
 		return nil, false
@@ -289,7 +293,7 @@ func hash(s string) ([]byte, bool) {
 	return b, err == nil
 }
 
-// equality checks a comparison with =. A hash that is not hexadecimal matches nothing.
+// equality checks a comparison with =. A value that is not a hash matches no row if the field contains hashes.
 func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
 	if v.Kind == syntax.Null && f.kind != typeTime {
 		return &nullExpr{field: f, null: true, sent: true}, nil
@@ -297,12 +301,12 @@ func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
 	switch f.kind {
 	case typeLatest:
 		if v.Kind != syntax.Bool {
-			return nil, needs(v, f, "true or false")
+			return nil, typeError(v, f, "true or false")
 		}
 		return &latestExpr{f, v.Truth}, nil
 	case typeBool:
 		if v.Kind != syntax.Bool {
-			return nil, needs(v, f, "true or false")
+			return nil, typeError(v, f, "true or false")
 		}
 		return &compareExpr{f, "=", v.Truth}, nil
 	case typeNumber:
@@ -357,8 +361,8 @@ func (c *checker) match(f *field, v *syntax.Value) (expr, error) {
 	return &matchExpr{f, p}, nil
 }
 
-// pattern checks a regular expression. If the pattern is too complex for the matcher, it is refused here and not
-// while rows are read.
+// pattern validates a regular expression. A pattern that is too complex for the matcher is refused here, before any
+// rows are read.
 func (c *checker) pattern(source string) (*pattern.Pattern, error) {
 	if c.patterns++; c.patterns > maxPatterns {
 		return nil, refuse("the query holds more than %d regular expressions", maxPatterns)
@@ -373,8 +377,8 @@ func (c *checker) pattern(source string) (*pattern.Pattern, error) {
 	return p, nil
 }
 
-// null checks the clause ["null?", name, v] on an entity. v must be true, for rows in which the field is null, or
-// false, for the others. A field that does not exist is recorded by field, and is no error here.
+// null checks the clause ["null?", name, v] on an entity. With v = true it selects the rows in which the field is null,
+// and with v = false all others. If there is no such field, null only adds the name to c.unknown.
 func (c *checker) null(e *entity, clause, name, v *syntax.Value) (expr, error) {
 	if e.absent() {
 		return c.absent(clause, "null?", name, v)
@@ -428,7 +432,7 @@ func (c *checker) nodeState(clause *syntax.Value, op string, name, v *syntax.Val
 	return x, nil
 }
 
-// isState reports whether a name in the place of a field refers to the state of a node.
+// isState reports whether name refers to the state of a node instead of a field.
 func isState(name *syntax.Value) bool {
 	if name.IsText() {
 		return name.Text == "node_state"
@@ -437,12 +441,12 @@ func isState(name *syntax.Value) bool {
 		name.Items[1].Text == "active"
 }
 
-// isFact reports whether a name in the place of a field refers to a fact of the node. Facts are never stored.
+// isFact reports whether name refers to a fact of the node instead of a field. Facts are never stored.
 func isFact(name *syntax.Value) bool {
 	return len(name.Items) == 2 && name.Operator() == "fact" && name.Items[1].IsText()
 }
 
-// fieldNames returns a name or a list of names.
+// fieldNames returns the names in v, which is a name or a list of names.
 func fieldNames(v *syntax.Value) ([]string, bool) {
 	if v.IsText() {
 		return []string{v.Text}, true
@@ -460,7 +464,8 @@ func fieldNames(v *syntax.Value) ([]string, bool) {
 	return names, true
 }
 
-// unknownFields returns an error if names are not allowed fields of the entity.
+// unknownFields returns an error that lists those names which are not fields of the entity, or which allowed does not
+// accept.
 func unknownFields(format string, e *entity, names []string, allowed func(*field) bool) error {
 	var wrong []string
 	for _, n := range names {
@@ -482,7 +487,7 @@ func unknownFields(format string, e *entity, names []string, allowed func(*field
 
 func comparable(f *field) bool { return f.queryable() && f.extractable() }
 
-// asError returns an error of the checks as an *Error.
+// asError converts the error of a check to an *Error.
 func asError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 )
 
-// in checks an "in" clause, whose second argument is an array or an inner query.
+// in checks an "in" clause. Its arguments are the fields, and an array of values or an inner query.
 func (c *checker) in(e *entity, clause *syntax.Value, args []*syntax.Value) (expr, error) {
 	if len(args) != 2 {
 		return nil, refuse("in requires exactly two arguments")
@@ -73,8 +73,8 @@ func sameType(f *field, col column) bool {
 	return f.kind == col.field.kind
 }
 
-// inArray checks the values of an "in" clause with an array. A null matches nothing, except in fields that hold
-// JSON.
+// inArray checks the values of an "in" clause with an array. A null in the array matches nothing, except for fields
+// that contain JSON.
 func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 	if f.kind == typePath {
 		return nil, refuse("Operator in...array is not supported on array types")
@@ -106,7 +106,7 @@ func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 			x.values = append(x.values, n)
 		case typeBool:
 			if v.Kind != syntax.Bool {
-				return nil, needs(v, f, "true or false")
+				return nil, typeError(v, f, "true or false")
 			}
 			x.values = append(x.values, v.Truth)
 		case typeJSON:
@@ -129,7 +129,8 @@ func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 	return x, nil
 }
 
-// inJSON checks a list that contains null, which matches values that were sent as null.
+// inJSON checks an array that contains null, for a field that contains JSON. The null matches values that were sent as
+// null.
 func (c *checker) inJSON(f *field, items []*syntax.Value) (expr, error) {
 	var rest []*syntax.Value
 	for _, v := range items {
@@ -141,7 +142,8 @@ func (c *checker) inJSON(f *field, items []*syntax.Value) (expr, error) {
 	return &orExpr{[]expr{x, &nullExpr{field: f, null: true, sent: true}}}, err
 }
 
-// innerQuery checks ["extract", cols, ["select_<entity>", q]] or ["from", ...].
+// innerQuery checks the inner query of an "in" clause: ["extract", columns, ["select_<entity>", query]] or ["from",
+// ...].
 func (c *checker) innerQuery(v *syntax.Value) (*query, error) {
 	if c.inner++; c.inner > maxInner {
 		return nil, refuse("the query holds more than %d inner queries", maxInner)
@@ -176,10 +178,10 @@ func (c *checker) innerQuery(v *syntax.Value) (*query, error) {
 	return c.selection(e, syntax.ListValue(clauses...), false)
 }
 
-// errNoQuery is the error of a root query that is not a from clause.
+// errNoQuery is the error for a query at the root endpoint that is not a from clause.
 var errNoQuery = refuse(`Your initial query must be of the form: ["from",<entity>,(<optional-query>)]. Check your query and try again.`)
 
-// from checks ["from", entity, query?, paging...].
+// from checks ["from", entity, query?, paging...]. outermost is false for an inner query.
 func (c *checker) from(v *syntax.Value, outermost bool) (*query, error) {
 	if len(v.Items) < 2 || !v.Items[1].IsText() {
 		if outermost {
@@ -211,7 +213,7 @@ func (c *checker) from(v *syntax.Value, outermost bool) (*query, error) {
 	return q, nil
 }
 
-// paging checks a limit, offset or order_by clause and sets it in q.
+// paging checks a limit, offset or order_by clause, and sets it in q.
 func (c *checker) paging(q *query, v *syntax.Value) error {
 	if len(v.Items) != 2 {
 		return refuse("%s requires exactly one argument", v.Operator())
@@ -248,7 +250,7 @@ func (c *checker) paging(q *query, v *syntax.Value) error {
 	return nil
 }
 
-// orderBy adds a field to the order of a checked query.
+// orderBy adds a field, in descending order if desc is true, to the order of a checked query.
 func (q *query) orderBy(name string, desc bool) error {
 	f := q.entity.field(name)
 	if f == nil || !comparable(f) {
@@ -268,8 +270,8 @@ func (q *query) orderBy(name string, desc bool) error {
 	return nil
 }
 
-// subquery checks ["subquery", entity, q] and converts it to an "in" expression on the fields by which the two
-// entities are related. If q is missing, null or an empty list, there is no condition on the other entity.
+// subquery checks ["subquery", entity, q] and converts it to an "in" expression on the fields that relate e to the
+// other entity. If q is missing, null or an empty list, all rows of the other entity are selected.
 func (c *checker) subquery(e *entity, clause *syntax.Value, args []*syntax.Value) (expr, error) {
 	if len(args) == 0 || len(args) > 2 || !args[0].IsText() {
 		return nil, c.malformed(clause, "'subquery' takes an entity and a query")

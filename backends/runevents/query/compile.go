@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// cellKind is how a column of the result is converted to JSON.
+// cellKind determines how a column of the result is converted to JSON.
 type cellKind int
 
 const (
@@ -24,67 +24,68 @@ const (
 	cellPacked // decompressed JSON
 )
 
-// cell is a member of the rows of the answer.
+// cell describes a member of the rows in the answer.
 type cell struct {
 	key  string
 	kind cellKind
-	// href is the last part of the link of an expanded list. If a cell has one, the hash of the report is the last
-	// column of the row.
+	// href is the last part of the link to an expanded list, or empty. If a cell has a link, the last column of the row
+	// is the hash of the report.
 	href string
 }
 
 // statement is a compiled query.
 type statement struct {
-	sql   string
-	args  []any
-	held  []int64 // IDs of patterns to be released
-	cells []cell
-	parts []part // their columns follow after the cells
-	// hash is the index of the column with the report's hash, which links need, or -1.
+	sql      string
+	args     []any
+	patterns []int64 // IDs of patterns to be released
+	cells    []cell
+	parts    []part // their columns follow after the cells
+	// hash is the index of the column with the report's hash, from which links are made, or -1.
 	hash int
 }
 
 func (s *statement) release() {
-	for _, id := range s.held {
+	for _, id := range s.patterns {
 		pattern.Release(id)
 	}
 }
 
-// compiler compiles checked queries to SQL. Everything that comes from a client is a parameter. Parameters are
-// numbered, so that parts of the query can be compiled in any order.
+// compiler compiles checked queries to SQL. All data from the client is passed in parameters. The parameters are
+// numbered, so the parts of a query can be compiled in any order.
 type compiler struct {
 	dialect   store.Dialect
 	collation string // for regular expressions on PostgreSQL, quoted; empty for that of the column
 	cutoff    int64  // nodes that became inactive before are about to be deleted
 	distinct  *window
 	args      []any
-	held      []int64
+	patterns  []int64
 	levels    int
 }
 
-// scope is the state of one SELECT: its entity, and the tables that it joins.
+// scope is the state of compiling one SELECT: its query, and the tables that it joins.
 type scope struct {
 	c      *compiler
 	q      *query
 	suffix string
 	joined map[string]bool
-	// narrow means that other clauses keep the result small. Texts are then tested on its rows; otherwise once for
-	// all rows that share them.
+	// narrow means that other clauses keep the result small. Conditions on shared texts are then tested for each row;
+	// otherwise they are tested once for each text.
 	narrow bool
-	// latest means that only latest reports are selected, whose number may be large but is limited by that of nodes.
+	// latest means that only the latest report of each node is selected. The result may be large, but is limited by the
+	// number of nodes.
 	latest bool
 }
 
 func (c *compiler) postgres() bool { return c.dialect == store.Postgres }
 
-// arg adds a parameter and returns its placeholder.
+// arg adds a parameter with the value v, and returns its placeholder.
 func (c *compiler) arg(v any) string {
 	c.args = append(c.args, v)
 	return "$" + strconv.Itoa(len(c.args))
 }
 
-// text adds a text parameter. On PostgreSQL it has an explicit type, for contexts from which the type cannot be
-// inferred.
+// text adds a text parameter, and returns its placeholder. On PostgreSQL the placeholder has an explicit type, because
+// some contexts do not determine the type.
 func (c *compiler) text(s string) string {
 	if c.postgres() {
 		return c.arg(s) + "::text"
@@ -92,7 +93,7 @@ func (c *compiler) text(s string) string {
 	return c.arg(s)
 }
 
-// literal adds a parameter of any type with which a clause compares.
+// literal adds a parameter with which a clause compares, and returns its placeholder.
 func (c *compiler) literal(v any) string {
 	switch v := v.(type) {
 	case float64:
@@ -107,8 +108,8 @@ func (c *compiler) literal(v any) string {
 	return c.arg(v)
 }
 
-// open returns the scope of a query or inner query, with a suffix that keeps the aliases of its tables unique. It
-// notes whether the query is restricted to the latest reports, and whether an equality makes its result small.
+// open returns the scope of a query or inner query. The suffix of a scope keeps the aliases of its tables unique. open
+// also determines narrow and latest.
 func (c *compiler) open(q *query) *scope {
 	s := &scope{c: c, q: q, joined: make(map[string]bool)}
 	if c.levels > 0 {
@@ -129,7 +130,8 @@ func (c *compiler) open(q *query) *scope {
 	return s
 }
 
-// column returns a column of the base table or of a table that is joined.
+// column returns a column of the table with the given alias, which is the base table or a joined one; the table is
+// joined if necessary.
 func (s *scope) column(alias, name string) string {
 	if alias != s.q.entity.alias {
 		s.joined[alias] = true
@@ -137,7 +139,7 @@ func (s *scope) column(alias, name string) string {
 	return alias + s.suffix + "." + name
 }
 
-// value returns the expression of a field's value, with shared texts looked up.
+// value returns the SQL expression of a field's value. Shared texts are looked up in their table.
 func (s *scope) value(f *field) string {
 	if f.unknowable {
 		switch {
@@ -155,8 +157,8 @@ func (s *scope) value(f *field) string {
 	return col
 }
 
-// identity returns the expression of the ID that represents the value of a field, and the table in which the IDs
-// are unique. It reports false if there is no such ID.
+// identity returns the SQL expression of the ID that represents the value of a field, and the table to which the ID
+// belongs. ok is false if no ID represents the value.
 func (s *scope) identity(f *field) (table, key string, ok bool) {
 	e := s.q.entity
 	unique := f.kind == typeHash || f.name == "certname" ||
@@ -175,7 +177,7 @@ func (s *scope) identity(f *field) (table, key string, ok bool) {
 	return j.table, s.column(j.keyAlias, j.key), true
 }
 
-// naming returns the column whose value an ID of a table represents.
+// naming returns the column of a table with the value that an ID of the table represents.
 func naming(table string) string {
 	switch table {
 	case "run_reports":
@@ -186,7 +188,8 @@ func naming(table string) string {
 	return "name"
 }
 
-// from returns the FROM clause. It must be called when all columns have been written.
+// from returns the FROM clause. It must be called after all columns have been compiled, because these determine the
+// joined tables.
 func (s *scope) from() string {
 	e := s.q.entity
 	if s.c.distinct != nil && s.suffix == "" && e.name == "events" {
@@ -210,7 +213,7 @@ func (s *scope) joins() string {
 	return b.String()
 }
 
-// where returns the WHERE clause, which is empty if there is no condition.
+// where returns the WHERE clause, or an empty string if the query has no condition.
 func (s *scope) where() string {
 	if s.q.where == nil {
 		return ""
@@ -218,15 +221,15 @@ func (s *scope) where() string {
 	return " WHERE " + s.expr(s.q.where, false)
 }
 
-// plain returns a SELECT of the given items without aggregates.
+// plain returns a SELECT of the given expressions, without aggregates.
 func (s *scope) plain(items []string) string {
 	where := s.where()
 	order := s.orderBy(s.value)
 	return "SELECT " + strings.Join(items, ", ") + " FROM " + s.from() + where + order + s.page()
 }
 
-// orderBy returns the ORDER BY clause. Nulls sort as the largest values. Further columns make the order total, so
-// that it is the same on each page.
+// orderBy returns the ORDER BY clause; value returns the expression for a field. Nulls sort as the largest values.
+// Further columns make the order total, so that all pages of an answer have the same order.
 func (s *scope) orderBy(value func(*field) string) string {
 	if len(s.q.order) == 0 {
 		return ""
@@ -268,7 +271,7 @@ func (s *scope) orderBy(value func(*field) string) string {
 	return " ORDER BY " + strings.Join(parts, ", ")
 }
 
-// pathOrder returns the expression by which arrays are ordered element by element.
+// pathOrder returns the SQL expression that orders arrays, in the column col, element by element.
 func (c *compiler) pathOrder(col string) string {
 	if c.postgres() {
 		return "CASE WHEN " + col + ` IS NOT NULL THEN ARRAY(SELECT value COLLATE "C" FROM json_array_elements_text(` + col +
@@ -291,8 +294,8 @@ func (s *scope) page() string {
 	return page
 }
 
-// aggregate returns a SELECT with functions and groups. An inner SELECT computes their inputs for each row, so that
-// every value has a name in the outer one.
+// aggregate returns a SELECT with functions and groups, and its cells. An inner SELECT computes the arguments of the
+// functions for each row, so that the outer SELECT can refer to each of them by name.
 func (s *scope) aggregate() (string, []cell) {
 	inner := innerColumns{names: make(map[string]string)}
 	templates := make(map[string]string)
@@ -307,7 +310,7 @@ func (s *scope) aggregate() (string, []cell) {
 		return inner.name(templates[id])
 	}
 	numbers, condensed := s.q.numbers()
-	within, counted := s.q.hours()
+	bounds, counted := s.q.hours()
 	counted = counted && (s.c.distinct == nil || s.suffix != "")
 	condensed = condensed && len(numbers) > 0
 	sums := sums{grouped: counted || condensed, postgres: s.c.postgres()}
@@ -338,7 +341,7 @@ func (s *scope) aggregate() (string, []cell) {
 	var from string
 	switch {
 	case counted:
-		from = s.counted(numbers, within)
+		from = s.counted(numbers, bounds)
 	case condensed:
 		from = s.condensed(numbers, []string{"COUNT(*) AS n"})
 	default:
@@ -353,7 +356,7 @@ func (s *scope) aggregate() (string, []cell) {
 	return sql + order + s.page(), cells
 }
 
-// summed returns the expression of a column with an aggregate function.
+// summed returns the SQL expression of a column with an aggregate function.
 func (s *scope) summed(col column, sums sums, inner *innerColumns) (item string, kind cellKind) {
 	if col.function == "count" && col.field == nil {
 		return sums.rows(), cellInteger
@@ -363,7 +366,7 @@ func (s *scope) summed(col column, sums sums, inner *innerColumns) (item string,
 	case "count":
 		return sums.count(n), cellInteger
 	case "avg":
-		// AVG is exact on PostgreSQL but not on SQLite. This yields the same on both.
+		// AVG is exact on PostgreSQL but not on SQLite. This expression has the same result on both.
 		return sums.double(n) + " / NULLIF(" + sums.count(n) + ", 0)", cellFloat
 	case "sum":
 		return sums.integer(n), cellInteger
@@ -372,7 +375,7 @@ func (s *scope) summed(col column, sums sums, inner *innerColumns) (item string,
 	}
 }
 
-// innerColumns are the named columns of the inner SELECT, without duplicates.
+// innerColumns holds the columns of the inner SELECT of an aggregate, with their names and without duplicates.
 type innerColumns struct {
 	sql   []string
 	names map[string]string
@@ -388,8 +391,8 @@ func (c *innerColumns) name(sql string) string {
 	return n
 }
 
-// grouped returns the expression of a field for groups and aggregates. Byte strings are converted to texts, because
-// PostgreSQL has no MIN for them.
+// grouped returns the SQL expression of a field in groups and aggregates. Byte strings are converted to texts, because
+// PostgreSQL has no MIN for byte strings.
 func (s *scope) grouped(f *field) string {
 	if f.kind == typeHash {
 		return s.c.hex(s.value(f))
@@ -421,7 +424,7 @@ func kindOf(f *field) cellKind {
 	}
 }
 
-// format returns the expression of to_string.
+// format returns the SQL expression of the function to_string for a value.
 func (c *compiler) format(value string, col column) string {
 	switch {
 	case !c.postgres():
@@ -436,7 +439,7 @@ func (c *compiler) format(value string, col column) string {
 	return "to_char(" + value + ", " + c.arg(col.template) + "::text)"
 }
 
-// rows compiles the query of an answer.
+// rows compiles the statement that reads the rows of an answer.
 func (c *compiler) rows(q *query) *statement {
 	s := c.open(q)
 	st := &statement{hash: -1}
@@ -482,20 +485,20 @@ func (c *compiler) rows(q *query) *statement {
 			st.sql = s.plain(items)
 		}
 	}
-	st.args, st.held = c.args, c.held
+	st.args, st.patterns = c.args, c.patterns
 	return st
 }
 
-// total compiles the query that counts the rows without paging.
+// total compiles the statement that counts the rows of an answer, ignoring paging.
 func (c *compiler) total(q *query) *statement {
-	whole := *q
-	whole.limit, whole.offset, whole.order = 0, 0, nil
-	s := c.open(&whole)
+	unpaged := *q
+	unpaged.limit, unpaged.offset, unpaged.order = 0, 0, nil
+	s := c.open(&unpaged)
 	var sql string
-	if whole.aggregates() {
+	if unpaged.aggregates() {
 		sql, _ = s.aggregate()
 	} else {
 		sql = s.plain([]string{"1 AS one"})
 	}
-	return &statement{sql: "SELECT COUNT(*) FROM (" + sql + ") counted", args: c.args, held: c.held, hash: -1}
+	return &statement{sql: "SELECT COUNT(*) FROM (" + sql + ") counted", args: c.args, patterns: c.patterns, hash: -1}
 }

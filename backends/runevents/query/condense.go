@@ -7,13 +7,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
 )
 
-// maxNumbers limits the columns by which events are condensed: with more columns, the groups contain too few events
-// to be useful.
+// maxNumbers limits the number of columns by which events are condensed. With more columns, a group would contain too
+// few events.
 const maxNumbers = 2
 
-// numbers returns the columns of an event on which the columns and groups of an aggregate depend. It reports
-// whether the events can be grouped by them: all must be IDs of shared values, or the hour, and there must be at
-// most maxNumbers.
+// numbers returns the columns of the events on which an aggregate depends. ok reports whether the events can be grouped
+// by these columns: each column must contain IDs of shared values, or be the time rounded to hours, and there must be
+// at most maxNumbers columns.
 func (q *query) numbers() (columns []string, ok bool) {
 	e := q.entity
 	if e.name != "events" {
@@ -38,9 +38,8 @@ func (q *query) numbers() (columns []string, ok bool) {
 	return columns, len(columns) <= maxNumbers
 }
 
-// condensed returns a subquery in place of the table of events, with one row for all events that agree in the
-// columns, and aggregates of each group. Events are grouped before shared texts are looked up, often along an
-// index.
+// condensed returns a subquery that replaces the table of events. It has one row, with the aggregates, for each group
+// of events that agree in the columns. Events are thus grouped before shared texts are looked up, often along an index.
 func (s *scope) condensed(columns, aggregates []string) string {
 	base := s.q.entity.alias
 	in := &scope{c: s.c, q: s.q, suffix: s.suffix, joined: make(map[string]bool), narrow: s.narrow, latest: s.latest}
@@ -58,7 +57,7 @@ func (s *scope) condensed(columns, aggregates []string) string {
 		" GROUP BY " + strings.Join(group, ", ") + ") " + base + s.suffix + s.joins()
 }
 
-// sums writes aggregates over rows or, if grouped, over groups of n rows.
+// sums returns SQL aggregates over rows. If grouped is set, each row represents n events.
 type sums struct{ grouped, postgres bool }
 
 func (s sums) rows() string {
@@ -75,8 +74,8 @@ func (s sums) count(value string) string {
 	return "COUNT(" + value + ")"
 }
 
-// integer returns a sum of integers. PostgreSQL fails if it exceeds 64 bits; SQLite fails or, if a product exceeds
-// 64 bits, returns a double.
+// integer returns a sum of integers. PostgreSQL fails if the sum exceeds 64 bits. SQLite fails, too, or returns a
+// double if a product exceeds 64 bits.
 func (s sums) integer(value string) string {
 	if s.postgres {
 		return "CAST(SUM(" + s.times(value) + ") AS BIGINT)"
@@ -84,7 +83,7 @@ func (s sums) integer(value string) string {
 	return "SUM(" + s.times(value) + ")"
 }
 
-// double returns a sum as a double, which does not overflow.
+// double returns a sum as a double, which cannot overflow.
 func (s sums) double(value string) string {
 	if s.postgres {
 		return "CAST(SUM(" + s.times(value) + ") AS DOUBLE PRECISION)"
@@ -92,7 +91,7 @@ func (s sums) double(value string) string {
 	return "TOTAL(" + s.times(value) + ")"
 }
 
-// times returns the value of a row, multiplied by the size of the group.
+// times returns the value of a row, multiplied by the number of events in the row's group.
 func (s sums) times(value string) string {
 	switch {
 	case !s.grouped:

@@ -21,9 +21,9 @@ func truth(b bool) string {
 	return sqlFalse
 }
 
-// expr compiles a clause or its negation; "not" is propagated to the comparisons. A comparison with null is neither
-// true nor false, except that no regular expression matches null, so that a negated match includes it. For some
-// fields the same holds for equality (see knows).
+// expr compiles a clause or, if negated is true, its negation. "not" is passed down to the comparisons. A comparison
+// with null is neither true nor false. There is one exception: no regular expression matches null, so a negated match
+// includes null. For some fields the same holds for equality; see nullIsValue.
 func (s *scope) expr(x expr, negated bool) string {
 	switch x := x.(type) {
 	case *andExpr:
@@ -31,7 +31,7 @@ func (s *scope) expr(x expr, negated bool) string {
 	case *orExpr:
 		return s.list(x.list, negated, !negated)
 	case *notExpr:
-		return s.expr(x.of, !negated)
+		return s.expr(x.operand, !negated)
 	case *constExpr:
 		return truth(x.truth != negated)
 	case *compareExpr:
@@ -55,7 +55,8 @@ func (s *scope) expr(x expr, negated bool) string {
 	panic("query: unknown clause")
 }
 
-// list joins clauses in halves, because SQLite limits the depth of an expression.
+// list joins conditions by OR or, if or is false, by AND. It nests them in halves, because SQLite limits the depth of
+// an expression.
 func (s *scope) list(list []expr, negated, or bool) string {
 	if len(list) == 1 {
 		return s.expr(list[0], negated)
@@ -66,7 +67,7 @@ func (s *scope) list(list []expr, negated, or bool) string {
 	}
 	half := len(list) / 2
 	if !or && len(list) < 32 {
-		// Planners handle a plain chain of conditions best.
+		// Query planners handle an unnested chain of conditions best.
 		parts := make([]string, len(list))
 		for i, x := range list {
 			parts[i] = s.expr(x, negated)
@@ -90,7 +91,7 @@ var opposite = map[string]string{"=": "<>", "<": ">=", "<=": ">", ">": "<=", ">=
 // compare returns the SQL condition of a comparison, or of its negation.
 func (s *scope) compare(x *compareExpr, negated bool) string {
 	f := x.field
-	nulls := negated && x.op == "=" && s.knows(f)
+	nulls := negated && x.op == "=" && s.nullIsValue(f)
 	if f.unknowable {
 		return truth(nulls)
 	}
@@ -112,12 +113,12 @@ func (s *scope) compare(x *compareExpr, negated bool) string {
 	return orNull(f, col, col+" "+op+" "+s.c.literal(x.value), nulls)
 }
 
-// knows reports whether null counts as a value of the field that differs from all others, so that a negated
-// equality includes it. This holds for the values of properties, and with distinct_resources, which follows older
-// semantics, for every field.
-func (s *scope) knows(f *field) bool { return f.kind == typeJSON || s.c.distinct != nil }
+// nullIsValue reports whether null counts as a value of the field that differs from all others. A negated equality then
+// includes null. This holds for values of properties and, with distinct_resources, which has older semantics, for every
+// field.
+func (s *scope) nullIsValue(f *field) bool { return f.kind == typeJSON || s.c.distinct != nil }
 
-// orNull extends a test of a field to null, if nulls is true.
+// orNull extends the SQL test of the field's column col: if nulls is true, it also accepts null.
 func orNull(f *field, col, test string, nulls bool) string {
 	if !nulls || !f.nullable {
 		return test
@@ -125,7 +126,7 @@ func orNull(f *field, col, test string, nulls bool) string {
 	return "(" + test + " OR " + col + " IS NULL)"
 }
 
-// manyValues is the length from which on a list is passed as a single parameter.
+// manyValues is the number of values from which on an array is passed as a single parameter.
 const manyValues = 50
 
 // in returns the SQL condition of an "in" clause with an array, or of its negation.
@@ -134,7 +135,7 @@ func (s *scope) in(x *inExpr, negated bool) string {
 	if len(x.values) == 0 {
 		return truth(negated)
 	}
-	nulls := negated && s.knows(f)
+	nulls := negated && s.nullIsValue(f)
 	if f.unknowable {
 		return truth(nulls)
 	}
@@ -153,7 +154,7 @@ func (s *scope) in(x *inExpr, negated bool) string {
 	return orNull(f, col, col+word+s.values(x.values)+")", nulls)
 }
 
-// values returns the contents of the parentheses of IN.
+// values returns the SQL for values in the parentheses of IN.
 func (s *scope) values(values []any) string {
 	if len(values) < manyValues {
 		names := make([]string, len(values))
@@ -227,8 +228,8 @@ func (s *scope) null(x *nullExpr, negated bool) string {
 	return col + " IS NOT NULL"
 }
 
-// shared returns a test of a text column, which is evaluated once for all rows that share the text, or for each row
-// of a narrow query. nulls means that the test includes null.
+// shared returns an SQL test of a text column. The test is evaluated once for each distinct text or, in a narrow query,
+// for each row. If nulls is true, it also accepts null.
 func (s *scope) shared(f *field, test func(column string) string, nulls bool) string {
 	if f.dictionary != "" {
 		col := s.column(f.alias, f.column)
@@ -266,7 +267,7 @@ func (s *scope) match(x *matchExpr, negated bool) string {
 	}, negated)
 }
 
-// hex returns an expression that formats bytes as text.
+// hex returns an SQL expression for the bytes in a column in hexadecimal.
 func (c *compiler) hex(col string) string {
 	if c.postgres() {
 		return "encode(" + col + ", 'hex')"
@@ -274,7 +275,8 @@ func (c *compiler) hex(col string) string {
 	return "lower(hex(" + col + "))"
 }
 
-// plainText returns an expression of a JSON string without quotes, and of other values as their JSON text.
+// plainText returns an SQL expression for a JSON value in a column as text: a string without quotes, and any other
+// value as JSON.
 func (c *compiler) plainText(col string) string {
 	if c.postgres() {
 		return "(" + col + "::json #>> '{}')"
@@ -282,8 +284,8 @@ func (c *compiler) plainText(col string) string {
 	return "CASE json_type(" + col + ") WHEN 'null' THEN NULL WHEN 'text' THEN " + col + " ->> '$' ELSE " + col + " END"
 }
 
-// regexp returns a function that returns the SQL condition that a text, given as SQL, matches p. If negated is true
-// the condition is that the text does not match or is null.
+// regexp returns a function that returns an SQL condition: text, an SQL expression, matches p. If negated is true, the
+// condition is that the text does not match or is null.
 func (s *scope) regexp(p *pattern.Pattern) func(text string, negated bool) string {
 	if s.c.postgres() {
 		name := s.c.arg(p.Source) + "::text"
@@ -296,7 +298,7 @@ func (s *scope) regexp(p *pattern.Pattern) func(text string, negated bool) strin
 	}
 	m, _ := p.Matcher() // the checks have refused patterns without a matcher
 	id := pattern.Hold(m)
-	s.c.held = append(s.c.held, id)
+	s.c.patterns = append(s.c.patterns, id)
 	name := s.c.arg(id)
 	return func(text string, negated bool) string {
 		return isTrue("run_match("+name+", "+text+")", negated)
@@ -310,7 +312,8 @@ func isTrue(test string, negated bool) string {
 	return test
 }
 
-// anyElement returns a test of the elements of an array of texts.
+// anyElement returns an SQL condition: an element of the array of texts in col meets test. If negated is true, the
+// condition is that no element does. nulls is as in shared.
 func (s *scope) anyElement(col string, test func(element string) string, negated, nulls bool) string {
 	from := "json_each(" + col + ")"
 	element := "value"
@@ -328,7 +331,7 @@ func (s *scope) anyElement(col string, test func(element string) string, negated
 	return "(" + col + " IS NOT NULL AND " + exists + ")"
 }
 
-// node returns a test of the state of the node to which a row belongs.
+// node returns an SQL condition on the state of the node of a row.
 func (s *scope) node(x *nodeExpr, negated bool) string {
 	test := "deactivated_at IS NULL AND expired_at IS NULL"
 	switch {
@@ -344,8 +347,8 @@ func (s *scope) node(x *nodeExpr, negated bool) string {
 	return s.column(s.q.entity.alias, s.q.entity.node) + " IN (SELECT id FROM run_nodes WHERE " + test + ")"
 }
 
-// inQuery returns a test whether a row of fields is among those of an inner query. It compares IDs if both sides
-// represent the same kind of value.
+// inQuery returns an SQL condition: the values of some fields are a row of an inner query. It compares IDs instead of
+// values if IDs of the same table represent both.
 func (s *scope) inQuery(x *inQueryExpr, negated bool) string {
 	if x.query.entity.absent() {
 		return truth(negated)

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// counts is a query of /event-counts: the number of events by status for each subject.
+// counts is a query of /event-counts, which counts the events of each subject by status.
 type counts struct {
 	events    *query
 	subject   string // certname, resource or containing_class
@@ -31,13 +31,13 @@ type countOrder struct {
 	desc     bool
 }
 
-// countColumns are the members of counts, and countWords the statuses that they count.
+// countColumns are the members of a row of counts, and countWords are the statuses that they count.
 var (
 	countColumns = []string{"failures", "noops", "skips", "successes"}
 	countWords   = []string{wordFailure, wordNoop, wordSkipped, wordSuccess}
 )
 
-// subjects maps each kind of subject to its columns.
+// subjects maps each kind of subject to the columns that identify a subject.
 var subjects = map[string][]string{
 	"certname":         {"certname"},
 	"resource":         {"resource_type", "resource_title"},
@@ -51,7 +51,7 @@ func checkSummarizeBy(s string) error {
 	return nil
 }
 
-// checkCountFilter checks the counts_filter parameter. It returns nil for a missing or empty filter.
+// checkCountFilter checks the parameter counts_filter. It returns nil if the filter is missing or empty.
 func checkCountFilter(v *syntax.Value) (*countFilter, error) {
 	if v == nil || v.Kind == syntax.Null || v.IsList() && len(v.Items) == 0 {
 		return nil, nil //nolint:nilnil // no filter
@@ -86,7 +86,7 @@ func (q *counts) orderBy(terms []orderTerm) error {
 	return nil
 }
 
-// counted returns the SELECT with one row for each subject. Events are counted by the ID of their subject before
+// counted returns a SELECT with one row for each subject. The events are counted by the IDs of their subjects before
 // the subjects are looked up.
 func (c *compiler) counted(q *counts) string {
 	s := c.open(q.events)
@@ -100,7 +100,7 @@ func (c *compiler) counted(q *counts) string {
 		inner = append(inner, s.value(s.q.entity.byName[name])+" AS "+name)
 	}
 	sum := func(value, name string) string { return "CAST(SUM(" + value + ") AS BIGINT) AS " + name }
-	is := func(status, word string) string { return "CASE WHEN " + status + " = " + word + " THEN 1 ELSE 0 END" }
+	countIf := func(status, word string) string { return "CASE WHEN " + status + " = " + word + " THEN 1 ELSE 0 END" }
 	outer := slices.Clone(names)
 	if q.byNode {
 		numbers := []string{"node", "status"}
@@ -108,23 +108,24 @@ func (c *compiler) counted(q *counts) string {
 			numbers = append(numbers, number)
 		}
 		for i, name := range countColumns {
-			outer = append(outer, sum(is("status", countWords[i]), name))
+			outer = append(outer, sum(countIf("status", countWords[i]), name))
 		}
 		inner = append(inner, s.column("e", "node")+" AS node", s.column("e", "status")+" AS status")
-		// Several resources may be the same subject.
+		// Several rows of resources may be the same subject.
 		inner[0] = "DISTINCT " + inner[0]
 		return c.filtered(q, outer, inner, s.condensed(numbers, nil))
 	}
 	aggregates := make([]string, len(countColumns))
 	for i, name := range countColumns {
-		aggregates[i] = sum(is(s.column("e", "status"), countWords[i]), name)
+		aggregates[i] = sum(countIf(s.column("e", "status"), countWords[i]), name)
 		inner = append(inner, s.column("e", name))
 		outer = append(outer, sum(name, name))
 	}
 	return c.filtered(q, outer, inner, s.condensed([]string{number}, aggregates))
 }
 
-// filtered groups the counts by subject and applies the filter.
+// filtered returns a SELECT that groups the counts by subject and applies the filter. outer and inner are the columns
+// of the outer and the inner SELECT, and from is the FROM clause.
 func (c *compiler) filtered(q *counts, outer, inner []string, from string) string {
 	names := subjects[q.subject]
 	sql := "SELECT " + strings.Join(slices.Concat(names, countColumns), ", ") + " FROM (SELECT " +
@@ -137,7 +138,7 @@ func (c *compiler) filtered(q *counts, outer, inner []string, from string) strin
 	return sql
 }
 
-// countRows compiles a query for counts of events, or for the counts of those counts.
+// countRows compiles a query for counts of events, or for totals of these counts.
 func (c *compiler) countRows(q *counts) *statement {
 	st := &statement{hash: -1}
 	sql := c.counted(q)
@@ -164,12 +165,12 @@ func (c *compiler) countRows(q *counts) *statement {
 		}
 		sql += q.orderSQL() + (&scope{c: c, q: &query{limit: q.limit, offset: q.offset}}).page()
 	}
-	st.sql, st.args, st.held = sql, c.args, c.held
+	st.sql, st.args, st.patterns = sql, c.args, c.patterns
 	return st
 }
 
-// orderSQL returns the ORDER BY clause, which ends with the columns of the subject so that the order is unique. It
-// is empty if no order was requested. Nulls sort as the greatest values.
+// orderSQL returns the ORDER BY clause, or an empty string if the request has no order. The clause ends with the
+// columns of the subject, which makes the order total. Nulls sort as the largest values.
 func (q *counts) orderSQL() string {
 	parts := make([]string, 0, len(q.order)+2)
 	for _, o := range q.order {
@@ -191,7 +192,7 @@ func (q *counts) orderSQL() string {
 }
 
 func (c *compiler) countTotal(q *counts) *statement {
-	return &statement{sql: "SELECT COUNT(*) FROM (" + c.counted(q) + ") subjects", args: c.args, held: c.held, hash: -1}
+	return &statement{sql: "SELECT COUNT(*) FROM (" + c.counted(q) + ") subjects", args: c.args, patterns: c.patterns, hash: -1}
 }
 
 // subjectRow writes one row of counts as JSON.

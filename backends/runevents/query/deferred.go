@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// deferred reports whether rows are sorted before their lists are read. SQLite keeps all columns of the rows that
-// it sorts, including the events, logs and metrics of reports. PostgreSQL evaluates expensive columns after the
+// deferred reports whether rows are sorted before their lists (events, logs and metrics of reports) are read. SQLite
+// keeps all columns of the rows that it sorts, including these lists. PostgreSQL evaluates expensive columns after the
 // sort if there is a limit, and otherwise sorts on disk.
 func (s *scope) deferred() bool {
 	expanded := func(col column) bool { return col.field.kind == typeExpanded }
@@ -14,8 +14,8 @@ func (s *scope) deferred() bool {
 		(len(s.q.columns) == 0 || slices.ContainsFunc(s.q.columns, expanded))
 }
 
-// after returns a SELECT of the items for rows that a subquery has sorted. SQLite joins cross-joined tables in the
-// given order, and keeps the order of a subquery that has a limit.
+// after returns a SELECT of the items for rows that a subquery sorts first. SQLite joins cross-joined tables in the
+// given order, and keeps the order of a subquery with a limit.
 func (s *scope) after(items []string) string {
 	alias := s.q.entity.alias
 	first := s.c.open(s.q)

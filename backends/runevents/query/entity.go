@@ -2,10 +2,10 @@ package query
 
 import "maps"
 
-// The tables and columns of the database are only named in this file, and in the files that compile counts and
-// details (counts.go, expanded.go).
+// Only this file, and the files that compile counts and details (counts.go, expanded.go), contain names of tables and
+// columns of the database.
 
-// fieldType is the type of a field, which determines the operators it supports.
+// fieldType is the type of a field, which determines the operators that can be used with the field.
 type fieldType int
 
 const (
@@ -26,11 +26,11 @@ type field struct {
 	name     string
 	kind     fieldType
 	nullable bool
-	// alias and column identify the column of the value. If there is a dictionary, the column holds the ID of a text
-	// in that table.
+	// alias and column identify the column with the value. If there is a dictionary, the column contains the ID of a
+	// text in that table instead.
 	alias, column string
 	dictionary    string
-	// unknowable means that the field is always null, because the service does not store or show it.
+	// unknowable means that the field is always null, because the service does not store it or does not show it.
 	unknowable bool
 }
 
@@ -40,17 +40,17 @@ func (f *field) extractable() bool { return f.kind != typeLatest }
 // join is a table that is joined to the base table of an entity.
 type join struct {
 	alias, table string
-	// keyAlias and key identify the column that holds the ID of the joined row.
+	// keyAlias and key identify the column with the ID of the joined row.
 	keyAlias, key string
 	outer         bool
 	large         bool // too many rows to test each of them needlessly
 	lasting       bool // run after run refers to the same rows, so the latest runs refer to many of them
 }
 
-// relation is the pair of fields by which rows of two entities belong together.
+// relation is a pair of fields, one of each entity, that are equal in related rows of the two entities.
 type relation struct{ local, foreign string }
 
-// entity is a kind of rows that can be queried.
+// entity is a kind of row that can be queried, such as events or nodes.
 type entity struct {
 	name         string
 	alias, table string // of the base table; table is empty if the entity is never stored
@@ -74,7 +74,8 @@ func (e *entity) join(alias string) *join {
 // absent reports whether the entity is never stored.
 func (e *entity) absent() bool { return e.table == "" }
 
-// field returns the field of that name, or nil if there is none. An entity that is never stored has every field.
+// field returns the field with the given name, or nil if there is no such field. An entity that is never stored has
+// every field.
 func (e *entity) field(name string) *field {
 	if e.absent() {
 		return &field{name: name, kind: typeAbsent, nullable: true, unknowable: true}
@@ -82,7 +83,7 @@ func (e *entity) field(name string) *field {
 	return e.byName[name]
 }
 
-// names returns the names of the fields that the filter accepts, in alphabetical order.
+// names returns the names of the fields that filter accepts, in alphabetical order.
 func (e *entity) names(filter func(*field) bool) []string {
 	var names []string
 	for _, f := range e.fields {
@@ -99,7 +100,7 @@ const (
 	producers    = "run_producers"
 )
 
-// The IDs of the first entries in the table of words.
+// The IDs of the first rows in the table of words.
 const (
 	wordSuccess = "1"
 	wordFailure = "2"
@@ -107,8 +108,7 @@ const (
 	wordSkipped = "4"
 )
 
-// entities returns all entities by name. corrective tells whether corrective changes are shown; otherwise they are
-// null.
+// entities returns all entities by name. If corrective is false, corrective changes are always null.
 func entities(corrective bool) map[string]*entity {
 	all := make(map[string]*entity)
 	for _, e := range []*entity{
@@ -132,7 +132,7 @@ func entities(corrective bool) map[string]*entity {
 	return all
 }
 
-// byCertname returns relations by certname to all entities that have one, and the given relations.
+// byCertname returns the relations by certname to all entities with a certname, and the relations in more.
 func byCertname(more map[string]relation) map[string]relation {
 	all := make(map[string]relation)
 	for _, name := range []string{
@@ -257,7 +257,7 @@ func nodes(corrective bool) *entity {
 				name: "latest_report_corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change",
 				unknowable: !corrective,
 			},
-			// Catalogs and facts are never stored.
+			// The times of catalogs and facts are null, because catalogs and facts are never stored.
 			{name: "catalog_timestamp", kind: typeTime, nullable: true, alias: "n", column: "id", unknowable: true},
 			{name: "catalog_environment", nullable: true, alias: "n", column: "id", unknowable: true},
 			{name: "facts_timestamp", kind: typeTime, nullable: true, alias: "n", column: "id", unknowable: true},
@@ -291,7 +291,7 @@ func producersEntity() *entity {
 	}
 }
 
-// absentEntity returns an entity that the language knows, but that is never stored.
+// absentEntity returns an entity that the query language has, but that is never stored.
 func absentEntity(name string) *entity {
 	return &entity{name: name, relations: byCertname(nil)}
 }

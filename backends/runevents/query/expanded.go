@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 )
 
-// expanded returns the expression of a list that is part of a report. Only the list of one report is in memory at a
-// time.
+// expanded returns the SQL expression of a field that is a list of a report, such as its events, and the kind and the
+// href of its cell. Only one report's list is in memory at a time.
 func (s *scope) expanded(f *field) (sql string, kind cellKind, href string) {
 	if f.column != "events" {
 		return "(SELECT d." + f.column + " FROM run_report_details d WHERE d.at = " + s.column("r", "producer_timestamp") +
@@ -20,12 +20,12 @@ func (s *scope) expanded(f *field) (sql string, kind cellKind, href string) {
 		corrective = s.c.jsonBool("e.corrective_change")
 	}
 	object, list, json := "json_object", "json_group_array", func(col string) string { return "json(" + col + ")" }
-	at := "run_timestamp(e.at)"
+	timestamp := "run_timestamp(e.at)"
 	if s.c.postgres() {
 		object, list, json = "json_build_object", "json_agg", func(col string) string { return col + "::json" }
-		at = `to_char(to_timestamp(e.at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`
+		timestamp = `to_char(to_timestamp(e.at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`
 	}
-	row := object + "('status', (SELECT name FROM run_words WHERE id = e.status), 'timestamp', " + at +
+	row := object + "('status', (SELECT name FROM run_words WHERE id = e.status), 'timestamp', " + timestamp +
 		", 'resource_type', s.type, 'resource_title', s.title, 'property', c.property, 'name', c.name" +
 		", 'new_value', " + json("c.new_value") + ", 'old_value', " + json("c.old_value") +
 		", 'message', c.message, 'file', s.file, 'line', s.line, 'containing_class', s.containing_class" +
@@ -35,7 +35,7 @@ func (s *scope) expanded(f *field) (sql string, kind cellKind, href string) {
 		" WHERE e.report = " + s.column("r", "id") + ")", cellJSON, "events"
 }
 
-// jsonBool returns the expression of a JSON boolean or null for a column that holds 0, 1 or NULL.
+// jsonBool returns the SQL expression of a JSON boolean or null, for a column with 0, 1 or NULL.
 func (c *compiler) jsonBool(col string) string {
 	if c.postgres() {
 		return "(" + col + " = 1)"
@@ -46,14 +46,14 @@ func (c *compiler) jsonBool(col string) string {
 // detail answers with the logs or metrics of one report.
 func (s *Service) detail(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	b, _ := hash(pl.scope.Report)
-	var kept []byte
-	err := tx.QueryRowContext(ctx, "SELECT d."+pl.detail+" FROM run_reports r JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE r.hash = $1", b).Scan(&kept) //nolint:gosec // one of two names
+	var stored []byte
+	err := tx.QueryRowContext(ctx, "SELECT d."+pl.detail+" FROM run_reports r JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE r.hash = $1", b).Scan(&stored) //nolint:gosec // one of two names
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
 	list := []byte("[]")
 	if err == nil {
-		if list, err = packed.Append(nil, kept, maxDetail); err != nil {
+		if list, err = packed.Append(nil, stored, maxDetail); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
 )
 
-// extract checks ["extract", columns, query?, ["group_by", ...]?].
+// extract checks ["extract", columns, query?, ["group_by", ...]?] and sets its parts in q.
 func (c *checker) extract(q *query, v *syntax.Value, outermost bool) error {
 	if len(v.Items) < 2 || len(v.Items) > 4 {
 		return c.malformed(v, "extract takes columns, a query and a group_by clause")
@@ -37,7 +37,7 @@ func (c *checker) extract(q *query, v *syntax.Value, outermost bool) error {
 	return c.grouping(q, v)
 }
 
-// columns checks the extracted columns. An empty list means all fields.
+// columns checks the columns in an extract clause and sets them in q. An empty list means all fields.
 func (c *checker) columns(q *query, v *syntax.Value) error {
 	items := []*syntax.Value{v}
 	if v.IsList() && v.Operator() != "function" {

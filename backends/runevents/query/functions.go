@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
 )
 
-// init registers functions that PostgreSQL has and SQLite lacks. They are available on every connection that the
-// process opens afterwards.
+// init registers functions of PostgreSQL that SQLite lacks. They exist in all SQLite connections that the process opens
+// afterwards.
 func init() {
 	sqlite.MustRegisterDeterministicScalarFunction("run_match", 2,
 		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {

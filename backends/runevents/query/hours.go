@@ -10,86 +10,86 @@ import (
 // hourLength is the length of an hour in milliseconds.
 const hourLength = 60 * 60 * 1000
 
-// hourStart returns the expression of the beginning of a time's hour.
-func hourStart(at string) string {
-	return fmt.Sprintf("%[1]s - (%[1]s %% %[2]d + %[2]d) %% %[2]d", at, hourLength)
+// hourStart returns the SQL expression for the beginning of the hour of a timestamp, an SQL expression.
+func hourStart(timestamp string) string {
+	return fmt.Sprintf("%[1]s - (%[1]s %% %[2]d + %[2]d) %% %[2]d", timestamp, hourLength)
 }
 
-// ever limits hours: there are none after ever and before -ever.
-const ever = 1 << 40
+// maxHours is a number of hours since 1970 that is greater than those of all times; -maxHours is less than all.
+const maxHours = 1 << 40
 
-// interval is a range of times in milliseconds, which includes from and excludes until.
+// interval is a range of times in milliseconds, including from and excluding until.
 type interval struct{ from, until int64 }
 
-// timesOf returns the interval to which a clause restricts events, and reports whether it contains no other
+// timesOf returns the interval to which a clause restricts events. ok is false if the clause contains any other
 // condition.
-func timesOf(x expr) (within interval, ok bool) {
-	within, ok = interval{-ever * hourLength, ever * hourLength}, true
+func timesOf(x expr) (bounds interval, ok bool) {
+	bounds, ok = interval{-maxHours * hourLength, maxHours * hourLength}, true
 	conjuncts(x, func(x expr) {
 		c, is := x.(*compareExpr)
-		ok = ok && is && c.field.name == "timestamp" && c.op != "=" && within.narrow(c)
+		ok = ok && is && c.field.name == "timestamp" && c.op != "=" && bounds.narrow(c)
 	})
-	return within, ok
+	return bounds, ok
 }
 
-// narrow restricts the interval by a comparison with a time. It returns false if the comparison does not restrict
-// an interval.
+// narrow restricts the interval by a comparison with a time. ok is false if the comparison cannot restrict an interval.
 func (i *interval) narrow(c *compareExpr) (ok bool) {
-	at, ok := c.value.(int64)
+	bound, ok := c.value.(int64)
 	if !ok {
 		return false
 	}
 	switch c.op {
 	case "=":
-		i.from, i.until = max(i.from, at), min(i.until, at+1)
+		i.from, i.until = max(i.from, bound), min(i.until, bound+1)
 	case ">=":
-		i.from = max(i.from, at)
+		i.from = max(i.from, bound)
 	case ">":
-		i.from = max(i.from, at+1)
+		i.from = max(i.from, bound+1)
 	case "<":
-		i.until = min(i.until, at)
+		i.until = min(i.until, bound)
 	case "<=":
-		i.until = min(i.until, at+1)
+		i.until = min(i.until, bound+1)
 	default:
 		return false
 	}
 	return true
 }
 
-// hours returns the interval of an aggregate that needs only the hours, nodes and statuses of events. It reports
-// whether the query is such an aggregate and the interval contains a whole hour.
-func (q *query) hours() (within interval, ok bool) {
+// hours reports whether an aggregate can use the stored counts of events: it must depend only on the hours, nodes and
+// statuses of events, and its interval, bounds, must contain a whole hour.
+func (q *query) hours() (bounds interval, ok bool) {
 	columns, ok := q.numbers()
 	if !ok || !q.aggregates() {
-		return within, false
+		return bounds, false
 	}
 	for _, column := range columns {
 		if column != "at" && column != "node" && column != "status" {
-			return within, false
+			return bounds, false
 		}
 	}
-	within, ok = timesOf(q.where)
-	first, end := within.whole()
-	return within, ok && first < end
+	bounds, ok = timesOf(q.where)
+	first, end := bounds.wholeHours()
+	return bounds, ok && first < end
 }
 
-// whole returns the first whole hour of an interval, and the hour after the last whole one.
-func (i interval) whole() (first, end int64) {
-	return (i.from+(ever+1)*hourLength-1)/hourLength - ever, (i.until+ever*hourLength)/hourLength - ever
+// wholeHours returns the first whole hour of an interval, and the hour that follows the last whole hour, as numbers of
+// hours since 1970.
+func (i interval) wholeHours() (first, end int64) {
+	return (i.from+(maxHours+1)*hourLength-1)/hourLength - maxHours, (i.until+maxHours*hourLength)/hourLength - maxHours
 }
 
-// counted returns a subquery in place of the table of events, with the stored counts of hours and statuses, n in
-// each row, and the events of the incomplete hours at both ends of the interval. If the columns include the node,
-// it uses the counts of each node.
-func (s *scope) counted(columns []string, within interval) string {
-	first, end := within.whole()
-	kept, table := []string{"status", "hour"}, "run_event_counts"
+// counted returns a subquery that replaces the table of events, with a column n for the number of events in each row.
+// For the whole hours of the interval it reads the stored counts, and for the incomplete hours at both ends the events
+// themselves. If the columns include the node, it uses the counts of each node.
+func (s *scope) counted(columns []string, bounds interval) string {
+	first, end := bounds.wholeHours()
+	columnsRead, table := []string{"status", "hour"}, "run_event_counts"
 	if slices.Contains(columns, "node") {
-		kept, table = columns, "run_node_counts"
+		columnsRead, table = columns, "run_node_counts"
 	}
-	counts, rest := make([]string, len(kept)), make([]string, len(kept))
-	group := make([]string, len(kept))
-	for i, column := range kept {
+	counts, rest := make([]string, len(columnsRead)), make([]string, len(columnsRead))
+	group := make([]string, len(columnsRead))
+	for i, column := range columnsRead {
 		switch column {
 		case "at", "hour":
 			counts[i], rest[i], group[i] = "hour * "+strconv.Itoa(hourLength)+" AS at", "at", "hour"
@@ -100,7 +100,7 @@ func (s *scope) counted(columns []string, within interval) string {
 	selects := []string{"SELECT " + strings.Join(counts, ", ") + ", CAST(SUM(events) AS BIGINT) AS n FROM " + table +
 		" WHERE hour >= " +
 		s.c.arg(first) + " AND hour < " + s.c.arg(end) + " GROUP BY " + strings.Join(group, ", ") + " HAVING SUM(events) > 0"}
-	for _, left := range []interval{{within.from, first * hourLength}, {end * hourLength, within.until}} {
+	for _, left := range []interval{{bounds.from, first * hourLength}, {end * hourLength, bounds.until}} {
 		if left.from < left.until {
 			selects = append(selects, "SELECT "+strings.Join(rest, ", ")+", 1 FROM run_events WHERE at >= "+s.c.arg(left.from)+
 				" AND at < "+s.c.arg(left.until))

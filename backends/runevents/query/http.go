@@ -18,11 +18,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Serve answers a query request for an entity: "events", "reports", "event-counts", "aggregate-event-counts",
-// "nodes", "environments", "producers", or one that is never stored. An empty entity is the root endpoint, whose
-// query names the entity. With a scope, "metrics" and "logs" return the lists of one report, and "node",
-// "environment", "producer" and "catalog" return one object; "mbeans" and "mbean" return beans in the format of
-// Jolokia. Serve writes answers as well as errors. If an answer fails after it has begun, Serve panics with
+// Serve answers a query request for an entity: "events", "reports", "event-counts", "aggregate-event-counts", "nodes",
+// "environments", "producers", or an entity that is never stored. An empty entity means the root endpoint, where the
+// query names the entity. With a scope, "metrics" and "logs" return the lists of one report, and "node", "environment",
+// "producer" and "catalog" return one object. "mbeans" and "mbean" return beans in the format of Jolokia.
+//
+// Serve also writes the answer for an error. If an error occurs after the answer has begun, Serve panics with
 // http.ErrAbortHandler to close the connection.
 func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, scope Scope) {
 	inbound.Default.Keep(w, r)
@@ -33,8 +34,8 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, s
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	whole := time.AfterFunc(s.o.MaxTime, func() { cancel(errTimeout) })
-	defer whole.Stop()
+	deadline := time.AfterFunc(s.o.MaxTime, func() { cancel(errTimeout) })
+	defer deadline.Stop()
 	out := &output{
 		w: w, control: http.NewResponseController(w), timeout: s.o.Timeout, gzip: acceptsGzip(r),
 		lease: lease{places: &s.places},
@@ -57,12 +58,12 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, s
 		if !errors.As(err, new(*clientError)) && r.Context().Err() == nil {
 			s.o.Logger.Warn("answer broken off", zap.Error(err))
 		}
-		// The status has been sent; only a closed connection tells the client.
+		// The status has been sent, so only closing the connection shows the error to the client.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// admit checks a request before the database is used.
+// admit checks a request and returns its plan, without using the database.
 func (s *Service) admit(r *http.Request, entity string, scope Scope) (*plan, error) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
@@ -79,7 +80,7 @@ func (s *Service) admit(r *http.Request, entity string, scope Scope) (*plan, err
 	return s.plan(entity, p, scope)
 }
 
-// acceptsJSON reports whether the Accept headers of a request allow JSON. A request without any does.
+// acceptsJSON reports whether the Accept headers of a request allow JSON. A request without Accept headers does.
 func acceptsJSON(accept []string) bool {
 	if len(accept) == 0 {
 		return true
@@ -96,7 +97,7 @@ func acceptsJSON(accept []string) bool {
 	return false
 }
 
-// refused reports whether parameters contain "q=0", which excludes a media type or coding.
+// refused reports whether the parameters of a media type or a coding contain "q=0", by which the client excludes it.
 func refused(parameters string) bool {
 	for p := range strings.SplitSeq(parameters, ";") {
 		name, v, _ := strings.Cut(strings.TrimSpace(p), "=")
@@ -151,7 +152,7 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 // outputSize is the size of the pieces in which an answer is sent.
 const outputSize = 32 << 10
 
-// output is the body of a successful answer. The status is sent with the first piece.
+// output is the body of a successful answer. The status and headers are sent with the first piece of the body.
 type output struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -170,8 +171,8 @@ type output struct {
 
 var packers = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
-// Write collects the answer and sends it in pieces. As long as nothing has been sent, it may keep the whole answer
-// in memory; see lease.keep.
+// Write buffers a part of the answer, and sends the buffer in pieces. Before the first piece is sent, Write may buffer
+// the entire answer; see lease.keep.
 func (o *output) Write(b []byte) (int, error) {
 	if o.indenter != nil {
 		o.buf = o.append(o.buf, b)
@@ -194,7 +195,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), o.flush()
 }
 
-// restart discards an answer of which nothing has been sent.
+// restart discards the buffered answer, of which nothing has been sent.
 func (o *output) restart() {
 	o.buf, o.noted = o.buf[:0], 0
 	if o.indenter != nil {
@@ -222,14 +223,14 @@ func (o *output) begin() {
 	o.w.WriteHeader(http.StatusOK)
 }
 
-// flush sends what is buffered. It gives the client the timeout anew for each piece of outputSize bytes.
+// flush sends the buffered part of the answer. The client has the timeout for each piece of outputSize bytes.
 func (o *output) flush() error {
 	if !o.begun {
 		o.begin()
 	}
 	for piece := range slices.Chunk(o.buf, outputSize) {
 		o.watch.Reset(o.timeout)
-		// Not every writer supports deadlines. They limit how long a client may take to read.
+		// The deadline limits the time in which a client must read the piece. Not every writer supports deadlines.
 		_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout))
 		if _, err := o.to.Write(piece); err != nil {
 			return &clientError{err}
@@ -239,7 +240,7 @@ func (o *output) flush() error {
 	return nil
 }
 
-// close sends the rest.
+// close sends the rest of the answer.
 func (o *output) close() error {
 	if err := o.flush(); err != nil {
 		return err

@@ -19,16 +19,16 @@ const (
 	paging    = "limit offset order_by include_total"
 	distincts = "distinct_resources distinct_start_time distinct_end_time"
 	counting  = "summarize_by count_by counts_filter"
-	// inert parameters do not change the answer; pretty changes only its white space.
+	// inert lists parameters that do not change the rows of an answer. pretty changes the white space.
 	inert = "pretty optimize_drop_unused_joins origin include_facts_expiration"
-	// jolokia parameters do not change the answers of beans.
+	// jolokia lists parameters that do not change the answers for beans.
 	jolokia = "maxDepth maxCollectionSize maxObjects ignoreErrors includeStackTrace serializeException canonicalNaming mimeType"
 )
 
-// rowsOf stands for all entities that have no parameters of their own.
+// rowsOf is the key in allowed for all entities without an entry of their own.
 const rowsOf = "rows"
 
-// allowed lists the parameters of each endpoint. The empty name is the root endpoint.
+// allowed lists the parameters of each endpoint, by entity. The empty name stands for the root endpoint.
 var allowed = map[string][]string{
 	"events":                 strings.Fields("query " + paging + " " + distincts + " " + inert),
 	"event-counts":           strings.Fields("query " + paging + " " + distincts + " " + counting + " " + inert),
@@ -46,10 +46,10 @@ var allowed = map[string][]string{
 	rowsOf:                   strings.Fields("query " + paging + " " + inert),
 }
 
-// params are the parameters of a request, from the URL or a JSON body. Those from the URL are strings.
+// params are the parameters of a request, from the URL or a JSON body. The values from a URL are strings.
 type params map[string]*syntax.Value
 
-// readParams reads the parameters of a request and checks their names.
+// readParams reads the parameters of a request for an entity, and returns an error for unknown names.
 func readParams(r *http.Request, entity string) (params, error) {
 	names, ok := allowed[entity]
 	if !ok {
@@ -98,8 +98,8 @@ func overlong() error {
 		strconv.Itoa(syntax.MaxBytes) + " bytes"}
 }
 
-// readBody reads the parameters in the JSON body of a request. names are the parameters that the endpoint knows. An
-// empty body has no parameters.
+// readBody adds the parameters in the JSON body of a request to p. names are the allowed parameters. An empty body has
+// no parameters.
 func (p params) readBody(r *http.Request, names []string) error {
 	if r.ContentLength > syntax.MaxBytes {
 		return overlong()
@@ -152,7 +152,7 @@ func parsePQL(text string) (*syntax.Value, error) {
 	return v, nil
 }
 
-// parse parses JSON from a client.
+// parse parses JSON from the client. The error is for the client.
 func parse(text string) (*syntax.Value, error) {
 	v, err := syntax.JSON(text, syntax.QueryLimits)
 	if fault, ok := errors.AsType[*syntax.JSONError](err); ok {
@@ -161,7 +161,7 @@ func parse(text string) (*syntax.Value, error) {
 	return v, err
 }
 
-// query returns the parameter "query" as JSON, or nil if there is none, which selects all rows.
+// query returns the parameter "query" in the JSON language, or nil if it is missing, which selects all rows.
 func (p params) query() (*syntax.Value, error) {
 	v := p["query"]
 	if v == nil {
@@ -200,7 +200,7 @@ func offsetOf(text string) (int64, error) {
 	return n, nil
 }
 
-// orderTerm is one entry of the parameter "order_by".
+// orderTerm is an element of the parameter "order_by".
 type orderTerm struct {
 	field string
 	desc  bool
@@ -260,7 +260,7 @@ func (p params) order() ([]orderTerm, error) {
 type page struct {
 	order         []orderTerm
 	limit, offset int64
-	// skips means that an offset was given, which may be 0.
+	// skips reports whether the request has an offset, which may be 0.
 	skips, total bool
 }
 
@@ -282,7 +282,7 @@ func (p params) page() (pg page, err error) {
 	return pg, err
 }
 
-// window returns the parameters of distinct_resources, or nil if it is not requested.
+// window returns the time span for distinct_resources, or nil if the request does not have this parameter.
 func (p params) window() (*window, error) {
 	flag, start, end := p["distinct_resources"], p["distinct_start_time"], p["distinct_end_time"]
 	switch {

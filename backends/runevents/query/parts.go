@@ -9,25 +9,26 @@ import (
 	"strings"
 )
 
-// part is a group of members of a row that depend on one of its IDs: that of the resource, the change or the
-// report. Many events share them, so for a long answer they are encoded as JSON only once and copied afterwards.
-// Parts are used for SQLite, where a statement costs no round trip.
+// part is a group of members in the rows of events. These members depend on one ID in the row: the ID of the resource,
+// the change or the report. Since many events share them, a long answer encodes them as JSON once and copies the result
+// afterwards. Parts are used with SQLite, where executing a statement costs no round trip.
 type part struct {
 	number string // the column of the event with the ID
 	sql    string // selects the values and the ID, for a JSON array of IDs
 	cells  []cell
 }
 
-// manyRows is the limit above which an answer counts as long.
+// manyRows is the limit of a query above which its answer counts as long.
 const manyRows = 1000
 
-// inParts reports whether rows with these columns are written in parts.
+// inParts reports whether rows with the given columns are written in parts.
 func (s *scope) inParts(columns []column) bool {
 	return !s.c.postgres() && s.q.entity.name == "events" && !s.narrow && (s.q.limit == 0 || s.q.limit > manyRows) &&
 		!slices.ContainsFunc(columns, func(col column) bool { return col.function != "" })
 }
 
-// split separates the columns of the event itself, whose expressions it returns, from those that form parts.
+// split adds the columns to st. Columns that depend on a shared row become parts. items are the SQL expressions of the
+// other columns, and of the IDs of the parts.
 func (s *scope) split(st *statement, columns []column) (items []string) {
 	e := s.q.entity
 	values := make(map[string][]string) // of each part
@@ -39,8 +40,8 @@ func (s *scope) split(st *statement, columns []column) (items []string) {
 		switch j := e.join(f.alias); {
 		case f.unknowable:
 		case j != nil:
-			within := &scope{c: s.c, q: s.q, joined: make(map[string]bool)}
-			number, table, value = j.key, j.table+" "+j.alias, within.value(f)
+			partScope := &scope{c: s.c, q: s.q, joined: make(map[string]bool)}
+			number, table, value = j.key, j.table+" "+j.alias, partScope.value(f)
 		case f.dictionary != "":
 			number, table, value = f.column, f.dictionary, "name"
 		}
@@ -66,10 +67,10 @@ func (s *scope) split(st *statement, columns []column) (items []string) {
 	return items
 }
 
-// rowsAtOnce is how many rows are read before their missing parts are looked up with one statement.
+// rowsAtOnce is the number of rows that are read before their missing parts are looked up with one statement.
 const rowsAtOnce = 256
 
-// partWriter writes one part of the rows.
+// partWriter writes one part of each row.
 type partWriter struct {
 	*rowWriter
 	lookup  *sql.Stmt
@@ -88,7 +89,7 @@ func newPartWriter(ctx context.Context, tx *sql.Tx, p part) (*partWriter, error)
 	}, nil
 }
 
-// load looks up the parts of rows whose IDs are in a column.
+// load looks up and encodes the parts for rows that are not cached. The IDs are in the given column of the rows.
 func (p *partWriter) load(rows [][]any, column int) error {
 	p.missing = append(p.missing[:0], '[')
 	for _, values := range rows {
@@ -108,10 +109,10 @@ func (p *partWriter) load(rows [][]any, column int) error {
 	})
 }
 
-// errNoPart is the error of an ID without a row.
+// errNoPart is the error for an ID that does not exist in the table of a part.
 var errNoPart = errors.New("there is no such part")
 
-// append appends the members of an ID, each preceded by a comma.
+// append appends the encoded members for the ID number to b. A comma precedes each member.
 func (p *partWriter) append(b []byte, number int64) ([]byte, error) {
 	if text, ok := p.written.get(number); ok {
 		return append(b, text...), nil
@@ -126,7 +127,7 @@ func (p *partWriter) append(b []byte, number int64) ([]byte, error) {
 	return b, err
 }
 
-// look passes the encoded members of each ID to a function.
+// look looks up the IDs in numbers, a JSON array, and calls each with the encoded members for each ID.
 func (p *partWriter) look(numbers string, each func(number int64, text []byte)) error {
 	rows, err := p.lookup.Query(numbers) //nolint:noctx // rows by their keys; the transaction has the context
 	if err != nil {
@@ -148,47 +149,47 @@ func (p *partWriter) look(numbers string, each func(number int64, text []byte)) 
 	return rows.Err()
 }
 
-// Limits of the cache of a part. One generation has room for all rows that are read at once.
+// Limits of the cache of a part. A generation has room for all rows that are read at once; see rowsAtOnce.
 const (
 	generationBytes = 2 << 20
 	fragmentMax     = generationBytes / rowsAtOnce
 )
 
-// fragments is a cache of encoded members by ID. It has two generations: when the young one is full, it replaces
-// the old one. Entries that are not used in the meantime are thus dropped.
+// fragments is a cache of encoded members by ID. It has two generations. When the young generation is full, it becomes
+// the old one, and the previous old generation is dropped with all entries that have not been used in the meantime.
 type fragments struct{ young, old generation }
 
-// generation is a buffer of concatenated texts and their positions.
+// generation is a buffer of concatenated texts with the positions of the texts.
 type generation struct {
-	at   map[int64]span
-	text []byte
+	positions map[int64]span
+	text      []byte
 }
 
 type span struct{ from, to int }
 
 func (f *fragments) get(number int64) ([]byte, bool) {
-	if at, ok := f.young.at[number]; ok {
-		return f.young.text[at.from:at.to], true
+	if position, ok := f.young.positions[number]; ok {
+		return f.young.text[position.from:position.to], true
 	}
-	at, ok := f.old.at[number]
+	position, ok := f.old.positions[number]
 	if !ok {
 		return nil, false
 	}
-	f.put(number, f.old.text[at.from:at.to])
-	at = f.young.at[number] // the old text may have been overwritten
-	return f.young.text[at.from:at.to], true
+	f.put(number, f.old.text[position.from:position.to])
+	position = f.young.positions[number] // the old text may have been overwritten
+	return f.young.text[position.from:position.to], true
 }
 
 func (f *fragments) put(number int64, text []byte) {
 	if len(f.young.text)+len(text) > generationBytes {
 		f.old, f.young = f.young, f.old
-		clear(f.young.at)
+		clear(f.young.positions)
 		f.young.text = f.young.text[:0]
 	}
-	if f.young.at == nil {
-		f.young.at = make(map[int64]span)
+	if f.young.positions == nil {
+		f.young.positions = make(map[int64]span)
 	}
 	from := len(f.young.text)
 	f.young.text = append(f.young.text, text...)
-	f.young.at[number] = span{from, len(f.young.text)}
+	f.young.positions[number] = span{from, len(f.young.text)}
 }

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// answerKept is how much of an answer is collected before its first byte is sent. A shorter answer releases its
-	// database connection before it is sent, however slowly the client reads.
+	// answerKept is the size up to which an answer is buffered before its first byte is sent. A shorter answer releases
+	// its database connection before it is sent, so a slow client does not keep the connection.
 	answerKept = 1 << 20
-	// answersKept limits the memory for all collected answers.
+	// answersKept limits the memory of all buffered answers.
 	answersKept = 64 << 20
 )
 
-// places allocates the database connections. A longer answer holds its connection while the client reads it, so
-// there are fewer places for long answers than connections. On PostgreSQL, where submissions use the same pool,
-// some connections are reserved for these.
+// places limits how many queries use a database connection at the same time. A long answer uses its connection while
+// the client reads it, so there are fewer places for long answers than connections. On PostgreSQL, some connections are
+// reserved for submissions, which use the same pool.
 type places struct {
 	once   sync.Once
 	all    *semaphore.Weighted // connections
@@ -48,17 +48,17 @@ var (
 		Status: http.StatusServiceUnavailable,
 		Text:   "too many long answers are being read; ask for less, with limit, or try again later",
 	}
-	// errLong is the error of an answer that turned out to be long while no place for long answers was free.
+	// errLong is the error of an answer that has turned out to be long while no place for long answers was free.
 	errLong = errors.New("no place for a long answer")
 )
 
-// lease is what one query holds of the places.
+// lease holds the place for a long answer and the memory that one query has acquired.
 type lease struct {
 	*places
 	long, memory bool
 }
 
-// keep reports whether an answer of which there are n bytes is collected further.
+// keep reports whether an answer of n bytes so far is still buffered instead of being sent.
 func (l *lease) keep(n int) bool {
 	if n >= answerKept {
 		return false
@@ -67,8 +67,8 @@ func (l *lease) keep(n int) bool {
 	return l.memory
 }
 
-// stream reserves a place for a long answer, which is sent while it is produced. It returns errLong if there is
-// none.
+// stream acquires a place for a long answer, which is sent while rows are read. It returns errLong if no such place is
+// free.
 func (l *lease) stream() error {
 	if l.long = l.long || l.places.long.TryAcquire(1); !l.long {
 		return errLong
@@ -76,7 +76,7 @@ func (l *lease) stream() error {
 	return nil
 }
 
-// release returns everything that the query holds.
+// release returns the place and the memory of the query.
 func (l *lease) release() {
 	if l.memory {
 		l.places.memory.Release(answerKept)
@@ -93,8 +93,8 @@ func (l *lease) unplace() {
 	l.long = false
 }
 
-// placed runs a query when a connection is available. If the answer turns out to be long and there is no place for
-// it, placed releases the connection, waits for a place, and runs the query again.
+// placed runs a query once a connection is available. If the answer turns out to be long and no place for long answers
+// is free, placed releases the connection, waits for such a place, and runs the query again.
 func (s *Service) placed(ctx context.Context, db *sql.DB, out *output, query func() error) error {
 	s.places.prepare(db, s.o.DB.Dialect())
 	defer out.unplace()
@@ -118,8 +118,8 @@ func (s *Service) placed(ctx context.Context, db *sql.DB, out *output, query fun
 	}
 }
 
-// wait acquires a place within half of the timeout. Afterwards the query has the whole timeout, and may wait for
-// another place.
+// wait acquires a place, and returns the error full if none becomes free within half of the timeout. Afterwards the
+// timeout begins again, so the query may wait for another place.
 func (s *Service) wait(ctx context.Context, places *semaphore.Weighted, out *output, full error) error {
 	waiting, cancel := context.WithTimeout(ctx, s.o.Timeout/2)
 	defer cancel()
@@ -134,10 +134,10 @@ func (s *Service) wait(ctx context.Context, places *semaphore.Weighted, out *out
 	return full
 }
 
-// nearby is the length of time that a query may cover without being a wide one.
+// nearby is the maximum length of the time span of a query that is not wide.
 const nearby = 3 * 24 * time.Hour
 
-// near reports whether an interval is at most that long.
-func near(within interval, now time.Time) bool {
-	return min(within.until, now.UnixMilli()+1)-within.from <= nearby.Milliseconds()
+// isShort reports whether an interval, up to now, is at most nearby long.
+func isShort(bounds interval, now time.Time) bool {
+	return min(bounds.until, now.UnixMilli()+1)-bounds.from <= nearby.Milliseconds()
 }

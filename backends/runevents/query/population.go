@@ -13,21 +13,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Dashboards request the size of the population as attributes of managed beans, in the format of Jolokia
-// (https://jolokia.org/reference/html/manual/jolokia_protocol.html). Of the many beans of the reference
-// implementation, only those that dashboards show are provided.
+// Dashboards request the number of nodes and resources as attributes of managed beans, in the format of Jolokia
+// (https://jolokia.org/reference/html/manual/jolokia_protocol.html). Of the many beans of the reference implementation,
+// only those exist that dashboards show.
 
-// populationDomain is the part of a bean's name before the colon.
+// populationDomain is the part before the colon in the names of the beans.
 const populationDomain = "puppetlabs.puppetdb.population"
 
-// populationBeans are the parts of the names after the colon, in alphabetical order.
+// populationBeans lists the parts after the colon in the names of the beans, in alphabetical order.
 var populationBeans = []struct{ name, about string }{
 	{"name=avg-resources-per-node", "Resources by nodes."},
 	{"name=num-nodes", "Active nodes."},
 	{"name=num-resources", "Resources that the latest reports of active nodes count."},
 }
 
-// beans answers with the list of beans, or the value of one.
+// beans answers with the list of beans, or with the value of one bean.
 func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	var b []byte
 	status := 200
@@ -73,8 +73,8 @@ func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) 
 
 // bean returns the value of a bean as JSON, and reports whether the bean exists.
 func (s *Service) bean(ctx context.Context, tx *sql.Tx, name string) (value string, known bool, err error) {
-	name, ours := strings.CutPrefix(name, populationDomain+":")
-	if !ours {
+	name, ok := strings.CutPrefix(name, populationDomain+":")
+	if !ok {
 		return "", false, nil
 	}
 	switch name {
@@ -102,7 +102,7 @@ func activeNodes(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	return n, err
 }
 
-// activeResources returns the number of resources of all active nodes. There are no catalogs, so it adds up the
+// activeResources returns the number of resources on all active nodes. Since catalogs are not stored, it adds up the
 // numbers in the metrics of each node's latest report.
 func activeResources(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	rows, err := tx.QueryContext(ctx, "SELECT d.metrics FROM run_nodes n JOIN run_reports r ON r.id = n.latest_report "+
@@ -111,13 +111,13 @@ func activeResources(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 		return 0, err
 	}
 	defer rows.Close()
-	var kept sql.RawBytes
+	var stored sql.RawBytes
 	var list []byte
 	for rows.Next() {
-		if err := rows.Scan(&kept); err != nil {
+		if err := rows.Scan(&stored); err != nil {
 			return 0, err
 		}
-		if list, err = packed.Append(list[:0], kept, maxDetail); err != nil {
+		if list, err = packed.Append(list[:0], stored, maxDetail); err != nil {
 			return 0, err
 		}
 		n += resourcesOf(list)
@@ -125,7 +125,8 @@ func activeResources(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	return n, rows.Err()
 }
 
-// resourcesOf returns the total number of resources in the metrics of a report, or 0 if they have none.
+// resourcesOf returns the total number of resources according to the metrics of a report, or 0 if the metrics do not
+// contain it.
 func resourcesOf(metrics []byte) (n int64) {
 	gjson.ParseBytes(metrics).ForEach(func(_, m gjson.Result) bool {
 		if m.Get("category").Str != "resources" || m.Get("name").Str != "total" {

@@ -1,6 +1,6 @@
 package query
 
-// indenter indents JSON that is written in arbitrary pieces.
+// indenter indents JSON that arrives in arbitrary pieces.
 type indenter struct {
 	depth   int
 	open    bool // directly after an opening bracket
@@ -8,8 +8,8 @@ type indenter struct {
 	escaped bool // after a backslash
 }
 
-// append appends src, a piece of JSON, to dst with line breaks and indentation. A piece may end anywhere, even
-// within a string.
+// append appends src, a piece of JSON, to dst with line breaks and indentation. A piece can end anywhere, even within a
+// string.
 func (p *indenter) append(dst, src []byte) []byte {
 	for _, c := range src {
 		if p.text {

@@ -25,29 +25,29 @@ import (
 // Options configures a [Service]. DB is required.
 type Options struct {
 	DB *store.DB
-	// Prefix is the path before "/query/v4" in links. The default is "/store".
+	// Prefix is the part of the path before "/query/v4" in links. The default is "/store".
 	Prefix string
-	// Timeout limits the wait for each piece of an answer (32 KiB or the end), and for a client that does not read.
-	// The default is 30 s.
+	// Timeout limits the time until each piece of an answer (32 KiB or the rest) is ready, and the time in which a
+	// client must read the piece. The default is 30 s.
 	Timeout time.Duration
 	// MaxTime limits the duration of a query. The default is 10 minutes.
 	MaxTime time.Duration
-	// Wide is how many queries that cover more than three days of all nodes run at the same time; others wait. The
-	// default is 2.
+	// Wide is the number of wide queries that run at the same time; others wait. A query is wide if it covers more than
+	// three days of all nodes. The default is 2.
 	Wide int
-	// NodePurge is the age from which on a deactivated or expired node no longer counts as inactive, because it is
-	// about to be deleted. The default is 14 days.
+	// NodePurge is the age above which a deactivated or expired node no longer counts as inactive, because it is about
+	// to be deleted. The default is 14 days.
 	NodePurge time.Duration
-	// CorrectiveChange shows corrective_change as it was sent. By default it is null.
+	// CorrectiveChange shows corrective_change unchanged. By default it is always null.
 	CorrectiveChange bool
-	// Before is called before the database is queried. It may be nil.
+	// Before is called before each query of the database. It may be nil.
 	Before func(ctx context.Context)
 	// Now is the clock. The default is time.Now.
 	Now    func() time.Time
 	Logger *zap.Logger
 }
 
-// Service answers queries. It is safe for concurrent use.
+// Service answers queries. A Service is safe for concurrent use.
 type Service struct {
 	o         Options
 	entities  map[string]*entity
@@ -56,18 +56,18 @@ type Service struct {
 	collation atomic.Pointer[string]
 }
 
-// Scope restricts a query to what belongs to one object. The zero value does not restrict it.
+// Scope restricts a query to one object, such as a node or a report. The zero value does not restrict the query.
 type Scope struct {
 	Report      string // hash of a report
 	Environment string // name of an environment
 	Node        string // certname
 	Producer    string // name of a producer
 	Bean        string // name of a bean, optionally followed by a slash and an attribute
-	// Prefix is the path before "/query/v4" in links. The default is that of Options.
+	// Prefix is the part of the path before "/query/v4" in links. The default is Options.Prefix.
 	Prefix string
 }
 
-// New returns a service that reads from the database. It does not use the database yet.
+// New returns a service that reads from the database in o, without using the database yet.
 func New(o Options) (*Service, error) {
 	if o.DB == nil {
 		return nil, errors.New("query: no database")
@@ -96,7 +96,7 @@ func New(o Options) (*Service, error) {
 	return &Service{o: o, entities: entities(o.CorrectiveChange), wide: semaphore.NewWeighted(int64(o.Wide))}, nil
 }
 
-// plan is a checked request.
+// plan is a checked request, ready to be executed.
 type plan struct {
 	entity   string
 	query    *query
@@ -111,7 +111,8 @@ type plan struct {
 	wide     bool
 }
 
-// plan checks a request without the database, in the order in which errors are reported.
+// plan checks a request without using the database. The order of the checks determines which of several errors is
+// reported.
 func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 	pl := &plan{entity: entity, scope: scope, pretty: p.flag("pretty")}
 	switch entity {
@@ -167,12 +168,12 @@ func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 	return &plan{detail: "ast", clause: clause, pretty: pl.pretty}, nil
 }
 
-// planRows plans a query for rows: it checks the query and applies the paging parameters, which take precedence
-// over those in the query.
+// planRows plans a query for rows. It checks the clause, and applies the paging parameters pg, which override paging
+// clauses in the query.
 func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) (err error) {
 	e := s.entities[pl.entity]
 	if e != nil {
-		// The columns of order_by are checked before the query.
+		// The fields in order_by are checked before the query.
 		probe := &query{entity: e}
 		for _, t := range pg.order {
 			if err := probe.orderBy(t.field, t.desc); err != nil {
@@ -189,7 +190,6 @@ func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) 
 		return err
 	}
 	q := pl.query
-	// Parameters take precedence over the query.
 	if pg.limit > 0 {
 		q.limit = pg.limit
 	}
@@ -208,14 +208,14 @@ func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) 
 	return nil
 }
 
-// planCounts plans a query for counts of events by each of the subjects in by.
-func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p params, pg page, by []string) error {
+// planCounts plans a query for counts of events by the given kinds of subjects.
+func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p params, pg page, kinds []string) error {
 	aggregate := pl.entity == "aggregate-event-counts"
 	if !aggregate {
-		by = []string{strings.Join(by, ",")}
+		kinds = []string{strings.Join(kinds, ",")}
 	}
-	if len(by) > len(subjects) {
-		return refuse("Unsupported value for 'summarize_by': '%s'", syntax.Clip(strings.Join(by, ",")))
+	if len(kinds) > len(subjects) {
+		return refuse("Unsupported value for 'summarize_by': '%s'", syntax.Clip(strings.Join(kinds, ",")))
 	}
 	byNode := false
 	if v := p["count_by"]; v != nil {
@@ -223,7 +223,7 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 			return refuse("Unsupported value for 'count_by': '%s'", v.Plain())
 		}
 	}
-	for _, subject := range by {
+	for _, subject := range kinds {
 		if err := checkSummarizeBy(subject); err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 	if err != nil {
 		return err
 	}
-	for _, subject := range by {
+	for _, subject := range kinds {
 		q := &counts{
 			subject: subject, byNode: byNode, filter: filter, limit: pg.limit, offset: pg.offset,
 			aggregate: aggregate,
@@ -264,7 +264,7 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 	return nil
 }
 
-// restrict adds the conditions of the endpoint and the default conditions.
+// restrict adds the conditions of the scope and the default conditions to q.
 func (s *Service) restrict(pl *plan, c *checker, q *query) {
 	if pl.distinct != nil {
 		conjuncts(q.where, func(x expr) {
@@ -303,20 +303,20 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 	pl.wide = wide(pl, q, s.o.Now())
 }
 
-// wide reports whether the query may read most of the data, because it is not restricted to a short time, a node or
-// a report.
+// wide reports whether the query may read most of the data, because it is restricted neither to a short time nor to a
+// node or a report.
 func wide(pl *plan, q *query, now time.Time) bool {
 	if q.entity.absent() {
 		return false
 	}
 	if pl.distinct != nil { // the query only reads what is left of the window
-		return !near(interval{pl.distinct.start, pl.distinct.end + 1}, now)
+		return !isShort(interval{pl.distinct.start, pl.distinct.end + 1}, now)
 	}
 	if _, counted := q.hours(); counted {
 		return false
 	}
 	bounded := q.entity.name != "events" && q.entity.name != "reports"
-	within := interval{-ever * hourLength, ever * hourLength}
+	bounds := interval{-maxHours * hourLength, maxHours * hourLength}
 	conjuncts(q.where, func(x expr) {
 		switch x := x.(type) {
 		case *latestExpr:
@@ -326,14 +326,14 @@ func wide(pl *plan, q *query, now time.Time) bool {
 			case "report", "certname", "hash", "resource_title":
 				bounded = bounded || x.op == "="
 			case "timestamp", "producer_timestamp":
-				within.narrow(x)
+				bounds.narrow(x)
 			}
 		}
 	})
-	return !bounded && !near(within, now)
+	return !bounded && !isShort(bounds, now)
 }
 
-// errBusy is the error of a wide query that has found no place.
+// errBusy is the error for a wide query while too many wide queries are running.
 var errBusy = &Error{
 	Status: http.StatusServiceUnavailable,
 	Text:   "too many queries without a bound in time, certname or report are running; add one or try again later",
@@ -355,7 +355,7 @@ func (s *Service) execute(ctx context.Context, pl *plan, out *output) error {
 	})
 }
 
-// read runs the plan in a transaction.
+// read executes the plan in a transaction.
 func (s *Service) read(ctx context.Context, db *sql.DB, pl *plan, out *output) error {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: s.isolation()})
 	if err != nil {
@@ -382,8 +382,8 @@ func (s *Service) read(ctx context.Context, db *sql.DB, pl *plan, out *output) e
 	return s.detail(ctx, tx, pl, out)
 }
 
-// isolation returns the level that gives the number of rows and the rows a consistent view of the data. On SQLite
-// every transaction has one.
+// isolation returns the isolation level in which the total number of rows and the rows themselves come from the same
+// snapshot. On SQLite every transaction is such a snapshot.
 func (s *Service) isolation() sql.IsolationLevel {
 	if s.o.DB.Dialect() == store.Postgres {
 		return sql.LevelRepeatableRead
@@ -391,7 +391,8 @@ func (s *Service) isolation() sql.IsolationLevel {
 	return sql.LevelDefault
 }
 
-// prepare sets the limits of the transaction's statements, and finds out once which collation supports Unicode.
+// prepare sets the limits of the transaction's statements. On its first call it also determines which collation of
+// PostgreSQL supports Unicode.
 func (s *Service) prepare(ctx context.Context, tx *sql.Tx) error {
 	if s.o.DB.Dialect() != store.Postgres {
 		return nil
@@ -429,17 +430,17 @@ func (s *Service) compiler(pl *plan) *compiler {
 	return c
 }
 
-// parents checks that the objects in the scope exist.
+// parents returns an error unless the objects in the scope exist.
 func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
-	missing := func(what, name string) error {
+	missing := func(kind, name string) error {
 		return &Error{
-			Status: http.StatusNotFound, Text: "No information is known about " + what + " " + syntax.Clip(name),
+			Status: http.StatusNotFound, Text: "No information is known about " + kind + " " + syntax.Clip(name),
 			JSON: true,
 		}
 	}
 	found := func(query string, arg any) (bool, error) {
-		var one int
-		err := tx.QueryRowContext(ctx, query, arg).Scan(&one)
+		var exists int
+		err := tx.QueryRowContext(ctx, query, arg).Scan(&exists)
 		if errors.Is(err, sql.ErrNoRows) {
 			return false, nil
 		}
@@ -457,7 +458,7 @@ func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 			return missing("report", scope.Report)
 		}
 	}
-	for _, p := range []struct{ what, name, query string }{
+	for _, p := range []struct{ kind, name, query string }{
 		{"environment", scope.Environment, "SELECT 1 FROM run_environments WHERE name = $1"},
 		{"node", scope.Node, "SELECT 1 FROM run_nodes WHERE certname = $1"},
 		{"producer", scope.Producer, "SELECT 1 FROM run_producers WHERE name = $1"},
@@ -473,13 +474,13 @@ func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 			}
 		}
 		if !ok {
-			return missing(p.what, p.name)
+			return missing(p.kind, p.name)
 		}
 	}
 	return nil
 }
 
-// answer runs the statements of a plan.
+// answer executes the statements of a plan and writes the answer.
 func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	if pl.query.entity.absent() {
 		rows, total := pl.query.nothing()
@@ -531,7 +532,7 @@ func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output)
 	return st.run(ctx, tx, rw.writeAll)
 }
 
-// aggregates writes one row for each subject, each with a statement of its own.
+// aggregates writes one row for each kind of subject, each from its own statement.
 func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	var buf []byte
 	for i, q := range pl.counts {
@@ -567,7 +568,7 @@ func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *out
 	return err
 }
 
-// settle converts the error of a query to one with a status.
+// settle converts the error of a query to an error with a status.
 func settle(ctx context.Context, err error) error {
 	if e := asError(err); e != nil {
 		return e

@@ -15,10 +15,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// maxDetail limits the size to which a compressed list of a report is decompressed.
+// maxDetail limits the decompressed size of a report's list, in bytes.
 const maxDetail = 256 << 20
 
-// rowWriter writes rows as a JSON array while they are read.
+// rowWriter writes rows as a JSON array while it reads them.
 type rowWriter struct {
 	w      io.Writer
 	cells  []cell
@@ -34,8 +34,7 @@ type rowWriter struct {
 	values []any   // the row that is being written
 }
 
-// newRowWriter returns a writer of the rows of a statement. prefix is the path before /query in the links that rows
-// contain.
+// newRowWriter returns a writer for the rows of a statement. prefix is the part of the path before /query in links.
 func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
 	n := len(st.cells) + len(st.parts)
 	if st.hash >= 0 {
@@ -53,7 +52,7 @@ func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
 	return rw
 }
 
-// allocate allocates memory for the rows that are read at once and for their columns.
+// allocate allocates memory for the rows that are read at once, each with width columns.
 func (rw *rowWriter) allocate(rows, width int) {
 	rw.rows, rw.dest = make([][]any, rows), make([][]any, rows)
 	for i := range rw.rows {
@@ -65,7 +64,8 @@ func (rw *rowWriter) allocate(rows, width int) {
 	rw.values = rw.rows[0]
 }
 
-// writeAll writes the whole array. It writes nothing before the first row or the end has been read.
+// writeAll writes the entire array. It writes nothing until the first row or the end of the rows has been read, so an
+// error before that can still be answered.
 func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 	if rw.buf = rw.buf[:0]; !rw.single {
 		rw.buf = append(rw.buf, '[')
@@ -118,7 +118,7 @@ func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 	return nil
 }
 
-// clientError is the error of a client that does not accept the answer.
+// clientError is the error of writing to a client that does not accept the answer.
 type clientError struct{ error }
 
 func (e *clientError) Unwrap() error { return e.error }
@@ -130,7 +130,7 @@ func (rw *rowWriter) any() error {
 	return rw.row()
 }
 
-// row appends the current row to the buffer, as a JSON object.
+// row appends the current row to the buffer as a JSON object.
 func (rw *rowWriter) row() error {
 	open := len(rw.buf)
 	for i, c := range rw.cells {
@@ -167,7 +167,7 @@ func bytesOf(v any) []byte {
 
 var errColumnType = errors.New("the database gave an unexpected type")
 
-// cell appends a value from the database to the buffer, as JSON.
+// cell appends the value v from the database to the buffer as JSON.
 func (rw *rowWriter) cell(c cell, v any) error {
 	if v == nil {
 		if c.kind == cellPacked {
@@ -230,7 +230,7 @@ func (rw *rowWriter) cell(c cell, v any) error {
 	return nil
 }
 
-// run executes a statement and passes its rows to fn.
+// run executes a statement and calls fn with its rows.
 func (st *statement) run(ctx context.Context, tx *sql.Tx, fn func(*sql.Rows) error) error {
 	rows, err := tx.QueryContext(ctx, st.sql, st.args...) //nolint:gosec // made from a checked tree, with parameters
 	if err != nil {
@@ -243,7 +243,7 @@ func (st *statement) run(ctx context.Context, tx *sql.Tx, fn func(*sql.Rows) err
 	return rows.Err()
 }
 
-// number executes a statement that returns one number.
+// number executes a statement whose result is one number.
 func (st *statement) number(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	err = tx.QueryRowContext(ctx, st.sql, st.args...).Scan(&n) //nolint:gosec // made from a checked tree, with parameters
 	return n, err

@@ -2,8 +2,8 @@ package query
 
 import "github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
 
-// query is a checked query: every name is known, and every value has the type of its field. The compiler only gets
-// checked queries.
+// query is a checked query: every name is known, and every value has the type of its field. Only checked queries are
+// compiled.
 type query struct {
 	entity  *entity
 	columns []column // nil for all fields
@@ -15,7 +15,7 @@ type query struct {
 	offset  int64
 }
 
-// aggregates reports whether the rows are results of functions.
+// aggregates reports whether the rows of the query are results of aggregate functions.
 func (q *query) aggregates() bool {
 	if q.grouped {
 		return true
@@ -28,7 +28,7 @@ func (q *query) aggregates() bool {
 	return false
 }
 
-// column is a member of the rows: a field, or a function of a field.
+// column is a column of the rows: a field, or a function of a field.
 type column struct {
 	key      string
 	field    *field // nil for the count of rows
@@ -41,15 +41,15 @@ type ordering struct {
 	desc  bool
 }
 
-// expr is a clause.
+// expr is a checked predicate.
 type expr interface{ isExpr() }
 
 type (
 	andExpr   struct{ list []expr }
 	orExpr    struct{ list []expr }
-	notExpr   struct{ of expr }
+	notExpr   struct{ operand expr }
 	constExpr struct{ truth bool }
-	// compareExpr compares with = < <= > >=. The value has the form that the column holds.
+	// compareExpr compares a field with a value by = < <= > or >=. The value has the type of the database column.
 	compareExpr struct {
 		field *field
 		op    string
@@ -62,24 +62,24 @@ type (
 	nullExpr struct {
 		field *field
 		null  bool
-		// sent includes nulls that were sent as values.
+		// sent means that values which were sent as null count as null, too.
 		sent bool
 	}
 	matchExpr struct {
 		field   *field
 		pattern *pattern.Pattern
 	}
-	// inQueryExpr tests whether a row of fields is among those that a query selects.
+	// inQueryExpr tests whether the values of some fields are a row of an inner query.
 	inQueryExpr struct {
 		fields []*field
 		query  *query
 	}
-	// latestExpr tests latest_report?.
+	// latestExpr tests the field latest_report?.
 	latestExpr struct {
 		field *field
 		truth bool
 	}
-	// nodeExpr tests the state of the node to which a row belongs.
+	// nodeExpr tests the state of the node of a row.
 	nodeExpr struct{ active bool }
 )
 
@@ -95,24 +95,24 @@ func (*inQueryExpr) isExpr() {}
 func (*latestExpr) isExpr()  {}
 func (*nodeExpr) isExpr()    {}
 
-// and joins clauses. Nil clauses count as true.
+// and joins predicates. A nil predicate counts as true.
 func and(list ...expr) expr {
-	var kept []expr
+	var remaining []expr
 	for _, x := range list {
 		if x != nil {
-			kept = append(kept, x)
+			remaining = append(remaining, x)
 		}
 	}
-	switch len(kept) {
+	switch len(remaining) {
 	case 0:
 		return nil
 	case 1:
-		return kept[0]
+		return remaining[0]
 	}
-	return &andExpr{kept}
+	return &andExpr{remaining}
 }
 
-// conjuncts calls fn with each clause that every row of the result must satisfy.
+// conjuncts calls fn with each predicate that every row of the result must satisfy.
 func conjuncts(x expr, fn func(expr)) {
 	if a, ok := x.(*andExpr); ok {
 		for _, part := range a.list {

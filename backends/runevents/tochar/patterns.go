@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// timePattern is a pattern in templates of times.
+// timePattern is a pattern in a template for times, such as HH24.
 type timePattern struct {
 	name string
-	// sql is the pattern that is passed to PostgreSQL. It is empty if the result is the same for every time.
+	// sql is the pattern for PostgreSQL. It is empty if the result does not depend on the time.
 	sql string
-	// number returns the value of a numeric pattern. It is padded with zeros to a number of digits, after FM only if
-	// the width is fixed.
+	// number returns the value of a numeric pattern. The value is padded with zeros to the given number of digits;
+	// after FM, only if the width is fixed.
 	number func(time.Time) int
 	digits int
 	fixed  bool
-	// text returns the value of any other pattern. It is padded with blanks unless it is bare.
+	// text returns the value of a pattern that is not numeric. The value is padded with blanks unless bare is true.
 	text    func(t time.Time, bare bool) string
 	blanks  int
 	ordinal bool // the text is a number nevertheless
@@ -35,7 +35,7 @@ var timePatterns = func() []timePattern {
 			list = append(list, p)
 		}
 	}
-	// number adds a pattern in upper and in lower case.
+	// number adds a numeric pattern in upper case and in lower case.
 	number := func(p timePattern, names ...string) {
 		for _, n := range names {
 			p.sql = n
@@ -74,7 +74,7 @@ var timePatterns = func() []timePattern {
 	number(timePattern{number: func(t time.Time) int { return (t.Day()-1)/7 + 1 }}, "W")
 	number(timePattern{number: julian}, "J")
 
-	// The case of these patterns determines the case of the names.
+	// The case of these patterns determines the case of the resulting names.
 	for _, style := range []func(string) string{strings.ToUpper, capital, strings.ToLower} {
 		for _, p := range []timePattern{
 			{name: "month", text: layout("January"), blanks: 9},
@@ -90,8 +90,8 @@ var timePatterns = func() []timePattern {
 	}
 	for _, style := range []func(string) string{strings.ToUpper, strings.ToLower} {
 		for _, p := range []struct {
-			of    func(time.Time) bool
-			names [2]string
+			second func(time.Time) bool
+			names  [2]string
 		}{
 			{func(t time.Time) bool { return t.Hour() >= 12 }, [2]string{"AM", "PM"}},
 			{func(t time.Time) bool { return t.Hour() >= 12 }, [2]string{"A.M.", "P.M."}},
@@ -100,7 +100,7 @@ var timePatterns = func() []timePattern {
 		} {
 			for _, n := range p.names {
 				add(timePattern{sql: style(n), text: func(t time.Time, _ bool) string {
-					if p.of(t) {
+					if p.second(t) {
 						return style(p.names[1])
 					}
 					return style(p.names[0])
@@ -111,11 +111,11 @@ var timePatterns = func() []timePattern {
 			sql: style("RM"), text: func(t time.Time, _ bool) string { return style(roman[t.Month()-1]) },
 			blanks: 4,
 		}, style("RM"))
-		add(timePattern{text: always(style("UTC"), style("UTC"))}, style("TZ"))
-		add(timePattern{text: always("+00", "+0")}, style("OF"))
-		add(timePattern{text: always("+00", "+00")}, style("TZH"))
-		add(timePattern{text: always("00", "00")}, style("TZM"))
-		add(timePattern{text: always("", "")}, style("FX"))
+		add(timePattern{text: constant(style("UTC"), style("UTC"))}, style("TZ"))
+		add(timePattern{text: constant("+00", "+0")}, style("OF"))
+		add(timePattern{text: constant("+00", "+00")}, style("TZH"))
+		add(timePattern{text: constant("00", "00")}, style("TZM"))
+		add(timePattern{text: constant("", "")}, style("FX"))
 	}
 	slices.SortStableFunc(list, func(a, b timePattern) int { return cmp.Compare(len(b.name), len(a.name)) })
 	return list
@@ -123,8 +123,8 @@ var timePatterns = func() []timePattern {
 
 var roman = []string{"I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"}
 
-// always returns a function with a constant result.
-func always(padded, bare string) func(time.Time, bool) string {
+// constant returns a function with a constant result.
+func constant(padded, bare string) func(time.Time, bool) string {
 	return func(_ time.Time, b bool) string {
 		if b {
 			return bare
@@ -143,7 +143,7 @@ func hour12(t time.Time) int { return (t.Hour()+11)%12 + 1 }
 
 func secondOfDay(t time.Time) int { return t.Hour()*3600 + t.Minute()*60 + t.Second() }
 
-// fraction returns a function that returns that many digits of the fraction of a second.
+// fraction returns a function that returns the first digits of the fraction of a second.
 func fraction(digits int) func(time.Time) int {
 	unit := 1_000_000_000
 	for range digits {
@@ -152,7 +152,7 @@ func fraction(digits int) func(time.Time) int {
 	return func(t time.Time) int { return t.Nanosecond() / unit }
 }
 
-// year returns the year; years before the first one count backwards.
+// year returns the year as a positive number; for years before the year 1, it is the number of the year BC.
 func year(t time.Time) int { return historical(t.Year()) }
 
 func historical(year int) int {

@@ -1,5 +1,5 @@
-// Package tochar implements PostgreSQL's to_char for any database engine: it formats times and integers by a
-// template, in UTC. Templates must be checked before they are used.
+// Package tochar implements PostgreSQL's to_char for databases of any kind: it formats times, in UTC, and integers by a
+// template. Callers must check a template before they use it.
 package tochar
 
 import (
@@ -15,20 +15,20 @@ import (
 // maxLength limits a template, in bytes.
 const maxLength = 100
 
-// templatePart is a pattern or a text of a template.
+// templatePart is a pattern in a template, or literal text.
 type templatePart struct {
 	text    string
 	pattern *timePattern // nil for text
-	// bare means that the pattern is not padded, because FM or, for a name, TM precedes it.
+	// bare means that the result is not padded, because FM or, for a name, TM precedes the pattern.
 	bare bool
-	// ordinal is the suffix TH or th of a number, or empty.
+	// ordinal is the suffix TH or th after a number, or empty.
 	ordinal string
 }
 
-// splitTemplate parses a template for times as PostgreSQL does. Everything that is not a pattern is text, and so is
-// everything in double quotes, where a backslash escapes the next character. It differs from PostgreSQL in one case:
-// the T of ISO 8601 before a pattern such as HH24 or MI is text, whereas PostgreSQL may take it for the beginning of
-// the suffix TH or of the prefix TM. It returns an error if a quote is not closed.
+// splitTemplate parses a template for times. As in PostgreSQL, everything that is not a pattern is text, and so is
+// everything in double quotes, within which a backslash escapes the next character. In one case it differs from
+// PostgreSQL: the T of ISO 8601 before a pattern such as HH24 or MI is text, whereas PostgreSQL may parse it as the
+// beginning of the suffix TH or of the prefix TM. It returns an error if a quote is not closed.
 func splitTemplate(s string) ([]templatePart, error) {
 	var parts []templatePart
 	for i := 0; i < len(s); {
@@ -79,8 +79,8 @@ func quotedText(s string) (text string, n int, ok bool) {
 	return "", 0, false
 }
 
-// modifier parses the modifier FM or TM at the beginning of s and returns its length, or 0 if there is none. bare
-// reports whether the modifier means that the pattern is not padded.
+// modifier parses the modifier FM or TM at the beginning of s. n is its length, or 0 if s begins with neither. bare
+// reports whether the modifier keeps the result from being padded.
 func modifier(s string) (bare bool, n int) {
 	if len(s) < 2 {
 		return false, 0
@@ -101,8 +101,8 @@ func modifier(s string) (bare bool, n int) {
 	return false, 0
 }
 
-// ending parses the suffix of a pattern (TH, th or SP) at the beginning of s and returns its length, or 0 if there is
-// none. ordinal is empty for SP, which has no effect.
+// ending parses the suffix TH, th or SP at the beginning of s. n is its length, or 0 if s begins with none of them.
+// ordinal is empty for SP, which has no effect.
 func ending(s string) (ordinal string, n int) {
 	if len(s) < 2 {
 		return "", 0
@@ -121,7 +121,7 @@ func ending(s string) (ordinal string, n int) {
 	return "", 0
 }
 
-// patternAt returns the longest pattern with which a text begins, or nil.
+// patternAt returns the longest pattern at the beginning of s, or nil.
 func patternAt(s string) *timePattern {
 	for i := range timePatterns {
 		if strings.HasPrefix(s, timePatterns[i].name) {
@@ -131,8 +131,8 @@ func patternAt(s string) *timePattern {
 	return nil
 }
 
-// Check returns an error if s cannot be a template, whether for times or for numbers. The errors of this package
-// are texts for the client about the function to_string.
+// Check returns an error if s is neither a template for times nor a template for integers. The errors of this package
+// are texts for clients that use the function to_string.
 func Check(s string) error {
 	if s == "" || len(s) > maxLength {
 		return fmt.Errorf("the template of to_string has from 1 to %d characters", maxLength)
@@ -143,7 +143,7 @@ func Check(s string) error {
 	return nil
 }
 
-// CheckTime returns an error if s is not a template of times.
+// CheckTime returns an error if s is not a template for times.
 func CheckTime(s string) error {
 	if err := Check(s); err != nil {
 		return err
@@ -152,7 +152,7 @@ func CheckTime(s string) error {
 	return err
 }
 
-// CheckNumber returns an error if s is not a template of integers.
+// CheckNumber returns an error if s is not a template for integers.
 func CheckNumber(s string) error {
 	if err := Check(s); err != nil {
 		return err
@@ -163,7 +163,7 @@ func CheckNumber(s string) error {
 	return nil
 }
 
-// Hourly reports whether the result of a template of times is the same for a whole hour.
+// Hourly reports whether a template for times has the same result for all times in an hour.
 func Hourly(template string) bool {
 	parts, err := splitTemplate(template)
 	for _, p := range parts {
@@ -174,8 +174,8 @@ func Hourly(template string) bool {
 	return err == nil
 }
 
-// ForPostgres returns a template of times that PostgreSQL cannot parse in another way: all text is quoted, and
-// patterns whose result is always the same are replaced by text.
+// ForPostgres converts a template for times to a template that PostgreSQL cannot parse differently: text is quoted, and
+// patterns with a constant result are replaced by text.
 func ForPostgres(template string) string {
 	parts, err := splitTemplate(template)
 	if err != nil {
@@ -198,16 +198,16 @@ func ForPostgres(template string) string {
 	return b.String()
 }
 
-// splitParts is a template and its parts, which are read-only.
+// splitParts is a template with its parts, which must not be modified.
 type splitParts struct {
 	template string
 	parts    []templatePart
 }
 
-// lastSplit is the most recent template, since SQLite calls the function for each row.
+// lastSplit is the template used last. It is cached because SQLite calls Time for each row.
 var lastSplit atomic.Pointer[splitParts]
 
-// Time formats Unix milliseconds.
+// Time formats a time in Unix milliseconds by a template.
 func Time(ms int64, template string) string {
 	split := lastSplit.Load()
 	if split == nil || split.template != template {
@@ -259,7 +259,7 @@ func (p templatePart) write(t time.Time) string {
 	return v + ordinal(v)
 }
 
-// ordinal returns the suffix of an ordinal number.
+// ordinal returns the suffix of an ordinal number: st, nd, rd or th.
 func ordinal(digits string) string {
 	if n := len(digits); n < 2 || digits[n-2] != '1' {
 		switch digits[n-1] {
@@ -274,7 +274,7 @@ func ordinal(digits string) string {
 	return "th"
 }
 
-// Number formats an integer.
+// Number formats an integer by a template.
 func Number(n int64, template string) string {
 	digits := strings.TrimPrefix(template, "FM")
 	fill := digits == template
@@ -297,8 +297,8 @@ func Number(n int64, template string) string {
 	return strings.Repeat(" ", max(0, width+1-len(text))) + text
 }
 
-// Timestamp returns the SQL expression of PostgreSQL for the time of an expression in Unix milliseconds. It is
-// exact to the millisecond even where a double is not.
+// Timestamp returns a PostgreSQL expression for the timestamp of value, an SQL expression in Unix milliseconds. The
+// result is exact to the millisecond even for times that a double cannot represent exactly.
 func Timestamp(value string) string {
 	return "timestamp 'epoch' + (" + value + ") / 1000 * interval '1 second' + (" + value +
 		") % 1000 * interval '1 millisecond'"

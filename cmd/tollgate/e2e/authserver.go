@@ -28,7 +28,8 @@ func PrepareAuthserver(t *testing.T, text string, env ...string) (n *Node, publi
 	return n, "http://localhost:" + ports[0], "http://localhost:" + ports[1]
 }
 
-// ShippedAuthserver returns a node with a shipped example that has a settings file beside it, on a port of its own.
+// ShippedAuthserver returns a node that is not started, with the shipped example name, which has a settings file. The
+// node serves port, and the admin pages on the port admin.
 func ShippedAuthserver(t *testing.T, name, port, admin string) *Node {
 	t.Helper()
 	keys, err := os.ReadFile(Repo("caddyfiles", name, "config.yaml"))
@@ -50,7 +51,7 @@ func (n *Node) WriteKeys(text string) {
 	}
 }
 
-// AnswersWith waits until a URL answers with a status.
+// AnswersWith waits until a URL answers with a status, and returns that response.
 func AnswersWith(t *testing.T, target string, status int) *Answer {
 	t.Helper()
 	var a *Answer

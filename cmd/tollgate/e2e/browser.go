@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// CheckConsole checks the document of a console, the part connect of its Content-Security-Policy, and the files below
-// root, which is relative to the document. It returns the text of the document.
+// CheckConsole checks the document of a console and the files below root, which is relative to the document. The
+// document's Content-Security-Policy must contain connect. CheckConsole returns the text of the document.
 func CheckConsole(t *testing.T, document, root, connect string) string {
 	t.Helper()
 	page := Get(t, Client, document, "")
@@ -51,7 +51,7 @@ func CheckConsole(t *testing.T, document, root, connect string) string {
 	return page.Body
 }
 
-// browsers lets one test at a time use a browser, since each takes a processor or two.
+// browsers lets one test at a time use a browser, because each browser takes a processor or two.
 var browsers sync.Mutex
 
 // RunBrowser runs a file of cases in a browser.
@@ -62,14 +62,15 @@ func RunBrowser(t *testing.T, file string, env ...string) {
 	RunBrowserBeside(t, file, env...)
 }
 
-// RunBrowserBeside works like RunBrowser for cases that mostly wait for something else, and does not wait for its turn.
+// RunBrowserBeside works like RunBrowser, but does not wait for other browsers to end. It is for cases that mostly wait
+// for something else.
 func RunBrowserBeside(t *testing.T, file string, env ...string) {
 	t.Helper()
 	program, browser := NodeProgram(t), chromium(t)
 	RunNode(t, program, file, append(env, "CHROMIUM="+browser, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))...)
 }
 
-// chromium finds the browser. It prefers the one without windows, which takes half of the processor time.
+// chromium finds the browser. It prefers chromium-headless-shell, which takes half of the processor time.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {

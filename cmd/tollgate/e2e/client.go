@@ -31,8 +31,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Shipped returns a file of caddyfiles with some texts replaced. replace has pairs of old and new texts; each old text
-// must occur exactly once.
+// Shipped returns the Caddyfile of the folder name in caddyfiles, with some texts replaced. replace has pairs of old
+// and new texts; each old text must occur exactly once.
 func Shipped(t *testing.T, name string, replace ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(Repo("caddyfiles", name, "Caddyfile"))
@@ -46,8 +46,8 @@ func Shipped(t *testing.T, name string, replace ...string) string {
 	return config
 }
 
-// Gateway is a node with the shipped gateway Caddyfile, without TLS, on a port of its own, and with users' models on
-// this machine allowed. options has further lines for the global option tollgate.
+// Gateway is a node with the shipped gateway Caddyfile, without TLS, on a port of its own. Users may add models on this
+// machine.
 type Gateway struct {
 	*Node
 	*keychain.Service
@@ -63,7 +63,8 @@ func NewGateway(t *testing.T, options string, replace ...string) *Gateway {
 	return g
 }
 
-// Prepare works like NewGateway but does not start the node.
+// Prepare works like NewGateway but does not start the node. options has further lines for the global option tollgate,
+// and replace is that of Shipped.
 func Prepare(t *testing.T, options string, replace ...string) *Gateway {
 	t.Helper()
 	port := FreePort(t)
@@ -84,7 +85,7 @@ func Prepare(t *testing.T, options string, replace ...string) *Gateway {
 	return g
 }
 
-// OpenKeychain opens the keychain as another process does, such as the command line.
+// OpenKeychain opens the keychain in the way other processes do, such as the command line.
 func OpenKeychain(t *testing.T, db *store.DB, master []byte) *keychain.Service {
 	t.Helper()
 	t.Cleanup(func() { _ = db.Close() })
@@ -132,14 +133,14 @@ func healthy(t *testing.T, base string) {
 	})
 }
 
-// User makes a user with an entry for each model, tried in this order, and returns the gateway key. A model is the name
-// that the upstream receives.
-func (g *Gateway) User(name string, up *Upstream, models ...string) string {
+// User makes a user with an entry for each model, in the order of priority, and returns the gateway key. A model is the
+// name that the upstream receives.
+func (g *Gateway) User(name string, upstream *Upstream, models ...string) string {
 	g.T.Helper()
-	return AddUser(g.T, g.Service, name, up, models...)
+	return AddUser(g.T, g.Service, name, upstream, models...)
 }
 
-func AddUser(t *testing.T, service *keychain.Service, name string, up *Upstream, models ...string) string {
+func AddUser(t *testing.T, service *keychain.Service, name string, upstream *Upstream, models ...string) string {
 	t.Helper()
 	_, key, created, err := service.InitUser(t.Context(), name)
 	if err != nil || !created {
@@ -147,7 +148,7 @@ func AddUser(t *testing.T, service *keychain.Service, name string, up *Upstream,
 	}
 	for i, model := range models {
 		m := keychain.CustomModel{
-			Entry: fmt.Sprintf("own/%d", i+1), BaseURL: up.Base(), Model: model, Tier: catalog.High, Priority: int64(i),
+			Entry: fmt.Sprintf("own/%d", i+1), BaseURL: upstream.Base(), Model: model, Tier: catalog.High, Priority: int64(i),
 		}
 		if _, err := service.AddModel(t.Context(), name, m); err != nil {
 			t.Fatal(err)
@@ -156,13 +157,13 @@ func AddUser(t *testing.T, service *keychain.Service, name string, up *Upstream,
 	return key.Key
 }
 
-// Upstream is a scripted model server. All its base URLs lead to the same server, but the gateway takes each for a
+// Upstream is a scripted model server. All its base URLs lead to the same server, but the gateway treats each as a
 // separate provider.
 type Upstream struct {
 	*scriptedmodel.Server
 	URL   string
 	bases atomic.Int64
-	// Answer is called first. If it returns true it has answered the request.
+	// Answer is called first, unless it is nil. If it returns true, it has answered the request.
 	Answer func(w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -173,8 +174,8 @@ func NewUpstream(t *testing.T) *Upstream {
 		if u.Answer != nil && u.Answer(w, r) {
 			return
 		}
-		if at := strings.Index(r.URL.Path, "/v1"); at > 0 {
-			r.URL.Path = r.URL.Path[at:]
+		if index := strings.Index(r.URL.Path, "/v1"); index > 0 {
+			r.URL.Path = r.URL.Path[index:]
 		}
 		u.ServeHTTP(w, r)
 	}))
@@ -198,7 +199,7 @@ func (u *Upstream) AwaitCancelled(ctx context.Context, n int64) error {
 	return u.Wait(ctx, func(s scriptedmodel.Stats) bool { return s.Cancelled >= n })
 }
 
-// Models returns the model names that were asked for, in order.
+// Models returns the model names of the requests, in order.
 func (u *Upstream) Models() []string {
 	var names []string
 	for _, r := range u.Requests() {
@@ -210,7 +211,8 @@ func (u *Upstream) Models() []string {
 	return names
 }
 
-// Script returns a model name that asks the scripted model for an answer. pairs has names and values.
+// Script returns a model name that makes the scripted model give a certain answer. pairs has names and values of the
+// script's parameters.
 func Script(pairs ...string) string {
 	var b strings.Builder
 	b.WriteString("scripted")
@@ -350,8 +352,7 @@ func openVia(ctx context.Context, c *http.Client, base, key, body string) (*http
 	if key != "" {
 		request.Header.Set("Authorization", "Bearer "+key)
 	}
-	// An empty header is not sent, but tells net/http that the request may be repeated if a connection turns out to be
-	// closed.
+	// An empty header is not sent, but allows net/http to repeat the request if the connection was closed.
 	request.Header["X-Idempotency-Key"] = nil
 	return c.Do(request)
 }
@@ -478,8 +479,9 @@ func (g *Gateway) Ready() {
 	})
 }
 
-// ForNode adds two things to the scripted model: /stats, and an answer to tool results, which is the request itself.
-// The script of a conversation asks for tools in the first turn, and would otherwise do so in every turn.
+// ForNode adds two things to the scripted model for the Node.js clients: /stats, and an answer to tool results, which
+// is the request itself. The script of a conversation calls tools in the first turn, and would otherwise do so in every
+// turn.
 func (u *Upstream) ForNode(w http.ResponseWriter, r *http.Request) bool {
 	if r.URL.Path == "/stats" {
 		u.statsForNode(w, r)
@@ -498,7 +500,7 @@ func (u *Upstream) ForNode(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// statsForNode answers with the counts of the upstream as soon as they have reached those in the query.
+// statsForNode answers with the counts of the upstream as soon as they have reached the counts in the query.
 func (u *Upstream) statsForNode(w http.ResponseWriter, r *http.Request) {
 	atLeast := func(name string) int64 {
 		n, _ := strconv.ParseInt(r.URL.Query().Get(name), 10, 64)
@@ -518,9 +520,9 @@ func (u *Upstream) statsForNode(w http.ResponseWriter, r *http.Request) {
 // CliKey makes a key with the command line, in a separate process.
 func (g *Gateway) CliKey() string {
 	out := g.Tool("keychain", "keys", "create", "--user", "ada", "--json")
-	var made struct{ Key string }
-	if err := json.Unmarshal([]byte(out), &made); err != nil || !strings.HasPrefix(made.Key, keychain.KeyPrefix) {
+	var created struct{ Key string }
+	if err := json.Unmarshal([]byte(out), &created); err != nil || !strings.HasPrefix(created.Key, keychain.KeyPrefix) {
 		g.T.Errorf("keys create: %v\n%s", err, out)
 	}
-	return made.Key
+	return created.Key
 }

@@ -25,8 +25,8 @@ func Master(t *testing.T) []byte {
 	return key
 }
 
-// Clustered returns one node of several: the lines for that in the shipped gateway Caddyfile are uncommented. An empty
-// dsn means SQLite, an empty redis means memory.
+// Clustered returns one node of a cluster, not started: the lines for a cluster in the shipped gateway Caddyfile are
+// uncommented. An empty dsn means SQLite, an empty redis means memory.
 func Clustered(t *testing.T, dsn, redis string) *Gateway {
 	t.Helper()
 	var replace []string
@@ -50,7 +50,7 @@ func Clustered(t *testing.T, dsn, redis string) *Gateway {
 	}
 }
 
-// Administration opens the keychain in a PostgreSQL database, as the command line on a third machine does.
+// Administration opens the keychain in a PostgreSQL database, like the command line on a third machine.
 func Administration(t *testing.T, dsn string) *keychain.Service {
 	t.Helper()
 	db, err := store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop())

@@ -32,8 +32,8 @@ func (d *documented) As(token string) *documented {
 	return &other
 }
 
-// Call sends a request, expects a status, and checks the response against the document. A request that is not refused
-// must match the document too.
+// Call sends a request, expects a status, and checks the response against the document. If the status is below 400, the
+// request must match the document too.
 func (d *documented) Call(method, path, body string, status int) *Answer {
 	d.t.Helper()
 	build := func() *http.Request {
@@ -68,9 +68,9 @@ func (d *documented) Call(method, path, body string, status int) *Answer {
 	return a
 }
 
-func (d *documented) Value(a *Answer, into any) {
+func (d *documented) Value(a *Answer, target any) {
 	d.t.Helper()
-	if err := json.Unmarshal([]byte(a.Body), into); err != nil {
+	if err := json.Unmarshal([]byte(a.Body), target); err != nil {
 		d.t.Fatalf("%v: %s", err, a.Body)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// AwayFromMinuteEnd sleeps until the next minute if this one is about to end, so that a count is not split over two
-// windows.
+// AwayFromMinuteEnd sleeps until the next minute if the current minute is about to end, so that a count is not divided
+// between two windows.
 func AwayFromMinuteEnd() {
 	if now := time.Now(); now.Second() >= 54 {
 		time.Sleep(now.Truncate(time.Minute).Add(time.Minute).Sub(now))
@@ -44,14 +44,15 @@ type Outcome struct {
 var oneShot = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 
 // Unanswered reports whether a request failed with its connection before any response. A reload can do that to new
-// requests: a server of net/http that is shut down closes connections that it has not begun to handle, and the kernel
+// requests: a server of net/http that shuts down closes connections whose first request has not begun. The kernel
 // resets connections that were not accepted yet, unless net.ipv4.tcp_migrate_req moves them. SDKs repeat such requests.
 func Unanswered(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF)
 }
 
-// StartLoad starts clients that ask for keychain-high, with every other request streamed. Every other client opens a
-// connection for each request. Like SDKs, all of them repeat a request that gets no response.
+// StartLoad starts clients that send requests for keychain-high, every other one of them streamed, with a pause after
+// each. Every other client opens a new connection for each request. Like SDKs, all clients repeat a request that gets
+// no response.
 func StartLoad(base, key string, clients int, pause time.Duration) *load {
 	l := &load{done: make(chan struct{})}
 	for c := range clients {
@@ -62,14 +63,14 @@ func StartLoad(base, key string, clients int, pause time.Duration) *load {
 					return
 				default:
 				}
-				via := Client
+				client := Client
 				if c%2 == 0 {
-					via = oneShot
+					client = oneShot
 				}
-				resp, err := openVia(BackgroundContext, via, base, key, Prompt("keychain-high", i%2 == 0)) //nolint:bodyclose // read does
-				for again := 1; err != nil && again <= 5; again++ {
-					time.Sleep(time.Duration(again) * 50 * time.Millisecond)
-					resp, err = openVia(BackgroundContext, via, base, key, Prompt("keychain-high", i%2 == 0)) //nolint:bodyclose // read does
+				resp, err := openVia(BackgroundContext, client, base, key, Prompt("keychain-high", i%2 == 0)) //nolint:bodyclose // read does
+				for attempt := 1; err != nil && attempt <= 5; attempt++ {
+					time.Sleep(time.Duration(attempt) * 50 * time.Millisecond)
+					resp, err = openVia(BackgroundContext, client, base, key, Prompt("keychain-high", i%2 == 0)) //nolint:bodyclose // read does
 				}
 				a := Read(resp, err)
 				o := Outcome{At: time.Now(), Status: a.Status, Err: a.Err}
@@ -100,11 +101,11 @@ func (l *load) Stop() {
 	l.clients.Wait()
 }
 
-// Outcomes returns the outcomes for which want returns true, in order.
-func (l *load) Outcomes(want func(Outcome) bool) []Outcome {
+// Outcomes returns the outcomes for which accept returns true, in order.
+func (l *load) Outcomes(accept func(Outcome) bool) []Outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(l.answers), func(o Outcome) bool { return !want(o) })
+	return slices.DeleteFunc(slices.Clone(l.answers), func(o Outcome) bool { return !accept(o) })
 }
 
 func (l *load) Failed() []Outcome {
@@ -112,19 +113,19 @@ func (l *load) Failed() []Outcome {
 }
 
 func (l *load) Succeeded() []string {
-	good := l.Outcomes(func(o Outcome) bool { return o.Err == nil && o.Status == 200 })
-	ids := make([]string, 0, len(good))
-	for _, o := range good {
+	succeeded := l.Outcomes(func(o Outcome) bool { return o.Err == nil && o.Status == 200 })
+	ids := make([]string, 0, len(succeeded))
+	for _, o := range succeeded {
 		ids = append(ids, o.ID)
 	}
 	return ids
 }
 
-// Await waits until an outcome after since for which want returns true.
-func (l *load) Await(t *testing.T, limit time.Duration, what string, since time.Time, want func(Outcome) bool) {
+// Await waits until there is an outcome after since for which accept returns true. description is for the error.
+func (l *load) Await(t *testing.T, limit time.Duration, description string, since time.Time, accept func(Outcome) bool) {
 	t.Helper()
-	Eventually(t, limit, what, func() error {
-		if len(l.Outcomes(func(o Outcome) bool { return o.At.After(since) && want(o) })) == 0 {
+	Eventually(t, limit, description, func() error {
+		if len(l.Outcomes(func(o Outcome) bool { return o.At.After(since) && accept(o) })) == 0 {
 			return errors.New("there is none")
 		}
 		return nil

@@ -1,5 +1,5 @@
-// Package e2e has what the tests of the running binary share: processes with a folder of their own, a gateway, clients
-// and upstreams. The packages below it are the tests, by subject; each has a TestMain that calls Run.
+// Package e2e is the common base of the tests of the running binary: processes with their own folders, a gateway,
+// clients and upstreams. The packages below it contain the tests, by subject; each has a TestMain that calls Run.
 package e2e
 
 import (
@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// Binary is the program under test: the one in TOLLGATE_BIN, or one built by Run.
+// Binary is the path of the program under test: the value of TOLLGATE_BIN, or a program built by Run.
 var Binary string
 
 // Run runs the tests of a package and returns the exit code.
@@ -54,7 +54,7 @@ func Run(m *testing.M) int {
 	return m.Run()
 }
 
-// program returns the path of the binary. It builds it unless TOLLGATE_BIN is set.
+// program returns the path of the binary. It builds the binary unless TOLLGATE_BIN is set.
 func program(dir string) (string, error) {
 	if path := os.Getenv("TOLLGATE_BIN"); path != "" {
 		return filepath.Abs(path)

@@ -38,7 +38,7 @@ func (n *Node) RefusesToStart() string {
 	return string(out)
 }
 
-// AwaitLogTimes waits until a message was logged so many times.
+// AwaitLogTimes waits until the message line was logged at least times times.
 func (n *Node) AwaitLogTimes(times int, line string) {
 	n.T.Helper()
 	Eventually(n.T, WaitLimit, fmt.Sprintf("%d times %q in the log", times, line), func() error {
@@ -88,10 +88,10 @@ type Node struct {
 }
 
 // NewNode makes the working directory with config as its Caddyfile. env is added to the environment of the process,
-// which inherits none of ours except PATH and TMPDIR.
+// which inherits only PATH and TMPDIR from the test.
 func NewNode(t *testing.T, config string, env ...string) *Node {
 	t.Helper()
-	// The path is short, because that of a socket may have at most 104 characters.
+	// The path is short, because the path of a socket may have at most 104 characters.
 	dir, err := os.MkdirTemp("", "tg-")
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func NewNode(t *testing.T, config string, env ...string) *Node {
 	return n
 }
 
-// Environment returns the environment of the programs that are started.
+// Environment returns the environment of the programs that tests start. dir is their home.
 func Environment(dir string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir(),
@@ -171,7 +171,7 @@ func (n *Node) Start() *Node {
 }
 
 // Admin sends a request to the admin API on its socket. After a reload the previous API server shares the socket for a
-// moment, and may close a connection that it accepted last without an answer. Such a request had no effect and is
+// moment. It may close a connection that it accepted last without an answer. Such a request had no effect and is
 // repeated.
 func (n *Node) Admin(method, path, contentType, body string) (text string, err error) {
 	client := &http.Client{Timeout: StartLimit, Transport: &http.Transport{
@@ -221,11 +221,11 @@ func (n *Node) Load(config string) {
 	}
 }
 
-// Change calls how, which changes the gateway's configuration, and waits until the previous servers accept no more
-// connections, unless how fails.
-func (n *Node) Change(how func() error) error {
+// Change calls change, which changes the gateway's configuration, and waits until the previous servers accept no more
+// connections. If change fails, Change returns its error at once.
+func (n *Node) Change(change func() error) error {
 	previous := n.sentinels()
-	if err := how(); err != nil {
+	if err := change(); err != nil {
 		for _, c := range previous {
 			_ = c.Close()
 		}
@@ -363,8 +363,8 @@ func (o *Output) Tail(n int) string {
 	return text[max(0, len(text)-n):]
 }
 
-// Eventually calls try until it returns nil, and fails the test after limit.
-func Eventually(t *testing.T, limit time.Duration, what string, try func() error) {
+// Eventually calls try until it returns nil, and fails the test after limit. description completes "waited until".
+func Eventually(t *testing.T, limit time.Duration, description string, try func() error) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
 	for {
@@ -373,7 +373,7 @@ func Eventually(t *testing.T, limit time.Duration, what string, try func() error
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %s until %s: %v", limit, what, err)
+			t.Fatalf("waited %s until %s: %v", limit, description, err)
 		}
 		time.Sleep(poll)
 	}
@@ -385,8 +385,8 @@ func FreePort(t *testing.T) string {
 	return testenv.FreePort(t)
 }
 
-// supervise kills the processes that were started and have not ended when its input ends, which it does with this
-// process, however that ends.
+// supervise is a shell script. When its input ends, it kills the processes that were started and have not ended. Its
+// input ends with the test process, however that ends.
 const supervise = `
 trap '' INT TERM HUP
 pids=' '
@@ -413,7 +413,7 @@ var guard = sync.OnceValue(func() io.Writer {
 
 var guardMu sync.Mutex
 
-// Watch informs the guard that a process was started or has ended.
+// Watch informs the guard (see supervise) that a process was started or, if runs is false, has ended.
 func Watch(pid int, runs bool) {
 	guardMu.Lock()
 	defer guardMu.Unlock()

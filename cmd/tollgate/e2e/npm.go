@@ -38,22 +38,22 @@ func NodeProgram(t *testing.T) string {
 	return program
 }
 
-func readJSON(t *testing.T, path string, into any) {
+func readJSON(t *testing.T, path string, target any) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("%v: run make deps", err)
 	}
 	if err == nil {
-		err = json.Unmarshal(text, into)
+		err = json.Unmarshal(text, target)
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 }
 
-// RunNode runs one file. It does not use "node --test", which would start another process for the file: only one
-// process has to be ended here.
+// RunNode runs one file of tests. It does not use "node --test", which would start another process for the file: so
+// only one process has to be ended.
 func RunNode(t *testing.T, program, file string, env ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), nodeLimit)

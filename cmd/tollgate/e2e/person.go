@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 )
 
-// Person is a browser without scripts in which somebody goes from an application to the authorization server, signs in,
-// and returns.
+// Person is a browser without scripts, and its user. The user goes from an application to the authorization server,
+// signs in, and returns.
 type Person struct {
 	*http.Client
 	t              *testing.T
@@ -42,15 +42,15 @@ func (p *Person) Browser(site string) *pagestest.Browser {
 	return &pagestest.Browser{T: p.t, URL: site, Always: make(http.Header), Client: p.Client}
 }
 
-// Approve follows an authorization request, signs in and consents. It returns the URL at which it ends, which has a
-// code.
+// Approve follows an authorization request, signs in and consents. It returns the redirect URL with the code, at which
+// the browser stops.
 func (p *Person) Approve(authorize string) *url.URL {
 	p.t.Helper()
-	at, err := url.Parse(authorize)
+	start, err := url.Parse(authorize)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	b := p.Browser(at.Scheme + "://" + at.Host)
+	b := p.Browser(start.Scheme + "://" + start.Host)
 	page := b.Get(authorize)
 	for page.StatusCode == http.StatusOK {
 		fields := page.Fields()

@@ -12,8 +12,8 @@ import (
 )
 
 // sentinels opens idle connections to the servers that run now. A server that shuts down first closes its listeners and
-// then idle connections, so their end shows that a new connection belongs to the next servers; one that is opened
-// earlier may be reset, see docs/known-limits.md.
+// then its idle connections. When these end, a new connection belongs to the next servers. A connection opened earlier
+// may be reset, see docs/known-limits.md.
 func (n *Node) sentinels() (opened []net.Conn) {
 	text, err := n.Admin(http.MethodGet, "/config/apps/http/servers", "", "")
 	var servers map[string]struct {
@@ -34,7 +34,7 @@ func (n *Node) sentinels() (opened []net.Conn) {
 	return opened
 }
 
-// sentinel opens a connection and makes it idle by a request that no handler sees.
+// sentinel opens a connection and makes it idle by a request that reaches no handler.
 func sentinel(ctx context.Context, address string, secure bool) (_ net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, StartLimit)
 	defer cancel()

@@ -24,7 +24,7 @@ func LongForm(t *testing.T, name string) string {
 	return string(text)
 }
 
-// Services returns the names of all services, each of which has its long form there.
+// Services returns the names of all services that have a file for LongForm.
 func Services(t *testing.T) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob(Repo("docs/reference/services", "*.caddyfile"))
@@ -40,12 +40,12 @@ func Services(t *testing.T) (names []string) {
 }
 
 // Swap replaces a text that must occur exactly once.
-func Swap(t *testing.T, text, old, by string) string {
+func Swap(t *testing.T, text, old, replacement string) string {
 	t.Helper()
 	if n := strings.Count(text, old); n != 1 {
 		t.Fatalf("%q is there %d times, want once, in\n%s", old, n, text)
 	}
-	return strings.Replace(text, old, by, 1)
+	return strings.Replace(text, old, replacement, 1)
 }
 
 func Dial(t *testing.T, base string) net.Conn {
@@ -92,7 +92,8 @@ func (s Surface) Body(model string, stream bool, text string) string {
 	return head + fmt.Sprintf(`"messages":[{"role":"user","content":%q}]}`, text)
 }
 
-// Says returns the text of a successful response.
+// Says returns the text of a response. It fails the test if the response is not successful or is streamed although
+// stream is false, or the reverse.
 func (s Surface) Says(t *testing.T, a *Answer, stream bool) string {
 	t.Helper()
 	if kind := a.Header.Get("Content-Type"); a.Status != 200 || strings.HasPrefix(kind, "text/event-stream") != stream {

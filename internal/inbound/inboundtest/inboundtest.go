@@ -1,4 +1,4 @@
-// Package inboundtest checks whether the body of a request has to keep a pace.
+// Package inboundtest checks whether the body of a request must arrive at a pace.
 package inboundtest
 
 import (

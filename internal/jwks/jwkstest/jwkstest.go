@@ -15,8 +15,8 @@ import (
 	"github.com/MicahParks/jwkset"
 )
 
-// JWK returns a public key as an identity provider publishes it. more is text with further members, such as
-// "use":"enc", which are put in front.
+// JWK returns a public key as an identity provider publishes it. The texts more, such as "use":"enc", are further
+// members that are put in front.
 func JWK(kid string, key crypto.Signer, more ...string) string {
 	parsed, err := jwkset.NewJWKFromKey(key.Public(), jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: kid}})
 	if err != nil {

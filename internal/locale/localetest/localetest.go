@@ -34,26 +34,26 @@ type Texts struct {
 	messages map[string]string // samples of messages, and where each is made
 }
 
-// New returns a set without texts.
+// New returns an empty set of texts.
 func New() *Texts {
 	return &Texts{texts: make(map[string]string), plurals: make(map[string]bool), messages: make(map[string]string)}
 }
 
-// Text adds texts that are used in another way.
+// Text adds texts that Templates and Source do not find.
 func (x *Texts) Text(english ...string) {
 	for _, text := range english {
 		x.texts[text] = "the test"
 	}
 }
 
-// Message adds messages that are made in another way.
+// Message adds messages that Source does not find.
 func (x *Texts) Message(english ...string) {
 	for _, text := range english {
 		x.messages[text] = "the test"
 	}
 }
 
-// Except removes messages that are not shown on pages. It fails for one that is not made.
+// Except removes messages that are not shown on pages. The test fails for a message that was not found.
 func (x *Texts) Except(t testing.TB, english ...string) {
 	t.Helper()
 	for _, text := range english {
@@ -64,7 +64,7 @@ func (x *Texts) Except(t testing.TB, english ...string) {
 	}
 }
 
-// Variable adds the texts in the value of a variable of a Go file, except for the keys of maps.
+// Variable adds the texts in the value of a Go file's variable, except for the keys of maps.
 func (x *Texts) Variable(t testing.TB, file, name string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -83,7 +83,7 @@ func (x *Texts) Variable(t testing.TB, file, name string) {
 	}
 }
 
-// literals adds the text literals of an expression.
+// literals adds the string literals of an expression. where is the place in the source to report.
 func (x *Texts) literals(where string, e ast.Expr) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if pair, ok := n.(*ast.KeyValueExpr); ok {
@@ -99,8 +99,9 @@ func (x *Texts) literals(where string, e ast.Expr) {
 	})
 }
 
-// Templates adds the texts of templates: the first argument of the functions t and tn, and of methods T, and for a text
-// with a number the argument of tn, and of methods Tn. Check reports words that are in a template itself.
+// Templates adds the texts of the templates that match a pattern. These are the first argument of the functions t and
+// of methods T, and the form "other" in the arguments of the functions tn and of methods Tn. Check reports words that
+// stand in a template outside of such calls.
 func (x *Texts) Templates(t testing.TB, files fs.FS, pattern string) {
 	t.Helper()
 	names, err := fs.Glob(files, pattern)
@@ -136,7 +137,7 @@ func (x *Texts) Template(t testing.TB, name, text string) {
 	}
 }
 
-// node adds the texts of a node and those below it.
+// node adds the texts of a node and the nodes below it.
 func (x *Texts) node(where string, node parse.Node) {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -191,7 +192,7 @@ func (x *Texts) command(where string, command *parse.CommandNode) {
 	}
 }
 
-// action stands for an action of a template.
+// action replaces an action in the text of a template.
 const action = "\x00"
 
 var (
@@ -200,7 +201,7 @@ var (
 	english = regexp.MustCompile(`[\p{L}\x00' ]*\p{Ll}[\p{L}\x00' ]+`)
 )
 
-// bare returns the words of a template that readers see and that are not in its actions.
+// bare returns the words of a template that readers see and that are not made by actions.
 func bare(node parse.Node) (words []string) {
 	var text strings.Builder
 	var write func(nodes *parse.ListNode)
@@ -244,9 +245,9 @@ func bare(node parse.Node) (words []string) {
 	return words
 }
 
-// Source adds the texts of the Go files of a folder, except for tests: those in calls of T, Translate, TranslateHTML,
-// Plural and PluralHTML, and the messages of errors. composes has further functions whose messages are shown, with
-// the index of the argument. only limits the files.
+// Source adds the texts of the Go files of a folder, except for tests: the texts in calls of T, Translate,
+// TranslateHTML, Plural and PluralHTML, and the messages of errors. composes has further functions whose messages are
+// shown, with the index of the message's argument. If only is not empty, it names the files to read.
 func (x *Texts) Source(t testing.TB, folder string, composes map[string]int, only ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -321,7 +322,7 @@ func (x *Texts) expression(where string, n ast.Node, composes map[string]int) {
 // titles are the methods of pages.Call that show a title or a notice, with the index of the argument.
 var titles = map[string]int{"Show": 1, "ShowForm": 2, "Redirect": 1, "Then": 2}
 
-// called returns the name of a function that is called, with its package or receiver if that is a name.
+// called returns the name of a called function, with its package or receiver if that is a name.
 func called(f ast.Expr) string {
 	switch f := f.(type) {
 	case *ast.Ident:
@@ -332,7 +333,7 @@ func called(f ast.Expr) string {
 	return ""
 }
 
-// constant returns the value of a text literal.
+// constant returns the value of a string literal.
 func constant(e ast.Expr) (string, bool) {
 	literal, ok := e.(*ast.BasicLit)
 	if !ok || literal.Kind != token.STRING {
@@ -342,12 +343,12 @@ func constant(e ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// samplePart stands for what is known only when the program runs.
+// samplePart replaces the parts of a message that are known only when the program runs.
 const samplePart = "X"
 
 var verb = regexp.MustCompile(`%[a-z]`)
 
-// sample returns a message as it may be when the program runs.
+// sample returns an example of the message that an expression makes.
 func sample(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -371,9 +372,9 @@ func sample(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// Check compares the texts with a catalogue in a language. The test fails for each text that is in English only or that
-// the catalogue lacks, for each entry that is not used, and for each translation whose placeholders differ from those
-// of the English text.
+// Check compares the texts with a catalogue in the language tag. The test fails for each text that is in English only
+// or not in the catalogue, for each unused entry, and for each translation whose placeholders differ from those of the
+// English text.
 func (x *Texts) Check(t testing.TB, tag string, catalogue []byte) {
 	t.Helper()
 	for _, fault := range x.faults(tag, catalogue) {
@@ -381,7 +382,7 @@ func (x *Texts) Check(t testing.TB, tag string, catalogue []byte) {
 	}
 }
 
-// faults returns what Check reports.
+// faults returns the faults for which Check fails.
 func (x *Texts) faults(tag string, catalogue []byte) (list []string) {
 	file, err := locale.Parse(catalogue)
 	if err != nil {
@@ -435,7 +436,7 @@ func (x *Texts) faults(tag string, catalogue []byte) (list []string) {
 	return list
 }
 
-// matches reports whether a sample is the message with an English text.
+// matches reports whether a sample is an example of the message with an English text.
 func matches(english, sample string) bool {
 	expression := regexp.QuoteMeta(strings.TrimSuffix(english, "."))
 	for _, name := range locale.Placeholders(english) {
@@ -444,7 +445,8 @@ func matches(english, sample string) bool {
 	return regexp.MustCompile("(?is)^" + expression + "$").MatchString(strings.TrimSuffix(sample, "."))
 }
 
-// same reports whether two texts have the same placeholders, of which one may be missing in the translation.
+// same reports whether two texts have the same placeholders. The placeholder without, if not empty, may be missing in
+// the translation.
 func same(english, text, without string) bool {
 	a, b := locale.Placeholders(english), locale.Placeholders(text)
 	slices.Sort(a)

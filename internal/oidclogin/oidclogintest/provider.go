@@ -1,4 +1,5 @@
-// Package oidclogintest provides an OpenID provider for tests, at which everybody is signed in as the test says.
+// Package oidclogintest provides an OpenID provider for tests. It signs everybody in without a password, with the
+// claims that the test sets.
 package oidclogintest
 
 import (
@@ -25,21 +26,21 @@ const (
 	Secret   = "not-a-guess"
 )
 
-// Provider is an OpenID provider. Its fields may be changed by one goroutine between sign-ins.
+// Provider is an OpenID provider. A test may change its fields between sign-ins.
 type Provider struct {
 	URL string
 	// Claims are added to the standard claims of the ID token. A nil value removes a claim.
 	Claims map[string]any
-	// UserInfo has the claims of the userinfo endpoint. If it is nil there is no such endpoint.
+	// UserInfo has the claims of the userinfo endpoint. If it is nil the provider has no such endpoint.
 	UserInfo map[string]any
-	// Answer is added to the parameters that come back to the browser.
+	// Answer is added to the parameters of the authorization response.
 	Answer url.Values
-	// Down makes every request fail, and Lost those for one path.
+	// Down makes every request fail, and Lost only the requests for that path.
 	Down bool
 	Lost string
 	// Sign makes the ID token from claims. Default: ES256 with Key.
 	Sign func(claims map[string]any) string
-	// Key signs ID tokens, and KeyID is its id. Replacing both simulates a key rotation.
+	// Key signs ID tokens, and KeyID is the key's id. Replacing both simulates a key rotation.
 	Key   *ecdsa.PrivateKey
 	KeyID string
 
@@ -67,7 +68,7 @@ func (p *Provider) Hold(done <-chan struct{}) {
 // Discovery is the path of the metadata.
 const Discovery = "/.well-known/openid-configuration"
 
-// New starts a provider that ends with the test.
+// New starts a provider, which is closed at the end of the test.
 func New(tb testing.TB) *Provider {
 	tb.Helper()
 	p := &Provider{
@@ -142,7 +143,7 @@ func answer(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// Visit acts as a browser that is redirected to the provider, and returns the query with which it comes back.
+// Visit requests the authorization URL location as a browser does, and returns the query of the authorization response.
 func (p *Provider) Visit(location string) url.Values {
 	p.tb.Helper()
 	u, err := url.Parse(location)

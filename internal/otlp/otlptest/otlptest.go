@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Collector holds what it has received.
+// Collector records the data that it receives.
 type Collector struct {
 	// Endpoint is the address of the collector.
 	Endpoint string
@@ -28,7 +28,7 @@ type Collector struct {
 	logs    []*logsv1.ResourceLogs
 }
 
-// New starts a collector that ends with the test.
+// New starts a collector, which is closed at the end of the test.
 func New(tb testing.TB) *Collector {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")

@@ -1,4 +1,5 @@
-// Package outboundtest has addresses that no fetch from a foreign address may reach, in the spellings of attackers.
+// Package outboundtest has addresses to which no fetch from a foreign address may connect, in the spellings of
+// attackers.
 package outboundtest
 
 import (
@@ -8,7 +9,7 @@ import (
 	"strings"
 )
 
-// Hosts are the host parts of URLs, including ports. No connection may be made to any of them.
+// Hosts are the host parts of URLs, including ports. No connection may be made to them.
 var Hosts = []string{
 	// this machine
 	"127.0.0.1", "127.0.0.1:8080", "127.8.9.1", "127.255.255.254", "[::1]", "[::1]:9001", "0.0.0.0", "[::]", "0.1.2.3",
@@ -44,7 +45,7 @@ var Hosts = []string{
 	"public.test:0", "8.8.8.8:0", "[2606:4700:4700::1111]:0",
 }
 
-// names has the addresses for Lookup.
+// names has the addresses that Lookup returns, by name.
 var names = map[string][]string{
 	"localhost": {"127.0.0.1", "::1"}, "app.localhost": {"127.0.0.1"}, "private.test": {"192.168.0.1"},
 	"metadata.test": {"169.254.169.254"},
@@ -52,7 +53,7 @@ var names = map[string][]string{
 	"six.test": {"2606:4700:4700::1111", "fd00::1"}, "public.test": {"8.8.8.8", "2606:4700:4700::1111"},
 }
 
-// Lookup replaces a resolver. It knows the names in Hosts, and public.test, which has public addresses.
+// Lookup replaces a resolver in tests. It knows the names in Hosts, and public.test, which has public addresses.
 func Lookup(_ context.Context, _, host string) (addrs []netip.Addr, err error) {
 	list, ok := names[strings.ToLower(strings.TrimSuffix(host, "."))]
 	if !ok {

@@ -1,5 +1,5 @@
-// Package pagestest uses pages in tests as a browser without scripts does: it keeps the cookies of one person, sends
-// the forms of the pages, and checks their content.
+// Package pagestest uses pages in tests like a browser without scripts: it keeps the cookies of one person, sends the
+// forms of the pages, and checks their content.
 package pagestest
 
 import (
@@ -16,22 +16,22 @@ import (
 // Browser is the browser of one person.
 type Browser struct {
 	T testing.TB
-	// URL is that of the site, without a slash at its end.
+	// URL is the URL of the site, without a slash at its end.
 	URL string
 	// Always are headers that are sent with each request.
 	Always http.Header
 	Client *http.Client
 }
 
-// connections keeps more idle connections than the default transport, as browsers do. With the default, people who send
-// requests at the same time would have connections closed and opened for each request.
+// connections keeps as many idle connections as browsers do, more than the default transport. With the default,
+// connections would be closed and opened again and again when several browsers send requests at the same time.
 var connections = func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 16
 	return t
 }()
 
-// New opens a browser. If follows is set it follows redirects within the site.
+// New opens a browser for a site. If follows is set the browser follows redirects within the site.
 func New(t testing.TB, site string, follows bool) *Browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -51,7 +51,7 @@ func New(t testing.TB, site string, follows bool) *Browser {
 	}}
 }
 
-// In returns the same browser for a part of the test.
+// In returns the same browser for the subtest t.
 func (b *Browser) In(t testing.TB) *Browser {
 	part := *b
 	part.T = t
@@ -77,7 +77,8 @@ func (b *Browser) Post(path string, fields url.Values, header ...string) *Page {
 	return b.Do(http.MethodPost, path, fields.Encode(), header...)
 }
 
-// Do sends a request. header has names and values. A body that is posted is a form unless they say otherwise.
+// Do sends a request. header has alternately names and values. A posted body is sent as a form unless header has
+// another content type.
 func (b *Browser) Do(method, path, body string, header ...string) *Page {
 	b.T.Helper()
 	r, err := http.NewRequestWithContext(b.T.Context(), method, b.URL+strings.TrimPrefix(path, b.URL),
@@ -95,7 +96,7 @@ func (b *Browser) Do(method, path, body string, header ...string) *Page {
 	return b.Ask(r)
 }
 
-// Ask sends a request as it is, with the cookies.
+// Ask sends a request with the browser's cookies and otherwise unchanged.
 func (b *Browser) Ask(r *http.Request) *Page {
 	b.T.Helper()
 	response, err := b.Client.Do(r)
@@ -118,7 +119,7 @@ var (
 	ticked = regexp.MustCompile(`<input type="checkbox" name="([^"]*)" value="([^"]*)" checked`)
 )
 
-// Fields returns what the forms of the page send if nobody changes anything: the hidden fields and the ticked boxes.
+// Fields returns the fields that the forms of the page would send unchanged: the hidden fields and the ticked boxes.
 func (p *Page) Fields() url.Values {
 	v := make(url.Values)
 	for _, field := range hidden.FindAllStringSubmatch(p.Text, -1) {
@@ -140,7 +141,7 @@ func (p *Page) Hidden(name string) string {
 	return ""
 }
 
-// Send sends a form with the token of the page. fields has names and values.
+// Send sends a form with the token of the page. fields has alternately names and values.
 func (p *Page) Send(path string, fields ...string) *Page {
 	p.T.Helper()
 	values := url.Values{"token": {p.Hidden("token")}}
@@ -175,7 +176,7 @@ func (p *Page) Lacks(texts ...string) *Page {
 	return p
 }
 
-// Leads checks that the page redirects to a URL that begins with prefix, and returns the URL.
+// Leads checks that the page redirects to a URL with the prefix, and returns the URL.
 func (p *Page) Leads(prefix string) string {
 	p.T.Helper()
 	to := p.Header.Get("Location")

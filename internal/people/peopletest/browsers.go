@@ -11,33 +11,34 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
 )
 
-// Site is a service at which browsers sign in by way of a provider. Its people join with a confirmed address.
+// Site is a service at which people sign in with browsers through a provider. People with a confirmed address get an
+// account.
 type Site struct {
-	// URL is where the service is, and Provider where its people are.
+	// URL is the URL of the service, and Provider its provider.
 	URL      string
 	Provider *oidclogintest.Provider
-	// Start begins a sign-in, to Callback browsers come back, and Inside answers with the status 200 to those alone
-	// who have signed in.
+	// Start is the path that begins a sign-in, and Callback that to which the provider redirects. Inside is a path that
+	// is answered with status 200 only if the browser is signed in.
 	Start, Callback, Inside string
-	// Claims are added to those of each person.
+	// Claims are added to the claims of each person.
 	Claims map[string]any
-	// JoinsUnconfirmed is set if people with an address that nobody has confirmed get an account of their own.
+	// JoinsUnconfirmed reports whether people with an unverified address get an account.
 	JoinsUnconfirmed bool
 }
 
-// AttackSite runs the attacks that need browsers: answers of the provider that come twice, to somebody else or with
-// other claims.
+// AttackSite runs the attacks that need browsers: answers of the provider that are used twice, in another browser or
+// with other claims.
 func AttackSite(t *testing.T, s *Site) {
 	t.Helper()
 	b := func() *browser { return newBrowser(t, s) }
 
-	// An answer of the provider counts once.
+	// An answer of the provider can be used once.
 	ann := b()
 	answer := ann.begin("ann", true)
 	ann.comes(answer, true, "at first")
 	b().comes(answer, false, "in a new browser with a used answer")
 
-	// What one browser has begun no other one can end.
+	// A sign-in that one browser has begun cannot be ended by another browser.
 	eve, bob := b(), b()
 	answer = eve.begin("eve", true)
 	bob.comes(answer, false, "with the answer to another browser")
@@ -49,7 +50,7 @@ func AttackSite(t *testing.T, s *Site) {
 	stranger.comes(answer, false, "with the state of another browser")
 	b().comes(url.Values{"code": answer["code"]}, false, "without a state")
 
-	// Only true says that an address is confirmed; some providers write it as a text.
+	// Only the value true means that an address is verified; some providers write it as a text.
 	for i, confirmed := range []any{
 		false, "false", "True", "TRUE", "1", "yes", " true", 1, 1.0, []any{true}, map[string]any{"true": true}, nil,
 	} {
@@ -98,7 +99,7 @@ func (b *browser) get(path string) (status int, location string) {
 	return response.StatusCode, response.Header.Get("Location")
 }
 
-// begin starts a sign-in of a person, and returns what the provider answers.
+// begin starts a person's sign-in, and returns the query of the provider's answer.
 func (b *browser) begin(name string, confirmed any) url.Values {
 	b.t.Helper()
 	claims := map[string]any{"sub": "visitor-" + name, "email": "visitor-" + name + "@example.com", "email_verified": confirmed}
@@ -108,7 +109,8 @@ func (b *browser) begin(name string, confirmed any) url.Values {
 	return b.Provider.Visit(to)
 }
 
-// comes brings an answer of the provider back, after which the browser must be signed in or not.
+// comes sends the query of a provider's answer to the callback. in says whether the browser must be signed in then, and
+// how describes the case.
 func (b *browser) comes(answer url.Values, in bool, how string) {
 	b.t.Helper()
 	b.get(b.Callback + "?" + answer.Encode())

@@ -1,5 +1,5 @@
-// Package peopletest attacks the linking of outside people to accounts. Its table runs for every service that lets
-// people of an OpenID provider in.
+// Package peopletest attacks the linking of outside people to accounts. Its table runs for every service at which
+// people sign in through an OpenID provider.
 package peopletest
 
 import (
@@ -17,22 +17,22 @@ const (
 	Other  = "https://two.example"
 )
 
-// Service is a service under attack. Its functions fail the test if they cannot do what they are for.
+// Service is a service under attack. Its functions fail the test if they do not succeed.
 type Service struct {
 	// SignOn signs a person in and returns the id of the account.
 	SignOn func(p *oidclogin.Person) (account string, err error)
-	// Member adds an account that a person with the same confirmed address may get, and Unproven one of somebody who
-	// has only typed the address, or has a password.
+	// Member adds an account that a person with the same verified address may get. Unproven adds an account of a user
+	// who has only typed the address, or has a password.
 	Member, Unproven func(email string) (account string)
-	// Suspend, Restore and Delete change an account.
+	// Suspend, Restore and Delete change an account's status.
 	Suspend, Restore, Delete func(account string)
-	// Adopts is set if a confirmed address leads to an existing account, Across if it does so although a person of
-	// another issuer has the account, and JoinsUnconfirmed if people with an address that nobody has confirmed get
-	// an account of their own.
+	// Adopts reports whether a verified address leads to an existing account, and Across whether it does so even if a
+	// person of another issuer has the account. JoinsUnconfirmed reports whether people with an unverified address get
+	// an account.
 	Adopts, Across, JoinsUnconfirmed bool
 }
 
-// Attack runs the table of attacks. All rows run in the same service, each with its own mail address.
+// Attack runs the table of attacks. All rows run in the same service, each with a separate mail address.
 func Attack(t *testing.T, s *Service) {
 	t.Helper()
 	for i, row := range attacks {
@@ -50,7 +50,7 @@ type attack struct {
 	id, email string
 }
 
-// person returns a person of Issuer with the confirmed address of the row.
+// person returns a person of Issuer with the row's verified address.
 func (a *attack) person(subject string, changes ...func(p *oidclogin.Person)) *oidclogin.Person {
 	p := &oidclogin.Person{
 		Issuer: Issuer, Subject: a.id + subject, Email: a.email, Confirmed: true, Names: []string{a.id + subject},
@@ -71,7 +71,7 @@ func of(issuer string) func(*oidclogin.Person) {
 	return func(p *oidclogin.Person) { p.Issuer = issuer }
 }
 
-// enters signs somebody in who must get in.
+// enters signs a person in and returns the account. The test fails if the person is refused.
 func (a *attack) enters(p *oidclogin.Person) string {
 	a.t.Helper()
 	account, err := a.SignOn(p)
@@ -81,7 +81,7 @@ func (a *attack) enters(p *oidclogin.Person) string {
 	return account
 }
 
-// is signs somebody in who must get one account.
+// is signs a person in. The test fails unless the person gets the given account.
 func (a *attack) is(p *oidclogin.Person, account string) {
 	a.t.Helper()
 	if got := a.enters(p); got != account {
@@ -89,7 +89,7 @@ func (a *attack) is(p *oidclogin.Person, account string) {
 	}
 }
 
-// isNot signs somebody in who must not get an account, but may get another one.
+// isNot signs a person in. The test fails if the person gets the given account; another account is allowed.
 func (a *attack) isNot(p *oidclogin.Person, account string) {
 	a.t.Helper()
 	if got, err := a.SignOn(p); err == nil && got == account {
@@ -104,7 +104,8 @@ func (a *attack) refused(p *oidclogin.Person) {
 	}
 }
 
-// adopted signs in the first person with the address of a member.
+// adopted signs in the first person who has a member's address. The person must get the member's account if a.Adopts is
+// set, and be refused otherwise.
 func (a *attack) adopted(p *oidclogin.Person, member string) {
 	a.t.Helper()
 	if a.Adopts {

@@ -22,13 +22,13 @@ type Document struct {
 	validator validator.Validator
 }
 
-// documents holds the documents by their text, since New takes long.
+// documents caches the documents by their text, because New takes long.
 var documents struct {
 	sync.Mutex
 	byText map[string]*Document
 }
 
-// New returns the document with a text. It ends the test if the text is no OpenAPI document.
+// New returns the OpenAPI document with a text. The test ends if the text is not such a document.
 func New(tb testing.TB, text []byte) *Document {
 	tb.Helper()
 	documents.Lock()
@@ -52,7 +52,7 @@ func New(tb testing.TB, text []byte) *Document {
 	return d
 }
 
-// Valid reports as errors of the test where the document itself breaks the rules of OpenAPI.
+// Valid checks the document itself, and reports as test errors where it breaks the rules of OpenAPI.
 func (d *Document) Valid(tb testing.TB) {
 	tb.Helper()
 	d.mu.Lock()
@@ -61,7 +61,7 @@ func (d *Document) Valid(tb testing.TB) {
 	report(tb, "the document", found)
 }
 
-// Request reports as errors of the test where a request differs from the document.
+// Request reports as test errors where a request differs from the document.
 func (d *Document) Request(tb testing.TB, r *http.Request) {
 	tb.Helper()
 	d.mu.Lock()
@@ -70,8 +70,8 @@ func (d *Document) Request(tb testing.TB, r *http.Request) {
 	report(tb, fmt.Sprintf("%s %s", r.Method, r.URL), found)
 }
 
-// Response reports as errors of the test where the response to a request differs from the document, except the faults
-// for which one of except returns true. It reads and closes the body.
+// Response reports as test errors where the response to a request differs from the document. It leaves out faults for
+// which one of the functions except returns true. It reads and closes the body.
 func (d *Document) Response(
 	tb testing.TB, r *http.Request, resp *http.Response, except ...func(*faults.ValidationError) bool,
 ) {
@@ -88,11 +88,11 @@ func (d *Document) Response(
 	report(tb, fmt.Sprintf("%s %s: status %d: %.600s", r.Method, r.URL, resp.StatusCode, body), found)
 }
 
-// UnknownPath excepts, as an argument of Response, requests whose path the document does not have, such as a path with
-// an invalid id.
+// UnknownPath reports whether a fault is a path that the document does not have, such as a path with an invalid id. It
+// is an argument for Response.
 func UnknownPath(fault *faults.ValidationError) bool { return fault.IsPathMissingError() }
 
-// Accepts reports whether the response to a request is as the document says.
+// Accepts reports whether the response to a request agrees with the document.
 func (d *Document) Accepts(r *http.Request, resp *http.Response) bool {
 	return len(d.faults(r, resp)) == 0
 }

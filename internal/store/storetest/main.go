@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Main runs the tests of a package that mostly wait for databases. It runs eight of them at a time whatever the number
-// of CPUs, and does not override an explicit -parallel flag.
+// Main runs the tests of a package in which most of the time is spent waiting for databases. It runs eight tests at a
+// time whatever the number of CPUs, unless the flag -parallel is set.
 func Main(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err) // every test binary has this flag

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Plan returns the engine's query plan for a statement. PostgreSQL scans small tables whatever their indexes; with
+// Plan returns the engine's query plan for a statement. PostgreSQL scans small tables whatever their indexes. With
 // indexed set, sequential and bitmap scans are off, so that the plan shows whether an index can return the rows in
 // order.
 func Plan(tb testing.TB, db *store.DB, indexed bool, statement string, args ...any) (string, error) {

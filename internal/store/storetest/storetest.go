@@ -1,5 +1,5 @@
-// Package storetest gives the tests of a service a database on each engine. The initial content, above all the tables,
-// is made once per process, and each test gets a copy of its own.
+// Package storetest provides the tests of a service with a database on each engine. The initial content, above all the
+// tables, is made once per process, and each test gets a separate copy.
 package storetest
 
 import (
@@ -19,7 +19,7 @@ import (
 type Fixture struct {
 	// Schemas are registered with each database.
 	Schemas []store.Schema
-	// Fill adds rows. It is called once per engine. Default: nothing.
+	// Fill adds rows. It is called once per engine. If it is nil no rows are added.
 	Fill func(ctx context.Context, db *store.DB) error
 
 	sqlite struct {
@@ -93,7 +93,7 @@ func (f *Fixture) Postgres(tb testing.TB) *store.DB {
 	return f.Start(tb, db)
 }
 
-// fill fills a template and closes it.
+// fill registers the schemas with a template database, opens it, adds the rows of f.Fill and closes it.
 func (f *Fixture) fill(tb testing.TB, db *store.DB) error {
 	err := f.register(db)
 	if err == nil {
@@ -117,7 +117,8 @@ func (f *Fixture) register(db *store.DB) error {
 	return nil
 }
 
-// Start registers the schemas, opens the database, whatever it contains, and closes it at the end of the test.
+// Start registers the schemas and opens the database, which may already have content. It closes the database at the end
+// of the test.
 func (f *Fixture) Start(tb testing.TB, db *store.DB) *store.DB {
 	tb.Helper()
 	tb.Cleanup(func() {

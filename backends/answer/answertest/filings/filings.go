@@ -39,8 +39,8 @@ type Question struct {
 	Issuer string `json:"issuer"`
 }
 
-// Held reports whether a question is held back while rules are developed: half of the questions are, either
-// all of an excerpt or none.
+// Held reports whether a question is held back while rules are developed. Half of the questions are held back. The
+// questions of one excerpt are either all held back or none of them.
 func (q *Question) Held() bool {
 	h := fnv.New32a()
 	h.Write([]byte(q.Gold.Evidence[0].URL))
@@ -57,16 +57,16 @@ func Load() (all []Excerpt, asked []Question, err error) {
 
 func lines[T any](text []byte) (list []T, err error) {
 	for line := range bytes.Lines(text) {
-		var one T
-		if err := json.Unmarshal(line, &one); err != nil {
+		var row T
+		if err := json.Unmarshal(line, &row); err != nil {
 			return nil, err
 		}
-		list = append(list, one)
+		list = append(list, row)
 	}
 	return list, nil
 }
 
-// Asked is a question about a page of a long report.
+// Asked is a question about a page of a long report. Held is the result of Question.Held.
 type Asked struct {
 	Text   string
 	Issuer string
@@ -81,9 +81,9 @@ var sizes = []int{110, 160, 210, 270}
 
 var issuers = []string{"Aldermoor Industries", "Brackenfell Holdings", "Corriewell Group", "Dunmarrow Systems"}
 
-// Long makes one report per issuer, of 110 to 270 pages. Each page is an excerpt in which the report's issuer
-// replaces its own. An excerpt with questions is in one report only, among others that may be in all of them.
-// The seed determines the order.
+// Long makes one report per issuer, of 110 to 270 pages. Each page is an excerpt, with the issuer of the report in
+// place of the excerpt's issuer. The questions of an excerpt are asked about one report only. Each report is filled up
+// with excerpts of the others. The seed determines the order.
 func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
 	all, questions, err := Load()
 	if err != nil {
@@ -93,8 +93,8 @@ func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
 	order := random.Perm(len(all))
 	for i, issuer := range issuers {
 		var own, others []Excerpt
-		for at, n := range order {
-			if at%len(issuers) == i {
+		for position, n := range order {
+			if position%len(issuers) == i {
 				own = append(own, all[n])
 			} else {
 				others = append(others, all[n])
@@ -111,13 +111,13 @@ func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
 		for _, e := range own {
 			owned[e.URL] = true
 		}
-		for at, e := range pages {
+		for index, e := range pages {
 			text := strings.TrimPrefix(e.Text, e.Issuer)
-			report.Pages = append(report.Pages, corpus.Page{Number: at + 1, Text: strings.ReplaceAll(text, e.Issuer, issuer)})
+			report.Pages = append(report.Pages, corpus.Page{Number: index + 1, Text: strings.ReplaceAll(text, e.Issuer, issuer)})
 			for _, q := range questions {
 				if q.Gold.Evidence[0].URL == e.URL && owned[e.URL] {
 					asked = append(asked, Asked{
-						Text: strings.ReplaceAll(q.Query, q.Issuer, issuer), Issuer: issuer, URL: report.URL, Page: at + 1,
+						Text: strings.ReplaceAll(q.Query, q.Issuer, issuer), Issuer: issuer, URL: report.URL, Page: index + 1,
 						Held: q.Held(), Type: q.Type,
 					})
 				}

@@ -14,8 +14,8 @@ const (
 	manyYear     = 2017              // the fiscal year of the first report
 )
 
-// Many writes the reports of a number of issuers into a folder, to measure the search in a large corpus.
-// Their pages are the excerpts, with different figures each time. first is the number of the first issuer.
+// Many writes the reports of a number of issuers into a folder, to measure the search in a large corpus. Their pages
+// are the excerpts, with different figures in each report. first is the number of the first issuer.
 func Many(folder string, first, issuers int) error {
 	excerpts, _, err := Load()
 	if err != nil {
@@ -51,7 +51,8 @@ func ManyName(n int) string {
 	return "Issuer" + string(name)
 }
 
-// Ask returns the question of an excerpt as one about an issuer of Many. n selects the question.
+// Ask returns a question about an issuer of Many. n selects the question, in which the issuer's name replaces that of
+// the excerpt.
 func Ask(questions []Question, n, issuer int) string {
 	q := questions[(7*n)%len(questions)]
 	return strings.ReplaceAll(q.Query, q.Issuer, ManyName(issuer))

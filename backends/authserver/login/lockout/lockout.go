@@ -1,7 +1,6 @@
-// Package lockout counts failed sign-ins by identity and source address, and locks those with too many failures out for
-// a time. An address from which too many different identities fail is locked itself, whatever identity it tries next.
-// The counts are kept in memory and bounded. What is locked stays locked for its time, however many other identities
-// are tried.
+// Package lockout counts failed sign-ins by identity and source address, and locks a pair of them with too many
+// failures for a time. An address from which too many different identities fail is locked as a whole, for any identity.
+// The counts are kept in memory and are bounded. A lock lasts its full time, however many other identities are tried.
 package lockout
 
 import (
@@ -12,27 +11,28 @@ import (
 	"time"
 )
 
-// MaxIdentity is how many bytes of an identity are significant.
+// MaxIdentity is the number of bytes of an identity that are compared; the remaining bytes are ignored.
 const MaxIdentity = 254
 
-// warnEvery is the least time between two warnings.
+// warnEvery is the minimum time between two warnings.
 const warnEvery = time.Minute
 
 // Options are the settings of a Lockout.
 type Options struct {
-	// Max is how many failures within the Window lock an identity. Zero disables the lockout.
+	// Max is the number of failures within the Window that lock an identity. Zero disables the lockout.
 	Max int
-	// Spray is how many different identities may fail from one address within the Window; one more locks the address.
-	// If it is zero, addresses are never locked.
+	// Spray is the number of different identities that may fail from one address within the Window; one more locks the
+	// address. If it is zero, addresses are never locked.
 	Spray int
 	// Window is the time in which failures are counted. It begins with the first failure.
 	Window time.Duration
 	// Lock is how long a lock lasts.
 	Lock time.Duration
-	// Bound is how many identities are tracked, and how many addresses.
+	// Bound is the maximum number of tracked identities, and of tracked addresses.
 	Bound int
 	Now   func() time.Time
-	// Warn is called, at most once a minute, if there is no room for a new identity or address.
+	// Warn is called, at most once a minute, if a new identity or address cannot be tracked because the table is full
+	// of locked ones.
 	Warn func(message string)
 }
 
@@ -42,8 +42,8 @@ const (
 	Refusing = "the lockout tracks as many identities as it may, and all of them are locked: new ones are not counted"
 )
 
-// Lockout counts failures. It is safe for concurrent use, and each call takes constant time however many identities are
-// tracked.
+// Lockout counts failed sign-ins. It is safe for concurrent use. Each call takes constant time, however many identities
+// are tracked.
 type Lockout struct {
 	o     Options
 	salt  [32]byte
@@ -55,7 +55,7 @@ type Lockout struct {
 	warnedAt  time.Duration // zero if there was no warning yet
 }
 
-// Key identifies an identity at a source address, and the address itself. It contains only hashes.
+// Key identifies an identity at a source address, and that address. It contains only hashes.
 type Key struct{ identity, address hash }
 
 // New returns an empty Lockout.
@@ -67,8 +67,8 @@ func New(o Options) *Lockout {
 	return l
 }
 
-// Of returns the key of an identity, as it was typed, and an address. Case, surrounding space and what follows the
-// first 254 bytes of the identity are ignored.
+// Of returns the key of an identity and an address. The identity is the text that the user typed; letter case,
+// surrounding space and all bytes after the first MaxIdentity are ignored.
 func (l *Lockout) Of(identity, address string) Key {
 	identity = strings.ToLower(strings.TrimSpace(identity))
 	text := make([]byte, 0, 512)
@@ -81,7 +81,8 @@ func (l *Lockout) Of(identity, address string) Key {
 	return Key{hash(one[:16]), hash(all[:16])}
 }
 
-// Locked returns how much longer a key is locked, by its identity or its address, or zero if it is not.
+// Locked returns the time for which a key is still locked, because of its identity or its address. It returns zero for
+// a key that is not locked.
 func (l *Lockout) Locked(k Key) time.Duration {
 	if l.o.Max == 0 {
 		return 0
@@ -104,9 +105,9 @@ func (l *Lockout) locked(k Key, now time.Duration) time.Duration {
 	return max(l.table.locked(k.identity, now), l.addresses.locked(k.address, now))
 }
 
-// Fail counts a failure, and reports whether it locks the key: its identity, its address (see AddressLocked), or both.
-// If concurrent attempts have locked the key already, the failure is not counted, and wait is how much longer the lock
-// lasts.
+// Fail counts a failure. The result locks reports whether this failure locks the identity of the key, its address (see
+// AddressLocked), or both. If concurrent attempts have already locked the key, the failure is not counted, and wait is
+// the remaining time of the lock.
 func (l *Lockout) Fail(k Key) (wait time.Duration, locks bool) {
 	if l.o.Max == 0 {
 		return 0, false
@@ -128,8 +129,8 @@ func (l *Lockout) Fail(k Key) (wait time.Duration, locks bool) {
 	return 0, locks
 }
 
-// spray adds an identity to those that were tried from an address in the current window, unless it was added before.
-// It reports whether the address is now locked because too many were tried.
+// spray adds an identity to those that failed from an address in the current window, unless it was already added. It
+// reports whether the address is now locked.
 func (l *Lockout) spray(identity uint32, address hash, now time.Duration) (locks bool) {
 	if l.o.Spray == 0 {
 		return false
@@ -143,7 +144,7 @@ func (l *Lockout) spray(identity uint32, address hash, now time.Duration) (locks
 	return l.count(&l.addresses, at, l.o.Spray+1, now)
 }
 
-// at returns the index of the entry of a hash, which it adds if there is none. It returns false if there is no room.
+// at returns the index of the entry for a hash, and adds an entry if necessary. It returns false if the table is full.
 func (l *Lockout) at(t *table, h hash, now time.Duration) (at uint32, ok bool) {
 	if at, ok = t.places[h]; ok && t.entries[at].ends > now {
 		return at, true
@@ -154,7 +155,8 @@ func (l *Lockout) at(t *table, h hash, now time.Duration) (at uint32, ok bool) {
 	return l.add(t, h, now)
 }
 
-// count counts a failure of an entry, and locks the entry if that reaches the limit.
+// count counts a failure of an entry. It locks the entry, and returns true, if the number of failures reaches the
+// limit.
 func (l *Lockout) count(t *table, at uint32, limit int, now time.Duration) (locks bool) {
 	e := &t.entries[at]
 	if e.failures++; int64(e.failures) < int64(limit) {
@@ -166,8 +168,9 @@ func (l *Lockout) count(t *table, at uint32, limit int, now time.Duration) (lock
 	return true
 }
 
-// Succeed forgets the failures of a key. If the key is locked, it does not, and returns how much longer the lock lasts:
-// somebody who tries many passwords at a time must not learn which was right.
+// Succeed forgets the failures of a key. If the key is locked, Succeed forgets nothing and returns the remaining time
+// of the lock. The caller must then refuse the sign-in: an attacker who tries many passwords at once must not learn
+// which of them was right.
 func (l *Lockout) Succeed(k Key) (wait time.Duration) {
 	if l.o.Max == 0 {
 		return 0
@@ -189,8 +192,7 @@ func (l *Lockout) Succeed(k Key) (wait time.Duration) {
 	return 0
 }
 
-// Sweep removes the entries whose window or lock has ended, and returns how many there were. It should be called every
-// minute.
+// Sweep removes the entries whose window or lock has ended and returns their number. Call it every minute.
 func (l *Lockout) Sweep() (ended int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,15 +200,15 @@ func (l *Lockout) Sweep() (ended int) {
 	return l.table.sweep(now) + l.addresses.sweep(now)
 }
 
-// Tracked returns how many identities are tracked.
+// Tracked returns the number of tracked identities.
 func (l *Lockout) Tracked() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.places)
 }
 
-// add adds an entry for a hash. If the table is full, it evicts the oldest entry that is not locked. It returns false
-// if all are locked.
+// add adds an entry for a hash and returns its index. If the table is full, it first evicts the oldest entry that is
+// not locked. It returns false if all entries are locked.
 func (l *Lockout) add(t *table, h hash, now time.Duration) (at uint32, ok bool) {
 	if len(t.places) >= l.o.Bound && !t.expire(locked, now) && !t.expire(counted, now) {
 		oldest := t.entries[counted].next

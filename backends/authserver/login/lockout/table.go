@@ -5,26 +5,26 @@ import "time"
 // hash identifies an identity at an address, or an address.
 type hash [16]byte
 
-// table holds the entries of identities or of addresses. Its zero value must be cleared before its first use.
+// table holds the entries of identities, or those of addresses. Before its first use, clear must be called.
 type table struct {
 	places  map[hash]uint32 // indexes of entries
 	entries []entry         // the first two are the list heads
 	free    uint32          // the first unused entry, which are linked by next; 0 if there is none
 }
 
-// entry is a tracked identity or address. The entries of a list are ordered by when they end, since all entries of a
-// list last equally long.
+// entry is a tracked identity or address. Each entry is in one list. All entries of a list last equally long, so that a
+// list is ordered by the end of its entries.
 type entry struct {
 	of   hash
 	ends time.Duration // of the window or of the lock, since the lockout began
-	// window is when the window of the address ends in which an identity was counted, or 0 if it was not.
+	// window is the end of the address's window in which this identity was counted, or 0 if it was not counted.
 	window     time.Duration
 	prev, next uint32
 	failures   uint32
 	locked     bool
 }
 
-// The lists, by the index of their head, which precedes the first entry and follows the last.
+// The lists. The value is the index of the list's head, an empty entry between the last entry and the first.
 const (
 	counted uint32 = iota
 	locked
@@ -38,7 +38,7 @@ func (t *table) clear() {
 	t.free = 0
 }
 
-// locked returns how much longer an entry is locked, or zero if it is not.
+// locked returns the time for which the entry of a hash is still locked, or zero.
 func (t *table) locked(h hash, now time.Duration) time.Duration {
 	if at, ok := t.places[h]; ok && t.entries[at].locked {
 		return max(0, t.entries[at].ends-now)
@@ -46,7 +46,7 @@ func (t *table) locked(h hash, now time.Duration) time.Duration {
 	return 0
 }
 
-// sweep removes the entries that have ended, and returns how many there were.
+// sweep removes the entries that have ended and returns their number.
 func (t *table) sweep(now time.Duration) (ended int) {
 	for list := range lists {
 		for t.expire(list, now) {

@@ -1,4 +1,4 @@
-// Package administration has the pages of the administrators of a board.
+// Package administration implements the pages for administrators of a board.
 package administration
 
 import (
@@ -46,7 +46,7 @@ var Pages = slices.Concat([]pages.Page[*Call]{
 	tagList.Pages(), tagForm.Pages(), wordList.Pages(), wordForm.Pages(), tokenList.Pages(),
 	tokenForm.Pages(), webhookList.Pages(), webhookForm.Pages(), newWebhook.Pages())
 
-// Tabs lead to the pages of administrators.
+// Tabs are the tabs with links to the pages of administrators.
 var Tabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
 	{Label: "Overview", Path: "/admin"},
 	{Label: "Settings", Path: "/admin/settings"},
@@ -61,25 +61,25 @@ var Tabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
 	{Label: "Webhooks", Path: "/admin/webhooks"},
 }}
 
-// listHead returns the head of a list for administrators. label and path are those of the link to the form for a
-// new entry.
+// listHead returns the head of a list for administrators. label and path belong to the link to the form for a new
+// entry.
 func listHead(title, label, path string) resource.Head {
 	return resource.Head{Title: title, Tabs: Tabs, New: resource.Target{Label: label, Path: path}}
 }
 
-// formHead returns the head of a form for administrators. above and path are those of the link to its list.
+// formHead returns the head of a form for administrators. above and path belong to the link to the list above the form.
 func formHead(title, above, path string) resource.Head {
 	return resource.Head{Title: title, Tabs: Tabs, Above: []resource.Target{{Label: above, Path: path}}}
 }
 
-// withID returns an action that calls a method with the id that the action is for; see idOf.
+// withID returns an action that calls a method with the id of the action's entry; see idOf.
 func withID(
 	do func(s *admin.Service, ctx context.Context, a *rights.Actor, id int64) error, wildcard string,
 ) func(c *Call, id string) error {
 	return func(c *Call, id string) error { return do(c.Admin, c.Context(), c.Actor, c.idOf(id, wildcard)) }
 }
 
-// idOf returns the id that an action is for: that of the row or, if row is empty, the one in the path.
+// idOf returns the id of an action's entry: row or, if row is empty, the value of wildcard in the path.
 func (c *Call) idOf(row, wildcard string) int64 {
 	if row == "" {
 		return c.ID(wildcard)
@@ -88,7 +88,7 @@ func (c *Call) idOf(row, wildcard string) int64 {
 	return id
 }
 
-// isNew reports whether the form is for a new entry, whose path does not have the wildcard.
+// isNew reports whether the form is for a new entry, that is, whether the path has no value for wildcard.
 func (c *Call) isNew(wildcard string) bool { return c.R.PathValue(wildcard) == "" }
 
 // adminPage is the overview for administrators.
@@ -105,8 +105,7 @@ func (c *Call) admin() error {
 	return c.Show("admin", "Administration", adminPage{list, next != ""})
 }
 
-// boardSettings holds the settings as their form has them. texts and flags have an element for each of
-// kernel.AllSettings.
+// boardSettings holds the values of the settings form. texts and flags have an element for each of kernel.AllSettings.
 type boardSettings struct {
 	kernel.Settings
 	texts []string
@@ -184,8 +183,8 @@ func capitals(words []string) []resource.Choice {
 	return list
 }
 
-// rightChoices returns rights as choices, grouped by their sections. With inForums it leaves out those of the whole
-// board.
+// rightChoices returns rights as choices, grouped by their sections. With inForums it leaves out rights that apply to
+// the whole board.
 func rightChoices(all []admin.Right, inForums bool) (list []resource.Choice) {
 	for _, right := range all {
 		if !inForums || right.InForums {
@@ -214,7 +213,7 @@ func maskOf(names []string, all []admin.Right) (mask rights.Mask) {
 	return mask
 }
 
-// numbersOf parses the ids that checkboxes have as their values. It leaves out what is not a number.
+// numbersOf parses the values of checkboxes, which are ids. It leaves out values that are not numbers.
 func numbersOf(texts []string) (list []int64) {
 	for _, text := range texts {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -232,10 +231,10 @@ func textsOf(ids []int64) []string {
 	return list
 }
 
-// query returns a query string with one parameter, including the question mark.
+// query returns a query string with one parameter, beginning with a question mark.
 func query(name, value string) string { return "?" + url.Values{name: {value}}.Encode() }
 
-// Indented marks the depth of a forum in its title, for lists that cannot show it in another way.
+// Indented adds dashes before the title of a forum for its depth in the tree, for lists that cannot indent it.
 func Indented(title string, depth int64) string { return strings.Repeat("– ", int(depth)) + title }
 
 // joined returns a cell that lists several texts.

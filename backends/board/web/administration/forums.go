@@ -26,7 +26,7 @@ func (c *Call) shiftForum() error {
 	return c.Then(c.Admin.ShiftForum(c.Context(), c.Actor, id, by), "/admin/forums#forum-"+kernel.Itoa(id), "")
 }
 
-// forum is a forum as its form has it.
+// forum holds the values of the form for a forum.
 type forum struct {
 	ID int64 // 0 for a new forum
 	admin.ForumSpec
@@ -136,7 +136,8 @@ var forumForm = resource.Form[*Call, forum]{
 	Offers: func(_ *Call, f *forum, _ string) bool { return f.ID != 0 },
 }
 
-// parentChoices returns the forums that a forum may be in: all except links, itself and the forums below it.
+// parentChoices returns the possible parents of a forum: all forums except links, the forum itself and the forums below
+// it.
 func (c *Call) parentChoices(moved *forum) ([]resource.Choice, error) {
 	tree, err := c.Admin.ForumTree(c.Context(), c.Actor)
 	list := []resource.Choice{{Value: "0", Label: "None: at the top"}}
@@ -180,7 +181,7 @@ type matrixCell struct {
 	Inherited    bool   // whether the group would have the right by inheritance
 }
 
-// MatrixField returns the name of the field for a right of a group in the form with the rights of all groups.
+// MatrixField returns the name of the field for a group's right in the form of matrixPage. bit is the bit of the right.
 func MatrixField(group int64, bit int) string {
 	return "g" + kernel.Itoa(group) + "b" + strconv.Itoa(bit)
 }
@@ -194,8 +195,8 @@ func (c *Call) matrix() error {
 	return c.showMatrix(nil, id, only, nil)
 }
 
-// showMatrix shows the rights of one group, or of all groups if only is 0. For groups in sent it shows what the
-// form sent.
+// showMatrix shows the rights of one group in a forum or, if only is 0, of all groups. For groups in sent it shows the
+// values that the refused form has sent.
 func (c *Call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Override) error {
 	f, err := c.Admin.ForumByID(c.Context(), c.Actor, id)
 	if err != nil {
@@ -250,7 +251,7 @@ func (c *Call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 	return c.ShowForm(refusal, "admin_rights", "Rights in "+f.Title, page)
 }
 
-// overrideDifferences lists where the form differs from the stored rights of a group.
+// overrideDifferences lists the differences between the stored rights of a group and those that the form has sent.
 func overrideDifferences(column admin.MatrixColumn, sent admin.Override) (list []admin.Difference) {
 	for _, right := range admin.Rights() {
 		if from, to := column.Word(right.Mask()), sent.Word(right.Mask()); from != to {

@@ -11,7 +11,7 @@ import (
 
 func groupAt(id int64) string { return "/admin/groups/" + kernel.Itoa(id) }
 
-// groupKinds describes who is in the groups of each kind.
+// groupKinds describes the members of each kind of group.
 var groupKinds = map[string]string{
 	"guest": "Everybody who is not signed in", "registered": "Every new member", "staff": "Comes with the board",
 	"custom": "Made here",
@@ -38,7 +38,7 @@ var groupList = resource.List[*Call, admin.GroupRow]{
 	Rows: resource.Whole(func(c *Call) ([]admin.GroupRow, error) { return c.Admin.Groups(c.Context(), c.Actor) }),
 }
 
-// group is a group as its form has it.
+// group holds the values of the form for a group.
 type group struct {
 	admin.GroupRow
 	allow, restrict []string
@@ -137,7 +137,7 @@ var moderatorList = resource.List[*Call, admin.Moderator]{
 	}},
 }
 
-// moderator is a moderator as its form has it.
+// moderator holds the values of the form for a moderator.
 type moderator struct {
 	admin.Moderator
 	names []string

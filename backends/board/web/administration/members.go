@@ -73,7 +73,7 @@ var memberList = resource.List[*Call, admin.MemberRow]{
 	Actions: memberActions,
 }
 
-// ending asks for the end of a ban or a suspension, and for its reason.
+// ending lists the inputs for the end and the reason of a ban or a suspension.
 var ending = []resource.Input[*Call]{
 	{Name: "days", Label: "For", Value: "7", Options: func(*Call) ([]resource.Choice, error) {
 		return []resource.Choice{
@@ -92,7 +92,7 @@ var ending = []resource.Input[*Call]{
 	{Name: "reason", Label: "Reason, for the log", Max: 200},
 }
 
-// memberActions lists the actions that the list of members and the page of a member have in common.
+// memberActions lists the actions that both the list of members and the page of a member offer.
 var memberActions = []resource.Action[*Call]{
 	{Name: "approve", Label: "Let in", Done: "let in", Do: withID((*admin.Service).ApproveMember, "userId")},
 	{
@@ -137,7 +137,7 @@ func (c *Call) ban(id string) error {
 	return c.Admin.Ban(c.Context(), c.Actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
 }
 
-// newPassword is an action that only the page of a member has.
+// newPassword is the action that only the page of a member offers.
 var newPassword = resource.Action[*Call]{
 	Name: "password", Label: "New password",
 	Confirm: "The present password ends, and the member is signed out everywhere. " +
@@ -147,8 +147,8 @@ var newPassword = resource.Action[*Call]{
 	},
 }
 
-// until returns the end that a form gives, as a date, the whole of which is included, or as a number of days. It
-// returns 0 if there is no end.
+// until returns the end that a form gives: the end of a date, or a number of days from now. It returns 0 if the form
+// gives no end.
 func (c *Call) until() (kernel.Moment, error) {
 	if text := c.Form.Text("date"); text != "" {
 		day, err := time.ParseInLocation(time.DateOnly, text, c.Actor.User.Zone())
@@ -164,7 +164,7 @@ func (c *Call) until() (kernel.Moment, error) {
 	return c.Kernel.Moment().Add(time.Duration(min(days, 36_500)) * 24 * time.Hour), nil
 }
 
-// member is a member as its form has it.
+// member holds the values of the form for a member.
 type member struct {
 	admin.MemberRow
 	groups []string
@@ -304,7 +304,7 @@ var tokenList = resource.List[*Call, admin.TokenRow]{
 	Offers: func(_ *Call, t admin.TokenRow, _ string) bool { return t.RevokedAt == 0 },
 }
 
-// token is a token to be made, as its form has it.
+// token holds the values of the form for a new token.
 type token struct {
 	User, Name string
 	Scopes     []string

@@ -32,7 +32,7 @@ var webhookList = resource.List[*Call, webhook.Webhook]{
 	Actions: webhookActions[:4],
 }
 
-// webhookActions lists the actions on the page of a webhook. The list of webhooks has the first four.
+// webhookActions lists the actions on the page of a webhook. The list of webhooks offers the first four of them.
 var webhookActions = []resource.Action[*Call]{
 	{Name: "test", Label: "Send a test", Done: "sent a test", Do: withID((*admin.Service).TestWebhook, "webhookId")},
 	{Name: "on", Label: "Switch on", Done: "switched on", Do: func(c *Call, id string) error {
@@ -92,7 +92,7 @@ var deliveryColumns = []resource.Column[webhook.Delivery]{
 	}},
 }
 
-// webhookForm is the page of a webhook. It has no fields to change, only actions.
+// webhookForm is the page of a webhook. It has only actions and no fields.
 var webhookForm = resource.Form[*Call, webhook.Webhook]{
 	Path: "/admin/webhooks/{webhookId}",
 	Head: formHead("Webhook", "Webhooks", "/admin/webhooks"),

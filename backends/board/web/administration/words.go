@@ -32,7 +32,7 @@ var prefixList = resource.List[*Call, admin.PrefixRow]{
 	}},
 }
 
-// prefix is a prefix as its form has it.
+// prefix holds the values of the form for a prefix.
 type prefix struct {
 	admin.PrefixRow
 	forums []string
@@ -98,7 +98,7 @@ var wordList = resource.List[*Call, admin.WordFilter]{
 	}},
 }
 
-// word is a word to be filtered, as its form has it.
+// word holds the values of the form for a filtered word.
 type word struct {
 	admin.WordFilter
 	action string

@@ -14,15 +14,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// The namespaces that scripts see as global objects.
+// The namespaces of the global objects that scripts see. globals itself lists these objects.
 var globals, pages, users, templates, fields, cache, fetch, log, console, helper, sanitizers *namespace
 
 func init() {
-	of := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
+	namespaceMember := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
 	globals = newNamespace(map[string]member{
-		"pages": of(&pages), "users": of(&users), "templates": of(&templates), "fields": of(&fields), "cache": of(&cache),
-		"http": of(&fetch), "log": of(&log), "console": of(&console), "RestApiHelper": of(&helper),
-		"sanitizer": of(&sanitizers), "input": of(&input), "session": of(&session),
+		"pages": namespaceMember(&pages), "users": namespaceMember(&users), "templates": namespaceMember(&templates), "fields": namespaceMember(&fields), "cache": namespaceMember(&cache),
+		"http": namespaceMember(&fetch), "log": namespaceMember(&log), "console": namespaceMember(&console), "RestApiHelper": namespaceMember(&helper),
+		"sanitizer": namespaceMember(&sanitizers), "input": namespaceMember(&input), "session": namespaceMember(&session),
 		"Response": {value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(rt.newResponse) }},
 		"config":   hostValue(wire.Config),
 	})
@@ -43,22 +43,23 @@ func init() {
 		}},
 		"save": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			to, changes := rt.id(c.Argument(0), "page"), c.Argument(1)
-			if !is(changes) {
+			if !isSet(changes) {
 				changes = c.Argument(0)
 			}
-			with := rt.object(changes, "the change")
-			return rt.got(rt.ask(wire.Save, wire.AppendText(wire.AppendInt(rt.arguments(), to), with)))
+			change := rt.object(changes, "the change")
+			return rt.got(rt.ask(wire.Save, wire.AppendText(wire.AppendInt(rt.arguments(), to), change)))
 		}},
 		"trash": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			rt.ask(wire.Trash, wire.AppendInt(rt.arguments(), rt.id(c.Argument(0), "page")))
 			return goja.Undefined()
 		}},
-		// attach(page, field, file) adds a file. file is the name of a part of the submitted form, or {name, text}.
+		// attach(page, field, file) adds a file to a field. file is the name of a part in the submitted form, or {name,
+		// text}.
 		"attach": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			to, in := rt.id(c.Argument(0), "page"), text(c.Argument(1))
-			o, made := c.Argument(2).(*goja.Object)
+			o, isObject := c.Argument(2).(*goja.Object)
 			var name, content string
-			if made {
+			if isObject {
 				name, content = text(o.Get("name")), text(o.Get("text"))
 			} else {
 				name = text(c.Argument(2))
@@ -67,9 +68,9 @@ func init() {
 				rt.fail("the file is larger than 8 MiB")
 			}
 			ask := wire.AppendText(wire.AppendInt(rt.arguments(), to), in)
-			return rt.got(rt.ask(wire.Attach, wire.AppendText(wire.AppendText(wire.AppendBool(ask, made), name), content)))
+			return rt.got(rt.ask(wire.Attach, wire.AppendText(wire.AppendText(wire.AppendBool(ask, isObject), name), content)))
 		}},
-		// file(file, size) returns an answer, which the method must return.
+		// file(file, size) returns an answer with the file. To send it, the method must return it.
 		"file": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			file, size := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
 			number := rt.ask(wire.File, wire.AppendText(wire.AppendInt(rt.arguments(), file), size)).Uint()
@@ -80,7 +81,7 @@ func init() {
 			rt.served[object] = number
 			return object
 		}},
-		// image(file, size) returns the address of an image in a size.
+		// image(file, size) returns the address of the image in the given size.
 		"image": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			file, size := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
 			return rt.got(rt.ask(wire.Image, wire.AppendText(wire.AppendInt(rt.arguments(), file), size)))
@@ -91,26 +92,26 @@ func init() {
 		"find": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			after, limit := int64(0), int64(25)
 			if o, ok := c.Argument(0).(*goja.Object); ok {
-				if v := o.Get("after"); is(v) {
+				if v := o.Get("after"); isSet(v) {
 					after = v.ToInteger()
 				}
-				if v := o.Get("limit"); is(v) {
+				if v := o.Get("limit"); isSet(v) {
 					limit = min(max(v.ToInteger(), 1), 500)
 				}
 			}
 			return rt.got(rt.ask(wire.Users, wire.AppendInt(wire.AppendInt(rt.arguments(), after), limit)))
 		}},
 		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			if !is(c.Argument(0)) {
+			if !isSet(c.Argument(0)) {
 				return goja.Null()
 			}
 			return rt.got(rt.ask(wire.User, wire.AppendText(rt.arguments(), c.Argument(0).String())))
 		}},
 	})
-	definitions := func(all, one byte) *namespace {
+	definitions := func(all, single byte) *namespace {
 		return newNamespace(map[string]member{
 			"all": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.got(rt.ask(all, nil)) }},
-			"get": hostMethod(one),
+			"get": hostMethod(single),
 		})
 	}
 	templates, fields = definitions(wire.Templates, wire.Template), definitions(wire.Fields, wire.Field)
@@ -162,72 +163,76 @@ func init() {
 	sanitizers = newNamespace(sanitizerMembers())
 }
 
-// hostValue returns a member whose value is the result of an operation of the host without arguments.
+// hostValue returns a member whose value is the result of a host operation without arguments.
 func hostValue(operation byte) member {
 	return member{value: func(rt *Runtime) goja.Value { return rt.got(rt.ask(operation, nil)) }}
 }
 
-// hostMethod returns a method that passes its first argument, a text such as a selector, to an operation of the host.
+// hostMethod returns a method that calls a host operation with its first argument, a string such as a selector.
 func hostMethod(operation byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		return rt.got(rt.ask(operation, wire.AppendText(rt.arguments(), text(c.Argument(0)))))
 	}}
 }
 
-// arguments returns an empty buffer for the arguments of an operation.
-func (rt *Runtime) arguments() []byte { return rt.asked[:0] }
+// arguments returns an empty buffer to which the arguments of a host operation are appended.
+func (rt *Runtime) arguments() []byte { return rt.buffer[:0] }
 
-// ask performs an operation of the host and returns its reply. It throws the host's error.
+// ask performs an operation of the host and returns the host's reply. If the host returns an error, ask throws it in
+// the script.
 func (rt *Runtime) ask(operation byte, arguments []byte) *wire.Reader {
 	reply, err := rt.host.Ask(operation, arguments)
-	if rt.asked = arguments; cap(arguments) > 64<<10 {
-		rt.asked = nil
+	if rt.buffer = arguments; cap(arguments) > 64<<10 {
+		rt.buffer = nil
 	}
 	rt.check(err)
 	return wire.NewReader(reply)
 }
 
-// got returns the value in a reply of the host. It throws an error if the reply cannot be decoded.
+// got decodes the value in a reply of the host. It throws an error in the script if the reply is malformed.
 func (rt *Runtime) got(r *wire.Reader) goja.Value {
 	value, err := rt.read(r)
 	rt.check(err)
 	return value
 }
 
-// object returns the JSON of an argument, which must be an object.
-func (rt *Runtime) object(v goja.Value, what string) []byte {
+// object returns the JSON of an argument. It throws an error in the script if the argument is not an object; label
+// names the argument in the error.
+func (rt *Runtime) object(v goja.Value, label string) []byte {
 	if o, ok := v.(*goja.Object); ok {
-		made, err := rt.json(o)
+		encoded, err := rt.json(o)
 		rt.check(err)
-		if len(made) > 0 && made[0] == '{' {
-			return made
+		if len(encoded) > 0 && encoded[0] == '{' {
+			return encoded
 		}
 	}
-	rt.fail(what + " is not an object")
+	rt.fail(label + " is not an object")
 	return nil
 }
 
 func (rt *Runtime) size(v goja.Value) []byte {
-	if !is(v) {
+	if !isSet(v) {
 		return nil
 	}
 	return rt.object(v, "the size")
 }
 
-// id returns an argument that is an ID or an object with one.
-func (rt *Runtime) id(v goja.Value, what string) int64 {
+// id returns the ID in an argument, which is a number or an object with the member id. label names the argument in
+// errors.
+func (rt *Runtime) id(v goja.Value, label string) int64 {
 	if o, ok := v.(*goja.Object); ok {
 		v = o.Get("id")
 	}
-	if !is(v) {
-		rt.fail("a " + what + " has an id")
+	if !isSet(v) {
+		rt.fail("a " + label + " has an id")
 	}
 	return v.ToInteger()
 }
 
-// sanitizerMembers returns a method for each sanitizer, and the methods apply, valid and names, which take specs.
+// sanitizerMembers returns the members of the global object sanitizer: a method for each sanitizer, and the methods
+// apply, valid and names, which take specs.
 func sanitizerMembers() map[string]member {
-	with := func(rt *Runtime, spec string, args []goja.Value) (value any, given []any) {
+	convert := func(rt *Runtime, spec string, args []goja.Value) (value any, arguments []any) {
 		if !sanitize.Known(spec) {
 			rt.throw(http.StatusBadRequest, sanitize.UnknownError(spec).Error())
 		}
@@ -235,16 +240,16 @@ func sanitizerMembers() map[string]member {
 			if i == 0 {
 				value = rt.plain(arg)
 			} else {
-				given = append(given, rt.plain(arg))
+				arguments = append(arguments, rt.plain(arg))
 			}
 		}
-		return value, given
+		return value, arguments
 	}
 	apply := func(rt *Runtime, spec string, args []goja.Value) goja.Value {
-		value, given := with(rt, spec, args)
-		made, err := sanitize.With(spec, value, given...)
+		value, arguments := convert(rt, spec, args)
+		sanitized, err := sanitize.With(spec, value, arguments...)
 		rt.check(err)
-		return rt.value(made)
+		return rt.value(sanitized)
 	}
 	second := func(rt *Runtime, c goja.FunctionCall) (spec string, args []goja.Value) {
 		if len(c.Arguments) < 2 {
@@ -264,8 +269,8 @@ func sanitizerMembers() map[string]member {
 	}}
 	members["valid"] = member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		spec, args := second(rt, c)
-		value, given := with(rt, spec, args)
-		valid, err := sanitize.Valid(spec, value, given...)
+		value, arguments := convert(rt, spec, args)
+		valid, err := sanitize.Valid(spec, value, arguments...)
 		rt.check(err)
 		return rt.vm.ToValue(valid)
 	}}
@@ -275,7 +280,7 @@ func sanitizerMembers() map[string]member {
 	return members
 }
 
-// checkParameters implements checkAndSanitizeRequiredParameters.
+// checkParameters implements checkAndSanitizeRequiredParameters of scripts.
 func (rt *Runtime) checkParameters(c goja.FunctionCall) goja.Value {
 	data, ok := c.Argument(0).(*goja.Object)
 	if !ok {
@@ -291,86 +296,86 @@ func (rt *Runtime) checkParameters(c goja.FunctionCall) goja.Value {
 	return data
 }
 
-// required checks and sanitizes a required member of data. The spec has the form name|sanitizer; the default
-// sanitizer is text.
+// required sanitizes a member of data, and throws an error in the script if the member is missing. spec has the form
+// name|sanitizer; the default sanitizer is text.
 func (rt *Runtime) required(data *goja.Object, spec string) {
 	name, sanitizer, has := strings.Cut(spec, "|")
 	if !has {
 		sanitizer = "text"
 	}
 	value := data.Get(name)
-	if !is(value) {
+	if !isSet(value) {
 		rt.throw(http.StatusBadRequest, "Required parameter '"+name+"' is missing")
 	}
-	made, err := sanitize.Apply(sanitizer, rt.plain(value))
+	sanitized, err := sanitize.Apply(sanitizer, rt.plain(value))
 	if err != nil {
 		rt.throw(http.StatusBadRequest, err.Error())
 	}
-	rt.check(data.Set(name, rt.value(made)))
+	rt.check(data.Set(name, rt.value(sanitized)))
 }
 
-// newResponse implements Response(status, body, headers), with or without new.
+// newResponse implements Response(status, body, headers), called with or without new.
 func (rt *Runtime) newResponse(c goja.ConstructorCall) *goja.Object {
 	status := c.Argument(0).ToInteger()
-	if !is(c.Argument(0)) {
+	if !isSet(c.Argument(0)) {
 		status = http.StatusOK
 	}
 	if status < 200 || status > 599 {
 		rt.fail(fmt.Sprintf("%d is not a status of an answer", status))
 	}
-	made := &response{status: int(status), body: c.Argument(1)}
+	created := &response{status: int(status), body: c.Argument(1)}
 	if headers, ok := c.Argument(2).(*goja.Object); ok {
 		for _, name := range headers.Keys() {
 			value := headers.Get(name).String()
 			if err := header.Check(name, value); err != nil {
 				rt.fail(err.Error())
 			}
-			made.header = append(made.header, [2]string{name, value})
+			created.header = append(created.header, [2]string{name, value})
 		}
 	}
 	object := rt.vm.NewObject()
-	_ = object.Set("status", made.status)
+	_ = object.Set("status", created.status)
 	if rt.responses == nil {
 		rt.responses = make(map[*goja.Object]*response)
 	}
-	rt.responses[object] = made
+	rt.responses[object] = created
 	return object
 }
 
-// cached returns a value of the cache, and reports whether it exists.
+// cached returns the value in the cache with the given key, and reports whether it exists.
 func (rt *Runtime) cached(key goja.Value) (goja.Value, bool) {
 	r := rt.ask(wire.CacheGet, wire.AppendText(rt.arguments(), key.String()))
 	if !r.Bool() {
 		return goja.Undefined(), false
 	}
-	made, err := rt.parse(r.Text())
+	value, err := rt.parse(r.Text())
 	rt.check(err)
-	return made, true
+	return value, true
 }
 
-// keep stores a value in the cache for some seconds, or without seconds until it is displaced. It deletes the value
-// if seconds is not positive.
+// keep stores a value in the cache for some seconds. If seconds is undefined, the value is kept until the cache needs
+// the space; if seconds is not positive, keep deletes the value.
 func (rt *Runtime) keep(key, value, seconds goja.Value) {
-	made, err := rt.json(value)
+	encoded, err := rt.json(value)
 	rt.check(err)
 	lifetime := 0.0
-	if is(seconds) {
+	if isSet(seconds) {
 		if lifetime = seconds.ToFloat(); lifetime <= 0 || math.IsNaN(lifetime) {
 			rt.ask(wire.CacheDelete, wire.AppendText(rt.arguments(), key.String()))
 			return
 		}
 	}
-	ask := wire.AppendText(wire.AppendText(rt.arguments(), key.String()), made)
+	ask := wire.AppendText(wire.AppendText(rt.arguments(), key.String()), encoded)
 	rt.ask(wire.CacheSet, wire.AppendInt(ask, int64(min(lifetime, math.MaxInt32)*1000)))
 }
 
-// Limits of what a call writes to the log.
+// Limits of the lines that a call logs.
 const (
 	maxLine  = 8 << 10
 	maxLines = 1000
 )
 
-// logs returns a method that writes a line to the request's log.
+// logs returns a method that logs a line with the given level.
 func logs(level byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		if rt.logged++; rt.logged > maxLines {
@@ -396,7 +401,7 @@ func logs(level byte) member {
 	}}
 }
 
-// shown formats a value for the log, as a console would.
+// shown formats a value for the log, like a browser's console.
 func (rt *Runtime) shown(v goja.Value) string {
 	o, ok := v.(*goja.Object)
 	if !ok {
@@ -406,17 +411,17 @@ func (rt *Runtime) shown(v goja.Value) string {
 	case "Error", "Function", "Date", "RegExp":
 		return v.String()
 	}
-	made, err := rt.json(o)
+	encoded, err := rt.json(o)
 	if err != nil {
 		return v.String()
 	}
-	return string(made)
+	return string(encoded)
 }
 
 // maxFetch limits the body of a request, in bytes.
 const maxFetch = 4 << 20
 
-// fetch implements http.fetch(address, {method, headers, body}). A body that is an object is sent as JSON.
+// fetch implements http.fetch(address, {method, headers, body}). If the body is an object, it is sent as JSON.
 func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
 	method, names, headers := http.MethodGet, []string(nil), make(map[string]string)
 	var body []byte
@@ -434,9 +439,9 @@ func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
 		case goja.String:
 			body = []byte(b.String())
 		case *goja.Object:
-			made, err := rt.json(b)
+			encoded, err := rt.json(b)
 			rt.check(err)
-			body = made
+			body = encoded
 			if _, has := headers["Content-Type"]; !has {
 				names = append(names, "Content-Type")
 				headers["Content-Type"] = "application/json"
@@ -452,22 +457,22 @@ func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
 		ask = wire.AppendText(wire.AppendText(ask, name), headers[name])
 	}
 	r := rt.ask(wire.Fetch, wire.AppendText(ask, body))
-	made, all := rt.vm.NewObject(), rt.vm.NewObject()
+	result, all := rt.vm.NewObject(), rt.vm.NewObject()
 	status := int(r.Uint()) //nolint:gosec // G115: a status
 	for range r.Len() {
 		rt.put(all, r.Text(), rt.vm.ToValue(r.Text()))
 	}
 	responseBody := r.Text()
-	_ = made.Set("status", status)
-	_ = made.Set("ok", status >= 200 && status <= 299)
-	_ = made.Set("headers", all)
-	_ = made.Set("text", func(goja.FunctionCall) goja.Value {
+	_ = result.Set("status", status)
+	_ = result.Set("ok", status >= 200 && status <= 299)
+	_ = result.Set("headers", all)
+	_ = result.Set("text", func(goja.FunctionCall) goja.Value {
 		return rt.vm.ToValue(strings.ToValidUTF8(responseBody, "\uFFFD"))
 	})
-	_ = made.Set("json", func(goja.FunctionCall) goja.Value {
+	_ = result.Set("json", func(goja.FunctionCall) goja.Value {
 		value, err := rt.parse(responseBody)
 		rt.check(err)
 		return value
 	})
-	return made
+	return result
 }

@@ -1,10 +1,9 @@
-// Package js runs the JavaScript of a site: handler classes in CommonJS files, and Routes.js. It limits the depth
-// of calls and the size of an answer, but nothing else. Its caller must stop a call that takes too much time or
-// memory: by Interrupt and, because the engine cannot be interrupted within its own functions, by ending the
-// process.
+// Package js runs the JavaScript of a site: handler classes in CommonJS files, and Routes.js.
 //
-// A [Runtime] runs one call and is discarded, so that changes of classes, prototypes or built-in objects do not
-// affect the next call. A [Host] performs the operations that a script asks for.
+// The package limits the depth of calls and the size of an answer, but neither time nor memory. The caller must stop a
+// call that takes too much of them by Runtime.Interrupt or, because the engine cannot be interrupted within its
+// built-in functions, by ending the process. A [Runtime] runs one call and is then discarded, so changes of classes,
+// prototypes or built-in objects do not affect the next call. A [Host] performs the operations that a script requests.
 package js
 
 import (
@@ -21,9 +20,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// init lets a match backtrack without limit. By default the engine treats a match as failed when its backtracking
-// exceeds a limit. Without the limit, the time and memory of the call bound a match. The engine has no option for
-// this, so the package's default is changed.
+// init lets regular expressions backtrack without limit, because by default the engine treats a match that exceeds a
+// limit as failed. Matches are bounded by the time and memory limits of the call instead. The engine has no option for
+// this, so the default of its package is changed.
 func init() { regexp2.DefaultOptimizationOptions.MaxBacktrackingStackSize = -1 }
 
 // maxDepth limits the depth of calls.
@@ -31,10 +30,10 @@ const maxDepth = 512
 
 // Host performs operations for a script.
 type Host interface {
-	// Ask performs an operation with the given arguments and returns its reply, which is valid until the next call
-	// of Ask. An error that the script may see is a *[wire.RefusedError].
+	// Ask performs an operation and returns the reply, which is valid until the next call of Ask. An error that the
+	// script may see is a *[wire.RefusedError].
 	Ask(operation byte, arguments []byte) (reply []byte, err error)
-	// Log writes a line to the log of the request.
+	// Log writes a line to the log.
 	Log(level byte, text string)
 }
 
@@ -49,21 +48,21 @@ type Runtime struct {
 	stringy goja.Callable           // JSON.parse
 	enter   goja.Callable           // calls todo as a script would
 	todo    func()
-	asked   []byte // buffer for the arguments of an operation
+	buffer  []byte // buffer for the arguments of an operation
 	logged  int    // number of lines
 
 	call   request
 	status int
 	header [][2]string // in the order in which they were set
-	// Values that Go functions have created for the script, which may return them.
+	// Objects that Go functions have created for the script, and which methods may return as answers.
 	responses map[*goja.Object]*response
 	served    map[*goja.Object]uint64 // numbers that the host has assigned
 	causes    map[*goja.Object]uint64 // numbers that the host has assigned
-	// rejected holds, in their order, the rejected promises that nobody has handled yet.
+	// rejected holds the rejected promises that the script has not handled yet, in order.
 	rejected []*goja.Promise
 }
 
-// request is what a script may know of the request without asking the host.
+// request holds the data of the request that scripts can read without asking the host.
 type request struct {
 	method, path, id, address, base string
 	user                            struct {
@@ -73,7 +72,7 @@ type request struct {
 	}
 }
 
-// New returns a runtime for the code of a site. It should be created before the call arrives, because that takes a
+// New returns a runtime for the code of a site. Callers should create it before the call arrives, because that takes a
 // while.
 func New(code *Code) *Runtime {
 	rt := &Runtime{vm: goja.New(), code: code, modules: make(map[string]*goja.Object)}
@@ -84,11 +83,11 @@ func New(code *Code) *Runtime {
 	return rt
 }
 
-// Interrupt stops the running script with ErrTime or ErrMemory as soon as it is between two steps. It may be called
-// from any goroutine.
+// Interrupt stops the running script, before its next step, with reason, which is ErrTime or ErrMemory. Interrupt may
+// be called from any goroutine.
 func (rt *Runtime) Interrupt(reason error) { rt.vm.Interrupt(reason) }
 
-// The reasons for which a call is interrupted.
+// The reasons for interrupting a call.
 var (
 	ErrTime   = errors.New("the handler took too long")
 	ErrMemory = errors.New("the handler took too much memory")
@@ -96,7 +95,7 @@ var (
 
 var errPending = errors.New("the handler's promise is not resolved: nothing is left that could do it")
 
-// Run calls the method that a Call frame names and appends its Result to a frame.
+// Run calls the method that the Call frame names, and returns result with a Result frame appended.
 func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	rt.host = host
 	r := wire.NewReader(frame)
@@ -132,7 +131,8 @@ func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	return append(result, answer...)
 }
 
-// method calls a method and encodes its answer.
+// method calls a method of a class and returns the encoded answer. The class is the member export of the file that name
+// in the file from refers to. If export is empty, the file exports the class itself.
 func (rt *Runtime) method(from, name, export, class, method string, data goja.Value) ([]byte, error) {
 	found, err := rt.code.find(rt.host, from, name)
 	if err != nil {
@@ -174,12 +174,12 @@ func (rt *Runtime) method(from, name, export, class, method string, data goja.Va
 
 var promiseType = reflect.TypeFor[*goja.Promise]()
 
-// rejection is the error of a rejected promise that the method has returned.
+// rejection is the error of a call that has returned a rejected promise.
 type rejection struct{ value goja.Value }
 
 func (*rejection) Error() string { return "the promise was rejected" }
 
-// track records rejected promises until somebody handles them.
+// track keeps the list of rejected promises that the script has not handled.
 func (rt *Runtime) track(p *goja.Promise, operation goja.PromiseRejectionOperation) {
 	switch {
 	case operation == goja.PromiseRejectionReject && len(rt.rejected) < 10:
@@ -189,7 +189,7 @@ func (rt *Runtime) track(p *goja.Promise, operation goja.PromiseRejectionOperati
 	}
 }
 
-// do runs a Go function in which script code may run, such as a getter, and returns what that throws.
+// do calls fn, in which code of the script may run, such as a getter. It returns the exception that this code throws.
 func (rt *Runtime) do(fn func()) error {
 	if rt.enter == nil {
 		rt.enter, _ = goja.AssertFunction(rt.vm.ToValue(func(goja.FunctionCall) goja.Value {
@@ -204,14 +204,14 @@ func (rt *Runtime) do(fn func()) error {
 	return err
 }
 
-// require returns the function require of a file.
+// require returns the function require for the file from.
 func (rt *Runtime) require(from string) func(goja.FunctionCall) goja.Value {
 	return func(c goja.FunctionCall) goja.Value {
 		found, err := rt.code.find(rt.host, from, c.Argument(0).String())
 		if err == nil {
-			var made goja.Value
-			if made, err = rt.load(found); err == nil {
-				return made
+			var exports goja.Value
+			if exports, err = rt.load(found); err == nil {
+				return exports
 			}
 		}
 		if p, ok := errors.AsType[*SourceError](err); ok {
@@ -222,20 +222,20 @@ func (rt *Runtime) require(from string) func(goja.FunctionCall) goja.Value {
 	}
 }
 
-// load evaluates a file and returns its exports.
+// load evaluates a file, unless it has been evaluated already, and returns its exports.
 func (rt *Runtime) load(s *source) (goja.Value, error) {
 	if module, ok := rt.modules[s.name]; ok { // also while it is being loaded, for circular requires
 		return module.Get("exports"), nil
 	}
 	module := rt.vm.NewObject()
 	if s.program == nil {
-		made, err := rt.parse(s.json)
+		parsed, err := rt.parse(s.json)
 		if err != nil {
 			return nil, err
 		}
-		_ = module.Set("exports", made)
+		_ = module.Set("exports", parsed)
 		rt.modules[s.name] = module
-		return made, nil
+		return parsed, nil
 	}
 	exports := rt.vm.NewObject()
 	_ = module.Set("exports", exports)
@@ -252,7 +252,7 @@ func (rt *Runtime) load(s *source) (goja.Value, error) {
 	return module.Get("exports"), nil
 }
 
-// parse parses JSON with JSON.parse.
+// parse parses a text with the JavaScript function JSON.parse.
 func (rt *Runtime) parse(text string) (goja.Value, error) {
 	if rt.stringy == nil {
 		rt.stringy, _ = goja.AssertFunction(rt.vm.Get("JSON").ToObject(rt.vm).Get("parse"))
@@ -260,28 +260,30 @@ func (rt *Runtime) parse(text string) (goja.Value, error) {
 	return rt.stringy(goja.Undefined(), rt.vm.ToValue(text))
 }
 
-// failure returns a new error object of a class, such as TypeError, or the message alone if that fails.
+// failure returns a new error object of the given class, such as TypeError. If the class cannot be called, it returns
+// the message.
 func (rt *Runtime) failure(class, message string) goja.Value {
-	made, err := rt.vm.New(rt.vm.Get(class), rt.vm.ToValue(message))
+	object, err := rt.vm.New(rt.vm.Get(class), rt.vm.ToValue(message))
 	if err != nil {
 		return rt.vm.ToValue(message)
 	}
-	return made
+	return object
 }
 
-// throw throws an Error. A code that is not 0 makes it the answer of the call.
+// throw throws an Error in the script. If code is not 0, it is the status of the answer unless the script catches the
+// error.
 func (rt *Runtime) throw(code int, message string) {
-	made := rt.failure("Error", message)
-	if o, ok := made.(*goja.Object); ok && code != 0 {
+	object := rt.failure("Error", message)
+	if o, ok := object.(*goja.Object); ok && code != 0 {
 		_ = o.Set("code", code)
 	}
-	panic(made)
+	panic(object)
 }
 
 func (rt *Runtime) fail(message string) { rt.throw(0, message) }
 
-// check throws err, unless it is nil: an exception of the script unchanged, and a refusal of the host with the
-// host's code and message.
+// check throws err in the script, unless err is nil. An exception of the script is thrown unchanged, and an error of
+// the host with its code and message.
 func (rt *Runtime) check(err error) {
 	if err == nil {
 		return
@@ -295,19 +297,19 @@ func (rt *Runtime) check(err error) {
 		if err.Cause == 0 {
 			rt.throw(err.Code, err.Message)
 		}
-		made := rt.failure("Error", "internal error")
-		if o, ok := made.(*goja.Object); ok {
+		object := rt.failure("Error", "internal error")
+		if o, ok := object.(*goja.Object); ok {
 			if rt.causes == nil {
 				rt.causes = make(map[*goja.Object]uint64)
 			}
 			rt.causes[o] = err.Cause
 		}
-		panic(made)
+		panic(object)
 	}
 	rt.fail(err.Error())
 }
 
-// failed is an error in the form that a Result has.
+// failed is an error as it is encoded in a Result frame.
 type failed struct {
 	kind           byte
 	code           int
@@ -315,7 +317,7 @@ type failed struct {
 	cause          uint64
 }
 
-// maxSaid limits the texts of an error, in bytes.
+// maxSaid limits the message and the stack trace of an error, in bytes each.
 const maxSaid = 64 << 10
 
 func (f failed) append(buf []byte) []byte {
@@ -325,7 +327,7 @@ func (f failed) append(buf []byte) []byte {
 	return wire.AppendUint(buf, f.cause)
 }
 
-// reason returns the error that ended a call, in the form that a Result has.
+// reason converts the error that ended a call.
 func (rt *Runtime) reason(err error) failed {
 	if interrupted, ok := errors.AsType[*goja.InterruptedError](err); ok {
 		kind := wire.TookMemory
@@ -346,15 +348,16 @@ func (rt *Runtime) reason(err error) failed {
 	return failed{message: err.Error()}
 }
 
-// thrown returns a thrown value in the form that a Result has; with a code it becomes the answer. A nil at means
-// that the position is unknown. Reading the texts may run code of the script.
-func (rt *Runtime) thrown(value goja.Value, at *goja.Exception) failed {
+// thrown converts a value that the script has thrown. If the value has a code from 400 to 599, the code is the status
+// of the answer. exception is nil if the position is not known. Reading the value's members may run code of
+// the script.
+func (rt *Runtime) thrown(value goja.Value, exception *goja.Exception) failed {
 	var trace, message string
 	var code int64
 	object, ok := value.(*goja.Object)
 	err := rt.do(func() {
-		if at != nil {
-			trace = at.String()
+		if exception != nil {
+			trace = exception.String()
 		}
 		if !ok {
 			return
@@ -376,29 +379,29 @@ func (rt *Runtime) thrown(value goja.Value, at *goja.Exception) failed {
 	})
 	_, interrupted := errors.AsType[*goja.InterruptedError](err)
 	_, deep := errors.AsType[*goja.StackOverflowError](err)
-	made := failed{message: message, stack: stack(trace)}
+	result := failed{message: message, stack: stack(trace)}
 	switch {
 	case interrupted || deep:
 		return rt.reason(err)
 	case err != nil:
-		made.message = "an error that cannot be read"
+		result.message = "an error that cannot be read"
 	case !ok:
-		made.message = "thrown: " + value.String()
+		result.message = "thrown: " + value.String()
 	case code >= 400 && code <= 599:
-		made.kind, made.code = wire.Coded, int(code)
+		result.kind, result.code = wire.Coded, int(code)
 	default:
-		made.cause = rt.causes[object]
+		result.cause = rt.causes[object]
 		if trace == "" {
-			made.stack = stack(message)
+			result.stack = stack(message)
 		}
 	}
-	return made
+	return result
 }
 
-// programCounter matches what the engine appends to a position.
+// programCounter matches the number in parentheses that the engine appends to a position.
 var programCounter = regexp.MustCompile(`\([0-9]+\)`)
 
-// stack returns the calls of the site's code in a trace, one per line as name (file:line:column).
+// stack returns the calls in the site's code from a stack trace, one on each line in the form name (file:line:column).
 func stack(trace string) string {
 	var lines []string
 	for line := range strings.Lines(trace) {

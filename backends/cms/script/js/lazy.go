@@ -13,14 +13,14 @@ type member struct {
 	value func(*Runtime) goja.Value
 }
 
-// namespace describes the members of a global object for all runtimes.
+// namespace describes the members of a global object. All runtimes share it.
 type namespace struct {
 	names   []string
 	members map[string]member
 }
 
-// newNamespace returns a namespace with the given members. Scripts that list the members see those in first before the
-// others, which are in alphabetical order.
+// newNamespace returns a namespace with the given members. When a script lists the members, those in first come first,
+// and the others follow in alphabetical order.
 func newNamespace(members map[string]member, first ...string) *namespace {
 	names := first
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -31,25 +31,25 @@ func newNamespace(members map[string]member, first ...string) *namespace {
 	return &namespace{names, members}
 }
 
-// lazy returns an object whose members are created when a script uses them. Most calls need few of the members, and
-// creating all of them would take longer than a call.
+// lazy returns an object that creates its members when a script uses them. Most calls need few members, and creating
+// all of them would take longer than the call itself.
 func (rt *Runtime) lazy(n *namespace) *goja.Object {
 	return rt.vm.NewDynamicObject(&lazy{rt: rt, namespace: n, names: n.names})
 }
 
-// lazy is an object that Runtime.lazy returns.
+// lazy is an object created by Runtime.lazy.
 type lazy struct {
 	rt        *Runtime
 	namespace *namespace
 	names     []string // of the current members
-	made      map[string]goja.Value
+	created   map[string]goja.Value
 }
 
 var _ goja.DynamicObject = (*lazy)(nil)
 
 // Get implements goja.DynamicObject.
 func (l *lazy) Get(name string) goja.Value {
-	if value, ok := l.made[name]; ok {
+	if value, ok := l.created[name]; ok {
 		return value
 	}
 	m, ok := l.namespace.members[name]
@@ -71,10 +71,10 @@ func (l *lazy) Set(name string, value goja.Value) bool {
 	if !l.Has(name) {
 		l.names = append(slices.Clip(l.names), name)
 	}
-	if l.made == nil {
-		l.made = make(map[string]goja.Value)
+	if l.created == nil {
+		l.created = make(map[string]goja.Value)
 	}
-	l.made[name] = value
+	l.created[name] = value
 	return true
 }
 
@@ -85,7 +85,7 @@ func (l *lazy) Has(name string) bool { return slices.Contains(l.names, name) }
 func (l *lazy) Delete(name string) bool {
 	if l.Has(name) {
 		l.names = slices.DeleteFunc(slices.Clone(l.names), func(n string) bool { return n == name })
-		delete(l.made, name)
+		delete(l.created, name)
 	}
 	return true
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// context is the second argument of methods. input and session are global objects for the same request.
+// context is the second argument of methods. input and session are global objects with data of the same request.
 var context, input, session *namespace
 
 func init() {
-	requestText := func(of func(*request) string) member {
-		return member{value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(of(&rt.call)) }}
+	requestText := func(read func(*request) string) member {
+		return member{value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(read(&rt.call)) }}
 	}
 	method, path := requestText(func(r *request) string { return r.method }),
 		requestText(func(r *request) string { return r.path })
 	user := member{value: func(rt *Runtime) goja.Value {
-		made := rt.vm.NewObject()
-		_ = made.Set("id", rt.call.user.id)
-		_ = made.Set("name", rt.call.user.name)
-		_ = made.Set("roles", rt.value(rt.call.user.roles))
-		return made
+		object := rt.vm.NewObject()
+		_ = object.Set("id", rt.call.user.id)
+		_ = object.Set("name", rt.call.user.name)
+		_ = object.Set("roles", rt.value(rt.call.user.roles))
+		return object
 	}}
 	context = newNamespace(map[string]member{
 		"method": method, "path": path, "user": user, "headers": hostValue(wire.Headers),
@@ -60,14 +60,14 @@ func init() {
 				return goja.Undefined()
 			}
 			value := rt.got(r)
-			if !is(c.Argument(1)) {
+			if !isSet(c.Argument(1)) {
 				return value
 			}
-			made, err := sanitize.Apply(c.Argument(1).String(), rt.plain(value))
+			sanitized, err := sanitize.Apply(c.Argument(1).String(), rt.plain(value))
 			if err != nil {
 				rt.throw(400, err.Error())
 			}
-			return rt.value(made)
+			return rt.value(sanitized)
 		}},
 		"header": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			r := rt.ask(wire.Header, wire.AppendText(rt.arguments(), c.Argument(0).String()))
@@ -88,13 +88,13 @@ func init() {
 			return rt.got(r)
 		}},
 		"set": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			made := []byte("null")
-			if is(c.Argument(1)) {
+			encoded := []byte("null")
+			if isSet(c.Argument(1)) {
 				var err error
-				made, err = rt.json(c.Argument(1))
+				encoded, err = rt.json(c.Argument(1))
 				rt.check(err)
 			}
-			rt.ask(wire.SessionSet, wire.AppendText(wire.AppendText(rt.arguments(), c.Argument(0).String()), made))
+			rt.ask(wire.SessionSet, wire.AppendText(wire.AppendText(rt.arguments(), c.Argument(0).String()), encoded))
 			return goja.Undefined()
 		}},
 		"remove": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// SourceError is an error in a site's code, with its position.
+// SourceError is an error in the code of a site, with its position.
 type SourceError struct {
 	File         string
 	Line, Column int // 0 if unknown
@@ -37,11 +37,11 @@ func (p *SourceError) Error() string {
 	return text + ": " + p.Message
 }
 
-// maxNames limits the file names that are kept, because they may contain what a client has sent.
+// maxNames limits the required names that are stored, because names may contain data from a client.
 const maxNames = 10_000
 
-// Code is the code of a site at one moment: the compiled files that have been read so far. It is safe for
-// concurrent use.
+// Code is the code of a site at one point in time: those files, compiled, that have been required so far. A Code is
+// safe for concurrent use.
 type Code struct {
 	mu    sync.Mutex
 	files map[string]*source
@@ -53,15 +53,15 @@ func NewCode() *Code {
 	return &Code{files: make(map[string]*source), names: make(map[[2]string]*source)}
 }
 
-// Add compiles a file that another one, from, requires by a name. If the file has an error, it is not added, and
-// the same error occurs again when the file is required.
+// Add compiles a file that the file from requires by the given name. If the file has an error, it is not added, and the
+// error occurs again when a script requires the file.
 func (c *Code) Add(from, name, file, text string) error {
 	_, err := c.add([2]string{from, name}, file, text)
 	return err
 }
 
-// add compiles a file, unless it has been compiled, and remembers that required refers to it: the requiring file
-// and the name that it requires.
+// add compiles a file, unless it is compiled already, and records that required refers to it. required is the requiring
+// file and the required name.
 func (c *Code) add(required [2]string, file, text string) (*source, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,12 +79,12 @@ func (c *Code) add(required [2]string, file, text string) (*source, error) {
 	return s, nil
 }
 
-// find returns the file that a name in the file from refers to. It asks the host for a file that has not been
-// required before.
+// find returns the file to which name refers in the file from. If the name has not been required before, find asks the
+// host for the file.
 func (c *Code) find(host Host, from, name string) (*source, error) {
-	as := [2]string{from, name}
+	required := [2]string{from, name}
 	c.mu.Lock()
-	s := c.names[as]
+	s := c.names[required]
 	c.mu.Unlock()
 	if s != nil {
 		return s, nil
@@ -98,38 +98,38 @@ func (c *Code) find(host Host, from, name string) (*source, error) {
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
-	return c.add(as, file, text)
+	return c.add(required, file, text)
 }
 
-// source is a compiled file of a site's code.
+// source is a compiled file of a site.
 type source struct {
 	name string // relative to the site's folder
 	json string // the text of a .json file
-	// program evaluates to a function of exports, require and module.
+	// program evaluates to a function with the parameters exports, require and module.
 	program  *goja.Program
 	problems []*SourceError // problems that do not keep the file from running
-	// For Routes.js only: its syntax tree, and the expression that is assigned to module.exports, if there is one.
+	// Set for Routes.js only: the syntax tree, and the expression that is assigned to module.exports, if any.
 	tree      *ast.Program
 	exportsAt ast.Expression
 }
 
-// Every file is wrapped in this function.
+// Each file is wrapped in this function before it is compiled.
 const (
 	wrapperStart = "(function (exports, require, module) {"
 	wrapperEnd   = "\n})"
 )
 
-// compile parses and compiles a JavaScript file, or checks a JSON file. The tree is kept only for the routes file.
-// Errors are *SourceError.
+// compile parses and compiles a JavaScript file, or validates a JSON file. It keeps the syntax tree of the routes file
+// only. Errors are of type *SourceError.
 func compile(name, text string) (*source, error) {
-	made := &source{name: name}
+	compiled := &source{name: name}
 	if path.Ext(name) == ".json" {
 		var any json.RawMessage
 		if err := json.Unmarshal([]byte(text), &any); err != nil {
 			return nil, &SourceError{File: name, Message: fmt.Sprintf("not JSON: %v", err)}
 		}
-		made.json = text
-		return made, nil
+		compiled.json = text
+		return compiled, nil
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
 	if strings.HasPrefix(text, "#!") {
@@ -140,54 +140,54 @@ func compile(name, text string) (*source, error) {
 		return nil, syntax(name, err)
 	}
 	l := inspect(name, tree)
-	made.problems = l.problems
+	compiled.problems = l.problems
 	if name == routesJS {
-		made.tree, made.exportsAt = tree, l.value
+		compiled.tree, compiled.exportsAt = tree, l.value
 	}
-	if made.program, err = goja.CompileAST(tree, true); err != nil {
+	if compiled.program, err = goja.CompileAST(tree, true); err != nil {
 		return nil, syntax(name, err)
 	}
-	return made, nil
+	return compiled, nil
 }
 
-// syntax returns the error of the parser or the compiler with its position.
+// syntax converts an error of the parser or the compiler to a SourceError with its position.
 func syntax(name string, err error) *SourceError {
 	message := err.Error()
-	var at file.Position
+	var pos file.Position
 	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
-		at, message = list[0].Position, list[0].Message
+		pos, message = list[0].Position, list[0].Message
 	} else if compiling, ok := errors.AsType[*goja.CompilerSyntaxError](err); ok {
 		message = compiling.Message
 		if compiling.File != nil {
-			at = compiling.File.Position(compiling.Offset)
+			pos = compiling.File.Position(compiling.Offset)
 		}
 	}
 	if strings.Contains(message, "reserved word") || strings.Contains(message, "import") ||
 		strings.Contains(message, "export") {
 		message += " (files are CommonJS: require and module.exports)"
 	}
-	line, column := place(at)
+	line, column := place(pos)
 	return &SourceError{name, line, column, message}
 }
 
-// place returns a position in the file as its author wrote it, without the wrapper.
-func place(at file.Position) (line, column int) {
-	if at.Line == 1 {
-		return 1, max(at.Column-len(wrapperStart), 1)
+// place returns a position in the file without the wrapper, as the author wrote it.
+func place(pos file.Position) (line, column int) {
+	if pos.Line == 1 {
+		return 1, max(pos.Column-len(wrapperStart), 1)
 	}
-	return at.Line, at.Column
+	return pos.Line, pos.Column
 }
 
-// inspection collects what the syntax tree of a file shows without running it.
+// inspection collects findings in the syntax tree of a file, without running the file.
 type inspection struct {
 	name     string
 	tree     *ast.Program
-	own      bool // the file declares its own sanitizer
+	shadowed bool // the file declares its own sanitizer
 	problems []*SourceError
 	value    ast.Expression // assigned to module.exports
 }
 
-// inspect finds the value of module.exports and unknown sanitizers in a file.
+// inspect finds the expression assigned to module.exports, and unknown sanitizers, in a file.
 func inspect(name string, tree *ast.Program) *inspection {
 	l := &inspection{name: name, tree: tree}
 	outer, ok := tree.Body[0].(*ast.ExpressionStatement).Expression.(*ast.FunctionLiteral)
@@ -219,14 +219,14 @@ func inspect(name string, tree *ast.Program) *inspection {
 	return l
 }
 
-// noteBinding sets l.own if a declaration of the file has the name of the global object sanitizer.
+// noteBinding sets l.shadowed if the file declares a variable with the name of the global object sanitizer.
 func (l *inspection) noteBinding(b *ast.Binding) {
 	if name, ok := b.Target.(*ast.Identifier); ok && name.Name == "sanitizer" {
-		l.own = true
+		l.shadowed = true
 	}
 }
 
-// checkSanitizer reports an unknown sanitizer, if n is a call that names one by a string literal.
+// checkSanitizer reports an unknown sanitizer, if n is a call with the sanitizer's name as a string literal.
 func (l *inspection) checkSanitizer(n ast.Node) {
 	call, ok := n.(*ast.CallExpression)
 	if !ok {
@@ -250,10 +250,10 @@ func (l *inspection) checkSanitizer(n ast.Node) {
 				}
 			}
 		}
-	case object != nil && object.Name == "sanitizer" && !l.own && name != "apply" && name != "valid" && name != "names" &&
+	case object != nil && object.Name == "sanitizer" && !l.shadowed && name != "apply" && name != "valid" && name != "names" &&
 		!sanitize.Known(name):
 		l.report(callee.Identifier.Idx, sanitize.UnknownError(name))
-	case object != nil && object.Name == "sanitizer" && !l.own && (name == "apply" || name == "valid") &&
+	case object != nil && object.Name == "sanitizer" && !l.shadowed && (name == "apply" || name == "valid") &&
 		len(call.ArgumentList) > 1:
 		if spec, ok := call.ArgumentList[1].(*ast.StringLiteral); ok && !sanitize.Known(spec.Value.String()) {
 			l.report(spec.Idx, sanitize.UnknownError(spec.Value.String()))
@@ -262,13 +262,12 @@ func (l *inspection) checkSanitizer(n ast.Node) {
 }
 
 // report adds a problem at a position of the file.
-func (l *inspection) report(at file.Idx, err error) {
-	line, column := place(l.tree.File.Position(int(at) - l.tree.File.Base()))
+func (l *inspection) report(pos file.Idx, err error) {
+	line, column := place(l.tree.File.Position(int(pos) - l.tree.File.Base()))
 	l.problems = append(l.problems, &SourceError{l.name, line, column, err.Error()})
 }
 
-// walk calls fn for each node of a syntax tree. It uses reflection, because each file is walked only once, when it
-// is loaded.
+// walk calls fn for each node of a syntax tree. It uses reflection, because each file is walked only once, at loading.
 func walk(v reflect.Value, fn func(ast.Node)) {
 	switch v.Kind() {
 	case reflect.Interface, reflect.Pointer:

@@ -18,11 +18,11 @@ import (
 // routesJS is the name of the routes file in JavaScript.
 const routesJS = "api/Routes.js"
 
-// helperName is the name of the class that every site has.
+// helperName is the name of the built-in class that every site can use.
 const helperName = "RestApiHelper"
 
-// Load loads the files that a routes file requires and appends a Result with their classes to a frame. The classes
-// have the names under which the files export them.
+// Load loads the files that the Load frame lists, and returns result with a Result frame appended, which contains the
+// classes in these files. The classes have the names under which the files export them.
 func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
 	rt.host = host
 	t := &tableBuilder{rt: rt, taken: make(map[string]bool)}
@@ -40,8 +40,8 @@ func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
 	return t.loaded(result, nil)
 }
 
-// Table evaluates Routes.js and appends a Result with the table and its classes to a frame. The classes have names
-// that distinguish two classes of the same name.
+// Table evaluates Routes.js and returns result with a Result frame appended, which contains the routes table and its
+// classes. The names of the classes are unique, even if two files export classes with the same name.
 func (rt *Runtime) Table(host Host, result []byte) []byte {
 	rt.host = host
 	t := &tableBuilder{rt: rt, taken: make(map[string]bool), names: make(map[*goja.Object]string)}
@@ -67,8 +67,8 @@ func (rt *Runtime) Table(host Host, result []byte) []byte {
 	return t.loaded(result, &table)
 }
 
-// open loads a file and calls fn as a script would, because fn may run code of the script, such as a getter among
-// its exports.
+// open loads a file and calls fn with its exports. It calls fn by way of the engine, because fn may run code of the
+// script, such as a getter.
 func (rt *Runtime) open(name string, fn func(*source, goja.Value)) error {
 	found, err := rt.code.find(rt.host, "", name)
 	if err != nil {
@@ -86,7 +86,7 @@ func (rt *Runtime) open(name string, fn func(*source, goja.Value)) error {
 	return err
 }
 
-// scripts returns the loaded files except Routes.js that may have classes, sorted by name.
+// scripts returns the loaded JavaScript files except Routes.js, sorted by name.
 func (rt *Runtime) scripts() (all []*source) {
 	rt.code.mu.Lock()
 	defer rt.code.mu.Unlock()
@@ -99,7 +99,7 @@ func (rt *Runtime) scripts() (all []*source) {
 	return all
 }
 
-// wrong appends an error of a file with its position as a Result.
+// wrong returns result with a Result frame appended that contains an error in the file name, with its position.
 func (rt *Runtime) wrong(name string, err error, result []byte) []byte {
 	p, ok := errors.AsType[*SourceError](err)
 	if !ok {
@@ -113,30 +113,31 @@ func (p *SourceError) append(buf []byte) []byte {
 	return wire.AppendText(buf, p.Message[:min(len(p.Message), maxSaid)])
 }
 
-// problem converts an error of the code to one with its position.
+// problem converts an error to a SourceError. The position is that of the innermost call or, if it is not known, the
+// file name.
 func (rt *Runtime) problem(name string, err failed) *SourceError {
-	made := &SourceError{File: name, Message: err.message}
+	converted := &SourceError{File: name, Message: err.message}
 	switch err.kind {
 	case wire.TookTime:
-		made.Message = ErrTime.Error()
+		converted.Message = ErrTime.Error()
 	case wire.TookMemory:
-		made.Message = ErrMemory.Error()
+		converted.Message = ErrMemory.Error()
 	}
-	at, _, _ := strings.Cut(err.stack, "\n")
-	if begin := strings.LastIndexByte(at, '('); begin >= 0 {
-		at = strings.TrimSuffix(at[begin+1:], ")")
+	innermost, _, _ := strings.Cut(err.stack, "\n")
+	if begin := strings.LastIndexByte(innermost, '('); begin >= 0 {
+		innermost = strings.TrimSuffix(innermost[begin+1:], ")")
 	}
-	if parts := strings.Split(at, ":"); len(parts) == 3 {
+	if parts := strings.Split(innermost, ":"); len(parts) == 3 {
 		line, _ := strconv.Atoi(parts[1])
 		column, _ := strconv.Atoi(parts[2])
 		if line > 0 && column > 0 {
 			if line == 1 {
 				column = max(column-len(wrapperStart), 1)
 			}
-			made.File, made.Line, made.Column = parts[0], line, column
+			converted.File, converted.Line, converted.Column = parts[0], line, column
 		}
 	}
-	return made
+	return converted
 }
 
 // class is a class that a file exports.
@@ -145,8 +146,8 @@ type class struct {
 	methods            []string
 }
 
-// exported adds the classes that a file exports to t.found, for Load: module.exports if it is a class, and those of its
-// members that are classes or objects with methods. Of two classes with the same name the host takes the later one.
+// exported adds the classes that a file exports to t.found, for Load: module.exports, if it is a class, and its members
+// that are classes or objects with methods. If two classes have the same name, the host uses the later one.
 func (t *tableBuilder) exported(s *source, exports goja.Value) {
 	object, ok := exports.(*goja.Object)
 	if !ok {
@@ -166,8 +167,8 @@ func (t *tableBuilder) exported(s *source, exports goja.Value) {
 	}
 }
 
-// methods returns the names of the static methods of a class, including inherited ones, or of the functions of a
-// plain object.
+// methods returns the sorted names of a class's static methods, including inherited ones, or of a plain object's
+// functions.
 func (rt *Runtime) methods(object *goja.Object) (found []string) {
 	every := rt.vm.Get("Function").ToObject(rt.vm).Get("prototype") // what all functions have
 	for o := object; o != nil; o = o.Prototype() {
@@ -187,7 +188,8 @@ func (rt *Runtime) methods(object *goja.Object) (found []string) {
 	return found
 }
 
-// loaded appends a Result with the classes, the problems of all files, and the table, unless that is nil.
+// loaded returns result with a Result frame appended that contains the classes, the problems found in all files, and
+// the table, unless that is nil.
 func (t *tableBuilder) loaded(result []byte, table *value) []byte {
 	result = wire.AppendUint(append(result, wire.Loaded), uint64(len(t.found)))
 	for _, c := range t.found {
@@ -223,24 +225,24 @@ func (p position) append(buf []byte) []byte {
 	return wire.AppendInt(wire.AppendInt(wire.AppendText(buf, p.File), int64(p.Line)), int64(p.Column))
 }
 
-// value is a value of a routes table.
+// value is a value in a routes table.
 type value struct {
 	kind  byte // a kind of package wire's values, or wire.Class
 	text  string
 	n     int64
 	items []item
-	at    position
+	pos   position
 }
 
 type item struct {
 	named bool
 	key   string
-	at    position
+	pos   position
 	value value
 }
 
 func (v *value) append(buf []byte) []byte {
-	buf = v.at.append(append(buf, v.kind))
+	buf = v.pos.append(append(buf, v.kind))
 	switch v.kind {
 	case wire.String, wire.Class:
 		buf = wire.AppendText(buf, v.text)
@@ -250,7 +252,7 @@ func (v *value) append(buf []byte) []byte {
 		buf = wire.AppendUint(buf, uint64(len(v.items)))
 		for i := range v.items {
 			buf = wire.AppendBool(buf, v.items[i].named)
-			buf = v.items[i].at.append(wire.AppendText(buf, v.items[i].key))
+			buf = v.items[i].pos.append(wire.AppendText(buf, v.items[i].key))
 			buf = v.items[i].value.append(buf)
 		}
 	}
@@ -267,9 +269,10 @@ type tableBuilder struct {
 	err   *SourceError            // the first error
 }
 
-// classes adds the classes that a file exports to t.found: module.exports itself if it is a class, the classes among
-// its members, and module.exports as a whole if its members are the methods of a handler. exports is the value of
-// module.exports. A class whose name is taken gets the name of the file instead, followed by that of the member.
+// classes adds the classes that a file exports to t.found, for Table: module.exports, if it is a class; its members
+// that are objects; and module.exports as one class, if its members include functions. exports is the value of
+// module.exports. If the name of a class is taken, the class gets the name of the file instead, followed by a colon and
+// the name of the member.
 func (t *tableBuilder) classes(s *source, exports goja.Value) {
 	object, ok := exports.(*goja.Object)
 	if !ok {
@@ -300,117 +303,119 @@ func (t *tableBuilder) classes(s *source, exports goja.Value) {
 	}
 }
 
-// handlerName returns the name of the class that consists of all exports of a file: the file's name without its
+// handlerName returns the name of the class that all exports of a file form together: the name of the file without its
 // extension.
 func handlerName(name string) string {
 	base := filepath.Base(name)
 	return base[:len(base)-len(filepath.Ext(base))]
 }
 
-func (t *tableBuilder) fail(at position, format string, args ...any) {
+func (t *tableBuilder) fail(pos position, format string, args ...any) {
 	if t.err == nil {
-		t.err = &SourceError{at.File, at.Line, at.Column, fmt.Sprintf(format, args...)}
+		t.err = &SourceError{pos.File, pos.Line, pos.Column, fmt.Sprintf(format, args...)}
 	}
 }
 
-// maxTable limits the nesting of routes.
+// maxTable limits the nesting of a routes table.
 const maxTable = 32
 
-// value converts a value of the table. written is its expression in the file, or nil if it is not known.
-func (t *tableBuilder) value(v goja.Value, written ast.Expression, at position, depth int) value {
-	made := value{kind: wire.Null, at: at}
+// value converts a value in the routes table. written is the expression of the value in the file, or nil if it is not
+// known.
+func (t *tableBuilder) value(v goja.Value, written ast.Expression, pos position, depth int) value {
+	converted := value{kind: wire.Null, pos: pos}
 	if depth > maxTable {
-		t.fail(at, "the routes nest deeper than %d", maxTable)
-		return made
+		t.fail(pos, "the routes nest deeper than %d", maxTable)
+		return converted
 	}
 	switch v := v.(type) {
 	case nil:
-		return made
+		return converted
 	case goja.String:
-		made.kind, made.text = wire.String, v.String()
-		return made
+		converted.kind, converted.text = wire.String, v.String()
+		return converted
 	case *goja.Object:
 		if v.ClassName() == "Array" {
-			return t.list(v, written, at, depth)
+			return t.list(v, written, pos, depth)
 		}
 		if _, class := t.names[v]; class || v.ClassName() == "Function" {
-			return t.class(v, at)
+			return t.class(v, pos)
 		}
-		made.kind = wire.List
+		converted.kind = wire.List
 		literal, _ := written.(*ast.ObjectLiteral)
 		for _, key := range v.Keys() {
-			inner, innerAt := t.file.member(literal, key, at)
-			made.items = append(made.items, item{true, key, innerAt, t.value(v.Get(key), inner, innerAt, depth+1)})
+			inner, innerAt := t.file.member(literal, key, pos)
+			converted.items = append(converted.items, item{true, key, innerAt, t.value(v.Get(key), inner, innerAt, depth+1)})
 		}
-		return made
+		return converted
 	}
 	switch n := v.Export().(type) {
 	case bool:
-		if made.kind = wire.False; n {
-			made.kind = wire.True
+		if converted.kind = wire.False; n {
+			converted.kind = wire.True
 		}
 	case int64:
-		made.kind, made.n = wire.Int, n
+		converted.kind, converted.n = wire.Int, n
 	case float64:
 		if n != math.Trunc(n) || math.Abs(n) > 1<<53 {
-			t.fail(at, "%v is not an integer", n)
+			t.fail(pos, "%v is not an integer", n)
 		}
-		made.kind, made.n = wire.Int, int64(n)
+		converted.kind, converted.n = wire.Int, int64(n)
 	}
-	return made
+	return converted
 }
 
-// list converts a route, or a list of routes and groups.
-func (t *tableBuilder) list(o *goja.Object, written ast.Expression, at position, depth int) value {
-	made := value{kind: wire.List, at: at}
+// list converts a JavaScript array in the table: a route, or a list of routes and groups.
+func (t *tableBuilder) list(o *goja.Object, written ast.Expression, pos position, depth int) value {
+	converted := value{kind: wire.List, pos: pos}
 	literal, _ := written.(*ast.ArrayLiteral)
 	length := o.Get("length").ToInteger()
 	for i := range length {
 		var inner ast.Expression
-		innerAt := at
+		innerAt := pos
 		if literal != nil && int64(len(literal.Value)) == length {
 			if inner = literal.Value[i]; inner != nil {
 				innerAt = t.file.place(inner)
 			}
 		}
-		given := o.Get(strconv.FormatInt(i, 10))
+		element := o.Get(strconv.FormatInt(i, 10))
 		var inside value
-		if i == 2 && made.items[0].value.kind == wire.String {
-			inside = t.class(given, innerAt)
+		if i == 2 && converted.items[0].value.kind == wire.String {
+			inside = t.class(element, innerAt)
 		} else {
-			inside = t.value(given, inner, innerAt, depth+1)
+			inside = t.value(element, inner, innerAt, depth+1)
 		}
-		made.items = append(made.items, item{value: inside})
+		converted.items = append(converted.items, item{value: inside})
 		if i > 100_000 {
-			t.fail(at, "too many routes")
+			t.fail(pos, "too many routes")
 			break
 		}
 	}
-	return made
+	return converted
 }
 
-// class converts the third position of a route: a class that a file exports, or the name of a compiled-in class.
-func (t *tableBuilder) class(v goja.Value, at position) value {
-	made := value{kind: wire.Class, at: at}
+// class converts the third element of a route: a class that a file exports, or the name of a class written in Go.
+func (t *tableBuilder) class(v goja.Value, pos position) value {
+	converted := value{kind: wire.Class, pos: pos}
 	switch v := v.(type) {
 	case goja.String:
-		made.text = v.String()
+		converted.text = v.String()
 	case *goja.Object:
 		name, ok := t.names[v]
 		if !ok {
-			t.fail(at, "this handler class is not exported by a file that is required")
+			t.fail(pos, "this handler class is not exported by a file that is required")
 		}
-		made.text = name
+		converted.text = name
 	default:
-		t.fail(at, "the handler class is %s: is it exported by the file that is required?", v)
+		t.fail(pos, "the handler class is %s: is it exported by the file that is required?", v)
 	}
-	return made
+	return converted
 }
 
-// member returns the expression and the position of an object's member in the file.
-func (s *source) member(literal *ast.ObjectLiteral, key string, at position) (ast.Expression, position) {
+// member returns the expression of the member key in an object literal, and its position. pos is the position if the
+// member is not in the literal.
+func (s *source) member(literal *ast.ObjectLiteral, key string, pos position) (ast.Expression, position) {
 	if literal == nil {
-		return nil, at
+		return nil, pos
 	}
 	for _, property := range literal.Value {
 		keyed, ok := property.(*ast.PropertyKeyed)
@@ -421,10 +426,10 @@ func (s *source) member(literal *ast.ObjectLiteral, key string, at position) (as
 			return keyed.Value, s.place(keyed.Key)
 		}
 	}
-	return nil, at
+	return nil, pos
 }
 
-// place returns the position of an expression, or the file alone if the expression is not known.
+// place returns the position of an expression, or a position without a line if e is nil.
 func (s *source) place(e ast.Expression) position {
 	if e == nil || s.tree == nil {
 		return position{File: s.name}

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// maxOutput limits an answer and each value that a script passes, in bytes.
+// maxOutput limits the size of an answer, and of each value that a script passes to the host, in bytes.
 const maxOutput = 8 << 20
 
 var (
@@ -24,14 +24,13 @@ var (
 	errFunction = errors.New("a function is not an answer")
 )
 
-// read decodes a value that wire.AppendValue has encoded.
+// read decodes a value that was encoded by wire.AppendValue.
 func (rt *Runtime) read(r *wire.Reader) (goja.Value, error) {
 	value := rt.readValue(r, 0)
 	return value, r.Err()
 }
 
-// readValue reads a value, which is depth levels deep in another, as a JavaScript value. Values that are nested too
-// deeply become null.
+// readValue decodes a value that is nested in depth other values. A value that is nested too deeply becomes null.
 func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 	switch kind := r.Byte(); kind {
 	case wire.True, wire.False:
@@ -43,9 +42,9 @@ func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 	case wire.String:
 		return rt.vm.ToValue(r.Text())
 	case wire.JSON:
-		made, err := rt.parse(r.Text())
+		parsed, err := rt.parse(r.Text())
 		rt.check(err)
-		return made
+		return parsed
 	case wire.List:
 		if depth > wire.MaxNesting {
 			break
@@ -59,16 +58,16 @@ func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 		if depth > wire.MaxNesting {
 			break
 		}
-		made := rt.vm.NewObject()
+		object := rt.vm.NewObject()
 		for range r.Len() {
-			rt.put(made, r.Text(), rt.readValue(r, depth+1))
+			rt.put(object, r.Text(), rt.readValue(r, depth+1))
 		}
-		return made
+		return object
 	}
 	return goja.Null()
 }
 
-// put sets a member of an object, including one named __proto__.
+// put sets a member of an object. The name may be __proto__.
 func (rt *Runtime) put(o *goja.Object, name string, value goja.Value) {
 	if name == "__proto__" {
 		_ = o.DefineDataProperty(name, value, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
@@ -77,17 +76,17 @@ func (rt *Runtime) put(o *goja.Object, name string, value goja.Value) {
 	_ = o.Set(name, value)
 }
 
-// value converts a JSON value to a value of the script.
+// value converts a JSON value to a JavaScript value.
 func (rt *Runtime) value(value any) goja.Value {
 	switch v := value.(type) {
 	case nil:
 		return goja.Null()
 	case map[string]any:
-		made := rt.vm.NewObject()
+		object := rt.vm.NewObject()
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			rt.put(made, name, rt.value(v[name]))
+			rt.put(object, name, rt.value(v[name]))
 		}
-		return made
+		return object
 	case []any:
 		items := make([]any, len(v))
 		for i := range v {
@@ -104,38 +103,38 @@ func (rt *Runtime) value(value any) goja.Value {
 	return rt.vm.ToValue(value)
 }
 
-// plain converts a value of the script to a JSON value.
+// plain converts a JavaScript value to a JSON value.
 func (rt *Runtime) plain(v goja.Value) any {
-	if !is(v) {
+	if !isSet(v) {
 		return nil
 	}
 	o, ok := v.(*goja.Object)
 	if !ok {
 		return v.Export()
 	}
-	var made any
+	var result any
 	if text, err := rt.json(o); err != nil {
 		rt.check(err)
-	} else if err := json.Unmarshal(text, &made); err != nil {
+	} else if err := json.Unmarshal(text, &result); err != nil {
 		rt.fail(err.Error())
 	}
-	return made
+	return result
 }
 
-// is reports whether an argument is neither undefined nor null.
-func is(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) && !goja.IsNull(v) }
+// isSet reports whether an argument is neither undefined nor null.
+func isSet(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) && !goja.IsNull(v) }
 
-// text returns an argument as a string, which is empty if it is missing.
+// text returns an argument as a string, or an empty string if the argument is missing.
 func text(v goja.Value) string {
-	if !is(v) {
+	if !isSet(v) {
 		return ""
 	}
 	return v.String()
 }
 
-// answer encodes the result of a method for a Result.
+// answer encodes the return value of a method for a Result frame.
 func (rt *Runtime) answer(result goja.Value) ([]byte, error) {
-	if !is(result) {
+	if !isSet(result) {
 		return []byte{wire.Nothing}, nil
 	}
 	object, ok := result.(*goja.Object)
@@ -150,26 +149,26 @@ func (rt *Runtime) answer(result goja.Value) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		made := wire.AppendUint([]byte{wire.Responded}, uint64(r.status)) //nolint:gosec // G115: a status
-		made = wire.AppendUint(made, uint64(len(r.header)))
+		encoded := wire.AppendUint([]byte{wire.Responded}, uint64(r.status)) //nolint:gosec // G115: a status
+		encoded = wire.AppendUint(encoded, uint64(len(r.header)))
 		for _, h := range r.header {
-			made = wire.AppendText(wire.AppendText(made, h[0]), h[1])
+			encoded = wire.AppendText(wire.AppendText(encoded, h[0]), h[1])
 		}
-		return append(made, body...), nil
+		return append(encoded, body...), nil
 	}
 	return rt.body(result)
 }
 
-// response is what new Response(status, body, headers) creates.
+// response is an answer created by new Response(status, body, headers).
 type response struct {
 	status int
 	body   goja.Value
 	header [][2]string
 }
 
-// body encodes a value as the body of an answer.
+// body encodes a JavaScript value as the body of an answer.
 func (rt *Runtime) body(v goja.Value) ([]byte, error) {
-	if !is(v) {
+	if !isSet(v) {
 		return []byte{wire.Nothing}, nil
 	}
 	switch v := v.(type) {
@@ -196,7 +195,7 @@ func (rt *Runtime) body(v goja.Value) ([]byte, error) {
 	return wire.AppendText([]byte{wire.Whole}, text), nil
 }
 
-// json encodes a value as JSON.stringify does.
+// json encodes a value like JSON.stringify.
 func (rt *Runtime) json(v goja.Value) ([]byte, error) {
 	w := writer{rt: rt, text: make([]byte, 0, 256)}
 	var failed error
@@ -214,13 +213,13 @@ func (rt *Runtime) json(v goja.Value) ([]byte, error) {
 	return w.text, nil
 }
 
-// writer writes JSON.
+// writer encodes JavaScript values as JSON.
 type writer struct {
 	rt   *Runtime
 	text []byte
 }
 
-// write appends a value. It appends nothing for values that JSON cannot represent, such as functions.
+// write appends the JSON of a value. It appends nothing for values without a JSON form, such as functions.
 func (w *writer) write(v goja.Value, depth int) error {
 	if len(w.text) > maxOutput {
 		return errOutput
@@ -256,7 +255,7 @@ func (w *writer) write(v goja.Value, depth int) error {
 	return nil
 }
 
-// object writes an object as JSON.stringify does: members whose value is undefined or a function are left out.
+// object appends an object like JSON.stringify, without members whose value is undefined or a function.
 func (w *writer) object(o *goja.Object, depth int) error {
 	switch o.ClassName() {
 	case "Function":
@@ -266,13 +265,13 @@ func (w *writer) object(o *goja.Object, depth int) error {
 	case "Array":
 		return w.array(o, depth)
 	}
-	if made, ok := w.rt.toJSON(o); ok {
-		return w.write(made, depth+1)
+	if replacement, ok := w.rt.toJSON(o); ok {
+		return w.write(replacement, depth+1)
 	}
 	w.text = append(w.text, '{')
 	begun := false
 	for _, key := range o.Keys() {
-		at := len(w.text)
+		start := len(w.text)
 		if begun {
 			w.text = append(w.text, ',')
 		}
@@ -282,7 +281,7 @@ func (w *writer) object(o *goja.Object, depth int) error {
 			return err
 		}
 		if len(w.text) == value {
-			w.text = w.text[:at]
+			w.text = w.text[:start]
 			continue
 		}
 		begun = true
@@ -291,7 +290,7 @@ func (w *writer) object(o *goja.Object, depth int) error {
 	return nil
 }
 
-// array writes an array as JSON.stringify does: elements that cannot be written become null.
+// array appends an array like JSON.stringify: elements without a JSON form become null.
 func (w *writer) array(o *goja.Object, depth int) error {
 	w.text = append(w.text, '[')
 	length := o.Get("length").ToInteger()
@@ -299,11 +298,11 @@ func (w *writer) array(o *goja.Object, depth int) error {
 		if i > 0 {
 			w.text = append(w.text, ',')
 		}
-		at := len(w.text)
+		start := len(w.text)
 		if err := w.write(o.Get(strconv.FormatInt(i, 10)), depth+1); err != nil {
 			return err
 		}
-		if len(w.text) == at {
+		if len(w.text) == start {
 			w.text = append(w.text, "null"...)
 		}
 	}
@@ -311,34 +310,34 @@ func (w *writer) array(o *goja.Object, depth int) error {
 	return nil
 }
 
-// wrapped appends an object that represents another value, such as a Date.
+// wrapped appends an object that wraps another value, such as a Date.
 func (w *writer) wrapped(o *goja.Object, depth int) error {
-	if made, ok := w.rt.toJSON(o); ok {
-		return w.write(made, depth+1)
+	if replacement, ok := w.rt.toJSON(o); ok {
+		return w.write(replacement, depth+1)
 	}
 	text, err := o.MarshalJSON()
 	w.text = append(w.text, text...)
 	return err
 }
 
-// toJSON returns the result of an object's method toJSON, if it has one.
+// toJSON returns the result of the object's method toJSON, and reports whether there is such a method.
 func (rt *Runtime) toJSON(o *goja.Object) (goja.Value, bool) {
-	as, ok := o.Get("toJSON").(*goja.Object)
+	method, ok := o.Get("toJSON").(*goja.Object)
 	if !ok {
 		return nil, false
 	}
-	fn, ok := goja.AssertFunction(as)
+	fn, ok := goja.AssertFunction(method)
 	if !ok {
 		return nil, false
 	}
-	made, err := fn(o, rt.vm.ToValue(""))
+	result, err := fn(o, rt.vm.ToValue(""))
 	if err != nil {
 		rt.check(err)
 	}
-	return made, true
+	return result, true
 }
 
-// appendNumber appends a number as JSON.stringify does: NaN and the infinities become null.
+// appendNumber appends a number like JSON.stringify: NaN and the infinities become null.
 func appendNumber(text []byte, n float64) []byte {
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		return append(text, "null"...)
@@ -354,10 +353,10 @@ func appendNumber(text []byte, n float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends a JSON string. Unpaired surrogates become U+FFFD.
+// appendString appends a string as JSON. Unpaired surrogates become U+FFFD.
 func appendString(text []byte, s string) []byte {
 	text = append(text, '"')
-	at := 0
+	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c < utf8.RuneSelf {
@@ -365,7 +364,7 @@ func appendString(text []byte, s string) []byte {
 				i++
 				continue
 			}
-			text = append(text, s[at:i]...)
+			text = append(text, s[start:i]...)
 			switch c {
 			case '"', '\\':
 				text = append(text, '\\', c)
@@ -379,15 +378,15 @@ func appendString(text []byte, s string) []byte {
 				text = append(text, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 			}
 			i++
-			at = i
+			start = i
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && size == 1 {
-			text = append(append(text, s[at:i]...), "\uFFFD"...)
-			at = i + size
+			text = append(append(text, s[start:i]...), "\uFFFD"...)
+			start = i + size
 		}
 		i += size
 	}
-	return append(append(text, s[at:]...), '"')
+	return append(append(text, s[start:]...), '"')
 }

@@ -47,12 +47,12 @@ func AppendBool(buf []byte, value bool) []byte {
 	return append(buf, 0)
 }
 
-// AppendValue appends a JSON value: the types that encoding/json decodes into any, and integers. A value of another
-// type is appended as the JSON that encoding/json encodes. Members of objects are sorted by name.
+// AppendValue appends a JSON value: an integer, or one of the types that encoding/json decodes into any. A value of
+// another type is encoded by encoding/json. Members of objects are sorted by name.
 func AppendValue(buf []byte, value any) ([]byte, error) { return appendValue(buf, value, 0) }
 
-// appendValue appends a value that is depth levels deep in another. Values of types that have no encoding of their
-// own are sent as JSON.
+// appendValue appends a value that is nested in depth other values. Values of types without an encoding are appended as
+// JSON.
 func appendValue(buf []byte, value any, depth int) (_ []byte, err error) {
 	if depth > MaxNesting {
 		return buf, errNesting
@@ -120,7 +120,7 @@ func appendValue(buf []byte, value any, depth int) (_ []byte, err error) {
 	return AppendText(append(buf, JSON), text), nil
 }
 
-// Reader decodes a payload. Reading beyond the end returns zero values and sets Err.
+// Reader decodes a payload. Reading beyond the end returns zero values and sets the error that Err returns.
 type Reader struct {
 	rest []byte
 	err  error
@@ -129,13 +129,13 @@ type Reader struct {
 // NewReader returns a Reader of a payload.
 func NewReader(payload []byte) *Reader { return &Reader{rest: payload} }
 
-// Err returns the first error.
+// Err returns the first error of the calls so far, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// More reports whether there is more to read.
+// More reports whether there are unread bytes.
 func (r *Reader) More() bool { return len(r.rest) > 0 }
 
-// Rest returns the bytes that have not been read yet.
+// Rest returns the unread bytes.
 func (r *Reader) Rest() []byte { return r.rest }
 
 func (r *Reader) fail() {
@@ -207,7 +207,8 @@ func (r *Reader) Bytes() []byte {
 // Text reads a text.
 func (r *Reader) Text() string { return string(r.Bytes()) }
 
-// Len reads a number of items that follow. Each takes at least one byte, so a larger number is an error.
+// Len reads the number of the following items. Each item takes at least one byte, so a number greater than the number
+// of unread bytes is an error.
 func (r *Reader) Len() int {
 	n := r.Uint()
 	if n > uint64(len(r.rest)) {

@@ -1,11 +1,11 @@
-// Package wire implements the protocol between the gateway and a worker process that runs handlers of a site:
-// frames over a pair of pipes, and the encoding of their payloads.
+// Package wire implements the protocol between the gateway and a worker process, which runs the handlers of a site.
+// Frames are sent over a pair of pipes.
 //
-// A frame consists of the length of the rest as four bytes, a kind and a payload. The gateway sends a request
-// (Load, Table, Call, Program), which the worker answers with a Result. Meanwhile the worker may ask for operations
-// that only the gateway can perform, such as those on pages: it sends a frame whose kind is the operation, and the
-// gateway answers with a Reply or a Refusal. A Log has no answer. Neither side allocates memory for a length before
-// the bytes have arrived.
+// A frame consists of the length of the following bytes as a four-byte number, a kind, and a payload. The gateway sends
+// a request (Load, Table, Call or Program), and the worker answers with a Result. In the meantime, the worker may
+// request operations that only the gateway can perform, such as those on pages. It sends a frame whose kind is the
+// operation, and the gateway answers with a Reply or a Refusal. A Log frame has no answer. Neither side allocates
+// memory for a payload before its bytes have arrived.
 package wire
 
 import (
@@ -27,7 +27,7 @@ const (
 	Log                     // a line for the log
 )
 
-// The operations that a worker asks for.
+// The operations that a worker can request.
 const (
 	Find byte = iota + 64
 	Get
@@ -69,35 +69,35 @@ const (
 	MaxUp   = 24 << 20  // to the gateway
 )
 
-// keep is the size up to which a buffer is kept for the next frame.
+// keep is the maximum size of a buffer that is reused for the next frame.
 const keep = 256 << 10
 
-// head is the length of a frame's header.
+// head is the length of a frame's header: the length and the kind.
 const head = 5
 
-// ErrLong is the error of Send for a frame that is too long.
+// ErrLong is the error of Send for a frame that exceeds the limit.
 var ErrLong = errors.New("a frame that is too long")
 
-// errEnds is the error of a payload that is too short.
+// errEnds is the error for a payload that is too short.
 var errEnds = errors.New("a frame that ends too early")
 
-// Conn reads and writes frames. It is not safe for concurrent use.
+// Conn reads and writes frames. A Conn is not safe for concurrent use.
 type Conn struct {
 	in    io.Reader
 	out   io.Writer
 	limit int // of the payload of a frame that is read
-	// buffer holds what has been read. Its unread part is from:to.
+	// buffer holds the received bytes, of which buffer[from:to] are unread.
 	buffer   []byte
 	from, to int
 	frame    []byte // buffer of the frame that is written
 }
 
-// NewConn returns a Conn that refuses to read frames longer than limit.
+// NewConn returns a Conn. Its Read returns an error for frames longer than limit.
 func NewConn(in io.Reader, out io.Writer, limit int) *Conn {
 	return &Conn{in: in, out: out, limit: limit, buffer: make([]byte, 4096)}
 }
 
-// Read reads a frame. The payload is valid until the next Read. At the end it returns io.EOF.
+// Read reads a frame. The payload is valid until the next call of Read. At the end of the input, Read returns io.EOF.
 func (c *Conn) Read() (kind byte, payload []byte, err error) {
 	if c.from == c.to {
 		c.from, c.to = 0, 0
@@ -123,8 +123,7 @@ func (c *Conn) Read() (kind byte, payload []byte, err error) {
 	return kind, payload, nil
 }
 
-// fill reads until there are n unread bytes. The buffer grows with the bytes that arrive, not with the announced
-// length.
+// fill reads until there are n unread bytes. The buffer grows with the received bytes, not with the announced length.
 func (c *Conn) fill(n int) error {
 	for c.to-c.from < n {
 		if c.from > 0 {
@@ -143,7 +142,7 @@ func (c *Conn) fill(n int) error {
 	return nil
 }
 
-// Begin begins a frame. The caller appends the payload and passes the result to Send.
+// Begin returns the beginning of a frame. The caller appends the payload and passes the result to Send.
 func (c *Conn) Begin(kind byte) []byte {
 	if cap(c.frame) > keep {
 		c.frame = nil
@@ -151,7 +150,7 @@ func (c *Conn) Begin(kind byte) []byte {
 	return append(c.frame[:0], 0, 0, 0, 0, kind)
 }
 
-// Send sends a frame that Begin has begun. It returns ErrLong if the frame is too long.
+// Send sends a frame that Begin has begun. It returns ErrLong if the frame exceeds the limit.
 func (c *Conn) Send(frame []byte) error {
 	c.frame = frame
 	if len(frame)-4 > MaxDown {
@@ -183,7 +182,7 @@ const (
 	Loaded    byte = 'k' // the classes of files, and the table of Routes.js
 )
 
-// Class is the kind of a handler class in a routes table, in addition to the kinds of values.
+// Class is the kind of a handler class in a routes table, which has values of this kind in addition to JSON values.
 const Class byte = 'c'
 
 // The levels of a Log.
@@ -194,11 +193,11 @@ const (
 	Error
 )
 
-// RefusedError is the error of an operation that was refused.
+// RefusedError is the error of an operation that the gateway has refused.
 type RefusedError struct {
 	Code    int    // 400 to 499 if the client may know it, or 0
 	Message string // for the script
-	// Cause is the number of an error that the script must not see, or 0.
+	// Cause is the number that the gateway has given to an error whose text the script must not see, or 0.
 	Cause uint64
 }
 

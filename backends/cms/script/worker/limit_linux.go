@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The nice values of a worker, and of a thread whose call computes for long.
+// The nice values of a worker, and of a worker's thread with a call that computes for long.
 const (
 	nice = 2
 	slow = 10
 )
 
-// beNice lowers the priority of the worker below the gateway's, and lets the system end it first if it runs out of
-// memory. Linux has priorities of threads; new threads inherit that of their creator.
+// beNice gives the worker a lower priority than the gateway, and makes the system end the worker first when memory runs
+// out. In Linux, priorities belong to threads; a new thread inherits the priority of its creator.
 func beNice() {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // raising it needs no privilege
 	threads, err := os.ReadDir("/proc/self/task")
@@ -37,8 +37,8 @@ func thread() int { return unix.Gettid() }
 // demote lowers the priority of a thread.
 func demote(thread int) { _ = unix.Setpriority(unix.PRIO_PROCESS, thread, slow) }
 
-// closeInherited closes the files that the gateway's parent has left open for its children. It keeps the files of
-// the Go runtime.
+// closeInherited closes the files that the worker has inherited by accident, because the gateway's parent had left them
+// open. It keeps the files of the Go runtime.
 func closeInherited() {
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -53,11 +53,11 @@ func closeInherited() {
 	}
 }
 
-// arena is the size in which the Go runtime requests memory from the system.
+// arena is the amount of memory that the Go runtime requests from the system at a time.
 const arena = 64 << 20
 
-// limitMemory sets a limit of the memory that the system grants, which allows for what a call may use and what the
-// Go runtime requests in advance. The process ends when the system refuses memory.
+// limitMemory limits the memory that the system grants to the process. The limit allows for the memory of a call, and
+// for memory that the Go runtime requests in advance. The process ends when the system refuses memory.
 func limitMemory() error {
 	now, err := dataSize()
 	if err != nil {
@@ -67,7 +67,7 @@ func limitMemory() error {
 	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit})
 }
 
-// dataSize returns the current size that RLIMIT_DATA limits.
+// dataSize returns the amount of memory that counts towards RLIMIT_DATA at present.
 func dataSize() (uint64, error) {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -5,7 +5,7 @@ package worker
 // beNice does nothing on this system.
 func beNice() {}
 
-// limitMemory does nothing on this system. The worker only measures its own memory.
+// limitMemory does nothing on this system, where workers only measure their memory.
 func limitMemory() error { return nil }
 
 // thread returns 0 on this system.

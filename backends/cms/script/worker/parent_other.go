@@ -2,5 +2,6 @@
 
 package worker
 
-// awaitParent never returns. A worker detects the end of its pipe between two calls, and no call takes long.
+// awaitParent never returns on this system. A worker instead detects the end of its parent between two calls, by the
+// end of its pipe. No call takes long.
 func awaitParent() { select {} }

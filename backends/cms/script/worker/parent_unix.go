@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitParent returns when the parent process has ended, and with it the other end of the pipe. Unlike a read, it
-// notices this during a call, too.
+// awaitParent returns when the other end of the pipe is closed, because the parent process has ended. In contrast to a
+// read from the pipe, it detects this during a call, too.
 func awaitParent() {
 	for {
 		fds := []unix.PollFd{{Fd: 0}} // only the hang-up is of interest

@@ -2,5 +2,5 @@
 
 package worker
 
-// shadow is how many bytes of system memory a byte of the program takes.
+// shadow is the number of bytes of system memory for each byte that the program allocates.
 const shadow = 1

@@ -2,5 +2,6 @@
 
 package worker
 
-// shadow is how many bytes of system memory a byte of the program takes. The race detector needs several.
+// shadow is the number of bytes of system memory for each byte that the program allocates. The race detector needs
+// several.
 const shadow = 8

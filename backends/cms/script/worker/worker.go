@@ -1,9 +1,9 @@
-// Package worker implements the process in which handlers of a site run. It is the same program, started again
-// under another name. A program only needs to import this package: when the package is initialized in such a
-// process, it takes over, before most other packages are initialized.
+// Package worker implements the worker process, in which the handlers of a site run. The process runs the same program
+// as the gateway, under another name. A program only needs to import this package: in a worker process, the
+// initialization of the package serves requests and never returns, so most other packages are not initialized.
 //
-// A worker has no database, no settings, no environment and no files but its two pipes; see package wire for the
-// protocol. It runs one call at a time, and ends with its parent process.
+// A worker has no database, no settings, no environment, and no open files except its two pipes; see package wire for
+// the protocol. It runs one call at a time, and ends when its parent process ends.
 package worker
 
 import (
@@ -26,8 +26,8 @@ const Name = "tollgate-cms-handlers"
 
 // Environment returns the environment of a worker.
 func Environment() []string {
-	// One processor is enough for one call at a time. Without a traceback, a fault of the engine takes one line in
-	// the log.
+	// One processor is enough, since a worker runs one call at a time. Without a traceback, a fault in the engine takes
+	// only one line in the log.
 	all := []string{"GOMAXPROCS=1", "GOGC=200", "GOTRACEBACK=none"}
 	if zone, ok := os.LookupEnv("TZ"); ok {
 		all = append(all, "TZ="+zone)
@@ -35,7 +35,7 @@ func Environment() []string {
 	return all
 }
 
-// MemoryExit is the exit status of a worker whose call took too much memory.
+// MemoryExit is the exit status of a worker whose call exceeded the memory limit.
 const MemoryExit = 3
 
 // MaxMemory limits the memory of a call, in bytes.
@@ -48,7 +48,7 @@ func init() {
 	}
 }
 
-// serve answers requests of the parent process until that has ended. It returns the exit status.
+// serve answers requests of the parent process until the parent ends. It returns the exit status of the worker.
 func serve() int {
 	closeInherited()
 	beNice()
@@ -77,11 +77,12 @@ func serve() int {
 	}
 }
 
-// goOn is returned by answer when there is more to do.
+// goOn is the result of work.answer if there may be more requests.
 const goOn = -1
 
-// answer answers requests in a thread of its own, until there are no more, or until a call has cost the thread its
-// priority; the thread ends with the goroutine. It returns the exit status of the process, or goOn.
+// answer answers requests, in a thread that no other goroutine uses. It returns the exit status of the process if there
+// are no more requests. It returns goOn if a call has cost the thread its priority: the thread then ends with the
+// goroutine, and the caller begins a new one.
 func (w *work) answer() int {
 	goruntime.LockOSThread()
 	w.thread, w.demoted = thread(), false
@@ -104,8 +105,8 @@ func (w *work) answer() int {
 		if err := w.conn.Send(append(w.conn.Begin(wire.Result), frame...)); err != nil {
 			return 0
 		}
-		if w.kept = frame; cap(frame) > 256<<10 {
-			w.kept = nil
+		if w.buffer = frame; cap(frame) > 256<<10 {
+			w.buffer = nil
 		}
 		if memory() > w.base+MaxMemory/4 {
 			debug.FreeOSMemory()
@@ -116,21 +117,22 @@ func (w *work) answer() int {
 	}
 }
 
-// run answers a request within the limits of a call.
+// run answers a request within the time and memory limits of a call.
 func (w *work) run(rt *js.Runtime, kind byte, r *wire.Reader) []byte {
 	w.begin(rt, time.Duration(r.Uint())*time.Microsecond) //nolint:gosec // G115: as the gateway says
 	defer w.end()
 	switch kind {
 	case wire.Load:
-		return rt.Load(w, r.Rest(), w.kept[:0])
+		return rt.Load(w, r.Rest(), w.buffer[:0])
 	case wire.Table:
-		return rt.Table(w, w.kept[:0])
+		return rt.Table(w, w.buffer[:0])
 	default:
-		return rt.Run(w, r.Rest(), w.kept[:0])
+		return rt.Run(w, r.Rest(), w.buffer[:0])
 	}
 }
 
-// program decodes the code of a site. It ignores files with errors, which occur again when the files are required.
+// program decodes the code of a site. It ignores files with errors, because the errors occur again when a script
+// requires the files.
 func program(payload []byte) *js.Code {
 	code := js.NewCode()
 	r := wire.NewReader(payload)
@@ -144,37 +146,37 @@ func program(payload []byte) *js.Code {
 type work struct {
 	conn   *wire.Conn
 	code   *js.Code
-	kept   []byte      // buffer for results; operations use the buffer of conn
+	buffer []byte      // buffer for results; operations use the buffer of conn
 	base   uint64      // memory before the first call
-	asking atomic.Bool // whether it waits for the gateway
+	asking atomic.Bool // whether the worker waits for the gateway
 
-	timer   *time.Timer
-	mu      sync.Mutex  // guards the following members, which look reads
-	rt      *js.Runtime // nil between two calls
-	begun   time.Time
-	until   time.Time
-	over    time.Time // when it was interrupted because of its memory
-	thread  int       // the thread in which calls run
-	demoted bool      // whether the thread has lost its priority
+	timer       *time.Timer
+	mu          sync.Mutex  // guards the following members, which look reads
+	rt          *js.Runtime // nil between two calls
+	begun       time.Time
+	until       time.Time
+	interrupted time.Time // when the call was interrupted because of its memory
+	thread      int       // the thread in which calls run
+	demoted     bool      // whether the thread has lost its priority
 }
 
-// The times at which look checks a call, and after which a call that computes loses its priority.
+// The times after which look first checks a call, and after which a computing call loses its priority.
 const (
 	firstLook   = 5 * time.Millisecond
 	nextLook    = 10 * time.Millisecond
 	demoteAfter = 200 * time.Millisecond
 )
 
-// begin starts to watch a call, which may take at most limit.
+// begin starts the supervision of a call, which may take at most limit.
 func (w *work) begin(rt *js.Runtime, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rt, w.begun, w.over = rt, time.Now(), time.Time{}
+	w.rt, w.begun, w.interrupted = rt, time.Now(), time.Time{}
 	w.until = w.begun.Add(limit)
 	w.timer.Reset(min(firstLook, limit))
 }
 
-// end stops watching the call.
+// end ends the supervision of the call.
 func (w *work) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -182,9 +184,9 @@ func (w *work) end() {
 	w.timer.Stop()
 }
 
-// look interrupts a call that takes too much time or memory between two of its steps, so that the log has its
-// stack. If this does not help, the process ends: here, if the memory is exceeded; by the gateway, if the time is
-// exceeded, and here if the gateway has ended.
+// look interrupts a call that exceeds its time or memory. The call can only be interrupted between two steps, which
+// leaves its stack trace in the log. If the call goes on, the process must end: look ends it if the memory is exceeded;
+// the gateway ends it if the time is exceeded, or look does so a second later if the gateway has ended.
 func (w *work) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -197,11 +199,11 @@ func (w *work) look() {
 	}
 	taken, left := max(memory(), w.base)-w.base, time.Until(w.until)
 	switch {
-	case taken > MaxMemory && (taken > MaxMemory*5/4 || !w.over.IsZero() && time.Since(w.over) > 50*time.Millisecond):
+	case taken > MaxMemory && (taken > MaxMemory*5/4 || !w.interrupted.IsZero() && time.Since(w.interrupted) > 50*time.Millisecond):
 		os.Exit(MemoryExit)
 	case taken > MaxMemory:
-		if w.over.IsZero() {
-			w.over = time.Now()
+		if w.interrupted.IsZero() {
+			w.interrupted = time.Now()
 			w.rt.Interrupt(js.ErrMemory)
 		}
 	case left < -time.Second:
@@ -215,7 +217,7 @@ func (w *work) look() {
 	w.timer.Reset(nextLook)
 }
 
-// memory returns the memory that the process has obtained from the system, without its code.
+// memory returns the memory that the process has obtained from the system, not counting its code.
 func memory() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(sample)

@@ -1,4 +1,4 @@
-// Package schematest provides databases of each engine with the gateway's tables for tests.
+// Package schematest provides databases of each engine, with the gateway's tables, for tests.
 package schematest
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// Start is the time at which clocks begin. It is a whole minute.
+// Start is the time at which clocks begin, a whole minute.
 var Start = time.Date(2026, 3, 1, 10, 20, 0, 0, time.UTC)
 
 // Clock is a clock that advances by a millisecond each time it is read, so that rows created one after another have
 // different times.
 type Clock struct{ Offset atomic.Int64 }
 
-// Now returns the next time.
+// Now advances the clock and returns its time.
 func (c *Clock) Now() time.Time {
 	return Start.Add(time.Duration(c.Offset.Add(int64(time.Millisecond))))
 }
@@ -36,8 +36,8 @@ type Place struct {
 	Location string // file or DSN
 }
 
-// OnBoth runs a test on a database of each engine that has the service's tables and no rows. The tables are created
-// once per engine and then copied: the migrations are a large part of the time of a short test.
+// OnBoth runs a test on a database of each engine, with the service's tables and no rows. The tables are created once
+// per engine and then copied, since running the migrations takes a large part of a short test's time.
 func OnBoth(t *testing.T, test func(t *testing.T, p Place)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -91,7 +91,7 @@ func (p Place) migrate() error {
 	return errors.Join(err, db.Close())
 }
 
-// Database opens the database without its tables.
+// Database opens the database without registering the gateway's tables.
 func (p Place) Database() (*store.DB, error) {
 	if p.Dialect == store.Postgres {
 		return store.NewPostgres(store.PostgresOptions{DSN: p.Location}, zap.NewNop())
@@ -113,7 +113,8 @@ func (p Place) Open(tb testing.TB) *store.DB {
 	return db
 }
 
-// Eventually waits until condition is true, for two minutes at most. It is meant for effects of other goroutines.
+// Eventually waits until condition is true, and fails the test after two minutes; what describes the condition. It is
+// meant for effects of other goroutines.
 func Eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !condition(); {

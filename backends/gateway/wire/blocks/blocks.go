@@ -1,5 +1,5 @@
-// Package blocks is about content blocks. For the formats whose messages consist of blocks of text, reasoning and tool
-// calls, it gathers the steps of an answer in blocks, and writes the turns of a request for an upstream.
+// Package blocks handles content blocks, for the formats whose messages consist of blocks of text, reasoning and tool
+// calls. It groups the deltas of an answer into blocks, and writes the turns of a request for an upstream.
 package blocks
 
 import (
@@ -18,37 +18,38 @@ const (
 	Tool
 )
 
-// Block is the part of a content block of an answer that has not been written yet.
+// Block is a content block of an answer, without the part that was already written.
 type Block struct {
 	Kind Kind
-	// Text is the text to be written: the inside of a JSON string with its escapes.
+	// Text is the text still to be written: the inside of a JSON string with its escapes. In a tool block see sent.
 	Text []byte
-	// Token is the signature of a thinking block or the data of a redacted one. form is the form of the state in it.
+	// Token is the signature of a thinking block, or the data of a redacted block. form is the form of the state in
+	// Token.
 	Token string
 	form  hub.Form
-	// ID and Name belong to a tool block, call is the number of its call.
+	// ID and Name belong to a tool block. call is the index of its call (hub.Delta.Call).
 	ID, Name string
 	call     int
-	// In a tool block Text is the arguments, including those that were sent: sent is the number of its bytes that the
-	// client has, and wrote reports whether it has any.
-	sent  int
-	wrote bool
-	// syntax tells how far the arguments are an object. held is the offset of the piece in which the object ends or
-	// breaks, and sound the number of that piece's unescaped bytes that are valid. Nothing from held on is sent before
-	// the block is closed, since more may come.
+	// In a tool block Text holds the arguments, including those already sent to the client. sent is the number of bytes
+	// at the start of Text that were sent. sentAny is set if any arguments were sent.
+	sent    int
+	sentAny bool
+	// syntax scans the arguments, which should be one JSON object. isHeld is set when the object ends or breaks: then
+	// held is the offset in Text of the piece in which this happens, and sound the number of valid unescaped bytes in
+	// that piece. From held on nothing is sent until the block is closed, since more may come.
 	syntax      hub.Syntax
 	isHeld      bool
 	held, sound int
-	// brackets tells when arguments that broke are complete nevertheless.
+	// brackets finds the end of arguments that are not a valid object.
 	brackets hub.Arguments
 }
 
-// finished reports whether nothing more can come that must go into this block rather than into a new one.
+// finished reports whether the block is complete, so that it can be closed when another block waits behind it.
 func (b *Block) finished() bool {
 	return b.Kind != Tool || b.syntax.Ended() || b.syntax.Broken() && b.brackets.Complete()
 }
 
-// addArguments adds a piece of arguments. plain is the same piece, unescaped.
+// addArguments adds a piece of arguments. text is the escaped piece, plain the unescaped one.
 func (b *Block) addArguments(text, plain []byte) {
 	from, wasBroken := len(b.Text), b.syntax.Broken()
 	if b.isHeld && from > MaxHeld {
@@ -69,7 +70,7 @@ func (b *Block) addArguments(text, plain []byte) {
 	}
 }
 
-// sendable returns the arguments that may be sent to the client now. There are none before the object has begun.
+// sendable returns the arguments that may be sent to the client now. Before the object has begun it returns nil.
 func (b *Block) sendable() []byte {
 	to := len(b.Text)
 	if b.isHeld {
@@ -81,23 +82,23 @@ func (b *Block) sendable() []byte {
 	return b.Text[b.sent:to]
 }
 
-// pass records that so many bytes of what is sendable were sent. Large arguments that were sent are not kept.
+// pass records that size bytes of sendable were sent. Large arguments are dropped from memory once they are sent.
 func (b *Block) pass(size int) {
 	b.sent += size
-	b.wrote = b.wrote || size > 0
+	b.sentAny = b.sentAny || size > 0
 	if b.sent > MaxKept && b.sent == len(b.Text) {
 		b.Text, b.sent = reuse(b.Text), 0
 	}
 }
 
-// rest returns what must follow the arguments that were sent to make them an object. It is empty for an answer that was
-// cut off after some of them were sent. Text that does not fit into an object becomes the member _raw, together with
-// the earlier text as far as it was kept.
+// rest returns the text to send after the arguments that were sent, so that all of them form an object. cut is set if
+// the upstream's answer was cut off; then nothing follows arguments that were partly sent. Text that does not fit into
+// the object becomes its member _raw, together with earlier text that is still in memory.
 func (b *Block) rest(cut bool) []byte {
 	if b.syntax.Ended() {
 		return b.Text[b.sent:]
 	}
-	if !b.wrote {
+	if !b.sentAny {
 		input, ok := b.Input(cut)
 		if !ok {
 			input = append(append([]byte(`{"_raw":"`), b.Text...), `"}`...)
@@ -107,7 +108,7 @@ func (b *Block) rest(cut bool) []byte {
 	if cut {
 		return nil
 	}
-	// The object is open: what was held back of it is sent as far as it is sound, or its brackets are closed.
+	// The client has an open object: the valid part of the held text is sent, or the brackets are closed.
 	var dst []byte
 	if b.isHeld {
 		dst = jsontext.AppendUnquoted(nil, b.Text[b.held:])[:b.sound]
@@ -118,8 +119,8 @@ func (b *Block) rest(cut bool) []byte {
 	return jsontext.AppendEscaped(nil, dst)
 }
 
-// Input returns the object that complete arguments stand for (specification 5). If the answer was cut off it may be the
-// empty object.
+// Input returns the object in complete arguments (specification 5). If the answer was cut off and the arguments are not
+// an object, it returns the empty object.
 func (b *Block) Input(cut bool) (object []byte, ok bool) {
 	object, ok = hub.Object(b.Text)
 	if !ok && cut {
@@ -128,11 +129,11 @@ func (b *Block) Input(cut bool) (object []byte, ok bool) {
 	return object, ok
 }
 
-// Answer gathers deltas in blocks. A stream takes blocks from it as soon as they can be written, a whole answer takes
-// them all at the end.
+// Answer groups deltas into blocks. A stream takes blocks as soon as they can be written; a whole answer takes all of
+// them at the end.
 //
-// At most one block can be open at a client, and a closed block cannot be opened again. So while the arguments of a
-// call are unfinished, everything else waits behind them.
+// A client can have only one open block, and a closed block cannot be opened again. So while the arguments of a call
+// are unfinished, all later blocks wait.
 type Answer struct {
 	Request *hub.Request
 	Reply   hub.Reply
@@ -141,7 +142,7 @@ type Answer struct {
 	spare []byte
 	// scratch holds an unescaped piece of arguments.
 	scratch []byte
-	// called reports that there was a call, refused that there was a refusal, whose text is in refusal.
+	// called is set after a tool call. refused is set after a refusal, whose text is in refusal.
 	called, refused bool
 	refusal         []byte
 	textBytes       int64
@@ -150,22 +151,22 @@ type Answer struct {
 	open  bool // the client has the beginning of the first block
 }
 
-// The bounds of an answer.
+// The limits of an answer.
 const (
-	// MaxHeld bounds what waits behind an unfinished call, in bytes. Beyond it the call is closed, so that an upstream
+	// MaxHeld limits the bytes that wait behind an unfinished call. Beyond it the call is closed, so that an upstream
 	// cannot fill the memory.
 	MaxHeld = 8 << 20
-	// MaxDoubtful bounds the spaces before arguments that are held back, in bytes.
+	// MaxDoubtful limits the bytes of white space before arguments that are held back.
 	MaxDoubtful = 64 << 10
-	// MaxKept bounds the arguments that are kept after they were sent, in bytes.
+	// MaxKept limits the bytes of arguments that stay in memory after they were sent.
 	MaxKept = 32 << 10
-	// MaxRefusal bounds the explanation of a refusal, in bytes.
+	// MaxRefusal limits the bytes of a refusal's text.
 	MaxRefusal = 16 << 10
-	// noToken is the signature of thinking for which there is no token. It must not be empty (specification 11.3).
+	// noToken is the signature of a thinking block without a token. A signature must not be empty (specification 11.3).
 	noToken = hub.TokenPrefix
 )
 
-// Take adds a delta to the block that it belongs to, which it may begin.
+// Take adds a delta to its block. The delta may begin a new block.
 func (a *Answer) Take(d *hub.Delta) {
 	a.textBytes += int64(len(d.Text))
 	switch d.Kind {
@@ -178,13 +179,13 @@ func (a *Answer) Take(d *hub.Delta) {
 		}
 		a.write(Text, d.Text)
 	case hub.DeltaReasoning:
-		a.think(d.Text)
+		a.addReasoning(d.Text)
 	case hub.DeltaState:
-		a.keep(d.State)
+		a.addState(d.State)
 	case hub.DeltaCall:
 		a.called = true
 		b := a.add(Tool)
-		b.call, b.ID, b.Name = d.Call, d.ID, a.own(d.Name)
+		b.call, b.ID, b.Name = d.Call, d.ID, a.clientName(d.Name)
 	case hub.DeltaArguments:
 		for i := range a.blocks {
 			if b := &a.blocks[i]; b.Kind == Tool && b.call == d.Call {
@@ -196,10 +197,10 @@ func (a *Answer) Take(d *hub.Delta) {
 	}
 }
 
-// own returns the client's name of a tool.
-func (a *Answer) own(name string) string {
-	if t := a.Request.Tool(name); t.Own != "" {
-		return t.Own
+// clientName returns the client's name of the tool with the given upstream name.
+func (a *Answer) clientName(name string) string {
+	if t := a.Request.Tool(name); t.ClientName != "" {
+		return t.ClientName
 	}
 	return name
 }
@@ -212,14 +213,14 @@ func (a *Answer) last(kind Kind) *Block {
 	return nil
 }
 
-// add begins a block.
+// add begins a block of the given kind.
 func (a *Answer) add(kind Kind) *Block {
 	a.blocks = append(a.blocks, Block{Kind: kind, Text: a.spare})
 	a.spare = nil
 	return &a.blocks[len(a.blocks)-1]
 }
 
-// write appends text to the last block if that is of the given kind, and otherwise begins a block with it.
+// write appends text to the last block if that block is of the given kind. Otherwise it begins a block with the text.
 func (a *Answer) write(kind Kind, text []byte) {
 	b := a.last(kind)
 	if b == nil {
@@ -228,9 +229,9 @@ func (a *Answer) write(kind Kind, text []byte) {
 	b.Text = append(b.Text, text...)
 }
 
-// think adds reasoning. A client that turned thinking off gets none; one that does not want its text gets only the
-// block.
-func (a *Answer) think(text []byte) {
+// addReasoning adds reasoning. If the client refuses reasoning the text is ignored. If the client wants reasoning
+// without text only the block is added.
+func (a *Answer) addReasoning(text []byte) {
 	if !a.Request.Answer.Reasoning {
 		return
 	}
@@ -243,9 +244,9 @@ func (a *Answer) think(text []byte) {
 	}
 }
 
-// keep puts a state into the reasoning before it, or into a block without text (specification 11.3). A state without a
-// token is dropped.
-func (a *Answer) keep(state hub.State) {
+// addState adds a state to the reasoning before it, or to a new block without text (specification 11.3). A state for
+// which there is no token is ignored.
+func (a *Answer) addState(state hub.State) {
 	if state.Data == "" && a.last(Thinking) == nil {
 		return // it only marks reasoning, of which none is visible
 	}
@@ -264,11 +265,12 @@ func (a *Answer) keep(state hub.State) {
 	b.Token, b.form = token, state.Form
 }
 
-// grows reports whether a state of this form repeats the one before it.
+// grows reports whether a state of this form includes the previous state of the same reasoning, so that it replaces the
+// previous one.
 func grows(f hub.Form) bool { return f == hub.FormDetails || f == hub.FormContent }
 
-// Signature returns the token of a thinking block. Reasoning without state gets one too, so that it is recognised when
-// it comes back.
+// Signature returns the token of a thinking block. Reasoning without state gets a token too, so that the gateway
+// recognises the block in the client's next request.
 func (a *Answer) Signature(b *Block) string {
 	if b.Token != "" {
 		return b.Token
@@ -279,7 +281,7 @@ func (a *Answer) Signature(b *Block) string {
 	return noToken
 }
 
-// shift removes the first block from the blocks that wait to be written.
+// shift removes the first of the waiting blocks.
 func (a *Answer) shift() {
 	a.spare = reuse(a.blocks[0].Text)
 	n := copy(a.blocks, a.blocks[1:])
@@ -287,7 +289,7 @@ func (a *Answer) shift() {
 	a.blocks = a.blocks[:n]
 }
 
-// reuse returns the emptied buffer, or nil if it has grown unusually large.
+// reuse returns an empty slice with the memory of buffer, or nil if the buffer is unusually large.
 func reuse(buffer []byte) []byte {
 	if cap(buffer) > 64<<10 {
 		return nil
@@ -295,7 +297,7 @@ func reuse(buffer []byte) []byte {
 	return buffer[:0]
 }
 
-// crowded reports whether too much waits behind the first block.
+// crowded reports whether more than MaxHeld bytes wait behind the first block.
 func (a *Answer) crowded() bool {
 	held := 0
 	for i := 1; i < len(a.blocks); i++ {

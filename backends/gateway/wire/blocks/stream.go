@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// Frames writes the events of one content block of a stream. The index is that of the block.
+// Frames writes the events of one content block of a stream. index is the block's index.
 type Frames interface {
 	Begin(dst []byte, index int, b *Block) []byte
 	// Delta appends a piece of the block's text or arguments, which is the inside of a JSON string.
@@ -15,8 +15,8 @@ type Frames interface {
 	End(dst []byte, index int, b *Block) []byte
 }
 
-// Stream adds a delta and appends the events that can be written: the first block as far as possible, and those behind
-// it once it is finished. After DeltaEnd that is everything.
+// Stream adds a delta and appends the events that can be written: those of the first block as far as possible and, once
+// that block is finished, those of the next ones. After DeltaEnd all events are written.
 func (a *Answer) Stream(dst []byte, d *hub.Delta, f Frames) []byte {
 	a.Take(d)
 	ended, cut := d.Kind == hub.DeltaEnd, false
@@ -33,7 +33,7 @@ func (a *Answer) Stream(dst []byte, d *hub.Delta, f Frames) []byte {
 	return dst
 }
 
-// advance writes what is available of the first block.
+// advance writes the available part of the first block.
 func (a *Answer) advance(dst []byte, f Frames) []byte {
 	b := &a.blocks[0]
 	if !a.open {
@@ -54,7 +54,8 @@ func (a *Answer) advance(dst []byte, f Frames) []byte {
 	return dst
 }
 
-// close ends the first block, which is open. cut reports that the rest of its arguments will not come.
+// close ends the first block, which must be open. cut is set if the answer was cut off, so that the rest of the block's
+// arguments will not come.
 func (a *Answer) close(dst []byte, f Frames, cut bool) []byte {
 	b := &a.blocks[0]
 	if b.Kind == Tool {
@@ -69,7 +70,7 @@ func (a *Answer) close(dst []byte, f Frames, cut bool) []byte {
 	return dst
 }
 
-// Whole adds the deltas of a whole answer and returns its blocks, of which there is at least one, and its end.
+// Whole adds the deltas of a whole answer. It returns the answer's blocks, at least one, and its end.
 func (a *Answer) Whole(deltas []hub.Delta) (all []Block, end hub.End) {
 	for i := range deltas {
 		a.Take(&deltas[i])
@@ -86,16 +87,17 @@ func (a *Answer) Whole(deltas []hub.Delta) (all []Block, end hub.End) {
 // TextBytes returns the number of bytes of text, reasoning and arguments so far.
 func (a *Answer) TextBytes() int64 { return a.textBytes }
 
-// Refusal returns the text of a refusal. It is the inside of a JSON string, and empty if there was none.
+// Refusal returns the text of a refusal as the inside of a JSON string. It is empty if the model did not refuse.
 func (a *Answer) Refusal() []byte { return a.refusal }
 
-// CutOff reports whether the answer was cut off, so that the rest of the last call's arguments will not come.
+// CutOff reports whether an answer with this finish reason was cut off, so that the last call's arguments may be
+// incomplete.
 func CutOff(f hub.Finish) bool { return f == hub.FinishLength || f == hub.FinishContext }
 
-// Stop is the reason why an answer ended, for clients.
+// Stop is a stop reason as clients see it.
 type Stop string
 
-// The reasons, as the messages format calls them.
+// The stop reasons, with their names in the messages format.
 const (
 	EndTurn      Stop = "end_turn"
 	MaxTokens    Stop = "max_tokens"
@@ -105,8 +107,9 @@ const (
 	Refused      Stop = "refusal"
 )
 
-// Stopped chooses the reason (specification 5), and returns the sequence of StopSequence. FinishCalls without a call
-// counts as a plain end, since with ToolUse the client would look for a block to run.
+// Stopped returns the stop reason of an answer (specification 5), and the stop sequence if the reason is StopSequence.
+// FinishCalls without a call becomes the reason of a normal end, since with ToolUse the client would look for a tool
+// block.
 func (a *Answer) Stopped(e *hub.End) (reason Stop, sequence string) {
 	switch {
 	case a.refused || e.Finish == hub.FinishRefusal:
@@ -123,7 +126,7 @@ func (a *Answer) Stopped(e *hub.End) (reason Stop, sequence string) {
 	return EndTurn, ""
 }
 
-// Counts is a usage in which cached tokens are not included in the input.
+// Counts is a usage whose Input does not include the cached tokens.
 type Counts struct{ Input, Read, Written, Output, Thinking int64 }
 
 // Counts converts a usage (specification 5.1).

@@ -8,49 +8,48 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Turns writes the messages of a request for a format whose turns consist of content blocks. Turns of the user and the
-// assistant alternate, beginning with the user's. All results of an assistant turn's calls are in the turn after it.
+// Turns writes the messages of a request in a format whose turns consist of content blocks. User and assistant turns
+// alternate, beginning with the user's. The results of an assistant turn's calls are all in the next turn.
 type Turns struct {
 	Request *hub.Request
 	Target  *hub.Target
-	// Format is the name of the format in errors.
+	// Format is the name of the format in error messages.
 	Format string
-	// Dst is what was written.
+	// Dst is the text written so far.
 	Dst   []byte
 	role  hub.Role // of the turn being written; 0 if there is none
 	turns int      // turns written
 }
 
-// Contents writes the content blocks of one format to Dst, where Turns has begun a block.
+// Contents writes the content blocks of one format. Its methods append a block to Turns.Dst.
 type Contents interface {
-	// Text writes a text. mark is the client's mark for the prompt cache, or empty.
+	// Text writes a text. mark is the client's cache mark, or empty.
 	Text(text, mark string)
-	// Reasoning writes earlier reasoning that the candidate accepts, see Restores.
+	// Reasoning writes earlier reasoning that the candidate accepts (see Restores).
 	Reasoning(x *hub.Reasoning)
-	// Call writes a call of a tool. input is a JSON object.
+	// Call writes a tool call. input is a JSON object.
 	Call(c *hub.Call, input string)
-	// Result writes the result of a call, which is message i.
+	// Result writes message i, which is a tool result.
 	Result(i int) error
 	// NoResult writes a placeholder for a call without a result.
 	NoResult(id string)
-	// Content writes message i, which is neither the assistant's nor a result. It begins the blocks itself.
+	// Content writes message i, which is neither an assistant message nor a tool result. It calls Turns.Begin itself.
 	Content(i int) error
-	// EndTurn writes what must be added to the turn that ends.
+	// EndTurn writes what the format requires at the end of a turn.
 	EndTurn()
 }
 
-// Restores reports whether a piece of earlier reasoning can be sent back to a candidate with its signature or as
-// redacted data. Its state must come from the same provider and family of models.
+// Restores reports whether earlier reasoning can be returned to a candidate with its signature or as redacted data. The
+// state must come from a model of the same provider and family.
 func Restores(x *hub.Reasoning, t *hub.Target) bool {
 	return x.State.Fits(t) && (x.State.Form == hub.FormSignature || x.State.Form == hub.FormRedacted)
 }
 
-// Blank reports whether a text is white space only. The formats refuse blocks with such a text.
+// Blank reports whether a text is only white space. The formats refuse blocks with such a text.
 func Blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// System writes the leading system messages and a rule about the answer, which may be empty, as a list of text blocks
-// that begins with open. It returns the index of the message after them, and whether it wrote anything; the caller then
-// ends the list.
+// System writes the leading system messages, and rule if it is not empty, as a list of text blocks. open is the text
+// before the list. System returns the index of the next message. If wrote is set, the caller must close the list.
 func (w *Turns) System(c Contents, open, rule string) (rest int, wrote bool, err error) {
 	from := len(w.Dst)
 	w.Dst = append(w.Dst, open...)
@@ -83,7 +82,7 @@ func (w *Turns) System(c Contents, open, rule string) (rest int, wrote bool, err
 	return rest, wrote, nil
 }
 
-// Messages writes the turns from the index rest on.
+// Messages writes the turns of the messages from index rest on.
 func (w *Turns) Messages(c Contents, rest int) error {
 	all := w.Request.Messages
 	var open []string // ids of calls of the last assistant turn
@@ -115,7 +114,8 @@ func (w *Turns) Messages(c Contents, rest int) error {
 	return nil
 }
 
-// Begin begins a content block in a turn of the given role, and the turn if the one being written has another role.
+// Begin begins a content block in a turn of the given role. If the current turn has another role, Begin ends it and
+// begins a new turn.
 func (w *Turns) Begin(c Contents, role hub.Role) {
 	if w.role == role {
 		w.Dst = append(w.Dst, ',')
@@ -133,7 +133,7 @@ func (w *Turns) Begin(c Contents, role hub.Role) {
 	w.Dst = jsontext.AppendAll(w.Dst, `{"role":"`, role.String(), `","content":[`)
 }
 
-// opening writes a turn of the user for a conversation that does not begin with one.
+// opening writes a user turn for a conversation that does not begin with one.
 func (w *Turns) opening(c Contents) {
 	w.Begin(c, hub.User)
 	c.Text("Continue.", "")
@@ -187,8 +187,8 @@ func (w *Turns) assistant(c Contents, i int) error {
 	return nil
 }
 
-// user writes messages [from, to), none of which is the assistant's. open are the calls that wait for a result. A call
-// without one is an error, so it gets a placeholder.
+// user writes messages [from, to), none of which is an assistant message. open are the ids of the calls that need a
+// result. A call without a result gets a placeholder, since the upstream would refuse the request otherwise.
 func (w *Turns) user(c Contents, from, to int, open []string) error {
 	var answered map[string]struct{}
 	if len(open) > 0 {
@@ -223,8 +223,8 @@ func (w *Turns) user(c Contents, from, to int, open []string) error {
 	return nil
 }
 
-// Unmarked returns a tool result whose parts have no marks for the prompt cache. It also returns the last mark, which
-// applies to the whole result.
+// Unmarked returns a tool result without cache marks on its parts. mark is the last of these marks, which applies to
+// the whole result.
 func Unmarked(m *hub.Message) (bare hub.Message, mark string) {
 	bare = *m
 	bare.Parts = make([]hub.Part, len(m.Parts))

@@ -6,18 +6,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// arranged returns the request's messages in the order and with the roles that the provider accepts. The request's own
-// messages are not changed.
-func (w *body) arranged() []hub.Message {
+// arrangedMessages returns the request's messages in the order and with the roles that the provider accepts. It does
+// not change the request's own messages.
+func (w *body) arrangedMessages() []hub.Message {
 	messages := w.request.Messages
 	if line := w.outputLine(); line != "" {
-		at := leading(messages)
-		messages = slices.Insert(slices.Clip(messages), at, systemMessage(line))
+		index := leading(messages)
+		messages = slices.Insert(slices.Clip(messages), index, systemMessage(line))
 	}
 	if w.shape.SystemFirst {
 		messages = systemFirst(messages)
 	}
-	hollow := func(m hub.Message) bool { return w.hollow(&m) }
+	hollow := func(m hub.Message) bool { return w.isEmpty(&m) }
 	switch {
 	case w.shape.Alternation:
 		messages = alternating(slices.DeleteFunc(slices.Clone(messages), hollow))
@@ -33,7 +33,7 @@ func systemMessage(line string) hub.Message {
 
 func isSystem(m *hub.Message) bool { return m.Role == hub.System || m.Role == hub.Developer }
 
-// leading returns the number of system messages before all others.
+// leading returns the number of system messages at the start.
 func leading(messages []hub.Message) int {
 	for i := range messages {
 		if !isSystem(&messages[i]) {
@@ -43,8 +43,8 @@ func leading(messages []hub.Message) int {
 	return len(messages)
 }
 
-// systemFirst merges the leading system messages into one. A later one becomes a reminder from the user in its place:
-// moving it would change what it refers to and break the prompt cache (specification 4.2).
+// systemFirst merges the leading system messages into one. Each later system message becomes a user message with a
+// reminder at the same position: moving it would change its meaning and break the prompt cache (specification 4.2).
 func systemFirst(messages []hub.Message) []hub.Message {
 	n := leading(messages)
 	out := make([]hub.Message, 0, len(messages))
@@ -69,8 +69,8 @@ func systemFirst(messages []hub.Message) []hub.Message {
 	return out
 }
 
-// appendText adds the texts of parts to the one text in dst. Parts of a system message that are not text are dropped,
-// since providers of this kind take none.
+// appendText adds the texts of parts to the single text part in dst, with joint between them. Other parts of a system
+// message are dropped, since these providers do not accept them.
 func appendText(dst []hub.Part, joint string, parts []hub.Part) []hub.Part {
 	for i := range parts {
 		switch {
@@ -86,12 +86,12 @@ func appendText(dst []hub.Part, joint string, parts []hub.Part) []hub.Part {
 
 // Texts that fill gaps in a conversation.
 const (
-	noResult = "[no result]"
-	goOn     = "Continue."
+	noResult     = "[no result]"
+	continueText = "Continue."
 )
 
-// alternating makes turns of user and assistant alternate, beginning with the user's, and gives each call of a turn
-// that is over a result.
+// alternating merges and adds messages so that user and assistant messages alternate, beginning with the user's. It
+// also adds missing tool results, like answeredCalls.
 func alternating(messages []hub.Message) []hub.Message {
 	out := make([]hub.Message, 0, len(messages)+2)
 	for i := 0; i < len(messages); i++ {
@@ -99,7 +99,7 @@ func alternating(messages []hub.Message) []hub.Message {
 		n := len(out)
 		switch {
 		case m.Role == hub.Assistant && (n == 0 || isSystem(&out[n-1])):
-			out = append(out, hub.Message{Role: hub.User, Parts: []hub.Part{{Kind: hub.PartText, Text: goOn}}}, m)
+			out = append(out, hub.Message{Role: hub.User, Parts: []hub.Part{{Kind: hub.PartText, Text: continueText}}}, m)
 		case n > 0 && m.Role == out[n-1].Role && (m.Role == hub.User || m.Role == hub.Assistant):
 			merge(&out[n-1], &m)
 		default:
@@ -117,7 +117,8 @@ func alternating(messages []hub.Message) []hub.Message {
 
 func hasCalls(m hub.Message) bool { return len(m.Calls) > 0 }
 
-// answeredCalls gives each call of a turn that is over a result.
+// answeredCalls adds a placeholder result for each tool call without a result. The calls of the last message may remain
+// without results.
 func answeredCalls(messages []hub.Message) []hub.Message {
 	out := make([]hub.Message, 0, len(messages)+2)
 	for i := 0; i < len(messages); i++ {
@@ -131,8 +132,8 @@ func answeredCalls(messages []hub.Message) []hub.Message {
 	return out
 }
 
-// merge adds a message to the one before it. Adjacent texts become one, since some providers of this kind accept
-// strings only.
+// merge adds message m to the message into before it. Adjacent texts become one, since some of these providers accept
+// only strings as content.
 func merge(into, m *hub.Message) {
 	into.Parts = slices.Clone(into.Parts)
 	more := m.Parts
@@ -160,16 +161,17 @@ func resultsAt(messages []hub.Message) []hub.Message {
 	return messages
 }
 
-// appendResults adds the results of the last message's calls in the order of the calls. more reports that the
-// conversation continues after them.
+// appendResults adds the results of the last message's calls, in the order of the calls, with placeholders for missing
+// ones. more is set if the conversation continues after the results. Without results and with more unset nothing is
+// added.
 func appendResults(out, results []hub.Message, more bool) []hub.Message {
 	if len(results) == 0 && !more {
 		return out
 	}
 	for _, call := range out[len(out)-1].Calls {
-		at := slices.IndexFunc(results, func(m hub.Message) bool { return m.CallID == call.ID })
-		if at >= 0 {
-			out = append(out, results[at])
+		index := slices.IndexFunc(results, func(m hub.Message) bool { return m.CallID == call.ID })
+		if index >= 0 {
+			out = append(out, results[index])
 			continue
 		}
 		out = append(out, hub.Message{

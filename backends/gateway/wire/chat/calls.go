@@ -9,13 +9,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// calls are the tool calls of one answer.
+// calls holds the tool calls of one answer.
 type calls struct {
-	list  []*call
-	begun int  // number of calls that were passed on
-	held  int  // bytes of arguments that wait for a name
-	chunk int  // number of the current chunk with calls
-	whole bool // each entry is a call of its own
+	list     []*call
+	begun    int  // number of calls that were passed on
+	held     int  // bytes of arguments that wait for a name
+	chunk    int  // number of the current chunk with calls
+	separate bool // each entry is a call of its own
 }
 
 // call is one tool call.
@@ -36,7 +36,7 @@ const (
 	unindexed = -2
 )
 
-// call processes one entry of tool_calls.
+// call processes one entry of tool_calls, which may be a piece of a call.
 func (r *reader) call(p *callPiece) error {
 	c := r.calls.find(p)
 	if c == nil {
@@ -77,7 +77,8 @@ func (r *reader) call(p *callPiece) error {
 	return nil
 }
 
-// beginCall emits the delta that begins a call, and the arguments that were held back until its name was known.
+// beginCall emits the delta that begins a call, followed by the arguments that were held back until the call's name was
+// known.
 func (r *reader) beginCall(c *call) {
 	r.flushDetails()
 	r.thought(c.signature)
@@ -92,7 +93,7 @@ func (r *reader) beginCall(c *call) {
 	c.signature, c.held = nil, nil
 }
 
-// legalID returns the upstream's id, or a new one if that cannot be used (specification 1.6).
+// legalID returns the upstream's id, or a new id if the upstream's cannot be used (specification 1.6).
 func (r *reader) legalID(id string) string {
 	if hub.LegalID(id) && !r.calls.used(id) {
 		return id
@@ -109,8 +110,8 @@ func (c *calls) used(id string) bool {
 	return false
 }
 
-// settle completes the calls at the end of the answer.
-func (r *reader) settle() error {
+// completeCalls checks the calls at the end of the answer. A call without arguments gets "{}".
+func (r *reader) completeCalls() error {
 	for _, c := range r.calls.list {
 		switch {
 		case c.number == notBegun && c.arguments.Size() > 0:
@@ -124,9 +125,9 @@ func (r *reader) settle() error {
 
 var noArguments = []byte("{}")
 
-// find returns the call that an entry continues, or nil if it begins a new one.
+// find returns the call to which an entry belongs, or nil if the entry begins a new call.
 func (c *calls) find(p *callPiece) *call {
-	if c.whole || len(c.list) == 0 {
+	if c.separate || len(c.list) == 0 {
 		return nil
 	}
 	last := c.list[len(c.list)-1]
@@ -136,7 +137,7 @@ func (c *calls) find(p *callPiece) *call {
 		if known == nil && len(p.id) > 0 {
 			known = c.last(func(k *call) bool { return k.index == unindexed && k.is(p.id) })
 		}
-		if known != nil && c.another(known, p) {
+		if known != nil && c.beginsNew(known, p) {
 			return nil
 		}
 		return known
@@ -154,7 +155,7 @@ func (c *calls) find(p *callPiece) *call {
 	return nil
 }
 
-// last returns the latest call that fits. It is usually the last one of all.
+// last returns the latest call for which fits returns true, or nil.
 func (c *calls) last(fits func(*call) bool) *call {
 	for _, k := range slices.Backward(c.list) {
 		if fits(k) {
@@ -164,9 +165,9 @@ func (c *calls) last(fits func(*call) bool) *call {
 	return nil
 }
 
-// another reports whether an entry begins a new call although its index is known: some upstreams give every call the
-// index 0.
-func (c *calls) another(known *call, p *callPiece) bool {
+// beginsNew reports whether an entry begins a new call although there is a call with its index, known: some upstreams
+// give every call the index 0.
+func (c *calls) beginsNew(known *call, p *callPiece) bool {
 	if len(p.name) == 0 || known.name == "" || (len(p.id) > 0 && known.is(p.id)) {
 		return false
 	}
@@ -176,7 +177,7 @@ func (c *calls) another(known *call, p *callPiece) bool {
 	return known.name != string(p.name) && known.arguments.Size() > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
 }
 
-// open adds a call that an entry begins.
+// open adds the call that an entry begins.
 func (c *calls) open(p *callPiece) *call {
 	n := &call{index: unindexed, number: notBegun}
 	if p.indexed {
@@ -186,7 +187,7 @@ func (c *calls) open(p *callPiece) *call {
 	return n
 }
 
-// hold keeps arguments until the name is known.
+// hold stores arguments of a call until the call's name is known.
 func (c *calls) hold(k *call, arguments []byte) error {
 	if c.held += len(arguments); c.held > maxHeld {
 		return broken("the arguments of tool calls without a name are too long")
@@ -195,10 +196,11 @@ func (c *calls) hold(k *call, arguments []byte) error {
 	return nil
 }
 
-// is reports whether the call has the upstream's id.
+// is reports whether id is the call's id at the upstream.
 func (c *call) is(id []byte) bool { return c.id != "" && c.id == string(id[:min(len(id), maxID)]) }
 
-// text returns the arguments as the inside of a JSON string. An object without members counts as no arguments yet.
+// text returns the arguments as the inside of a JSON string. An empty object counts as no arguments, since more may
+// follow.
 func (p *callPiece) text() []byte {
 	if !p.object {
 		return p.arguments

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// chunk is the content of one body of an upstream, for its first choice. All bytes are parts of the body. Texts are the
+// chunk is the content of the first choice in one body of an upstream. All slices are parts of the body. Texts are the
 // insides of JSON strings, still escaped.
 type chunk struct {
 	data                        []byte
@@ -45,8 +45,8 @@ func (c *chunk) reset(data []byte) {
 	*c = chunk{data: data, pieces: c.pieces[:0], calls: c.calls[:0]}
 }
 
-// scan parses the body. It sets usage if the body has one that counts anything. member is the member of a choice with
-// the content.
+// scan parses the body. It sets usage if the body states a usage with tokens. member is the name of a choice's member
+// with the content.
 func (c *chunk) scan(member string, usage *wire.Usage) error {
 	s := jsontext.NewScanner(c.data)
 	if s.Kind() != jsontext.Object {
@@ -95,7 +95,7 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 	return nil
 }
 
-// text scans a value and returns the inside of a string, or nil for any other value.
+// text scans a value. It returns the inside of a JSON string, or nil for a value of another kind.
 func (c *chunk) text(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	if kind != jsontext.String {
 		return nil, s.Skip()
@@ -111,7 +111,8 @@ func (c *chunk) raw(s *jsontext.Scanner) ([]byte, error) {
 	return c.data[from:s.Offset()], err
 }
 
-// scanChoice keeps the content of the choice with index 0 and skips all other choices.
+// scanChoice stores the content of the choice with index 0 and skips other choices. position is the choice's index if
+// it states none.
 func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) error {
 	if c.choice || s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -309,7 +310,7 @@ func (c *chunk) scanFunction(s *jsontext.Scanner, p *callPiece) error {
 	})
 }
 
-// scanSignature scans extra_content and finds google.thought_signature in it.
+// scanSignature scans extra_content and returns its google.thought_signature.
 func (c *chunk) scanSignature(s *jsontext.Scanner, kind jsontext.Kind) (signature []byte, err error) {
 	if kind != jsontext.Object {
 		return nil, s.Skip()
@@ -329,7 +330,7 @@ func (c *chunk) scanSignature(s *jsontext.Scanner, kind jsontext.Kind) (signatur
 	return signature, err
 }
 
-// word is like text, with escapes resolved.
+// word scans a value like text, but returns the string without escapes.
 func (c *chunk) word(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	if kind != jsontext.String {
 		return nil, s.Skip()
@@ -341,7 +342,7 @@ func (c *chunk) word(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	return raw, err
 }
 
-// number scans an index. ok is false unless the value is a whole number from 0 on.
+// number scans an index. ok is false unless the value is a whole number and not negative.
 func number(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err error) {
 	if kind != jsontext.Number {
 		return 0, false, s.Skip()

@@ -6,12 +6,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// details gathers reasoning_details (OpenRouter), which a stream sends in fragments: consecutive entries with the same
-// type and index are one.
+// details collects reasoning_details (OpenRouter). A stream sends them in fragments: consecutive entries with the same
+// type and index belong together.
 type details struct {
-	list []detail
-	size int
-	over bool // there was too much; an incomplete list would be refused
+	list     []detail
+	size     int
+	overflow bool // there was too much; an incomplete list would be refused
 }
 
 // detail is an entry of reasoning_details, joined from its fragments.
@@ -24,14 +24,14 @@ type detail struct {
 
 type member struct{ name, value string }
 
-// maxDetail bounds the members of an entry. Known entries have six.
+// maxDetail limits the members of an entry. Known entries have six.
 const maxDetail = 32
 
-// add adds the entries of a reasoning_details array that the scanner has accepted.
+// add adds the entries of a reasoning_details array, which must be valid JSON.
 func (d *details) add(array []byte) {
 	s := jsontext.NewScanner(array)
 	err := s.Array(func(int) error {
-		if d.over || s.Kind() != jsontext.Object {
+		if d.overflow || s.Kind() != jsontext.Object {
 			return s.Skip()
 		}
 		var entry detail
@@ -43,7 +43,7 @@ func (d *details) add(array []byte) {
 			switch {
 			case err != nil:
 			case len(entry.members) == maxDetail:
-				d.over = true
+				d.overflow = true
 			case kind == jsontext.String && (name == "text" || name == "summary") && entry.textName == "":
 				entry.textName, entry.text = name, bytes.Clone(value[1:len(value)-1])
 			default:
@@ -56,14 +56,14 @@ func (d *details) add(array []byte) {
 		return err
 	})
 	if d.size > maxState || err != nil {
-		d.over = true
+		d.overflow = true
 	}
-	if d.over {
+	if d.overflow {
 		d.list = nil
 	}
 }
 
-// join merges an entry into the last one or appends it.
+// join merges an entry into the last entry if it is a fragment of it, and appends it otherwise.
 func (d *details) join(entry *detail) {
 	d.size += len(entry.text)
 	if n := len(d.list); n > 0 && d.list[n-1].fits(entry) {
@@ -77,7 +77,7 @@ func (d *details) join(entry *detail) {
 	d.list = append(d.list, *entry)
 }
 
-// member returns the JSON text of a member other than the text, or an empty string.
+// member returns the JSON text of a member of the entry, except the readable text, or an empty string.
 func (d *detail) member(name string) string {
 	for _, m := range d.members {
 		if m.name == name {
@@ -87,7 +87,7 @@ func (d *detail) member(name string) string {
 	return ""
 }
 
-// fits reports whether an entry is a fragment of d: more of its text, or nothing but its signature.
+// fits reports whether an entry is a fragment of d: more text, or only the signature that d lacks.
 func (d *detail) fits(entry *detail) bool {
 	if d.kind != entry.kind || d.index != entry.index || d.textName == "" {
 		return false
@@ -99,8 +99,8 @@ func (d *detail) fits(entry *detail) bool {
 	return d.textName == entry.textName
 }
 
-// merge adds the text of a later fragment, and the members that the earlier ones lacked (the signature comes last). It
-// returns by how many bytes the members grew.
+// merge adds the text of a later fragment, and those members that d lacks (the signature comes last). It returns the
+// number of bytes by which the members grew.
 func (d *detail) merge(entry *detail) (grown int) {
 	d.text = append(d.text, entry.text...)
 next:
@@ -120,7 +120,7 @@ next:
 	return grown
 }
 
-// take returns the JSON array and starts again. It returns an empty string if there is nothing.
+// take returns the collected entries as a JSON array and clears d. Without entries it returns an empty string.
 func (d *details) take() string {
 	if len(d.list) == 0 {
 		return ""
@@ -156,7 +156,7 @@ func (d *detail) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// eachDetail calls text with each readable text of a reasoning_details array that the scanner has accepted.
+// eachDetail calls text with each readable text in a reasoning_details array, which must be valid JSON.
 func eachDetail(array []byte, text func([]byte)) {
 	s := jsontext.NewScanner(array)
 	_ = s.Array(func(int) error {

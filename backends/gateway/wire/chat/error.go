@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// The types and codes that client libraries of chat completions and Responses distinguish.
+// The error types and codes that client libraries of chat completions and Responses distinguish.
 var (
 	errorTypes = apierror.ByStatus{
 		400: "invalid_request_error", 401: "authentication_error", 402: "insufficient_quota", 403: "permission_error",
@@ -42,7 +42,7 @@ func ErrorCode(e *apierror.Error) string {
 	return errorCodes.Of(e.Status)
 }
 
-// Error returns the body of an error in chat completions and Responses.
+// Error returns the body of an error response for chat completions and Responses.
 func Error(e *apierror.Error) []byte {
 	body := jsontext.AppendQuoted([]byte(`{"error":{"message":`), e.Message)
 	body = jsontext.AppendMember(body, `,"type":`, ErrorType(e))

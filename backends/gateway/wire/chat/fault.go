@@ -13,16 +13,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// fault is an invalid field. Its path is composed while the error is returned, so that a request without faults
-// composes none.
+// fault is the error of an invalid field. Each caller adds its part of the path while the error is returned, so that a
+// valid request builds no paths.
 type fault struct {
 	path, code, text string
 }
 
 func (f *fault) Error() string { return f.path + " " + f.text }
 
-// bad returns the fault of a value. The path is relative to the caller's place.
-func bad(path, format string, args ...any) error {
+// invalid returns a fault. The path is relative to the value that the caller reads.
+func invalid(path, format string, args ...any) error {
 	return &fault{path, "invalid_value", fmt.Sprintf(format, args...)}
 }
 
@@ -35,11 +35,11 @@ func missing(path string) error {
 }
 
 func wrongType(path, want string, got gjson.Result) error {
-	return bad(path, "must be %s, it is %s", want, jsontext.KindOf(got))
+	return invalid(path, "must be %s, it is %s", want, jsontext.KindOf(got))
 }
 
-// within puts a path before that of a fault.
-func within(err error, format string, args ...any) error {
+// prefixPath puts the formatted path before the path of a fault. Other errors are returned unchanged.
+func prefixPath(err error, format string, args ...any) error {
 	var f *fault
 	if !errors.As(err, &f) {
 		return err
@@ -52,7 +52,7 @@ func within(err error, format string, args ...any) error {
 	return f
 }
 
-// refusal returns the client's error for a fault.
+// refusal returns the *apierror.Error for a fault, and other errors unchanged.
 func refusal(err error) error {
 	var f *fault
 	if !errors.As(err, &f) {
@@ -61,10 +61,10 @@ func refusal(err error) error {
 	return apierror.New(http.StatusBadRequest, f.code, "%s", f.Error()).With(f.path)
 }
 
-// quote returns a value of the client's in the form for messages.
+// quote returns a client's value for use in a message: masked, shortened and quoted.
 func quote(value string) string { return `"` + wire.Mask(value, 100) + `"` }
 
-// text returns a string. Null and an absent value are empty.
+// text returns the string in r, or "" if r is null or absent.
 func text(path string, r gjson.Result) (string, error) {
 	switch r.Type {
 	case gjson.String:
@@ -76,7 +76,7 @@ func text(path string, r gjson.Result) (string, error) {
 	}
 }
 
-// name returns a string that must not be empty.
+// name returns the string in r, which must not be empty.
 func name(path string, r gjson.Result) (string, error) {
 	s, err := text(path, r)
 	if err == nil && s == "" {
@@ -85,7 +85,7 @@ func name(path string, r gjson.Result) (string, error) {
 	return s, err
 }
 
-// object returns the JSON text of an object. Null and an absent value are empty.
+// object returns the JSON text of the object in r, or "" if r is null or absent.
 func object(path string, r gjson.Result) (string, error) {
 	switch {
 	case r.IsObject():
@@ -96,8 +96,8 @@ func object(path string, r gjson.Result) (string, error) {
 	return "", wrongType(path, "an object", r)
 }
 
-// truth returns the JSON text of a boolean. Null and an absent value are empty.
-func truth(path string, r gjson.Result) (string, error) {
+// boolean returns the JSON text of the boolean in r, or "" if r is null or absent.
+func boolean(path string, r gjson.Result) (string, error) {
 	switch {
 	case r.IsBool():
 		return r.Raw, nil

@@ -2,15 +2,15 @@ package chat
 
 import "github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 
-// finish is how a choice ended, in the upstream's words.
+// finish is the end of a choice as the upstream states it.
 type finish struct {
 	reason   string
 	sequence string // the text that stopped the model, if the upstream states it
 }
 
-// of translates the reason (specification 5). An answer that was cut short counts as such, whatever else it contains.
-// Calls take precedence over reasons that say only that the answer ended.
-func (f *finish) of(calls bool) hub.Finish {
+// translate returns the finish reason (specification 5). calls is set if the answer has tool calls. A reason for a cut
+// or filtered answer is kept even then; any other reason becomes FinishCalls.
+func (f *finish) translate(calls bool) hub.Finish {
 	switch f.reason {
 	case "length", "max_tokens", "MAX_TOKENS":
 		return hub.FinishLength
@@ -25,7 +25,7 @@ func (f *finish) of(calls bool) hub.Finish {
 	return hub.FinishStop
 }
 
-// finishReason returns the finish_reason of chat completions for a reason. It reverses finish.of.
+// finishReason returns the finish_reason of chat completions for f. It is the reverse of finish.translate.
 func finishReason(f hub.Finish) string {
 	switch f {
 	case hub.FinishCalls:

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Format is chat completions in the table of package formats.
+// Format is the chat completions format, for the table in package formats.
 type Format struct{}
 
 var facts = hub.Facts{
@@ -19,10 +19,10 @@ var facts = hub.Facts{
 // Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// Parse parses a request for a chat upstream.
+// Parse parses a request that can be passed on to a chat upstream.
 func (Format) Parse(body []byte) (*native.Request, error) { return native.Parse(body) }
 
-// URL returns the address at which a provider is asked.
+// URL returns the address of a provider's endpoint.
 func (Format) URL(p *catalog.Provider, needs wire.Needs) string {
 	if needs&wire.NeedPrefill != 0 {
 		return p.PrefillURL()
@@ -30,10 +30,10 @@ func (Format) URL(p *catalog.Provider, needs wire.Needs) string {
 	return p.ChatURL()
 }
 
-// Param returns the name itself, since parameters are named as in chat completions.
+// Param returns name, since parameters are named as in chat completions.
 func (Format) Param(name string) string { return name }
 
-// NewReader returns a reader of the answer of a provider.
+// NewReader returns a reader of one answer of the provider.
 func (Format) NewReader(p *catalog.Provider) hub.Reader {
 	var state hub.Form
 	switch p.Shape.ReasoningState {

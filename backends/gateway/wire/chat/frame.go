@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// frame is what a chunk has in common with the one before it. In a run of text an upstream repeats every byte except
-// the text (and OpenAI's padding), so a chunk with the same frame needs no parsing beyond its text.
+// frame holds the bytes that a chunk shares with the previous chunk. In a run of text an upstream repeats every byte
+// except the text (and OpenAI's padding). In a chunk with the same frame only the text must be scanned.
 type frame struct {
 	kind   hub.DeltaKind // kind of the text; 0 if no frame is known
 	padded bool
@@ -17,12 +17,12 @@ type frame struct {
 	tail   []byte // from the last closing quote on
 }
 
-// maxFrame bounds the frame that is kept, in bytes. Usual frames have a few hundred bytes.
+// maxFrame limits the size of a stored frame in bytes. Usual frames have a few hundred bytes.
 const maxFrame = 4 << 10
 
-// learn keeps the frame of a chunk, if its only content is one text.
+// learn stores the frame of a chunk whose only content is one text. After any other chunk no frame is known.
 func (f *frame) learn(data []byte, c *chunk, phase thinkPhase) {
-	kind, text := c.only()
+	kind, text := c.singleText()
 	padded := len(c.padding) > 0
 	if f.kind = 0; kind == 0 || phase != noTags || len(data)-len(text)-len(c.padding) > maxFrame {
 		return
@@ -43,7 +43,7 @@ func (f *frame) learn(data []byte, c *chunk, phase thinkPhase) {
 	f.kind, f.padded = kind, padded
 }
 
-// match returns the text of a chunk that has the frame of the last one.
+// match returns the text of a chunk with the stored frame. ok is false for any other chunk.
 func (f *frame) match(data []byte) (kind hub.DeltaKind, text []byte, ok bool) {
 	if f.kind == 0 || !bytes.HasPrefix(data, f.head) {
 		return 0, nil, false
@@ -58,7 +58,7 @@ func (f *frame) match(data []byte) (kind hub.DeltaKind, text []byte, ok bool) {
 	return f.kind, text, ok && bytes.Equal(rest, f.tail)
 }
 
-// quoted splits a JSON string off the beginning of data. rest begins with its closing quote.
+// quoted returns the inside of the JSON string at the beginning of data, and the rest from the closing quote on.
 func quoted(data []byte) (text, rest []byte, ok bool) {
 	s := jsontext.NewScanner(data)
 	text, _, err := s.Text()
@@ -68,8 +68,8 @@ func quoted(data []byte) (text, rest []byte, ok bool) {
 	return text, data[s.Offset()-1:], true
 }
 
-// only returns the text of a chunk that has one text and nothing else. The kind is 0 for any other chunk.
-func (c *chunk) only() (kind hub.DeltaKind, text []byte) {
+// singleText returns the text of a chunk that contains one text and nothing else. The kind is 0 for any other chunk.
+func (c *chunk) singleText() (kind hub.DeltaKind, text []byte) {
 	if c.usage || len(c.calls)+len(c.refusal)+len(c.details)+len(c.logprobs)+len(c.signature)+len(c.finish.reason) > 0 {
 		return 0, nil
 	}

@@ -97,7 +97,7 @@ func FuzzReader(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, in []byte, options byte) {
 		state, tags := forms[options%3], options&4 != 0
-		request := &hub.Request{Model: "m", IncludeUsage: true, Tools: []hub.Tool{{Name: "patch", Own: "patch", Kind: hub.ToolCustom}}}
+		request := &hub.Request{Model: "m", IncludeUsage: true, Tools: []hub.Tool{{Name: "patch", ClientName: "patch", Kind: hub.ToolCustom}}}
 		request.Answer = hub.Answer{Reasoning: true, Logprobs: true}
 		r, w := NewReader(state, tags), Format{}.NewWriter(request, hub.Reply{})
 		p := &promises{t: t, ids: make(map[string]bool)}
@@ -195,7 +195,7 @@ func essence(r *hub.Request) []hub.Message {
 	w := &body{request: r}
 	out := make([]hub.Message, 0, len(r.Messages))
 	for _, m := range r.Messages {
-		if w.hollow(&m) {
+		if w.isEmpty(&m) {
 			continue
 		}
 		m.Reasoning = nil

@@ -7,15 +7,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewPass returns a Pass between a chat upstream and a chat client; see native.Stream. asked is the name of the model
-// that the client asked for, includeUsage reports that the client wants the usage chunk, and promptTokens is the
-// estimate for an upstream that does not state the number.
-func NewPass(asked string, includeUsage bool, promptTokens int64) hub.Pass {
-	return &pass{asked: asked, includeUsage: includeUsage, promptTokens: promptTokens}
+// NewPass returns a Pass between a chat upstream and a chat client; see native.Stream. model is the name of the
+// requested model. includeUsage is set if the client wants the usage chunk. promptTokens is the estimate for an
+// upstream that does not state the usage.
+func NewPass(model string, includeUsage bool, promptTokens int64) hub.Pass {
+	return &pass{model: model, includeUsage: includeUsage, promptTokens: promptTokens}
 }
 
 type pass struct {
-	asked        string
+	model        string
 	includeUsage bool
 	promptTokens int64
 	stream       *native.Stream // nil before the first event
@@ -28,17 +28,17 @@ func (p *pass) Event(dst, _, data []byte) ([]byte, wire.Progress, error) {
 
 func (p *pass) End(dst []byte) ([]byte, error) { return p.opened().End(dst) }
 
-// opened returns the stream, which is created for its first event. A whole answer needs none.
+// opened returns the stream, which is created on the first call. A whole answer needs no stream.
 func (p *pass) opened() *native.Stream {
 	if p.stream == nil {
-		p.stream = native.NewStream(p.asked, p.includeUsage)
+		p.stream = native.NewStream(p.model, p.includeUsage)
 		p.stream.PromptTokens = p.promptTokens
 	}
 	return p.stream
 }
 
 func (p *pass) Whole(dst, body []byte) (_ []byte, err error) {
-	dst, p.whole, err = native.ReadReply(dst, body, p.asked)
+	dst, p.whole, err = native.ReadReply(dst, body, p.model)
 	return dst, err
 }
 
@@ -62,8 +62,8 @@ func (p *pass) TextBytes() int64 {
 
 const keepAlive = ": keep-alive\n\n"
 
-// AppendFailure appends the end of a chat stream that broke: an error object, and neither [DONE] nor a finish_reason,
-// so that clients raise the error (specification 12.4).
+// AppendFailure appends the end of a broken chat stream: an error object without [DONE] and finish_reason, so that
+// clients raise the error (specification 12.4).
 func AppendFailure(dst []byte, f hub.Failure) []byte {
 	dst = jsontext.AppendMember(dst, `data: {"error":{"message":`, f.Message)
 	return append(dst, `,"type":"api_error","code":"upstream_stream_error","param":null}}`+"\n\n"...)

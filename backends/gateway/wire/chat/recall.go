@@ -5,10 +5,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// recall adds to the assistant messages the reasoning that the model had produced before their tool calls and that chat
-// clients do not send back (specification 11.3). find returns the reasoning that was kept under the id of a call. A
-// thought signature becomes the state of the call; other reasoning is added to that of the message. If a client sends
-// the reasoning back after all, the request for the upstream has the client's, see body.hasExtra.
+// recall adds reasoning to the assistant messages: the model produced it before their tool calls, and chat clients do
+// not send it back (specification 11.3). find returns the reasoning that is stored for a call id. A thought signature
+// becomes the call's state; other reasoning is added to the message's. If a client sends reasoning back after all, the
+// upstream gets the client's, see body.hasExtra.
 func recall(messages []hub.Message, find func(call string) []hub.Reasoning) {
 	for i := range messages {
 		m := &messages[i]
@@ -25,9 +25,9 @@ func recall(messages []hub.Message, find func(call string) []hub.Reasoning) {
 	}
 }
 
-// remembrance collects the reasoning in an answer and hands it to remember when a tool call follows, so that recall
-// finds it later. It does nothing if remember is nil.
-type remembrance struct {
+// reasoningRecorder collects the reasoning in an answer. When a tool call follows, it passes the reasoning to remember,
+// so that recall can find it later. If remember is nil it does nothing.
+type reasoningRecorder struct {
 	remember func(call string, reasoning []hub.Reasoning)
 	text     []byte // text without state so far, as the inside of a JSON string
 	list     []hub.Reasoning
@@ -35,7 +35,7 @@ type remembrance struct {
 }
 
 // note processes the next delta of an answer.
-func (m *remembrance) note(d *hub.Delta) {
+func (m *reasoningRecorder) note(d *hub.Delta) {
 	if m.remember == nil {
 		return
 	}

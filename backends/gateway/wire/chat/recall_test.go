@@ -11,7 +11,7 @@ func TestRemembranceCountsPieces(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{100: 100, maxState / hub.RecallItem: 0} {
 		kept := 0
-		m := remembrance{remember: func(_ string, reasoning []hub.Reasoning) { kept = len(reasoning) }}
+		m := reasoningRecorder{remember: func(_ string, reasoning []hub.Reasoning) { kept = len(reasoning) }}
 		for range n {
 			m.note(&hub.Delta{Kind: hub.DeltaState, State: hub.State{Data: "x"}})
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Read parses a chat completions request, for candidates that need more changes than native.Request.Shape makes.
-// Unknown members of the top level stay in Params for the upstream to judge, unless they are wire.Foreign.
+// Read parses a chat completions request for candidates that need more changes than native.Request.Shape makes. Unknown
+// top-level members stay in Params for the upstream to judge, unless wire.Foreign reports them.
 func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return r.Request, nil
 }
 
-// request is a request that is being read.
+// request is the state of reading a request.
 type request struct {
 	*hub.Request
 	choice gjson.Result
@@ -41,14 +41,14 @@ func (r *request) read(root gjson.Result) error {
 		case "model":
 			r.Model, err = name("model", value)
 			if len(r.Model) > 512 {
-				err = bad("model", "must have at most 512 bytes, it has %d", len(r.Model))
+				err = invalid("model", "must have at most 512 bytes, it has %d", len(r.Model))
 			}
 		case "messages":
 			sawMessages = true
 			err = r.messages(value)
 		case "stream":
 			var stream string
-			stream, err = truth("stream", value)
+			stream, err = boolean("stream", value)
 			r.Stream = stream == "true"
 		case "stream_options":
 			err = r.streamOptions(value)
@@ -69,8 +69,8 @@ func (r *request) read(root gjson.Result) error {
 		case "reasoning_effort":
 			err = r.effort(value)
 		case "thinking", "reasoning":
-			if effort := spelledEffort(key, value); effort != "" {
-				r.Spelled = effort
+			if effort := otherEffort(key, value); effort != "" {
+				r.OtherEffort = effort
 			}
 			err = r.param(key, value)
 		case "stop":
@@ -98,7 +98,7 @@ func (r *request) read(root gjson.Result) error {
 	return r.toolChoice()
 }
 
-// foreign reports whether a member of the top level must not reach an upstream.
+// foreign reports whether a top-level member must not reach an upstream.
 func foreign(key string, value gjson.Result) bool {
 	if key == "extra_body" {
 		s := jsontext.NewScanner([]byte(value.Raw))
@@ -120,7 +120,7 @@ func (r *request) streamOptions(value gjson.Result) error {
 			r.Drop("stream_options." + wire.Mask(key, 100))
 			return nil
 		}
-		usage, err := truth("stream_options.include_usage", value)
+		usage, err := boolean("stream_options.include_usage", value)
 		r.IncludeUsage = usage == "true"
 		return err
 	})
@@ -134,7 +134,7 @@ func limit(path string, value gjson.Result) (int64, error) {
 		if n, err := strconv.ParseInt(value.Raw, 10, 64); err == nil && n > 0 {
 			return n, nil
 		}
-		return 0, bad(path, "must be an integer of at least 1")
+		return 0, invalid(path, "must be an integer of at least 1")
 	default:
 		return 0, wrongType(path, "an integer", value)
 	}
@@ -144,13 +144,13 @@ func (r *request) effort(value gjson.Result) error {
 	word, err := text("reasoning_effort", value)
 	r.Effort = hub.Effort(word)
 	if err == nil && word != "" && !slices.Contains(hub.Efforts[:], r.Effort) {
-		return bad("reasoning_effort", "must be one of none, minimal, low, medium, high, xhigh, max, it is %s", quote(word))
+		return invalid("reasoning_effort", "must be one of none, minimal, low, medium, high, xhigh, max, it is %s", quote(word))
 	}
 	return err
 }
 
-// spelledEffort returns the effort that a member of hub.SpelledEffort states, or an empty string.
-func spelledEffort(key string, value gjson.Result) hub.Effort {
+// otherEffort returns the effort that a member in hub.OtherEffortParams states, or an empty string.
+func otherEffort(key string, value gjson.Result) hub.Effort {
 	if !value.IsObject() {
 		return ""
 	}
@@ -178,7 +178,7 @@ func spelledEffort(key string, value gjson.Result) hub.Effort {
 	return ""
 }
 
-// maxStops bounds the list. Upstreams take four.
+// maxStops limits the list of stop sequences. Upstreams accept four.
 const maxStops = 64
 
 func (r *request) stop(value gjson.Result) error {
@@ -192,9 +192,9 @@ func (r *request) stop(value gjson.Result) error {
 	return elements(value, func(i int, value gjson.Result) error {
 		switch {
 		case value.Type != gjson.String:
-			return within(wrongType("", "a string", value), "stop[%d]", i)
+			return prefixPath(wrongType("", "a string", value), "stop[%d]", i)
 		case i == maxStops:
-			return bad("stop", "must have at most %d strings", maxStops)
+			return invalid("stop", "must have at most %d strings", maxStops)
 		case value.Str != "":
 			r.Stop = append(r.Stop, value.Str)
 		}
@@ -202,7 +202,7 @@ func (r *request) stop(value gjson.Result) error {
 	})
 }
 
-// param keeps a parameter that passes without being interpreted. Only its type is checked.
+// param stores a parameter that is passed on without interpretation. Only its type is checked.
 func (r *request) param(key string, value gjson.Result) error {
 	if value.Type == gjson.Null {
 		return nil
@@ -228,7 +228,7 @@ func (r *request) param(key string, value gjson.Result) error {
 	case "n":
 		n, err := limit("n", value)
 		if err == nil && n > 128 {
-			err = bad("n", "must be an integer from 1 to 128")
+			err = invalid("n", "must be an integer from 1 to 128")
 		}
 		if err != nil {
 			return err
@@ -261,7 +261,7 @@ func (r *request) responseFormat(value gjson.Result) error {
 		return nil
 	case "json_schema":
 	default:
-		return bad(path+".type", "must be text, json_object or json_schema, it is %s", quote(kind))
+		return invalid(path+".type", "must be text, json_object or json_schema, it is %s", quote(kind))
 	}
 	format := value.Get("json_schema")
 	if !format.IsObject() {
@@ -278,7 +278,7 @@ func (r *request) responseFormat(value gjson.Result) error {
 		case "schema":
 			r.Output.Schema, err = object(key, value)
 		case "strict":
-			r.Output.Strict, err = truth(key, value)
+			r.Output.Strict, err = boolean(key, value)
 		}
 		return err
 	})
@@ -286,5 +286,5 @@ func (r *request) responseFormat(value gjson.Result) error {
 		r.Output.Name = "output"
 	}
 	r.TextBytes += int64(len(r.Output.Schema))
-	return within(err, path+".json_schema")
+	return prefixPath(err, path+".json_schema")
 }

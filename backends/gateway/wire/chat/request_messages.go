@@ -8,20 +8,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// maxMembers bounds the members of a message or call that only chat has.
+// maxMembers limits the chat-only members of a message or call.
 const maxMembers = 64
 
-// answered is an assistant message and the results of its calls.
+// answered is a message and the results of its tool calls.
 type answered struct {
 	message hub.Message
 	results []*hub.Message // by the index of the call; nil until the result arrives
 	images  []hub.Part     // of the results
 }
 
-// owner identifies the call that an id belongs to.
+// owner locates the call with an id: the index of its message, and its index in the message.
 type owner struct{ turn, call int }
 
-// messages reads the messages and puts the results of tools after the message with their calls.
+// messages reads the messages and moves tool results behind the message with their calls.
 func (r *request) messages(value gjson.Result) error {
 	if !value.IsArray() {
 		return wrongType("messages", "an array", value)
@@ -35,16 +35,16 @@ func (r *request) messages(value gjson.Result) error {
 		if err == nil {
 			turns, err = turn(turns, owners, m)
 		}
-		return within(err, "messages[%d]", i)
+		return prefixPath(err, "messages[%d]", i)
 	})
 	if err != nil {
 		return err
 	}
 	if count == 0 {
-		return bad("messages", "must have at least one message")
+		return invalid("messages", "must have at least one message")
 	}
 	if len(turns) == 0 {
-		return bad("messages", "must have at least one message with content")
+		return invalid("messages", "must have at least one message with content")
 	}
 	r.Messages = make([]hub.Message, 0, count)
 	for i := range turns {
@@ -65,11 +65,11 @@ func (r *request) messages(value gjson.Result) error {
 	return nil
 }
 
-// turn adds a message. Tool results are put after the message with their call, in the order of the calls, whatever
-// order they came in.
+// turn adds message m to turns. A tool result is stored with the message that has its call, so results may come in any
+// order. owners maps call ids to their calls.
 func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered, error) {
 	if m.Role != hub.ToolResult {
-		if len(m.Parts)+len(m.Calls)+len(m.Reasoning) == 0 && !speaks(m) {
+		if len(m.Parts)+len(m.Calls)+len(m.Reasoning) == 0 && !hasChatOnlyContent(m) {
 			return turns, nil
 		}
 		for i := range m.Calls {
@@ -79,26 +79,27 @@ func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered
 		}
 		return append(turns, answered{message: *m, results: make([]*hub.Message, len(m.Calls))}), nil
 	}
-	at, ok := owners[m.CallID]
+	callOwner, ok := owners[m.CallID]
 	if !ok {
-		return nil, bad("tool_call_id", "%s is not a tool call of an assistant message before it", quote(m.CallID))
+		return nil, invalid("tool_call_id", "%s is not a tool call of an assistant message before it", quote(m.CallID))
 	}
-	t := &turns[at.turn]
-	if t.results[at.call] != nil {
-		return nil, bad("tool_call_id", "%s has a result already", quote(m.CallID))
+	t := &turns[callOwner.turn]
+	if t.results[callOwner.call] != nil {
+		return nil, invalid("tool_call_id", "%s has a result already", quote(m.CallID))
 	}
-	t.results[at.call] = m
-	m.CallID = t.message.Calls[at.call].ID
-	// Most chat APIs accept only text in results, so images follow them (specification 4.2).
-	kept := m.Parts[:0]
+	t.results[callOwner.call] = m
+	m.CallID = t.message.Calls[callOwner.call].ID
+	// Most chat APIs accept only text in results, so images are moved into a user message after the results
+	// (specification 4.2).
+	texts := m.Parts[:0]
 	for _, p := range m.Parts {
 		if p.Kind == hub.PartImage {
 			t.images = append(t.images, p)
 			p = hub.Part{Kind: hub.PartText, Text: imageBelow}
 		}
-		kept = append(kept, p)
+		texts = append(texts, p)
 	}
-	m.Parts = kept
+	m.Parts = texts
 	return turns, nil
 }
 
@@ -143,18 +144,18 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 			}
 		default:
 			if len(m.Extra) == maxMembers {
-				return bad("", "has more than %d fields", maxMembers)
+				return invalid("", "has more than %d fields", maxMembers)
 			}
 			m.Extra = append(m.Extra, hub.Param{Name: key, Value: value.Raw})
 		}
 		if seen&bit != 0 {
-			return bad(key, "is given twice")
+			return invalid(key, "is given twice")
 		}
 		seen |= bit
 		return err
 	})
-	// Clients that send content as a string mark the message. The mark is a position in the prompt, so it becomes the
-	// mark of the last part.
+	// Clients that send content as a string put the cache mark on the message. A mark is a position in the prompt, so
+	// it becomes the mark of the last part.
 	if n := len(m.Parts); mark != "" && n > 0 && m.Parts[n-1].Cache == "" {
 		m.Parts[n-1].Cache = mark
 	}
@@ -181,7 +182,7 @@ func role(value gjson.Result) (hub.Role, error) {
 	if word == "function" {
 		return 0, unsupported("role", "function is the form before tools: send role tool with tool_call_id")
 	}
-	return 0, bad("role", "must be one of system, developer, user, assistant, tool, it is %s", quote(word))
+	return 0, invalid("role", "must be one of system, developer, user, assistant, tool, it is %s", quote(word))
 }
 
 func (r *request) addText(m *hub.Message, kind hub.PartKind, text string) {
@@ -194,7 +195,7 @@ func (r *request) addText(m *hub.Message, kind hub.PartKind, text string) {
 func (r *request) content(m *hub.Message, value gjson.Result) error {
 	if value.IsArray() {
 		return elements(value, func(i int, value gjson.Result) error {
-			return within(r.part(m, value), "content[%d]", i)
+			return prefixPath(r.part(m, value), "content[%d]", i)
 		})
 	}
 	if value.Type != gjson.String && value.Type != gjson.Null {
@@ -245,7 +246,7 @@ func (r *request) part(m *hub.Message, value gjson.Result) error {
 	return err
 }
 
-// addPart adds a part unless it is an empty text. value is the part as the client wrote it.
+// addPart adds a part unless it is an empty text. value is the part in the client's request.
 func (r *request) addPart(m *hub.Message, part hub.Part, value gjson.Result) {
 	if (part.Kind == hub.PartText || part.Kind == hub.PartRefusal) && part.Text == "" {
 		return
@@ -286,7 +287,7 @@ func audio(part *hub.Part, value gjson.Result) (err error) {
 	return err
 }
 
-// file reads a file that is included in the request. A file that is stored in an account stays PartOther.
+// file reads a file that the request contains. A file that is stored in a provider's account stays PartOther.
 func file(part *hub.Part, value gjson.Result) (err error) {
 	if !value.IsObject() {
 		return wrongType("file", "an object", value)
@@ -304,7 +305,7 @@ func file(part *hub.Part, value gjson.Result) (err error) {
 	return err
 }
 
-// thinkingText returns the text of a thinking part, which is a string or a list of text parts.
+// thinkingText returns the text in a thinking part's value, which is a string or a list of text parts.
 func thinkingText(value gjson.Result) string {
 	if !value.IsArray() {
 		return value.Str
@@ -326,13 +327,13 @@ func (r *request) toolCalls(m *hub.Message, value gjson.Result) error {
 	case !value.IsArray():
 		return wrongType("tool_calls", "an array", value)
 	case m.Role != hub.Assistant && len(value.Raw) > 0 && value.Get("0").Exists():
-		return bad("tool_calls", "stands only in messages of the role assistant")
+		return invalid("tool_calls", "stands only in messages of the role assistant")
 	}
 	return elements(value, func(i int, value gjson.Result) error {
 		call, err := toolCall(value)
 		r.TextBytes += int64(len(call.Name) + len(call.Arguments))
 		m.Calls = append(m.Calls, call)
-		return within(err, "tool_calls[%d]", i)
+		return prefixPath(err, "tool_calls[%d]", i)
 	})
 }
 
@@ -349,12 +350,12 @@ func toolCall(value gjson.Result) (call hub.Call, err error) {
 		case "type":
 			kind, err = text(key, value)
 		case "function":
-			err = within(functionCall(&call, value), "%s", key)
+			err = prefixPath(functionCall(&call, value), "%s", key)
 		case "custom":
-			err = within(customCall(&call, value), "%s", key)
+			err = prefixPath(customCall(&call, value), "%s", key)
 		default:
 			if len(call.Extra) == maxMembers {
-				return bad("", "has more than %d fields", maxMembers)
+				return invalid("", "has more than %d fields", maxMembers)
 			}
 			call.Extra = append(call.Extra, hub.Param{Name: key, Value: value.Raw})
 		}
@@ -363,7 +364,7 @@ func toolCall(value gjson.Result) (call hub.Call, err error) {
 	switch {
 	case err != nil:
 	case kind != "function" && kind != "custom" && kind != "":
-		err = bad("type", "must be function or custom, it is %s", quote(kind))
+		err = invalid("type", "must be function or custom, it is %s", quote(kind))
 	case call.ID == "":
 		err = missing("id")
 	case call.Name == "":
@@ -379,11 +380,11 @@ func functionCall(call *hub.Call, value gjson.Result) error {
 	if !value.IsObject() {
 		return wrongType("", "an object", value)
 	}
-	own, err := name("name", value.Get("name"))
+	clientName, err := name("name", value.Get("name"))
 	if err != nil {
 		return err
 	}
-	call.Name = hub.LegalName(own)
+	call.Name = hub.LegalName(clientName)
 	arguments := value.Get("arguments")
 	if arguments.IsObject() { // tolerated, as by some upstreams
 		call.Arguments = arguments.Raw
@@ -397,11 +398,11 @@ func customCall(call *hub.Call, value gjson.Result) error {
 	if !value.IsObject() {
 		return wrongType("", "an object", value)
 	}
-	own, err := name("name", value.Get("name"))
+	clientName, err := name("name", value.Get("name"))
 	if err != nil {
 		return err
 	}
-	call.Name = hub.LegalName(own)
+	call.Name = hub.LegalName(clientName)
 	input, err := text("input", value.Get("input"))
 	dst := append(make([]byte, 0, len(input)+16), `{"input":`...)
 	call.Arguments = string(append(jsontext.AppendQuoted(dst, input), '}'))

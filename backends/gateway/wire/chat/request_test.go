@@ -154,8 +154,8 @@ func TestRead(t *testing.T) {
 			},
 		},
 		Tools: []hub.Tool{
-			{Name: "f", Own: "f", Description: "d", Parameters: `{"type": "object"}`, Strict: "true"},
-			{Name: custom, Own: "mcp.tool", Kind: hub.ToolCustom, Parameters: customSchema, Description: "d\n\nThe input must follow this grammar:\nstart: x"},
+			{Name: "f", ClientName: "f", Description: "d", Parameters: `{"type": "object"}`, Strict: "true"},
+			{Name: custom, ClientName: "mcp.tool", Kind: hub.ToolCustom, Parameters: customSchema, Description: "d\n\nThe input must follow this grammar:\nstart: x"},
 		},
 		Choice: hub.Choice{Mode: "function", Name: custom},
 		Output: &hub.Output{Kind: "json_schema", Name: "n", Schema: `{"type":"object"}`, Strict: "false"},
@@ -204,7 +204,7 @@ func TestReadEffort(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", members, err)
 		}
-		common := r.InCommonWords()
+		common := r.WithOtherEffort()
 		if common.Effort != want || r.Effort == "" && want != "" && len(common.Params) != 1 || common.Param("x") != "1" {
 			t.Errorf("%s: effort %q, left %v", members, common.Effort, common.Params)
 		}

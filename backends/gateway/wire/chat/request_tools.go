@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// customSchema is the schema of a free-text tool for upstreams (specification 7.4).
+// customSchema is the schema of a free-text (custom) tool for upstreams (specification 7.4).
 const customSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool."}},"required":["input"],"additionalProperties":false}`
 
 func (r *request) readTools(value gjson.Result) error {
@@ -22,7 +22,7 @@ func (r *request) readTools(value gjson.Result) error {
 	return elements(value, func(i int, value gjson.Result) error {
 		tool, err := readTool(value)
 		if err != nil {
-			return within(err, "tools[%d]", i)
+			return prefixPath(err, "tools[%d]", i)
 		}
 		r.Tools = append(r.Tools, tool)
 		r.Needs |= wire.NeedTools
@@ -43,16 +43,16 @@ func readTool(value gjson.Result) (hub.Tool, error) {
 	switch kind {
 	case "function":
 		tool, err = readFunction(value.Get("function"))
-		err = within(err, "function")
+		err = prefixPath(err, "function")
 	case "custom":
 		tool, err = readCustom(value.Get("custom"))
-		err = within(err, "custom")
+		err = prefixPath(err, "custom")
 	case "":
 		err = missing("type")
 	default:
-		err = bad("type", "must be function or custom, it is %s", quote(kind))
+		err = invalid("type", "must be function or custom, it is %s", quote(kind))
 	}
-	tool.Name = hub.LegalName(tool.Own)
+	tool.Name = hub.LegalName(tool.ClientName)
 	if mark := value.Get("cache_control"); mark.IsObject() {
 		tool.Cache = mark.Raw
 	}
@@ -66,17 +66,17 @@ func readFunction(value gjson.Result) (tool hub.Tool, err error) {
 	err = each(value, func(key string, value gjson.Result) (err error) {
 		switch key {
 		case "name":
-			tool.Own, err = name(key, value)
+			tool.ClientName, err = name(key, value)
 		case "description":
 			tool.Description, err = text(key, value)
 		case "parameters":
 			tool.Parameters, err = object(key, value)
 		case "strict":
-			tool.Strict, err = truth(key, value)
+			tool.Strict, err = boolean(key, value)
 		}
 		return err
 	})
-	if err == nil && tool.Own == "" {
+	if err == nil && tool.ClientName == "" {
 		err = missing("name")
 	}
 	return tool, err
@@ -87,7 +87,7 @@ func readCustom(value gjson.Result) (tool hub.Tool, err error) {
 		return tool, wrongType("", "an object", value)
 	}
 	tool = hub.Tool{Kind: hub.ToolCustom, Parameters: customSchema}
-	if tool.Own, err = name("name", value.Get("name")); err != nil {
+	if tool.ClientName, err = name("name", value.Get("name")); err != nil {
 		return tool, err
 	}
 	if tool.Description, err = text("description", value.Get("description")); err != nil {
@@ -100,7 +100,7 @@ func readCustom(value gjson.Result) (tool hub.Tool, err error) {
 	return tool, err
 }
 
-// toolChoice evaluates tool_choice, which may come before the tools that it names.
+// toolChoice reads tool_choice. It is called after the tools were read, since tool_choice may come before them.
 func (r *request) toolChoice() error {
 	value := r.choice
 	switch {
@@ -121,9 +121,9 @@ func (r *request) toolChoice() error {
 		r.Choice = hub.Choice{Mode: "function", Name: hub.LegalName(named)}
 		return err
 	case "allowed_tools":
-		return within(r.allowedTools(value.Get("allowed_tools")), "tool_choice.allowed_tools")
+		return prefixPath(r.allowedTools(value.Get("allowed_tools")), "tool_choice.allowed_tools")
 	}
-	return bad("tool_choice.type", "must be function, custom or allowed_tools, it is %s", quote(kind))
+	return invalid("tool_choice.type", "must be function, custom or allowed_tools, it is %s", quote(kind))
 }
 
 func (r *request) choiceMode(path, mode string) error {
@@ -133,12 +133,12 @@ func (r *request) choiceMode(path, mode string) error {
 	case "any": // Mistral's word
 		r.Choice.Mode = "required"
 	default:
-		return bad(path, "must be auto, none or required, it is %s", quote(mode))
+		return invalid(path, "must be auto, none or required, it is %s", quote(mode))
 	}
 	return nil
 }
 
-// allowedTools removes all tools but the named ones (specification 4.4).
+// allowedTools removes all tools except the named ones (specification 4.4).
 func (r *request) allowedTools(value gjson.Result) error {
 	if !value.IsObject() {
 		return wrongType("", "an object", value)
@@ -154,22 +154,22 @@ func (r *request) allowedTools(value gjson.Result) error {
 	allowed := make(map[string]bool)
 	err = elements(list, func(i int, value gjson.Result) error {
 		if !value.IsObject() {
-			return within(wrongType("", "an object", value), "tools[%d]", i)
+			return prefixPath(wrongType("", "an object", value), "tools[%d]", i)
 		}
 		kind := "function"
 		if value.Get("type").Str == "custom" {
 			kind = "custom"
 		}
-		own, err := name(kind+".name", value.Get(kind).Get("name"))
-		allowed[own] = true
-		return within(err, "tools[%d]", i)
+		clientName, err := name(kind+".name", value.Get(kind).Get("name"))
+		allowed[clientName] = true
+		return prefixPath(err, "tools[%d]", i)
 	})
 	if err != nil {
 		return err
 	}
-	r.Tools = slices.DeleteFunc(r.Tools, func(t hub.Tool) bool { return !allowed[t.Own] })
+	r.Tools = slices.DeleteFunc(r.Tools, func(t hub.Tool) bool { return !allowed[t.ClientName] })
 	if len(r.Tools) == 0 {
-		return bad("tools", "must name at least one of the request's tools")
+		return invalid("tools", "must name at least one of the request's tools")
 	}
 	return r.choiceMode("mode", mode)
 }

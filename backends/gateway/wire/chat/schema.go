@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// The bounds of a schema with its references resolved, since a small schema can stand for a huge one. maxSchemaWork is
-// in bytes visited, for all schemas of a request. Each nested schema counts schemaWork in addition.
+// Limits of a schema with its references resolved, since a small schema can expand to a huge one. maxSchemaWork is in
+// bytes visited, for all schemas of a request. Each nested schema counts schemaWork bytes in addition.
 const (
 	maxSchema      = 512 << 10
 	maxSchemaDepth = 64
@@ -21,8 +21,8 @@ const (
 
 var errSchema = errors.New("a JSON schema is too large for this provider once its references are resolved")
 
-// subset writes the part of JSON Schema that some providers support: without references and without the keywords of
-// unknownKeyword.
+// subset writes the subset of JSON Schema that some providers support: no references, and no keywords for which
+// unknownKeyword returns true.
 type subset struct {
 	dst  []byte
 	from int
@@ -31,7 +31,7 @@ type subset struct {
 	work *int
 }
 
-// appendSubset appends the subset of a schema. work is the sum over the schemas of a request.
+// appendSubset appends a schema, reduced to the subset. work is the work done so far for all schemas of the request.
 func appendSubset(dst []byte, schema string, work *int) ([]byte, error) {
 	s := subset{dst: dst, from: len(dst), root: gjson.Parse(schema), work: work}
 	err := s.value(s.root, nil, 0)
@@ -46,7 +46,7 @@ func unknownKeyword(key string) bool {
 	return false
 }
 
-// value writes a schema. refs are the references that are being resolved around it.
+// value writes a schema. refs are the enclosing references that are being resolved.
 func (s *subset) value(v gjson.Result, refs []string, depth int) error {
 	if depth > maxSchemaDepth || len(s.dst)-s.from > maxSchema {
 		return errSchema
@@ -65,7 +65,8 @@ func (s *subset) value(v gjson.Result, refs []string, depth int) error {
 	return nil
 }
 
-// members writes the members of a schema that are not written yet, followed by those of the schema that it refers to.
+// members writes the members of a schema except those in written. If the schema has a reference, the members of the
+// referenced schema follow.
 func (s *subset) members(v gjson.Result, written map[string]bool, refs []string, depth int) error {
 	if *s.work += len(v.Raw) + schemaWork; *s.work > maxSchemaWork {
 		return errSchema
@@ -141,33 +142,34 @@ func (s *subset) keyword(key string, v gjson.Result, refs []string, depth int) e
 	return nil
 }
 
-// resolve returns what a reference within the schema refers to. The result for a reference to elsewhere is empty, since
-// the gateway fetches no schemas.
+// resolve returns the part of the schema to which ref points. For a reference to another document the result is empty,
+// since the gateway fetches no schemas.
 func (s *subset) resolve(ref string) (gjson.Result, error) {
 	if known, ok := s.refs[ref]; ok {
 		return known, nil
 	}
-	at := gjson.Result{}
+	target := gjson.Result{}
 	if path, ok := strings.CutPrefix(ref, "#"); ok {
-		at = s.root
+		target = s.root
 		for step := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 			if path == "" {
 				break
 			}
-			if *s.work += len(at.Raw); *s.work > maxSchemaWork {
-				return at, errSchema
+			if *s.work += len(target.Raw); *s.work > maxSchemaWork {
+				return target, errSchema
 			}
-			at = child(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
+			target = child(target, strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
 		}
 	}
 	if s.refs == nil {
 		s.refs = make(map[string]gjson.Result)
 	}
-	s.refs[ref] = at
-	return at, nil
+	s.refs[ref] = target
+	return target, nil
 }
 
-// child returns a member of an object. It makes no gjson path of the key, which is the client's.
+// child returns a member of an object. It compares keys directly, since a key comes from the client and might be a
+// gjson path.
 func child(object gjson.Result, key string) (found gjson.Result) {
 	if object.IsObject() {
 		object.ForEach(func(k, v gjson.Result) bool {

@@ -24,9 +24,9 @@ const (
 
 var openTag, closeTag = []byte("<think>"), []byte("</think>")
 
-// tagged processes a piece of text as long as tags may come: it emits text and reasoning without the tags, and holds
-// back what may be the beginning of a tag.
-func (r *reader) tagged(text []byte) {
+// splitTags processes a piece of text in which a tag may occur. It emits text and reasoning without the tags, and holds
+// back an end that may be the beginning of a tag.
+func (r *reader) splitTags(text []byte) {
 	t := &r.tags
 	text = slices.Concat(t.held, plainTags(text))
 	t.held = nil
@@ -55,8 +55,8 @@ func (r *reader) tagged(text []byte) {
 	t.held = text[whole:]
 }
 
-// untag emits what was held back, and ends the search for tags.
-func (r *reader) untag() {
+// endTags emits the text that was held back, and ends the search for tags.
+func (r *reader) endTags() {
 	t := &r.tags
 	kind := hub.DeltaText
 	if t.phase == thinking {
@@ -76,7 +76,7 @@ func begins(text, tag []byte) int {
 	return 0
 }
 
-// plainTags undoes the escapes that some encoders use for the characters of tags.
+// plainTags removes the escapes that some encoders use for the characters of tags.
 func plainTags(text []byte) []byte {
 	if bytes.Contains(text, []byte(`\u003`)) || bytes.Contains(text, []byte(`\/`)) {
 		return jsontext.AppendEscaped(nil, jsontext.AppendUnquoted(nil, text))

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// The reasons for which a chat candidate cannot carry a request.
+// The reasons why a chat candidate cannot carry a request.
 var (
 	errRemoteImage = errors.New("the provider takes images as data URLs only, and the gateway fetches none")
 	errRemoteFile  = errors.New("chat completions take files as data URLs only, and the gateway fetches none")
@@ -18,10 +18,11 @@ var (
 	errNoMessages  = errors.New("no message has content")
 )
 
-// messages writes the member "messages". It leaves out messages without content, and returns an error if none has any.
+// messages writes the member "messages". Messages without content are left out. If no message has content it returns an
+// error.
 func (w *body) messages() error {
-	messages := w.arranged()
-	for n := len(messages); n > 0 && w.hollow(&messages[n-1]); n-- {
+	messages := w.arrangedMessages()
+	for n := len(messages); n > 0 && w.isEmpty(&messages[n-1]); n-- {
 		messages = messages[:n-1]
 	}
 	turn := currentTurn(messages)
@@ -29,7 +30,7 @@ func (w *body) messages() error {
 	n := 0
 	for i := range messages {
 		m := &messages[i]
-		if w.hollow(m) {
+		if w.isEmpty(m) {
 			continue
 		}
 		w.dst = append(w.dst, separator(n))
@@ -45,7 +46,7 @@ func (w *body) messages() error {
 	return nil
 }
 
-// currentTurn returns the index of the last message of the user, or -1.
+// currentTurn returns the index of the last user message, or -1.
 func currentTurn(messages []hub.Message) int {
 	for i, m := range slices.Backward(messages) {
 		if m.Role == hub.User {
@@ -55,12 +56,12 @@ func currentTurn(messages []hub.Message) int {
 	return -1
 }
 
-// chatClient reports whether the client uses chat, so that members which only chat has came from the client.
+// chatClient reports whether the client uses chat. If so, chat-only members come from the client and are passed on.
 func (w *body) chatClient() bool { return w.request.Format == hub.Chat }
 
-// hollow reports whether a message has no content (specification 3, rule 4).
-func (w *body) hollow(m *hub.Message) bool {
-	if m.Role == hub.ToolResult || len(m.Calls) > 0 || (w.chatClient() && speaks(m)) {
+// isEmpty reports whether a message has no content (specification 3, rule 4).
+func (w *body) isEmpty(m *hub.Message) bool {
+	if m.Role == hub.ToolResult || len(m.Calls) > 0 || (w.chatClient() && hasChatOnlyContent(m)) {
 		return false
 	}
 	return !slices.ContainsFunc(m.Parts, func(p hub.Part) bool {
@@ -68,8 +69,8 @@ func (w *body) hollow(m *hub.Message) bool {
 	})
 }
 
-// message writes a message. current reports whether it belongs to the turn that the model is to continue, and last
-// whether it is the last one.
+// message writes a message. current is set if the message follows the last user message, last if it is the last
+// message.
 func (w *body) message(m *hub.Message, current, last bool) error {
 	w.dst = jsontext.AppendAll(w.dst, `{"role":"`, w.role(m.Role), `"`)
 	if m.Role == hub.ToolResult {
@@ -102,14 +103,15 @@ func (w *body) role(role hub.Role) string {
 	return role.String()
 }
 
-// speaks reports whether an assistant message has content in a member that only chat has, such as audio.
-func speaks(m *hub.Message) bool {
+// hasChatOnlyContent reports whether an assistant message has content in a chat-only member, such as audio.
+func hasChatOnlyContent(m *hub.Message) bool {
 	return m.Role == hub.Assistant && slices.ContainsFunc(m.Extra, func(p hub.Param) bool {
 		return p.Value != "null" && p.Name != "name" && p.Name != "annotations" && !isStateMember(p.Name)
 	})
 }
 
-// extra passes members on unchanged, except for the reasoning state of another kind of provider (specification 11.2).
+// extra passes chat-only members on unchanged, except for reasoning state of another kind of provider (specification
+// 11.2).
 func (w *body) extra(members []hub.Param) {
 	for i := range members {
 		if isStateMember(members[i].Name) && !w.takesState(members[i].Name) {
@@ -125,21 +127,21 @@ func hasParam(members []hub.Param, name string) bool {
 	return slices.ContainsFunc(members, func(p hub.Param) bool { return p.Name == name })
 }
 
-// hasExtra reports whether a chat client gave the member itself.
+// hasExtra reports whether the request comes from a chat client and has a chat-only member of the given name.
 func (w *body) hasExtra(members []hub.Param, name string) bool {
 	return w.chatClient() && hasParam(members, name)
 }
 
-// content writes the member "content" of a message: a string if the message has a single text, or texts that may be
-// joined (see joint), and otherwise a list of parts. A text with a cache mark is always a part, if the upstream
-// supports such marks. content returns an error if the upstream cannot take one of the parts.
+// content writes the member "content" of a message. It is a string if the message has a single text or texts that may
+// be joined (see textSeparator), and otherwise a list of parts. If the upstream supports cache marks, a text with a mark is
+// always a part. content returns an error if the upstream does not accept one of the parts.
 func (w *body) content(m *hub.Message) error {
 	if len(m.Parts) == 0 {
 		w.noContent(m)
 		return nil
 	}
 	w.dst = append(w.dst, `,"content":`...)
-	switch joint := w.joint(m); {
+	switch joint := w.textSeparator(m); {
 	case w.cacheMarks && slices.ContainsFunc(m.Parts, marked): // a mark needs a part
 	case len(m.Parts) == 1 && isText(&m.Parts[0]), joint != notJoined &&
 		!slices.ContainsFunc(m.Parts, func(p hub.Part) bool { return !isText(&p) }):
@@ -167,12 +169,12 @@ func marked(p hub.Part) bool { return isText(&p) && p.Cache != "" }
 
 func isText(p *hub.Part) bool { return p.Kind == hub.PartText || p.Kind == hub.PartRefusal }
 
-// notJoined is what joint returns if several texts stay separate parts.
+// notJoined is the result of textSeparator if several texts must stay separate parts.
 const notJoined = "-"
 
-// joint returns the separator with which the texts of a message are joined to one string, as it is written inside a
-// JSON string, or notJoined.
-func (w *body) joint(m *hub.Message) string {
+// textSeparator returns the text between a message's texts when they are joined to one string, escaped for a JSON
+// string, or notJoined.
+func (w *body) textSeparator(m *hub.Message) string {
 	switch {
 	case m.Role == hub.Assistant:
 		return ""
@@ -184,7 +186,7 @@ func (w *body) joint(m *hub.Message) string {
 	return notJoined
 }
 
-// noContent writes the content of a message that has none.
+// noContent writes the member "content" of a message without content.
 func (w *body) noContent(m *hub.Message) {
 	switch {
 	case m.Role != hub.Assistant, w.shape.EmptyToolContent == catalog.ContentEmpty:
@@ -233,7 +235,7 @@ func (w *body) part(p *hub.Part) error {
 	return nil
 }
 
-// isData reports whether a URL contains its data. The case of the scheme does not matter.
+// isData reports whether a URL is a data URL.
 func isData(url string) bool { return len(url) >= 5 && strings.EqualFold(url[:5], "data:") }
 
 func (w *body) calls(m *hub.Message) {

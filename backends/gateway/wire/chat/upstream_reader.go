@@ -9,8 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewReader returns a reader of the answer of a chat upstream. state is the form of its reasoning state (FormThought,
-// FormDetails, or empty for none). thinkTags reports that a text which begins with <think> is reasoning up to </think>.
+// NewReader returns a reader of one answer of a chat upstream. state is the form of the upstream's reasoning state:
+// FormThought, FormDetails, or empty if it sends none. If thinkTags is set, a text that begins with <think> is
+// reasoning up to </think>.
 func NewReader(state hub.Form, thinkTags bool) hub.Reader {
 	r := &reader{state: state, newID: wire.NewID}
 	if thinkTags {
@@ -71,7 +72,7 @@ func (r *reader) End() (hub.Step, error) {
 
 func (r *reader) Whole(body []byte) ([]hub.Delta, error) {
 	r.begin()
-	r.calls.whole = true
+	r.calls.separate = true
 	if err := r.read(body, "message"); err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (r *reader) step() hub.Step {
 	return hub.Step{Deltas: r.deltas, Proof: r.proof, Thinks: len(r.chunk.details) > 0}
 }
 
-// read reads one body, an event or a whole answer. member is the member of a choice with the content: "delta" or
+// read reads one body: an event or a whole answer. member is the name of a choice's member with the content: "delta" or
 // "message".
 func (r *reader) read(body []byte, member string) error {
 	c := &r.chunk
@@ -116,7 +117,7 @@ func (r *reader) read(body []byte, member string) error {
 		case p.thinking:
 			r.emit(hub.DeltaReasoning, p.text)
 		case r.tags.phase != noTags:
-			r.tagged(p.text)
+			r.splitTags(p.text)
 		default:
 			r.emit(hub.DeltaText, p.text)
 		}
@@ -128,7 +129,7 @@ func (r *reader) read(body []byte, member string) error {
 		r.emit(hub.DeltaRefusal, c.refusal)
 	}
 	if len(c.calls) > 0 {
-		r.untag()
+		r.endTags()
 		r.calls.chunk++
 	}
 	for i := range c.calls {
@@ -143,8 +144,8 @@ func (r *reader) read(body []byte, member string) error {
 	return nil
 }
 
-// reasoning emits the reasoning of a chunk. It uses only one of the members in which that can be, since some upstreams
-// send the same text under two names.
+// reasoning emits the reasoning of a chunk. If the chunk has reasoning in several members only one is used, since some
+// upstreams send the same text under two names.
 func (r *reader) reasoning(c *chunk) {
 	text := c.reasoningContent
 	if len(text) == 0 {
@@ -162,7 +163,7 @@ func (r *reader) reasoning(c *chunk) {
 	}
 }
 
-// emit adds a text, after the state that belongs before it.
+// emit emits a text. If the text is not reasoning, the reasoning state collected before is emitted first.
 func (r *reader) emit(kind hub.DeltaKind, text []byte) {
 	if len(text) == 0 {
 		return
@@ -178,7 +179,7 @@ func (r *reader) emitState(form hub.Form, data string) {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data}})
 }
 
-// thought adds a thought signature (the inside of a JSON string).
+// thought emits a thought signature, which is the inside of a JSON string.
 func (r *reader) thought(signature []byte) {
 	if len(signature) > 0 && len(signature) <= maxState {
 		r.emitState(hub.FormThought, string(jsontext.AppendUnquoted(nil, signature)))
@@ -191,7 +192,7 @@ func (r *reader) flushDetails() {
 	}
 }
 
-// attach adds the logprobs of a chunk to its first text.
+// attach adds the log probabilities of a chunk to the chunk's first text.
 func (r *reader) attach(logprobs []byte) {
 	for i := range r.deltas {
 		if r.deltas[i].Kind == hub.DeltaText {
@@ -201,18 +202,18 @@ func (r *reader) attach(logprobs []byte) {
 	}
 }
 
-// end completes the answer: it emits what was held back and DeltaEnd.
+// end completes the answer: it emits everything that was held back, and then DeltaEnd.
 func (r *reader) end() (hub.Step, error) {
 	if r.finish.reason == "" {
 		return hub.Step{}, wire.ErrNoFinish
 	}
 	r.ended = true
-	r.untag()
+	r.endTags()
 	r.flushDetails()
-	if err := r.settle(); err != nil {
+	if err := r.completeCalls(); err != nil {
 		return hub.Step{}, err
 	}
-	end := hub.End{Finish: r.finish.of(r.calls.begun > 0), Usage: r.usage}
+	end := hub.End{Finish: r.finish.translate(r.calls.begun > 0), Usage: r.usage}
 	if end.Finish == hub.FinishStop {
 		end.StopSequence = r.finish.sequence
 	}
@@ -220,5 +221,5 @@ func (r *reader) end() (hub.Step, error) {
 	return hub.Step{Deltas: r.deltas, Proof: r.proof, Done: true}, nil
 }
 
-// broken returns the error of an answer that cannot be read.
+// broken returns an error that wraps wire.ErrBroken and states the reason.
 func broken(reason string) error { return errors.Join(wire.ErrBroken, errors.New(reason)) }

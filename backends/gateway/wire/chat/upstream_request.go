@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Write returns the chat completions request for one candidate (specification 14.3).
+// Write writes the chat completions request for a candidate (specification 14.3).
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w := &body{request: r, target: t, shape: &t.Provider.Shape}
 	w.cacheMarks = slices.ContainsFunc(w.shape.CacheMarks, func(prefix string) bool {
@@ -37,20 +37,20 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	return hub.Written{Body: append(w.dst, '}'), Dropped: w.dropped}, nil
 }
 
-// body is a request that is being written.
+// body is the state of writing a request.
 type body struct {
 	request *hub.Request
 	target  *hub.Target
 	shape   *catalog.Shape
 	dst     []byte
 	dropped []string
-	// cacheMarks reports that the model takes cache_control in text parts.
+	// cacheMarks is set if the model accepts cache_control in text parts.
 	cacheMarks bool
-	// schemaWork is the work spent on subsets of schemas.
+	// schemaWork is the work done so far on subsets of schemas.
 	schemaWork int
 }
 
-// name begins a member of the top level.
+// name begins a top-level member of the given name.
 func (w *body) name(name string) {
 	if len(w.dst) == 0 {
 		w.dst = append(w.dst, '{')
@@ -60,7 +60,8 @@ func (w *body) name(name string) {
 	w.dst = append(jsontext.AppendQuoted(w.dst, name), ':')
 }
 
-// drops reports whether a parameter is left out, under any of its names, and records that.
+// drops reports whether the candidate refuses a parameter under any of the names. If so it records the first name as
+// dropped.
 func (w *body) drops(names ...string) bool {
 	if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(w.target.Drop, name) }) {
 		return false
@@ -69,8 +70,8 @@ func (w *body) drops(names ...string) bool {
 	return true
 }
 
-// reservedTokens is the largest limit for a provider that charges the whole limit against the quota in advance. Usual
-// answers are far shorter.
+// reservedTokens is the largest token limit for a provider that charges the whole limit against the quota in advance.
+// Usual answers are far shorter.
 const reservedTokens = 16_384
 
 func (w *body) limit() {
@@ -100,16 +101,16 @@ func (w *body) stop() {
 	if len(list) == 0 {
 		return
 	}
-	own := "stop" // the client's name of the parameter
+	clientParam := "stop" // the client's name of the parameter
 	if w.request.Format == hub.Messages {
-		own = "stop_sequences"
+		clientParam = "stop_sequences"
 	}
 	if slices.Contains(w.target.Drop, "stop") {
 		list = nil
 	}
-	if kept := list[:min(len(list), maxStopsSent)]; len(kept) < len(w.request.Stop) {
-		list = kept
-		w.dropped = append(w.dropped, own)
+	if sent := list[:min(len(list), maxStopsSent)]; len(sent) < len(w.request.Stop) {
+		list = sent
+		w.dropped = append(w.dropped, clientParam)
 	}
 	if len(list) == 0 {
 		return
@@ -122,7 +123,7 @@ func (w *body) stop() {
 	w.dst = append(w.dst, ']')
 }
 
-// separator returns what comes before element i of a JSON array.
+// separator returns the bracket or comma before element i of a JSON array.
 func separator(i int) byte {
 	if i == 0 {
 		return '['
@@ -131,11 +132,11 @@ func separator(i int) byte {
 }
 
 func (w *body) effort() {
-	asked := w.request.Effort
-	if asked == "" || w.drops("reasoning_effort", "reasoning") {
+	wanted := w.request.Effort
+	if wanted == "" || w.drops("reasoning_effort", "reasoning") {
 		return
 	}
-	if w.shape.ThinkingSwitch && asked == hub.EffortNone && w.target.Model.Reasoning {
+	if w.shape.ThinkingSwitch && wanted == hub.EffortNone && w.target.Model.Reasoning {
 		if w.request.Param("thinking") != "" {
 			return // the client has set it in the provider's own way as well
 		}
@@ -143,7 +144,7 @@ func (w *body) effort() {
 		w.dst = append(w.dst, `{"type":"disabled"}`...)
 		return
 	}
-	effort := w.target.Effort(asked, hub.EffortMinimal) // rounding never turns reasoning off
+	effort := w.target.Effort(wanted, hub.EffortMinimal) // rounding never turns reasoning off
 	switch {
 	case effort == "":
 		w.dropped = append(w.dropped, "reasoning_effort")
@@ -159,9 +160,9 @@ func (w *body) effort() {
 	}
 }
 
-// params passes on the other parameters in their order.
+// params writes the parameters that are passed on without interpretation, in their order.
 func (w *body) params() {
-	own := w.request.Format == hub.Chat
+	chatClient := w.request.Format == hub.Chat
 	for i := range w.request.Params {
 		p := &w.request.Params[i]
 		to := p.Name
@@ -170,12 +171,12 @@ func (w *body) params() {
 		}
 		switch {
 		case w.drops(p.Name):
-		case p.Name == "top_k" && !own, to != p.Name && w.request.Param(to) != "":
-			// Few chat APIs know top_k, and some refuse unknown members. A renamed parameter gives way to one with that
-			// name.
+		case p.Name == "top_k" && !chatClient, to != p.Name && w.request.Param(to) != "":
+			// Few chat APIs have top_k, and some refuse unknown members. A parameter is not renamed to the name of
+			// another parameter in the request.
 			w.dropped = append(w.dropped, p.Name)
 		case p.Name == "parallel_tool_calls" && len(w.request.Tools) == 0:
-			// It has no meaning without tools, and some upstreams refuse it.
+			// Without tools the parameter has no meaning, and some upstreams refuse it.
 		default:
 			w.name(to)
 			w.dst = append(w.dst, p.Value...)
@@ -203,7 +204,7 @@ func (w *body) stream() {
 	}
 }
 
-// output writes response_format. What the candidate does not support of it is asked for by a system line, see
+// output writes response_format. Requirements that the candidate does not support are stated in a system message, see
 // outputLine.
 func (w *body) output() error {
 	o := w.request.Output
@@ -234,8 +235,8 @@ func (w *body) schemaOutput() bool {
 	return w.request.Output.Kind == "json_schema" && w.target.Model.JSONSchema
 }
 
-// outputLine returns the system line for an output that the candidate does not support as a member (specification 7.5).
-// It is empty if none is needed.
+// outputLine returns the text of a system message with the requirements that the candidate does not support in
+// response_format (specification 7.5). It is empty if there are no such requirements.
 func (w *body) outputLine() string {
 	o := w.request.Output
 	if o == nil {
@@ -282,7 +283,7 @@ func (w *body) tools() error {
 		if tool.Parameters != "" {
 			w.dst = append(w.dst, `,"parameters":`...)
 			if err := w.schema(tool.Parameters); err != nil {
-				return errors.Join(errors.New("the parameters of tool "+tool.Own), err)
+				return errors.Join(errors.New("the parameters of tool "+tool.ClientName), err)
 			}
 		}
 		w.strict(tool.Strict)

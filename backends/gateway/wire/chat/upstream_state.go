@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// isStateMember reports whether a member of a message or call contains reasoning state of a provider's model.
+// isStateMember reports whether a member of a message or call holds a provider's reasoning state.
 func isStateMember(name string) bool {
 	switch name {
 	case "extra_content", "reasoning_content", "reasoning_details", "reasoning":
@@ -18,7 +18,7 @@ func isStateMember(name string) bool {
 	return false
 }
 
-// takesState reports whether the provider expects its state in the member.
+// takesState reports whether the provider expects its reasoning state in the given member.
 func (w *body) takesState(name string) bool {
 	switch w.shape.ReasoningState {
 	case catalog.StateThought:
@@ -34,8 +34,8 @@ func (w *body) takesState(name string) bool {
 // noSignature is the value that Gemini documents for calls whose signature is lost.
 const noSignature = "skip_thought_signature_validator"
 
-// thought writes Gemini's signature: that of the call or, for the first call, that of the reasoning before it
-// (specification 11.2).
+// thought writes Gemini's thought signature for a call: the call's own or, for the first call, that of the reasoning
+// before the call (specification 11.2). first is set for the first call.
 func (w *body) thought(m *hub.Message, c *hub.Call, first bool) {
 	if w.shape.ReasoningState != catalog.StateThought || w.hasExtra(c.Extra, "extra_content") {
 		return
@@ -68,7 +68,8 @@ func (w *body) lastThought(m *hub.Message) string {
 	return ""
 }
 
-// reasoning writes the state of an assistant message into the member in which its provider expects it.
+// reasoning writes an assistant message's reasoning state into the member in which the provider expects it. current is
+// set if the message follows the last user message.
 func (w *body) reasoning(m *hub.Message, current bool) {
 	switch w.shape.ReasoningState {
 	case catalog.StateThought:
@@ -86,8 +87,8 @@ func (w *body) reasoning(m *hub.Message, current bool) {
 	}
 }
 
-// reasoningContent writes the text of the model's own reasoning. The member must be present even if the client did not
-// keep the text.
+// reasoningContent writes the text of the model's own reasoning. The member is required even if the client did not
+// return the text.
 func (w *body) reasoningContent(m *hub.Message) {
 	w.dst = append(w.dst, `,"reasoning_content":"`...)
 	for i := range m.Reasoning {
@@ -99,7 +100,7 @@ func (w *body) reasoningContent(m *hub.Message) {
 	w.dst = append(w.dst, '"')
 }
 
-// details writes reasoning_details with the entries of all pieces of reasoning.
+// details writes reasoning_details with the entries of all reasoning in the message.
 func (w *body) details(m *hub.Message) {
 	var all []byte
 	for i := range m.Reasoning {
@@ -114,8 +115,8 @@ func (w *body) details(m *hub.Message) {
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// appendID appends the id of a call. For some providers it must have nine letters or digits, for others no more than a
-// number of characters. A replacement depends only on the id, so that call and result agree.
+// appendID appends the id of a call. Some providers require nine letters or digits, others limit the length. A
+// replacement depends only on the id, so it is the same in the call and its result.
 func (w *body) appendID(dst []byte, id string) []byte {
 	var size int
 	switch limit := w.target.ToolCallIDMax; {
@@ -134,7 +135,7 @@ func (w *body) appendID(dst []byte, id string) []byte {
 	return append(dst, '"')
 }
 
-// isID9 reports whether an id has nine letters or digits.
+// isID9 reports whether an id consists of nine letters or digits.
 func isID9(id string) bool {
 	if len(id) != 9 {
 		return false

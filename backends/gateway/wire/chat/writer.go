@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewWriter returns a writer of an answer for a chat client. Reasoning state is passed on only if the chat format has
-// an extension for it (specification 11.3). Other state is remembered, see hub.Recall.
+// NewWriter returns a writer of an answer for a chat client. Reasoning state is passed on only if the chat format has a
+// member for it (specification 11.3). Other state is stored, see hub.Recall.
 func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
-	w := &writer{request: r, reply: &reply, id: reply.ID("chatcmpl-"), memory: remembrance{remember: reply.Remember}}
+	w := &writer{request: r, reply: &reply, id: reply.ID("chatcmpl-"), memory: reasoningRecorder{remember: reply.Remember}}
 	w.head = w.frame(append(w.head, "data: "...), "chat.completion.chunk")
 	w.tail = "}\n\n"
 	if r.IncludeUsage {
@@ -25,17 +25,17 @@ type writer struct {
 	request *hub.Request
 	reply   *hub.Reply
 	id      string
-	// head and tail are common to all chunks.
+	// head and tail are the beginning and end of every chunk.
 	head    []byte
 	tail    string
 	began   bool
 	thought string // a signature that waits for what it belongs to
 	customs []custom
 	bytes   int64 // of text, reasoning and arguments
-	memory  remembrance
+	memory  reasoningRecorder
 }
 
-// frame appends the members of an answer up to the list of choices.
+// frame appends the top-level members of an answer up to the list of choices.
 func (w *writer) frame(dst []byte, object string) []byte {
 	dst = jsontext.AppendMember(dst, `{"id":`, w.id)
 	dst = jsontext.AppendAll(dst, `,"object":"`, object, `","created":`)
@@ -44,20 +44,20 @@ func (w *writer) frame(dst []byte, object string) []byte {
 	return append(dst, `,"choices":[`...)
 }
 
-// open appends the beginning of a chunk, up to the inside of its delta.
-func (w *writer) open(dst []byte) []byte {
+// openChunk appends the beginning of a chunk, up to the inside of its delta.
+func (w *writer) openChunk(dst []byte) []byte {
 	return append(append(dst, w.head...), `{"index":0,"delta":{`...)
 }
 
-// shut appends the end of a chunk that open has begun.
-func (w *writer) shut(dst []byte) []byte {
+// closeChunk appends the end of a chunk begun by openChunk.
+func (w *writer) closeChunk(dst []byte) []byte {
 	return append(append(dst, `},"finish_reason":null}]`...), w.tail...)
 }
 
 func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	if !w.began {
 		w.began = true
-		dst = w.shut(append(w.open(dst), `"role":"assistant","content":""`...))
+		dst = w.closeChunk(append(w.openChunk(dst), `"role":"assistant","content":""`...))
 	}
 	for i := range deltas {
 		w.bytes += int64(len(deltas[i].Text))
@@ -85,10 +85,10 @@ func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 			c.arguments = append(c.arguments, d.Text[:min(len(d.Text), maxHeld-len(c.arguments))]...)
 			return dst
 		}
-		dst = append(w.open(dst), `"tool_calls":[{"index":`...)
+		dst = append(w.openChunk(dst), `"tool_calls":[{"index":`...)
 		dst = strconv.AppendInt(dst, int64(d.Call), 10)
 		dst = append(append(dst, `,"function":{"arguments":"`...), d.Text...)
-		return w.shut(append(dst, `"}}]`...))
+		return w.closeChunk(append(dst, `"}}]`...))
 	case hub.DeltaState:
 		return w.state(dst, &d.State)
 	case hub.DeltaEnd:
@@ -101,31 +101,32 @@ func (w *writer) showsReasoning() bool {
 	return w.request.Answer.Reasoning && !w.request.Answer.HideReasoningText
 }
 
-// member writes a chunk whose delta has one member with a text.
+// member writes a chunk whose delta has a single member with the given text.
 func (w *writer) member(dst []byte, name string, text []byte) []byte {
-	dst = append(w.open(dst), '"')
+	dst = append(w.openChunk(dst), '"')
 	dst = append(append(append(dst, name...), `":"`...), text...)
 	dst = append(dst, '"')
-	return w.shut(dst)
+	return w.closeChunk(dst)
 }
 
-// text writes a chunk with a piece of the answer's text, and the signature and the logprobs that belong to it.
+// text writes a chunk with a piece of the answer's text, with the piece's log probabilities and a waiting thought
+// signature.
 func (w *writer) text(dst []byte, d *hub.Delta) []byte {
 	if w.thought == "" && (d.Logprobs == nil || !w.request.Answer.Logprobs) {
 		return w.member(dst, "content", d.Text)
 	}
-	dst = append(w.open(dst), `"content":"`...)
+	dst = append(w.openChunk(dst), `"content":"`...)
 	dst = append(append(dst, d.Text...), '"')
 	dst = w.appendThought(dst)
 	if d.Logprobs == nil || !w.request.Answer.Logprobs {
-		return w.shut(dst)
+		return w.closeChunk(dst)
 	}
 	dst = append(dst, `},"logprobs":{"content":`...)
 	dst = appendLine(dst, d.Logprobs)
-	return w.shut(append(dst, `,"refusal":null`...))
+	return w.closeChunk(append(dst, `,"refusal":null`...))
 }
 
-// appendThought appends the waiting signature as another member.
+// appendThought appends the member with the waiting thought signature, if there is one.
 func (w *writer) appendThought(dst []byte) []byte {
 	if w.thought == "" {
 		return dst
@@ -135,7 +136,7 @@ func (w *writer) appendThought(dst []byte) []byte {
 	return dst
 }
 
-// appendThought appends Gemini's member with a thought signature.
+// appendThought appends Gemini's extra_content member with a thought signature.
 func appendThought(dst []byte, signature string) []byte {
 	dst = append(dst, `"extra_content":{"google":{"thought_signature":`...)
 	return append(jsontext.AppendQuoted(dst, signature), "}}"...)
@@ -143,13 +144,13 @@ func appendThought(dst []byte, signature string) []byte {
 
 func (w *writer) call(dst []byte, d *hub.Delta) []byte {
 	tool := w.request.Tool(d.Name)
-	dst = append(w.open(dst), `"tool_calls":[{"index":`...)
+	dst = append(w.openChunk(dst), `"tool_calls":[{"index":`...)
 	dst = strconv.AppendInt(dst, int64(d.Call), 10)
 	dst = w.appendCall(append(dst, ','), d.ID, &tool)
 	if tool.Kind == hub.ToolCustom {
 		w.customs = append(w.customs, custom{call: d.Call})
 	}
-	return w.shut(append(dst, `"}}]`...))
+	return w.closeChunk(append(dst, `"}}]`...))
 }
 
 // appendCall appends the members of a call up to the inside of its arguments.
@@ -159,15 +160,15 @@ func (w *writer) appendCall(dst []byte, id string, tool *hub.Tool) []byte {
 		dst = w.appendThought(dst)
 	}
 	if tool.Kind == hub.ToolCustom {
-		dst = jsontext.AppendMember(dst, `,"type":"custom","custom":{"name":`, tool.Own)
+		dst = jsontext.AppendMember(dst, `,"type":"custom","custom":{"name":`, tool.ClientName)
 		return append(dst, `,"input":"`...)
 	}
-	dst = jsontext.AppendMember(dst, `,"type":"function","function":{"name":`, tool.Own)
+	dst = jsontext.AppendMember(dst, `,"type":"function","function":{"name":`, tool.ClientName)
 	return append(dst, `,"arguments":"`...)
 }
 
-// state writes reasoning state for which the chat format has a member. A thought signature is sent with the call or the
-// text that follows it.
+// state writes reasoning state for which the chat format has a member. A thought signature is kept until it can be sent
+// with the next call or text.
 func (w *writer) state(dst []byte, s *hub.State) []byte {
 	switch {
 	case s.Data == "":
@@ -175,31 +176,31 @@ func (w *writer) state(dst []byte, s *hub.State) []byte {
 		dst = w.flushThought(dst)
 		w.thought = s.Data
 	case s.Form == hub.FormDetails:
-		dst = append(w.open(dst), `"reasoning_details":`...)
-		return w.shut(appendLine(dst, s.Data))
+		dst = append(w.openChunk(dst), `"reasoning_details":`...)
+		return w.closeChunk(appendLine(dst, s.Data))
 	}
 	return dst
 }
 
-// flushThought writes a signature that waits for a call or a text, since none has followed.
+// flushThought writes a waiting thought signature in a chunk of its own, if no call or text has followed.
 func (w *writer) flushThought(dst []byte) []byte {
 	if w.thought == "" {
 		return dst
 	}
-	dst = appendThought(w.open(dst), w.thought)
+	dst = appendThought(w.openChunk(dst), w.thought)
 	w.thought = ""
-	return w.shut(dst)
+	return w.closeChunk(dst)
 }
 
 func (w *writer) end(dst []byte, end *hub.End) []byte {
 	dst = w.flushThought(dst)
 	for i := range w.customs {
-		dst = append(w.open(dst), `"tool_calls":[{"index":`...)
+		dst = append(w.openChunk(dst), `"tool_calls":[{"index":`...)
 		dst = strconv.AppendInt(dst, int64(w.customs[i].call), 10)
 		dst = append(append(dst, `,"custom":{"input":"`...), w.customs[i].input()...)
-		dst = w.shut(append(dst, `"}}]`...))
+		dst = w.closeChunk(append(dst, `"}}]`...))
 	}
-	dst = append(w.open(dst), `},"finish_reason":"`...)
+	dst = append(w.openChunk(dst), `},"finish_reason":"`...)
 	dst = jsontext.AppendAll(dst, finishReason(end.Finish), `"}]`, w.tail)
 	if w.request.IncludeUsage {
 		usage := w.usage(end)
@@ -209,7 +210,7 @@ func (w *writer) end(dst []byte, end *hub.End) []byte {
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
-// usage returns what the upstream stated, or an estimate.
+// usage returns the usage that the upstream stated, or an estimate.
 func (w *writer) usage(end *hub.End) wire.Usage {
 	if end.Usage.Known {
 		return end.Usage
@@ -221,8 +222,8 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(d
 
 func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, keepAlive...) }
 
-// appendLine appends JSON text with its line ends, which occur only between tokens, replaced by spaces: an event has
-// one data line.
+// appendLine appends JSON text with its line ends replaced by spaces, since an event has one data line. JSON has line
+// ends only between tokens.
 func appendLine[T string | []byte](dst []byte, text T) []byte {
 	from := len(dst)
 	dst = append(dst, text...)
@@ -243,15 +244,14 @@ func (w *writer) custom(call int) *custom {
 	return nil
 }
 
-// custom is a call of a free-text tool, which upstreams know as a function with the single argument "input". It is
-// passed on as a whole at the end.
+// custom is a call of a free-text tool, which upstreams know as a function with the single argument "input". Its text
+// is written as a whole at the end.
 type custom struct {
 	call      int
 	arguments []byte // the inside of a JSON string
 }
 
-// input returns the free text as the inside of a JSON string. Arguments that do not have the expected form are taken as
-// the text itself.
+// input returns the free text as the inside of a JSON string. Arguments of an unexpected form are returned as the text.
 func (c *custom) input() []byte {
 	var text []byte
 	found := false

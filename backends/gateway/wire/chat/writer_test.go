@@ -15,9 +15,9 @@ func (g *golden) request() *hub.Request {
 	r := &hub.Request{
 		Format: hub.Chat, Model: "asked", IncludeUsage: g.has("include_usage"),
 		Tools: []hub.Tool{
-			{Name: "f", Own: "f"},
-			{Name: "long_12345678", Own: "long.name"},
-			{Name: "patch", Own: "patch", Kind: hub.ToolCustom},
+			{Name: "f", ClientName: "f"},
+			{Name: "long_12345678", ClientName: "long.name"},
+			{Name: "patch", ClientName: "patch", Kind: hub.ToolCustom},
 		},
 	}
 	r.Answer.Reasoning = !g.has("no reasoning")

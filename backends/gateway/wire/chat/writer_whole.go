@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// message gathers a whole answer. Texts are the insides of JSON strings.
+// message collects a whole answer. Texts are the insides of JSON strings.
 type message struct {
 	content, reasoning, refusal []byte
 	details, logprobs           []byte // the insides of JSON arrays
@@ -126,7 +126,7 @@ func appendTextOrNull(dst, text []byte) []byte {
 	return append(append(append(dst, '"'), text...), '"')
 }
 
-// appendElements appends the elements of a JSON array to a list of elements.
+// appendElements appends the elements of a JSON array to dst, a list of elements separated by commas.
 func appendElements(dst, array []byte) []byte {
 	s := jsontext.NewScanner(array)
 	if s.Kind() != jsontext.Array {

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// visible reads a block that a user or a tool shows to the model.
-func (in *clientReader) visible(block *fields.Object) ([]hub.Part, error) {
+// content reads a content block of a user message or tool result.
+func (in *clientReader) content(block *fields.Object) ([]hub.Part, error) {
 	for _, kind := range [...]struct {
 		name string
 		read func(*fields.Object) ([]hub.Part, error)
@@ -29,11 +29,11 @@ func (in *clientReader) visible(block *fields.Object) ([]hub.Part, error) {
 	if guarded, ok, err := optional(block, "guardContent"); err != nil {
 		return nil, err
 	} else if image := guarded.Get("image"); ok && image.Given() {
-		return in.visible(&guarded)
+		return in.content(&guarded)
 	} else if text := block.Get("text"); !ok && !text.Given() {
 		return nil, unknown(block, "text, image, document, audio, searchResult, toolResult, cachePoint")
 	}
-	text, err := in.words(block)
+	text, err := in.textOf(block)
 	return hub.AppendText(nil, text, ""), err
 }
 
@@ -51,7 +51,8 @@ func inlineData(o *fields.Object) (string, error) {
 	return source.Name("bytes")
 }
 
-// mediaType returns the media type of a format, given those of all formats that exist.
+// mediaType returns the media type and the name of the format in o. formats maps media types to the names that are
+// allowed.
 func mediaType(o *fields.Object, formats map[string]string) (media, format string, err error) {
 	if format, err = o.Name("format"); err != nil {
 		return "", "", err
@@ -80,7 +81,7 @@ func (in *clientReader) image(o *fields.Object) ([]hub.Part, error) {
 	return []hub.Part{{Kind: hub.PartImage, URL: "data:" + media + ";base64," + data}}, nil
 }
 
-// audioFormats are the formats of audio that other formats have too.
+// audioFormats are the audio formats that other APIs accept too.
 var audioFormats = map[string]string{"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 func (in *clientReader) audio(o *fields.Object) ([]hub.Part, error) {
@@ -92,7 +93,8 @@ func (in *clientReader) audio(o *fields.Object) ([]hub.Part, error) {
 	return []hub.Part{{Kind: hub.PartAudio, Data: data, Detail: format}}, err
 }
 
-// document returns a file, or a text with its name and context before it.
+// document reads a document. It returns a file, preceded by the context, or the document's text preceded by its name
+// and context.
 func (in *clientReader) document(o *fields.Object) ([]hub.Part, error) {
 	name, err := o.Text("name")
 	if err != nil {
@@ -135,8 +137,8 @@ func (in *clientReader) document(o *fields.Object) ([]hub.Part, error) {
 	return append(hub.AppendText(nil, context, ""), file), nil
 }
 
-// writtenDocument adds the text of a document to joined if its source is text. It returns false if the document has
-// another kind of source.
+// writtenDocument adds a document's text to joined if the document has a text source. For any other source it returns
+// false.
 func writtenDocument(o *fields.Object, joined *hub.Joiner) (bool, error) {
 	var source fields.Object
 	if err := source.Open(o.Get("source")); err != nil {
@@ -154,7 +156,7 @@ func writtenDocument(o *fields.Object, joined *hub.Joiner) (bool, error) {
 	return true, texts(content, joined)
 }
 
-// texts adds the texts of a list of blocks.
+// texts adds the texts of a list of blocks to joined.
 func texts(list fields.Value, joined *hub.Joiner) error {
 	return list.Each(func(v fields.Value) error {
 		var block fields.Object

@@ -5,10 +5,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// ErrorHeader is the header in which clients look for the type of an error first.
+// ErrorHeader is the header field in which clients look first for the type of an error.
 const ErrorHeader = "X-Amzn-Errortype"
 
-// errorTypes are the types that client libraries distinguish.
+// errorTypes are the error types that client libraries distinguish.
 var errorTypes = apierror.ByStatus{
 	400: "ValidationException", 401: "UnrecognizedClientException", 402: "ServiceQuotaExceededException",
 	403: "AccessDeniedException", 404: "ResourceNotFoundException", 408: "ModelTimeoutException",

@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// additional reads additionalModelRequestFields: the parameters of the vendors that have a counterpart elsewhere.
-// Others are left out and listed, except for those that change what the answer is.
-func (in *clientReader) additional(o *fields.Object) error {
+// additionalFields reads additionalModelRequestFields. It reads vendors' parameters for which other formats have a
+// counterpart, and rejects those that change the meaning of the answer. All others are dropped and listed.
+func (in *clientReader) additionalFields(o *fields.Object) error {
 	extra, ok, err := optional(o, "additionalModelRequestFields")
 	if !ok || err != nil {
 		return err
@@ -30,11 +30,11 @@ func (in *clientReader) additional(o *fields.Object) error {
 			return err
 		}
 	}
-	in.unread(&extra, "top_k", "thinking", "output_config", "reasoningConfig", "reasoning", "reasoning_effort")
+	in.dropOthers(&extra, "top_k", "thinking", "output_config", "reasoningConfig", "reasoning", "reasoning_effort")
 	return nil
 }
 
-// claude reads thinking and output_config, which are those of the messages format (specification 11.1).
+// claude reads thinking and output_config, which have the same form as in the messages format (specification 11.1).
 func (in *clientReader) claude(extra *fields.Object) error {
 	config, _, err := optional(extra, "output_config")
 	if err != nil {
@@ -43,7 +43,7 @@ func (in *clientReader) claude(extra *fields.Object) error {
 	if err := in.setEffort(config.Get("effort")); err != nil {
 		return err
 	}
-	in.unread(&config, "effort", "format")
+	in.dropOthers(&config, "effort", "format")
 	format, ok, err := optional(&config, "format")
 	if err != nil {
 		return err
@@ -65,10 +65,10 @@ func (in *clientReader) claude(extra *fields.Object) error {
 	if err != nil {
 		return err
 	}
-	return in.think(&thinking, kind, "budget_tokens")
+	return in.readThinking(&thinking, kind, "budget_tokens")
 }
 
-// nova reads reasoningConfig.
+// nova reads reasoningConfig, the parameter of Nova models.
 func (in *clientReader) nova(extra *fields.Object) error {
 	config, ok, err := optional(extra, "reasoningConfig")
 	if !ok || err != nil {
@@ -81,10 +81,10 @@ func (in *clientReader) nova(extra *fields.Object) error {
 	if kind == "" || err != nil {
 		return err
 	}
-	return in.think(&config, kind, "budgetTokens")
+	return in.readThinking(&config, kind, "budgetTokens")
 }
 
-// effort reads the parameters of other vendors: reasoning_effort and reasoning.effort.
+// effort reads the effort in the parameters of other vendors: reasoning_effort and reasoning.effort.
 func (in *clientReader) effort(extra *fields.Object) error {
 	reasoning, _, err := optional(extra, "reasoning")
 	if err != nil {
@@ -93,7 +93,7 @@ func (in *clientReader) effort(extra *fields.Object) error {
 	if err := in.setEffort(reasoning.Get("effort")); err != nil {
 		return err
 	}
-	in.unread(&reasoning, "effort")
+	in.dropOthers(&reasoning, "effort")
 	return in.setEffort(extra.Get("reasoning_effort"))
 }
 
@@ -109,9 +109,9 @@ func (in *clientReader) setEffort(v fields.Value) error {
 	return v.Invalid("is %s, which is not an effort", hub.Shown(text))
 }
 
-// think reads whether the model thinks, and how much, unless an effort says so already. budget is the name of the
-// member with the number of tokens.
-func (in *clientReader) think(o *fields.Object, kind, budget string) error {
+// readThinking sets the effort from a vendor's thinking object, unless the effort is already set. kind is the object's
+// type. budget is the name of its member with the number of tokens.
+func (in *clientReader) readThinking(o *fields.Object, kind, budget string) error {
 	q := in.q
 	switch kind {
 	case "enabled", "adaptive":

@@ -14,11 +14,11 @@ import (
 
 const (
 	maxModel = 512 // bytes
-	// maxDropped limits the number of names of dropped fields.
+	// maxDropped limits the names of dropped fields that are recorded.
 	maxDropped = 64
 )
 
-// Read parses a client's request. The model and whether the answer is streamed come from the path and are in o. Its
+// Read parses a client's request. The model, and whether to stream the answer, come from the path and are in o. The
 // errors are *apierror.Error with status 400 and the path of the invalid field.
 func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
@@ -34,28 +34,28 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 		in.top.Members = append(in.top.Members, fields.Member{Name: key, Result: v})
 		return true
 	})
-	// Tools come before the messages, whose calls refer to them.
+	// Tools come before the messages, because calls in messages refer to tools.
 	for _, step := range [...]func(*fields.Object) error{
-		in.refused, in.inference, in.additional, in.output, in.serviceTier, in.responseFields, in.tools, in.system,
+		in.rejectAccountResources, in.inference, in.additionalFields, in.output, in.serviceTier, in.responseFields, in.tools, in.system,
 		in.conversation,
 	} {
 		if err := step(&in.top); err != nil {
 			return nil, err
 		}
 	}
-	in.unread(&in.top, "messages", "system", "inferenceConfig", "toolConfig", "guardrailConfig", "promptVariables",
+	in.dropOthers(&in.top, "messages", "system", "inferenceConfig", "toolConfig", "guardrailConfig", "promptVariables",
 		"additionalModelRequestFields", "additionalModelResponseFieldPaths", "outputConfig", "serviceTier")
-	in.q.Weigh()
+	in.q.SetNeeds()
 	return in.q, nil
 }
 
-// clientReader is a client's request that is being read.
+// clientReader is the state of reading a client's request.
 type clientReader struct {
 	options hub.ReadOptions
 	q       *hub.Request
 	top     fields.Object
 	turns   hub.Turns
-	// thought is state that belongs to the next call of the message (Gemini).
+	// thought is reasoning state that belongs to the message's next call (Gemini).
 	thought *hub.State
 }
 
@@ -66,8 +66,8 @@ func (in *clientReader) drop(path string) {
 	}
 }
 
-// unread records the members of an object that are not among the given names.
-func (in *clientReader) unread(o *fields.Object, names ...string) {
+// dropOthers records all members of an object except the named ones as dropped.
+func (in *clientReader) dropOthers(o *fields.Object, names ...string) {
 	for _, m := range o.Members {
 		if m.Type == gjson.Null || slices.Contains(names, m.Name) {
 			continue
@@ -78,8 +78,8 @@ func (in *clientReader) unread(o *fields.Object, names ...string) {
 			}
 			return '_' // a response header lists the names
 		}, wire.Mask(m.Name, 100))
-		if at := o.String(); at != "" {
-			name = at + "." + name
+		if path := o.String(); path != "" {
+			name = path + "." + name
 		}
 		in.drop(name)
 	}
@@ -89,7 +89,7 @@ func (in *clientReader) param(name, value string) {
 	in.q.Params = append(in.q.Params, hub.Param{Name: name, Value: value})
 }
 
-// optional opens a member that is an object. ok is false if it is absent.
+// optional opens a member that must be an object. ok is false if the member is absent.
 func optional(o *fields.Object, name string) (inner fields.Object, ok bool, err error) {
 	v := o.Get(name)
 	if !v.Given() {
@@ -99,9 +99,9 @@ func optional(o *fields.Object, name string) (inner fields.Object, ok bool, err 
 	return inner, err == nil, err
 }
 
-// refused refuses what refers to resources of an AWS account. Without a guardrail the answer would not be the one that
-// the client relies on.
-func (in *clientReader) refused(o *fields.Object) error {
+// rejectAccountResources rejects members that refer to resources of an AWS account. They cannot be dropped: without its
+// guardrail, for example, an answer would not be what the client relies on.
+func (in *clientReader) rejectAccountResources(o *fields.Object) error {
 	for _, name := range [...]string{"guardrailConfig", "promptVariables"} {
 		inner, ok, err := optional(o, name)
 		if err != nil {
@@ -136,7 +136,7 @@ func (in *clientReader) inference(o *fields.Object) error {
 			in.param(p.param, v.Raw)
 		}
 	}
-	in.unread(&config, "maxTokens", "temperature", "topP", "stopSequences")
+	in.dropOthers(&config, "maxTokens", "temperature", "topP", "stopSequences")
 	stop := config.Get("stopSequences")
 	if !stop.Given() {
 		return nil
@@ -157,7 +157,7 @@ func (in *clientReader) output(o *fields.Object) error {
 	if !ok || err != nil {
 		return err
 	}
-	in.unread(&config, "textFormat")
+	in.dropOthers(&config, "textFormat")
 	format, ok, err := optional(&config, "textFormat")
 	if !ok || err != nil {
 		return err
@@ -184,7 +184,7 @@ func (in *clientReader) output(o *fields.Object) error {
 	return in.schema(&schema, text)
 }
 
-// schema sets the schema that the answer has to conform to. The object may have a name and a description of it.
+// schema sets the schema of the answer. text is the schema; o may have a name and a description of the schema.
 func (in *clientReader) schema(o *fields.Object, text string) (err error) {
 	in.q.Output = &hub.Output{Kind: "json_schema", Name: "output", Schema: text, Strict: "true"}
 	name, err := o.Text("name")
@@ -197,7 +197,7 @@ func (in *clientReader) schema(o *fields.Object, text string) (err error) {
 	return err
 }
 
-// serviceTier reads serviceTier. A tier that others do not have is left out.
+// serviceTier reads serviceTier. A tier that other formats do not have is dropped.
 func (in *clientReader) serviceTier(o *fields.Object) error {
 	tier, ok, err := optional(o, "serviceTier")
 	if !ok || err != nil {
@@ -214,12 +214,12 @@ func (in *clientReader) serviceTier(o *fields.Object) error {
 	return err
 }
 
-// stopPaths are the places where clients ask for the sequence that stopped the model, and how the answer gives it.
+// stopPaths maps the paths by which clients request the stop sequence to the beginning of the object in the answer.
 var stopPaths = map[string]string{
 	"/stop_sequence": `{"stop_sequence":`, "/delta/stop_sequence": `{"delta":{"stop_sequence":`,
 }
 
-// responseFields reads additionalModelResponseFieldPaths, of which only the sequence that stopped the model is known.
+// responseFields reads additionalModelResponseFieldPaths. Only the paths of the stop sequence are supported.
 func (in *clientReader) responseFields(o *fields.Object) error {
 	const name = "additionalModelResponseFieldPaths"
 	paths := o.Get(name)
@@ -237,7 +237,7 @@ func (in *clientReader) responseFields(o *fields.Object) error {
 	})
 }
 
-// system reads the member system.
+// system reads the system prompt.
 func (in *clientReader) system(o *fields.Object) error {
 	list := o.Get("system")
 	if !list.Given() {
@@ -254,7 +254,7 @@ func (in *clientReader) system(o *fields.Object) error {
 			joined.End(mark)
 			return err
 		}
-		text, err := in.words(&block)
+		text, err := in.textOf(&block)
 		joined.Add(text, "")
 		return err
 	})
@@ -264,9 +264,9 @@ func (in *clientReader) system(o *fields.Object) error {
 	return err
 }
 
-// words returns the text of a block that must be text, alone or as guardContent. Without a guardrail, which is refused
-// elsewhere, guardContent is what it contains.
-func (in *clientReader) words(block *fields.Object) (string, error) {
+// textOf returns the text of a block, which must be a text block or guardContent with text. guardContent counts as
+// ordinary text, since guardrails are rejected elsewhere.
+func (in *clientReader) textOf(block *fields.Object) (string, error) {
 	guarded, ok, err := optional(block, "guardContent")
 	if err != nil {
 		return "", err
@@ -289,7 +289,7 @@ func (in *clientReader) words(block *fields.Object) (string, error) {
 	return inner.Text("text")
 }
 
-// cacheMark returns the cachePoint of a block as a mark in the common form.
+// cacheMark returns the cachePoint of a block as a cache_control mark of the common form.
 func cacheMark(block *fields.Object) (string, error) {
 	point, _, err := optional(block, "cachePoint")
 	if err != nil {

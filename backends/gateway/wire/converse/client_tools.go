@@ -19,7 +19,7 @@ func (in *clientReader) tools(o *fields.Object) error {
 	if err := list.Each(in.tool); err != nil {
 		return err
 	}
-	in.unread(&config, "tools", "toolChoice")
+	in.dropOthers(&config, "tools", "toolChoice")
 	choice, ok, err := optional(&config, "toolChoice")
 	if !ok || err != nil {
 		return err
@@ -27,7 +27,7 @@ func (in *clientReader) tools(o *fields.Object) error {
 	return in.choice(&choice)
 }
 
-// tool reads one element of tools: a tool, or a cache point that marks the tool before it.
+// tool reads one element of tools: a tool, or a cache point that becomes the mark of the tool before it.
 func (in *clientReader) tool(v fields.Value) error {
 	var entry, spec, schema fields.Object
 	if err := entry.Open(v); err != nil {
@@ -46,17 +46,17 @@ func (in *clientReader) tool(v fields.Value) error {
 	if err := spec.Open(entry.Get("toolSpec")); err != nil {
 		return err
 	}
-	own, err := spec.Name("name")
+	clientName, err := spec.Name("name")
 	if err != nil {
 		return err
 	}
 	name := spec.Get("name")
-	if len(own) > maxToolName {
-		return name.Invalid("must have at most %d bytes, it has %d", maxToolName, len(own))
+	if len(clientName) > maxToolName {
+		return name.Invalid("must have at most %d bytes, it has %d", maxToolName, len(clientName))
 	}
-	t := hub.Tool{Name: hub.LegalName(own), Own: own}
+	t := hub.Tool{Name: hub.LegalName(clientName), ClientName: clientName}
 	if in.defines(t.Name) {
-		return name.Invalid("is the name of another tool already: %s", hub.Shown(own))
+		return name.Invalid("is the name of another tool already: %s", hub.Shown(clientName))
 	}
 	if t.Description, err = spec.Text("description"); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (in *clientReader) tool(v fields.Value) error {
 		}
 		t.Strict = strict.Raw
 	}
-	in.unread(&spec, "name", "description", "inputSchema", "strict")
+	in.dropOthers(&spec, "name", "description", "inputSchema", "strict")
 	in.q.Tools = append(in.q.Tools, t)
 	return nil
 }
@@ -93,14 +93,14 @@ func (in *clientReader) choice(o *fields.Object) error {
 		if err := tool.Open(o.Get("tool")); err != nil {
 			return err
 		}
-		own, err := tool.Name("name")
+		clientName, err := tool.Name("name")
 		if err != nil {
 			return err
 		}
-		in.q.Choice = hub.Choice{Mode: "function", Name: hub.LegalName(own)}
+		in.q.Choice = hub.Choice{Mode: "function", Name: hub.LegalName(clientName)}
 		if !in.defines(in.q.Choice.Name) {
 			v := tool.Get("name")
-			return v.Invalid("is %s, which is not in toolConfig.tools", hub.Shown(own))
+			return v.Invalid("is %s, which is not in toolConfig.tools", hub.Shown(clientName))
 		}
 	}
 	if len(in.q.Tools) == 0 {
@@ -110,7 +110,7 @@ func (in *clientReader) choice(o *fields.Object) error {
 	return nil
 }
 
-// defines reports whether the request defines a tool with the given name for upstreams.
+// defines reports whether the request defines a tool with the given upstream name.
 func (in *clientReader) defines(name string) bool {
 	for i := range in.q.Tools {
 		if in.q.Tools[i].Name == name {

@@ -8,14 +8,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// conversation reads the messages and puts the results of tools behind the message that calls them.
+// conversation reads the messages and moves tool results behind the message with their calls.
 func (in *clientReader) conversation(o *fields.Object) error {
 	list := o.Get("messages")
 	if err := list.Each(in.message); err != nil {
 		return err
 	}
-	all, asked := in.turns.Messages()
-	if !asked {
+	all, hasUser := in.turns.Messages()
+	if !hasUser {
 		return list.Invalid("must have at least one user message with content")
 	}
 	in.q.Messages = all
@@ -39,10 +39,10 @@ func (in *clientReader) message(v fields.Value) error {
 	case "assistant":
 		m.Role, read, in.thought = hub.Assistant, in.assistantBlock, nil
 	default:
-		at := o.Get("role")
-		return at.Invalid("must be one of user, assistant, it is %s", hub.Shown(role))
+		value := o.Get("role")
+		return value.Invalid("must be one of user, assistant, it is %s", hub.Shown(role))
 	}
-	in.unread(&o, "role", "content")
+	in.dropOthers(&o, "role", "content")
 	content := o.Get("content")
 	var mark *string // where a cache point after the last block is noted
 	err = content.Each(func(v fields.Value) error {
@@ -62,8 +62,8 @@ func (in *clientReader) message(v fields.Value) error {
 	return err
 }
 
-// cachePoint notes a cache point with the block before it. If there is no block, or one that cannot have a mark, it is
-// dropped.
+// cachePoint stores a cache point in mark, the mark of the block before it. If mark is nil, because there is no such
+// block or it cannot have a mark, the cache point is dropped.
 func (in *clientReader) cachePoint(block *fields.Object, mark *string) error {
 	text, err := cacheMark(block)
 	if mark == nil {
@@ -74,7 +74,7 @@ func (in *clientReader) cachePoint(block *fields.Object, mark *string) error {
 	return err
 }
 
-// lastMark returns where a cache point after some parts is noted, or nil if there are no parts.
+// lastMark returns a pointer to the mark of the last part, or nil if there are no parts.
 func lastMark(parts []hub.Part) *string {
 	if len(parts) == 0 {
 		return nil
@@ -82,12 +82,12 @@ func lastMark(parts []hub.Part) *string {
 	return &parts[len(parts)-1].Cache
 }
 
-// userBlock reads a block of a user message. It returns where a cache point after the block is noted.
+// userBlock reads a block of a user message. mark is the place for a cache point after the block.
 func (in *clientReader) userBlock(m *hub.Message, block *fields.Object) (mark *string, err error) {
 	if v := block.Get("toolResult"); v.Given() {
 		return in.result(v)
 	}
-	parts, err := in.visible(block)
+	parts, err := in.content(block)
 	m.Parts = append(m.Parts, parts...)
 	if len(parts) == 0 {
 		return nil, err
@@ -95,7 +95,7 @@ func (in *clientReader) userBlock(m *hub.Message, block *fields.Object) (mark *s
 	return lastMark(m.Parts), err
 }
 
-// assistantBlock reads a block of an assistant message. It returns where a cache point after the block is noted.
+// assistantBlock reads a block of an assistant message. mark is the place for a cache point after the block.
 func (in *clientReader) assistantBlock(m *hub.Message, block *fields.Object) (mark *string, err error) {
 	if v := block.Get("toolUse"); v.Given() {
 		return nil, in.call(m, v)
@@ -119,7 +119,7 @@ func (in *clientReader) assistantBlock(m *hub.Message, block *fields.Object) (ma
 	return lastMark(m.Parts), err
 }
 
-// unknown returns the error for a block of none of the given kinds.
+// unknown returns the error for a block whose type is not among kinds.
 func unknown(block *fields.Object, kinds string) error {
 	kind := "nothing"
 	if len(block.Members) > 0 {
@@ -128,7 +128,7 @@ func unknown(block *fields.Object, kinds string) error {
 	return hub.Fault("invalid_value", block.String(), "must have one of %s, it has %s", kinds, kind)
 }
 
-// cited returns the text of an answer with citations, which are left out.
+// cited returns the text of a block with citations. The citations are left out.
 func (in *clientReader) cited(v fields.Value) (string, error) {
 	var o fields.Object
 	if err := o.Open(v); err != nil {
@@ -161,7 +161,7 @@ func (in *clientReader) call(m *hub.Message, v fields.Value) error {
 	if err != nil {
 		return err
 	}
-	own, err := o.Name("name")
+	clientName, err := o.Name("name")
 	if err != nil {
 		return err
 	}
@@ -175,15 +175,15 @@ func (in *clientReader) call(m *hub.Message, v fields.Value) error {
 	if kind := o.Get("type"); kind.Given() {
 		return kind.Unsupported("is not supported: tools run at the client")
 	}
-	if !in.turns.Call(m, id, hub.Call{Name: hub.LegalName(own), Arguments: arguments, State: in.thought}) {
-		at := o.Get("toolUseId")
-		return at.Invalid("is the id of another toolUse of this message already: %s", hub.Shown(id))
+	if !in.turns.Call(m, id, hub.Call{Name: hub.LegalName(clientName), Arguments: arguments, State: in.thought}) {
+		value := o.Get("toolUseId")
+		return value.Invalid("is the id of another toolUse of this message already: %s", hub.Shown(id))
 	}
 	in.thought = nil
 	return nil
 }
 
-// reasoning reads a reasoningContent block. The gateway's tokens are in the signature, or in the redacted content.
+// reasoning reads a reasoningContent block. A token of the gateway is in its signature or in its redacted content.
 func (in *clientReader) reasoning(m *hub.Message, v fields.Value) error {
 	var o, inner fields.Object
 	if err := o.Open(v); err != nil {
@@ -202,8 +202,8 @@ func (in *clientReader) reasoning(m *hub.Message, v fields.Value) error {
 		return err
 	}
 	redacted := o.Get("redactedContent")
-	if other := o.Get("redactedReasoning"); other.Given() { // what SDKs make of it
-		if err := inner.Open(other); err != nil {
+	if sdkForm := o.Get("redactedReasoning"); sdkForm.Given() { // what SDKs make of it
+		if err := inner.Open(sdkForm); err != nil {
 			return err
 		}
 		redacted = inner.Get("data")
@@ -213,7 +213,7 @@ func (in *clientReader) reasoning(m *hub.Message, v fields.Value) error {
 	}
 	data, err := redacted.Text()
 	if token, notBase64 := base64.StdEncoding.DecodeString(data); notBase64 == nil {
-		if _, ours := in.options.Token(string(token)); ours {
+		if _, isToken := in.options.Token(string(token)); isToken {
 			data = string(token)
 		}
 	}
@@ -221,10 +221,10 @@ func (in *clientReader) reasoning(m *hub.Message, v fields.Value) error {
 	return err
 }
 
-// reason adds a piece of reasoning.
+// reason adds reasoning to a message. token is the block's signature or redacted content.
 func (in *clientReader) reason(m *hub.Message, text, token string) {
 	reasoning := hub.Reasoning{Text: text}
-	if state, ours := in.options.Token(token); ours {
+	if state, isToken := in.options.Token(token); isToken {
 		reasoning.State = &state
 		if state.Form == hub.FormThought {
 			in.thought = reasoning.State
@@ -235,7 +235,7 @@ func (in *clientReader) reason(m *hub.Message, text, token string) {
 	m.Reasoning = append(m.Reasoning, reasoning)
 }
 
-// result reads a toolResult block. It returns where a cache point after the block is noted.
+// result reads a toolResult block. mark is the place for a cache point after the block.
 func (in *clientReader) result(v fields.Value) (mark *string, err error) {
 	var o fields.Object
 	if err := o.Open(v); err != nil {
@@ -245,11 +245,11 @@ func (in *clientReader) result(v fields.Value) (mark *string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	at := o.Get("toolUseId")
+	value := o.Get("toolUseId")
 	if known, waits := in.turns.Waits(id); !known {
-		return nil, at.Invalid("is %s, which is the id of no toolUse block before it", hub.Shown(id))
+		return nil, value.Invalid("is %s, which is the id of no toolUse block before it", hub.Shown(id))
 	} else if !waits {
-		return nil, at.Invalid("is %s, which has a toolResult already", hub.Shown(id))
+		return nil, value.Invalid("is %s, which has a toolResult already", hub.Shown(id))
 	}
 	status, err := o.Text("status")
 	if err != nil {
@@ -281,7 +281,7 @@ func (in *clientReader) result(v fields.Value) (mark *string, err error) {
 	return lastMark(parts), nil
 }
 
-// resultBlock reads a block of the content of a result.
+// resultBlock reads a content block of a tool result.
 func (in *clientReader) resultBlock(v fields.Value) ([]hub.Part, error) {
 	var block fields.Object
 	if err := block.Open(v); err != nil {
@@ -290,5 +290,5 @@ func (in *clientReader) resultBlock(v fields.Value) ([]hub.Part, error) {
 	if value := block.Get("json"); value.Given() {
 		return hub.AppendText(nil, jsontext.Compact(value.Raw), ""), nil
 	}
-	return in.visible(&block)
+	return in.content(&block)
 }

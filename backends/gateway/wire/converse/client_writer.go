@@ -41,19 +41,19 @@ func (w *clientWriter) Stream(dst []byte, deltas []hub.Delta) []byte {
 	return dst
 }
 
-// frame appends an event.
+// frame appends an event with a JSON text.
 func frame(dst []byte, name, text string) []byte {
 	from := len(dst)
 	return wire.EndFrame(append(wire.BeginFrame(dst, "event", name), text...), from)
 }
 
-// begin appends the beginning of an event of a block.
+// begin appends the beginning of an event that belongs to a block.
 func begin(dst []byte, name string, index int) []byte {
 	dst = append(wire.BeginFrame(dst, "event", name), `{"contentBlockIndex":`...)
 	return strconv.AppendInt(dst, int64(index), 10)
 }
 
-// Begin implements blocks.Frames. Only calls have an event at their beginning.
+// Begin implements blocks.Frames. Only tool calls have a start event.
 func (w *clientWriter) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	if b.Kind != blocks.Tool {
 		return dst
@@ -63,7 +63,7 @@ func (w *clientWriter) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	return wire.EndFrame(append(use(dst, b), "}}}"...), from)
 }
 
-// use appends the id and the name of a call.
+// use appends the id and name of a tool call.
 func use(dst []byte, b *blocks.Block) []byte {
 	dst = jsontext.AppendMember(dst, `"toolUseId":`, b.ID)
 	return jsontext.AppendMember(dst, `,"name":`, b.Name)
@@ -106,7 +106,7 @@ func redacted(dst []byte, b *blocks.Block) []byte {
 	return base64.StdEncoding.AppendEncode(dst, []byte(b.Token))
 }
 
-// end writes messageStop and metadata.
+// end writes the events messageStop and metadata.
 func (w *clientWriter) end(dst []byte, e *hub.End) []byte {
 	w.ended = true
 	from := len(dst)
@@ -117,15 +117,15 @@ func (w *clientWriter) end(dst []byte, e *hub.End) []byte {
 	return wire.EndFrame(append(w.usage(dst, e), '}'), from)
 }
 
-// stop appends stopReason, and the sequence that stopped the model if the client asked for it.
+// stop appends stopReason, and also the stop sequence if the client requested it.
 func (w *clientWriter) stop(dst []byte, e *hub.End) []byte {
 	reason, sequence := w.answer.Stopped(e)
 	if reason == blocks.Refused {
 		reason = "content_filtered"
 	}
 	dst = append(append(append(dst, `"stopReason":"`...), reason...), '"')
-	if asked := w.answer.Request.Answer.Echo; len(asked) > 0 && sequence != "" {
-		opening := stopPaths[asked[0].Value]
+	if path := w.answer.Request.Answer.Echo; len(path) > 0 && sequence != "" {
+		opening := stopPaths[path[0].Value]
 		dst = append(append(dst, `,"additionalModelResponseFields":`...), opening...)
 		dst = jsontext.AppendQuoted(dst, sequence)
 		dst = append(dst, strings.Repeat("}", strings.Count(opening, "{"))...)

@@ -28,13 +28,13 @@ var facts = hub.Facts{
 // Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// URL returns the address at which a provider is asked. It still contains the part {model}.
+// URL returns the address of a provider's endpoint, which still contains the placeholder {model}.
 func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 	url, _ := p.WireURL(catalog.WireConverse)
 	return url
 }
 
-// Param translates the name of a parameter of chat completions to its gjson path in a Converse request.
+// Param returns the gjson path in a Converse request of a chat completions parameter.
 func (Format) Param(name string) string {
 	switch name {
 	case "max_tokens", "max_completion_tokens":

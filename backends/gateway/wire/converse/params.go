@@ -12,16 +12,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// extra are members of additionalModelRequestFields, as JSON text with a comma before each member.
+// extra holds members of additionalModelRequestFields as JSON text, with a comma before each member.
 type extra struct {
 	text   string
 	thinks bool // the model thinks, so it takes no sampling parameters
 }
 
-// reasoning returns the effort in the form that the model's vendor uses.
+// reasoning returns the effort as the parameters of the model's vendor.
 func (w *writer) reasoning() (e extra) {
-	asked := w.Request.Effort
-	if asked == "" {
+	wanted := w.Request.Effort
+	if wanted == "" {
 		return e
 	}
 	if w.maker == anthropic {
@@ -33,12 +33,12 @@ func (w *writer) reasoning() (e extra) {
 		e.thinks = thinks
 		return e
 	}
-	effort := string(w.Target.Effort(asked, hub.EffortLow))
+	effort := string(w.Target.Effort(wanted, hub.EffortLow))
 	switch {
 	case effort == "" || w.drops("reasoning_effort"):
 	case w.maker == openai:
 		return extra{text: `,"reasoning_effort":"` + effort + `"`}
-	case w.maker == nova && asked == hub.EffortNone:
+	case w.maker == nova && wanted == hub.EffortNone:
 		return extra{text: `,"reasoningConfig":{"type":"disabled"}`}
 	case w.maker == nova:
 		return extra{text: `,"reasoningConfig":{"type":"enabled","maxReasoningEffort":"` + effort + `"}`}
@@ -105,27 +105,27 @@ func (w *writer) capped(value string) string {
 	return value
 }
 
-// number returns the JSON text of a parameter. ok is false if it is not a number of at least 0.
+// number returns the JSON text of a parameter. ok is false unless it is a number of at least 0.
 func number(value string) (text string, ok bool) {
 	v := gjson.Parse(value)
 	return value, v.Type == gjson.Number && v.Num >= 0
 }
 
-// stops returns the member stopSequences. Sequences of only white space are left out, because the format refuses them.
+// stops returns the member stopSequences. The format refuses sequences of only white space, so these are left out.
 func (w *writer) stops() string {
 	var list []byte
-	kept := 0
+	sent := 0
 	for _, text := range w.Request.Stop {
 		if blocks.Blank(text) {
 			continue
 		}
-		kept++
+		sent++
 		list = jsontext.AppendQuoted(append(list, ','), text)
 	}
-	if kept < len(w.Request.Stop) {
+	if sent < len(w.Request.Stop) {
 		w.dropped = append(w.dropped, "stop")
 	}
-	if kept == 0 {
+	if sent == 0 {
 		return ""
 	}
 	return `,"stopSequences":[` + string(list[1:]) + "]"

@@ -31,9 +31,9 @@ type reader struct {
 
 // call is a toolUse block of a stream.
 type call struct {
-	block int64 // contentBlockIndex
-	index int   // index of the call among the calls of the answer
-	given bool  // some of its arguments have arrived
+	block        int64 // contentBlockIndex
+	index        int   // index of the call among the calls of the answer
+	hasArguments bool  // some of its arguments have arrived
 }
 
 // Event implements hub.Reader. The stream ends with the event metadata, which carries the usage.
@@ -141,7 +141,7 @@ func (r *reader) block(block gjson.Result) error {
 	}
 	if input := use.Get("input"); input.IsObject() {
 		c := &r.open[len(r.open)-1]
-		c.given = true
+		c.hasArguments = true
 		r.deltas = append(r.deltas, hub.Delta{
 			Kind: hub.DeltaArguments, Call: c.index, Text: jsontext.AppendEscaped(nil, input.Raw),
 		})
@@ -150,20 +150,20 @@ func (r *reader) block(block gjson.Result) error {
 	return nil
 }
 
-// delta reads a piece of a content block of a stream.
+// delta reads one piece of a content block in a stream.
 func (r *reader) delta(block int64, delta gjson.Result) {
 	r.text(hub.DeltaText, delta.Get("text"))
 	reasoning := delta.Get("reasoningContent")
 	r.text(hub.DeltaReasoning, reasoning.Get("text"))
 	r.state(hub.FormSignature, reasoning.Get("signature"))
 	r.state(hub.FormRedacted, reasoning.Get("redactedContent"))
-	input := inside(delta.Get("toolUse.input"))
-	at := r.find(block)
-	if at < 0 || len(input) == 0 {
+	input := stringContent(delta.Get("toolUse.input"))
+	index := r.find(block)
+	if index < 0 || len(input) == 0 {
 		return
 	}
-	r.open[at].given = true
-	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: r.open[at].index, Text: input})
+	r.open[index].hasArguments = true
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: r.open[index].index, Text: input})
 }
 
 // begin reads the start of a toolUse block.
@@ -184,28 +184,28 @@ func (r *reader) begin(block int64, use gjson.Result) error {
 	return nil
 }
 
-// find returns the position of the open call of a block, or -1.
+// find returns the index in r.open of the call in a block, or -1.
 func (r *reader) find(block int64) int {
 	return slices.IndexFunc(r.open, func(c call) bool { return c.block == block })
 }
 
 var noArguments = []byte("{}")
 
-// close ends the call of a block, if the block is one. A call without arguments gets an empty object.
+// close ends the call in a block, if there is one. A call without arguments gets an empty object.
 func (r *reader) close(block int64) {
-	at := r.find(block)
-	if at < 0 {
+	index := r.find(block)
+	if index < 0 {
 		return
 	}
-	if c := r.open[at]; !c.given {
+	if c := r.open[index]; !c.hasArguments {
 		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.index, Text: noArguments})
 	}
-	r.open = slices.Delete(r.open, at, at+1)
+	r.open = slices.Delete(r.open, index, index+1)
 }
 
 // text adds a delta with a piece of text, if it is not empty.
 func (r *reader) text(kind hub.DeltaKind, text gjson.Result) {
-	if raw := inside(text); len(raw) > 0 {
+	if raw := stringContent(text); len(raw) > 0 {
 		r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: raw})
 	}
 }
@@ -266,8 +266,8 @@ func (r *reader) finish() hub.Finish {
 	return hub.FinishStop
 }
 
-// exception returns the error for an exception in a stream. Its type uses the words from which the cascade decides how
-// to proceed.
+// exception returns the error for an exception in a stream. Its type is one that the cascade recognises when it
+// classifies errors.
 func exception(name string, data []byte) error {
 	e := wire.ParseUpstreamError(200, data)
 	e.Code = name
@@ -280,7 +280,7 @@ func exception(name string, data []byte) error {
 	return e
 }
 
-// parse parses a JSON object. Its error wraps wire.ErrBroken.
+// parse parses a JSON object. The error wraps wire.ErrBroken.
 func parse(data []byte) (gjson.Result, error) {
 	s := jsontext.NewScanner(data)
 	if s.Kind() != jsontext.Object || s.Skip() != nil || s.End() != nil {
@@ -289,8 +289,8 @@ func parse(data []byte) (gjson.Result, error) {
 	return gjson.ParseBytes(data), nil
 }
 
-// inside returns the content of a JSON string without its quotes, still escaped. It returns nil for other values.
-func inside(text gjson.Result) []byte {
+// stringContent returns a JSON string without its quotes, still escaped, or nil for another value.
+func stringContent(text gjson.Result) []byte {
 	if text.Type != gjson.String {
 		return nil
 	}

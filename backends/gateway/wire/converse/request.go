@@ -13,13 +13,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Write returns a request for Converse or ConverseStream. The model is not part of the body but of the address. Its
-// errors name what the format cannot express.
+// Write returns a request for Converse or ConverseStream. The model is part of the address, not of the body. The error
+// names the content that the format cannot express.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
-	if kind := r.OtherOutput(); kind != "" {
+	if kind := r.ChatOnlyOutput(); kind != "" {
 		return hub.Written{}, fmt.Errorf("modalities has %s: the Converse format gives text", hub.Shown(kind))
 	}
-	r = r.InCommonWords()
+	r = r.WithOtherEffort()
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the Converse format gives one answer", n)
 	}
@@ -50,7 +50,7 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w.output()
 	w.params(w.reasoning())
 	w.Dst = append(w.Dst, '}')
-	w.dropped = append(w.dropped, r.OnlyOfChat()...)
+	w.dropped = append(w.dropped, r.ChatOnlyPaths()...)
 	written := hub.Written{Body: w.Dst, Dropped: w.dropped}
 	if r.Stream {
 		written.Header = map[string]string{"Accept": wire.EventStreamType}
@@ -70,7 +70,7 @@ type writer struct {
 	bare      bool // the message being written has a document and no text
 }
 
-// maker is the vendor of a model. For what Converse does not define, each vendor has parameters of its own.
+// maker is the vendor of a model. Each vendor has its own parameters for features that Converse does not define.
 type maker uint8
 
 const (
@@ -80,8 +80,8 @@ const (
 	openai
 )
 
-// makerOf returns the vendor of a family of models. The family of a model hosted by a cloud begins with the cloud's
-// code and a slash.
+// makerOf returns the vendor of a model family. The family of a model hosted by a cloud begins with the cloud's code
+// and a slash.
 func makerOf(family string) maker {
 	family = family[strings.LastIndexByte(family, '/')+1:]
 	switch {
@@ -95,8 +95,8 @@ func makerOf(family string) maker {
 	return otherMaker
 }
 
-// limit returns the maximum number of tokens of the answer, or 0 to leave it to the model. Claude needs the number to
-// divide it between thinking and the answer.
+// limit returns the token limit of the answer, or 0 to leave it to the model. Claude requires the limit, which it
+// divides between thinking and answer.
 func limit(r *hub.Request, t *hub.Target) int64 {
 	known := int64(t.Model.MaxOutput)
 	switch {
@@ -108,23 +108,24 @@ func limit(r *hub.Request, t *hub.Target) int64 {
 	return r.MaxTokens
 }
 
-// grammar returns the schema that the answer must conform to, or an empty string if the model cannot enforce one.
+// grammar returns the schema that the upstream must enforce for the answer, or an empty string if it cannot enforce
+// one.
 func grammar(r *hub.Request, t *hub.Target) string {
 	if o := r.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && t.Model.JSONSchema {
-		held, _ := messages.Grammar(o.Schema)
-		return held
+		schema, _ := messages.Grammar(o.Schema)
+		return schema
 	}
 	return ""
 }
 
-// drops reports whether a parameter is left out because the provider has refused it.
+// drops reports whether a parameter is left out because the provider refused it.
 func (w *writer) drops(name string) bool {
 	return slices.Contains(w.Target.Drop, name) && !slices.Contains(w.Target.Provider.Shape.Drop, name)
 }
 
-// tools writes toolConfig. The format refuses a history with calls but no tools, so tools that the history calls and
-// the request does not define get a minimal definition. The format cannot forbid calls: with tool_choice "none" the
-// tools are left out unless the history has calls.
+// tools writes toolConfig. The format refuses a history with calls and a request without tools, so tools that occur
+// only in the history get a minimal definition. The format cannot forbid calls: with tool_choice "none" the tools are
+// left out unless the history has calls.
 func (w *writer) tools() {
 	defined := w.Request.Tools
 	called := w.called()
@@ -158,7 +159,7 @@ func (w *writer) tools() {
 	w.Dst = append(w.Dst, '}')
 }
 
-// called returns the names of the tools that the history calls, each once, in the order of their first calls.
+// called returns the names of the tools called in the history, each once, in the order of their first calls.
 func (w *writer) called() (names []string) {
 	for i := range w.Request.Messages {
 		for j := range w.Request.Messages[i].Calls {
@@ -181,8 +182,8 @@ func (w *writer) tool(t *hub.Tool, more bool) {
 	}
 	schema, strict := messages.ToolSchema(t.Parameters), false
 	if t.Strict == "true" && !w.drops("strict") && w.Target.Model.JSONSchema {
-		if held, ok := messages.Grammar(schema); ok {
-			schema, strict = held, true
+		if grammar, ok := messages.Grammar(schema); ok {
+			schema, strict = grammar, true
 		}
 	}
 	w.Dst = jsontext.AppendAll(w.Dst, `,"inputSchema":{"json":`, schema, `}`)
@@ -193,7 +194,7 @@ func (w *writer) tool(t *hub.Tool, more bool) {
 	w.cachePoint(t.Cache)
 }
 
-// output writes the schema that the answer must conform to.
+// output writes the schema of the answer.
 func (w *writer) output() {
 	if w.grammar == "" {
 		return
@@ -209,8 +210,7 @@ func (w *writer) output() {
 	w.Dst = append(w.Dst, "}}}}"...)
 }
 
-// cachePoint writes a cache point after a block that the client has marked for caching, if the vendor's models may
-// support that.
+// cachePoint writes a cache point after a block with a cache mark, if the vendor's models may support cache points.
 func (w *writer) cachePoint(mark string) {
 	switch {
 	case mark == "" || w.maker != anthropic && w.maker != nova:

@@ -16,8 +16,8 @@ func (w *writer) Text(text, mark string) {
 	w.cachePoint(mark)
 }
 
-// EndTurn implements blocks.Contents. It adds a text to a turn that has a document but no text, which the format
-// refuses.
+// EndTurn implements blocks.Contents. The format refuses a turn that has a document but no text, so EndTurn adds a text
+// to such a turn.
 func (w *writer) EndTurn() {
 	if w.bare {
 		w.Dst = append(w.Dst, `,{"text":"See the document."}`...)
@@ -54,10 +54,10 @@ func (w *writer) Content(i int) error {
 	return w.parts(&w.Request.Messages[i], i, func() { w.Begin(w, hub.User) })
 }
 
-// parts writes the content of message i. begin is called before each block. A system message after the first turn is
-// written as a reminder in a user turn, as in the messages format (specification 4.2).
+// parts writes the content of message i. It calls begin before each block. A system message after the first turn
+// becomes a reminder in a user turn, as in the messages format (specification 4.2).
 func (w *writer) parts(m *hub.Message, i int, begin func()) error {
-	late := m.Role == hub.System || m.Role == hub.Developer
+	isSystem := m.Role == hub.System || m.Role == hub.Developer
 	texts, documents := 0, w.documents
 	for j := range m.Parts {
 		p := &m.Parts[j]
@@ -67,7 +67,7 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 				continue
 			}
 			text := p.Text
-			if late {
+			if isSystem {
 				text = "<system-reminder>\n" + text + "\n</system-reminder>"
 			}
 			begin()
@@ -89,8 +89,8 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 	return nil
 }
 
-// Result implements blocks.Contents. Only some models know the status of a result, but its text describes the error in
-// any case.
+// Result implements blocks.Contents. Only some models accept the status of a result, but its text describes the error
+// in any case.
 func (w *writer) Result(i int) error {
 	m := &w.Request.Messages[i]
 	w.Dst = append(jsontext.AppendMember(w.Dst, `{"toolResult":{"toolUseId":`, m.CallID), `,"content":[`...)
@@ -116,7 +116,7 @@ func (w *writer) Result(i int) error {
 	return nil
 }
 
-// imageFormats and documentFormats map media types to the format's names.
+// imageFormats and documentFormats map media types to the format's own names.
 var (
 	imageFormats = map[string]string{"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
 
@@ -128,7 +128,7 @@ var (
 	}
 )
 
-// media writes an image or a document. The format takes only inline data.
+// media writes an image or a document. The format accepts only inline data.
 func (w *writer) media(p *hub.Part) error {
 	kind, formats := "image", imageFormats
 	if p.Kind == hub.PartFile {
@@ -151,8 +151,8 @@ func (w *writer) media(p *hub.Part) error {
 	return nil
 }
 
-// documentName returns the name for document n of a request. It contains only letters, digits, single blanks, hyphens
-// and brackets, and is different for each document.
+// documentName returns a name for document n of a request. The name contains only letters, digits, single blanks,
+// hyphens and brackets, and is unique in the request.
 func documentName(name string, n int) string {
 	const longest = 100
 	name = strings.Map(func(r rune) rune {

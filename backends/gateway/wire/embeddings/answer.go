@@ -20,16 +20,16 @@ type Pass struct {
 // NewPass returns the pass for an answer to r.
 func NewPass(r *Request) *Pass { return &Pass{request: r} }
 
-// Usage returns what the upstream counted.
+// Usage returns the usage that the upstream stated.
 func (p *Pass) Usage() wire.Usage { return p.usage }
 
 // TextBytes returns 0, since an answer has no text.
 func (p *Pass) TextBytes() int64 { return 0 }
 
-// Whole appends the body of an answer for the client to dst. It names the model that was asked for, and encodes vectors
-// in base64 if the client wants that and the upstream did not do it. An answer whose number of vectors differs from
-// that of the texts is wire.ErrBroken, since vectors could not be assigned to texts. An error inside the answer is
-// returned as a *wire.UpstreamError.
+// Whole appends the client's body, made from an answer's body, to dst. The model in it becomes the requested model.
+// Vectors are encoded in base64 if the client asked for that and the upstream did not do it. If there are not as many
+// vectors as texts the error is wire.ErrBroken, since the vectors could not be assigned to texts. An error inside the
+// answer is returned as a *wire.UpstreamError.
 func (p *Pass) Whole(dst, body []byte) ([]byte, error) {
 	a := answer{s: jsontext.NewScanner(body), request: p.request}
 	err := a.read()
@@ -62,7 +62,7 @@ type answer struct {
 	packed  []byte // room for one vector
 }
 
-// read parses the answer. It sets failure if the answer has an error.
+// read parses the answer. If the answer contains an error it sets failure.
 func (a *answer) read() error {
 	if kind := a.s.Kind(); kind != jsontext.Object {
 		return fmt.Errorf("the answer is %s", kind)
@@ -96,7 +96,7 @@ func (a *answer) read() error {
 	return err
 }
 
-// count reads the usage. Some upstreams state the total only, all of which is prompt.
+// count reads the usage. Some upstreams state only the total, which then counts as prompt tokens.
 func (a *answer) count() error {
 	if a.s.Kind() != jsontext.Object {
 		return a.s.Skip()
@@ -143,7 +143,8 @@ func (a *answer) data() error {
 	})
 }
 
-// vector scans one vector. It adds an edit that encodes the vector in base64 if that is wanted and not done.
+// vector scans one vector. If the client wants base64 and the vector is an array it adds an edit that encodes the
+// vector.
 func (a *answer) vector() error {
 	from := a.s.Start()
 	switch kind := a.s.Kind(); kind {

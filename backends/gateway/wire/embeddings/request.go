@@ -1,7 +1,7 @@
-// Package embeddings implements the model API that makes vectors of texts
-// (https://platform.openai.com/docs/api-reference/embeddings). It is not among the formats, since there is nothing to
-// translate: vectors of two models cannot stand for each other. A request is passed on with the name of the candidate's
-// model, and its answer with the name that was asked for.
+// Package embeddings implements the API that makes vectors of texts
+// (https://platform.openai.com/docs/api-reference/embeddings). The API is not a format like the others, since nothing
+// is translated: vectors of different models cannot be compared. A request is passed on with the name of the
+// candidate's model, and the answer with the requested name.
 package embeddings
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// Surface is the name of the API in the usage log, Path its path below /v1.
+	// Surface is the name of the API in the usage log. Path is its path below /v1.
 	Surface = "embeddings"
 	Path    = "/embeddings"
 
@@ -22,20 +22,20 @@ const (
 	MaxInputs = 2048
 
 	maxModel = 512
-	// tokenBytes is the number of bytes that a token counts for in requests that contain tokens.
+	// tokenBytes is the number of bytes that TextBytes counts for a token, in requests with tokens instead of texts.
 	tokenBytes = 4
 )
 
-// Request is a request of a client.
+// Request is a client's request for vectors.
 type Request struct {
 	// Body is the client's JSON.
 	Body []byte
-	// Model is the model that it asks for.
+	// Model is the requested model.
 	Model string
-	// Inputs is the number of texts, TextBytes is their total length.
+	// Inputs is the number of texts. TextBytes is their total length.
 	Inputs    int
 	TextBytes int64
-	// Base64 reports that the client wants vectors as base64 of little-endian float32 rather than as arrays of numbers.
+	// Base64 is set if the client wants vectors as base64 of little-endian float32 rather than as arrays of numbers.
 	Base64 bool
 
 	items   []jsontext.Item
@@ -45,8 +45,8 @@ type Request struct {
 	value   int      // offset of the model's value
 }
 
-// Parse parses a request. Members that it does not know are kept for the upstream to judge, unless they are
-// wire.Foreign. Its errors are *apierror.Error with status 400.
+// Parse parses a request. Unknown members are passed on for the upstream to judge, unless wire.Foreign reports them.
+// The errors are *apierror.Error with status 400.
 func Parse(body []byte) (*Request, error) {
 	s, err := wire.ScanObject(body)
 	if err != nil {
@@ -79,7 +79,7 @@ func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }
 
-// member scans a member of the request, whose value the scanner is at. It sets item.Drop if the member is left out.
+// member scans a top-level member; the scanner is at its value. It sets item.Drop if the member must be left out.
 func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) error {
 	name := string(key)
 	switch {
@@ -140,15 +140,15 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 	return s.Skip()
 }
 
-// input scans what vectors are made of: a text, a list of texts, the tokens of a text, or a list of such tokens.
+// input scans the input: a text, a list of texts, the tokens of a text, or a list of such token lists.
 func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
-	const what = "input must be a string, a list of strings, a list of tokens or a list of lists of tokens"
+	const message = "input must be a string, a list of strings, a list of tokens or a list of lists of tokens"
 	if kind == jsontext.String {
 		r.Inputs = 1
 		return r.text(s)
 	}
 	if kind != jsontext.Array {
-		return invalid("input", what+"; it is %s", kind)
+		return invalid("input", message+"; it is %s", kind)
 	}
 	var first jsontext.Kind
 	err := s.Array(func(i int) error {
@@ -158,7 +158,7 @@ func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 		}
 		switch {
 		case kind != first:
-			return invalid("input", what+"; element %d is %s beside %s", i, kind, first)
+			return invalid("input", message+"; element %d is %s beside %s", i, kind, first)
 		case kind == jsontext.Number:
 			r.Inputs = 1
 			r.TextBytes += tokenBytes
@@ -172,7 +172,7 @@ func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 			r.Inputs++
 			return r.tokens(s)
 		}
-		return invalid("input", what+"; element %d is %s", i, kind)
+		return invalid("input", message+"; element %d is %s", i, kind)
 	})
 	if err == nil && r.Inputs == 0 {
 		err = invalid("input", "input is an empty list")
@@ -214,8 +214,8 @@ func token(s *jsontext.Scanner) error {
 	return nil
 }
 
-// For returns the body for a request to a model, without the members in drop. dropped are the names of those that the
-// request had, and of the foreign members.
+// For returns the body for a model, without the members in drop. dropped are the names of the members that were left
+// out, including foreign ones.
 func (r *Request) For(model string, drop []string) (body []byte, dropped []string) {
 	var edits jsontext.Edits
 	items := slices.Clone(r.items)

@@ -11,31 +11,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Path is the place of a value in the body. It is composed into a text only in errors, so that a valid request does not
-// pay for it.
+// Path is the path of a value in the body. Its text is built only for errors, so that valid requests do not pay for it.
 type Path struct {
-	up    *Path
-	key   string // of an object's member
-	Index int    // of an array's element, when key is empty
+	parent *Path
+	key    string // of an object's member
+	Index  int    // of an array's element, when key is empty
 }
 
 // String returns the path in the form of "input[3].content[0].type". The path of the body itself is empty.
 func (p *Path) String() string {
-	if p.up == nil {
+	if p.parent == nil {
 		return p.key
 	}
-	up := p.up.String()
+	parent := p.parent.String()
 	switch {
 	case p.key == "":
-		return up + "[" + strconv.Itoa(p.Index) + "]"
-	case up == "":
+		return parent + "[" + strconv.Itoa(p.Index) + "]"
+	case parent == "":
 		return p.key
 	default:
-		return up + "." + p.key
+		return parent + "." + p.key
 	}
 }
 
-// Value is a JSON value of the body, or an absent one.
+// Value is a JSON value in the body. An absent member has a Value too, with a path but without a type.
 type Value struct {
 	gjson.Result
 	Path
@@ -44,7 +43,7 @@ type Value struct {
 // Given reports whether the value is present and not null.
 func (v *Value) Given() bool { return v.Type != gjson.Null }
 
-// Text returns a string. An absent one is "".
+// Text returns a string, or "" if the value is absent or null.
 func (v *Value) Text() (string, error) {
 	if v.Given() && v.Type != gjson.String {
 		return "", v.Wrong("a string")
@@ -52,7 +51,7 @@ func (v *Value) Text() (string, error) {
 	return v.Str, nil
 }
 
-// Flag returns a boolean. An absent one is false.
+// Flag returns a boolean, or false if the value is absent or null.
 func (v *Value) Flag() (bool, error) {
 	if v.Given() && !v.IsBool() {
 		return false, v.Wrong("a boolean")
@@ -60,8 +59,8 @@ func (v *Value) Flag() (bool, error) {
 	return v.Type == gjson.True, nil
 }
 
-// Integer returns a whole number of at least least. An absent one is 0.
-func (v *Value) Integer(least int64) (int64, error) {
+// Integer returns an integer, which must be at least minimum, or 0 if the value is absent or null.
+func (v *Value) Integer(minimum int64) (int64, error) {
 	switch {
 	case !v.Given():
 		return 0, nil
@@ -69,8 +68,8 @@ func (v *Value) Integer(least int64) (int64, error) {
 		return 0, v.Wrong("an integer")
 	}
 	n, err := strconv.ParseInt(v.Raw, 10, 64)
-	if err != nil || n < least {
-		return 0, v.Invalid("must be an integer of at least %d", least)
+	if err != nil || n < minimum {
+		return 0, v.Invalid("must be an integer of at least %d", minimum)
 	}
 	return n, nil
 }
@@ -96,16 +95,16 @@ func (v *Value) Each(do func(element Value) error) (err error) {
 	if err := v.Array(); err != nil {
 		return err
 	}
-	up, index := &Path{v.up, v.key, v.Path.Index}, 0
+	parent, index := &Path{v.parent, v.key, v.Path.Index}, 0
 	jsontext.Elements(v.Result, func(element gjson.Result) bool {
-		err = do(Value{Result: element, Path: Path{up: up, Index: index}})
+		err = do(Value{Result: element, Path: Path{parent: parent, Index: index}})
 		index++
 		return err == nil
 	})
 	return err
 }
 
-// Wrong returns the 400 for a value of the wrong kind.
+// Wrong returns the error with status 400 for a value of the wrong type. want names the right type.
 func (v *Value) Wrong(want string) error {
 	if !v.Given() {
 		return v.Missing()
@@ -113,26 +112,28 @@ func (v *Value) Wrong(want string) error {
 	return v.Invalid("must be %s, it is %s", want, jsontext.KindOf(v.Result))
 }
 
-// Missing returns the 400 for a value that must be present.
+// Missing returns the error with status 400 for an absent value that is required.
 func (v *Value) Missing() error {
 	return hub.Fault("missing_required_parameter", v.String(), "is required")
 }
 
-// Invalid returns the 400 for an invalid value. The message follows the path.
+// Invalid returns the error with status 400 for an invalid value. Its message is the path followed by the formatted
+// text.
 func (v *Value) Invalid(format string, args ...any) error {
 	return hub.Fault("invalid_value", v.String(), format, args...)
 }
 
-// Unsupported returns the 400 for a value that asks for something the gateway does not offer.
+// Unsupported returns the error with status 400 for a feature that the gateway does not offer. The message is formed as
+// in Invalid.
 func (v *Value) Unsupported(format string, args ...any) error {
 	return hub.Fault("unsupported_parameter", v.String(), format, args...)
 }
 
-// String returns the value's path. Its text is in Str.
+// String returns the value's path, not its text, which is in Str.
 func (v *Value) String() string { return v.Path.String() }
 
-// Object holds the members of an object, found in one pass. They are looked up by name without another pass over texts
-// that may be long.
+// Object holds the members of a JSON object. They are found in one pass, so that looking up several members does not
+// scan long texts again.
 type Object struct {
 	Path
 	Members []Member
@@ -144,10 +145,10 @@ type Member struct {
 	gjson.Result
 }
 
-// maxMembers bounds the members that are kept of one object. Further ones are ignored.
+// maxMembers limits the members that Open stores. Further members are ignored.
 const maxMembers = 64
 
-// Open finds the members of an object. The memory of the previous object is reused.
+// Open stores the members of an object in o. It reuses the memory of the previous object.
 func (o *Object) Open(v Value) error {
 	if err := v.Object(); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (o *Object) Open(v Value) error {
 	return nil
 }
 
-// Typed opens an object that must have a type, and returns the type.
+// Typed opens an object and returns its member type, which must be a string that is not empty.
 func (o *Object) Typed(v Value) (kind string, err error) {
 	if err := o.Open(v); err != nil {
 		return "", err
@@ -170,22 +171,22 @@ func (o *Object) Typed(v Value) (kind string, err error) {
 
 // Get returns the first member with the given name, or an absent value.
 func (o *Object) Get(name string) Value {
-	at := Path{up: &o.Path, key: name}
+	path := Path{parent: &o.Path, key: name}
 	for i := range o.Members {
 		if o.Members[i].Name == name {
-			return Value{Result: o.Members[i].Result, Path: at}
+			return Value{Result: o.Members[i].Result, Path: path}
 		}
 	}
-	return Value{Path: at}
+	return Value{Path: path}
 }
 
-// Text returns a member that is a string, or "" if it is absent.
+// Text returns the string in a member, or "" if the member is absent or null.
 func (o *Object) Text(name string) (string, error) {
 	v := o.Get(name)
 	return v.Text()
 }
 
-// Name returns a member that is a string and must not be empty.
+// Name returns the string in a member, which must not be absent or empty.
 func (o *Object) Name(name string) (string, error) {
 	v := o.Get(name)
 	text, err := v.Text()

@@ -1,5 +1,5 @@
-// Package formats is the table of the model APIs. The gateway does everything specific to an API through its row in the
-// table, so that a new API takes a package beside the others and a row here.
+// Package formats is the table of the model APIs (formats). The gateway does everything specific to an API through the
+// API's row in the table. A new API needs a package beside the others and a row here.
 package formats
 
 import (
@@ -18,111 +18,112 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Upstream is a model API on the side of upstreams.
+// Upstream is a model API in which upstreams can be asked.
 type Upstream interface {
 	Facts() *hub.Facts
 
-	// URL returns the address at which a provider is asked.
+	// URL returns the address of a provider's endpoint for a request with the given needs.
 	URL(p *catalog.Provider, needs wire.Needs) string
-	// Write returns a request for an upstream.
+	// Write writes r as a request to the candidate t.
 	Write(r *hub.Request, t *hub.Target) (hub.Written, error)
-	// Param returns the gjson path at which a request has a parameter of chat completions.
+	// Param returns the gjson path, in a request of this API, of the chat completions parameter name.
 	Param(name string) string
-	// NewReader returns the reader of the answer of an upstream, streamed or whole.
+	// NewReader returns a reader of one answer of the provider, streamed or whole.
 	NewReader(p *catalog.Provider) hub.Reader
 }
 
-// Format is a model API that clients speak too.
+// Format is a model API that both clients and upstreams use.
 type Format interface {
 	Upstream
 
-	// Read parses a client's request. Its errors are *apierror.Error with status 400.
+	// Read parses a client's request. The errors are *apierror.Error with status 400.
 	Read(body []byte, o hub.ReadOptions) (*hub.Request, error)
-	// NewWriter returns the writer of the answer for the client, streamed or whole.
+	// NewWriter returns a writer of the answer to r for the client, streamed or whole.
 	NewWriter(r *hub.Request, reply hub.Reply) hub.Writer
-	// TierEffort returns the effort by which a client chooses the tier, or an empty string if there is none.
+	// TierEffort returns the reasoning effort by which a client chooses the tier, or an empty string if the request has
+	// no such effort.
 	TierEffort(r *hub.Request) hub.Effort
-	// Error returns the status and the body for an error. The id is that of the request.
+	// Error returns the status and the body for an error. id is the request's id.
 	Error(e *apierror.Error, id string) (status int, body []byte)
 }
 
-// Editor is a format in which a client's request, after it was read, can be passed to an upstream with the smallest
-// possible changes of its bytes.
+// Editor is a format in which a client's request, after reading, can be passed to an upstream with minimal changes of
+// its bytes.
 type Editor interface {
 	Format
 	Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error)
 	NewPass(r *hub.Request, reply hub.Reply) hub.Pass
 }
 
-// Typed is a format whose errors also have a header that names their type.
+// Typed is a format whose error responses have a header field with the error's type.
 type Typed interface {
 	Format
 	ErrorHeader(e *apierror.Error) (name, value string)
 }
 
-// Native is a format in which requests can be passed on without being read into the common form.
+// Native is a format whose requests can be passed on without conversion to the common form.
 type Native interface {
 	Format
 	Parse(body []byte) (*native.Request, error)
 }
 
-// Referrer is a format whose clients may refer to items of earlier answers.
+// Referrer is a format whose requests may refer to items of earlier answers.
 type Referrer interface {
 	Format
-	// Expand replaces the references of a request by the items that find returns for their ids.
+	// Expand replaces the references in a request's body by items. find returns the items with the given ids.
 	Expand(body []byte, find func(ids []string) (map[string]string, error)) ([]byte, error)
 }
 
-// Counter is a format whose clients ask for the number of tokens of a request.
+// Counter is a format with an endpoint that counts the tokens of a request.
 type Counter interface {
 	Format
 	ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error)
-	// AppendCount appends the response with the number of tokens.
+	// AppendCount appends the response body with the number of tokens.
 	AppendCount(dst []byte, tokens int64) []byte
 }
 
-// table holds the rows, ordered by the names of their surfaces.
+// table holds the formats, ordered by the names of their surfaces.
 var table = [...]Format{chat.Format{}, converse.Format{}, messages.Format{}, responses.Format{}}
 
-// Chat returns the format that every upstream speaks.
+// Chat returns the chat completions format, which every upstream supports.
 func Chat() Format { return table[0] }
 
 // All returns the formats, ordered by the names of their surfaces.
 func All() []Format { return table[:] }
 
-// Of returns the format of the given name. ok is false if there is none.
+// Of returns the format of the given name. ok is false if the name is unknown.
 func Of(name hub.Format) (f Format, ok bool) {
 	return find(func(f *hub.Facts) bool { return f.Name == name })
 }
 
-// OfSurface returns the format of a surface. ok is false if there is none.
+// OfSurface returns the format whose surface has the given name (Facts.Surface). ok is false if the name is unknown.
 func OfSurface(surface string) (f Format, ok bool) {
 	return find(func(f *hub.Facts) bool { return f.Surface == surface })
 }
 
-// Place is what the path of a request says.
+// Place is the result of parsing a request's path.
 type Place struct {
 	Format Format
 	// Base is the part of the path before the endpoint.
 	Base string
-	// Count reports that the path asks for the number of tokens.
+	// Count is set for the endpoint that counts tokens.
 	Count bool
-	// Model and Stream are set in formats whose paths name the model.
+	// Model and Stream are set for formats whose paths contain the model's name.
 	Model  string
 	Stream bool
 }
 
-// Options returns the options for reading a request at this place. header returns the value of a header field.
+// Options returns the options for reading a request. header is the request's header.
 func (p *Place) Options(header http.Header) hub.ReadOptions {
 	return hub.ReadOptions{Version: header.Get(p.Format.Facts().Version), Model: p.Model, Stream: p.Stream}
 }
 
-// At returns the format whose endpoint is at the end of a path, and what else the path says.
+// At parses a path that ends with an endpoint of a format. ok is false for any other path.
 func At(path string) (p Place, ok bool) {
 	for _, f := range table {
 		facts := f.Facts()
 		if facts.ModelPath != "" {
-			if p, ok = named(f, facts, path); ok {
+			if p, ok = namedPlace(f, facts, path); ok {
 				return p, true
 			}
 			continue
@@ -137,8 +138,8 @@ func At(path string) (p Place, ok bool) {
 	return Place{}, false
 }
 
-// named returns the place of a path that names the model, which may contain slashes and colons.
-func named(f Format, facts *hub.Facts, path string) (p Place, ok bool) {
+// namedPlace parses a path with the model's name, which may contain slashes and colons.
+func namedPlace(f Format, facts *hub.Facts, path string) (p Place, ok bool) {
 	rest, whole := strings.CutSuffix(path, facts.Path)
 	if !whole {
 		if rest, ok = strings.CutSuffix(path, facts.StreamPath); !ok {
@@ -150,19 +151,20 @@ func named(f Format, facts *hub.Facts, path string) (p Place, ok bool) {
 	return p, ok && p.Model != "" && !slices.ContainsFunc(strings.Split(p.Model, "/"), isDots)
 }
 
-// isDots reports whether a segment of a path leads elsewhere. Matchers would take such a path for another one.
+// isDots reports whether a path segment is "." or "..". A path with such a segment may be cleaned elsewhere and then
+// match another route.
 func isDots(segment string) bool { return segment == "." || segment == ".." }
 
-// find returns the first format for whose facts is returns true.
-func find(is func(*hub.Facts) bool) (Format, bool) {
-	i := slices.IndexFunc(table[:], func(f Format) bool { return is(f.Facts()) })
+// find returns the first format whose facts satisfy matches.
+func find(matches func(*hub.Facts) bool) (Format, bool) {
+	i := slices.IndexFunc(table[:], func(f Format) bool { return matches(f.Facts()) })
 	if i < 0 {
 		return nil, false
 	}
 	return table[i], true
 }
 
-// Names returns one fact of each format as a list for messages.
+// Names returns a list for messages with one fact of each format, such as its name.
 func Names(list []Format, fact func(*hub.Facts) string) string {
 	names := make([]string, 0, len(list))
 	for _, f := range list {

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Object returns the JSON object that the arguments of a call (the inside of a JSON string) stand for. ok is false if
-// they are not an object even after open strings and brackets have been closed (specification 5).
+// Object returns the JSON object in a tool call's arguments, which are the inside of a JSON string. Open strings and
+// brackets at the end are closed (specification 5). ok is false if the result is not an object.
 func Object(arguments []byte) (object []byte, ok bool) {
 	object = bytes.TrimSpace(jsontext.AppendUnquoted(nil, arguments))
 	if len(object) == 0 {
@@ -27,14 +27,14 @@ func IsObject(text []byte) bool {
 	return s.Kind() == jsontext.Object && s.Skip() == nil && s.End() == nil
 }
 
-// Closed returns a text with the strings and brackets closed that are open at its end.
+// Closed returns a JSON text in which the strings and brackets that are open at the end are closed.
 func Closed(text []byte) []byte {
 	var a Arguments
 	a.Pass(text)
 	return append(text, a.Closing()...)
 }
 
-// Arguments follows the pieces of the arguments of a call, to know when their object is complete.
+// Arguments scans the pieces of a tool call's arguments to find out when their JSON is complete.
 type Arguments struct {
 	open            []byte // the closing brackets that are missing
 	began, inString bool
@@ -44,8 +44,8 @@ type Arguments struct {
 // Complete reports whether a JSON object or array has ended.
 func (a *Arguments) Complete() bool { return a.began && len(a.open) == 0 && !a.deep }
 
-// Closing returns the text that closes the open strings and brackets. It is empty if nothing is open, or if closing
-// would not help.
+// Closing returns the text that closes the open strings and brackets. It is empty if nothing is open, or if the JSON is
+// nested too deeply.
 func (a *Arguments) Closing() []byte {
 	if a.deep || a.escaped {
 		return nil
@@ -60,7 +60,7 @@ func (a *Arguments) Closing() []byte {
 	return closing
 }
 
-// Pass takes the next piece, which is unescaped.
+// Pass scans the next piece, which must be unescaped.
 func (a *Arguments) Pass(piece []byte) {
 	for _, c := range piece {
 		a.step(c)
@@ -87,7 +87,7 @@ func (a *Arguments) step(c byte) {
 	}
 }
 
-// enter records that a bracket was opened which closing closes. It gives up on text that nests too deeply.
+// enter records an opened bracket. closing is the bracket that closes it. Too deeply nested text is no longer scanned.
 func (a *Arguments) enter(closing byte) {
 	a.began = true
 	a.open = append(a.open, closing)

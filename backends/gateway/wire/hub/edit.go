@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Editor changes the bytes of a client's request for an upstream of the same format with the smallest possible changes
-// (specification 1.2).
+// Editor edits the bytes of a client's request for an upstream of the same format with minimal changes (specification
+// 1.2).
 type Editor struct {
 	Request *Request
 	Target  *Target
@@ -18,22 +18,23 @@ type Editor struct {
 	open Open
 }
 
-// NewEditor returns an editor for the body of a request. open opens a token of reasoning state. A nil open means that
-// no token can be opened.
+// NewEditor returns an editor for the body of r. open opens a token of reasoning state. A nil open means that no token
+// can be opened.
 func NewEditor(r *Request, t *Target, open Open) Editor {
 	return Editor{Request: r, Target: t, open: open}
 }
 
-// Written returns the changed request.
+// Written returns the edited request.
 func (e *Editor) Written() Written {
 	e.Edits.Sort()
 	body := e.Request.Body
 	return Written{Body: e.Edits.Apply(make([]byte, 0, len(body)+256), body), Dropped: e.Dropped}
 }
 
-// Usual makes the changes that are common to all formats: the model becomes the name of the candidate's, and the token
-// limit becomes no higher than the candidate's.
-func (e *Editor) Usual(name, limit string, from, to int) {
+// CommonEdit makes the edits of a top-level member that are common to all formats. name is the member's name; its value
+// is at [from, to) in the body. The member model becomes the candidate's model. The member named limit, the token
+// limit, is lowered to the model's maximum.
+func (e *Editor) CommonEdit(name, limit string, from, to int) {
 	switch maximum := int64(e.Target.Model.MaxOutput); {
 	case name == "model":
 		e.Edits.Replace(from, to, string(jsontext.AppendQuoted(nil, e.Target.Model.ID)))
@@ -42,14 +43,14 @@ func (e *Editor) Usual(name, limit string, from, to int) {
 	}
 }
 
-// Drop records whether a member is left out.
+// Drop sets item.Drop to drop. If drop is set it also adds name to Dropped.
 func (e *Editor) Drop(item *jsontext.Item, name string, drop bool) {
 	if item.Drop = drop; drop {
 		e.Dropped = append(e.Dropped, name)
 	}
 }
 
-// Without scans a top-level member, which is an object, and leaves one of its members out, however often it occurs.
+// Without scans the top-level member name, which is an object, and removes all occurrences of its member member.
 func (e *Editor) Without(s *jsontext.Scanner, name, member string) error {
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		e.Drop(item, name+"."+member, string(key) == member)
@@ -59,9 +60,9 @@ func (e *Editor) Without(s *jsontext.Scanner, name, member string) error {
 	return err
 }
 
-// State opens a token of reasoning state for the candidate. ours reports that the text is a token, ok that the
-// candidate can continue from its state.
-func (e *Editor) State(token string, form Form) (s State, ours, ok bool) {
+// State opens a token of reasoning state for the candidate, which needs the given form. isToken reports whether the
+// text is a token of the gateway. ok reports whether the candidate can continue from its state.
+func (e *Editor) State(token string, form Form) (s State, isToken, ok bool) {
 	if !strings.HasPrefix(token, TokenPrefix) {
 		return s, false, false
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Fault returns a 400 for the value at a JSON path. Its message begins with the path.
-func Fault(code, at, format string, args ...any) error {
-	return apierror.New(http.StatusBadRequest, code, "%s %s", at, fmt.Sprintf(format, args...)).With(at)
+// Fault returns an error with status 400 for the value at a JSON path. The message begins with the path.
+func Fault(code, path, format string, args ...any) error {
+	return apierror.New(http.StatusBadRequest, code, "%s %s", path, fmt.Sprintf(format, args...)).With(path)
 }
 
-// Shown returns a client's text in the form for error messages.
+// Shown returns a client's text for use in an error message: masked, shortened and quoted.
 func Shown(text string) string { return strconv.Quote(wire.Mask(text, 100)) }

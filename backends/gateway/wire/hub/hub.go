@@ -1,7 +1,7 @@
-// Package hub contains the common form of the three model APIs: a request, an answer in steps, and the state of a
-// model's reasoning. Each API has a package beside this one that reads requests into this form, writes requests from
-// it, and does the same with answers. So any client format works with any upstream format without a converter for each
-// pair.
+// Package hub contains the common form of the model APIs (formats): a request, an answer in steps (deltas), and a
+// model's reasoning state. Each format has a package beside this one. It reads the format's requests and answers into
+// the common form and writes them from it. So any client format works with any upstream format without a converter for
+// each pair.
 //
 // The package knows no network, no Caddy and no policy.
 package hub
@@ -15,8 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// Format is a model API. Its text is that of the catalog.Wire constants. The constants below are those that clients
-// speak.
+// Format is the name of a model API, as in the catalog.Wire constants. The constants below are the formats of clients.
 type Format string
 
 // The formats.
@@ -29,43 +28,44 @@ const (
 // Request is a request for one answer of a model. Fields are named as in chat completions (specification 3), unless
 // their comments say otherwise.
 //
-// The reader of a format fills it, and writers for upstreams only read it: one request is written for several
-// candidates, one after the other.
+// The client format's reader fills the request. Writers for upstreams only read it, since the request may be written
+// for several candidates.
 type Request struct {
-	// Format is the client's format, Body is what the client sent.
+	// Format is the client's format. Body is the client's body.
 	Format Format
 	Body   []byte
 
 	Model  string
 	Stream bool
-	// IncludeUsage reports that a chat client wants the usage of a stream.
+	// IncludeUsage is set if a chat client asked for the usage of a stream.
 	IncludeUsage bool
-	// MaxTokens is max_completion_tokens. It is 0 if it was not given.
+	// MaxTokens is max_completion_tokens, or 0 if absent.
 	MaxTokens int64
 	Messages  []Message
 	Tools     []Tool
 	Choice    Choice
-	// Output describes what the answer has to be. Nil means text.
+	// Output is the required form of the answer. Nil means text.
 	Output *Output
-	// Effort is how much to reason. It is empty if the client did not say.
+	// Effort is the reasoning effort, or empty if absent.
 	Effort Effort
-	// Spelled is the effort of a chat client that states it with members of another API. These members are also among
-	// the parameters, named in SpelledEffort, as chat upstreams get them; see InCommonWords.
-	Spelled Effort
-	Stop    []string
-	// Params are the other parameters, in order. They pass without being interpreted (temperature, top_p, top_k, seed,
-	// user, parallel_tool_calls, …).
+	// OtherEffort is the reasoning effort of a chat client that states it with members of another API
+	// (OtherEffortParams). Chat upstreams get these members unchanged, as they are among Params. For other upstreams
+	// see WithOtherEffort.
+	OtherEffort Effort
+	Stop        []string
+	// Params are the other parameters in their order. They are passed on without interpretation (temperature, top_p,
+	// top_k, seed, user, parallel_tool_calls, …).
 	Params []Param
 	// Dropped names the client's fields that were left out, by their JSON path (specification 1.3).
 	Dropped []string
 
-	// Needs are what a candidate must have to carry the request, TextBytes is the size of its text.
+	// Needs are the features that a candidate must support. TextBytes is the size of the request's text.
 	Needs     wire.Needs
 	TextBytes int64
-	// Own is the 400 for a request with wire.NeedOwn that no candidate can carry.
-	Own error
+	// OwnFormatError is the error with status 400 for a request with wire.NeedOwnFormat that no candidate can carry.
+	OwnFormatError error
 
-	// Answer says how the client wants the answer, beside its text.
+	// Answer holds the client's wishes for the answer, apart from its text.
 	Answer Answer
 
 	counted int64 // tokens of a prompt that LetGo has released; 0 if it was not called
@@ -74,7 +74,7 @@ type Request struct {
 // Param is one parameter. Value is its JSON text.
 type Param struct{ Name, Value string }
 
-// Param returns the JSON text of a parameter, or an empty string if the client did not give it.
+// Param returns the JSON text of a parameter, or an empty string if the parameter is absent.
 func (r *Request) Param(name string) string {
 	for _, p := range r.Params {
 		if p.Name == name {
@@ -84,27 +84,28 @@ func (r *Request) Param(name string) string {
 	return ""
 }
 
-// SpelledEffort are the parameters of chat that state the effort in the way of other APIs: that of aggregators and that
-// of the messages API.
-var SpelledEffort = []string{"thinking", "reasoning"}
+// OtherEffortParams are the chat parameters in which clients state the effort as in other APIs: thinking as in
+// messages, reasoning as at aggregators.
+var OtherEffortParams = []string{"thinking", "reasoning"}
 
-// InCommonWords returns the request for an upstream of another format than chat. An effort in Spelled takes the place
-// of an absent one.
-func (r *Request) InCommonWords() *Request {
-	if r.Effort != "" || r.Spelled == "" {
+// WithOtherEffort returns the request for an upstream of a format other than chat. If Effort is absent OtherEffort
+// takes its place, and the parameters in OtherEffortParams are removed. The receiver is not changed.
+func (r *Request) WithOtherEffort() *Request {
+	if r.Effort != "" || r.OtherEffort == "" {
 		return r
 	}
 	c := *r
-	c.Effort = r.Spelled
+	c.Effort = r.OtherEffort
 	c.Params = slices.DeleteFunc(slices.Clone(r.Params), func(p Param) bool {
-		return slices.Contains(SpelledEffort, p.Name)
+		return slices.Contains(OtherEffortParams, p.Name)
 	})
 	return &c
 }
 
-// OnlyOfChat returns the paths of the members of messages that have a value and for which no other format than chat has
-// a place, such as a name, each once. Members with reasoning state are not among them, since they were read before.
-func (r *Request) OnlyOfChat() (paths []string) {
+// ChatOnlyPaths returns the paths, each once, of those members of messages that only chat completions have, such as
+// name. Members without a value are left out. So are members with reasoning state, which the reader has already
+// interpreted.
+func (r *Request) ChatOnlyPaths() (paths []string) {
 	for i := range r.Messages {
 		for _, m := range r.Messages[i].Extra {
 			switch m.Name {
@@ -115,7 +116,7 @@ func (r *Request) OnlyOfChat() (paths []string) {
 			if hasValue := m.Value != "null" && m.Value != "[]" && m.Value != `""`; !hasValue || slices.Contains(paths, path) {
 				continue
 			}
-			if paths = append(paths, path); len(paths) == maxOnlyOfChat {
+			if paths = append(paths, path); len(paths) == maxChatOnlyPaths {
 				return paths
 			}
 		}
@@ -123,12 +124,12 @@ func (r *Request) OnlyOfChat() (paths []string) {
 	return paths
 }
 
-// maxOnlyOfChat is the largest number of paths that are listed.
-const maxOnlyOfChat = 20
+// maxChatOnlyPaths limits the number of paths that are listed.
+const maxChatOnlyPaths = 20
 
-// OtherOutput returns the kind of output (audio, image) that a chat client wants beside text, according to modalities,
-// which no other format can express. It is empty if there is none.
-func (r *Request) OtherOutput() (kind string) {
+// ChatOnlyOutput returns the kind of output (audio, image) besides text that a chat client requests with modalities. No
+// other format can express it. It returns an empty string if the client wants only text.
+func (r *Request) ChatOnlyOutput() (kind string) {
 	gjson.Parse(r.Param("modalities")).ForEach(func(_, v gjson.Result) bool {
 		kind = v.Str
 		return kind == "" || kind == "text"
@@ -139,23 +140,23 @@ func (r *Request) OtherOutput() (kind string) {
 	return kind
 }
 
-// Drop records fields that are left out.
+// Drop records fields that are left out of the request.
 func (r *Request) Drop(paths ...string) { r.Dropped = append(r.Dropped, paths...) }
 
-// Answer is what a request says about the form of its answer.
+// Answer holds a client's wishes for the form of the answer.
 type Answer struct {
-	// Reasoning reports that the reasoning may be shown, which is so unless the client refuses it.
+	// Reasoning is set if the reasoning may be shown, which it may be unless the client refuses it.
 	Reasoning bool
-	// HideReasoningText reports that blocks of reasoning come without their text (thinking.display "omitted").
+	// HideReasoningText is set if reasoning blocks are sent without their text (thinking.display "omitted").
 	HideReasoningText bool
-	// State reports that the client returns sealed reasoning state, so that it gets some (messages: always; Responses:
-	// include "reasoning.encrypted_content").
+	// State is set if the client returns reasoning state in its next request and therefore gets it as a token
+	// (messages: always; Responses: include "reasoning.encrypted_content").
 	State bool
-	// Store reports that the client allows the answer to be stored.
+	// Store is set if the client allows the answer to be stored.
 	Store bool
-	// Logprobs reports that the client wants the log probabilities of the text.
+	// Logprobs is set if the client wants the log probabilities of the text.
 	Logprobs bool
-	// Echo are members of the Responses object that repeat the request.
+	// Echo are members of the request that a Responses object repeats.
 	Echo []Param
 }
 
@@ -176,7 +177,7 @@ func (r Role) String() string {
 	return [...]string{"", "system", "developer", "user", "assistant", "tool"}[r]
 }
 
-// Message is one turn. Readers keep the order of the client, but put tool results after the assistant message with
+// Message is one turn. Readers keep the client's order, except that tool results follow the assistant message with
 // their calls, in the order of the calls (specification 3, rule 3).
 type Message struct {
 	Role  Role
@@ -185,10 +186,10 @@ type Message struct {
 	Calls []Call
 	// CallID belongs to a tool result.
 	CallID string
-	// Failed reports that the tool result is an error. Its text says so already (specification 4.2); writers of formats
-	// with a flag for errors may set that, too.
+	// Failed is set if the tool result is an error. The result's text states this already (specification 4.2). Writers
+	// of formats with an error flag may set the flag too.
 	Failed bool
-	// Reasoning belongs to an assistant message, in the order in which it came.
+	// Reasoning belongs to an assistant message, in the model's order.
 	Reasoning []Reasoning
 	// Extra are members that only chat completions have (name, audio, …).
 	Extra []Param
@@ -199,16 +200,15 @@ type Part struct {
 	Kind PartKind
 	// Text is the text of PartText and PartRefusal.
 	Text string
-	// URL is the https or data URL of an image or of a file.
+	// URL is the https or data URL of an image or file.
 	URL string
 	// Detail is the detail of an image, the name of a file, or the format of audio ("wav", "mp3").
 	Detail string
 	// Data is audio in base64.
 	Data string
-	// Cache is the JSON text of a cache_control mark. It is empty if there is none.
+	// Cache is the JSON text of a cache_control mark, or empty if there is no mark.
 	Cache string
-	// Raw is the JSON text of a part in the client's format that only a candidate of that format understands. Its Kind
-	// is PartOther.
+	// Raw is the JSON text of a part that only candidates of the client's format understand. Kind is PartOther.
 	Raw string
 }
 
@@ -225,14 +225,14 @@ const (
 	PartOther
 )
 
-// Call is a call of a tool by the model.
+// Call is a tool call of the model.
 type Call struct {
 	ID string
 	// Name is the name for upstreams, see Tool.Name.
 	Name string
-	// Arguments is JSON text, usually an object. It passes unchanged.
+	// Arguments is JSON text, usually an object. It is passed on unchanged.
 	Arguments string
-	// State is reasoning state that came with this call (Gemini), or nil.
+	// State is the reasoning state that came with this call (Gemini), or nil.
 	State *State
 	// Extra are members that only chat completions have (extra_content).
 	Extra []Param
@@ -245,21 +245,21 @@ type Tool struct {
 	Description string
 	// Parameters is the JSON text of a schema object.
 	Parameters string
-	// Strict is the JSON text true or false. It is empty if it was not given.
+	// Strict is the JSON text true or false, or empty if absent.
 	Strict string
-	// Cache is the JSON text of a cache_control mark. It is empty if there is none.
+	// Cache is the JSON text of a cache_control mark, or empty if there is no mark.
 	Cache string
-	// Kind, Namespace and Own describe the tool as the client knows it: calls are returned under its own name and with
-	// the item type of its kind.
-	Kind      ToolKind
-	Namespace string
-	Own       string
+	// Kind, Namespace and ClientName are the tool's kind, namespace and name in the client's request. The client gets
+	// calls of the tool under this name, as an item of this kind.
+	Kind       ToolKind
+	Namespace  string
+	ClientName string
 }
 
-// ToolKind is the kind of a tool from the client's point of view.
+// ToolKind is the kind of a tool in the client's request.
 type ToolKind uint8
 
-// The kinds of tools. All but the first belong to the Responses format (specification 7.4).
+// The kinds of tools. All but the first exist only in the Responses format (specification 7.4).
 const (
 	ToolFunction ToolKind = iota
 	ToolCustom            // free text in {"input": text}
@@ -269,22 +269,22 @@ const (
 	ToolApplyPatch
 )
 
-// Tool returns the tool with the given name for upstreams. A name that no tool of the request has is taken as the
-// client's own.
+// Tool returns the tool with the given upstream name (Tool.Name). If the request has no such tool, it returns one with
+// this name as Name and ClientName.
 func (r *Request) Tool(name string) Tool {
 	for i := range r.Tools {
 		if r.Tools[i].Name == name {
 			return r.Tools[i]
 		}
 	}
-	return Tool{Name: name, Own: name}
+	return Tool{Name: name, ClientName: name}
 }
 
 // Choice is tool_choice.
 type Choice struct {
-	// Mode is "auto", "none", "required" or "function". It is empty if it was not given.
+	// Mode is "auto", "none", "required" or "function", or empty if absent.
 	Mode string
-	// Name is the name of the chosen function for upstreams.
+	// Name is the upstream name (Tool.Name) of the chosen function.
 	Name string
 }
 
@@ -292,12 +292,12 @@ type Choice struct {
 type Output struct {
 	// Kind is "json_object" or "json_schema".
 	Kind string
-	// The following belong to json_schema. Schema is JSON text, Strict is as in Tool.
+	// These fields belong to json_schema. Schema is JSON text. Strict has the same form as Tool.Strict.
 	Name, Description, Schema, Strict string
 }
 
-// Rule returns the instruction about the form of the answer that a model needs if the upstream cannot enforce that
-// form. It is empty for a nil Output.
+// Rule returns an instruction for the model about the form of the answer, for upstreams that cannot enforce the form.
+// It returns an empty string for a nil Output.
 func (o *Output) Rule() string {
 	const rule = "Answer with one JSON object only."
 	switch {
@@ -326,7 +326,7 @@ const (
 // Efforts lists the efforts, from least to most.
 var Efforts = [...]Effort{EffortNone, EffortMinimal, EffortLow, EffortMedium, EffortHigh, EffortXHigh, EffortMax}
 
-// BudgetEffort returns the effort that corresponds to a budget of so many tokens for reasoning.
+// BudgetEffort returns the effort that corresponds to a budget of reasoning tokens.
 func BudgetEffort(tokens int64) Effort {
 	switch {
 	case tokens < 4096:
@@ -337,29 +337,30 @@ func BudgetEffort(tokens int64) Effort {
 	return EffortHigh
 }
 
-// Target is the candidate that a request is written for.
+// Target is the candidate for which a request is written.
 type Target struct {
 	Provider *catalog.Provider
 	Model    *catalog.Model
-	// KeyID names the gateway key of the request, for CacheKey. It is empty if it is not known.
+	// KeyID names the gateway key of the request, for CacheKey. It is empty if there is no gateway key.
 	KeyID string
-	// Drop names the parameters that are left out, with chat's names: those of the provider's shape and those that the
+	// Drop names the parameters to leave out, under their chat names: those in the provider's shape and those that the
 	// provider refused before.
 	Drop []string
 	// MaxTokensField is the name of the token limit in chat completions.
 	MaxTokensField string
-	// StreamUsage reports that the usage of a stream must be asked for.
+	// StreamUsage is set if the upstream sends the usage of a stream only on request.
 	StreamUsage bool
-	// CacheMarks reports that a messages upstream gets marks for its prompt cache if the client's format has none.
+	// CacheMarks is set if prompt cache marks are added to requests for a messages upstream when the client's format
+	// has no such marks.
 	CacheMarks bool
-	// State reports that the state of reasoning is wanted although the client has not asked for it.
+	// State is set if the upstream is to return reasoning state although the client did not ask for it.
 	State bool
-	// ToolCallIDMax is the longest id of a call in chat completions, in characters. 0 means any length that the APIs
+	// ToolCallIDMax is the longest tool call id in chat completions, in characters. 0 means any length that the APIs
 	// allow.
 	ToolCallIDMax int
 }
 
-// Efforts returns the efforts that the model knows.
+// Efforts returns the reasoning efforts that the model supports.
 func (t *Target) Efforts() []string {
 	if t.Model.ReasoningEfforts != nil {
 		return t.Model.ReasoningEfforts
@@ -367,21 +368,21 @@ func (t *Target) Efforts() []string {
 	return t.Provider.Shape.ReasoningEfforts
 }
 
-// Effort returns the effort to send for the one that was asked for: the same if the model knows it, else the next lower
-// one that it knows, down to least, else the next higher one. It returns an empty string if the model does not reason
-// or takes no effort, or if the one asked for is unknown.
-func (t *Target) Effort(asked, least Effort) Effort {
-	at := slices.Index(Efforts[:], asked)
-	if at < 0 || !t.Model.Reasoning {
+// Effort returns the effort to send for the wanted one: the same effort if the model supports it, else the next lower
+// supported effort down to lowest, else the next higher one. It returns an empty string if the model does not reason or
+// takes no effort, or if wanted is unknown.
+func (t *Target) Effort(wanted, lowest Effort) Effort {
+	index := slices.Index(Efforts[:], wanted)
+	if index < 0 || !t.Model.Reasoning {
 		return ""
 	}
-	lower := Efforts[min(at, slices.Index(Efforts[:], least)) : at+1]
+	lower := Efforts[min(index, slices.Index(Efforts[:], lowest)) : index+1]
 	for _, e := range slices.Backward(lower) {
 		if slices.Contains(t.Efforts(), string(e)) {
 			return e
 		}
 	}
-	for _, e := range Efforts[at+1:] {
+	for _, e := range Efforts[index+1:] {
 		if slices.Contains(t.Efforts(), string(e)) {
 			return e
 		}
@@ -389,11 +390,11 @@ func (t *Target) Effort(asked, least Effort) Effort {
 	return ""
 }
 
-// Written is a request in the form of an upstream.
+// Written is a request in the form of an upstream's API.
 type Written struct {
 	Body []byte
 	// Dropped names the client's fields that this candidate does not get.
 	Dropped []string
-	// Header is sent along. It may be nil.
+	// Header holds header fields for the upstream. It may be nil.
 	Header map[string]string
 }

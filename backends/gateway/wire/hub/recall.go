@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The bounds of a Recall (specification 11.3).
+// The limits of a Recall (specification 11.3).
 const (
 	recallEntries = 10_000
 	recallBytes   = 32 << 20
@@ -14,12 +14,13 @@ const (
 	recallTime    = time.Hour
 )
 
-// RecallItem is the number of bytes that a piece of reasoning counts in addition to its text, since many small ones
-// take memory, too.
+// RecallItem is the number of bytes that a piece of reasoning counts in addition to its text, since many small pieces
+// take memory too.
 const RecallItem = 128
 
-// Recall keeps the reasoning before a tool call for clients of chat completions, which have no place for it or lose it.
-// The model continues from it when the result of the call comes. The least recently used entry is forgotten first.
+// Recall stores the reasoning before a tool call for clients of chat completions, whose messages cannot carry
+// reasoning. When a client sends the call's result, the model continues from the stored reasoning. The least recently
+// used entry is dropped first.
 type Recall struct {
 	now func() time.Time
 
@@ -29,7 +30,7 @@ type Recall struct {
 	bytes int
 }
 
-// recallKey is a call of a user. The ids come from upstreams and are not unique among users.
+// recallKey identifies a call of a user. Call ids come from upstreams and are not unique among users.
 type recallKey struct{ user, call string }
 
 type recalled struct {
@@ -39,12 +40,12 @@ type recalled struct {
 	until     time.Time
 }
 
-// NewRecall returns an empty Recall that takes the time from now.
+// NewRecall returns an empty Recall. now is its clock.
 func NewRecall(now func() time.Time) *Recall {
 	return &Recall{now: now, known: make(map[recallKey]*list.Element)}
 }
 
-// Keep keeps the reasoning before a call of a user. Reasoning that is too large is not kept.
+// Keep stores the reasoning before a user's call. Reasoning that is too large is not stored.
 func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
 	size := len(user) + len(call) + len(reasoning)*RecallItem
 	for i := range reasoning {
@@ -69,7 +70,7 @@ func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
 	}
 }
 
-// Find returns the reasoning kept for a call, or nil. The caller must not change it.
+// Find returns the stored reasoning before a user's call, or nil. The caller must not change it.
 func (m *Recall) Find(user, call string) []Reasoning {
 	now := m.now()
 	m.mu.Lock()

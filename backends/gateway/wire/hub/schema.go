@@ -11,12 +11,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// ErrSchema is the error of a whole answer that does not match the request's schema, from a candidate that does not
-// support schemas itself (specification 7.5).
+// ErrSchema is the error of a whole answer that does not match the request's schema. It occurs only with candidates
+// that do not support schemas themselves (specification 7.5).
 var ErrSchema = errors.New("the answer does not match the JSON schema")
 
-// Checked returns a Writer that accepts a whole answer only if its text matches the request's output. Streams are not
-// checked, since they have reached the client before the check is possible.
+// Checked returns a Writer that accepts a whole answer only if its text matches o. Streams are not checked, since they
+// have reached the client before the check is possible.
 func Checked(w Writer, o *Output) Writer { return &checked{w, o} }
 
 // checked is the Writer of Checked.
@@ -47,15 +47,15 @@ func (c *checked) Whole(deltas []Delta) ([]byte, error) {
 	return c.Writer.Whole(deltas)
 }
 
-// The bounds of a check: the number of bytes visited, and the depth of nested schemas. A value that exceeds them is
-// taken as valid.
+// The limits of a check: the number of bytes visited, and the depth of nested schemas. A value that exceeds them is
+// accepted.
 const (
 	maxSchemaWork  = 64 << 20
 	maxSchemaDepth = 256
 )
 
 // matches reports whether a JSON text is valid under a schema. It supports the keywords that strict schemas may have
-// and ignores others.
+// and ignores all others.
 func matches(schema, text string) bool {
 	s := schemaCheck{root: gjson.Parse(schema)}
 	return s.value(s.root, gjson.Parse(text)) || s.work > maxSchemaWork
@@ -67,21 +67,21 @@ type schemaCheck struct {
 	work, depth int
 }
 
-// members calls member for each member of an object, unless the bound on work is reached.
+// members calls member for each member of an object, until member returns false or the limit on work is reached.
 func (s *schemaCheck) members(object gjson.Result, member func(key string, v gjson.Result) bool) {
 	if s.spend(object) {
 		jsontext.Members(object, member)
 	}
 }
 
-// elements calls element for each element of an array, unless the bound on work is reached.
+// elements calls element for each element of an array, until element returns false or the limit on work is reached.
 func (s *schemaCheck) elements(array gjson.Result, element func(v gjson.Result) bool) {
 	if s.spend(array) {
 		jsontext.Elements(array, element)
 	}
 }
 
-// spend counts a value as visited. It returns false if that exceeds the bound on work.
+// spend counts the bytes of v as visited. It returns false if they exceed the limit on work.
 func (s *schemaCheck) spend(v gjson.Result) bool {
 	s.work += len(v.Raw)
 	return s.work <= maxSchemaWork
@@ -104,30 +104,30 @@ func (s *schemaCheck) value(schema, v gjson.Result) bool {
 	return ok
 }
 
-// keyword reports whether v satisfies the keyword key of a schema, whose value is rule.
+// keyword reports whether v satisfies one keyword of a schema. key is the keyword and rule its value.
 func (s *schemaCheck) keyword(schema gjson.Result, key string, rule, v gjson.Result) bool {
 	switch key {
 	case "$ref":
 		target, found := s.find(rule.Str)
 		return !found || s.value(target, v)
 	case "type":
-		return s.some(rule, func(name gjson.Result) bool { return hasType(v, name.Str) })
+		return s.anyElement(rule, func(name gjson.Result) bool { return hasType(v, name.Str) })
 	case "enum":
-		return s.some(rule, func(choice gjson.Result) bool { return s.equal(choice, v) })
+		return s.anyElement(rule, func(choice gjson.Result) bool { return s.equal(choice, v) })
 	case "const":
 		return s.equal(rule, v)
 	case "anyOf", "oneOf":
-		return !rule.IsArray() || s.some(rule, func(choice gjson.Result) bool { return s.value(choice, v) })
+		return !rule.IsArray() || s.anyElement(rule, func(choice gjson.Result) bool { return s.value(choice, v) })
 	case "allOf":
-		return !s.some(rule, func(part gjson.Result) bool { return !s.value(part, v) })
+		return !s.anyElement(rule, func(part gjson.Result) bool { return !s.value(part, v) })
 	case "required":
-		return !v.IsObject() || !rule.IsArray() || !s.some(rule, func(name gjson.Result) bool { return !s.has(v, name.Str) })
+		return !v.IsObject() || !rule.IsArray() || !s.anyElement(rule, func(name gjson.Result) bool { return !s.has(v, name.Str) })
 	case "properties":
 		return s.properties(rule, v)
 	case "additionalProperties":
 		return s.additional(schema, rule, v)
 	case "items":
-		return !v.IsArray() || !rule.IsObject() || !s.some(v, func(element gjson.Result) bool {
+		return !v.IsArray() || !rule.IsObject() || !s.anyElement(v, func(element gjson.Result) bool {
 			return !s.value(rule, element)
 		})
 	}
@@ -146,8 +146,8 @@ func (s *schemaCheck) properties(rule, v gjson.Result) bool {
 	return ok
 }
 
-// additional reports whether the members of v that the schema does not name are valid under rule. It accepts all of
-// them if the schema has patternProperties.
+// additional reports whether those members of v that the schema does not name are valid under rule. If the schema has
+// patternProperties all of them are accepted.
 func (s *schemaCheck) additional(schema, rule, v gjson.Result) bool {
 	known, _ := s.get(schema, "properties")
 	if _, patterns := s.get(schema, "patternProperties"); patterns {
@@ -161,31 +161,32 @@ func (s *schemaCheck) additional(schema, rule, v gjson.Result) bool {
 	return ok
 }
 
-// find returns the part of the schema that a JSON pointer (RFC 6901) in a fragment refers to.
+// find returns the part of the schema to which ref points. ref is a JSON pointer (RFC 6901) in a fragment.
 func (s *schemaCheck) find(ref string) (gjson.Result, bool) {
 	pointer, ok := strings.CutPrefix(ref, "#")
-	at := s.root
+	value := s.root
 	if !ok || pointer == "" {
-		return at, ok
+		return value, ok
 	}
 	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
-		if at.IsArray() {
+		if value.IsArray() {
 			n, err := strconv.Atoi(step)
-			list := at.Array()
+			list := value.Array()
 			if err != nil || n < 0 || n >= len(list) {
-				return at, false
+				return value, false
 			}
-			at = list[n]
-		} else if at, ok = s.get(at, step); !ok {
-			return at, false
+			value = list[n]
+		} else if value, ok = s.get(value, step); !ok {
+			return value, false
 		}
 	}
-	return at, true
+	return value, true
 }
 
-// some reports whether holds is true for any element of an array, or for the value itself if it is no array.
-func (s *schemaCheck) some(list gjson.Result, holds func(gjson.Result) bool) bool {
+// anyElement reports whether holds returns true for an element of an array. If list is not an array, holds is applied
+// to list itself.
+func (s *schemaCheck) anyElement(list gjson.Result, holds func(gjson.Result) bool) bool {
 	if !list.IsArray() {
 		return holds(list)
 	}
@@ -197,7 +198,7 @@ func (s *schemaCheck) some(list gjson.Result, holds func(gjson.Result) bool) boo
 	return found
 }
 
-// get returns the first member of an object with a name.
+// get returns the first member of an object with the given name.
 func (s *schemaCheck) get(object gjson.Result, name string) (found gjson.Result, ok bool) {
 	s.members(object, func(key string, v gjson.Result) bool {
 		if ok = key == name; ok {
@@ -213,7 +214,7 @@ func (s *schemaCheck) has(object gjson.Result, name string) bool {
 	return ok
 }
 
-// hasType reports whether a value is of a type of JSON Schema. It accepts any value for an unknown type.
+// hasType reports whether a value has the given JSON Schema type. It accepts any value for an unknown type.
 func hasType(v gjson.Result, name string) bool {
 	switch name {
 	case "object":

@@ -7,7 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Syntax follows the pieces of a text that should be one JSON object, to know how far it is one (RFC 8259).
+// Syntax scans the pieces of a text that should be one JSON object (RFC 8259), to find out up to which byte the text is
+// valid.
 type Syntax struct {
 	open    []byte // the closing brackets that are missing
 	state   syntaxState
@@ -20,7 +21,7 @@ type Syntax struct {
 
 type syntaxState uint8
 
-// The positions in a text.
+// The scanner's states, named after the position in the text.
 const (
 	syntaxBefore syntaxState = iota // before the object
 	syntaxKeyOrEnd
@@ -47,14 +48,14 @@ const (
 // Begun reports whether the object has begun.
 func (s *Syntax) Begun() bool { return s.state != syntaxBefore }
 
-// Ended reports whether the object has ended, with nothing but white space after it.
+// Ended reports whether the object has ended, followed by nothing but white space.
 func (s *Syntax) Ended() bool { return s.state == syntaxEnd && !s.broken }
 
 // Broken reports whether the text can no longer become an object.
 func (s *Syntax) Broken() bool { return s.broken }
 
-// Pass takes the next piece and returns how many of its bytes are valid and come before the end of the object. After
-// the piece in which the object ends or breaks, the result is meaningless.
+// Pass scans the next piece. It returns how many of the piece's bytes are valid and come before the object's last
+// bracket. After a piece in which the object ends or breaks, the results of further calls have no meaning.
 func (s *Syntax) Pass(piece []byte) (sound int) {
 	sound = len(piece)
 	for i, c := range piece {
@@ -76,7 +77,7 @@ func (s *Syntax) Pass(piece []byte) (sound int) {
 	return sound
 }
 
-// step takes one byte. It returns false for a byte that cannot stand here.
+// step processes one byte. It returns false if the byte is not allowed at this position.
 func (s *Syntax) step(c byte) bool {
 	switch s.state {
 	case syntaxString:
@@ -114,17 +115,17 @@ func (s *Syntax) step(c byte) bool {
 		s.state = next
 		return true
 	}
-	if s.state.whole() {
+	if s.state.completeNumber() {
 		s.state = syntaxComma
 	}
 	switch c {
 	case ' ', '\t', '\r', '\n':
 		return s.state < syntaxMinus || s.state == syntaxEnd
 	}
-	return s.between(c)
+	return s.betweenTokens(c)
 }
 
-// inString processes a byte within a string that is not a usual character: a backslash, a quote or a control character.
+// inString processes a byte in a string that is not an ordinary character: a backslash, a quote or a control character.
 func (s *Syntax) inString(c byte) bool {
 	switch {
 	case c == '\\':
@@ -139,8 +140,8 @@ func (s *Syntax) inString(c byte) bool {
 	return true
 }
 
-// between takes a byte between strings, numbers and literals, or the first byte of one of these.
-func (s *Syntax) between(c byte) bool {
+// betweenTokens processes a byte between strings, numbers and literals, or the first byte of such a token.
+func (s *Syntax) betweenTokens(c byte) bool {
 	switch s.state {
 	case syntaxBefore:
 		return c == '{' && s.enter('}', syntaxKeyOrEnd)
@@ -179,7 +180,7 @@ func (s *Syntax) between(c byte) bool {
 	}
 }
 
-// value takes the first byte of a value.
+// value processes the first byte of a value.
 func (s *Syntax) value(c byte) bool {
 	switch {
 	case c == '{':
@@ -206,8 +207,8 @@ func (s *Syntax) value(c byte) bool {
 	return true
 }
 
-// enter opens an object or array that closing will close, and continues in the state next. It returns false if that
-// nests too deeply.
+// enter opens an object or array and continues in the state next. closing is its closing bracket. It returns false if
+// the nesting is too deep.
 func (s *Syntax) enter(closing byte, next syntaxState) bool {
 	if len(s.open) == jsontext.MaxDepth {
 		return false
@@ -217,7 +218,7 @@ func (s *Syntax) enter(closing byte, next syntaxState) bool {
 	return true
 }
 
-// leave closes the innermost object or array. It returns false if that has another closing bracket.
+// leave closes the innermost object or array. It returns false if closing is not its closing bracket.
 func (s *Syntax) leave(closing byte) bool {
 	n := len(s.open) - 1
 	if s.open[n] != closing {
@@ -230,7 +231,7 @@ func (s *Syntax) leave(closing byte) bool {
 	return true
 }
 
-// number returns the state after a byte of a number. ok is false if the byte does not belong to one.
+// number returns the state after the byte c of a number. ok is false if c does not continue the number.
 func (s syntaxState) number(c byte) (next syntaxState, ok bool) {
 	digit := '0' <= c && c <= '9'
 	switch s {
@@ -266,25 +267,26 @@ func (s syntaxState) number(c byte) (next syntaxState, ok bool) {
 	}
 }
 
-// whole reports whether a number may end here.
-func (s syntaxState) whole() bool {
+// completeNumber reports whether a number may end in this state.
+func (s syntaxState) completeNumber() bool {
 	return s == syntaxZero || s == syntaxInteger || s == syntaxFraction || s == syntaxPower
 }
 
-// Close appends what closes the open strings and brackets. ok is false if that does not make the text an object.
+// Close appends the closing quote and brackets that make the text so far an object. ok is false if closing is not
+// enough.
 func (s *Syntax) Close(dst []byte) (_ []byte, ok bool) {
 	switch {
 	case s.broken, len(s.open) == 0:
 		return dst, false
 	case s.state == syntaxString && !s.key:
 		dst = append(dst, '"')
-	case s.state != syntaxComma && s.state != syntaxKeyOrEnd && s.state != syntaxValueOrEnd && !s.state.whole():
+	case s.state != syntaxComma && s.state != syntaxKeyOrEnd && s.state != syntaxValueOrEnd && !s.state.completeNumber():
 		return dst, false
 	}
 	return s.appendClosing(dst, 0), true
 }
 
-// appendClosing appends the closing brackets except those of the first levels, up to from.
+// appendClosing appends the closing brackets of the open objects and arrays, except the outermost from.
 func (s *Syntax) appendClosing(dst []byte, from int) []byte {
 	for _, bracket := range slices.Backward(s.open[min(from, len(s.open)):]) {
 		dst = append(dst, bracket)
@@ -292,8 +294,8 @@ func (s *Syntax) appendClosing(dst []byte, from int) []byte {
 	return dst
 }
 
-// Extend appends to the valid part of a text what must come before one more member of the object and before the
-// object's end. What was begun is completed in some way, and what is open within the object is closed.
+// Extend appends to the valid part of a text so that one more member and the closing bracket of the object can follow.
+// An unfinished token is completed with an arbitrary value, and everything open within the object is closed.
 func (s *Syntax) Extend(dst []byte) []byte {
 	comma := s.members
 	state := s.state

@@ -10,19 +10,20 @@ import (
 )
 
 const (
-	// TokenPrefix is the prefix of every token.
+	// TokenPrefix is the beginning of every token.
 	TokenPrefix = "kcs1."
 	// maxToken is the size of the longest token. Clients send each token again with every turn.
 	maxToken = 64 << 10
 )
 
-// Sealer makes tokens of reasoning state that clients carry to their next turn (specification 11.3): "kcs1." +
-// base64url(nonce | AES-256-GCM(JSON)). A token can be opened only for the user it was made for, and cannot be changed.
+// Sealer makes tokens of reasoning state, which clients return with their next request (specification 11.3): "kcs1." +
+// base64url(nonce | AES-256-GCM(JSON)). A token can be opened only for the user for whom it was sealed, and any change
+// makes it invalid.
 //
 // Nonces are random, which is safe for 2^32 tokens per key.
 type Sealer struct{ keys []cipher.AEAD }
 
-// NewSealer returns a sealer with keys of 32 bytes. It seals with the first key and opens with each of them.
+// NewSealer returns a sealer with keys of 32 bytes. The first key seals; every key opens.
 func NewSealer(keys ...[]byte) (*Sealer, error) {
 	s := &Sealer{}
 	for _, key := range keys {
@@ -42,7 +43,7 @@ func NewSealer(keys ...[]byte) (*Sealer, error) {
 	return s, nil
 }
 
-// Seal returns a token, or an empty string if the state is too large for one.
+// Seal returns a token, or an empty string if the state is too large.
 func (s *Sealer) Seal(user string, state State) string {
 	text, err := json.Marshal(state)
 	if err != nil || len(TokenPrefix)+base64.RawURLEncoding.EncodedLen(len(text)+s.keys[0].Overhead()) > maxToken {
@@ -52,8 +53,8 @@ func (s *Sealer) Seal(user string, state State) string {
 	return TokenPrefix + base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// Open opens a token. It reports false alike for a text that is no token of the gateway, that was changed, or that
-// belongs to another user.
+// Open opens a token. It returns false, without distinction, if the text is not a token, was changed, or belongs to
+// another user.
 func (s *Sealer) Open(user, token string) (State, bool) {
 	text, ours := strings.CutPrefix(token, TokenPrefix)
 	if !ours || len(token) > maxToken {

@@ -11,8 +11,9 @@ import (
 // perTool is the cost of a tool beside its text (specification 15.1), in tokens.
 const perTool = 12
 
-// CountTokens estimates the tokens of a prompt. It needs no tables, so it is the same for all models: about 3.6 bytes
-// per token for text and code, one character per token for Chinese, Japanese and Korean, 2.5 digits per token.
+// CountTokens estimates the tokens of a prompt. It uses no tokenizer's tables, so the result is the same for all
+// models: about 3.6 bytes per token for text and code, one character per token for Chinese, Japanese and Korean, 2.5
+// digits per token.
 func CountTokens(r *Request) int64 {
 	if r.counted > 0 {
 		return r.counted
@@ -45,7 +46,7 @@ func CountTokens(r *Request) int64 {
 	return c.tokens + (c.latin*10+35)/36 + (c.digits*2+4)/5
 }
 
-// counter counts tokens. latin and digits are the bytes and digits that have not been converted to tokens yet.
+// counter counts tokens. latin and digits are the bytes and digits that are not yet converted to tokens.
 type counter struct{ tokens, latin, digits int64 }
 
 // text counts the tokens of a text.
@@ -93,7 +94,7 @@ func load(s string) uint64 {
 }
 
 // digits counts the digits in 8 bytes of ASCII. The first sum carries into the high bit of each byte that is not below
-// '0', the second one into that of each byte above '9'.
+// '0', the second sum into that of each byte above '9'.
 func digits(w uint64) int64 {
 	return int64(bits.OnesCount64((w + ones*(0x80-'0')) &^ (w + ones*(0x7f-'9')) & highs))
 }

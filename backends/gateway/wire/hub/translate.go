@@ -8,8 +8,8 @@ import (
 func Translate(from Reader, to Writer) Pass { return &translation{from: from, to: to} }
 
 // Streamed returns a Pass that converts a whole answer for a client that asked for a stream: its Whole appends the
-// events of the client's format. check is a second writer of the same answer. An answer that it refuses as a whole is
-// refused, since the client has not got anything yet.
+// client's events. check is a second writer for the same client. If check refuses the whole answer, Whole returns its
+// error before the client has received anything.
 func Streamed(from Reader, to, check Writer) Pass {
 	return &streamed{translation{from: from, to: to}, check}
 }
@@ -50,7 +50,7 @@ func (t *translation) End(dst []byte) ([]byte, error) {
 	return dst, err
 }
 
-// write writes the deltas of a step to dst. It returns dst unchanged with the error err, if that is not nil.
+// write appends the client's events for a step to dst. If err is not nil it returns dst unchanged and err.
 func (t *translation) write(dst []byte, step Step, err error) ([]byte, wire.Progress, error) {
 	if err != nil {
 		return dst, wire.Progress{}, err

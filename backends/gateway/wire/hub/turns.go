@@ -6,25 +6,26 @@ import (
 	"strings"
 )
 
-// Turns gathers the messages of a conversation in formats where users send the results of tools in their own messages,
-// and puts each result behind the message with its call (specification 3, rule 3).
+// Turns collects the messages of a conversation in formats where the results of tools are in user messages. It moves
+// each result behind the message with its call (specification 3, rule 3).
 type Turns struct {
 	list []turn
-	// calls maps a client's id to the last call with it.
-	calls map[string]place
+	// calls maps a client's call id to the last call with this id.
+	calls map[string]callIndex
 }
 
-// turn is a message with the results of its calls.
+// turn is a message and the results of its tool calls.
 type turn struct {
 	message Message
-	// results of the message's calls, in the order of the calls. A zero Role means that there is none yet.
+	// results are the results of the message's calls, in the order of the calls. A zero Role means that the result is
+	// missing.
 	results []Message
-	// attached are the images and files of the results, which most upstreams accept from a user only.
+	// attached are the images and files of the results, which most upstreams accept only in a user message.
 	attached []Part
 }
 
-// place identifies a call by the index of its turn and its index in the message.
-type place struct{ turn, call int }
+// callIndex locates a call: the index of its turn, and its index in the turn's message.
+type callIndex struct{ turn, call int }
 
 // Len returns the number of messages that were added.
 func (t *Turns) Len() int { return len(t.list) }
@@ -34,33 +35,33 @@ func (t *Turns) Add(m Message) {
 	t.list = append(t.list, turn{message: m, results: make([]Message, len(m.Calls))})
 }
 
-// Remove removes message i. The numbers of the others do not change.
+// Remove removes message i. The indexes of the other messages do not change.
 func (t *Turns) Remove(i int) { t.list[i] = turn{} }
 
-// Call adds a call to a message that is to be added next. The id is the client's. It returns false if the message has a
-// call with this id already.
+// Call adds a call to a message that will be added next. id is the client's call id. It returns false if the message
+// already has a call with this id.
 func (t *Turns) Call(m *Message, id string, c Call) bool {
-	here := place{len(t.list), len(m.Calls)}
-	if previous, known := t.calls[id]; known && previous.turn == here.turn {
+	index := callIndex{len(t.list), len(m.Calls)}
+	if previous, known := t.calls[id]; known && previous.turn == index.turn {
 		return false
 	}
 	if t.calls == nil {
-		t.calls = make(map[string]place)
+		t.calls = make(map[string]callIndex)
 	}
-	t.calls[id] = here
+	t.calls[id] = index
 	c.ID = CallID(id)
 	m.Calls = append(m.Calls, c)
 	return true
 }
 
-// Waits reports whether a call has the client's id, and whether its result is still to come.
+// Waits reports whether there is a call with the client's id, and whether its result is missing.
 func (t *Turns) Waits(id string) (known, waits bool) {
 	p, known := t.calls[id]
 	return known, known && t.list[p.turn].results[p.call].Role == 0
 }
 
-// Result adds the result of the call with the client's id, which waits for it. A failed result says so in its text.
-// Result returns the parts of the result.
+// Result adds the result of a call that waits for it. id is the client's call id. If failed is set the text gets the
+// prefix "Error: ". attached are the result's images and files. Result returns the result's parts.
 func (t *Turns) Result(id string, parts []Part, failed bool, attached []Part) []Part {
 	const failure = "Error: "
 	if failed && (len(parts) == 0 || !strings.HasPrefix(parts[0].Text, failure)) {
@@ -70,14 +71,14 @@ func (t *Turns) Result(id string, parts []Part, failed bool, attached []Part) []
 		parts[0].Text = failure + parts[0].Text
 	}
 	p := t.calls[id]
-	at := &t.list[p.turn]
-	at.results[p.call] = Message{Role: ToolResult, CallID: CallID(id), Parts: parts, Failed: failed}
-	at.attached = append(at.attached, attached...)
+	turn := &t.list[p.turn]
+	turn.results[p.call] = Message{Role: ToolResult, CallID: CallID(id), Parts: parts, Failed: failed}
+	turn.attached = append(turn.attached, attached...)
 	return parts
 }
 
-// Messages returns all messages. asked reports whether a user has said something or answered a call.
-func (t *Turns) Messages() (all []Message, asked bool) {
+// Messages returns all messages. hasUser reports whether there is a user message or a tool result.
+func (t *Turns) Messages() (all []Message, hasUser bool) {
 	all = make([]Message, 0, len(t.list)+len(t.calls)+1)
 	for i := range t.list {
 		t := &t.list[i]
@@ -85,22 +86,22 @@ func (t *Turns) Messages() (all []Message, asked bool) {
 			continue
 		}
 		all = append(all, t.message)
-		asked = asked || t.message.Role == User
+		hasUser = hasUser || t.message.Role == User
 		for _, result := range t.results {
 			if result.Role != 0 {
 				all = append(all, result)
-				asked = true
+				hasUser = true
 			}
 		}
 		if len(t.attached) > 0 {
 			all = append(all, Message{Role: User, Parts: t.attached})
 		}
 	}
-	return all, asked
+	return all, hasUser
 }
 
-// CallID returns an id of a call that all upstreams accept. It depends only on the client's id, so that a call and its
-// result agree.
+// CallID returns a tool call id that all upstreams accept. It depends only on the client's id, so it is the same in a
+// call and its result.
 func CallID(id string) string {
 	if LegalID(id) {
 		return id
@@ -109,8 +110,8 @@ func CallID(id string) string {
 	return "call_" + hex.EncodeToString(sum[:12])
 }
 
-// Joiner joins texts with a separator into as few parts as cache marks allow: a mark is a position, so a part ends with
-// it. Writers choose what to put between parts.
+// Joiner joins texts with a separator into as few parts as cache marks allow: a mark marks a position, so a part ends
+// there. Writers choose the text between parts.
 type Joiner struct {
 	Separator string
 	parts     []Part
@@ -133,7 +134,7 @@ func (j *Joiner) Add(text, cache string) {
 	}
 }
 
-// End ends the part that is being joined, with a cache mark unless that is empty, and returns all parts.
+// End ends the current part and returns all parts. If cache is not empty the part gets this cache mark.
 func (j *Joiner) End(cache string) []Part {
 	j.parts = AppendText(j.parts, j.run.String(), cache)
 	j.run, j.began = strings.Builder{}, false

@@ -9,25 +9,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// ForeignRedacted is the prefix of the Foreign text of a redacted_thinking block, which distinguishes its data from the
-// signature of a thinking block. No signature contains a colon.
+// ForeignRedacted is the prefix of hub.Reasoning.Foreign for a redacted_thinking block. It distinguishes the block's
+// data from the signature of a thinking block, which never contains a colon.
 const ForeignRedacted = "redacted_thinking:"
 
-// block is a content block whose members were found in one pass.
+// block holds the members of a content block, found in one pass.
 type block struct {
 	raw                                         string
-	at, kind                                    string
+	path, kind                                  string
 	text, source, title, context, content       gjson.Result
 	citations, id, name, input, callID, failed  gjson.Result
 	thinking, signature, data, cache, reference gjson.Result
 }
 
-// read finds the members of the block v, whose JSON path is at.
-func (b *block) read(v gjson.Result, at string) (err error) {
+// read stores the members of the block v, whose JSON path is path.
+func (b *block) read(v gjson.Result, path string) (err error) {
 	if !v.IsObject() {
-		return wrongKind(at, "an object", v)
+		return wrongKind(path, "an object", v)
 	}
-	b.at, b.raw = at, v.Raw
+	b.path, b.raw = path, v.Raw
 	var kind gjson.Result
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
 		if key == "type" {
@@ -37,11 +37,11 @@ func (b *block) read(v gjson.Result, at string) (err error) {
 		}
 		return true
 	})
-	b.kind, err = text(kind, at+".type")
+	b.kind, err = text(kind, path+".type")
 	return err
 }
 
-// field returns where the value of a member is stored, or nil for a member that is not evaluated.
+// field returns a pointer to the field for a member's value, or nil for a member that is ignored.
 func (b *block) field(key string) *gjson.Result {
 	switch key {
 	case "text":
@@ -80,9 +80,9 @@ func (b *block) field(key string) *gjson.Result {
 	return nil
 }
 
-// mark returns the JSON text of the cache_control member v of the object at a path, or an empty string.
-func mark(v gjson.Result, at string) (string, error) {
-	ok, err := optionalObject(v, at+".cache_control")
+// mark returns the JSON text of v, the cache_control member of the object at path, or an empty string.
+func mark(v gjson.Result, path string) (string, error) {
+	ok, err := optionalObject(v, path+".cache_control")
 	if !ok || err != nil {
 		return "", err
 	}
@@ -105,12 +105,12 @@ func (r *reader) userBlock(m *hub.Message, b *block) error {
 		fallthrough
 	case "container_upload", "browser_state":
 		if r.unanswered == nil {
-			r.unanswered = invalid(b.at+".type", "is %s, which is not supported in the last user turn", b.kind)
+			r.unanswered = invalid(b.path+".type", "is %s, which is not supported in the last user turn", b.kind)
 		}
 		r.drop("messages[].content[]." + b.kind)
 		return nil
 	case "tool_use", "thinking", "redacted_thinking":
-		return invalid(b.at+".type", "is %s, which only an assistant message may have", b.kind)
+		return invalid(b.path+".type", "is %s, which only an assistant message may have", b.kind)
 	}
 	return r.serverResult(m, b)
 }
@@ -119,11 +119,11 @@ func (r *reader) userBlock(m *hub.Message, b *block) error {
 func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 	switch b.kind {
 	case "text":
-		s, err := text(b.text, b.at+".text")
+		s, err := text(b.text, b.path+".text")
 		if err != nil {
 			return err
 		}
-		cache, err := mark(b.cache, b.at)
+		cache, err := mark(b.cache, b.path)
 		m.Parts = hub.AppendText(m.Parts, s, cache)
 		return err
 	case "tool_use":
@@ -134,7 +134,7 @@ func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 		return r.redacted(m, b)
 	case "document":
 		if r.strict {
-			return unsupported(b.at+".type", "is document, which anthropic-version %s does not allow in an assistant message",
+			return unsupported(b.path+".type", "is document, which anthropic-version %s does not allow in an assistant message",
 				noSampling)
 		}
 		r.drop("messages[].content[].document")
@@ -150,13 +150,14 @@ func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 		r.drop("messages[].content[]." + b.kind)
 		return nil
 	case "image", "search_result", "tool_result":
-		return invalid(b.at+".type", "is %s, which only a user message may have", b.kind)
+		return invalid(b.path+".type", "is %s, which only a user message may have", b.kind)
 	}
 	return r.serverResult(m, b)
 }
 
-// summary reads a compaction block with a summary of what was before it. The vendor shows the model the summary alone;
-// other upstreams get it in addition to what the client still sends. It reports whether the block has a summary.
+// summary reads a compaction block with a summary of the conversation before it. It reports whether the block has a
+// summary. The vendor's models get the summary instead of the earlier messages; other upstreams get it in addition to
+// them.
 func (r *reader) summary(m *hub.Message, b *block) bool {
 	if b.content.Type != gjson.String || b.content.Str == "" {
 		return false
@@ -165,13 +166,13 @@ func (r *reader) summary(m *hub.Message, b *block) bool {
 	return true
 }
 
-// thinking reads a thinking block, which never becomes content (specification 11.2).
+// thinking reads a thinking block. Its text never becomes content (specification 11.2).
 func (r *reader) thinking(m *hub.Message, b *block) error {
-	s, err := text(b.thinking, b.at+".thinking")
+	s, err := text(b.thinking, b.path+".thinking")
 	if err != nil {
 		return err
 	}
-	signature, err := optionalText(b.signature, b.at+".signature")
+	signature, err := optionalText(b.signature, b.path+".signature")
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (r *reader) thinking(m *hub.Message, b *block) error {
 }
 
 func (r *reader) redacted(m *hub.Message, b *block) error {
-	data, err := text(b.data, b.at+".data")
+	data, err := text(b.data, b.path+".data")
 	if err != nil {
 		return err
 	}
@@ -188,10 +189,11 @@ func (r *reader) redacted(m *hub.Message, b *block) error {
 	return nil
 }
 
-// reason adds a piece of reasoning. foreign is the prefix for a token that is not the gateway's.
+// reason adds reasoning to a message. token is the block's signature or data. If it is not a token of the gateway it is
+// stored in Foreign with the prefix foreign.
 func (r *reader) reason(m *hub.Message, text, token, foreign string) {
 	reasoning := hub.Reasoning{Text: text}
-	if state, ours := r.options.Token(token); ours {
+	if state, isToken := r.options.Token(token); isToken {
 		reasoning.State = &state
 		if state.Form == hub.FormThought {
 			r.thought = reasoning.State
@@ -202,12 +204,12 @@ func (r *reader) reason(m *hub.Message, text, token, foreign string) {
 	m.Reasoning = append(m.Reasoning, reasoning)
 }
 
-// serverResult reads the result of a tool that the vendor ran. Its text stays in the history as a note, since no
-// upstream could run the tool again.
+// serverResult reads the result of a tool that the vendor ran. The result's text stays in the history as a note, since
+// no upstream can run the tool again.
 func (r *reader) serverResult(m *hub.Message, b *block) error {
 	tool, ok := strings.CutSuffix(b.kind, "_tool_result")
 	if !ok || tool == "" {
-		r.own(invalid(b.at+".type", "is %s, which is not supported", hub.Shown(b.kind)))
+		r.requireOwnFormat(invalid(b.path+".type", "is %s, which is not supported", hub.Shown(b.kind)))
 		m.Parts = append(m.Parts, hub.Part{Kind: hub.PartOther, Raw: b.raw})
 		return nil
 	}
@@ -219,8 +221,8 @@ func (r *reader) serverResult(m *hub.Message, b *block) error {
 	return nil
 }
 
-// resultNote returns the text in the result of a tool that the vendor ran. Other content (encrypted pages, files)
-// yields none.
+// resultNote returns the text in the result of a tool that the vendor ran. It is empty for other content (encrypted
+// pages, files).
 func resultNote(content gjson.Result) string {
 	if content.Type == gjson.String {
 		return content.Str

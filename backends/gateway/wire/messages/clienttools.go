@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// serverRun reports whether a typed tool runs on the vendor's servers.
+// serverRun reports whether a tool of the given type runs on the vendor's servers.
 func serverRun(kind string) bool {
 	for _, prefix := range [...]string{"web_search_", "web_fetch_", "code_execution_", "tool_search_", "advisor_"} {
 		if strings.HasPrefix(kind, prefix) {
@@ -16,8 +16,8 @@ func serverRun(kind string) bool {
 	return false
 }
 
-// clientRun fills in a tool that the client runs and that the vendor has documented, so that a request gives only its
-// type with a date. It reports whether there is such a tool.
+// clientRun fills in t for a tool whose definition the vendor has published and that the client runs: a request states
+// only the tool's type with a date. It reports whether kind is the type of such a tool.
 func clientRun(t *hub.Tool, kind string, f *toolFields) bool {
 	cut := strings.LastIndexByte(kind, '_')
 	if cut < 0 {
@@ -63,7 +63,7 @@ const (
 		`"new_str":{"type":"string","description":"For str_replace: the text in its place."},` +
 		`"insert_text":{"type":"string","description":"For insert: the text to insert."}},` +
 		`"required":["command","path"]}`
-	// editorSchemaUndo is the schema of the first versions.
+	// editorSchemaUndo is the schema of the text editor's first versions.
 	editorSchemaUndo = `{"type":"object","properties":{` +
 		`"command":{"type":"string","enum":["view","create","str_replace","insert","undo_edit"]},` + editorPath +
 		`"new_str":{"type":"string","description":"For str_replace: the text in its place. For insert: the text to insert."}},` +

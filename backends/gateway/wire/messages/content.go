@@ -10,13 +10,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// attribution is the prefix of the system block by which a client attributes usage to its user. It differs from request
-// to request, which would defeat every prompt cache.
+// attribution is the prefix of a system block by which a client attributes usage to its user. Such blocks are left out:
+// they differ from request to request, which would make every prompt cache useless.
 const attribution = "x-anthropic-billing-header:"
 
-// prose reads a text or an array of text blocks, which system messages are. inline reports that it is among the
-// messages, where it may also change the tools.
-func (r *reader) prose(content gjson.Result, at string, inline bool) ([]hub.Part, error) {
+// textParts reads the content of a system message: a text or an array of text blocks. inline is set for a system
+// message among the messages, which may also add and remove tools.
+func (r *reader) textParts(content gjson.Result, path string, inline bool) ([]hub.Part, error) {
 	if content.Type == gjson.String {
 		if strings.HasPrefix(content.Str, attribution) {
 			return nil, nil
@@ -24,16 +24,16 @@ func (r *reader) prose(content gjson.Result, at string, inline bool) ([]hub.Part
 		return hub.AppendText(nil, content.Str, ""), nil
 	}
 	if !content.IsArray() {
-		return nil, wrongKind(at, "a string or an array", content)
+		return nil, wrongKind(path, "a string or an array", content)
 	}
 	j := hub.Joiner{Separator: "\n\n"}
-	err := each(content, at, func(v gjson.Result, at string) error {
+	err := each(content, path, func(v gjson.Result, path string) error {
 		var b block
-		if err := b.read(v, at); err != nil {
+		if err := b.read(v, path); err != nil {
 			return err
 		}
 		if inline && (b.kind == "tool_addition" || b.kind == "tool_removal") {
-			r.own(invalid(b.at+".type", "is %s, which is not supported: give the tools in tools", b.kind))
+			r.requireOwnFormat(invalid(b.path+".type", "is %s, which is not supported: give the tools in tools", b.kind))
 			return nil
 		}
 		s, cache, err := b.onlyText()
@@ -48,21 +48,21 @@ func (r *reader) prose(content gjson.Result, at string, inline bool) ([]hub.Part
 // onlyText returns the text of a block that must be a text block.
 func (b *block) onlyText() (s, cache string, err error) {
 	if b.kind != "text" {
-		return "", "", invalid(b.at+".type", "must be text, it is %s", hub.Shown(b.kind))
+		return "", "", invalid(b.path+".type", "must be text, it is %s", hub.Shown(b.kind))
 	}
-	if s, err = text(b.text, b.at+".text"); err != nil {
+	if s, err = text(b.text, b.path+".text"); err != nil {
 		return "", "", err
 	}
-	cache, err = mark(b.cache, b.at)
+	cache, err = mark(b.cache, b.path)
 	return s, cache, err
 }
 
-// visible reads a block that a user or a tool shows to the model.
+// visible reads a content block of a user message or tool result.
 func (r *reader) visible(b *block) (parts []hub.Part, err error) {
 	switch b.kind {
 	case "text":
 		if r.strict && b.citations.IsArray() && b.citations.Get("0").Exists() {
-			return nil, unsupported(b.at+".citations",
+			return nil, unsupported(b.path+".citations",
 				"is not allowed in a user message with anthropic-version %s: leave it out", noSampling)
 		}
 		s, cache, err := b.onlyText()
@@ -77,7 +77,7 @@ func (r *reader) visible(b *block) (parts []hub.Part, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cache, err := mark(b.cache, b.at)
+	cache, err := mark(b.cache, b.path)
 	if len(parts) > 0 && cache != "" {
 		parts[len(parts)-1].Cache = cache
 	}
@@ -86,15 +86,15 @@ func (r *reader) visible(b *block) (parts []hub.Part, err error) {
 
 // source is the source of an image or a document.
 type source struct {
-	at, kind                 string
+	path, kind               string
 	media, data, url, inside gjson.Result
 }
 
 // readSource reads the member source of a block.
 func (b *block) readSource() (s source, err error) {
-	s.at = b.at + ".source"
+	s.path = b.path + ".source"
 	if !b.source.IsObject() {
-		return s, wrongKind(s.at, "an object", b.source)
+		return s, wrongKind(s.path, "an object", b.source)
 	}
 	var kind gjson.Result
 	jsontext.Members(b.source, func(key string, v gjson.Result) bool {
@@ -112,28 +112,28 @@ func (b *block) readSource() (s source, err error) {
 		}
 		return true
 	})
-	s.kind, err = text(kind, s.at+".type")
+	s.kind, err = text(kind, s.path+".type")
 	return s, err
 }
 
-// link returns a data URL of base64 data, or the URL that the client gave.
+// link returns a data URL for base64 data, or the client's URL. media are the allowed media types.
 func (s *source) link(media ...string) (string, error) {
 	switch s.kind {
 	case "base64":
-		kind, err := text(s.media, s.at+".media_type")
+		kind, err := text(s.media, s.path+".media_type")
 		if err != nil {
 			return "", err
 		}
-		data, err := name(s.data, s.at+".data")
+		data, err := name(s.data, s.path+".data")
 		if err != nil {
 			return "", err
 		}
 		if slices.Contains(media, kind) {
 			return "data:" + kind + ";base64," + data, nil
 		}
-		return "", invalid(s.at+".media_type", "must be one of %s, it is %s", strings.Join(media, ", "), hub.Shown(kind))
+		return "", invalid(s.path+".media_type", "must be one of %s, it is %s", strings.Join(media, ", "), hub.Shown(kind))
 	case "url":
-		url, err := text(s.url, s.at+".url")
+		url, err := text(s.url, s.path+".url")
 		if err != nil {
 			return "", err
 		}
@@ -142,11 +142,11 @@ func (s *source) link(media ...string) (string, error) {
 				return url, nil
 			}
 		}
-		return "", invalid(s.at+".url", "must begin with https://")
+		return "", invalid(s.path+".url", "must begin with https://")
 	case "file":
-		return "", unsupported(s.at+".type", "is file: files belong to an account of the vendor, send the content as base64")
+		return "", unsupported(s.path+".type", "is file: files belong to an account of the vendor, send the content as base64")
 	}
-	return "", invalid(s.at+".type", "is %s, which is not supported: use base64 or url", hub.Shown(s.kind))
+	return "", invalid(s.path+".type", "is %s, which is not supported: use base64 or url", hub.Shown(s.kind))
 }
 
 func (r *reader) image(b *block) ([]hub.Part, error) {
@@ -161,13 +161,13 @@ func (r *reader) image(b *block) ([]hub.Part, error) {
 	return []hub.Part{{Kind: hub.PartImage, URL: url}}, nil
 }
 
-// document returns a file, or a text with its title and context before it.
+// document reads a document. It returns a file, or a text preceded by the document's title and context.
 func (r *reader) document(b *block) ([]hub.Part, error) {
-	title, err := optionalText(b.title, b.at+".title")
+	title, err := optionalText(b.title, b.path+".title")
 	if err != nil {
 		return nil, err
 	}
-	context, err := optionalText(b.context, b.at+".context")
+	context, err := optionalText(b.context, b.path+".context")
 	if err != nil {
 		return nil, err
 	}
@@ -183,14 +183,14 @@ func (r *reader) document(b *block) ([]hub.Part, error) {
 	j.Add(context, "")
 	switch s.kind {
 	case "text":
-		data, err := text(s.data, s.at+".data")
+		data, err := text(s.data, s.path+".data")
 		if err != nil {
 			return nil, err
 		}
 		j.Add(data, "")
 		return j.End(""), nil
 	case "content":
-		pictures, err := r.inside(&s, &j)
+		pictures, err := r.documentContent(&s, &j)
 		return append(j.End(""), pictures...), err
 	}
 	url, err := s.link("application/pdf")
@@ -204,16 +204,16 @@ func (r *reader) document(b *block) ([]hub.Part, error) {
 	return append(hub.AppendText(nil, context, ""), file), nil
 }
 
-// inside reads the content of a document. Its texts are added to j, its images are returned.
-func (r *reader) inside(s *source, j *hub.Joiner) (pictures []hub.Part, err error) {
-	at := s.at + ".content"
+// documentContent reads the content blocks of a document. It adds the texts to j and returns the images.
+func (r *reader) documentContent(s *source, j *hub.Joiner) (pictures []hub.Part, err error) {
+	path := s.path + ".content"
 	if s.inside.Type == gjson.String {
 		j.Add(s.inside.Str, "")
 		return nil, nil
 	}
-	err = each(s.inside, at, func(v gjson.Result, at string) error {
+	err = each(s.inside, path, func(v gjson.Result, path string) error {
 		var b block
-		if err := b.read(v, at); err != nil {
+		if err := b.read(v, path); err != nil {
 			return err
 		}
 		if b.kind == "image" {
@@ -230,19 +230,19 @@ func (r *reader) inside(s *source, j *hub.Joiner) (pictures []hub.Part, err erro
 
 // searchResult returns the line [title](source) followed by the texts of the result.
 func searchResult(b *block) ([]hub.Part, error) {
-	title, err := text(b.title, b.at+".title")
+	title, err := text(b.title, b.path+".title")
 	if err != nil {
 		return nil, err
 	}
-	from, err := text(b.source, b.at+".source")
+	from, err := text(b.source, b.path+".source")
 	if err != nil {
 		return nil, err
 	}
 	j := hub.Joiner{Separator: "\n"}
 	j.Add("["+title+"]("+from+")", "")
-	err = each(b.content, b.at+".content", func(v gjson.Result, at string) error {
+	err = each(b.content, b.path+".content", func(v gjson.Result, path string) error {
 		var inner block
-		if err := inner.read(v, at); err != nil {
+		if err := inner.read(v, path); err != nil {
 			return err
 		}
 		s, _, err := inner.onlyText()

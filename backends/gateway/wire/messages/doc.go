@@ -1,3 +1,3 @@
-// Package messages implements the messages format: it reads requests of clients into the form of package hub and writes
-// answers for them, and does the reverse with upstreams of that format.
+// Package messages implements the messages format. It reads clients' requests into the common form of package hub and
+// writes the answers for clients. In the other direction it writes requests for upstreams and reads their answers.
 package messages

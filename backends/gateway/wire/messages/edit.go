@@ -8,12 +8,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Edit returns a messages client's request for a messages upstream: the client's bytes with the smallest possible
-// changes (specification 1.2).
+// Edit returns a messages client's request for a messages upstream: the client's bytes with minimal changes
+// (specification 1.2).
 //
-// open opens a token of reasoning state. A nil open means that no token can be opened. A token is replaced by the state
-// in it if the candidate can continue from that, else its block is left out. Signatures that are not tokens of the
-// gateway stay, since they may be the candidate's.
+// open opens a token of reasoning state. A nil open means that no token can be opened. If the candidate can continue
+// from the state in a token, the state replaces the token; otherwise the token's block is removed. Signatures that are
+// not tokens of the gateway are kept, since they may be the candidate's.
 func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
 	e := editor{Editor: hub.NewEditor(r, t, open)}
 	if err := e.top(); err != nil {
@@ -27,14 +27,14 @@ type editor struct {
 	last editTurn // the last message of the assistant
 }
 
-// editTurn describes the thinking and the calls of an assistant message.
+// editTurn records whether an assistant message has calls and thinking.
 type editTurn struct {
 	calls    bool // it has tool_use
 	thinking bool // it has thinking that is sent
 	removed  bool // it had thinking that is not sent
 }
 
-// editNever are the members that are never left out, even if an upstream refused them.
+// editNever are the members that are never removed, even if an upstream refused them.
 var editNever = [...]string{"model", "messages", "system", "max_tokens", "tools", "stream"}
 
 func (e *editor) top() error {
@@ -61,7 +61,7 @@ func (e *editor) top() error {
 		case "context_management":
 			contexts = n
 		}
-		e.Usual(name, "max_tokens", from, s.Offset())
+		e.CommonEdit(name, "max_tokens", from, s.Offset())
 		e.Drop(item, name, wire.Foreign(wire.APIMessages, key) || e.drops(name))
 		return err
 	})
@@ -80,7 +80,7 @@ func (e *editor) top() error {
 
 type editSpan struct{ from, to int }
 
-// drops reports whether a top-level member is left out. The names in the target are those of chat.
+// drops reports whether a top-level member is removed. The names in the target's Drop are those of chat completions.
 func (e *editor) drops(name string) bool {
 	if slices.Contains(editNever[:], name) {
 		return false
@@ -91,8 +91,8 @@ func (e *editor) drops(name string) bool {
 	return upstreamDrops(e.Target, name)
 }
 
-// editInner returns the member within a top-level one that is a parameter of its own in chat, and the name of that
-// parameter. Both are empty if there is none.
+// editInner returns the member inside a top-level member to which a separate parameter of chat completions corresponds,
+// and the name of that parameter. Both are empty for other members.
 func editInner(name string) (param, inner string) {
 	switch name {
 	case "output_config":
@@ -103,9 +103,9 @@ func editInner(name string) (param, inner string) {
 	return "", ""
 }
 
-// mustNotThink reports whether thinking must be off because the last turn of the assistant has calls but no thinking to
-// continue from (specification 11.2). Adaptive thinking allows such a turn, so there it must be off only if thinking
-// was removed from the turn.
+// mustNotThink reports whether thinking must be switched off because the last assistant turn has calls but no thinking
+// from which the model can continue (specification 11.2). Adaptive thinking accepts such a turn, unless Edit has
+// removed thinking from it. value is the request's member thinking.
 func (e *editor) mustNotThink(value []byte) bool {
 	if !e.last.calls || e.last.thinking {
 		return false
@@ -150,7 +150,7 @@ func (e *editor) messages(s *jsontext.Scanner) error {
 	return err
 }
 
-// message scans a message and reports whether nothing of it is left.
+// message scans a message. empty is set if all its content was removed.
 func (e *editor) message(s *jsontext.Scanner) (empty bool, err error) {
 	var turn editTurn
 	assistant := false
@@ -173,7 +173,7 @@ func (e *editor) message(s *jsontext.Scanner) (empty bool, err error) {
 	return empty, err
 }
 
-// content scans the blocks of a message. empty reports that there were some and none is left.
+// content scans the blocks of a message. empty is set if there were blocks and all of them were removed.
 func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err error) {
 	dropped, mark := 0, len(e.Edits)
 	items, err := s.ArrayItems(func(item *jsontext.Item) error {
@@ -205,21 +205,21 @@ func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err er
 	return turn, false, err
 }
 
-// token replaces a token by the state in it, and reports whether the block must be left out instead. A block without a
-// token of the gateway stays unchanged.
+// token replaces a token by the state in it. drop is set if the block must be removed instead. A block without a token
+// of the gateway stays unchanged.
 func (e *editor) token(b *editBlock) (drop bool) {
-	value, at, form := b.signature, b.signatureAt, hub.FormSignature
+	value, place, form := b.signature, b.signatureAt, hub.FormSignature
 	if b.kind == "redacted_thinking" {
-		value, at, form = b.data, b.dataAt, hub.FormRedacted
+		value, place, form = b.data, b.dataAt, hub.FormRedacted
 	}
-	state, ours, ok := e.State(value, form)
+	state, isToken, ok := e.State(value, form)
 	if ok {
-		e.Edits.Replace(at.from, at.to, string(jsontext.AppendQuoted(nil, state.Data)))
+		e.Edits.Replace(place.from, place.to, string(jsontext.AppendQuoted(nil, state.Data)))
 	}
-	return ours && !ok
+	return isToken && !ok
 }
 
-// editBlock is what Edit needs to know of a content block.
+// editBlock holds the members of a content block that Edit reads.
 type editBlock struct {
 	kind, signature, data string
 	signatureAt, dataAt   editSpan

@@ -7,10 +7,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// StatusOverloaded is the status that the format uses for 503.
+// StatusOverloaded is the status that replaces 503 in this format.
 const StatusOverloaded = 529
 
-// errorTypes are the types that client libraries distinguish.
+// errorTypes are the error types that client libraries distinguish.
 var errorTypes = apierror.ByStatus{
 	400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
 	404: "not_found_error",
@@ -32,7 +32,7 @@ func ErrorType(e *apierror.Error) string {
 	return errorTypes.Of(e.Status)
 }
 
-// Error returns the status and the body for an error. The id is that of the request.
+// Error returns the status and the body for an error. id is the request's id.
 func (Format) Error(e *apierror.Error, id string) (status int, body []byte) {
 	if status = e.Status; status == http.StatusServiceUnavailable {
 		status = StatusOverloaded

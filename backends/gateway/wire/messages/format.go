@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// Format is messages in the table of package formats.
+// Format is the messages format, for the table in package formats.
 type Format struct{}
 
 const versionHeader = "Anthropic-Version"
@@ -29,18 +29,18 @@ var facts = hub.Facts{
 // Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// AppendCount appends the response to a request to count tokens.
+// AppendCount appends the response body with the number of tokens.
 func (Format) AppendCount(dst []byte, tokens int64) []byte {
 	return append(strconv.AppendInt(append(dst, `{"input_tokens":`...), tokens, 10), '}')
 }
 
-// URL returns the address at which a provider is asked.
+// URL returns the address of a provider's endpoint.
 func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 	url, _ := p.WireURL(catalog.WireMessages)
 	return url
 }
 
-// Param returns the place of a parameter of chat completions in this format.
+// Param returns the gjson path in a messages request of a chat completions parameter.
 func (Format) Param(name string) string {
 	switch name {
 	case "reasoning_effort":
@@ -51,9 +51,8 @@ func (Format) Param(name string) string {
 	return name
 }
 
-// TierEffort returns the output_config.effort of a request that Read has accepted, or an empty string. It chooses the
-// tier (specification 2.5). It may differ from the request's Effort: a client that turns thinking off may still ask for
-// a high tier.
+// TierEffort returns the request's output_config.effort, or an empty string. It chooses the tier (specification 2.5).
+// It may differ from r.Effort: a client that turns thinking off may still request a high tier.
 func (Format) TierEffort(r *hub.Request) hub.Effort {
 	return hub.Effort(gjson.GetBytes(r.Body, "output_config.effort").Str)
 }

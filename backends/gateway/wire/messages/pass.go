@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewPass returns a Pass between a messages upstream and a messages client. Answers are passed on byte for byte except
-// for the model, which becomes the name that the client asked for (specification 1.2, 1.7).
+// NewPass returns a Pass between a messages upstream and a messages client. It passes answers on byte for byte, except
+// for the model, which becomes the requested name (specification 1.2, 1.7).
 func (Format) NewPass(r *hub.Request, _ hub.Reply) hub.Pass {
 	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model))}
 }
@@ -63,17 +63,17 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	return append(dst, "\n\n"...), wire.Progress{Proof: proof, Thinks: e.thinks(), Done: done}, nil
 }
 
-// rename appends the answer with the client's name of the model.
+// rename appends the answer with the model replaced by the requested name.
 func (p *pass) rename(dst, data []byte) []byte {
 	p.edits = p.edits[:0]
-	if at := p.answer.event.model; at.to > 0 {
-		p.edits.Replace(at.from, at.to, p.model)
+	if place := p.answer.event.model; place.to > 0 {
+		p.edits.Replace(place.from, place.to, p.model)
 	}
 	return p.edits.Apply(dst, data)
 }
 
-// End implements hub.Pass. An answer with a stop_reason is complete even without a message_stop, which is then added
-// because clients wait for it.
+// End implements hub.Pass. An answer with a stop_reason is complete even without message_stop. In that case End adds
+// message_stop, because clients wait for it.
 func (p *pass) End(dst []byte) ([]byte, error) {
 	switch {
 	case p.answer.done:

@@ -13,14 +13,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Read parses a request of POST /v1/messages (specification 4). Its errors are *apierror.Error with status 400 and the
+// Read parses a request of POST /v1/messages (specification 4). The errors are *apierror.Error with status 400 and the
 // JSON path of the invalid field.
 func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, false)
 }
 
-// ReadCount parses a request of POST /v1/messages/count_tokens (specification 15.1), in which max_tokens may be
-// missing. Its errors are those of Read.
+// ReadCount parses a request of POST /v1/messages/count_tokens (specification 15.1), in which max_tokens may be absent.
+// The errors are those of Read.
 func (Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, true)
 }
@@ -30,29 +30,29 @@ const (
 	// content.
 	noSampling = "2026-10-21"
 	maxModel   = 512 // bytes
-	// maxDropped bounds the names of dropped fields. 20 of them are shown.
+	// maxDropped limits the names of dropped fields that are recorded. The client sees at most 20 of them.
 	maxDropped = 64
 )
 
-// reader holds the state of reading one request.
+// reader is the state of reading a request.
 type reader struct {
 	options  hub.ReadOptions
 	request  *hub.Request
 	counting bool
 	strict   bool // the version is noSampling or later
 	turns    hub.Turns
-	// thought is the state that belongs to the next call of the message (Gemini).
+	// thought is reasoning state that belongs to the message's next call (Gemini).
 	thought *hub.State
-	// unanswered is the error for a block that is allowed in history only. It is set while the turn with the block may
-	// still be the last one.
+	// unanswered is the error for a block that is allowed only in earlier turns. It is set as long as the block's turn
+	// may be the last one.
 	unanswered error
-	// served names the tools that a server of the vendor would run.
+	// served names the tools that run on the vendor's servers.
 	served map[string]struct{}
-	// passing are the indexes of turns that the next message of the user removes.
-	passing []int
+	// temporary are the indexes of system messages that the next user message removes.
+	temporary []int
 }
 
-// fields are the members of a request's top level that are evaluated.
+// fields are the top-level members that the reader evaluates.
 type fields struct {
 	model, maxTokens, messages, system, stream, stop gjson.Result
 	temperature, topP, topK, tools, choice           gjson.Result
@@ -61,7 +61,7 @@ type fields struct {
 	compaction                                       gjson.Result
 }
 
-// read parses a request. counting reports that it is one to count tokens.
+// read parses a request. counting is set for a request to count tokens.
 func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
@@ -80,11 +80,11 @@ func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
 	if err := r.read(&f); err != nil {
 		return nil, err
 	}
-	r.request.Weigh()
+	r.request.SetNeeds()
 	return r.request, nil
 }
 
-// collect stores the value of a member of the top level in f, or drops the member.
+// collect stores a top-level member's value in f, or drops the member.
 func (r *reader) collect(f *fields, key string, v gjson.Result) {
 	switch key {
 	case "model":
@@ -130,16 +130,16 @@ func (r *reader) collect(f *fields, key string, v gjson.Result) {
 	case "compaction":
 		f.compaction = v
 	default: // known members that only tune the answer, and those of later versions
-		if given(v) {
+		if isPresent(v) {
 			r.drop(listed(key))
 		}
 	}
 }
 
-// read evaluates the members of the top level. Tools come before the messages, whose calls refer to them.
+// read evaluates the top-level members. Tools come before the messages, because calls in messages refer to tools.
 func (r *reader) read(f *fields) error {
 	for _, step := range [...]func(*fields) error{
-		r.top, r.sampling, r.reasoning, r.format, r.elsewhere, r.tools, r.choice, r.identity, r.system, r.conversation,
+		r.top, r.sampling, r.reasoning, r.format, r.rejectVendorFeatures, r.tools, r.choice, r.identity, r.system, r.conversation,
 	} {
 		if err := step(f); err != nil {
 			return err
@@ -148,7 +148,7 @@ func (r *reader) read(f *fields) error {
 	return nil
 }
 
-// top reads the model, the stream flag and the limits of the answer.
+// top reads the model, the stream flag, the token limit and the stop sequences.
 func (r *reader) top(f *fields) (err error) {
 	q := r.request
 	if q.Model, err = text(f.model, "model"); err != nil {
@@ -157,7 +157,7 @@ func (r *reader) top(f *fields) (err error) {
 	if q.Model == "" || len(q.Model) > maxModel {
 		return invalid("model", "must have 1 to %d bytes, it has %d", maxModel, len(q.Model))
 	}
-	if given(f.maxTokens) || !r.counting {
+	if isPresent(f.maxTokens) || !r.counting {
 		if q.MaxTokens, err = integer(f.maxTokens, "max_tokens"); err != nil {
 			return err
 		}
@@ -168,11 +168,11 @@ func (r *reader) top(f *fields) (err error) {
 	if q.Stream, err = optionalBool(f.stream, "stream"); err != nil {
 		return err
 	}
-	if !given(f.stop) {
+	if !isPresent(f.stop) {
 		return nil
 	}
-	return each(f.stop, "stop_sequences", func(v gjson.Result, at string) error {
-		s, err := name(v, at)
+	return each(f.stop, "stop_sequences", func(v gjson.Result, path string) error {
+		s, err := name(v, path)
 		q.Stop = append(q.Stop, s)
 		return err
 	})
@@ -184,7 +184,7 @@ func (r *reader) sampling(f *fields) error {
 		name  string
 		value gjson.Result
 	}{{"temperature", f.temperature}, {"top_p", f.topP}, {"top_k", f.topK}} {
-		if !given(p.value) {
+		if !isPresent(p.value) {
 			continue
 		}
 		if r.strict {
@@ -207,7 +207,7 @@ func (r *reader) sampling(f *fields) error {
 	return nil
 }
 
-// identity reads metadata.user_id, which upstreams get as a hash, and service_tier.
+// identity reads service_tier and metadata.user_id. Upstreams get a hash of the user id.
 func (r *reader) identity(f *fields) error {
 	user, err := member(f.metadata, "metadata", "user_id")
 	if err != nil {
@@ -235,21 +235,21 @@ func (r *reader) identity(f *fields) error {
 	return nil
 }
 
-// elsewhere refuses what only the vendor's own servers can do.
-func (r *reader) elsewhere(f *fields) error {
-	if given(f.servers) {
+// rejectVendorFeatures rejects members for features that only the vendor's own servers have.
+func (r *reader) rejectVendorFeatures(f *fields) error {
+	if isPresent(f.servers) {
 		if !f.servers.IsArray() {
 			return wrongKind("mcp_servers", "an array", f.servers)
 		}
 		if f.servers.Get("0").Exists() {
-			r.own(unsupported("mcp_servers",
+			r.requireOwnFormat(unsupported("mcp_servers",
 				"is not supported: connect to MCP servers in the client and pass their tools in tools"))
 		}
 	}
-	if given(f.container) {
+	if isPresent(f.container) {
 		return unsupported("container", "is not supported: leave it out")
 	}
-	if given(f.thread) && f.thread.Type != gjson.False {
+	if isPresent(f.thread) && f.thread.Type != gjson.False {
 		// The vendor's SDKs know this code and continue without a thread.
 		return hub.Fault("thread_unsupported_request", "thread",
 			"is not supported: send the whole conversation with each request")
@@ -257,39 +257,39 @@ func (r *reader) elsewhere(f *fields) error {
 	if ok, err := optionalObject(f.compaction, "compaction"); err != nil {
 		return err
 	} else if ok && !r.counting { // the answer would be a reply instead of the summary
-		r.own(unsupported("compaction", "is not supported: leave it out, and ask for a summary in a message"))
+		r.requireOwnFormat(unsupported("compaction", "is not supported: leave it out, and ask for a summary in a message"))
 	}
 	_, err := optionalObject(f.cache, "cache_control")
 	return err
 }
 
 func (r *reader) system(f *fields) error {
-	if !given(f.system) {
+	if !isPresent(f.system) {
 		return nil
 	}
-	parts, err := r.prose(f.system, "system", false)
-	r.instruct(parts)
+	parts, err := r.textParts(f.system, "system", false)
+	r.addSystem(parts)
 	return err
 }
 
-// instruct adds a system message.
-func (r *reader) instruct(parts []hub.Part) {
+// addSystem adds a system message.
+func (r *reader) addSystem(parts []hub.Part) {
 	if len(parts) > 0 {
 		r.turns.Add(hub.Message{Role: hub.System, Parts: parts})
 	}
 }
 
-// own records that only an upstream of this format, which gets the client's bytes, can carry the request. err is the
-// client's error if there is no such upstream.
-func (r *reader) own(err error) {
-	if r.request.Needs |= wire.NeedOwn; r.request.Own == nil {
-		r.request.Own = err
+// requireOwnFormat records that the request can be carried only by an upstream of this format, which gets the client's
+// bytes. err is the client's error if there is no such upstream.
+func (r *reader) requireOwnFormat(err error) {
+	if r.request.Needs |= wire.NeedOwnFormat; r.request.OwnFormatError == nil {
+		r.request.OwnFormatError = err
 	}
 }
 
-// member returns a member of an object that may be absent.
-func member(object gjson.Result, at, key string) (gjson.Result, error) {
-	ok, err := optionalObject(object, at)
+// member returns the member key of an object at path. The object may be absent.
+func member(object gjson.Result, path, key string) (gjson.Result, error) {
+	ok, err := optionalObject(object, path)
 	if !ok || err != nil {
 		return gjson.Result{}, err
 	}
@@ -307,7 +307,7 @@ func (r *reader) drop(path string) {
 	}
 }
 
-// listed returns a name that the client chose in a form that a response header can list.
+// listed returns a client's name in a form that a response header can list.
 func listed(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c > ' ' && c < 0x7f && c != ',' {

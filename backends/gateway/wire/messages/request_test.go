@@ -184,7 +184,7 @@ func (c refusalCase) run(t *testing.T) {
 	t.Helper()
 	r, err := Format{}.Read([]byte(c.body), hub.ReadOptions{Open: testOpen, Version: c.version})
 	if err == nil { // the vendor may take it
-		err = r.Own
+		err = r.OwnFormatError
 	}
 	var e *apierror.Error
 	if !errors.As(err, &e) {
@@ -474,8 +474,8 @@ func TestReadCount(t *testing.T) {
 	if _, err := (Format{}).Read([]byte(body), hub.ReadOptions{}); err == nil {
 		t.Error("Read takes a request without max_tokens")
 	}
-	if r, err := (Format{}).ReadCount([]byte(ask(`"compaction":{"type":"summarize"}`)), hub.ReadOptions{}); err != nil || r.Own != nil {
-		t.Errorf("counting what is to be summed up: %v, %v", err, r.Own)
+	if r, err := (Format{}).ReadCount([]byte(ask(`"compaction":{"type":"summarize"}`)), hub.ReadOptions{}); err != nil || r.OwnFormatError != nil {
+		t.Errorf("counting what is to be summed up: %v, %v", err, r.OwnFormatError)
 	}
 	if _, err := (Format{}).ReadCount([]byte(ask(`"max_tokens":-1`)), hub.ReadOptions{}); err == nil {
 		t.Error("ReadCount takes a wrong max_tokens")
@@ -492,38 +492,38 @@ func TestReadTools(t *testing.T) {
 	}{
 		{
 			"custom", `{"name":"a","description":"d","input_schema":{"type":"object","properties":{"x":{}}},"strict":true}`,
-			hub.Tool{Name: "a", Own: "a", Description: "d", Parameters: `{"type":"object","properties":{"x":{}}}`, Strict: "true"},
+			hub.Tool{Name: "a", ClientName: "a", Description: "d", Parameters: `{"type":"object","properties":{"x":{}}}`, Strict: "true"},
 			"",
 		},
 		{
 			"typed custom", `{"type":"custom","name":"a","input_schema":{ "type":"object" , "properties":{} },"cache_control":{"type":"ephemeral"}}`,
-			hub.Tool{Name: "a", Own: "a", Parameters: `{ "type":"object" , "properties":{} }`, Cache: `{"type":"ephemeral"}`},
+			hub.Tool{Name: "a", ClientName: "a", Parameters: `{ "type":"object" , "properties":{} }`, Cache: `{"type":"ephemeral"}`},
 			"",
 		},
-		{"empty schema", `{"name":"a","input_schema":{ }}`, hub.Tool{Name: "a", Own: "a", Parameters: `{"type":"object","properties":{}}`}, ""},
-		{"schema without type", `{"name":"a","input_schema":{"properties":{"x":{}}}}`, hub.Tool{Name: "a", Own: "a", Parameters: `{"type":"object","properties":{"x":{}}}`}, ""},
-		{"schema without properties", `{"name":"a","input_schema":{"type":"object"}}`, hub.Tool{Name: "a", Own: "a", Parameters: `{"properties":{},"type":"object"}`}, ""},
-		{"long name", `{"name":"` + long + `","input_schema":{"type":"object","properties":{}}}`, hub.Tool{Name: hub.LegalName(long), Own: long, Parameters: `{"type":"object","properties":{}}`}, ""},
+		{"empty schema", `{"name":"a","input_schema":{ }}`, hub.Tool{Name: "a", ClientName: "a", Parameters: `{"type":"object","properties":{}}`}, ""},
+		{"schema without type", `{"name":"a","input_schema":{"properties":{"x":{}}}}`, hub.Tool{Name: "a", ClientName: "a", Parameters: `{"type":"object","properties":{"x":{}}}`}, ""},
+		{"schema without properties", `{"name":"a","input_schema":{"type":"object"}}`, hub.Tool{Name: "a", ClientName: "a", Parameters: `{"properties":{},"type":"object"}`}, ""},
+		{"long name", `{"name":"` + long + `","input_schema":{"type":"object","properties":{}}}`, hub.Tool{Name: hub.LegalName(long), ClientName: long, Parameters: `{"type":"object","properties":{}}`}, ""},
 		{
 			"dropped fields", `{"name":"a","defer_loading":true,"eager_input_streaming":false,"allowed_callers":["direct"],"input_examples":[{}],"input_schema":{"type":"object","properties":{}}}`,
-			hub.Tool{Name: "a", Own: "a", Parameters: `{"type":"object","properties":{}}`},
+			hub.Tool{Name: "a", ClientName: "a", Parameters: `{"type":"object","properties":{}}`},
 			"tools[].defer_loading,tools[].allowed_callers,tools[].input_examples",
 		},
-		{"bash", `{"type":"bash_20250124","name":"bash"}`, hub.Tool{Name: "bash", Own: "bash", Description: bashDescription, Parameters: bashSchema}, ""},
+		{"bash", `{"type":"bash_20250124","name":"bash"}`, hub.Tool{Name: "bash", ClientName: "bash", Description: bashDescription, Parameters: bashSchema}, ""},
 		{
 			"editor", `{"type":"text_editor_20250728","name":"str_replace_based_edit_tool","max_characters":100}`,
-			hub.Tool{Name: "str_replace_based_edit_tool", Own: "str_replace_based_edit_tool", Description: editorDescription, Parameters: editorSchema},
+			hub.Tool{Name: "str_replace_based_edit_tool", ClientName: "str_replace_based_edit_tool", Description: editorDescription, Parameters: editorSchema},
 			"",
 		},
 		{
 			"old editor", `{"type":"text_editor_20250124","name":"str_replace_editor"}`,
-			hub.Tool{Name: "str_replace_editor", Own: "str_replace_editor", Description: editorDescription, Parameters: editorSchemaUndo},
+			hub.Tool{Name: "str_replace_editor", ClientName: "str_replace_editor", Description: editorDescription, Parameters: editorSchemaUndo},
 			"",
 		},
-		{"memory", `{"type":"memory_20250818","name":"memory"}`, hub.Tool{Name: "memory", Own: "memory", Description: memoryDescription, Parameters: memorySchema}, ""},
+		{"memory", `{"type":"memory_20250818","name":"memory"}`, hub.Tool{Name: "memory", ClientName: "memory", Description: memoryDescription, Parameters: memorySchema}, ""},
 		{
 			"computer", `{"type":"computer_20250124","name":"computer","display_width_px":1024,"display_height_px":768}`,
-			hub.Tool{Name: "computer", Own: "computer", Description: computerDescription + " The screen is 1024 pixels wide and 768 pixels high.", Parameters: computerSchema("20250124")},
+			hub.Tool{Name: "computer", ClientName: "computer", Description: computerDescription + " The screen is 1024 pixels wide and 768 pixels high.", Parameters: computerSchema("20250124")},
 			"",
 		},
 	} {
@@ -556,14 +556,14 @@ func TestReadServerTools(t *testing.T) {
 	t.Parallel()
 	for _, kind := range [...]string{"web_search_20250305", "web_fetch_20250910", "code_execution_20250825", "tool_search_tool_regex_20251119", "advisor_20260301"} {
 		r := mustRead(t, ask(`"tools":[{"type":"`+kind+`","name":"x"},{"name":"f","input_schema":{}}],"tool_choice":{"type":"auto"}`), "")
-		if len(r.Tools) != 1 || r.Needs != wire.NeedTools || r.Own != nil || r.Choice.Mode != "auto" || strings.Join(r.Dropped, ",") != "tools[0]" {
+		if len(r.Tools) != 1 || r.Needs != wire.NeedTools || r.OwnFormatError != nil || r.Choice.Mode != "auto" || strings.Join(r.Dropped, ",") != "tools[0]" {
 			t.Errorf("%s: %+v", kind, r)
 		}
 		// As the only tool it is not left out in silence.
 		r = mustRead(t, ask(`"tools":[{"type":"`+kind+`","name":"x"}],"tool_choice":{"type":"auto"}`), "")
 		var e *apierror.Error
-		if len(r.Tools) != 0 || r.Needs != wire.NeedOwn || r.Choice != (hub.Choice{}) || strings.Join(r.Dropped, ",") != "tools[0],tool_choice" ||
-			!errors.As(r.Own, &e) || e.Status != 400 || e.Code != "unsupported_parameter" || e.Param != "tools[0]" {
+		if len(r.Tools) != 0 || r.Needs != wire.NeedOwnFormat || r.Choice != (hub.Choice{}) || strings.Join(r.Dropped, ",") != "tools[0],tool_choice" ||
+			!errors.As(r.OwnFormatError, &e) || e.Status != 400 || e.Code != "unsupported_parameter" || e.Param != "tools[0]" {
 			t.Errorf("%s: %+v", kind, r)
 		}
 	}
@@ -586,12 +586,12 @@ func TestReadOwn(t *testing.T) {
 	} {
 		r := mustRead(t, body, "")
 		var e *apierror.Error
-		if r.Needs&wire.NeedOwn == 0 || !errors.As(r.Own, &e) || e.Status != 400 || e.Param != at {
-			t.Errorf("%s: needs %b, %v", at, r.Needs, r.Own)
+		if r.Needs&wire.NeedOwnFormat == 0 || !errors.As(r.OwnFormatError, &e) || e.Status != 400 || e.Param != at {
+			t.Errorf("%s: needs %b, %v", at, r.Needs, r.OwnFormatError)
 		}
 	}
-	if r := mustRead(t, talk(user(`"a"`)), ""); r.Needs&wire.NeedOwn != 0 || r.Own != nil {
-		t.Errorf("needs %b, %v", r.Needs, r.Own)
+	if r := mustRead(t, talk(user(`"a"`)), ""); r.Needs&wire.NeedOwnFormat != 0 || r.OwnFormatError != nil {
+		t.Errorf("needs %b, %v", r.Needs, r.OwnFormatError)
 	}
 }
 
@@ -695,7 +695,7 @@ func checkRequest(t *testing.T, r *hub.Request) {
 	}
 	for i := range r.Tools {
 		raw("parameters", r.Tools[i].Parameters)
-		if !hub.LegalID(r.Tools[i].Name) || r.Tools[i].Own == "" {
+		if !hub.LegalID(r.Tools[i].Name) || r.Tools[i].ClientName == "" {
 			t.Errorf("tool %+v", r.Tools[i])
 		}
 	}

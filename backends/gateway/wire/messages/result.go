@@ -6,21 +6,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// result reads a tool_result block. The result becomes a message of its own after the message with its call, followed
-// by its images and files.
+// result reads a tool_result block. The result becomes a separate message after the message with its call, followed by
+// a message with its images and files.
 func (r *reader) result(b *block) error {
-	id, err := name(b.callID, b.at+".tool_use_id")
+	id, err := name(b.callID, b.path+".tool_use_id")
 	if err != nil {
 		return err
 	}
 	known, waits := r.turns.Waits(id)
 	if !known {
-		return invalid(b.at+".tool_use_id", "is %s, which is the id of no tool_use block before it", hub.Shown(id))
+		return invalid(b.path+".tool_use_id", "is %s, which is the id of no tool_use block before it", hub.Shown(id))
 	}
 	if !waits {
-		return invalid(b.at+".tool_use_id", "is %s, which has a tool_result already", hub.Shown(id))
+		return invalid(b.path+".tool_use_id", "is %s, which has a tool_result already", hub.Shown(id))
 	}
-	failed, err := optionalBool(b.failed, b.at+".is_error")
+	failed, err := optionalBool(b.failed, b.path+".is_error")
 	if err != nil {
 		return err
 	}
@@ -29,28 +29,28 @@ func (r *reader) result(b *block) error {
 		return err
 	}
 	parts = r.turns.Result(id, parts, failed, attached)
-	cache, err := mark(b.cache, b.at)
+	cache, err := mark(b.cache, b.path)
 	if n := len(parts); n > 0 && cache != "" {
 		parts[n-1].Cache = cache
 	}
 	return err
 }
 
-// resultContent reads the content into text, and returns the parts that cannot be in it.
+// resultContent reads the content of a tool result. parts is its text, attached are its images and files.
 func (r *reader) resultContent(b *block) (parts, attached []hub.Part, err error) {
-	at := b.at + ".content"
+	path := b.path + ".content"
 	switch {
-	case !given(b.content):
+	case !isPresent(b.content):
 		return nil, nil, nil
 	case b.content.Type == gjson.String:
 		return hub.AppendText(nil, b.content.Str, ""), nil, nil
 	case !b.content.IsArray():
-		return nil, nil, wrongKind(at, "a string or an array", b.content)
+		return nil, nil, wrongKind(path, "a string or an array", b.content)
 	}
 	j := hub.Joiner{Separator: "\n"}
-	err = each(b.content, at, func(v gjson.Result, at string) error {
+	err = each(b.content, path, func(v gjson.Result, path string) error {
 		var inner block
-		if err := inner.read(v, at); err != nil {
+		if err := inner.read(v, path); err != nil {
 			return err
 		}
 		parts, err := r.resultBlock(&inner)
@@ -76,9 +76,9 @@ func (r *reader) resultBlock(b *block) ([]hub.Part, error) {
 	case "text", "image", "document", "search_result":
 		return r.visible(b)
 	case "tool_reference":
-		tool, err := name(b.reference, b.at+".tool_name")
+		tool, err := name(b.reference, b.path+".tool_name")
 		return hub.AppendText(nil, "tool available: "+tool, ""), err
 	}
-	r.own(invalid(b.at+".type", "is %s, which is not supported in a tool_result", hub.Shown(b.kind)))
+	r.requireOwnFormat(invalid(b.path+".type", "is %s, which is not supported in a tool_result", hub.Shown(b.kind)))
 	return nil, nil
 }

@@ -42,7 +42,7 @@ func (r *reader) reasoning(f *fields) error {
 		}
 	case "disabled":
 		q.Answer.Reasoning = false
-		// The lowest effort without thinking is called minimal in other formats.
+		// The lowest effort without thinking is the effort "minimal" of other formats.
 		if q.Effort = hub.EffortNone; effort == hub.EffortLow {
 			q.Effort = hub.EffortMinimal
 		}
@@ -66,8 +66,8 @@ func (r *reader) reasoning(f *fields) error {
 }
 
 func effort(v gjson.Result) (hub.Effort, error) {
-	const at = "output_config.effort"
-	s, err := optionalText(v, at)
+	const path = "output_config.effort"
+	s, err := optionalText(v, path)
 	if s == "" || err != nil {
 		return "", err
 	}
@@ -75,41 +75,41 @@ func effort(v gjson.Result) (hub.Effort, error) {
 	if e := hub.Effort(s); slices.Contains(known, e) {
 		return e, nil
 	}
-	return "", invalid(at, "must be one of low, medium, high, xhigh, max, it is %s", hub.Shown(s))
+	return "", invalid(path, "must be one of low, medium, high, xhigh, max, it is %s", hub.Shown(s))
 }
 
-// budget returns the effort that a thinking budget stands for.
+// budget returns the effort that corresponds to a thinking budget.
 func (r *reader) budget(v gjson.Result) (hub.Effort, error) {
-	const at = "thinking.budget_tokens"
-	n, err := integer(v, at)
+	const path = "thinking.budget_tokens"
+	n, err := integer(v, path)
 	switch limit := r.request.MaxTokens; {
 	case err != nil:
 		return "", err
 	case n < minBudget:
-		return "", invalid(at, "must be at least %d", minBudget)
+		return "", invalid(path, "must be at least %d", minBudget)
 	case limit > 0 && n >= limit:
-		return "", invalid(at, "must be less than max_tokens")
+		return "", invalid(path, "must be less than max_tokens")
 	}
 	return hub.BudgetEffort(n), nil
 }
 
-// config checks the members of output_config. The effort chooses the tier, so an upstream of this format must not find
-// another one beside it.
+// config checks the members of output_config. It rejects a second or differently spelled effort: the effort has chosen
+// the tier, and an upstream of this format might use the other one.
 func (r *reader) config(output gjson.Result) (err error) {
-	if !given(output) {
+	if !isPresent(output) {
 		return nil
 	}
-	const at = "output_config.effort"
+	const path = "output_config.effort"
 	efforts := 0
 	jsontext.Members(output, func(key string, v gjson.Result) bool {
 		switch {
 		case key == "effort":
 			if efforts++; efforts > 1 {
-				err = invalid(at, "is given twice")
+				err = invalid(path, "is given twice")
 			}
 		case wire.Lookalike([]byte(key), "effort"):
-			err = invalid(at, "is spelled %s", hub.Shown(key))
-		case key != "format" && given(v):
+			err = invalid(path, "is spelled %s", hub.Shown(key))
+		case key != "format" && isPresent(v):
 			r.drop("output_config." + listed(key))
 		}
 		return err == nil
@@ -117,9 +117,9 @@ func (r *reader) config(output gjson.Result) (err error) {
 	return err
 }
 
-// format reads output_config.format and its former name output_format.
+// format reads output_config.format, or output_format, its former name.
 func (r *reader) format(f *fields) error {
-	at := "output_config.format"
+	path := "output_config.format"
 	v, err := member(f.output, "output_config", "format")
 	if err != nil {
 		return err
@@ -127,23 +127,23 @@ func (r *reader) format(f *fields) error {
 	if err := r.config(f.output); err != nil {
 		return err
 	}
-	if !given(v) {
-		v, at = f.format, "output_format"
+	if !isPresent(v) {
+		v, path = f.format, "output_format"
 	}
-	ok, err := optionalObject(v, at)
+	ok, err := optionalObject(v, path)
 	if !ok || err != nil {
 		return err
 	}
-	kind, err := text(v.Get("type"), at+".type")
+	kind, err := text(v.Get("type"), path+".type")
 	if err != nil {
 		return err
 	}
 	if kind != "json_schema" {
-		return invalid(at+".type", "must be json_schema, it is %s", hub.Shown(kind))
+		return invalid(path+".type", "must be json_schema, it is %s", hub.Shown(kind))
 	}
 	schema := v.Get("schema")
 	if !schema.IsObject() {
-		return wrongKind(at+".schema", "an object", schema)
+		return wrongKind(path+".schema", "an object", schema)
 	}
 	r.request.Output = &hub.Output{Kind: "json_schema", Name: "output", Schema: schema.Raw, Strict: "true"}
 	return nil

@@ -13,84 +13,84 @@ import (
 // maxToolName is the length of the longest tool name, in bytes. MCP names have up to 128.
 const maxToolName = 256
 
-// toolFields are the members of a tool that are evaluated.
+// toolFields are the members of a tool that the reader evaluates.
 type toolFields struct {
 	kind, name, description, schema, strict, cache gjson.Result
 	width, height                                  gjson.Result // of a computer's screen
 }
 
-// tools reads the tools (specification 4.3). A request whose only tools run on the vendor's servers is for an upstream
-// that has them, since it would be another request without any tools.
+// tools reads the tools (specification 4.3). If all tools of a request run on the vendor's servers, the request needs
+// an upstream with these tools, since without tools its meaning would change.
 func (r *reader) tools(f *fields) error {
-	if !given(f.tools) {
+	if !isPresent(f.tools) {
 		return nil
 	}
 	seen := map[string]struct{}{}
 	served, kind := "", "" // path and type of the first tool that runs on the vendor's servers
-	err := each(f.tools, "tools", func(v gjson.Result, at string) error {
-		t, err := r.tool(v, at)
+	err := each(f.tools, "tools", func(v gjson.Result, path string) error {
+		t, err := r.tool(v, path)
 		if t == nil || err != nil {
 			if err == nil && served == "" {
-				served, kind = at, v.Get("type").String()
+				served, kind = path, v.Get("type").String()
 			}
 			return err
 		}
-		if _, twice := seen[t.Own]; twice {
-			return invalid(at+".name", "is the name of another tool already: %s", hub.Shown(t.Own))
+		if _, twice := seen[t.ClientName]; twice {
+			return invalid(path+".name", "is the name of another tool already: %s", hub.Shown(t.ClientName))
 		}
-		seen[t.Own] = struct{}{}
+		seen[t.ClientName] = struct{}{}
 		r.request.Tools = append(r.request.Tools, *t)
 		return nil
 	})
 	if err == nil && len(r.request.Tools) == 0 && served != "" {
-		r.own(unsupported(served, "is %s, which runs on its vendor's servers, and no provider of yours has it: "+
+		r.requireOwnFormat(unsupported(served, "is %s, which runs on its vendor's servers, and no provider of yours has it: "+
 			"give a tool that the client runs too, or no tools", hub.Shown(kind)))
 	}
 	return err
 }
 
-// tool reads one tool. It returns nil for a tool that is dropped.
-func (r *reader) tool(v gjson.Result, at string) (*hub.Tool, error) {
+// tool reads one tool. It returns nil for a tool that is left out.
+func (r *reader) tool(v gjson.Result, path string) (*hub.Tool, error) {
 	if !v.IsObject() {
-		return nil, wrongKind(at, "an object", v)
+		return nil, wrongKind(path, "an object", v)
 	}
 	var f toolFields
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
 		r.collectTool(&f, key, v)
 		return true
 	})
-	kind, err := optionalText(f.kind, at+".type")
+	kind, err := optionalText(f.kind, path+".type")
 	if err != nil {
 		return nil, err
 	}
-	own := ""
+	clientName := ""
 	if !strings.Contains(kind, "toolset") { // toolsets have no name
-		if own, err = name(f.name, at+".name"); err != nil {
+		if clientName, err = name(f.name, path+".name"); err != nil {
 			return nil, err
 		}
 	}
-	if len(own) > maxToolName {
-		return nil, invalid(at+".name", "must have at most %d bytes, it has %d", maxToolName, len(own))
+	if len(clientName) > maxToolName {
+		return nil, invalid(path+".name", "must have at most %d bytes, it has %d", maxToolName, len(clientName))
 	}
-	t := &hub.Tool{Name: hub.LegalName(own), Own: own}
-	if t.Cache, err = mark(f.cache, at); err != nil {
+	t := &hub.Tool{Name: hub.LegalName(clientName), ClientName: clientName}
+	if t.Cache, err = mark(f.cache, path); err != nil {
 		return nil, err
 	}
 	switch {
 	case kind == "" || kind == "custom":
-		return t, custom(t, &f, at)
+		return t, custom(t, &f, path)
 	case serverRun(kind):
 		if r.served == nil {
 			r.served = map[string]struct{}{}
 		}
-		r.served[own] = struct{}{}
-		r.drop(at)
+		r.served[clientName] = struct{}{}
+		r.drop(path)
 		return nil, nil
 	}
 	if clientRun(t, kind, &f) {
 		return t, nil
 	}
-	r.own(invalid(at+".type", "is %s, which is not supported: give the tool as a custom one with its input_schema",
+	r.requireOwnFormat(invalid(path+".type", "is %s, which is not supported: give the tool as a custom one with its input_schema",
 		hub.Shown(kind)))
 	return nil, nil
 }
@@ -114,32 +114,32 @@ func (r *reader) collectTool(f *toolFields, key string, v gjson.Result) {
 	case "display_height_px":
 		f.height = v
 	case "defer_loading", "eager_input_streaming", "allowed_callers", "input_examples":
-		if given(v) && v.Type != gjson.False {
+		if isPresent(v) && v.Type != gjson.False {
 			r.drop("tools[]." + key)
 		}
 	}
 }
 
-// custom fills in a tool that the client describes itself.
-func custom(t *hub.Tool, f *toolFields, at string) (err error) {
-	if t.Description, err = optionalText(f.description, at+".description"); err != nil {
+// custom fills in t for a tool that the client defines itself.
+func custom(t *hub.Tool, f *toolFields, path string) (err error) {
+	if t.Description, err = optionalText(f.description, path+".description"); err != nil {
 		return err
 	}
 	if !f.schema.IsObject() {
-		return wrongKind(at+".input_schema", "an object", f.schema)
+		return wrongKind(path+".input_schema", "an object", f.schema)
 	}
 	t.Parameters = ObjectSchema(f.schema)
-	if given(f.strict) {
+	if isPresent(f.strict) {
 		if !f.strict.IsBool() {
-			return wrongKind(at+".strict", "a boolean", f.strict)
+			return wrongKind(path+".strict", "a boolean", f.strict)
 		}
 		t.Strict = f.strict.Raw
 	}
 	return nil
 }
 
-// ObjectSchema returns a schema with the type and the properties that some upstreams require. The client's schema is
-// otherwise kept byte for byte.
+// ObjectSchema returns a schema with added type and properties if they are missing, since some upstreams require them.
+// The rest of the client's schema is kept byte for byte.
 func ObjectSchema(schema gjson.Result) string {
 	empty, kind, properties := true, `"type":"object",`, `"properties":{},`
 	jsontext.Members(schema, func(key string, _ gjson.Result) bool {
@@ -162,14 +162,14 @@ func ObjectSchema(schema gjson.Result) string {
 	}
 }
 
-// choice evaluates tool_choice (specification 4.4), after the tools.
+// choice reads tool_choice (specification 4.4). It is called after the tools were read.
 func (r *reader) choice(f *fields) error {
 	ok, err := optionalObject(f.choice, "tool_choice")
 	if !ok || err != nil {
 		return err
 	}
-	const at = "tool_choice.type"
-	kind, err := text(f.choice.Get("type"), at)
+	const path = "tool_choice.type"
+	kind, err := text(f.choice.Get("type"), path)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (r *reader) choice(f *fields) error {
 			return err
 		}
 	default:
-		return invalid(at, "must be one of auto, any, tool, none, it is %s", hub.Shown(kind))
+		return invalid(path, "must be one of auto, any, tool, none, it is %s", hub.Shown(kind))
 	}
 	if len(r.request.Tools) == 0 {
 		r.drop("tool_choice")
@@ -203,25 +203,25 @@ func (r *reader) choice(f *fields) error {
 	return nil
 }
 
-// chosen returns the choice of one tool.
+// chosen returns the choice of a single tool. v is the tool's name.
 func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
-	const at = "tool_choice.name"
-	own, err := name(v, at)
+	const path = "tool_choice.name"
+	clientName, err := name(v, path)
 	if err != nil {
 		return hub.Choice{}, err
 	}
-	if _, served := r.served[own]; served {
-		r.own(unsupported(at, "is %s, a tool that runs on the vendor's servers and is not available here: choose another one",
-			hub.Shown(own)))
+	if _, served := r.served[clientName]; served {
+		r.requireOwnFormat(unsupported(path, "is %s, a tool that runs on the vendor's servers and is not available here: choose another one",
+			hub.Shown(clientName)))
 		return hub.Choice{}, nil
 	}
 	for i := range r.request.Tools {
-		if r.request.Tools[i].Own == own {
+		if r.request.Tools[i].ClientName == clientName {
 			return hub.Choice{Mode: "function", Name: r.request.Tools[i].Name}, nil
 		}
 	}
-	if len(r.request.Tools) == 0 || r.request.Needs&wire.NeedOwn != 0 {
+	if len(r.request.Tools) == 0 || r.request.Needs&wire.NeedOwnFormat != 0 {
 		return hub.Choice{}, nil // it is dropped, or may be one of a toolset
 	}
-	return hub.Choice{}, invalid(at, "is %s, which is not in tools", hub.Shown(own))
+	return hub.Choice{}, invalid(path, "is %s, which is not in tools", hub.Shown(clientName))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// conversation reads the messages and puts the results of tools after the message that calls them.
+// conversation reads the messages and moves tool results behind the message with their calls.
 func (r *reader) conversation(f *fields) error {
 	if !f.messages.IsArray() {
 		return wrongKind("messages", "an array", f.messages)
@@ -19,18 +19,18 @@ func (r *reader) conversation(f *fields) error {
 		return r.unanswered
 	}
 	q := r.request
-	all, asked := r.turns.Messages()
+	all, hasUser := r.turns.Messages()
 	q.Messages = all
-	if !asked {
+	if !hasUser {
 		return invalid("messages", "must have at least one user message with content")
 	}
 	return nil
 }
 
-// message reads one message, whose JSON path is at.
-func (r *reader) message(v gjson.Result, at string) error {
+// message reads one message, whose JSON path is path.
+func (r *reader) message(v gjson.Result, path string) error {
 	if !v.IsObject() {
-		return wrongKind(at, "an object", v)
+		return wrongKind(path, "an object", v)
 	}
 	var roleValue, content, clear, config gjson.Result
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
@@ -46,67 +46,67 @@ func (r *reader) message(v gjson.Result, at string) error {
 		}
 		return true
 	})
-	role, err := text(roleValue, at+".role")
+	role, err := text(roleValue, path+".role")
 	if err != nil {
 		return err
 	}
 	if role == "system" { // it stays in its place (specification 4.2)
-		return r.inserted(content, clear, config, at)
+		return r.midSystem(content, clear, config, path)
 	}
-	at += ".content"
+	path += ".content"
 	switch role {
 	case "user":
-		return r.user(content, at)
+		return r.user(content, path)
 	case "assistant":
-		return r.assistant(content, at)
+		return r.assistant(content, path)
 	}
-	return invalid(at[:len(at)-len("content")]+"role", "must be one of user, assistant, system, it is %s", hub.Shown(role))
+	return invalid(path[:len(path)-len("content")]+"role", "must be one of user, assistant, system, it is %s", hub.Shown(role))
 }
 
-// inserted reads a system message among the others. It may set the effort of one turn, which has no place elsewhere,
-// and it may apply only until the next message of the user.
-func (r *reader) inserted(content, clear, config gjson.Result, at string) error {
-	configured, err := optionalObject(config, at+".output_config")
+// midSystem reads a system message between other messages. It may set the effort of one turn (config), which no other
+// format can express and is dropped. If clear says so, the message applies only until the next user message.
+func (r *reader) midSystem(content, clear, config gjson.Result, path string) error {
+	configured, err := optionalObject(config, path+".output_config")
 	if err != nil {
 		return err
 	}
 	if configured {
 		r.drop("messages[].output_config")
-		if !given(content) {
+		if !isPresent(content) {
 			return nil
 		}
 	}
-	parts, err := r.prose(content, at+".content", true)
+	parts, err := r.textParts(content, path+".content", true)
 	if err != nil {
 		return err
 	}
-	until, err := optionalText(clear, at+".clear_at")
+	until, err := optionalText(clear, path+".clear_at")
 	if until == "next_user_message" && len(parts) > 0 {
-		r.passing = append(r.passing, r.turns.Len())
+		r.temporary = append(r.temporary, r.turns.Len())
 	}
-	r.instruct(parts)
+	r.addSystem(parts)
 	return err
 }
 
-// user reads the content of a message of the user, and removes the messages that applied only until then.
-func (r *reader) user(content gjson.Result, at string) error {
-	for _, i := range r.passing {
+// user reads the content of a user message, and removes the temporary system messages before it.
+func (r *reader) user(content gjson.Result, path string) error {
+	for _, i := range r.temporary {
 		r.turns.Remove(i)
 	}
-	r.passing = r.passing[:0]
+	r.temporary = r.temporary[:0]
 	m := hub.Message{Role: hub.User}
-	err := r.blocks(content, at, &m, r.userBlock)
+	err := r.blocks(content, path, &m, r.userBlock)
 	if err == nil && len(m.Parts) > 0 {
 		r.turns.Add(m)
 	}
 	return err
 }
 
-// assistant reads the content of a message of the assistant.
-func (r *reader) assistant(content gjson.Result, at string) error {
+// assistant reads the content of an assistant message.
+func (r *reader) assistant(content gjson.Result, path string) error {
 	r.unanswered, r.thought = nil, nil
 	m := hub.Message{Role: hub.Assistant}
-	if err := r.blocks(content, at, &m, r.assistantBlock); err != nil {
+	if err := r.blocks(content, path, &m, r.assistantBlock); err != nil {
 		return err
 	}
 	if len(m.Parts) > 0 || len(m.Calls) > 0 {
@@ -115,19 +115,19 @@ func (r *reader) assistant(content gjson.Result, at string) error {
 	return nil
 }
 
-// blocks reads content, which is a text or an array of blocks.
-func (r *reader) blocks(content gjson.Result, at string, m *hub.Message, read func(*hub.Message, *block) error) error {
+// blocks reads content, which is a text or an array of blocks, and calls read for each block.
+func (r *reader) blocks(content gjson.Result, path string, m *hub.Message, read func(*hub.Message, *block) error) error {
 	switch {
 	case content.Type == gjson.String:
 		m.Parts = hub.AppendText(m.Parts, content.Str, "")
 		return nil
 	case !content.IsArray():
-		return wrongKind(at, "a string or an array", content)
+		return wrongKind(path, "a string or an array", content)
 	}
 	var b block // one for all blocks, since it is large
-	return each(content, at, func(v gjson.Result, at string) error {
+	return each(content, path, func(v gjson.Result, path string) error {
 		b = block{}
-		if err := b.read(v, at); err != nil {
+		if err := b.read(v, path); err != nil {
 			return err
 		}
 		return read(m, &b)
@@ -136,22 +136,22 @@ func (r *reader) blocks(content gjson.Result, at string, m *hub.Message, read fu
 
 // call reads a tool_use block.
 func (r *reader) call(m *hub.Message, b *block) error {
-	id, err := name(b.id, b.at+".id")
+	id, err := name(b.id, b.path+".id")
 	if err != nil {
 		return err
 	}
-	own, err := name(b.name, b.at+".name")
+	clientName, err := name(b.name, b.path+".name")
 	if err != nil {
 		return err
 	}
 	arguments := "{}"
-	if ok, err := optionalObject(b.input, b.at+".input"); err != nil {
+	if ok, err := optionalObject(b.input, b.path+".input"); err != nil {
 		return err
 	} else if ok {
 		arguments = jsontext.Compact(b.input.Raw)
 	}
-	if !r.turns.Call(m, id, hub.Call{Name: hub.LegalName(own), Arguments: arguments, State: r.thought}) {
-		return invalid(b.at+".id", "is the id of another tool_use of this message already: %s", hub.Shown(id))
+	if !r.turns.Call(m, id, hub.Call{Name: hub.LegalName(clientName), Arguments: arguments, State: r.thought}) {
+		return invalid(b.path+".id", "is the id of another tool_use of this message already: %s", hub.Shown(id))
 	}
 	r.thought = nil
 	return nil

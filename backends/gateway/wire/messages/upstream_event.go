@@ -9,15 +9,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// upstreamAnswer follows an answer in the messages format, event by event or as a whole. It holds what both a reader
-// and a pass need to know.
+// upstreamAnswer is the state of reading an answer in the messages format, event by event or as a whole. It serves both
+// upstreamReader and pass.
 type upstreamAnswer struct {
 	event upstreamEvent
 	usage upstreamUsage
-	// counted reports that the usage is that of the end. The usage in message_start has the tokens of the prompt, but
-	// output tokens that still grow.
+	// counted is set if the usage is the final one. The usage in message_start has the prompt tokens, but its output
+	// tokens still grow.
 	counted bool
-	// stop is the stop_reason. It is empty if it was not seen yet.
+	// stop is the stop_reason, or empty before it was read.
 	stop     string
 	sequence string // stop_sequence
 	// refusal is the explanation of a refusal, as the inside of a JSON string.
@@ -26,18 +26,18 @@ type upstreamAnswer struct {
 	done    bool // message_stop was seen
 }
 
-// upstreamEvent is the content of one event. Texts are the insides of JSON strings with their escapes.
+// upstreamEvent is the content of one event. Texts are the insides of JSON strings, still escaped.
 type upstreamEvent struct {
 	kind  []byte // type
 	index int64
 	block upstreamBlock // content_block or delta
-	// model is the place of the model's value. It is empty if there is none.
+	// model is the position of the model's value in the data, or empty.
 	model upstreamSpan
-	// whole reports that the event is a message itself.
-	whole, failed bool
+	// isMessage is set if the event is a whole message.
+	isMessage, failed bool
 }
 
-// upstreamBlock is a content block or a delta of one.
+// upstreamBlock is a content block, or a delta of a content block.
 type upstreamBlock struct {
 	kind                            []byte
 	text, thinking, signature, data []byte
@@ -54,12 +54,12 @@ func (b *upstreamBlock) size() int64 {
 	return int64(len(b.text) + len(b.thinking) + len(b.partial) + len(b.summary))
 }
 
-// proves reports whether a block has content that only a working model sends.
+// proves reports whether a block has content, which proves that the candidate works.
 func (b *upstreamBlock) proves() bool {
 	return len(b.text)+len(b.thinking)+len(b.signature)+len(b.data)+len(b.partial)+len(b.name)+len(b.summary) > 0
 }
 
-// thinks reports whether an event shows that the model thinks, even if it does not send the text.
+// thinks reports whether an event shows that the model is thinking, even if the event has no text.
 func (e *upstreamEvent) thinks() bool {
 	switch string(e.block.kind) {
 	case "thinking", "redacted_thinking", "thinking_delta", "signature_delta":
@@ -70,7 +70,7 @@ func (e *upstreamEvent) thinks() bool {
 
 var upstreamDone = []byte("[DONE]")
 
-// read reads one event of a stream into a. ok is false for an event without content: without data, or with the end mark
+// read reads one event of a stream into a. ok is false for an event to ignore: one without data, or with the end mark
 // of another format, which some servers send.
 func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	a.event = upstreamEvent{}
@@ -96,9 +96,9 @@ func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	return true, nil
 }
 
-// readWhole reads a whole message into a. block is called with each content block.
+// readWhole reads a whole message into a. It calls block for each content block.
 func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) error {
-	a.event = upstreamEvent{whole: true}
+	a.event = upstreamEvent{isMessage: true}
 	proof := false
 	err := a.scan(body, func(b *upstreamBlock) {
 		proof = proof || b.proves()
@@ -115,7 +115,8 @@ func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) erro
 	return nil
 }
 
-// scan scans one JSON object, an event or a whole message. block is called with the content blocks of a whole message.
+// scan scans one JSON object, which is an event or a whole message. It calls block for each content block of a whole
+// message.
 func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	s := jsontext.NewScanner(data)
 	if s.Kind() != jsontext.Object {
@@ -150,7 +151,7 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 			counts = s.Kind() == jsontext.Object
 			return a.usage.scan(&s)
 		default:
-			if e.whole {
+			if e.isMessage {
 				return a.member(&s, key)
 			}
 		}
@@ -162,11 +163,11 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	if err != nil {
 		return errors.Join(wire.ErrBroken, err)
 	}
-	a.counted = a.counted || counts && (e.whole || a.stop != "")
+	a.counted = a.counted || counts && (e.isMessage || a.stop != "")
 	return nil
 }
 
-// blocks scans the content of a whole message.
+// blocks scans the content of a whole message. It calls each for each block.
 func (a *upstreamAnswer) blocks(s *jsontext.Scanner, data []byte, each func(*upstreamBlock)) error {
 	return s.Array(func(int) error {
 		if s.Kind() != jsontext.Object {
@@ -181,7 +182,7 @@ func (a *upstreamAnswer) blocks(s *jsontext.Scanner, data []byte, each func(*ups
 	})
 }
 
-// member scans a member of a message other than the content and the type.
+// member scans a member of a message, except the content and the type.
 func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 	switch string(key) {
 	case "model":
@@ -195,13 +196,13 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 	case "usage":
 		return a.usage.scan(s)
 	case "stop_reason", "stop_sequence", "stop_details":
-		return a.ending(s, key)
+		return a.endMember(s, key)
 	}
 	return s.Skip()
 }
 
-// ending scans a member that says why the answer ended.
-func (a *upstreamAnswer) ending(s *jsontext.Scanner, key []byte) error {
+// endMember scans a member that describes the end of the answer.
+func (a *upstreamAnswer) endMember(s *jsontext.Scanner, key []byte) error {
 	if string(key) == "stop_details" && s.Kind() == jsontext.Object {
 		return s.Object(func(key []byte) error {
 			if string(key) != "explanation" {
@@ -261,7 +262,7 @@ func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 				b.input = data[from:s.Offset()]
 			}
 		case "stop_reason", "stop_sequence", "stop_details":
-			return a.ending(s, key)
+			return a.endMember(s, key)
 		default:
 			return s.Skip()
 		}
@@ -269,12 +270,12 @@ func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 	})
 }
 
-// upstreamCounts are token counts in the way of messages: tokens read from and written to the cache are not included in
-// the input. A later count replaces an earlier one, since counts are cumulative.
+// upstreamCounts are token counts as in the messages format: input does not include tokens read from and written to the
+// cache. Counts are cumulative, so a later count replaces an earlier one.
 type upstreamCounts struct{ input, read, written, hour, output, thinking int64 }
 
-// upstreamUsage is the usage of an answer. compacted counts the tokens of compactions during it, which are billed but
-// not included in the other counts.
+// upstreamUsage is the usage of an answer. compacted counts the tokens of compactions, which are billed but not
+// included in the other counts.
 type upstreamUsage struct {
 	upstreamCounts
 	compacted upstreamCounts
@@ -305,7 +306,7 @@ func (u *upstreamUsage) scan(s *jsontext.Scanner) error {
 	})
 }
 
-// iterations scans the usage of each sampling of an answer.
+// iterations scans the list with the usage of each sampling step of an answer.
 func (u *upstreamUsage) iterations(s *jsontext.Scanner) error {
 	u.compacted = upstreamCounts{}
 	return s.Array(func(int) error {
@@ -357,7 +358,7 @@ func (c *upstreamCounts) member(s *jsontext.Scanner, key []byte) error {
 	return s.Skip()
 }
 
-// upstreamDetail scans an object and stores its count of the given name.
+// upstreamDetail scans an object and stores its member name, a count, in into.
 func upstreamDetail(s *jsontext.Scanner, name string, into *int64) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -370,7 +371,7 @@ func upstreamDetail(s *jsontext.Scanner, name string, into *int64) error {
 	})
 }
 
-// tokens returns the usage in the way of chat (specification 5.1).
+// tokens returns the usage, counted as in chat completions (specification 5.1).
 func (a *upstreamAnswer) tokens() wire.Usage {
 	u := a.usage.upstreamCounts
 	u.add(&a.usage.compacted)

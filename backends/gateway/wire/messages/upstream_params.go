@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// The headers with the versions of the format, which nobody changes. The later version refuses sampling parameters.
+// The header fields with the two versions of the format. The maps must not be changed. The later version refuses
+// sampling parameters.
 var (
 	upstreamVersion         = map[string]string{"anthropic-version": noSampling}
 	upstreamSamplingVersion = map[string]string{"anthropic-version": "2023-06-01"}
 )
 
-// stop writes the sequences that stop the model. Sequences of white space only are left out, since the format refuses
-// them.
+// stop writes the stop sequences. The format refuses sequences of only white space, so these are left out.
 func (w *upstreamWriter) stop() {
 	n := 0
 	for _, text := range w.Request.Stop {
@@ -38,7 +38,7 @@ func (w *upstreamWriter) stop() {
 	}
 }
 
-// params writes the other parameters and returns the header with the version of the format that accepts them.
+// params writes the remaining parameters and returns the header with the format version that accepts them.
 func (w *upstreamWriter) params() (version map[string]string) {
 	version = upstreamVersion
 	for _, p := range w.Request.Params {
@@ -75,8 +75,9 @@ func (w *upstreamWriter) params() (version map[string]string) {
 	return version
 }
 
-// sampling returns the value of a sampling parameter, which is empty for the default. A model that thinks accepts none,
-// and newer models accept only one of temperature and top_p.
+// sampling returns the value of a sampling parameter, or an empty string for the default. ok is false if the model does
+// not accept the parameter: a model that thinks accepts none, and newer models accept only one of temperature and
+// top_p.
 func (w *upstreamWriter) sampling(p hub.Param) (value string, ok bool) {
 	n, err := strconv.ParseFloat(p.Value, 64)
 	if err != nil || n < 0 {

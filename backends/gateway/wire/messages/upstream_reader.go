@@ -10,11 +10,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewReader returns a reader of the answer of a messages upstream (specification 10). What an upstream's own tools did
-// is left out, since no client of another format asked for it.
+// NewReader returns a reader of one answer of a messages upstream (specification 10). Blocks of tools that the upstream
+// ran itself are left out, since clients of other formats cannot request such tools.
 func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{} }
 
-// maxUpstreamCalls bounds the ids and open blocks that an answer makes the gateway keep.
+// maxUpstreamCalls limits the tool calls of an answer, whose ids and open blocks are stored.
 const maxUpstreamCalls = 1024
 
 type upstreamReader struct {
@@ -27,10 +27,10 @@ type upstreamReader struct {
 
 // upstreamCall is a tool_use block.
 type upstreamCall struct {
-	index int64 // index of the block
-	call  int
-	given bool   // arguments were passed on
-	input []byte // escaped input of the block's start, for blocks without a delta
+	index        int64 // index of the block
+	call         int
+	hasArguments bool   // arguments were passed on
+	input        []byte // escaped input of the block's start, for blocks without a delta
 }
 
 // Event implements hub.Reader.
@@ -99,7 +99,7 @@ func (r *upstreamReader) Whole(body []byte) ([]hub.Delta, error) {
 // Usage implements hub.Reader.
 func (r *upstreamReader) Usage() wire.Usage { return r.answer.tokens() }
 
-// begin processes the start of a content block. In a whole message the block is complete already.
+// begin processes the start of a content block, or a complete block of a whole message.
 func (r *upstreamReader) begin(e *upstreamEvent) error {
 	b := &e.block
 	switch string(b.kind) {
@@ -116,7 +116,7 @@ func (r *upstreamReader) begin(e *upstreamEvent) error {
 	return nil
 }
 
-// delta emits a piece of the content of a block.
+// delta emits a piece of a block's content.
 func (r *upstreamReader) delta(e *upstreamEvent) {
 	b := &e.block
 	switch string(b.kind) {
@@ -127,12 +127,12 @@ func (r *upstreamReader) delta(e *upstreamEvent) {
 	case "signature_delta":
 		r.state(hub.FormSignature, b.signature)
 	case "input_json_delta":
-		at := r.find(e.index)
-		if at < 0 || len(b.partial) == 0 {
+		open := r.find(e.index)
+		if open < 0 || len(b.partial) == 0 {
 			return // a tool of the upstream's own, or an empty delta
 		}
-		c := &r.open[at]
-		c.given = true
+		c := &r.open[open]
+		c.hasArguments = true
 		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.call, Text: b.partial})
 	}
 }
@@ -144,7 +144,7 @@ func (r *upstreamReader) text(kind hub.DeltaKind, text []byte) {
 	}
 }
 
-// state emits reasoning state, unless there is none. raw is the inside of a JSON string.
+// state emits reasoning state, unless it is empty. raw is the inside of a JSON string.
 func (r *upstreamReader) state(form hub.Form, raw []byte) {
 	if len(raw) > 0 {
 		state := hub.State{Form: form, Data: string(jsontext.AppendUnquoted(nil, raw))}
@@ -152,7 +152,7 @@ func (r *upstreamReader) state(form hub.Form, raw []byte) {
 	}
 }
 
-// call emits the beginning of a tool call. An id that cannot be used, or that is used already, is replaced.
+// call emits the beginning of a tool call. An id that is invalid or already used is replaced.
 func (r *upstreamReader) call(e *upstreamEvent) error {
 	b := &e.block
 	if len(r.ids) == maxUpstreamCalls {
@@ -176,7 +176,7 @@ func (r *upstreamReader) call(e *upstreamEvent) error {
 	return nil
 }
 
-// find returns the index of an open call, or -1. It is usually the last one.
+// find returns the index in r.open of the call in block index, or -1.
 func (r *upstreamReader) find(index int64) int {
 	for i, c := range slices.Backward(r.open) {
 		if c.index == index {
@@ -188,19 +188,19 @@ func (r *upstreamReader) find(index int64) int {
 
 var upstreamEmpty = []byte("{}")
 
-// stop ends a block.
+// stop ends the block with the given index.
 func (r *upstreamReader) stop(index int64) {
-	at := r.find(index)
-	if at < 0 {
+	open := r.find(index)
+	if open < 0 {
 		return
 	}
-	r.close(&r.open[at])
-	r.open = slices.Delete(r.open, at, at+1)
+	r.close(&r.open[open])
+	r.open = slices.Delete(r.open, open, open+1)
 }
 
-// close gives a call its arguments if no delta did.
+// close emits the arguments of a call that had none in deltas.
 func (r *upstreamReader) close(c *upstreamCall) {
-	if c.given {
+	if c.hasArguments {
 		return
 	}
 	text := c.input
@@ -210,7 +210,7 @@ func (r *upstreamReader) close(c *upstreamCall) {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.call, Text: text})
 }
 
-// end adds DeltaEnd.
+// end closes open calls and adds DeltaEnd.
 func (r *upstreamReader) end() {
 	for i := range r.open {
 		r.close(&r.open[i])

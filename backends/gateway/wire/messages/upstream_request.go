@@ -10,15 +10,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// upstreamMaxTokens is the limit for models whose own is not published, since the format requires one.
+// upstreamMaxTokens is the token limit for models without a published maximum, since the format requires a limit.
 const upstreamMaxTokens = 4096
 
 // Write returns a request for a messages upstream (specification 10).
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
-	if kind := r.OtherOutput(); kind != "" {
+	if kind := r.ChatOnlyOutput(); kind != "" {
 		return hub.Written{}, fmt.Errorf("modalities has %s: the messages format gives text", hub.Shown(kind))
 	}
-	r = r.InCommonWords()
+	r = r.WithOtherEffort()
 	w := newUpstreamWriter(r, t, make([]byte, 0, len(r.Body)+2048))
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the messages format gives one answer", n)
@@ -46,7 +46,7 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w.reasoning()
 	w.stop()
 	version := w.params()
-	w.dropped = append(w.dropped, r.OnlyOfChat()...)
+	w.dropped = append(w.dropped, r.ChatOnlyPaths()...)
 	if r.Stream {
 		w.Dst = append(w.Dst, `,"stream":true`...)
 	}
@@ -74,8 +74,8 @@ func newUpstreamWriter(r *hub.Request, t *hub.Target, dst []byte) *upstreamWrite
 	return &upstreamWriter{Turns: blocks.Turns{Request: r, Target: t, Format: "messages", Dst: dst}}
 }
 
-// upstreamDrops reports whether a parameter is not sent. Parameters that the shape of a provider drops are dropped in
-// its chat format only.
+// upstreamDrops reports whether a parameter is left out. The parameters in a provider's shape are left out only in its
+// chat format.
 func upstreamDrops(t *hub.Target, name string) bool {
 	return slices.Contains(t.Drop, name) && !slices.Contains(t.Provider.Shape.Drop, name)
 }
@@ -93,7 +93,8 @@ func upstreamLimit(r *hub.Request, t *hub.Target) int64 {
 	return upstreamMaxTokens
 }
 
-// outputRule returns what the model must be told about the form of its answer.
+// outputRule returns an instruction for the model about the form of its answer, or an empty string if the upstream
+// enforces the form.
 func (w *upstreamWriter) outputRule() string {
 	if w.grammar != "" {
 		return ""
@@ -101,7 +102,7 @@ func (w *upstreamWriter) outputRule() string {
 	return w.Request.Output.Rule()
 }
 
-// decideOutput determines whether the schema of the answer can be sent as such.
+// decideOutput sets w.grammar if the upstream can enforce the schema of the answer.
 func (w *upstreamWriter) decideOutput() {
 	if o := w.Request.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && w.Target.Model.JSONSchema {
 		w.grammar, _ = Grammar(o.Schema)
@@ -153,8 +154,8 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 	}
 	schema, strict := ToolSchema(t.Parameters), false
 	if t.Strict == "true" && !upstreamDrops(w.Target, "strict") {
-		if held, ok := Grammar(schema); ok {
-			schema, strict = held, true
+		if grammar, ok := Grammar(schema); ok {
+			schema, strict = grammar, true
 		}
 	}
 	w.Dst = append(append(w.Dst, `,"input_schema":`...), schema...)
@@ -165,7 +166,7 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 	w.Dst = append(w.Dst, '}')
 }
 
-// cache writes the mark of a block.
+// cache writes the cache mark of a block, unless it is empty.
 func (w *upstreamWriter) cache(mark string) {
 	if mark != "" {
 		w.Dst = append(append(w.Dst, `,"cache_control":`...), mark...)

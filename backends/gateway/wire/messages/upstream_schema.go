@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Grammar returns a schema in the form that Claude and its hosts require for answers that are held to it: with the
-// keywords for which it has a grammar, with closed objects, and with the other keywords listed in the description. A
-// schema without other keywords is returned unchanged. ok is false for a schema whose meaning would change: open
-// objects, "anything", circular references.
+// Grammar returns a schema in the form that Claude and its hosts require when they enforce it: with only the keywords
+// that their grammar supports, and with closed objects. Other keywords are listed in the description. A schema that has
+// this form already is returned unchanged. ok is false if the meaning of the schema would change: for open objects,
+// schemas that accept anything, and circular references.
 func Grammar(schema string) (_ string, ok bool) {
 	g := grammar{fits: true}
 	g.schema(gjson.Parse(schema))
@@ -28,32 +28,32 @@ func Grammar(schema string) (_ string, ok bool) {
 type grammar struct {
 	dst           []byte
 	fits, changed bool
-	// at is the definition that is being written. uses lists the references within each definition.
-	at   string
-	uses map[string][]string
-	refs int
+	// current is the definition that is being written. uses lists the references within each definition.
+	current string
+	uses    map[string][]string
+	refs    int
 }
 
-// maxRefs bounds the references that are followed to detect a circle.
+// maxRefs limits the references that are followed to detect circles.
 const maxRefs = 4096
 
-// upstreamFormats are the string formats that have a grammar.
+// upstreamFormats are the string formats that the grammar supports.
 var upstreamFormats = []string{
 	"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid",
 }
 
-// grammarNode is a schema that is being written.
+// grammarNode is a schema that is being written. Members that are not taken end up in the description.
 type grammarNode struct {
 	names   []string
 	members map[string]gjson.Result
 	first   bool
 }
 
-// take removes a member, which is then written unchanged or converted, and returns it.
+// take removes and returns a member, which the caller writes unchanged or converted.
 func (n *grammarNode) take(name string) gjson.Result {
 	v := n.members[name]
-	if at := slices.Index(n.names, name); at >= 0 {
-		n.names = slices.Delete(n.names, at, at+1)
+	if index := slices.Index(n.names, name); index >= 0 {
+		n.names = slices.Delete(n.names, index, index+1)
 	}
 	return v
 }
@@ -98,7 +98,7 @@ func (g *grammar) node(n *grammarNode) {
 		if g.uses == nil {
 			g.uses = map[string][]string{}
 		}
-		g.uses[g.at] = append(g.uses[g.at], ref.Str)
+		g.uses[g.current] = append(g.uses[g.current], ref.Str)
 		g.refs++
 		g.fits = g.fits && strings.HasPrefix(ref.Str, "#/") && g.refs <= maxRefs
 		g.raw(n, "$ref", ref)
@@ -125,7 +125,7 @@ func (g *grammar) node(n *grammarNode) {
 	g.describe(n, n.take("description"))
 }
 
-// literals writes enum and const if they have plain values.
+// literals writes enum and const if their values are neither arrays nor objects. It reports whether it wrote any.
 func (g *grammar) literals(n *grammarNode) (any bool) {
 	for _, name := range [...]string{"enum", "const"} {
 		v := n.members[name]
@@ -142,7 +142,7 @@ func (g *grammar) literals(n *grammarNode) (any bool) {
 	return any
 }
 
-// choices writes anyOf or allOf, and oneOf as anyOf.
+// choices writes anyOf or allOf, and oneOf as anyOf. It reports whether the schema has one of them.
 func (g *grammar) choices(n *grammarNode) bool {
 	for _, name := range [...]string{"anyOf", "oneOf", "allOf"} {
 		v := n.members[name]
@@ -170,7 +170,8 @@ func (g *grammar) choices(n *grammarNode) bool {
 	return false
 }
 
-// schemas writes a member that contains schemas by name.
+// schemas writes a member whose value is an object of schemas. If path is not empty these schemas are definitions, and
+// path is the beginning of references to them.
 func (g *grammar) schemas(n *grammarNode, name string, v gjson.Result, path string) {
 	if !v.Exists() {
 		return
@@ -180,30 +181,30 @@ func (g *grammar) schemas(n *grammarNode, name string, v gjson.Result, path stri
 	g.dst = append(g.dst, '{')
 	inner := &grammarNode{first: true}
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
-		previous := g.at
+		previous := g.current
 		if path != "" {
-			g.at = path + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+			g.current = path + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 		}
 		g.key(inner, key)
 		g.schema(v)
-		g.at = previous
+		g.current = previous
 		return g.fits
 	})
 	g.dst = append(g.dst, '}')
 }
 
-// typed writes the keywords that belong to a type.
+// typed writes the keywords that belong to the type kind.
 func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
-	is := func(name string) bool {
+	hasType := func(name string) bool {
 		found := kind.Str == name
 		if kind.IsArray() {
 			jsontext.Elements(kind, func(v gjson.Result) bool { found = found || v.Str == name; return true })
 		}
 		return found
 	}
-	if is("object") {
+	if hasType("object") {
 		properties, open := n.take("properties"), n.take("additionalProperties")
-		// An object with other members is left to the model: a closed object could not have them.
+		// An object that may have other members does not fit: closed, it could not have them.
 		if open.Exists() && open.Type != gjson.False || !open.Exists() && !properties.Exists() {
 			g.fits = false
 		}
@@ -213,21 +214,21 @@ func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
 		g.dst = append(g.dst, "false"...)
 		g.raw(n, "required", n.take("required"))
 	}
-	if is("array") {
+	if hasType("array") {
 		if items := n.take("items"); items.Exists() {
 			g.key(n, "items")
 			g.schema(items)
 		}
-		if least := n.members["minItems"]; least.Raw == "0" || least.Raw == "1" {
+		if minimum := n.members["minItems"]; minimum.Raw == "0" || minimum.Raw == "1" {
 			g.raw(n, "minItems", n.take("minItems"))
 		}
 	}
-	if format := n.members["format"]; is("string") && slices.Contains(upstreamFormats, format.Str) {
+	if format := n.members["format"]; hasType("string") && slices.Contains(upstreamFormats, format.Str) {
 		g.raw(n, "format", n.take("format"))
 	}
 }
 
-// describe writes the description, with the keywords that have no grammar added to it.
+// describe writes the description v, extended by the keywords that the grammar does not support.
 func (g *grammar) describe(n *grammarNode, v gjson.Result) {
 	text := []byte(v.Str)
 	if len(n.names) > 0 {
@@ -250,20 +251,20 @@ func (g *grammar) describe(n *grammarNode, v gjson.Result) {
 func (g *grammar) circles() bool {
 	const open, closed = 1, 2
 	state := map[string]int{}
-	var walk func(at string) bool
-	walk = func(at string) bool {
-		if state[at] != 0 {
-			return state[at] == open
+	var walk func(name string) bool
+	walk = func(name string) bool {
+		if state[name] != 0 {
+			return state[name] == open
 		}
-		state[at] = open
-		if slices.ContainsFunc(g.uses[at], walk) {
+		state[name] = open
+		if slices.ContainsFunc(g.uses[name], walk) {
 			return true
 		}
-		state[at] = closed
+		state[name] = closed
 		return false
 	}
-	for at := range g.uses {
-		if walk(at) {
+	for name := range g.uses {
+		if walk(name) {
 			return true
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// upstreamThinking is the setting of thinking in a request.
+// upstreamThinking is the thinking mode of a request.
 type upstreamThinking uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	upstreamBudget
 )
 
-// The budgets for models that know no effort, in tokens (specification 11.1).
+// The thinking budgets for models without an effort parameter, in tokens (specification 11.1).
 const (
 	upstreamLowBudget    = 2048
 	upstreamMediumBudget = 8192
@@ -28,7 +28,7 @@ const (
 	upstreamLeastBudget  = 1024
 )
 
-// decideThinking converts the effort into what the model supports (specification 11.1).
+// decideThinking converts the effort to the settings that the model supports (specification 11.1).
 func (w *upstreamWriter) decideThinking() {
 	if !w.Target.Model.Reasoning || w.Request.Effort == "" || upstreamDrops(w.Target, "reasoning_effort") {
 		if w.Request.Effort != "" {
@@ -36,18 +36,18 @@ func (w *upstreamWriter) decideThinking() {
 		}
 		return
 	}
-	asked := w.Request.Effort
-	switch asked {
+	wanted := w.Request.Effort
+	switch wanted {
 	case hub.EffortNone:
 		w.thinking = upstreamOff
 		return
 	case hub.EffortMinimal:
-		w.thinking, asked = upstreamOff, hub.EffortLow // the lowest one of output_config
+		w.thinking, wanted = upstreamOff, hub.EffortLow // the lowest one of output_config
 	default:
 		w.thinking = upstreamAdaptive
 	}
 	if len(w.Target.Efforts()) > 0 {
-		w.effort = string(w.Target.Effort(asked, hub.EffortLow))
+		w.effort = string(w.Target.Effort(wanted, hub.EffortLow))
 	} else if w.thinking == upstreamAdaptive {
 		w.thinking, w.budget = upstreamBudget, min(upstreamBudgets(w.Request.Effort), w.maxTokens-1)
 	}
@@ -67,9 +67,9 @@ func upstreamBudgets(effort hub.Effort) int64 {
 	}
 }
 
-// forbidsThinking reports whether the request cannot be sent with thinking on: it forces a tool, it is to be continued,
-// or its last assistant turn has calls but no signed thinking from which the model could continue (specification 4.4,
-// 11.2).
+// forbidsThinking reports whether the request cannot be sent with thinking on (specification 4.4, 11.2). This is so if
+// it forces a tool, if its last message is to be continued, or if its last assistant turn has calls but no signed
+// thinking from which the model could continue.
 func (w *upstreamWriter) forbidsThinking() bool {
 	if len(w.Request.Tools) > 0 && (w.Request.Choice.Mode == "required" || w.Request.Choice.Mode == "function") {
 		return true

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// ToolSchema returns the schema of a tool in the form that the format requires: of draft 2020-12, of an object, and
-// without a choice between schemas at its top. A schema of that form is returned unchanged.
+// ToolSchema returns the schema of a tool in the form that the format requires: JSON Schema draft 2020-12, of type
+// object, and without anyOf, oneOf and allOf at the top. A schema of that form is returned unchanged.
 func ToolSchema(schema string) string {
 	v := gjson.Parse(schema)
 	if !v.IsObject() {
@@ -35,13 +35,13 @@ func ToolSchema(schema string) string {
 	return `{"type":"object"}`
 }
 
-// schemaMender rewrites a schema. Keywords that drafts before 2020-12 spell differently get their present spelling.
+// schemaMender rewrites a schema. Keywords of earlier drafts get their spelling in draft 2020-12.
 type schemaMender struct {
 	dst     []byte
 	changed bool
 }
 
-// The keywords that contain schemas: one schema, a list of schemas, or an object of schemas.
+// The keywords whose values are schemas: one schema, a list of schemas, or an object of schemas.
 var (
 	schemaKeywords = []string{
 		"items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains",
@@ -71,7 +71,7 @@ func (m *schemaMender) schema(v gjson.Result) {
 	m.dst = append(m.dst, '}')
 }
 
-// member writes a member of a schema, in the spelling of draft 2020-12. old has those members of the same schema whose
+// member writes a member of a schema, in the spelling of draft 2020-12. old holds those members of the schema whose
 // meaning depends on the draft.
 func (m *schemaMender) member(old map[string]gjson.Result, key string, v gjson.Result) {
 	name := key
@@ -140,15 +140,15 @@ func (m *schemaMender) key(name string) {
 	m.dst = append(jsontext.AppendQuoted(m.dst, name), ':')
 }
 
-// choiceKeywords are refused at the top of a tool's schema.
+// choiceKeywords are the keywords that are refused at the top of a tool's schema.
 var choiceKeywords = [...]string{"anyOf", "oneOf", "allOf"}
 
 func hasChoice(v gjson.Result) bool {
 	return slices.ContainsFunc(choiceKeywords[:], func(name string) bool { return v.Get(name).IsArray() })
 }
 
-// withoutChoice returns a schema of an object with the properties of all branches of the choices at its top. It
-// requires the properties that every branch requires. The choices themselves are described in the description.
+// withoutChoice returns an object schema with the properties of all branches of v's choices (anyOf, oneOf, allOf). A
+// property is required if every branch requires it. The choices themselves are quoted in the description.
 func withoutChoice(v gjson.Result) string {
 	var all properties
 	required := all.gather(v, v, 0).names
@@ -188,7 +188,8 @@ func withoutChoice(v gjson.Result) string {
 	return string(append(m.dst, '}'))
 }
 
-// properties gathers the properties of several schemas, each with all schemas that it may have.
+// properties collects the properties of several schemas. For each property it holds all schemas that the property may
+// have.
 type properties struct {
 	names   []string
 	schemas map[string][]string
@@ -197,19 +198,19 @@ type properties struct {
 	read    int
 }
 
-// property is a name with one of its schemas.
+// property is a property's name with one of its schemas.
 type property struct{ name, schema string }
 
-// maxBranches, maxBranchDepth and maxBranchBytes bound the schemas that are gathered and the text that is read for
-// them, since references may be circular or name a schema many times.
+// maxBranches, maxBranchDepth and maxBranchBytes limit the schemas that are collected and the text that is read, since
+// references may be circular or refer to the same schema many times.
 const (
 	maxBranches    = 1024
 	maxBranchDepth = 32
 	maxBranchBytes = 64 << 20
 )
 
-// gather adds the properties of a schema within root and of the branches of its choices, and returns the names of those
-// that it requires. Beyond the bounds it adds and requires nothing.
+// gather adds the properties of the schema v, including those in its choices and references, and returns the names of
+// the required ones. root is the whole schema. Beyond the limits gather adds and returns nothing.
 func (p *properties) gather(root, v gjson.Result, depth int) (required nameList) {
 	if p.visited++; p.visited > maxBranches || depth > maxBranchDepth || !p.mayRead(v) {
 		return required
@@ -239,8 +240,7 @@ func (p *properties) gather(root, v gjson.Result, depth int) (required nameList)
 	return required
 }
 
-// mayRead reports whether v may still be read within maxBranchBytes, and counts it. The first schema may always be
-// read.
+// mayRead counts the bytes of v. It returns false once the bytes counted before exceed maxBranchBytes.
 func (p *properties) mayRead(v gjson.Result) bool {
 	if p.read > maxBranchBytes {
 		return false
@@ -249,16 +249,16 @@ func (p *properties) mayRead(v gjson.Result) bool {
 	return true
 }
 
-// common gathers the branches of a choice and returns the names that all of them require.
+// common adds the properties of the branches of a choice. It returns the names that all branches require.
 func (p *properties) common(root, branches gjson.Result, depth int) (required []string) {
 	first := true
 	jsontext.Elements(branches, func(v gjson.Result) bool {
-		own := p.gather(root, v, depth)
+		names := p.gather(root, v, depth)
 		if first {
-			first, required = false, own.names
+			first, required = false, names.names
 			return true
 		}
-		required = slices.DeleteFunc(required, func(name string) bool { return !own.known[name] })
+		required = slices.DeleteFunc(required, func(name string) bool { return !names.known[name] })
 		return true
 	})
 	return required
@@ -278,7 +278,7 @@ func (p *properties) add(name, schema string) {
 	p.schemas[name] = append(p.schemas[name], schema)
 }
 
-// nameList is a list of names in the order in which they were added, without duplicates.
+// nameList is a list of names without duplicates, in the order in which they were added.
 type nameList struct {
 	names []string
 	known map[string]bool
@@ -314,7 +314,7 @@ func (p *properties) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// definition returns the schema that a reference such as #/$defs/name refers to.
+// definition returns the schema within root to which a reference such as #/$defs/name points.
 func definition(root gjson.Result, ref string) (found gjson.Result, ok bool) {
 	steps := strings.Split(ref, "/")
 	if len(steps) < 2 || steps[0] != "#" {

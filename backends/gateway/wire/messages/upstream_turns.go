@@ -11,13 +11,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// written records the end of the block that has just been written as the last place for a mark of the prompt cache.
-func (w *upstreamWriter) written() { w.marks.message = len(w.Dst) - 1 }
+// endBlock records the end of the block just written as the position for the conversation's cache mark.
+func (w *upstreamWriter) endBlock() { w.marks.message = len(w.Dst) - 1 }
 
 // Text implements blocks.Contents.
 func (w *upstreamWriter) Text(text, mark string) {
 	w.textBlock(text, mark)
-	w.written()
+	w.endBlock()
 }
 
 // Call implements blocks.Contents.
@@ -25,7 +25,7 @@ func (w *upstreamWriter) Call(c *hub.Call, input string) {
 	w.Dst = jsontext.AppendMember(w.Dst, `{"type":"tool_use","id":`, c.ID)
 	w.Dst = jsontext.AppendMember(w.Dst, `,"name":`, c.Name)
 	w.Dst = jsontext.AppendAll(w.Dst, `,"input":`, input, "}")
-	w.written()
+	w.endBlock()
 }
 
 // Reasoning implements blocks.Contents.
@@ -43,7 +43,7 @@ func (w *upstreamWriter) Reasoning(x *hub.Reasoning) {
 func (w *upstreamWriter) NoResult(id string) {
 	w.Dst = jsontext.AppendMember(w.Dst, `{"type":"tool_result","tool_use_id":`, id)
 	w.Dst = append(w.Dst, `,"content":"[no result]"}`...)
-	w.written()
+	w.endBlock()
 }
 
 // Content implements blocks.Contents.
@@ -51,7 +51,7 @@ func (w *upstreamWriter) Content(i int) error {
 	start := len(w.Dst)
 	err := w.parts(&w.Request.Messages[i], i, func() { w.Begin(w, hub.User) })
 	if len(w.Dst) > start {
-		w.written()
+		w.endBlock()
 	}
 	return err
 }
@@ -59,11 +59,11 @@ func (w *upstreamWriter) Content(i int) error {
 // EndTurn implements blocks.Contents.
 func (*upstreamWriter) EndTurn() {}
 
-// parts writes the content of message i. begin is called before each block. A system message after the first turn
-// becomes a reminder in a user turn: not all models accept the role there, and moving it would break the order
+// parts writes the content of message i. It calls begin before each block. A system message after the first turn
+// becomes a reminder in a user turn: not all models accept the role there, and moving the message would break the order
 // (specification 4.2).
 func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
-	late := m.Role == hub.System || m.Role == hub.Developer
+	isSystem := m.Role == hub.System || m.Role == hub.Developer
 	for j := range m.Parts {
 		p := &m.Parts[j]
 		text := p.Text
@@ -72,7 +72,7 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 			if blocks.Blank(text) {
 				continue
 			}
-			if late {
+			if isSystem {
 				text = "<system-reminder>\n" + text + "\n</system-reminder>"
 			}
 			begin()
@@ -121,7 +121,7 @@ func (w *upstreamWriter) Result(i int) error {
 	}
 	w.cache(mark)
 	w.Dst = append(w.Dst, '}')
-	w.written()
+	w.endBlock()
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (w *upstreamWriter) media(p *hub.Part) error {
 	return nil
 }
 
-// upstreamTakes reports whether the format has blocks of a kind (image or document) for a media type.
+// upstreamTakes reports whether the format has a block type (image or document) for a media type.
 func upstreamTakes(kind, media string) bool {
 	switch media {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":

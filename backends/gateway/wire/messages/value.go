@@ -9,90 +9,91 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-func invalid(at, format string, args ...any) error {
-	return hub.Fault("invalid_value", at, format, args...)
+func invalid(path, format string, args ...any) error {
+	return hub.Fault("invalid_value", path, format, args...)
 }
 
-func unsupported(at, format string, args ...any) error {
-	return hub.Fault("unsupported_parameter", at, format, args...)
+func unsupported(path, format string, args ...any) error {
+	return hub.Fault("unsupported_parameter", path, format, args...)
 }
 
-func missing(at string) error {
-	return hub.Fault("missing_required_parameter", at, "is required")
+func missing(path string) error {
+	return hub.Fault("missing_required_parameter", path, "is required")
 }
 
-// given reports whether a member is present and not null.
-func given(v gjson.Result) bool { return v.Type != gjson.Null }
+// isPresent reports whether a member is present and not null.
+func isPresent(v gjson.Result) bool { return v.Type != gjson.Null }
 
-func wrongKind(at, want string, v gjson.Result) error {
-	if !given(v) {
-		return missing(at)
+func wrongKind(path, want string, v gjson.Result) error {
+	if !isPresent(v) {
+		return missing(path)
 	}
-	return invalid(at, "must be %s, it is %s", want, jsontext.KindOf(v))
+	return invalid(path, "must be %s, it is %s", want, jsontext.KindOf(v))
 }
 
-// text returns a string that must be present.
-func text(v gjson.Result, at string) (string, error) {
+// text returns a string, which must be present.
+func text(v gjson.Result, path string) (string, error) {
 	if v.Type != gjson.String {
-		return "", wrongKind(at, "a string", v)
+		return "", wrongKind(path, "a string", v)
 	}
 	return v.Str, nil
 }
 
-// name returns a string that must not be empty.
-func name(v gjson.Result, at string) (string, error) {
-	s, err := text(v, at)
+// name returns a string, which must be present and not empty.
+func name(v gjson.Result, path string) (string, error) {
+	s, err := text(v, path)
 	if err == nil && s == "" {
-		err = invalid(at, "must not be empty")
+		err = invalid(path, "must not be empty")
 	}
 	return s, err
 }
 
-// optionalText returns a string, or an empty one if it is not given.
-func optionalText(v gjson.Result, at string) (string, error) {
-	if !given(v) {
+// optionalText returns a string, or "" if it is absent or null.
+func optionalText(v gjson.Result, path string) (string, error) {
+	if !isPresent(v) {
 		return "", nil
 	}
-	return text(v, at)
+	return text(v, path)
 }
 
-// optionalBool returns a boolean, or false if it is not given.
-func optionalBool(v gjson.Result, at string) (bool, error) {
-	if given(v) && !v.IsBool() {
-		return false, wrongKind(at, "a boolean", v)
+// optionalBool returns a boolean, or false if it is absent or null.
+func optionalBool(v gjson.Result, path string) (bool, error) {
+	if isPresent(v) && !v.IsBool() {
+		return false, wrongKind(path, "a boolean", v)
 	}
 	return v.Type == gjson.True, nil
 }
 
-// optionalObject reports whether there is an object. A value that is neither an object nor null is an error.
-func optionalObject(v gjson.Result, at string) (bool, error) {
-	if given(v) && !v.IsObject() {
-		return false, wrongKind(at, "an object", v)
+// optionalObject reports whether a value is an object. It returns an error for a value that is neither an object nor
+// null.
+func optionalObject(v gjson.Result, path string) (bool, error) {
+	if isPresent(v) && !v.IsObject() {
+		return false, wrongKind(path, "an object", v)
 	}
-	return given(v), nil
+	return isPresent(v), nil
 }
 
-// integer returns a whole number that must be present.
-func integer(v gjson.Result, at string) (int64, error) {
+// integer returns a whole number, which must be present.
+func integer(v gjson.Result, path string) (int64, error) {
 	if v.Type != gjson.Number {
-		return 0, wrongKind(at, "an integer", v)
+		return 0, wrongKind(path, "an integer", v)
 	}
 	n, err := strconv.ParseInt(v.Raw, 10, 64)
 	if err != nil {
-		return 0, invalid(at, "must be an integer")
+		return 0, invalid(path, "must be an integer")
 	}
 	return n, nil
 }
 
-// each calls do for every element of an array, with the element's path, until it returns an error.
-func each(array gjson.Result, at string, do func(v gjson.Result, at string) error) error {
+// each calls do for every element of an array with the element's path, until do returns an error.
+func each(array gjson.Result, path string, do func(v gjson.Result, path string) error) error {
 	if !array.IsArray() {
-		return wrongKind(at, "an array", array)
+		return wrongKind(path, "an array", array)
 	}
 	var err error
 	i := 0
 	jsontext.Elements(array, func(v gjson.Result) bool {
-		err = do(v, at+"["+strconv.Itoa(i)+"]")
+		err = do(v, path+"["+strconv.Itoa(i)+"]")
 		i++
 		return err == nil
 	})

@@ -27,7 +27,7 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	return append(appendCounts(dst, &c), "}}"...), nil
 }
 
-// content appends the blocks. cut reports that the answer was cut off.
+// content appends the content blocks. cut is set if the answer was cut off.
 func (w *writer) content(dst []byte, all []blocks.Block, cut bool) ([]byte, error) {
 	for i := range all {
 		b := &all[i]
@@ -55,7 +55,7 @@ func (w *writer) content(dst []byte, all []blocks.Block, cut bool) ([]byte, erro
 	return dst, nil
 }
 
-// stop appends the members stop_reason and stop_sequence, and returns the reason.
+// stop appends the members stop_reason and stop_sequence, and returns the stop reason.
 func (w *writer) stop(dst []byte, e *hub.End) ([]byte, blocks.Stop) {
 	reason, sequence := w.answer.Stopped(e)
 	dst = append(append(append(dst, `"stop_reason":"`...), reason...), `","stop_sequence":`...)

@@ -11,7 +11,7 @@ import (
 // NewWriter returns a writer of the answer to a request that Read has accepted (specifications 5 and 6).
 //
 // An empty answer has one empty text block as a whole, and no block in a stream: an empty text block must not be
-// opened, and SDKs take a stream without blocks as a message without content.
+// opened, and SDKs read a stream without blocks as a message without content.
 func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &writer{answer: blocks.Answer{Request: r, Reply: reply}}
 }
@@ -21,7 +21,7 @@ type writer struct {
 	started, pinged, ended bool
 }
 
-// The frames of events. A text between them is the inside of a JSON string.
+// The JSON texts of events. Between two of them stands the inside of a JSON string.
 const (
 	frameEnd    = "}\n\n"
 	blockStart  = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":"
@@ -59,7 +59,7 @@ func (w *writer) start(dst []byte) []byte {
 	return append(dst, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}}`+frameEnd...)
 }
 
-// head appends the id and what follows it, up to the model.
+// head appends the members of a message from the id up to the model.
 func (w *writer) head(dst []byte) []byte {
 	dst = jsontext.AppendQuoted(dst, w.answer.Reply.ID("msg_"))
 	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
@@ -79,7 +79,7 @@ func (w *writer) Delta(dst []byte, index int, b *blocks.Block, piece []byte) []b
 	return append(append(dst, piece...), `"}`+frameEnd...)
 }
 
-// delta appends a delta up to its text.
+// delta appends a delta event up to its text. member is the text before the delta's value.
 func delta(dst []byte, index int, member string) []byte {
 	dst = append(dst, blockDelta...)
 	dst = strconv.AppendInt(dst, int64(index), 10)
@@ -87,7 +87,7 @@ func delta(dst []byte, index int, member string) []byte {
 	return append(dst, member...)
 }
 
-// Begin writes content_block_start for a block, and once, after the first one, a ping.
+// Begin writes content_block_start for a block. After the first block's event it also writes a ping.
 func (w *writer) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	dst = append(dst, blockStart...)
 	dst = strconv.AppendInt(dst, int64(index), 10)
@@ -160,7 +160,7 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
 	return appendFailure(dst, &f)
 }
 
-// appendFailure appends the error that ends a stream (specification 12.4).
+// appendFailure appends the error event that ends a broken stream (specification 12.4).
 func appendFailure(dst []byte, f *hub.Failure) []byte {
 	if f.Type == "" {
 		f.Type = "api_error"

@@ -59,7 +59,7 @@ func testReply() hub.Reply {
 func testRequest() *hub.Request {
 	return &hub.Request{
 		Format: hub.Messages, Model: "claude-sonnet-4-6", Stop: []string{"END"},
-		Tools:  []hub.Tool{{Name: hub.LegalName("mcp.read"), Own: "mcp.read"}},
+		Tools:  []hub.Tool{{Name: hub.LegalName("mcp.read"), ClientName: "mcp.read"}},
 		Answer: hub.Answer{Reasoning: true, State: true},
 	}
 }

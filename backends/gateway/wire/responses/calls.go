@@ -75,7 +75,7 @@ func (c *call) append(dst []byte, it *item) []byte {
 		dst = jsontext.AppendMember(dst, `"namespace":`, c.tool.Namespace)
 		dst = append(dst, ',')
 	}
-	dst = jsontext.AppendMember(dst, `"name":`, c.tool.Own)
+	dst = jsontext.AppendMember(dst, `"name":`, c.tool.ClientName)
 	dst = append(append(append(dst, `,"`...), k.member...), `":"`...)
 	dst = append(dst, c.text...)
 	return append(dst, `"}`...)
@@ -180,7 +180,7 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 		dst = appendText(dst, "delta", c.text[from:])
 	}
 	dst = w.about(dst, "response.function_call_arguments.done", c.index)
-	dst = jsontext.AppendMember(dst, `,"name":`, c.tool.Own)
+	dst = jsontext.AppendMember(dst, `,"name":`, c.tool.ClientName)
 	dst = appendText(dst, "arguments", c.text)
 	return w.done(dst, c.index, s)
 }

@@ -43,7 +43,7 @@ func (e *editor) top() error {
 		default:
 			err = s.Skip()
 		}
-		e.Usual(name, "max_output_tokens", from, s.Offset())
+		e.CommonEdit(name, "max_output_tokens", from, s.Offset())
 		if name == "store" {
 			stored = true
 			if string(s.Since(from)) != "false" {

@@ -44,7 +44,7 @@ func (in *reader) input() error {
 			return err
 		}
 	}
-	if in.finish(); len(in.turns) == first && in.r.Own == nil {
+	if in.finish(); len(in.turns) == first && in.r.OwnFormatError == nil {
 		return v.Invalid("must have at least one message")
 	}
 	return nil

@@ -78,8 +78,8 @@ const maxDropped = 32
 // own records that only an upstream of this format, which gets the client's bytes, can carry the request. err is the
 // client's error if there is no such upstream.
 func (in *reader) own(err error) {
-	if in.r.Needs |= wire.NeedOwn; in.r.Own == nil {
-		in.r.Own = err
+	if in.r.Needs |= wire.NeedOwnFormat; in.r.OwnFormatError == nil {
+		in.r.OwnFormatError = err
 	}
 }
 

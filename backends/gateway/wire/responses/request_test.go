@@ -33,7 +33,7 @@ func dump(r *hub.Request) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	for _, t := range r.Tools {
-		line("tool %s kind=%d ns=%q own=%q strict=%s %q %s", t.Name, t.Kind, t.Namespace, t.Own, t.Strict, t.Description, t.Parameters)
+		line("tool %s kind=%d ns=%q own=%q strict=%s %q %s", t.Name, t.Kind, t.Namespace, t.ClientName, t.Strict, t.Description, t.Parameters)
 	}
 	if r.Choice != (hub.Choice{}) {
 		line("choice %s %s", r.Choice.Mode, r.Choice.Name)
@@ -313,7 +313,7 @@ func TestReadRefused(t *testing.T) {
 	} {
 		r, err := Format{}.Read([]byte(c.body), opener)
 		if err == nil { // the vendor may take it
-			err = r.Own
+			err = r.OwnFormatError
 		}
 		var got *apierror.Error
 		if !errors.As(err, &got) || got.Status != 400 || got.Code != c.code || got.Param != c.param {
@@ -343,12 +343,12 @@ func TestReadOwn(t *testing.T) {
 			continue
 		}
 		var e *apierror.Error
-		if r.Needs&wire.NeedOwn == 0 || !errors.As(r.Own, &e) || e.Status != 400 || e.Param != at {
-			t.Errorf("%s: needs %b, %v", at, r.Needs, r.Own)
+		if r.Needs&wire.NeedOwnFormat == 0 || !errors.As(r.OwnFormatError, &e) || e.Status != 400 || e.Param != at {
+			t.Errorf("%s: needs %b, %v", at, r.Needs, r.OwnFormatError)
 		}
 	}
 	r, err := Format{}.Read([]byte(with(`"input":"hi","tools":[{"type":"web_search"},{"type":"function","name":"f"}]`)), opener)
-	if err != nil || r.Needs&wire.NeedOwn != 0 || r.Own != nil {
+	if err != nil || r.Needs&wire.NeedOwnFormat != 0 || r.OwnFormatError != nil {
 		t.Errorf("%v, %+v", err, r)
 	}
 }
@@ -359,7 +359,7 @@ func TestReadConfigurationUpdate(t *testing.T) {
 	const format = `{"type":"json_schema","name":"n","schema":{"type":"object"}}`
 	r, err := Format{}.Read([]byte(with(`"reasoning":{"effort":"low"},"input":[{"role":"user","content":"a"},{"type":"configuration_update","reasoning":{"effort":"medium"},"text":{"format":`+format+`}},`+
 		`{"role":"user","content":"b"},{"type":"configuration_update","id":null,"reasoning":{"effort":"high"}}]`)), opener)
-	if err != nil || r.Effort != hub.EffortHigh || r.Output == nil || r.Output.Name != "n" || len(r.Messages) != 2 || r.Own != nil {
+	if err != nil || r.Effort != hub.EffortHigh || r.Output == nil || r.Output.Name != "n" || len(r.Messages) != 2 || r.OwnFormatError != nil {
 		t.Errorf("%v, %+v", err, r)
 	}
 	r, err = Format{}.Read([]byte(with(`"text":{"format":`+format+`},"input":[{"role":"user","content":"a"},{"type":"configuration_update","text":{"format":{"type":"text"}}}]`)), opener)

@@ -61,7 +61,7 @@ func (in *reader) add(key toolKey, t hub.Tool) {
 			full += "\x00"
 		}
 	}
-	t.Kind, t.Namespace, t.Own = key.kind, key.namespace, key.own
+	t.Kind, t.Namespace, t.ClientName = key.kind, key.namespace, key.own
 	in.names[key] = t.Name
 	in.flat[t.Name] = struct{}{}
 	in.r.Tools = append(in.r.Tools, t)

@@ -45,7 +45,7 @@ func TestReadTools(t *testing.T) {
 			checkRequest(t, r)
 			var b strings.Builder
 			for _, x := range r.Tools {
-				fmt.Fprintf(&b, "%s %d %q %s %s %q %s\n", x.Name, x.Kind, x.Namespace, x.Own, x.Strict, x.Description, x.Parameters)
+				fmt.Fprintf(&b, "%s %d %q %s %s %q %s\n", x.Name, x.Kind, x.Namespace, x.ClientName, x.Strict, x.Description, x.Parameters)
 			}
 			if len(r.Dropped) > 0 {
 				b.WriteString(strings.Join(r.Dropped, ",") + "\n")
@@ -67,14 +67,14 @@ func TestToolNames(t *testing.T) {
 	checkRequest(t, r)
 	calls := r.Messages[0].Calls
 	for i, want := range []hub.Tool{
-		{Kind: hub.ToolFunction, Namespace: "a", Own: "b"},
-		{Kind: hub.ToolCustom, Own: "a__b"},
-		{Kind: hub.ToolFunction, Own: "a__b"},
-		{Kind: hub.ToolFunction, Namespace: "a", Own: long},
-		{Kind: hub.ToolFunction, Own: "mcp.x/y"},
+		{Kind: hub.ToolFunction, Namespace: "a", ClientName: "b"},
+		{Kind: hub.ToolCustom, ClientName: "a__b"},
+		{Kind: hub.ToolFunction, ClientName: "a__b"},
+		{Kind: hub.ToolFunction, Namespace: "a", ClientName: long},
+		{Kind: hub.ToolFunction, ClientName: "mcp.x/y"},
 	} {
 		got := r.Tool(calls[i].Name)
-		if got.Kind != want.Kind || got.Namespace != want.Namespace || got.Own != want.Own {
+		if got.Kind != want.Kind || got.Namespace != want.Namespace || got.ClientName != want.ClientName {
 			t.Errorf("call %d is %s, which is %+v", i, calls[i].Name, got)
 		}
 	}

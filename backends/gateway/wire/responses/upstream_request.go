@@ -21,10 +21,10 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the responses format gives one answer", n)
 	}
-	if kind := r.OtherOutput(); kind != "" {
+	if kind := r.ChatOnlyOutput(); kind != "" {
 		return hub.Written{}, fmt.Errorf("modalities has %s: the responses format gives text", hub.Shown(kind))
 	}
-	r = r.InCommonWords()
+	r = r.WithOtherEffort()
 	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}
 	w.findCustom()
 	w.dst = jsontext.AppendMember(w.dst, `{"model":`, t.Model.ID)
@@ -39,7 +39,7 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w.reasoning()
 	w.limit()
 	w.params()
-	w.dropped = append(w.dropped, r.OnlyOfChat()...)
+	w.dropped = append(w.dropped, r.ChatOnlyPaths()...)
 	w.include()
 	w.dst = append(w.dst, `,"store":false`...)
 	if r.Stream {

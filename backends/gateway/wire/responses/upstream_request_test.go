@@ -53,7 +53,7 @@ func TestUpstreamRequest(t *testing.T) {
 	t.Parallel()
 	hello := upstreamWords(hub.User, "hello")
 	tool := hub.Tool{Name: "f", Description: "does f", Parameters: `{"type":"object","properties":{}}`}
-	patch := hub.Tool{Name: "patch", Own: "patch", Kind: hub.ToolCustom, Description: "d", Parameters: `{"type":"object"}`}
+	patch := hub.Tool{Name: "patch", ClientName: "patch", Kind: hub.ToolCustom, Description: "d", Parameters: `{"type":"object"}`}
 	showing := hub.Answer{Reasoning: true}
 	plain := func(t *hub.Target) { t.Model.Reasoning = false }
 	functions := func(t *hub.Target) { t.Provider.NativeTools = false }

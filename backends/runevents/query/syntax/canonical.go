@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Canonical returns the canonical form of a JSON value, which is stored and compared: without white space, with
-// sorted keys, shortest numbers, and U+FFFD in place of U+0000. Two values are equal if their canonical forms are.
-// It does not build a tree, which would be many times as large as the text.
+// Canonical returns the canonical form of a JSON value, in which values are stored and compared: without white space,
+// with sorted keys, the shortest form of numbers, and U+FFFD in place of U+0000. Two values are equal if their
+// canonical forms are equal. Canonical builds no tree, which would take much more memory than the text.
 func Canonical(raw []byte) (string, error) {
 	s := jsontext.NewScanner(raw)
 	c := canonicalizer{&s, make([]byte, 0, len(raw))}
@@ -62,7 +62,7 @@ func (c *canonicalizer) value() error {
 	}
 }
 
-// text writes a string. PostgreSQL does not store U+0000 in texts.
+// text writes a string, in which it replaces U+0000 by U+FFFD.
 func (c *canonicalizer) text(text []byte) {
 	if bytes.IndexByte(text, 0) >= 0 {
 		text = bytes.ReplaceAll(text, []byte{0}, []byte("\uFFFD"))
@@ -70,11 +70,11 @@ func (c *canonicalizer) text(text []byte) {
 	c.out = jsontext.AppendQuoted(c.out, text)
 }
 
-// written is the position of an object's member in the output, and that of the quote after its key. An object may
-// have millions of members.
+// written describes a member of an object in the output by three positions: the beginning, the quote after the key, and
+// the end. It is small because an object may have millions of members.
 type written struct{ from, quote, end uint32 }
 
-// object copies an object. Most objects have their keys in order already.
+// object copies an object and sorts its members. Most objects are sorted already.
 func (c *canonicalizer) object() error {
 	c.out = append(c.out, '{')
 	begin := len(c.out)
@@ -99,7 +99,7 @@ func (c *canonicalizer) object() error {
 		slices.SortStableFunc(list, func(a, b written) int { return bytes.Compare(key(a), key(b)) })
 		inOrder := make([]byte, 0, len(c.out)-begin)
 		for i, m := range list {
-			// Of two members with the same key, the last one counts, as in PostgreSQL.
+			// If two members have the same key, the last one is used, as in PostgreSQL.
 			if i+1 < len(list) && bytes.Equal(key(m), key(list[i+1])) {
 				continue
 			}
@@ -114,11 +114,11 @@ func (c *canonicalizer) object() error {
 	return err
 }
 
-// Numbers beyond these limits have an exponent: written out, 1e308 would be sixty times as long as it was sent.
+// Numbers beyond these limits keep an exponent. Without an exponent, 1e308 would become sixty times as long.
 const large, small = 1e21, 1e-21
 
-// appendCanonicalNumber appends an integer without exponent and fraction, and any other number in the shortest form
-// that parses to the same value.
+// appendCanonicalNumber appends a number. An integer has neither exponent nor fraction; any other number has the
+// shortest form that parses to the same value.
 func appendCanonicalNumber(b []byte, text string) []byte {
 	if !strings.ContainsAny(text, ".eE") {
 		if text == "-0" {

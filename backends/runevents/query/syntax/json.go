@@ -15,7 +15,7 @@ const (
 	maxValues = 20_000 // below the 32,766 parameters that SQLite takes
 )
 
-// Limits limits one JSON text: its nesting, and the number of its values.
+// Limits are the limits of a JSON text: the depth of nesting, and the number of values.
 type Limits struct{ Depth, Values int }
 
 // QueryLimits are the limits of a query.
@@ -30,7 +30,7 @@ type JSONError struct {
 // Error implements error.
 func (e *JSONError) Error() string { return e.reason }
 
-// Describe returns the text for the client: the position, the input with a caret, and the reason.
+// Describe returns the error as text for the client: the position, the input with a caret, and the reason.
 func (e *JSONError) Describe(input string) string {
 	before := input[:min(e.offset, len(input))]
 	line := strings.Count(before, "\n") + 1
@@ -50,7 +50,7 @@ type parser struct {
 	limits Limits
 }
 
-// JSON parses a text that is one JSON value. It returns nil for a blank text. The error is a *JSONError.
+// JSON parses a text that consists of one JSON value. It returns nil for a blank text. The error is a *JSONError.
 func JSON(in string, limits Limits) (*Value, error) {
 	p := &parser{in: in, limits: limits}
 	if p.blank(); p.pos == len(in) {
@@ -81,14 +81,15 @@ func (p *parser) unexpected(want string) error {
 	return p.fail(p.pos+size, "Unexpected character ('%c' (code %d)): was expecting %s", r, r, want)
 }
 
-// unclosed returns the error of a list or object that is not closed.
-func (p *parser) unclosed(what string, start int) error {
+// unclosed returns the error for a list or an object that begins at start and is not closed. container is the word for
+// it in the error.
+func (p *parser) unclosed(container string, start int) error {
 	before := p.in[:start]
 	return p.fail(len(p.in), "Unexpected end-of-input: expected close marker for %s (start marker at [Source: (StringReader); line: %d, column: %d])",
-		what, strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
+		container, strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
 }
 
-// value reads a value that is depth lists and objects deep.
+// value reads a value that is nested in depth lists and objects.
 func (p *parser) value(depth int) (*Value, error) {
 	if p.limits.Values--; p.limits.Values < 0 {
 		return nil, p.fail(p.pos, "the text holds too many values")
@@ -138,7 +139,7 @@ func isWord(c byte) bool {
 		c >= utf8.RuneSelf
 }
 
-// list reads an array, from its opening bracket.
+// list reads an array, beginning with its opening bracket.
 func (p *parser) list(depth int) (*Value, error) {
 	start := p.pos
 	p.pos++
@@ -171,7 +172,8 @@ func (p *parser) list(depth int) (*Value, error) {
 	}
 }
 
-// object reads an object, from its opening brace. The members keep their order, and may repeat keys.
+// object reads an object, beginning with its opening brace. Members keep their order, and keys may occur more than
+// once.
 func (p *parser) object(depth int) (*Value, error) {
 	start := p.pos
 	p.pos++
@@ -226,7 +228,7 @@ func (p *parser) digits() int {
 	return p.pos - start
 }
 
-// number reads a number, and keeps its notation.
+// number reads a number and keeps its notation.
 func (p *parser) number() (*Value, error) {
 	start := p.pos
 	if p.in[p.pos] == '-' {
@@ -258,7 +260,7 @@ func (p *parser) number() (*Value, error) {
 	return numberValue(p.in[start:p.pos]), nil
 }
 
-// string reads a string, from its opening quote.
+// string reads a string, beginning with its opening quote.
 func (p *parser) string() (string, error) {
 	p.pos++
 	var b strings.Builder
@@ -276,7 +278,7 @@ func (p *parser) string() (string, error) {
 		case c < 0x20:
 			return "", p.fail(p.pos+1, "Illegal unquoted character ((CTRL-CHAR, code %d)): has to be escaped using backslash to be included in string value", c)
 		default:
-			// Bytes that are not valid UTF-8 become U+FFFD.
+			// Invalid UTF-8 becomes U+FFFD.
 			r, size := utf8.DecodeRuneInString(p.in[p.pos:])
 			b.WriteRune(r)
 			p.pos += size

@@ -24,10 +24,10 @@ const (
 	tokenSign
 )
 
-// maxTokens limits the number of tokens of a query in PQL.
+// maxTokens limits the number of tokens in a PQL query.
 const maxTokens = maxValues
 
-// PQLError is an error in a query in PQL, as text for the client.
+// PQLError is an error in a PQL query, as text for the client.
 type PQLError string
 
 // Error implements error.
@@ -42,7 +42,7 @@ type pqlParser struct {
 	pos    int
 }
 
-// PQL parses one query in PQL. The error is a PQLError.
+// PQL parses a PQL query. The error is a PQLError.
 func PQL(in string) (*Value, error) {
 	if len(in) > MaxBytes {
 		return nil, refuse("the query is longer than %d bytes", MaxBytes)
@@ -61,14 +61,14 @@ func PQL(in string) (*Value, error) {
 	return v, nil
 }
 
-// fail returns an error with a position in the query.
+// fail returns an error for the given offset in the query. expected lists the tokens that would be valid there.
 func (p *pqlParser) fail(offset int, expected ...string) error {
 	before := p.in[:offset]
 	line := strings.Count(before, "\n") + 1
 	start := strings.LastIndexByte(before, '\n') + 1
 	column := utf8.RuneCountInString(p.in[start:offset]) + 1
 	shown, _, _ := strings.Cut(p.in[start:], "\n")
-	// A long line is cut around the position.
+	// A long line is shortened to the text around the position.
 	caret := column - 1
 	if len(shown) > quotedMax {
 		from := max(0, offset-start-100)
@@ -79,7 +79,7 @@ func (p *pqlParser) fail(offset int, expected ...string) error {
 		line, column, shown, strings.Repeat(" ", caret), strings.Join(expected, "\n"))
 }
 
-func (p *pqlParser) expected(what ...string) error { return p.fail(p.peek().offset, what...) }
+func (p *pqlParser) expected(tokens ...string) error { return p.fail(p.peek().offset, tokens...) }
 
 func isNameStart(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
@@ -87,7 +87,7 @@ func isNameStart(c byte) bool {
 
 var signs = []string{"!~", "!=", "~>", "<=", ">=", "=", "<", ">", "~", "!", "(", ")", "[", "]", "{", "}", ","}
 
-// scan splits the query into tokens, the last of which is tokenEnd.
+// scan splits the query into tokens. The last token is tokenEnd.
 func (p *pqlParser) scan() error {
 	for i := 0; i < len(p.in); {
 		c := p.in[i]
@@ -144,8 +144,8 @@ func (p *pqlParser) scan() error {
 	return nil
 }
 
-// pqlString reads a string. In double quotes, the escapes are those of JSON; in single quotes, a backslash only
-// escapes the quote. Any other backslash is kept, which is convenient for patterns.
+// pqlString reads a string, and returns its text and its length in the query. In double quotes, escapes are as in JSON.
+// In single quotes, a backslash only escapes the quote; any other backslash is kept, which is convenient for patterns.
 func pqlString(in string) (text string, n int, ok bool) {
 	quote := in[0]
 	var b strings.Builder
@@ -182,7 +182,7 @@ func (p *pqlParser) next() token {
 	return t
 }
 
-// sign consumes a sign if it is next.
+// sign reports whether the next token is the sign s, and skips it if so.
 func (p *pqlParser) sign(s string) bool {
 	if t := p.peek(); t.kind == tokenSign && t.text == s {
 		p.pos++
@@ -198,7 +198,7 @@ func (p *pqlParser) need(s string) error {
 	return nil
 }
 
-// words consumes a sequence of names if it is next.
+// words reports whether the next tokens are the given names, and skips them if so.
 func (p *pqlParser) words(words ...string) bool {
 	for i, w := range words {
 		if p.pos+i >= len(p.tokens) {
@@ -212,12 +212,12 @@ func (p *pqlParser) words(words ...string) bool {
 	return true
 }
 
-func (p *pqlParser) name(what string) (string, error) {
+func (p *pqlParser) name(expected string) (string, error) {
 	if t := p.peek(); t.kind == tokenName {
 		p.pos++
 		return t.text, nil
 	}
-	return "", p.expected(what)
+	return "", p.expected(expected)
 }
 
 // from parses entity[fields]{ clause group by … paging … }.
@@ -274,7 +274,8 @@ func (p *pqlParser) from(depth int) (*Value, error) {
 	return out, p.need("}")
 }
 
-// closing reports whether the next token does not begin a clause.
+// closing reports whether no predicate follows: the next token is the closing brace, or begins group by, order by,
+// limit or offset.
 func (p *pqlParser) closing() bool {
 	t := p.peek()
 	if t.kind == tokenSign {
@@ -296,7 +297,7 @@ func (p *pqlParser) closing() bool {
 	return false
 }
 
-// columns parses fields and functions up to the closing sign.
+// columns parses fields and functions up to the sign end.
 func (p *pqlParser) columns(end string) (*Value, error) {
 	out := ListValue()
 	if p.sign(end) {
@@ -405,8 +406,8 @@ func (p *pqlParser) paging() ([]*Value, error) {
 func (p *pqlParser) or(depth int) (*Value, error)  { return p.chain("or", depth, p.and) }
 func (p *pqlParser) and(depth int) (*Value, error) { return p.chain("and", depth, p.not) }
 
-// chain reads parts that are joined by word ("and" or "or"). It returns the only part unchanged if there is just
-// one.
+// chain parses conditions that are joined by word ("and" or "or"); part parses one of them. A single condition is
+// returned unchanged.
 func (p *pqlParser) chain(word string, depth int, part func(int) (*Value, error)) (*Value, error) {
 	first, err := part(depth)
 	if err != nil {
@@ -426,7 +427,7 @@ func (p *pqlParser) chain(word string, depth int, part func(int) (*Value, error)
 	return out, nil
 }
 
-// not reads a condition, which may be negated or in parentheses.
+// not parses a condition, which may be negated or in parentheses.
 func (p *pqlParser) not(depth int) (*Value, error) {
 	if depth > MaxDepth {
 		return nil, refuse("the query is nested more than %d deep", MaxDepth)
@@ -445,7 +446,7 @@ func (p *pqlParser) not(depth int) (*Value, error) {
 	return p.condition(depth)
 }
 
-// condition parses a comparison, an "in", a test for null or a subquery.
+// condition parses a comparison, an "in" condition, a test for null or a subquery.
 func (p *pqlParser) condition(depth int) (*Value, error) {
 	if p.sign("[") {
 		fields, err := p.columns("]")
@@ -455,7 +456,7 @@ func (p *pqlParser) condition(depth int) (*Value, error) {
 		if !p.words("in") {
 			return nil, p.expected(`"in"`)
 		}
-		return p.among(fields, depth)
+		return p.inCondition(fields, depth)
 	}
 	start := p.pos
 	name, err := p.name("a condition")
@@ -477,7 +478,7 @@ func (p *pqlParser) condition(depth int) (*Value, error) {
 	field := TextValue(name)
 	switch {
 	case p.words("in"):
-		return p.among(field, depth)
+		return p.inCondition(field, depth)
 	case p.words("is", "not", "null"):
 		return ListValue(TextValue("null?"), field, boolValue(false)), nil
 	case p.words("is", "null"):
@@ -556,8 +557,8 @@ func (p *pqlParser) list() (*Value, error) {
 	}
 }
 
-// among parses what follows "in": a list of values or a query.
-func (p *pqlParser) among(fields *Value, depth int) (*Value, error) {
+// inCondition parses the rest of an "in" condition on fields: a list of values, or a query.
+func (p *pqlParser) inCondition(fields *Value, depth int) (*Value, error) {
 	if p.sign("[") {
 		values, err := p.list()
 		return ListValue(TextValue("in"), fields, ListValue(TextValue("array"), values)), err

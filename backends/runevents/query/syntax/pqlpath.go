@@ -5,15 +5,18 @@ import (
 	"strings"
 )
 
-// hasPath reports whether a path may follow the name of a field.
+// hasPath reports whether a path can follow the name of a field.
 func hasPath(name string) bool {
 	return slices.Contains([]string{"facts", "trusted", "parameters"}, name)
 }
 
-// pqlPath returns the length of the path that follows a name: one or more times a dot and a part. ok is false if a
-// part is not terminated.
+// pqlPath returns the length of the path that follows a name: one or more parts, each after a dot. ok is false if a
+// part is not terminated. These are paths:
 //
-//	.kernel  .mountpoints."/var/log".size  .interfaces[0]  .match("eth\d+").ip
+//	.kernel
+//	.mountpoints."/var/log".size
+//	.interfaces[0]
+//	.match("eth\d+").ip
 func pqlPath(in string) (n int, ok bool) {
 	for strings.HasPrefix(in[n:], ".") {
 		length, ok := pqlPathPart(in[n+1:])
@@ -28,13 +31,12 @@ func pqlPath(in string) (n int, ok bool) {
 	return n, true
 }
 
-// pqlPathPart returns the length of the part of a path at the beginning of in: a name in quotes, a match(…)
-// expression, or a bare name with an optional index. ok is false if the part has no end.
+// pqlPathPart returns the length of the first part of the path in: a name in quotes, a match(…) expression, or a bare
+// name with an optional index. ok is false if the part is not terminated.
 func pqlPathPart(in string) (n int, ok bool) {
 	switch {
 	case strings.HasPrefix(in, `"`):
-		// A quote within the part is not its end: only a quote that another part of the path or of the query follows
-		// is.
+		// A part in quotes may contain quotes. It ends at a quote after which the path or the query can continue.
 		for n = 1; n < len(in); n++ {
 			if in[n] == '"' && (n+1 == len(in) || strings.IndexByte(". \t\r\n,[]!<=>~(){}", in[n+1]) >= 0) {
 				return n + 1, true

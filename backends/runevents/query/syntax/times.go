@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// The formats of a point in time: a date with an optional time of day, or a time of day alone, which is on
-// 1970-01-01.
+// The accepted formats of a time: a date with an optional time of day, or a time of day alone, which means 1970-01-01.
 var (
 	dateForm = `(?:(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?|(\d{4})(\d{2})(\d{2})|(\d{4})-W(\d{2})(?:-(\d))?|(\d{4})-(\d{3}))`
 	timeForm = `(?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:[.,](\d+))?)?)?|(\d{2})(\d{2})(\d{2})(?:[.,](\d+))?)`
@@ -18,10 +17,10 @@ var (
 	bareTimes = regexp.MustCompile(`^(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d+))?)?` + zoneForm + `$`)
 )
 
-// maxTimeText limits the length of a point in time, whose fraction may be long.
+// maxTimeText limits the length of a time, whose fraction may be long.
 const maxTimeText = 64
 
-// ParseTime parses a point in time with a precision of milliseconds. It is in UTC unless it has another zone.
+// ParseTime parses a time to Unix milliseconds. Without a zone, the time is in UTC.
 func ParseTime(s string) (ms int64, ok bool) {
 	if len(s) > maxTimeText {
 		return 0, false
@@ -47,7 +46,7 @@ func ParseTime(s string) (ms int64, ok bool) {
 		if weekday < 1 || weekday > 7 || week < 1 {
 			return 0, false
 		}
-		// The week that contains January 4 is the first one.
+		// The first week of a year is the week that contains January 4.
 		year = number(m[7], 0)
 		fourth := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC)
 		monday := 4 - (int(fourth.Weekday())+6)%7
@@ -70,7 +69,7 @@ func ParseTime(s string) (ms int64, ok bool) {
 	return point(year, month, day, m[12], m[13], m[14], m[15], m[20])
 }
 
-// number converts digits to a number, or returns def if there are none.
+// number converts digits to a number, or returns def if digits is empty.
 func number(digits string, def int) int {
 	if digits == "" {
 		return def
@@ -79,7 +78,7 @@ func number(digits string, def int) int {
 	return n
 }
 
-// point returns a point in time in milliseconds since 1970. Missing parts are 0, and a missing zone is UTC. ok is
+// point converts the parts of a time to Unix milliseconds. Empty parts count as 0, and an empty zone as UTC. ok is
 // false for a time that does not exist.
 func point(year, month, day int, hour, minute, second, fraction, zone string) (int64, bool) {
 	h, m, s := number(hour, 0), number(minute, 0), number(second, 0)
@@ -91,9 +90,9 @@ func point(year, month, day int, hour, minute, second, fraction, zone string) (i
 	if t.Year() != year || int(t.Month()) != month || t.Day() != day {
 		return 0, false // February 30
 	}
-	at := t.UnixMilli()
+	millis := t.UnixMilli()
 	if len(zone) < 3 {
-		return at, true
+		return millis, true
 	}
 	digits := strings.ReplaceAll(zone[1:], ":", "")
 	zh, zm := number(digits[:2], 0), number(digits[2:], 0)
@@ -104,19 +103,19 @@ func point(year, month, day int, hour, minute, second, fraction, zone string) (i
 	if zone[0] == '-' {
 		offset = -offset
 	}
-	return at - offset, true
+	return millis - offset, true
 }
 
-// AppendTime appends Unix milliseconds in the format of all answers. It takes most of the time of a long answer, so
-// years up to 9999 have their own implementation.
+// AppendTime appends a time in Unix milliseconds in the format of all answers. Since formatting times takes a large
+// part of the time for a long answer, there is a faster implementation for years up to 9999.
 func AppendTime(b []byte, ms int64) []byte {
 	if ms < 0 || ms > MaxEpoch {
 		return time.UnixMilli(ms).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
 	}
 	const length = 24 * 60 * 60 * 1000
 	days, rest := ms/length, int(ms%length)
-	// Compute the civil date in years that begin in March: 400 years have 146,097 days, and months have 30.6 days on
-	// average from there.
+	// Compute the date in years that begin in March: 400 years have 146,097 days, and months from March on have 30.6
+	// days on average.
 	days += 719_468 // since March 1 of the year 0
 	era := days / 146_097
 	day := int(days % 146_097)
@@ -143,5 +142,5 @@ func AppendTime(b []byte, ms int64) []byte {
 		digits[rest%10], 'Z')
 }
 
-// MaxEpoch limits times that are given as numbers to years of four digits.
+// MaxEpoch limits times that are given as numbers: it is the end of the year 9999.
 const MaxEpoch = 253_402_300_799_999

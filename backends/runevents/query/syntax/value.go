@@ -20,7 +20,8 @@ const (
 	Object
 )
 
-// Value is a JSON value of a query. PQL is translated to values, too, so that both languages pass the same checks.
+// Value is a JSON value in a query. A PQL query is translated to a Value, too, so both languages are checked by the
+// same code.
 type Value struct {
 	Kind    Kind
 	Truth   bool
@@ -50,7 +51,8 @@ func (v *Value) IsText() bool { return v != nil && v.Kind == String }
 // IsList reports whether v is not nil and a list.
 func (v *Value) IsList() bool { return v != nil && v.Kind == List }
 
-// Operator returns the first word of a clause, or an empty string if there is none.
+// Operator returns the operator of a clause, which is its first word, or an empty string if v does not begin with a
+// word.
 func (v *Value) Operator() string {
 	if v.IsList() && len(v.Items) > 0 && v.Items[0].IsText() {
 		return v.Items[0].Text
@@ -67,7 +69,7 @@ func (v *Value) IsPaging() bool {
 	return false
 }
 
-// Member returns the member with that key, or nil if there is none.
+// Member returns the value of the member with the given key, or nil if there is no such member.
 func (v *Value) Member(key string) *Value {
 	for _, m := range v.Members {
 		if m.Key == key {
@@ -77,7 +79,7 @@ func (v *Value) Member(key string) *Value {
 	return nil
 }
 
-// Canonical returns the canonical form of the value, which is stored and compared.
+// Canonical returns the canonical form of the value; see the function Canonical.
 func (v *Value) Canonical() string {
 	text, _ := Canonical(v.AppendJSON(nil)) // it is JSON
 	return text
@@ -115,7 +117,7 @@ func (v *Value) AppendJSON(b []byte) []byte {
 	}
 }
 
-// Notation returns a value in the form in which error texts quote it: lists without commas, keys as keywords.
+// Notation returns the value as error texts quote it: lists without commas, and keys as keywords.
 func (v *Value) Notation() string {
 	b := v.appendNotation(nil)
 	if len(b) > quotedMax {
@@ -124,10 +126,10 @@ func (v *Value) Notation() string {
 	return string(b)
 }
 
-// quotedMax limits what an error text quotes of the query, in bytes.
+// quotedMax limits the length of a quotation from a query in an error text, in bytes.
 const quotedMax = 1000
 
-// appendNotation appends the notation of a value for error messages. It stops when b is longer than quotedMax.
+// appendNotation appends the notation of the value to b. It stops when b is longer than quotedMax.
 func (v *Value) appendNotation(b []byte) []byte {
 	if len(b) > quotedMax {
 		return b
@@ -163,7 +165,7 @@ func (v *Value) appendNotation(b []byte) []byte {
 	}
 }
 
-// Plain returns a value for use within a sentence: a string without quotes, any other value as Notation.
+// Plain returns a value for use in a sentence: a string without quotes, and any other value as in Notation.
 func (v *Value) Plain() string {
 	if v.IsText() {
 		return Clip(v.Text)
@@ -174,7 +176,7 @@ func (v *Value) Plain() string {
 	return v.Notation()
 }
 
-// Clip limits what an error text quotes of a query.
+// Clip shortens a quotation from a query for an error text.
 func Clip(s string) string {
 	if len(s) <= quotedMax {
 		return s

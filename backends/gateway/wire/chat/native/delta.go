@@ -4,11 +4,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// delta describes one delta or message.
+// delta is the state of scanning one delta or message.
 type delta struct {
 	members int
-	// roleAt, contentAt and reasoningAt are the places of values: of a role that is empty or no string, of content in
-	// parts, and of reasoning_content.
+	// roleAt, contentAt and reasoningAt are the positions of values in the body: of a role that is empty or not a
+	// string, of content in parts, and of reasoning_content.
 	roleAt, contentAt, reasoningAt span
 	role                           bool
 	reasoning                      bool // reasoning_content is a non-empty text
@@ -18,8 +18,8 @@ type delta struct {
 func (f *form) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 	roleEdit, roleKnown := len(f.edits), f.roles.has(choice)
 	if !roleKnown {
-		at := s.Offset() + 1
-		f.edits.Replace(at, at, "")
+		start := s.Offset() + 1
+		f.edits.Replace(start, start, "")
 	}
 	var d delta
 	err := s.Object(func(key []byte) error {
@@ -78,7 +78,8 @@ func (f *form) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 	return nil
 }
 
-// ensureRole makes sure that the first delta of a choice names the role, since clients refuse an answer without one.
+// ensureRole adds the role to the first delta of a choice if it is missing, since clients refuse an answer without a
+// role.
 func (f *form) ensureRole(d *delta, edit int, got *seen) {
 	switch {
 	case d.role:
@@ -93,13 +94,13 @@ func (f *form) ensureRole(d *delta, edit int, got *seen) {
 	got.more = true // the next chunk does not need it
 }
 
-// parts are the texts of content that came in parts, as the insides of JSON strings.
+// parts holds the texts of content in parts, as the insides of JSON strings.
 type parts struct{ text, thinking []byte }
 
 func (p *parts) reset() { p.text, p.thinking = p.text[:0], p.thinking[:0] }
 
-// scanParts gathers content parts: {"type":"text","text":…}, and Mistral's {"type":"thinking","thinking":text or
-// parts}.
+// scanParts collects the texts of content parts: {"type":"text","text":…}, and Mistral's
+// {"type":"thinking","thinking":text or parts}. thinking is set for the parts within a thinking part.
 func (f *form) scanParts(s *jsontext.Scanner, got *seen, thinking bool) error {
 	return s.Array(func(int) error {
 		switch s.Kind() {
@@ -137,7 +138,7 @@ func (f *form) scanPart(s *jsontext.Scanner, got *seen, thinking bool) error {
 	return err
 }
 
-// joinParts writes content in parts in the form that clients know: one text, and the thinking as reasoning_content.
+// joinParts replaces content in parts by the form that clients know: one text, and the thinking in reasoning_content.
 func (f *form) joinParts(d *delta) {
 	content := "null"
 	if len(f.parts.text) > 0 {

@@ -123,7 +123,7 @@ func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error)
 
 var roles = []string{"user", "assistant", "system", "tool", "developer", "function"}
 
-// part scans one content part. A string is tolerated, as by some upstreams.
+// part scans content part j of message i. A plain string is accepted, as by some upstreams.
 func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 	switch k := s.Kind(); k {
 	case jsontext.String:
@@ -163,7 +163,7 @@ func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 	return err
 }
 
-// medium describes a part that is not text.
+// medium is a content part that is not text.
 type medium struct {
 	need    wire.Needs // 0 if the part is text
 	url     []byte
@@ -171,10 +171,10 @@ type medium struct {
 	file    int // size of a file part in bytes
 }
 
-// maxPictures bounds the images of a request that are inspected.
+// maxPictures limits the number of images per request whose size is read.
 const maxPictures = 256
 
-// medium counts a part that is not text.
+// medium counts a content part that is not text.
 func (r *Request) medium(m *medium) {
 	r.Needs |= m.need
 	switch m.need {
@@ -191,7 +191,7 @@ func (r *Request) medium(m *medium) {
 		r.MediaTokens += wire.FileTokens(m.file)
 	case wire.NeedAudio:
 		r.MediaTokens += wire.AudioTokens
-	case wire.NeedTools, wire.NeedJSONSchema, wire.NeedPrefill, wire.NeedChoices, wire.NeedOwn: // no media
+	case wire.NeedTools, wire.NeedJSONSchema, wire.NeedPrefill, wire.NeedChoices, wire.NeedOwnFormat: // no media
 	}
 }
 

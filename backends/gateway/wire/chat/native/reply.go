@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// form is the common part of a whole reply and a chunk of a stream. The client's name of the model is put in, and what
-// upstreams get wrong is corrected (specification 16, chat identity path).
+// form is the state shared by whole replies and stream chunks. The answer gets the client's name of the model, and
+// common mistakes of upstreams are corrected (specification 16, chat identity path).
 type form struct {
 	object          string // "chat.completion" or "chat.completion.chunk"
 	delta           string // "message" or "delta"
@@ -21,11 +21,11 @@ type form struct {
 	created         int64  // the time sent if the upstream sent none; 0 until it is set
 	upstreamCreated int64  // the first time that the upstream sent; 0 until it sends one
 
-	// Finish is the last finish_reason seen. It is empty if there was none yet.
+	// Finish is the last finish_reason, or empty before the first one.
 	Finish string
-	// Usage is the last usage seen.
+	// Usage is the last stated usage.
 	Usage wire.Usage
-	// TextBytes is the size of the text, reasoning and tool arguments.
+	// TextBytes is the number of bytes of text, reasoning and tool arguments.
 	TextBytes int64
 
 	tools          []choiceTools // by the index of the choice
@@ -39,18 +39,18 @@ type form struct {
 	space          [8]jsontext.Edit // initial memory of edits, saves allocations
 }
 
-// maxChoices, maxTools (over all choices) and maxID (in bytes) bound what an upstream can make the gateway keep and
-// repeat: a missing id is filled in from the kept one.
+// maxChoices, maxTools (over all choices) and maxID (in bytes) limit the data of an upstream that the gateway stores.
+// Ids of calls are stored since a later entry may lack them.
 const (
 	maxChoices = 128
 	maxTools   = 1024
 	maxID      = 256
 )
 
-// maxEntries bounds the entries of tool_calls in one body, since each is searched for among all calls.
+// maxEntries limits the entries of tool_calls in one body, since finding the call of each entry is a search.
 const maxEntries = 4 * maxTools
 
-// choiceSet is a set of indexes of choices.
+// choiceSet is a set of choice indexes.
 type choiceSet [maxChoices / 64]uint64
 
 func (c *choiceSet) add(index int) {
@@ -63,11 +63,11 @@ func (c *choiceSet) has(index int) bool {
 	return index >= maxChoices || c[index/64]&(1<<(index%64)) != 0
 }
 
-// streams reports whether the body is a chunk of a stream. Clients read members of its delta without checking that
-// there is one.
+// streams reports whether the body is a chunk of a stream. Clients read members of a chunk's delta without checking
+// that the delta exists.
 func (f *form) streams() bool { return f.delta == "delta" }
 
-// seen describes what one body contained.
+// seen describes the content of one body.
 type seen struct {
 	proof      bool // it has content which proves that the candidate works (specification 13.2)
 	thinks     bool // it has reasoning state, which shows that the model thinks
@@ -86,12 +86,12 @@ type seen struct {
 	more       bool // content that is not text, or the end
 }
 
-// onlyText reports whether a chunk has one text and nothing else that matters.
+// onlyText reports whether a chunk has one text and nothing else of importance.
 func (s *seen) onlyText() bool {
 	return s.choices == 1 && s.texts == 1 && !s.more && !s.sawUsage && s.failure == nil
 }
 
-// scan parses one body and fills edits.
+// scan parses one body and fills f.edits.
 func (f *form) scan(body []byte) (seen, error) {
 	var got seen
 	if f.edits == nil {
@@ -189,7 +189,7 @@ func (f *form) scan(body []byte) (seen, error) {
 	return got, nil
 }
 
-// headMembers are the members that every answer has, as bits.
+// headMembers is a bit set of the top-level members that every answer has.
 type headMembers uint8
 
 const (
@@ -202,7 +202,7 @@ const (
 	headAll = headChoices<<1 - 1
 )
 
-// missing returns the text of the members that the upstream did not send.
+// missing returns the JSON text of the members that are not in has, for insertion into the body.
 func (f *form) missing(has headMembers) (text string) {
 	if has&headID == 0 {
 		text += `"id":"` + f.identity() + `",`
@@ -222,7 +222,7 @@ func (f *form) missing(has headMembers) (text string) {
 	return text
 }
 
-// complete reports whether every choice that has begun has its finish_reason.
+// complete reports whether every choice that began also has a finish_reason.
 func (f *form) complete() bool { return f.Finish != "" && f.open == f.finished }
 
 func (f *form) identity() string {
@@ -242,7 +242,7 @@ func (f *form) now() int64 {
 	return f.created
 }
 
-// scanID keeps the id of a stream constant.
+// scanID replaces the id by the first id of the stream, which must not change.
 func (f *form) scanID(s *jsontext.Scanner, kind jsontext.Kind, from int) error {
 	if kind != jsontext.String {
 		if err := s.Skip(); err != nil {
@@ -341,25 +341,25 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 	return nil
 }
 
-// finish ends a choice. at is the place of the reason in the body.
-func (f *form) finish(index int, reason string, at span, got *seen) {
+// finish records the finish_reason of a choice. place is the position of the reason in the body.
+func (f *form) finish(index int, reason string, place span, got *seen) {
 	switch reason {
 	case "":
-		f.insertSorted(at.from, at.to, "null")
+		f.insertSorted(place.from, place.to, "null")
 		return
 	case "stop":
 		if index < len(f.tools) && len(f.tools[index]) > 0 {
 			reason = "tool_calls"
-			f.insertSorted(at.from, at.to, `"tool_calls"`)
+			f.insertSorted(place.from, place.to, `"tool_calls"`)
 		}
 	}
 	f.Finish = reason
-	f.settle(index)
+	f.completeCalls(index)
 	f.finished.add(index)
 	got.proof, got.more = true, true
 }
 
-// indexOf scans the value of an index member. ok is false for a value that no choice or tool call can have.
+// indexOf scans the value of an index member. ok is false for a value that is not a valid index.
 func indexOf(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err error) {
 	if kind != jsontext.Number {
 		return 0, false, s.Skip()
@@ -368,7 +368,7 @@ func indexOf(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err e
 	return int(n), ok && 0 <= n && n <= math.MaxInt32, err
 }
 
-// findIndex looks for the index in the object at the scanner's position.
+// findIndex returns the index member of the object at the scanner's position. s is a copy of the scanner.
 func findIndex(s *jsontext.Scanner) (index int, ok bool) {
 	_ = s.Object(func(key []byte) (err error) { // errors are reported when the object is passed
 		if string(key) != "index" {
@@ -380,31 +380,30 @@ func findIndex(s *jsontext.Scanner) (index int, ok bool) {
 	return index, ok
 }
 
-// insertSorted adds an edit that may lie before earlier edits, since a choice may have its finish_reason before its
-// delta.
+// insertSorted adds an edit that may lie before earlier edits, since in a choice finish_reason may come before delta.
 func (f *form) insertSorted(from, to int, text string) {
-	at := len(f.edits)
-	for at > 0 && f.edits[at-1].From > from {
-		at--
+	index := len(f.edits)
+	for index > 0 && f.edits[index-1].From > from {
+		index--
 	}
 	f.edits = append(f.edits, jsontext.Edit{})
-	copy(f.edits[at+1:], f.edits[at:])
-	f.edits[at] = jsontext.Edit{From: from, To: to, Text: text}
+	copy(f.edits[index+1:], f.edits[index:])
+	f.edits[index] = jsontext.Edit{From: from, To: to, Text: text}
 }
 
-// replace adds an edit that replaces the value at a place, as insertSorted does, or changes the edit that the value has
-// already.
-func (f *form) replace(at span, text string) {
+// replace adds an edit that replaces the value at place. If there is already an edit of this value, replace changes its
+// text.
+func (f *form) replace(place span, text string) {
 	for i := range f.edits {
-		if f.edits[i].From == at.from && f.edits[i].To == at.to {
+		if f.edits[i].From == place.from && f.edits[i].To == place.to {
 			f.edits[i].Text = text
 			return
 		}
 	}
-	f.insertSorted(at.from, at.to, text)
+	f.insertSorted(place.from, place.to, text)
 }
 
-// Reply is what a whole chat completion stated.
+// Reply holds the facts that a whole chat completion states.
 type Reply struct {
 	// Finish is the finish_reason.
 	Finish    string
@@ -414,16 +413,16 @@ type Reply struct {
 
 var forms = sync.Pool{New: func() any { return new(form) }}
 
-// ReadReply checks an upstream's answer to a request that did not stream, and appends it to dst in the corrected form
-// for the client. asked is the name of the model that the client asked for. Its errors are *wire.UpstreamError for an
-// answer that is an error, wire.ErrNoChoices, and those that wrap wire.ErrBroken.
-func ReadReply(dst, body []byte, asked string) ([]byte, Reply, error) {
+// ReadReply checks an upstream's answer to a request without a stream, and appends the corrected answer for the client
+// to dst. model is the name of the requested model. The errors are a *wire.UpstreamError for an answer that is an
+// error, wire.ErrNoChoices, and errors that wrap wire.ErrBroken.
+func ReadReply(dst, body []byte, model string) ([]byte, Reply, error) {
 	f := forms.Get().(*form)
 	defer func() {
 		*f = form{} // it may hold memory as large as the answer
 		forms.Put(f)
 	}()
-	f.object, f.delta, f.model = "chat.completion", "message", string(jsontext.AppendQuoted(nil, asked))
+	f.object, f.delta, f.model = "chat.completion", "message", string(jsontext.AppendQuoted(nil, model))
 	got, err := f.scan(body)
 	switch {
 	case err != nil:

@@ -1,8 +1,7 @@
-// Package native is the path of a chat client's request to a chat upstream, and of the answer back. Both are passed on
-// as they are, parsed once and edited in place, so that every byte is kept that need not change. It is the hottest path
-// of the gateway.
+// Package native passes a chat client's request on to a chat upstream, and the answer back. Both are parsed once and
+// edited in place, so that all other bytes are kept. This is the most used path of the gateway.
 //
-// If one side uses another format, package chat translates.
+// If client or upstream uses another format, package chat translates.
 package native
 
 import (
@@ -24,13 +23,14 @@ const (
 	TraitCalls Traits = 1 << iota
 	// TraitLateSystem means that a system message comes after another turn.
 	TraitLateSystem
-	// TraitRepeats means that two turns of one role follow each other, or that the first one is not the user's.
+	// TraitRepeats means that two adjacent turns have the same role, or that the first turn is not the user's.
 	TraitRepeats
-	// TraitRemoteImage means that an image is not given as a data URL.
+	// TraitRemoteImage means that an image URL is not a data URL.
 	TraitRemoteImage
-	// TraitGaps means that a turn that is over has a call without a result.
+	// TraitGaps means that a call has no result although later messages follow.
 	TraitGaps
-	// TraitStray means that a tool result does not come after the message with its call, or that this was not checked.
+	// TraitStray means that a tool result does not directly follow the message with its call, or that this was not
+	// checked.
 	TraitStray
 )
 
@@ -41,35 +41,35 @@ type field struct {
 	keyEnd int // offset after its closing quote
 	value  int // offset of the value
 	end    int // offset after the value
-	// foreign means that no upstream gets the member, see wire.Foreign.
+	// foreign is set if no upstream may get the member, see wire.Foreign.
 	foreign bool
 }
 
-// Request is a chat completions request (API reference "Create chat completion"): the body as it came, and what routing
-// needs to know of it.
+// Request is a chat completions request (API reference "Create chat completion"): the client's body, and the facts that
+// routing needs.
 type Request struct {
 	Body   []byte
 	Model  string
 	Stream bool
 	// IncludeUsage is stream_options.include_usage.
 	IncludeUsage bool
-	// MaxTokens is max_completion_tokens, else max_tokens. It is 0 if neither was given.
+	// MaxTokens is max_completion_tokens, or else max_tokens. It is 0 if both are absent.
 	MaxTokens int64
 	Needs     wire.Needs
 	Traits    Traits
-	// Effort is reasoning_effort. It is empty if it was not given.
+	// Effort is reasoning_effort, or empty if absent.
 	Effort string
-	// ToolChoiceRequired reports that tool_choice is the string "required".
+	// ToolChoiceRequired is set if tool_choice is the string "required".
 	ToolChoiceRequired bool
-	// LongestCallID is the size of the longest id of a tool call in the history, in bytes.
+	// LongestCallID is the length of the longest tool call id in the history, in bytes.
 	LongestCallID int
-	// TextBytes is the size of the text and the tools in the prompt.
+	// TextBytes is the number of bytes of text and tools in the prompt.
 	TextBytes int64
-	// Messages is the number of messages. MediaTokens is the estimated number of tokens of their images, files and
-	// audio.
+	// Messages is the number of messages. MediaTokens is the estimated number of tokens of the images, files and audio
+	// in them.
 	Messages    int
 	MediaTokens int64
-	// Lease holds the memory of Body. Nil means that the memory belongs to the garbage collector.
+	// Lease counts the users of Body's memory. Nil means that the garbage collector frees it.
 	Lease *wire.Lease
 
 	fields     []field
@@ -82,14 +82,14 @@ type Request struct {
 	pictures   int      // number of images that were inspected
 }
 
-// invalid returns the 400 for an invalid field.
+// invalid returns the error with status 400 for an invalid field.
 func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }
 
-// Parse parses body in one validating pass. Its errors are *apierror.Error with status 400 and the path of the invalid
-// field. Unknown members are kept for the upstream to judge, unless they are wire.Foreign. A name that is given twice
-// is refused, since two decoders could take different values.
+// Parse parses body in one validating pass. The errors are *apierror.Error with status 400 and the path of the invalid
+// field. Unknown members are passed on for the upstream to judge, unless wire.Foreign reports them. A duplicate member
+// is an error, since two decoders could use different values.
 func Parse(body []byte) (*Request, error) {
 	r := &Request{Body: body, home: fieldLists.Get().(*[]field)}
 	r.fields = (*r.home)[:0]
@@ -161,8 +161,8 @@ func Parse(body []byte) (*Request, error) {
 	return r, nil
 }
 
-// Release gives the memory of the body back. What routing needs to know stays. Release may be called again, but Shape
-// and Sends must not be called after it.
+// Release returns the memory of the body. The facts for routing remain. Release may be called again, but Shape and
+// Sends must not be called afterwards.
 func (r *Request) Release() {
 	if r.home == nil {
 		return
@@ -177,23 +177,23 @@ func (r *Request) Release() {
 
 var fieldLists = sync.Pool{New: func() any { return new(make([]field, 0, 16)) }}
 
-// keys finds the offsets of each field's key. The scanner has passed the body, so that between two fields there is
-// nothing but white space and a comma.
+// keys sets the offsets of each field's key. The scanner has accepted the body, so that between two fields there is
+// only white space and a comma.
 func (r *Request) keys() {
-	at := 0
+	offset := 0
 	for i := range r.fields {
 		f := &r.fields[i]
-		for r.Body[at] != '"' {
-			at++
+		for r.Body[offset] != '"' {
+			offset++
 		}
-		f.key = at
-		for at++; r.Body[at] != '"'; at++ {
-			if r.Body[at] == '\\' {
-				at++
+		f.key = offset
+		for offset++; r.Body[offset] != '"'; offset++ {
+			if r.Body[offset] == '\\' {
+				offset++
 			}
 		}
-		f.keyEnd = at + 1
-		at = f.end
+		f.keyEnd = offset + 1
+		offset = f.end
 	}
 }
 
@@ -204,7 +204,8 @@ func boolean(s *jsontext.Scanner, param string, kind jsontext.Kind) (bool, error
 	return s.Bool()
 }
 
-// wrongKind returns the 400 for a value of the wrong kind, or the error of broken JSON if the value is broken.
+// wrongKind returns the error with status 400 for a value of the wrong kind, or the scanner's error if the JSON is
+// invalid. want names the right kind.
 func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error {
 	if err := s.Skip(); err != nil {
 		return err
@@ -212,8 +213,8 @@ func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error
 	return invalid(param, "%s must be %s, it is %s", param, want, got)
 }
 
-// takes reports whether an optional member has a value of the wanted kind. Otherwise it scans the value: null is like
-// an absent member, and any other kind is an error.
+// takes reports whether an optional member has a value of the wanted kind. Otherwise it scans the value: null counts as
+// absent, and any other kind is an error.
 func takes(s *jsontext.Scanner, param, want string, kind, wanted jsontext.Kind) (bool, error) {
 	switch kind {
 	case wanted:
@@ -225,7 +226,7 @@ func takes(s *jsontext.Scanner, param, want string, kind, wanted jsontext.Kind) 
 	}
 }
 
-// Field returns the value of a top-level member as it is in the body, or nil if there is none.
+// Field returns the bytes of a top-level member's value, or nil if the member is absent.
 func (r *Request) Field(name string) []byte {
 	for i := range r.fields {
 		if f := &r.fields[i]; string(f.name) == name {

@@ -4,25 +4,25 @@ import (
 	"slices"
 )
 
-// Shape is the set of changes that one candidate needs in a request.
+// Shape is the set of changes that a candidate needs in a request.
 type Shape struct {
 	// Model is the name of the model at the upstream.
 	Model string
 	// Drop names fields that are left out.
 	Drop []string
-	// Rename maps the names of fields to other names.
+	// Rename maps field names to the names that the upstream uses.
 	Rename map[string]string
-	// MaxTokensField is the only name under which a token limit is sent. If it is empty the client's name is kept.
+	// MaxTokensField is the name under which the token limit is sent. If it is empty the client's name is kept.
 	MaxTokensField string
 	// ToolChoiceRequired replaces the tool_choice "required". Empty means unchanged.
 	ToolChoiceRequired string
-	// Developer keeps the role "developer". Otherwise "system" is sent instead.
+	// Developer is set if the role "developer" is kept. Otherwise "system" replaces it.
 	Developer bool
-	// StreamUsage asks for the usage of a stream, whatever the client asked for.
+	// StreamUsage is set if the usage of a stream is requested even if the client did not request it.
 	StreamUsage bool
 }
 
-// Shape returns the body for one candidate: the client's bytes in the client's order, except for the changes of shape
+// Shape returns the body for a candidate: the client's bytes in the client's order, with the changes of shape
 // (specification 1.2, 14.3).
 func (r *Request) Shape(shape *Shape) *Shaped {
 	out := newShaped(r.Body, r.Lease)
@@ -38,8 +38,8 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 		drop := f.foreign || slices.Contains(shape.Drop, name)
 		switch name {
 		case "max_tokens", "max_completion_tokens":
-			// Two limits under one name would be a duplicate. The one that counts stays, see MaxTokens; of two nulls,
-			// the first one.
+			// With MaxTokensField the two limits would be a duplicate member. The limit that MaxTokens holds is kept
+			// or, if both are null, the first one.
 			if shape.MaxTokensField != "" {
 				drop = drop || limitSent || (r.MaxTokens != 0 && i != r.limit)
 				rename = shape.MaxTokensField
@@ -82,10 +82,11 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 	return out.end(r.fields[len(r.fields)-1].end)
 }
 
-// usageOptions are the stream_options for a client that gave none.
+// usageOptions is the value of stream_options for a client that sent none.
 const usageOptions = `{"include_usage":true}`
 
-// Gives reports whether the client gave one of these fields, even as null. It must not be called after Release.
+// Gives reports whether the client's request has one of these fields, even with the value null. It must not be called
+// after Release.
 func (r *Request) Gives(names ...string) bool {
 	return slices.ContainsFunc(r.fields, func(f field) bool { return slices.Contains(names, string(f.name)) })
 }
@@ -115,7 +116,7 @@ func (r *Request) shapeValue(out *Shaped, f *field, name string, shape *Shape) {
 	}
 }
 
-// askUsage writes the client's stream_options with include_usage set to true.
+// askUsage writes the client's stream_options with include_usage changed to true.
 func (r *Request) askUsage(out *Shaped, f *field) {
 	switch {
 	case !r.usage.empty():
@@ -137,15 +138,15 @@ func (r *Request) Sends(shape *Shape, name string) bool {
 		return true
 	}
 	for i := range r.fields {
-		own := string(r.fields[i].name)
-		if r.fields[i].foreign || slices.Contains(shape.Drop, own) {
+		clientName := string(r.fields[i].name)
+		if r.fields[i].foreign || slices.Contains(shape.Drop, clientName) {
 			continue
 		}
-		sent := own
-		if to := shape.Rename[own]; to != "" {
+		sent := clientName
+		if to := shape.Rename[clientName]; to != "" {
 			sent = to
 		}
-		if shape.MaxTokensField != "" && (own == "max_tokens" || own == "max_completion_tokens") {
+		if shape.MaxTokensField != "" && (clientName == "max_tokens" || clientName == "max_completion_tokens") {
 			sent = shape.MaxTokensField
 		}
 		if sent == name {

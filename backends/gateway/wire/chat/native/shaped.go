@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Shaped is a request body that consists of pieces of the client's body and the changes between them. A small body is
-// copied; of a large one only the changes are new.
+// Shaped is a request body made of pieces of the client's body with changes between them. A small body is copied. For a
+// large body only the changes take new memory.
 type Shaped struct {
 	body     []byte
 	lease    *wire.Lease
@@ -23,10 +23,10 @@ type Shaped struct {
 }
 
 const (
-	// smallBody is the size up to which a body is copied. net/http sends head and body in one write if it knows the
+	// smallBody is the size up to which a body is copied. net/http sends header and body in one write if it knows the
 	// type of the in-memory reader, otherwise in two.
 	smallBody = 16 << 10
-	// changesRoom is how much longer most bodies become at most.
+	// changesRoom is the number of bytes by which most bodies grow at most.
 	changesRoom = 128
 )
 
@@ -38,10 +38,10 @@ func newShaped(body []byte, lease *wire.Lease) *Shaped {
 	return b
 }
 
-// Len returns the number of bytes of the body.
+// Len returns the length of the body in bytes.
 func (b *Shaped) Len() int64 { return b.size }
 
-// Reader returns a new reader of the body from its start. It must be closed.
+// Reader returns a new reader at the start of the body. The caller must close it.
 func (b *Shaped) Reader() io.ReadCloser {
 	if b.small != nil {
 		return io.NopCloser(bytes.NewReader(b.small))
@@ -50,7 +50,7 @@ func (b *Shaped) Reader() io.ReadCloser {
 	return &pieceReader{pieces: b.pieces, lease: b.lease}
 }
 
-// keep takes over body[from:to], joined to the previous piece if it follows that directly.
+// keep appends body[from:to], without a copy if it directly follows the previous piece.
 func (b *Shaped) keep(from, to int) {
 	if from != b.to {
 		b.flush()
@@ -83,16 +83,16 @@ func (b *Shaped) flush() {
 	b.from = b.to
 }
 
-// end keeps the rest of the body from an offset on and completes it.
+// end appends the rest of the client's body from an offset on, and completes b.
 func (b *Shaped) end(from int) *Shaped {
 	b.keep(from, len(b.body))
 	b.flush()
 	return b
 }
 
-// pieceReader reads one piece after the other. The pieces are never changed, since another reader may start again with
-// them. An HTTP transport may close it during a read, and may read on after its RoundTrip has returned. The memory is
-// given back on Close, so nothing is read after that.
+// pieceReader reads the pieces one after the other. It never changes the pieces, since another reader may start again
+// with them. An HTTP transport may close the reader during a read, and may read on after its RoundTrip has returned.
+// Close returns the memory, so later reads fail.
 type pieceReader struct {
 	mu     sync.Mutex
 	pieces [][]byte

@@ -8,34 +8,34 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Stream passes chat completion chunks on to a chat client in a corrected form (specification 16). Its memory is
-// constant except for the ids of tool calls.
+// Stream passes chat completion chunks on to a chat client, with corrections (specification 16). Its memory is constant
+// except for the ids of tool calls.
 type Stream struct {
 	form         form
 	includeUsage bool
 	last         template
 	usage        []byte // the chunk with the last usage that counts anything, for the end
-	// PromptTokens is the estimate for an upstream that states no usage.
+	// PromptTokens is the estimated number of prompt tokens, for an upstream that states no usage.
 	PromptTokens int64
 }
 
-// NewStream returns a stream for a client that asked for a model by the name asked. includeUsage reports that the
-// client wants the usage chunk.
-func NewStream(asked string, includeUsage bool) *Stream {
+// NewStream returns a stream for a client. model is the name of the requested model. includeUsage is set if the client
+// wants the usage chunk.
+func NewStream(model string, includeUsage bool) *Stream {
 	return &Stream{
 		form: form{
 			object: "chat.completion.chunk",
 			delta:  "delta",
-			model:  string(jsontext.AppendQuoted(nil, asked)),
+			model:  string(jsontext.AppendQuoted(nil, model)),
 		},
 		includeUsage: includeUsage,
 	}
 }
 
-// Finish returns the finish_reason, or an empty string if it was not seen yet.
+// Finish returns the last finish_reason, or an empty string before the first one.
 func (c *Stream) Finish() string { return c.form.Finish }
 
-// Usage returns the last usage seen.
+// Usage returns the last stated usage.
 func (c *Stream) Usage() wire.Usage { return c.form.Usage }
 
 // TextBytes returns the size of the text, reasoning and tool arguments so far.
@@ -43,9 +43,9 @@ func (c *Stream) TextBytes() int64 { return c.form.TextBytes }
 
 var done = []byte("[DONE]")
 
-// Event takes the data of one upstream event and appends the corresponding data for the client to dst. Its errors are
-// *wire.UpstreamError for an error object, wire.ErrNoFinish, and those that wrap wire.ErrBroken; nothing is appended
-// then.
+// Event converts the data of one upstream event and appends the resulting events for the client to dst. The errors are
+// a *wire.UpstreamError for an error object, wire.ErrNoFinish, and errors that wrap wire.ErrBroken. With an error
+// nothing is appended.
 func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
@@ -91,7 +91,7 @@ func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 	return c.appendChunk(c.form.appendBare(dst), data), wire.Progress{Proof: got.proof, Thinks: got.thinks}, nil
 }
 
-// appendChunk appends the chunk that was scanned, with its edits applied, as one event.
+// appendChunk appends the scanned chunk as one event, with the edits applied.
 func (c *Stream) appendChunk(dst, data []byte) []byte {
 	dst = append(dst, "data: "...)
 	from := len(dst)
@@ -100,8 +100,8 @@ func (c *Stream) appendChunk(dst, data []byte) []byte {
 	return append(dst, "\n\n"...)
 }
 
-// keepUsage keeps the usage of the chunk that was scanned for the end of the stream. The client gets it there once, in
-// a chunk of its own, although some upstreams send it with every chunk.
+// keepUsage stores the usage of the scanned chunk. The client gets it once at the end of the stream, in a separate
+// chunk, although some upstreams send a usage with every chunk.
 func (c *Stream) keepUsage(data []byte, got *seen) {
 	if got.choices == 0 {
 		c.usage = c.appendChunk(c.usage[:0], data)
@@ -114,14 +114,14 @@ func (c *Stream) keepUsage(data []byte, got *seen) {
 	c.usage = append(c.usage, "}\n\n"...)
 }
 
-// appendHead appends the beginning of a chunk that the upstream did not send, up to the list of choices.
+// appendHead appends the beginning of a new chunk, up to the list of choices.
 func (f *form) appendHead(dst []byte) []byte {
 	dst = jsontext.AppendAll(dst, `data: {"id":"`, f.identity(), `","object":"`, f.object)
 	dst = strconv.AppendInt(append(dst, `","created":`...), f.now(), 10)
 	return append(append(append(dst, `,"model":`...), f.model...), `,"choices":[`...)
 }
 
-// dropUsage removes the usage member, with the comma before it, from a chunk that is passed on. If it is the first
+// dropUsage removes the usage member, with the comma before it, from a chunk for the client. If usage is the first
 // member its value becomes null instead.
 func (c *Stream) dropUsage(got *seen) {
 	if got.usage.from == got.afterBrace {
@@ -131,8 +131,8 @@ func (c *Stream) dropUsage(got *seen) {
 	c.form.insertSorted(got.usage.from, got.usage.to, "")
 }
 
-// End appends the last line, or returns an error if the stream is not complete. It is called for [DONE] and at the end
-// of the body.
+// End appends the last events, or returns an error if the stream is not complete. It is called for [DONE] and at the
+// end of the body.
 func (c *Stream) End(dst []byte) ([]byte, error) {
 	if !c.form.complete() {
 		return dst, wire.ErrNoFinish

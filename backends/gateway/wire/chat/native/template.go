@@ -6,9 +6,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// template is what a chunk of a stream has in common with the chunk before it. In a run of text chunks an upstream
-// repeats every byte except the text (and OpenAI's padding), so a chunk with the same bytes around the text needs no
-// parsing beyond it. That is an order of magnitude less work than parsing it all.
+// template holds the bytes that a chunk of a stream shares with the previous chunk. In a run of text chunks an upstream
+// repeats every byte except the text (and OpenAI's padding). In a chunk that matches the template only the text must be
+// scanned, which is an order of magnitude less work than parsing the chunk.
 type template struct {
 	known   bool
 	padded  bool
@@ -20,11 +20,11 @@ type template struct {
 	outTail []byte
 }
 
-// maxFrame bounds what a template keeps of a chunk, in bytes. Usual chunks have a few hundred bytes around the text.
+// maxFrame limits the bytes of a chunk that a template stores. Usual chunks have a few hundred bytes around the text.
 const maxFrame = 4 << 10
 
-// learn keeps the bytes around the text of a chunk that was parsed and whose only content is the text at the given
-// place, without its quotes. padding is empty, or the place of a meaningless text after it. changes are the edits for
+// learn stores the bytes around the text of a parsed chunk whose only content is that text. text is the position of the
+// text without its quotes. padding is the position of a meaningless text after it, or empty. changes are the edits for
 // the client.
 func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits) {
 	t.known, t.padded = true, padding.to > 0
@@ -43,8 +43,8 @@ func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits
 // forget discards the template, so that no chunk matches it.
 func (t *template) forget() { t.known = false }
 
-// apply appends the client's form of a chunk that matches the template, and returns the size of its text. For any other
-// chunk ok is false and dst is unchanged.
+// apply appends a chunk that matches the template in the client's form. size is the length of the chunk's text. For any
+// other chunk ok is false and dst is unchanged.
 func (t *template) apply(dst, data []byte) (out []byte, size int, ok bool) {
 	if !t.known || !bytes.HasPrefix(data, t.head) || !bytes.HasSuffix(data, t.tail) {
 		return dst, 0, false

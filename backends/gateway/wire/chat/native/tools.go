@@ -12,7 +12,7 @@ import (
 // choiceTools are the tool calls of one choice, in the order in which they began.
 type choiceTools []choiceTool
 
-// choiceTool is what is kept of a tool call.
+// choiceTool is the stored state of a tool call.
 type choiceTool struct {
 	id        string // the upstream's; empty if the call began without one
 	out       string // a replacement; empty if the client gets the upstream's id
@@ -26,15 +26,15 @@ type choiceTool struct {
 // toolEntry is one entry of tool_calls.
 type toolEntry struct {
 	id, name, arguments []byte
-	// idAt, nameAt and argumentsAt are the places of valid values and empty otherwise. indexAt is the place of any
-	// value.
+	// idAt, nameAt and argumentsAt are the positions of valid values, or empty. indexAt is the position of any value of
+	// index.
 	idAt, nameAt, argumentsAt, indexAt span
 	index                              int
 	function                           int // offset at which the members of function begin
 	indexed, typed                     bool
 	object                             bool // arguments are an object rather than a string
 	odd                                bool // arguments are of a kind that is left unchanged
-	again                              bool // the call has its name already
+	hasName                            bool // the call has its name already
 	members                            int
 }
 
@@ -81,7 +81,7 @@ func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) er
 			missing += `"type":"function",`
 		}
 	}
-	if tool != nil && !begins && !e.nameAt.empty() && (e.again || len(e.name) == 0) {
+	if tool != nil && !begins && !e.nameAt.empty() && (e.hasName || len(e.name) == 0) {
 		f.removeMember(s.Since(0), e.nameAt)
 	}
 	f.scanArguments(&e, tool)
@@ -92,11 +92,11 @@ func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) er
 	return nil
 }
 
-// scanArguments turns the arguments of an entry into what clients accept: a string without repetitions.
+// scanArguments converts the arguments of an entry to the form that clients accept: a string without repetitions.
 func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
-	at, stream := e.argumentsAt, f.delta == "delta"
+	place, stream := e.argumentsAt, f.delta == "delta"
 	switch {
-	case at.empty():
+	case place.empty():
 		if !stream && !e.odd && len(e.name) > 0 { // clients parse it
 			f.insertSorted(e.function, e.function, `"arguments":"{}",`)
 		}
@@ -109,29 +109,29 @@ func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
 		if stream && tool != nil {
 			text = tool.arguments.Rest(text)
 		}
-		f.insertSorted(at.from, at.to, `"`+string(text)+`"`)
+		f.insertSorted(place.from, place.to, `"`+string(text)+`"`)
 	case !stream && len(e.arguments) == 0:
-		f.insertSorted(at.from, at.to, `"{}"`)
+		f.insertSorted(place.from, place.to, `"{}"`)
 	case stream && tool != nil:
 		if n := len(e.arguments) - len(tool.arguments.Rest(e.arguments)); n > 0 {
-			f.insertSorted(at.from+1, at.from+1+n, "")
+			f.insertSorted(place.from+1, place.from+1+n, "")
 			f.TextBytes -= int64(n)
 		}
 	}
 }
 
-// bareCall is a call that ended without arguments.
+// bareCall identifies a call that ended without arguments.
 type bareCall struct{ choice, number int }
 
-// freshCall is a call that began in this body and has no arguments yet. function is the offset of the members of its
-// function, arguments the place of their value.
+// freshCall is a call that began in this body and has no arguments yet. function is the offset of the members in the
+// call's function object. arguments is the position of the arguments' value, or empty.
 type freshCall struct {
 	choice, number, function int
 	arguments                span
 }
 
-// settle gives the calls of a choice that end without arguments an object without members.
-func (f *form) settle(choice int) {
+// completeCalls gives the arguments "{}" to those calls of a finished choice that have no arguments.
+func (f *form) completeCalls(choice int) {
 	if choice >= len(f.tools) || f.delta != "delta" || f.finished.has(choice) {
 		return
 	}
@@ -140,20 +140,20 @@ func (f *form) settle(choice int) {
 		if !t.named || t.arguments.Size() > 0 {
 			continue
 		}
-		at := slices.IndexFunc(f.fresh, func(c freshCall) bool { return c.choice == choice && c.number == t.number })
+		index := slices.IndexFunc(f.fresh, func(c freshCall) bool { return c.choice == choice && c.number == t.number })
 		switch {
-		case at < 0:
+		case index < 0:
 			f.bare = append(f.bare, bareCall{choice, t.number})
-		case f.fresh[at].arguments.empty():
-			f.insertSorted(f.fresh[at].function, f.fresh[at].function, `"arguments":"{}",`)
+		case f.fresh[index].arguments.empty():
+			f.insertSorted(f.fresh[index].function, f.fresh[index].function, `"arguments":"{}",`)
 		default:
-			f.replace(f.fresh[at].arguments, `"{}"`)
+			f.replace(f.fresh[index].arguments, `"{}"`)
 		}
 	}
 }
 
-// appendBare appends the arguments "{}", in chunks of their own, for calls that ended without arguments and began
-// before this body.
+// appendBare appends chunks with the arguments "{}" for calls that began in an earlier body and ended without
+// arguments.
 func (f *form) appendBare(dst []byte) []byte {
 	for _, c := range f.bare {
 		dst = append(f.appendHead(dst), `{"index":`...)
@@ -228,8 +228,8 @@ func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error
 	return err
 }
 
-// tool returns the call that an entry belongs to, which it may begin. n is the number of the call in its choice. The
-// tool is nil if there are more calls than are kept.
+// tool returns the call of an entry. begins is set if the entry begins the call. n is the call's index in its choice.
+// tool is nil if there are too many calls to store.
 func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int, begins bool) {
 	if choice >= maxChoices {
 		return nil, position, false
@@ -241,7 +241,7 @@ func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int
 	e.id = e.id[:min(len(e.id), maxID)]
 	if n := f.known(*tools, e); n >= 0 {
 		tool = &(*tools)[n]
-		e.again = tool.named
+		e.hasName = tool.named
 		tool.named = tool.named || len(e.name) > 0
 		return tool, tool.number, false
 	}
@@ -260,13 +260,13 @@ func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int
 	return &(*tools)[len(*tools)-1], begun.number, true
 }
 
-// uses reports whether the client knows another call by the id.
+// uses reports whether the client knows a call with the given id.
 func (c choiceTools) uses(id string) bool {
 	return slices.ContainsFunc(c, func(t choiceTool) bool { return t.out == "" && t.id == id })
 }
 
-// known returns the number of the call that an entry continues, or -1. Calls without an index are identified by their
-// ids. An entry without an id continues the last call, unless it has the name of another one.
+// known returns the index of the call that an entry continues, or -1. Entries without an index are matched by their
+// ids. An entry without an id continues the last call, unless both have a name.
 func (f *form) known(tools choiceTools, e *toolEntry) int {
 	last := len(tools) - 1
 	switch {
@@ -274,7 +274,7 @@ func (f *form) known(tools choiceTools, e *toolEntry) int {
 		return -1
 	case e.indexed:
 		n := tools.last(func(t *choiceTool) bool { return t.index == e.index })
-		if n >= 0 && tools[n].another(e) {
+		if n >= 0 && tools[n].beginsNew(e) {
 			return -1
 		}
 		return n
@@ -290,7 +290,7 @@ func (f *form) known(tools choiceTools, e *toolEntry) int {
 	return -1
 }
 
-// last returns the number of the latest call that fits, or -1.
+// last returns the index of the latest call for which fits returns true, or -1.
 func (c choiceTools) last(fits func(*choiceTool) bool) int {
 	for i := len(c) - 1; i >= 0; i-- {
 		if fits(&c[i]) {
@@ -300,13 +300,13 @@ func (c choiceTools) last(fits func(*choiceTool) bool) int {
 	return -1
 }
 
-// another reports whether an entry begins a new call although its index is known: some upstreams give every call the
-// index 0.
-func (t *choiceTool) another(e *toolEntry) bool {
+// beginsNew reports whether an entry begins a new call although there is a call with its index: some upstreams give
+// every call the index 0.
+func (t *choiceTool) beginsNew(e *toolEntry) bool {
 	return t.named && t.id != "" && len(e.name) > 0 && len(e.id) > 0 && t.id != string(e.id)
 }
 
-// removeMember removes a member of an object together with one comma. value is the place of the member's value.
+// removeMember removes a member of an object together with one comma. value is the position of the member's value.
 func (f *form) removeMember(body []byte, value span) {
 	const space = " \t\r\n"
 	from, to := jsontext.KeyAt(body, value.from), value.to

@@ -4,23 +4,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// callTurn follows the tool calls of a conversation and their results, to detect histories that some upstreams refuse:
-// each result must come right after the message with its call, and each call of a turn that is over needs one.
+// callTurn matches the tool calls of a conversation with their results, to detect histories that some upstreams refuse:
+// each result must directly follow the message with its call, and each call needs a result before the next turn.
 type callTurn struct {
-	open []openCall // calls of the last message with calls
-	next []openCall // calls of the message that is being read
-	lost bool       // a result had no call; the rest is not checked
-	// longest is the length of the longest id, in bytes.
+	open  []openCall // calls of the last message with calls
+	next  []openCall // calls of the message that is being read
+	stray bool       // a result had no call; the rest is not checked
+	// longest is the length of the longest call id, in bytes.
 	longest int
 }
 
-// openCall is a call with its id (the inside of a JSON string).
+// openCall is a call of the last turn. Its id is the inside of a JSON string.
 type openCall struct {
 	id       []byte
 	answered bool
 }
 
-// maxOpenCalls bounds the search for a result's call. Turns with more calls get TraitStray, and are checked where the
+// maxOpenCalls limits the search for a result's call. Turns with more calls get TraitStray; they are checked when the
 // request is read into the common form.
 const maxOpenCalls = 128
 
@@ -46,13 +46,13 @@ func (c *callTurn) read(s *jsontext.Scanner) error {
 	})
 }
 
-// turn takes a message that was read. result is the tool_call_id of a tool message.
+// turn processes a message that was read. result is the tool_call_id of a tool message.
 func (c *callTurn) turn(r *Request, role string, result []byte) {
 	c.longest = max(c.longest, len(result))
 	switch {
-	case c.lost:
+	case c.stray:
 	case role == "tool":
-		if c.lost = !c.answer(result); c.lost {
+		if c.stray = !c.answer(result); c.stray {
 			r.Traits |= TraitStray
 		}
 	default:
@@ -62,12 +62,13 @@ func (c *callTurn) turn(r *Request, role string, result []byte) {
 		c.open, c.next = c.next, c.open
 		if len(c.open) > maxOpenCalls {
 			r.Traits |= TraitStray
-			c.lost = true
+			c.stray = true
 		}
 	}
 }
 
-// answer finds the call of a result. Results may come in any order.
+// answer marks the call of a result as answered. It reports false if there is no such call. Results may come in any
+// order.
 func (c *callTurn) answer(result []byte) bool {
 	for i := range c.open {
 		if call := &c.open[i]; !call.answered && string(call.id) == string(result) {
@@ -87,14 +88,14 @@ func (c *callTurn) answered() bool {
 	return true
 }
 
-// end ends the last turn at the end of the messages. If some of its calls have results, the others count as gaps, as in
-// an earlier turn.
+// end processes the end of the messages. If only some calls of the last turn have results, the missing ones count as
+// gaps.
 func (c *callTurn) end(r *Request) {
 	begun := false
 	for i := range c.open {
 		begun = begun || c.open[i].answered
 	}
-	if begun && !c.lost && !c.answered() {
+	if begun && !c.stray && !c.answered() {
 		r.Traits |= TraitGaps
 	}
 	r.LongestCallID = c.longest

@@ -6,21 +6,21 @@ import (
 	"testing"
 )
 
-// TestLetGo: what an answer needs of a request stays, and its number of tokens, the rest
+// TestReleaseBody: what an answer needs of a request stays, and its number of tokens, the rest
 // goes; where that would be much, all stays.
-func TestLetGo(t *testing.T) {
+func TestReleaseBody(t *testing.T) {
 	t.Parallel()
 	made := func(instructions string) *Request {
 		return &Request{
 			Format: Responses, Body: []byte("{}"), Model: "m", Stream: true, IncludeUsage: true, Stop: []string{"end"},
 			Messages: []Message{{Role: User, Parts: []Part{{Kind: PartText, Text: strings.Repeat("word ", 100)}}}},
-			Tools:    []Tool{{Name: "a_b", Own: "b", Namespace: "a", Kind: ToolCustom, Description: "what it does", Parameters: "{}"}},
+			Tools:    []Tool{{Name: "a_b", ClientName: "b", Namespace: "a", Kind: ToolCustom, Description: "what it does", Parameters: "{}"}},
 			Params:   []Param{{"user", "\"u\""}}, Dropped: []string{"x"}, Output: &Output{Schema: "{}"},
 			Answer: Answer{Reasoning: true, State: true, Echo: []Param{{"instructions", instructions}}},
 		}
 	}
 	r, before := made("be brief"), made("be brief")
-	if !r.LetGo() {
+	if !r.ReleaseBody() {
 		t.Fatal("it keeps all")
 	}
 	if r.Messages != nil || r.Body != nil || r.Params != nil || r.Output != nil || r.Tools[0].Parameters != "" {
@@ -28,17 +28,17 @@ func TestLetGo(t *testing.T) {
 	}
 	tool := r.Tool("a_b")
 	if r.Format != Responses || r.Model != "m" || !r.Stream || !r.IncludeUsage || !reflect.DeepEqual(r.Stop, before.Stop) || !reflect.DeepEqual(r.Answer, before.Answer) ||
-		tool.Own != "b" || tool.Namespace != "a" || tool.Kind != ToolCustom || r.Tool("other").Own != "other" {
+		tool.ClientName != "b" || tool.Namespace != "a" || tool.Kind != ToolCustom || r.Tool("other").ClientName != "other" {
 		t.Errorf("%+v is left", r)
 	}
 	if got, want := CountTokens(r), CountTokens(before); got != want {
 		t.Errorf("%d tokens, were %d", got, want)
 	}
-	if !r.LetGo() || CountTokens(r) != CountTokens(before) {
+	if !r.ReleaseBody() || CountTokens(r) != CountTokens(before) {
 		t.Error("once more it is another")
 	}
-	large, same := made(strings.Repeat("x", maxKept)), made(strings.Repeat("x", maxKept))
-	if large.LetGo() || !reflect.DeepEqual(large, same) {
+	large, same := made(strings.Repeat("x", maxRetained)), made(strings.Repeat("x", maxRetained))
+	if large.ReleaseBody() || !reflect.DeepEqual(large, same) {
 		t.Error("a large one has let go")
 	}
 }

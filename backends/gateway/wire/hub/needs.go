@@ -2,8 +2,8 @@ package hub
 
 import "github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 
-// Weigh sets the Needs of a request that has been read, and the size of its text.
-func (r *Request) Weigh() {
+// SetNeeds sets Needs and TextBytes of a request that has been read.
+func (r *Request) SetNeeds() {
 	if r.Output != nil {
 		r.Needs |= wire.NeedJSONSchema
 		r.TextBytes += int64(len(r.Output.Schema))

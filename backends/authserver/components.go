@@ -49,8 +49,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// rooms holds the components of a server.
-type rooms struct {
+// components holds the components of a server.
+type components struct {
 	clients   *clients.Clients
 	catalog   *resources.Catalog
 	keys      *keys.Keys
@@ -77,10 +77,11 @@ type rooms struct {
 	pages     http.Handler
 }
 
-// keyMargin is how long a rotated key still verifies beyond the longest life of a token.
+// keyMargin is added to the longest life of a token: a rotated key verifies signatures for that time in total.
 const keyMargin = 10 * time.Minute
 
-// reportSignedOut returns the function that reports a user who has signed out, or nil if Options.SignedOut is not set.
+// reportSignedOut returns a function that passes the id of a signed-out user to Options.SignedOut, or nil if that is
+// not set.
 func (s *Server) reportSignedOut() func(ctx context.Context, user string) {
 	if s.signedOut == nil {
 		return nil
@@ -88,9 +89,9 @@ func (s *Server) reportSignedOut() func(ctx context.Context, user string) {
 	return func(ctx context.Context, user string) { s.signedOut(ctx, s.kernel.Issuer, user) }
 }
 
-// wire makes the components from the configuration, and the sites from the components.
+// wire creates the components from the configuration, and the two sites from the routes of the components.
 func (s *Server) wire() error {
-	k, c, r := s.kernel, s.config, &s.rooms
+	k, c, r := s.kernel, s.config, &s.components
 	r.audit = audit.New(k)
 	k.Audit = r.audit.Add
 	grants := []string{clients.GrantCode, clients.GrantRefresh}
@@ -234,7 +235,7 @@ func (s *Server) wire() error {
 	return nil
 }
 
-// documents returns the fetcher of client metadata documents, or nil if they are not enabled.
+// documents returns the fetcher of client metadata documents, or nil if cimd is not enabled.
 func (s *Server) documents() *documents.Documents {
 	c := s.config.CIMD
 	if !c.Enabled {
@@ -250,9 +251,9 @@ func (s *Server) documents() *documents.Documents {
 	})
 }
 
-// enterprise returns enterprise-managed authorization, or nil if it is not enabled.
+// enterprise returns the component for enterprise-managed authorization, or nil if xaa is not enabled.
 func (s *Server) enterprise() *xaa.XAA {
-	c, r := s.config.XAA, &s.rooms
+	c, r := s.config.XAA, &s.components
 	if !c.Enabled {
 		return nil
 	}
@@ -267,7 +268,7 @@ func (s *Server) enterprise() *xaa.XAA {
 	})
 }
 
-// upstream returns the identity provider at which users may sign in, or nil if none is configured.
+// upstream returns the identity provider of the section oidc, or nil if that section is not enabled.
 func (s *Server) upstream() (*web.Upstream, error) {
 	c := &s.config.OIDC
 	if !c.Enabled {
@@ -311,13 +312,13 @@ func loginRules(c *config.Config) login.Options {
 	}
 }
 
-// sameSites maps the values of session.same_site.
+// sameSites maps the values of session.same_site to those of package http.
 var sameSites = map[string]http.SameSite{
 	"lax": http.SameSiteLaxMode, "strict": http.SameSiteStrictMode,
 	"none": http.SameSiteNoneMode,
 }
 
-// issuerPath returns the path of the issuer without a trailing slash, or "" if it has none.
+// issuerPath returns the path of the issuer without a trailing slash. It is "" for an issuer without a path.
 func (s *Server) issuerPath() string {
 	issuer, err := url.Parse(s.kernel.Issuer)
 	if err != nil {
@@ -335,7 +336,7 @@ func (s *Server) host() string {
 	return issuer.Host
 }
 
-// brand returns the folder of page templates, or nil if none is configured.
+// brand returns the folder of page templates, or nil if no folder is configured.
 func (s *Server) brand() fs.FS {
 	if s.config.Pages.Folder == "" {
 		return nil
@@ -353,9 +354,9 @@ func (s *Server) languages() (*locale.Languages, error) {
 	return languages, nil
 }
 
-// tokenUser returns the subject of a token; it is the zero User if there is no such user.
+// tokenUser returns the user with an id, as package tokens needs it. For an unknown id it returns the zero User.
 func (s *Server) tokenUser(ctx context.Context, id string) (tokens.User, error) {
-	u, err := s.rooms.users.Find(ctx, id)
+	u, err := s.components.users.Find(ctx, id)
 	if users.IsNone(err) {
 		return tokens.User{}, nil
 	}
@@ -367,15 +368,15 @@ func (s *Server) tokenUser(ctx context.Context, id string) (tokens.User, error) 
 
 // openIDMetadata returns the discovery metadata of the OpenID layer.
 func (s *Server) openIDMetadata() map[string]any {
-	metadata := s.rooms.openid.Metadata()
+	metadata := s.components.openid.Metadata()
 	metadata["scopes_supported"] = openid.Names()
-	metadata["ui_locales_supported"] = s.rooms.accounts.Languages.Tags()
+	metadata["ui_locales_supported"] = s.components.accounts.Languages.Tags()
 	return metadata
 }
 
-// administration returns the API for administrators.
+// administration returns the administration API.
 func (s *Server) administration() *admin.API {
-	c, r := s.config, &s.rooms
+	c, r := s.config, &s.components
 	o := admin.Options{
 		Clients: r.clients, Catalog: r.catalog, Users: r.users, Factors: r.factors, Accounts: r.accounts,
 		Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers,
@@ -394,7 +395,7 @@ func (s *Server) administration() *admin.API {
 	return admin.New(s.kernel, o)
 }
 
-// effective returns the configuration in effect, without secrets.
+// effective returns the values in effect of all configuration keys, without secrets.
 func (s *Server) effective() (map[string]string, error) {
 	var text strings.Builder
 	if err := s.config.Print(&text); err != nil {

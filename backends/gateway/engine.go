@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
+)
+
+// Surroundings are what a cascade uses of the process and of the current configuration.
+type Surroundings struct {
+	Catalog  func() *catalog.Catalog
+	Counters func() counters.Store // those that all nodes share
+	Memory   *memory.Budget        // for the bodies of requests and responses
+	Logger   *zap.Logger
+}
+
+// Engine makes a cascade with the given options. All cascades of a gateway share its Memory.
+func (g *Gateway) Engine(s Surroundings, options cascade.Options) *cascade.Engine {
+	return &cascade.Engine{
+		Options: options, Memory: g.Memory, Budget: s.Memory, Catalog: s.Catalog,
+		Providers: g.Providers, Custom: g.Custom, Mark: g.Mark, Logger: s.Logger, Now: time.Now,
+		AdmitKey: func(ctx context.Context, key *keychain.Key, cost int64) (*keychain.KeyRefusal, error) {
+			return g.Keychain.AdmitKey(ctx, s.Counters(), key, cost)
+		},
+	}
+}
+
+// probeMemory bounds the bodies of a probe.
+const probeMemory = 32 << 20
+
+// Probe sends one small request through the provider key of an owner. It needs no Gateway, so a command can call it
+// beside a running server, which does not learn the outcome. Limits of the key are not checked. provider is the code of
+// the key's provider.
+func Probe(
+	ctx context.Context, service *keychain.Service, cat *catalog.Catalog, owner keychain.Owner, keyID string,
+	logger *zap.Logger,
+) (provider string, probe *cascade.Probe, err error) {
+	candidate, key, err := service.ProbeOf(ctx, cat, owner, keyID, owner.ID)
+	if err != nil {
+		return "", nil, err
+	}
+	transport := cascade.NewTransport()
+	defer transport.CloseIdleConnections()
+	engine := &cascade.Engine{
+		Memory: cascade.NewMemory(time.Now), Budget: memory.New(probeMemory), Catalog: func() *catalog.Catalog { return cat },
+		Providers: transport, Custom: transport, Mark: cascade.NewMark(), Logger: logger, Now: time.Now,
+	}
+	probe, err = engine.Probe(ctx, owner.ID, candidate, key)
+	return candidate.Provider.Code, probe, err
+}
+
+// FailingKeys returns the operator's keys in a catalog that providers refused when they were last used.
+func (g *Gateway) FailingKeys(cat *catalog.Catalog) (failing []alerts.FailingKey) {
+	for _, p := range cat.Providers() {
+		if p.APIKey == "" {
+			continue
+		}
+		switch state := g.Memory.Health.Lookup(p.Code, p.KeyID, "").Status; state {
+		case cascade.NoCredit, cascade.InvalidKey:
+			failing = append(failing, alerts.FailingKey{Provider: p.Code, State: string(state)})
+		case cascade.Untested, cascade.Active, cascade.CoolingDown:
+		}
+	}
+	return failing
+}
