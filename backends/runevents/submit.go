@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -147,7 +148,7 @@ func (s *Service) answerError(w http.ResponseWriter, err error) Outcome {
 
 // admissible checks the headers of a submission. If they are valid, status is 0.
 func admissible(r *http.Request) (status int, message string) {
-	if !accepts(r) {
+	if !query.AcceptsJSON(r.Header.Values("Accept")) {
 		return http.StatusNotAcceptable, "must accept application/json"
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -158,25 +159,6 @@ func admissible(r *http.Request) (status int, message string) {
 		return http.StatusUnsupportedMediaType, "content encoding " + rest.Quote(coding) + " not supported"
 	}
 	return 0, ""
-}
-
-// accepts reports whether the client accepts JSON.
-func accepts(r *http.Request) bool {
-	values := r.Header.Values("Accept")
-	if len(values) == 0 {
-		return true
-	}
-	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
-		kind, parameters, _ := strings.Cut(part, ";")
-		switch strings.ToLower(strings.TrimSpace(kind)) {
-		case "application/json", "application/*", "*/*":
-			q := strings.ReplaceAll(strings.ToLower(parameters), " ", "")
-			if q != "q=0" && q != "q=0.0" {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func plain(w http.ResponseWriter, status int, message string) {

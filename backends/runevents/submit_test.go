@@ -145,6 +145,7 @@ func TestRefusedSubmissions(t *testing.T) {
 		{"no type", "", leastURL, "{}", []string{"Content-Type", ""}, 415, "content type  not supported"},
 		{"brotli", "", leastURL, "{}", []string{"Content-Encoding", "br"}, 415, "content encoding br not supported"},
 		{"accept", "", leastURL, "{}", []string{"Accept", "text/html"}, 406, "must accept application/json"},
+		{"accept not at all", "", leastURL, "{}", []string{"Accept", "application/json;charset=utf-8;q=0.00"}, 406, "must accept application/json"},
 		{"accept not", "", leastURL, "{}", []string{"Accept", "application/json;q=0"}, 406, "must accept application/json"},
 		{"not gzip", "", leastURL, "{}", []string{"Content-Encoding", "gzip"}, 400, "it is not gzip"},
 		{"cut gzip", "", leastURL, string(zip(t, least())[:300]), []string{"Content-Encoding", "gzip"}, 400, "it ends too early or is damaged"},

@@ -121,8 +121,8 @@ type Handler struct {
 
 	// Anonymous is the user whose models answer requests without a verified key, and who is charged for them. The usage
 	// log has such requests without a key. They are limited only by limits that the operator has imposed on the user, and
-	// by budgets before this handler. Default: none. Such requests then get a 401, and a configuration that verifies no
-	// key before this handler is refused.
+	// by budgets before this handler. If it is empty, such requests get a 401, and a configuration that verifies no key
+	// before this handler is refused.
 	Anonymous string `json:"anonymous,omitempty"`
 
 	app       *gatewayapp.App

@@ -70,7 +70,7 @@ func (s *Service) admit(r *http.Request, entity string, scope Scope) (*plan, err
 	default:
 		return nil, &Error{Status: http.StatusMethodNotAllowed, Text: "queries must be made via GET or POST"}
 	}
-	if !acceptsJSON(r.Header.Values("Accept")) {
+	if !AcceptsJSON(r.Header.Values("Accept")) {
 		return nil, &Error{Status: http.StatusNotAcceptable, Text: "must accept application/json"}
 	}
 	p, err := readParams(r, entity)
@@ -80,8 +80,9 @@ func (s *Service) admit(r *http.Request, entity string, scope Scope) (*plan, err
 	return s.plan(entity, p, scope)
 }
 
-// acceptsJSON reports whether the Accept headers of a request allow JSON. A request without Accept headers does.
-func acceptsJSON(accept []string) bool {
+// AcceptsJSON reports whether the values of a request's Accept headers allow JSON. A request without Accept headers
+// does.
+func AcceptsJSON(accept []string) bool {
 	if len(accept) == 0 {
 		return true
 	}

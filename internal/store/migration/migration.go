@@ -1,5 +1,5 @@
-// Package migration handles the text of a service's migrations, apart from any database: the names of their files, words
-// that each engine spells differently, and whether older programs can still use the database after them.
+// Package migration handles the text of a service's migrations, apart from any database: the names of their files,
+// words that each engine spells differently, and whether older programs can still use the database after them.
 package migration
 
 import (
@@ -9,8 +9,8 @@ import (
 	"regexp"
 )
 
-// FileName matches the name of a migration's file. Group 1 is the number, and group 2 the engine if the migration is for
-// one engine only.
+// FileName matches the name of a migration's file. Group 1 is the number, and group 2 the engine if the migration is
+// for one engine only.
 var FileName = regexp.MustCompile(`^([0-9]+)_[a-z0-9_]+(?:\.(sqlite|postgres))?\.sql$`)
 
 // Rewrite returns a file system in which the text of each migration in files is replaced by the result of rewrite.
