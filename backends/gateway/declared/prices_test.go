@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -94,5 +95,17 @@ func TestReadPrices(t *testing.T) {
 	}
 	if _, err := Read([]byte(many.String())); err == nil || !strings.Contains(err.Error(), "more than 1000 prices") {
 		t.Errorf("so many prices: error %v", err)
+	}
+}
+
+// TestObjectNames checks that an exported object is valid JSON whatever characters its names contain.
+func TestObjectNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"openai/*", "a\x01/\a", "a\"/\u2028\U000e0001"} {
+		text, err := json.Marshal(object{{name, 1}})
+		var got map[string]int
+		if err != nil || json.Unmarshal(text, &got) != nil || got[name] != 1 {
+			t.Errorf("%q: %s, %v", name, text, err)
+		}
 	}
 }

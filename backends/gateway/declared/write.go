@@ -3,12 +3,12 @@ package declared
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // field is a field of an ordered object.
@@ -44,7 +44,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.WriteString(strconv.Quote(f.name) + ":")
+		b.Write(append(jsontext.AppendQuoted(nil, f.name), ':'))
 		b.Write(value)
 	}
 	b.WriteByte('}')

@@ -247,6 +247,14 @@ func TestTeamKeys(t *testing.T) {
 		if err != nil || id.TeamID != red.ID || id.UserID != red.ID || len(id.Imposed) != 2 {
 			t.Fatalf("%+v, error %v", id, err)
 		}
+		for _, name := range []string{"crimson", "red"} {
+			if err := n.RenameTeam(t.Context(), red.ID, name); err != nil {
+				t.Fatal(err)
+			}
+			if held, err := n.AllKeys(t.Context(), "", "", false, 10); err != nil || len(held) != 2 || held[0].User != name {
+				t.Errorf("keys of the renamed team: %+v, %v", held, err)
+			}
+		}
 		wantRefusal(t, n.Active(t.Context(), red.ID), http.StatusForbidden, "team_account", "")
 		green := n.team(t, "green") // which has no keys yet
 		_, err = n.signs(t, Arrival{ID: green.ID}, NewUsers{})

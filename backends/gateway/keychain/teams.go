@@ -107,6 +107,10 @@ func (s *Service) RenameTeam(ctx context.Context, id, name string) error {
 			name, id, name); err != nil {
 			return err
 		}
+		// The account that holds the team's own keys is named after the team.
+		if _, err := c.Exec(`UPDATE gateway_users SET name = ? WHERE id = ? AND is_service = 1`, name, id); err != nil {
+			return err
+		}
 		return s.audit(ctx, c, "team.renamed", id, map[string]string{"from": team.Name, "to": name})
 	})
 }
