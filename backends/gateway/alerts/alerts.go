@@ -42,7 +42,7 @@ const (
 	checkEvery = 10 * time.Second
 	sendEvery  = 5 * time.Second
 	// fullEvery is how often all budgets are checked. In between, a budget is checked only if one of its keys was used
-	// within usedWithin. That is longer than fullEvery because the use of a long request is recorded only when the
+	// within usedWithin, which is longer than fullEvery because the use of a long request is recorded only when the
 	// request ends.
 	fullEvery  = 10 * time.Minute
 	usedWithin = 20 * time.Minute
@@ -247,7 +247,7 @@ func (o *Options) reached(b *keychain.ImposedBudget) (percent int) {
 	return percent
 }
 
-// unix returns at in microseconds since the Unix epoch, and 0 for the zero time.
+// unix returns t in microseconds since the Unix epoch, and 0 for the zero time.
 func unix(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

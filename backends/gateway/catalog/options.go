@@ -73,9 +73,9 @@ type Override struct {
 	WorkloadIdentity bool
 }
 
-// With returns a catalog of the same file with opts instead of any options applied before. It returns an error, which
-// lists the known codes, for a provider code that the file does not have. It also returns an error if a {name} part of
-// an enabled provider's base URL is not filled.
+// With returns a catalog of the same file, with opts applied instead of any earlier options. It returns an error if the
+// options are invalid or a {name} part in a base URL or path of an enabled provider is not filled. The error for an
+// unknown provider code lists the known codes.
 func (c *Catalog) With(opts Options) (*Catalog, error) { return build(c.all, opts) }
 
 func build(d *data, opts Options) (*Catalog, error) {

@@ -58,7 +58,8 @@ type Provider struct {
 	Wires []string `json:"wires"`
 	// NoChat means that the provider does not speak the chat format at all.
 	NoChat bool `json:"no_chat"`
-	// PreferWire is the wire format for clients of other formats, if it loses less than chat. Default: WireChat.
+	// PreferWire is the wire format into which a request is translated whose own format is not in Wires. It is set if a
+	// format loses less than chat. Default: WireChat.
 	PreferWire string `json:"prefer_wire"`
 	// NativeTools reports that Wires accept everything that the vendor's clients send, above all every type of tool.
 	// The responses wire of other providers accepts functions only, so requests with other tools are sent to these in

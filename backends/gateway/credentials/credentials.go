@@ -43,7 +43,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// grant fetches a token for a key. The token of AuthAWS is an access key in the JSON form in which operators write
+// grant fetches a token for a key. For AuthAWS the token is an access key, in the JSON form in which operators write
 // keys.
 type grant interface {
 	token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error)
@@ -129,7 +129,7 @@ func tokenID(p *catalog.Provider, secret string) string {
 	return string(sum[:])
 }
 
-// token returns a token for a key, from the cache or by fetch.
+// token returns a token for a key, from the cache or by calling fetch.
 func (t *Tokens) token(
 	ctx context.Context, p *catalog.Provider, secret string, transport http.RoundTripper,
 ) (string, error) {

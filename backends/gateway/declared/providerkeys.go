@@ -197,9 +197,9 @@ func (a *applier) applyKeys(owner keychain.Owner, ownerName string, declared *Pr
 	return nil
 }
 
-// applyKey adds, replaces or limits a key; about names the key in changes and errors. previous is the stored key, or
-// nil for a new key. A key whose text has changed is replaced by a new key, which inherits the limits unless the file
-// has some.
+// applyKey adds or replaces a key, or changes its limits; about names the key in changes and errors. previous is the
+// stored key, or nil for a new key. If the key's text has changed, a new key replaces the old one and inherits its
+// limits, unless the file states limits for the key.
 func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, previous *keychain.StoredKey) error {
 	id, now, limits := "", new(Limits), k.Limits
 	if previous != nil {

@@ -48,7 +48,7 @@ type Admission struct {
 	windows  []string // counters to which the tokens are charged
 }
 
-// bound is a set of rates with the purse that they limit.
+// bound is a set of rates and the purse to whose requests they apply.
 type bound struct {
 	spending.Purse
 	*Rates

@@ -102,7 +102,7 @@ func notFound(kind, id string) error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", kind, id)
 }
 
-// tooMany returns the error with status 409 for reaching a maximum number.
+// tooMany returns an error with status 409, for example because a user already has the maximum number of keys.
 func tooMany(format string, args ...any) error {
 	return apierror.New(http.StatusConflict, "too_many", format, args...)
 }

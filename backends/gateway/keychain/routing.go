@@ -63,15 +63,16 @@ type Routing struct {
 // Tier returns the candidates of one tier in the order in which they are tried. The caller must not change the list.
 func (r *Routing) Tier(t catalog.Tier) []*Candidate { return r.tiers[t] }
 
-// Entry returns the enabled entry of a connected provider with the given name.
+// Entry returns the enabled entry with the given name. It reports false if there is no such entry, or if no key for its
+// provider serves the user.
 func (r *Routing) Entry(name string) (*Candidate, bool) {
 	c, ok := r.entries[name]
 	return c, ok
 }
 
-// Named returns the enabled entries of connected providers by the id of their model: id must be the whole id or the
-// part after its last slash. They are in the order in which they are tried. Custom models are left out. The caller must
-// not change the list.
+// Named returns the candidates for models of the catalog with the given id, which may also be only the part of the id
+// after its last slash. They are in the order in which they are tried. Custom models are left out. The caller must not
+// change the list.
 func (r *Routing) Named(id string) []*Candidate { return r.named[id] }
 
 // Entries returns the names of all candidates, sorted.

@@ -57,9 +57,9 @@ type Arrival struct {
 	now time.Time // of the sign-in
 }
 
-// SignIn is like InitUser, for a person who signs in and whom nobody has added. A new user is let in if they bring an
-// invitation, if a rule adds them to a team, or if they are an operator; otherwise the policy decides. The policy's
-// limits are imposed in any case. For a known user the profile is updated, and the memberships that rules have made.
+// SignIn is like InitUser, but first decides whether a new user is let in: they are if they bring an invitation, if a
+// rule adds them to a team, or if they are an operator; otherwise the policy decides. The policy's limits are imposed
+// on new users in any case. For a known user SignIn updates the profile and the memberships that rules have made.
 //
 // Its errors are 403 new_users_refused, user_waiting, user_suspended, team_account, invitation_invalid and
 // invitation_for_another.
@@ -249,9 +249,8 @@ func (s *Service) teamsByRule(c store.Conn, arrival *Arrival) (ids []string, err
 	return append(ids, found...), err
 }
 
-// followRules adds a user to the teams with the given ids. If complete is set, it also removes the user from teams to
-// which a rule had added them and no rule does any more. Memberships made by people stay. It reports whether a
-// membership was changed.
+// followRules adds a user to the teams with the given ids. If complete is set, it also removes the user from other
+// teams to which a rule has added them. Memberships made by people stay. It reports whether a membership was changed.
 func (s *Service) followRules(
 	ctx context.Context, c store.Conn, userID string, ids []string, complete bool,
 ) (changed bool, err error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// budget is a set of budgets with the purse that they limit.
+// budget is a set of budgets and the purse to whose requests they apply.
 type budget struct {
 	spending.Purse
 	*Budgets

@@ -346,8 +346,9 @@ var Sealed = sealed.Columns{
 	columnOf("gateway_conversation_items", "", largeBatch),
 }
 
-// columnOf describes the column named sealed of a table. Its associated data is the name of the table, a slash and the
-// row's id.
+// columnOf describes the column named sealed of a table, for the rows that meet the SQL condition. batch is the number
+// of rows that are resealed at a time. The associated data of a text is the name of the table, a slash and the row's
+// id.
 func columnOf(table, condition string, batch int) sealed.Column {
 	return sealed.Column{
 		Table: table, ID: "id", Text: "sealed", Where: condition, Batch: batch,

@@ -64,14 +64,14 @@ func (s *Service) AddUser(ctx context.Context, id string) error {
 	})
 }
 
-// Holder is a holder of imposed limits with the limits.
+// Holder has the id of a holder of imposed limits, and these limits.
 type Holder struct {
 	ID string
 	Limits
 }
 
 // LimitedHolders returns at most limit holders of a kind, such as OnUser, that have imposed limits. They are ordered by
-// id, with ids greater than after. Users that stand for teams are left out.
+// id, with ids greater than after. Accounts of teams are left out.
 func (s *Service) LimitedHolders(ctx context.Context, kind, after string, limit int) ([]Holder, error) {
 	if !schema.StorableID(after) {
 		return nil, nil

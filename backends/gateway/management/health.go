@@ -150,7 +150,8 @@ func (s *Service) combine(p providerHealth, scope, user string) providerHealth {
 	return p
 }
 
-// conditionOf converts a state of the health table. The rest of the cooldown is relative to now.
+// conditionOf converts an entry of the cascade's health table for the response. The remaining cooldown is counted from
+// now.
 func conditionOf(state cascade.State, now time.Time) condition {
 	c := condition{
 		Status: state.Status, LastSuccess: optionalTime(state.LastSuccess), LastFailure: optionalTime(state.LastFailure),

@@ -86,8 +86,8 @@ const (
 // usageGroup is a way to group the sums.
 type usageGroup struct {
 	name string
-	// text, more and slot are SQL expressions for the two texts and the number that identify a line. Groups without
-	// some of these have constants.
+	// text, more and slot are SQL expressions for the two texts and the number that identify a line. A constant stands
+	// for each that a group does not have.
 	text, more, slot string
 	order            string
 	lines            func(*UsageReport) *[]UsageGroup

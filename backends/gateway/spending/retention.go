@@ -51,7 +51,7 @@ type Retention struct {
 }
 
 // NewRetention returns a Retention that deletes nothing before Keep is called. observe is called after each run; see
-// jobs.Options. also selects the other data to delete. The caller must call Close.
+// jobs.Options. The functions in also return the statements that delete other data. The caller must call Close.
 func NewRetention(
 	s *Ledger, logger *zap.Logger, observe func(job, outcome string, done int), also ...Expiry,
 ) *Retention {
@@ -161,7 +161,7 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 	}
 }
 
-// deleteHours deletes the sums of all hours before the hour before.
+// deleteHours deletes the sums by hour for hours earlier than firstKept, in hours since 1970.
 func (w *sweep) deleteHours(ctx context.Context, before int64) error {
 	for _, sums := range []*span{hourly, teamHourly, modelHourly} {
 		for {

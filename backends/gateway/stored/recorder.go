@@ -32,8 +32,8 @@ type Recorder struct {
 	out     []byte
 }
 
-// Record returns the recorder for a turn's answer. An answer that is not streamed is held in memory, which is taken
-// from share.
+// Record returns a recorder that stores the turn's answer and writes it to client. An answer that is not streamed is
+// held in memory, which is counted in share.
 func (t *Turn) Record(client http.ResponseWriter, share memory.Share) *Recorder {
 	return &Recorder{client: client, turn: t, share: share}
 }
@@ -94,7 +94,8 @@ func (r *Recorder) Finish() error {
 	return err
 }
 
-// frame appends an event to dst in the form for the client.
+// frame appends an event to dst in the form for the client. If the client reads the events from the log, frame adds the
+// event to the log instead.
 func (r *Recorder) frame(dst, frame []byte) []byte {
 	name, data := parseFrame(frame)
 	t := r.turn

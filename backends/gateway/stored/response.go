@@ -261,7 +261,8 @@ func (t *Turn) insert(c store.Conn, status, sealed string, size int, expires int
 	return err
 }
 
-// hidden returns the items of an answer whose complete form differs from that in the client's object, by id.
+// hidden returns the complete forms, by id, of those items of an answer that the client's object does not have in this
+// form.
 func (t *Turn) hidden(object []byte) map[string]json.RawMessage {
 	hidden := make(map[string]json.RawMessage)
 	gjson.GetBytes(object, "output").ForEach(func(_, item gjson.Result) bool {
