@@ -187,8 +187,8 @@ const (
 	FieldMaxCompletionTokens = "max_completion_tokens"
 )
 
-// The values of Shape.EmptyToolContent: the content that an assistant message with tool calls and without text is sent
-// with.
+// The values of Shape.EmptyToolContent: the content that is sent for an assistant message with tool calls and without
+// text.
 const (
 	ContentKeep  = ""      // unchanged
 	ContentNull  = "null"  // send null

@@ -100,7 +100,7 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 	if !schema.StorableID(userID) {
 		return &Account{UserID: userID}, nil
 	}
-	if account, ok := s.accts.Get(userID); ok {
+	if account, ok := s.accounts.Get(userID); ok {
 		return account, nil
 	}
 	version := s.changes.current()
@@ -113,7 +113,7 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 		// An account without keys and models is not cached: its first key or model may be added on another node, whose
 		// notice arrives a moment after that node has confirmed the addition.
 		if s.changes.n == version && len(account.keys)+len(account.models) > 0 {
-			s.accts.SetWithTTL(userID, account, 1, s.ttl)
+			s.accounts.SetWithTTL(userID, account, 1, s.ttl)
 		}
 		s.changes.mu.Unlock()
 		return account, nil
@@ -130,8 +130,8 @@ func (s *Service) forgetAccount(userID string) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
 	s.changes.n++
-	s.accts.Wait()
-	s.accts.Del(userID)
+	s.accounts.Wait()
+	s.accounts.Del(userID)
 }
 
 func (s *Service) readAccount(ctx context.Context, userID string) (*Account, error) {

@@ -124,8 +124,8 @@ func (s *Service) forgetAll() {
 	s.changes.n++
 	s.keys.Wait()
 	s.keys.Clear()
-	s.accts.Wait()
-	s.accts.Clear()
+	s.accounts.Wait()
+	s.accounts.Clear()
 }
 
 // errInvalidKey returns the error for every invalid key. All of them get the same error, so that clients cannot
@@ -250,7 +250,7 @@ const CodeKeyExpired = "key_expired"
 // response does not mention the expiry, since the sender need not be the key's user.
 func (s *Service) recordExpired(id *Identity, now time.Time) {
 	if s.used.expired.mark(id.KeyID, now) {
-		s.spent.Add(spending.Record{
+		s.ledger.Add(spending.Record{
 			At: now, UserID: id.UserID, TeamID: id.TeamID, KeyID: id.KeyID, Status: http.StatusUnauthorized,
 			Code: CodeKeyExpired,
 		})

@@ -242,7 +242,7 @@ type Raise struct {
 // maxRaise is the longest duration of a raise.
 const maxRaise = 366 * 24 * time.Hour
 
-// raisedBy returns the limits with those that the raise sets replaced. A nil raise changes nothing.
+// raisedBy returns the limits after the raise has replaced those that it sets. A nil raise changes nothing.
 func (l Limits) raisedBy(r *Raise) Limits {
 	if r == nil {
 		return l

@@ -86,7 +86,7 @@ func (s *Service) eachBudget(
 	if paid.On == OnTeamOwn {
 		paid.On = OnTeam
 	}
-	sums, err := s.spent.Stored(ctx, paid, budgets.total(), now)
+	sums, err := s.ledger.Stored(ctx, paid, budgets.total(), now)
 	if err != nil {
 		return err
 	}

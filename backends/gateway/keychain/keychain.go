@@ -33,12 +33,12 @@ type Service struct {
 	logger      *zap.Logger
 	now         func() time.Time
 	keys        *ristretto.Cache[string, *cachedKey]
-	accts       *ristretto.Cache[string, *Account]
+	accounts    *ristretto.Cache[string, *Account]
 	ttl         time.Duration // CacheTTL, for both caches
 	reads       *store.JointReads
 	changes     changes
 	used        KeyUses
-	spent       Spending
+	ledger      Spending
 	origin      string // identifies this Service in notices
 	unsubscribe func() // stops listening to the other nodes
 
@@ -65,7 +65,7 @@ func New(
 	db *store.DB, ring keyring.Keyring, spent Spending, logger *zap.Logger, now func() time.Time,
 ) (*Service, error) {
 	s := &Service{
-		db: db, ring: ring, spent: spent, logger: logger, now: now, ttl: CacheTTL, origin: random(20),
+		db: db, ring: ring, ledger: spent, logger: logger, now: now, ttl: CacheTTL, origin: random(20),
 		reads: store.NewJointReads(logger),
 	}
 	var err error
@@ -75,7 +75,7 @@ func New(
 	if err != nil {
 		return nil, fmt.Errorf("making the key cache: %w", err)
 	}
-	s.accts, err = ristretto.NewCache(&ristretto.Config[string, *Account]{
+	s.accounts, err = ristretto.NewCache(&ristretto.Config[string, *Account]{
 		NumCounters: 200_000, MaxCost: 20_000, BufferItems: 64, IgnoreInternalCost: true, // 20,000 users
 	})
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Service) DB() *store.DB { return s.db }
 func (s *Service) Close() {
 	s.unsubscribe()
 	s.keys.Close()
-	s.accts.Close()
+	s.accounts.Close()
 }
 
 // CheckUserID returns an error unless id can be the id of a user: 1 to 200 characters without control characters.

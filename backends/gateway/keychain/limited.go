@@ -108,7 +108,7 @@ func (s *Service) budgetsOf(ctx context.Context, l *Limited) ([]BudgetLeft, erro
 		b.On, b.author = OnTeam, ByTeam
 	}
 	now := s.now()
-	sums, err := s.spent.Stored(ctx, b.Purse, b.total(), now)
+	sums, err := s.ledger.Stored(ctx, b.Purse, b.total(), now)
 	if err != nil {
 		return nil, err
 	}

@@ -148,7 +148,7 @@ type Imposed struct {
 	Limits
 }
 
-// purse returns the purse on which use under these limits is counted. The operator's and the administrators' limits on
+// purse returns the purse in which use under these limits is counted. The operator's and the administrators' limits on
 // a team share a purse.
 func (i *Imposed) purse() spending.Purse { return spending.Purse{On: i.On, ID: i.Holder} }
 
@@ -218,9 +218,9 @@ var beneficiaryPhrases = map[string]string{
 	OnKey: "this key", OnUser: "its user", OnTeam: "its team", OnOrganisation: "everybody",
 }
 
-// Forbids returns a phrase that names the list of allowed models that lacks the candidate. It returns an empty string
-// if the key may use the candidate. An imposed list never allows a custom model whose name begins with the code of a
-// catalog provider.
+// Forbids returns a phrase for a list of allowed models in which the candidate is missing, or an empty string if the
+// key may use the candidate. An imposed list never allows a custom model whose name begins with the code of a catalog
+// provider.
 func (id *Identity) Forbids(c *Candidate) (list string) {
 	for i := range id.Imposed {
 		l := &id.Imposed[i]

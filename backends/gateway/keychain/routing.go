@@ -46,7 +46,7 @@ func (c *Candidate) ModelName() string {
 	return c.Model.ID
 }
 
-// Routing holds the candidates of an Account over a catalog, in order.
+// Routing holds the candidates of an Account, chosen from the models of a catalog and the user's own, in order.
 type Routing struct {
 	catalog *catalog.Catalog
 	// Connected reports that a key serves the user, or that the user has an enabled custom model.
@@ -85,9 +85,9 @@ func (r *Routing) Entries() []string {
 	return names
 }
 
-// RoutingFor returns the account's candidates over a catalog (specification 13.1), in order, for requests that count
-// for a team and may use its keys. An empty team, and a team that does not serve the user, means no team. The result is
-// computed once per team and catalog.
+// RoutingFor returns the account's candidates, chosen from the models of a catalog and the user's own (specification
+// 13.1). They are for requests that count for a team and may use its keys. An empty team, and a team that does not
+// serve the user, means no team. The result is computed once per team and catalog.
 func (a *Account) RoutingFor(cat *catalog.Catalog, team string) *Routing {
 	if !slices.Contains(a.teams, team) {
 		team = ""

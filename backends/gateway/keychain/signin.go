@@ -137,11 +137,11 @@ func (s *Service) arrive(
 	if err := s.updateProfile(c, &user, arrival.Profile); err != nil {
 		return User{}, false, err
 	}
-	moved, err := s.followRules(ctx, c, user.ID, rules, arrival.Complete)
+	teamsChanged, err := s.followRules(ctx, c, user.ID, rules, arrival.Complete)
 	if err != nil {
 		return User{}, false, err
 	}
-	changed = changed || moved
+	changed = changed || teamsChanged
 	if invitation != nil && invitation.TeamID != "" {
 		changed = true
 		if err := s.setMember(c, invitation.TeamID, user.ID, Membership{Role: invitation.Role}); err != nil {

@@ -19,7 +19,7 @@ type budget struct {
 	author string // as Imposed.By; empty for budgets set by the user
 }
 
-// budgets appends the budgets that apply to the key to list.
+// budgets appends to list the budgets that apply to the key.
 func (id *Identity) budgets(list []budget) []budget {
 	if !id.Budgets.empty() {
 		list = append(list, budget{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Budgets, ""})
@@ -55,7 +55,7 @@ func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 // of b is spent.
 func (s *Service) admitBudget(ctx context.Context, keyID string, b budget) (*spentBudget, error) {
 	now := s.now()
-	sums, err := s.spent.Spent(ctx, keyID, b.Purse, b.total(), now)
+	sums, err := s.ledger.Spent(ctx, keyID, b.Purse, b.total(), now)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 			}
 			seen[set] = true
 			now := s.now()
-			sums, err := s.spent.Spent(ctx, id.KeyID, b.Purse, b.total(), now)
+			sums, err := s.ledger.Spent(ctx, id.KeyID, b.Purse, b.total(), now)
 			if err != nil {
 				return nil, err
 			}

@@ -129,7 +129,7 @@ func (s *Service) StoredKeys(ctx context.Context, owner Owner) ([]StoredKey, err
 	}
 	keys := make([]StoredKey, len(rows))
 	for i := range rows {
-		b := &rows[i].bounds
+		b := &rows[i].storedLimits
 		keys[i] = StoredKey{rows[i].ProviderKey, KeyLimits{b.RateLimitPerMinute, b.ExpiresAt, b.Budgets}, rows[i].sealed}
 	}
 	return keys, nil

@@ -162,11 +162,11 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 }
 
 // deleteHours deletes the sums by hour for hours earlier than firstKept, in hours since 1970.
-func (w *sweep) deleteHours(ctx context.Context, before int64) error {
+func (w *sweep) deleteHours(ctx context.Context, firstKept int64) error {
 	for _, sums := range []*span{hourly, teamHourly, modelHourly} {
 		for {
 			n, err := w.delete(ctx, `DELETE FROM `+sums.table+` WHERE (`+sums.key+`) IN (
-				SELECT `+sums.key+` FROM `+sums.table+` WHERE hour < ? ORDER BY hour LIMIT ?)`, before, sweepRows)
+				SELECT `+sums.key+` FROM `+sums.table+` WHERE hour < ? ORDER BY hour LIMIT ?)`, firstKept, sweepRows)
 			w.hours += n
 			if err != nil {
 				return err
@@ -174,7 +174,7 @@ func (w *sweep) deleteHours(ctx context.Context, before int64) error {
 			if n < sweepRows {
 				break
 			}
-			w.logProgress(fromHour(before))
+			w.logProgress(fromHour(firstKept))
 		}
 	}
 	return nil
