@@ -283,7 +283,8 @@ func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (written bool
 	return written, err
 }
 
-// insert writes an alert and its messages. It writes nothing and returns false if the same alert already exists.
+// insert writes an alert and its messages. concerned are further mail addresses for the alert. It writes nothing and
+// returns false if the same alert already exists.
 func (s *Service) insert(c store.Conn, o *Options, a *Alert, concerned []string) (written bool, err error) {
 	now := s.now().UnixMicro()
 	var id int64

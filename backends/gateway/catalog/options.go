@@ -74,8 +74,8 @@ type Override struct {
 }
 
 // With returns a catalog of the same file, with opts applied instead of any earlier options. It returns an error if the
-// options are invalid or a {name} part in a base URL or path of an enabled provider is not filled. The error for an
-// unknown provider code lists the known codes.
+// options are invalid or a {name} part of an enabled provider is not filled. The error for an unknown provider code
+// lists the known codes.
 func (c *Catalog) With(opts Options) (*Catalog, error) { return build(c.all, opts) }
 
 func build(d *data, opts Options) (*Catalog, error) {
@@ -271,7 +271,7 @@ func (p *Provider) fill(name, value string) error {
 	return nil
 }
 
-// complete returns an error if a base URL or path still has a {name} part.
+// complete returns an error if a base URL, a path or the signing region still has a {name} part.
 func (p *Provider) complete() error {
 	if part := partPattern.FindString(p.BaseURL); part != "" {
 		return fmt.Errorf("base_url: %s is not filled in, set a base URL of your own or the parameter %s", part,

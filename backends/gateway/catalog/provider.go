@@ -105,7 +105,7 @@ func (p *Provider) EmbeddingsURL() string { return p.BaseURL + p.path(wireEmbedd
 // wireEmbeddings is the key for embeddings in Paths.
 const wireEmbeddings = "embeddings"
 
-// path returns the path after the base URL of a wire: that in Paths, or else usual.
+// path returns the path to append to the base URL for a wire: the wire's path in Paths, or else usual.
 func (p *Provider) path(wire, usual string) string {
 	if path, ok := p.Paths[wire]; ok {
 		return path

@@ -175,7 +175,7 @@ func (a *applier) limit(kind, id, about string, stored keychain.Limits, declared
 	return nil
 }
 
-// lift removes the present limits of a holder.
+// lift removes the present limits of a holder. about names the holder in changes, and stored are the limits to remove.
 func (a *applier) lift(kind, id, about string, stored keychain.Limits) error {
 	if _, err := a.SetLimits(a.ctx, kind, id, keychain.Limits{}, nil); err != nil {
 		return err

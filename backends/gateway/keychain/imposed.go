@@ -74,8 +74,8 @@ func (l *Limits) arguments() ([]any, error) {
 	}, errors.Join(err, toolsErr)
 }
 
-// imposedLimits reads the limits of a holder, without their raise. It returns the zero value if the holder has no
-// limits.
+// imposedLimits reads the limits imposed on a holder, without their raise; kind is one of OnKey, OnUser and so on. It
+// returns the zero value if the holder has no limits.
 func (s *Service) imposedLimits(c store.Conn, kind, holder string) (Limits, error) {
 	limits, _, err := s.imposedWithRaise(c, kind, holder)
 	return limits, err

@@ -176,7 +176,8 @@ func operatorLimits(list []Imposed, kind string) *Imposed {
 	return nil
 }
 
-// earliestEnd returns when a key ends: the earliest end of its own and its imposed limits. Nil means never.
+// earliestEnd returns when a key ends: the earliest end of its own limits and of the imposed limits in list. Nil means
+// never.
 func earliestEnd(own *Limits, list []Imposed) *time.Time {
 	end := own.ExpiresAt
 	for i := range list {

@@ -172,7 +172,8 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 	return list, nil
 }
 
-// left lists the budgets with the amounts spent, those of the shortest window first. label is for BudgetLeft.Label.
+// left lists the budgets with the amounts spent, which are in sums, those of the shortest window first. The windows are
+// those that contain day. label is for BudgetLeft.Label.
 func (b *budget) left(sums *spending.WindowSums, day time.Time, label string) (list []BudgetLeft) {
 	for w := spending.NumberOfWindows - 1; w >= 0; w-- {
 		left := BudgetLeft{On: b.On, ID: b.ID, By: b.author, Label: label}
