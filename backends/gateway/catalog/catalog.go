@@ -1,5 +1,7 @@
 // Package catalog holds the providers and models that a gateway can reach: addresses, the changes that each provider
-// needs in a request, the abilities and prices of each model, and the tiers that the model serves.
+// needs in a request, the abilities and prices of each model, and the tiers that the model serves. An entry is a model
+// of a provider, named provider/model. A wire is a format of the requests and responses of a provider. The cascade
+// sends a request to one model of a tier after another until one answers.
 //
 // All of this is data. A file is built into the binary, and a newer file can replace it without a rebuild; see
 // README.md in this folder. No code depends on a model id.

@@ -265,12 +265,12 @@ func (a *applier) applyTeams() error {
 func (a *applier) applyMember(t *Team, id string, m *Member) error {
 	user := a.users[m.User]
 	kind, how := Added, m.Role
-	if now, exists := a.members[id][user]; exists {
+	if current, exists := a.members[id][user]; exists {
 		var parts []string
-		if now.Role != m.Role {
-			parts = append(parts, "role "+now.Role+" -> "+m.Role)
+		if current.Role != m.Role {
+			parts = append(parts, "role "+current.Role+" -> "+m.Role)
 		}
-		if m.Default && !now.Default {
+		if m.Default && !current.Default {
 			parts = append(parts, "default team")
 		}
 		if len(parts) == 0 {

@@ -1,6 +1,14 @@
 // Package keychain holds the users and teams of the model gateway, their gateway keys, provider keys, models and
 // preferences, and the limits on all of them. A holder of limits is a key, a user, a team or the whole organisation.
-// Limits that the operator or a team's administrators set for others are imposed limits.
+// Limits that the operator or a team's administrators set for others are imposed limits; a raise replaces some of them
+// for a time. A purse is a set of requests whose spending is summed because a budget applies to all of them.
+//
+// A user's model table has an entry, named provider/model, for each model of the catalog and for each custom model,
+// which runs on a server that the user chose. A candidate is an entry with the provider keys that serve requests for
+// it. The tiers low, medium and high are lists of candidates from which a request is served.
+//
+// Nodes are processes that share the database. They notify each other of changes, and then discard cached keys and
+// accounts.
 package keychain
 
 import (

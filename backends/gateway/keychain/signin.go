@@ -116,7 +116,7 @@ func (s *Service) letIn(
 func (s *Service) arrive(
 	ctx context.Context, c store.Conn, arrival *Arrival, policy *NewUsers,
 ) (user User, changed bool, err error) {
-	rules, err := s.teamsByRule(c, arrival)
+	ruleTeams, err := s.teamsByRule(c, arrival)
 	if err != nil {
 		return User{}, false, err
 	}
@@ -124,7 +124,7 @@ func (s *Service) arrive(
 	if err != nil {
 		return User{}, false, err
 	}
-	welcome := len(rules) > 0 || invitation != nil || arrival.Operator
+	welcome := len(ruleTeams) > 0 || invitation != nil || arrival.Operator
 	user, isNew, err := s.ensureUser(c, arrival, policy, welcome)
 	if err != nil {
 		return User{}, false, err
@@ -137,7 +137,7 @@ func (s *Service) arrive(
 	if err := s.updateProfile(c, &user, arrival.Profile); err != nil {
 		return User{}, false, err
 	}
-	teamsChanged, err := s.followRules(ctx, c, user.ID, rules, arrival.Complete)
+	teamsChanged, err := s.followRules(ctx, c, user.ID, ruleTeams, arrival.Complete)
 	if err != nil {
 		return User{}, false, err
 	}
@@ -148,7 +148,7 @@ func (s *Service) arrive(
 			return User{}, false, err
 		}
 	}
-	if isNew && policy.Team != "" && len(rules) == 0 && (invitation == nil || invitation.TeamID == "") {
+	if isNew && policy.Team != "" && len(ruleTeams) == 0 && (invitation == nil || invitation.TeamID == "") {
 		if err := s.joinByName(c, policy.Team, user.ID); err != nil {
 			return User{}, false, err
 		}
