@@ -87,7 +87,7 @@ func newCatalog(d *data, models []*Model, enabled []*Provider) *Catalog {
 // Providers returns the enabled providers in the order of the file. Without options these are all but the alternates.
 func (c *Catalog) Providers() []*Provider { return c.providers }
 
-// Provider returns an enabled provider.
+// Provider returns the enabled provider with a code. It reports false if there is none.
 func (c *Catalog) Provider(code string) (*Provider, bool) {
 	p, ok := c.byCode[code]
 	return p, ok
@@ -96,7 +96,8 @@ func (c *Catalog) Provider(code string) (*Provider, bool) {
 // Models returns the models of an enabled provider that are not retired, in the order of the file.
 func (c *Catalog) Models(provider string) []*Model { return c.models[provider] }
 
-// Model returns a model of an enabled provider, even if the model is retired.
+// Model returns a model of an enabled provider, even if the model is retired. It reports false if there is no such
+// model.
 func (c *Catalog) Model(provider, id string) (*Model, bool) {
 	m, ok := c.byID[modelKey{provider, id}]
 	return m, ok

@@ -274,7 +274,8 @@ func (s *Service) auditLimitedKey(ctx context.Context, c store.Conn, k *GatewayK
 }
 
 // RegenerateKey replaces the user's primary key and revokes the old key in the same transaction. The new key has the
-// options, the imposed limits and the spending of the old key. The error has status 409 if the old key has expired.
+// options, the imposed limits and the spending of the old key. A user without a primary key gets one. The error has
+// status 409 if the old key has expired, or for the reasons of CreateKey if there is no old key.
 func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, error) {
 	var created *GatewayKey
 	var plain string

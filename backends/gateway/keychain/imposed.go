@@ -187,8 +187,8 @@ func (s *Service) Impose(ctx context.Context, kind, holder string, change KeyCha
 	return limits, err
 }
 
-// SetLimits replaces all limits of a holder; see ImposedLimits for kind and holder. Names of models are refused that
-// are neither in the catalog nor in the present limits.
+// SetLimits replaces all limits of a holder; see ImposedLimits for kind and holder. It refuses names of models that are
+// neither in the catalog nor in the present limits.
 func (s *Service) SetLimits(
 	ctx context.Context, kind, holder string, limits Limits, cat *catalog.Catalog,
 ) (Limits, error) {

@@ -50,7 +50,7 @@ func (l *Limits) AllowsModel(m *catalog.Model) bool {
 	return l.allow(&Candidate{Entry: m.EntryID(), Model: m})
 }
 
-// tierNamed returns the tier with a name such as keychain-low.
+// tierNamed returns the tier with a name such as keychain-low. ok is false if no tier has the name.
 func tierNamed(name string) (tier catalog.Tier, ok bool) {
 	text, ok := strings.CutPrefix(name, "keychain-")
 	if !ok {

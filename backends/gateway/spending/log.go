@@ -95,7 +95,7 @@ type Log struct {
 type KeyUses interface {
 	// Take removes and returns the times since the last call, by key.
 	Take(now time.Time) map[string]int64
-	// GiveBack returns the result of Take, which could not be written, to the collection.
+	// GiveBack puts the result of Take back into the collection if it could not be written.
 	GiveBack(used map[string]int64)
 	// Write stores the result of Take in the transaction c.
 	Write(c store.Conn, used map[string]int64) error

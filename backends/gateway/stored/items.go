@@ -255,7 +255,7 @@ func sizes(items []sealedItem) (total int64) {
 	return total
 }
 
-// tooLarge returns an error with status 413. name is the phrase for what is larger than size bytes.
+// tooLarge returns an error with status 413. name names the object that is larger than size bytes.
 func tooLarge(name string, size int64) *apierror.Error {
 	e := apierror.New(
 		http.StatusRequestEntityTooLarge, "request_too_large", "%s is larger than the %d bytes that can be of one", name,
