@@ -102,8 +102,8 @@ func (s *Service) Look(ctx context.Context, fn func(c store.Conn) error) error {
 }
 
 // Change runs fn, which changes an operator's setting that belongs to another package, and adds an entry with the
-// action, subject and details to the audit log. Both happen in one transaction, inside Together in Together's. Details
-// may be nil.
+// action, subject and details to the audit log. Both happen in one transaction; inside Together it is Together's.
+// Details may be nil.
 func (s *Service) Change(ctx context.Context, action, subject string, details any, fn func(c store.Conn) error) error {
 	return s.write(ctx, func(c store.Conn) error {
 		if err := fn(c); err != nil {
