@@ -1,8 +1,8 @@
 // Package alerts notifies the operator of the model gateway, and the people concerned, of three things: a set
 // percentage of a budget has been spent, a provider refuses one of the operator's keys, or too many requests fail or
-// take too long. An alert is first written to the database together with one message for each recipient. The messages
-// are then sent in the background, by mail and by webhook. Each message is sent by one of the nodes that share the
-// database.
+// take too long, which is an episode. An alert is first written to the database together with one message for each
+// recipient. The messages are then sent in the background, by mail and by webhook. Each message is sent by one of the
+// nodes that share the database.
 package alerts
 
 import (
@@ -42,8 +42,8 @@ const (
 	checkEvery = 10 * time.Second
 	sendEvery  = 5 * time.Second
 	// fullEvery is how often all budgets are checked. In between, a budget is checked only if one of its keys was used
-	// within usedWithin. That is longer than fullEvery because the use of a long request is recorded only when the
-	// request ends.
+	// within usedWithin. usedWithin is longer than fullEvery, because the use of a long request is recorded only when
+	// the request ends.
 	fullEvery  = 10 * time.Minute
 	usedWithin = 20 * time.Minute
 	// keepFor is how long alerts are kept. Alerts of total budgets are never deleted: they would otherwise be raised
@@ -247,7 +247,7 @@ func (o *Options) reached(b *keychain.ImposedBudget) (percent int) {
 	return percent
 }
 
-// unix returns at in microseconds since the Unix epoch, and 0 for the zero time.
+// unix returns t in microseconds since the Unix epoch, and 0 for the zero time.
 func unix(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -283,7 +283,8 @@ func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (written bool
 	return written, err
 }
 
-// insert writes an alert and its messages. It writes nothing and returns false if the same alert already exists.
+// insert writes an alert and its messages. concerned are further mail addresses for the alert. It writes nothing and
+// returns false if the same alert already exists.
 func (s *Service) insert(c store.Conn, o *Options, a *Alert, concerned []string) (written bool, err error) {
 	now := s.now().UnixMicro()
 	var id int64

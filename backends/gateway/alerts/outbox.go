@@ -149,7 +149,7 @@ func (m *outgoing) Message() (*mail.Message, error) {
 	}, nil
 }
 
-// Over implements mail.Claimed.
+// Over implements mail.Claimed. It stores that the mail was sent, or that it failed for good if refused is not nil.
 func (m *outgoing) Over(ctx context.Context, refused error) error {
 	state, answer := "sent", ""
 	if refused != nil {
@@ -158,7 +158,7 @@ func (m *outgoing) Over(ctx context.Context, refused error) error {
 	return m.set(ctx, state, answer, nil)
 }
 
-// Failed implements mail.Claimed.
+// Failed implements mail.Claimed. The mail is tried again unless it was tried maxAttempts times.
 func (m *outgoing) Failed(ctx context.Context, reason error) (again bool, err error) {
 	if m.attempts >= maxAttempts {
 		return false, m.set(ctx, "failed", reason.Error(), nil)

@@ -196,7 +196,7 @@ func (s *Service) applyRule(
 }
 
 // beginEpisode opens an episode and raises its alert in one transaction. It does nothing if another node has opened the
-// episode.
+// episode. written reports whether an alert was raised.
 func (s *Service) beginEpisode(
 	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts,
 ) (written bool, err error) {

@@ -1,5 +1,7 @@
 // Package catalog holds the providers and models that a gateway can reach: addresses, the changes that each provider
-// needs in a request, the abilities and prices of each model, and the tiers that the model serves.
+// needs in a request, the abilities and prices of each model, and the tiers that the model serves. An entry is a model
+// of a provider, named provider/model. A wire is a format of the requests and responses of a provider. The cascade
+// sends a request to one model of a tier after another until one answers.
 //
 // All of this is data. A file is built into the binary, and a newer file can replace it without a rebuild; see
 // README.md in this folder. No code depends on a model id.
@@ -85,7 +87,7 @@ func newCatalog(d *data, models []*Model, enabled []*Provider) *Catalog {
 // Providers returns the enabled providers in the order of the file. Without options these are all but the alternates.
 func (c *Catalog) Providers() []*Provider { return c.providers }
 
-// Provider returns an enabled provider.
+// Provider returns the enabled provider with a code. It reports false if there is none.
 func (c *Catalog) Provider(code string) (*Provider, bool) {
 	p, ok := c.byCode[code]
 	return p, ok
@@ -94,7 +96,8 @@ func (c *Catalog) Provider(code string) (*Provider, bool) {
 // Models returns the models of an enabled provider that are not retired, in the order of the file.
 func (c *Catalog) Models(provider string) []*Model { return c.models[provider] }
 
-// Model returns a model of an enabled provider, even if the model is retired.
+// Model returns a model of an enabled provider, even if the model is retired. It reports false if there is no such
+// model.
 func (c *Catalog) Model(provider, id string) (*Model, bool) {
 	m, ok := c.byID[modelKey{provider, id}]
 	return m, ok

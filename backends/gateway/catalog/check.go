@@ -308,8 +308,8 @@ func checkHeaders(headers map[string]string) error {
 	return nil
 }
 
-// checkText checks the length and the characters of text, the value of a member of the file. An empty text is an error
-// if required is set.
+// checkText checks the length and the characters of text, the value of the member field of the file. An empty text is
+// an error if required is set.
 func checkText(field, text string, required bool) error {
 	switch {
 	case required && strings.TrimSpace(text) == "":

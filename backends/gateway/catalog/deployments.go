@@ -26,8 +26,8 @@ func (o *Options) models(d *data) ([]*Model, error) {
 	return all, nil
 }
 
-// deployment returns a model with the name id of the provider with the given code. It is a copy of the file's model
-// entry (provider/model), without the price.
+// deployment returns a model with the given id for the provider code. It is a copy of the model entry (provider/model)
+// of the file, without the price.
 func (d *data) deployment(code, id, entry string) (*Model, error) {
 	name := code + "/" + id
 	var source *Model

@@ -12,7 +12,7 @@ type EnvironmentKey struct {
 }
 
 // EnvironmentKey returns the first of the provider's keys that is set in the environment, with the base URL set in the
-// corresponding variable. A nil environment has no keys.
+// corresponding variable. ok is false if no key is set. A nil environment has no keys.
 func (p *Provider) EnvironmentKey(environment func(name string) string) (key EnvironmentKey, ok bool) {
 	if environment == nil {
 		return key, false

@@ -73,9 +73,9 @@ type Override struct {
 	WorkloadIdentity bool
 }
 
-// With returns a catalog of the same file with opts instead of any options applied before. It returns an error, which
-// lists the known codes, for a provider code that the file does not have. It also returns an error if a {name} part of
-// an enabled provider's base URL is not filled.
+// With returns a catalog of the same file, with opts applied instead of any earlier options. It returns an error if the
+// options are invalid or a {name} part of an enabled provider is not filled. The error for an unknown provider code
+// lists the known codes.
 func (c *Catalog) With(opts Options) (*Catalog, error) { return build(c.all, opts) }
 
 func build(d *data, opts Options) (*Catalog, error) {
@@ -271,7 +271,7 @@ func (p *Provider) fill(name, value string) error {
 	return nil
 }
 
-// complete returns an error if a base URL or path still has a {name} part.
+// complete returns an error if a base URL, a path or the signing region still has a {name} part.
 func (p *Provider) complete() error {
 	if part := partPattern.FindString(p.BaseURL); part != "" {
 		return fmt.Errorf("base_url: %s is not filled in, set a base URL of your own or the parameter %s", part,

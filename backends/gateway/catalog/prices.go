@@ -68,7 +68,8 @@ func parseOwnPrice(raw json.RawMessage) (price OwnPrice, err error) {
 	return price, price.Price.check()
 }
 
-// lookup returns the price for a model, whose name is entry (provider/model), and the name in p that matched.
+// lookup returns the price for a model, whose name is entry (provider/model), and the name in p that matched. ok is
+// false if no name matches.
 func (p Prices) lookup(entry string) (own OwnPrice, name string, ok bool) {
 	if own, ok = p[entry]; ok {
 		return own, entry, true

@@ -58,7 +58,8 @@ type Provider struct {
 	Wires []string `json:"wires"`
 	// NoChat means that the provider does not speak the chat format at all.
 	NoChat bool `json:"no_chat"`
-	// PreferWire is the wire format for clients of other formats, if it loses less than chat. Default: WireChat.
+	// PreferWire is the wire format into which a request is translated whose own format is not in Wires. It is set if a
+	// format loses less than chat. Default: WireChat.
 	PreferWire string `json:"prefer_wire"`
 	// NativeTools reports that Wires accept everything that the vendor's clients send, above all every type of tool.
 	// The responses wire of other providers accepts functions only, so requests with other tools are sent to these in
@@ -104,7 +105,7 @@ func (p *Provider) EmbeddingsURL() string { return p.BaseURL + p.path(wireEmbedd
 // wireEmbeddings is the key for embeddings in Paths.
 const wireEmbeddings = "embeddings"
 
-// path returns the path after the base URL of a wire: that in Paths, or else usual.
+// path returns the path to append to the base URL for a wire: the wire's path in Paths, or else usual.
 func (p *Provider) path(wire, usual string) string {
 	if path, ok := p.Paths[wire]; ok {
 		return path
@@ -186,8 +187,8 @@ const (
 	FieldMaxCompletionTokens = "max_completion_tokens"
 )
 
-// The values of Shape.EmptyToolContent: the content that an assistant message with tool calls and without text is sent
-// with.
+// The values of Shape.EmptyToolContent: the content that is sent for an assistant message with tool calls and without
+// text.
 const (
 	ContentKeep  = ""      // unchanged
 	ContentNull  = "null"  // send null

@@ -43,7 +43,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// grant fetches a token for a key. The token of AuthAWS is an access key in the JSON form in which operators write
+// grant fetches a token for a key. For AuthAWS the token is an access key, in the JSON form in which operators write
 // keys.
 type grant interface {
 	token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error)
@@ -69,9 +69,9 @@ func NewTokens(now func() time.Time) *Tokens {
 	return &Tokens{now: now, environment: os.Getenv, tokens: make(map[string]cachedToken)}
 }
 
-// Authorize sets the header field that p.Auth requires to secret, the key, or to a token for it. It does nothing for
-// keys with which Sign signs. Only keys that must be exchanged for a token cause a request, which is sent by transport.
-// Errors are an *Error or the error of ctx.
+// Authorize sets the header field that p.Auth selects. Its value is secret, which is the key, or a token for the key.
+// Authorize does nothing for keys with which Sign signs. Only keys that must be exchanged for a token cause a request,
+// which is sent by transport. Errors are an *Error or the error of ctx.
 func (t *Tokens) Authorize(
 	ctx context.Context, header http.Header, p *catalog.Provider, secret string, transport http.RoundTripper,
 ) error {
@@ -103,8 +103,8 @@ func (t *Tokens) Authorize(
 }
 
 // Forget drops the cached token for a key if the response status may mean that the provider refused the token before
-// its expiry: 401 or, for AWS, also 403. Forget reports whether it dropped a token, so that the request may be sent
-// once more with a new token.
+// its expiry: 401 or, for AWS, also 403. It then returns true, so that the request may be sent once more with a new
+// token.
 func (t *Tokens) Forget(p *catalog.Provider, secret string, status int) bool {
 	if !exchanged(p, secret) || status != http.StatusUnauthorized &&
 		(status != http.StatusForbidden || p.Auth != catalog.AuthAWS) {
@@ -129,7 +129,7 @@ func tokenID(p *catalog.Provider, secret string) string {
 	return string(sum[:])
 }
 
-// token returns a token for a key, from the cache or by fetch.
+// token returns a token for a key, from the cache or by calling fetch.
 func (t *Tokens) token(
 	ctx context.Context, p *catalog.Provider, secret string, transport http.RoundTripper,
 ) (string, error) {

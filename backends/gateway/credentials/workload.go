@@ -72,8 +72,8 @@ func exchange(client *http.Client, r *http.Request, server string, code func(bod
 	return nil, &Error{Message: message}
 }
 
-// quotedCode returns an error code of another server in the form of the end of a sentence, or an empty string if the
-// code is not a short word.
+// quotedCode returns a blank and the error code of another server, as the end of a sentence. It returns an empty string
+// if the code is not a short word.
 func quotedCode(code string) string {
 	if code == "" || len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return ""

@@ -72,7 +72,8 @@ func (w *azureWorkload) federated(ctx context.Context, p *catalog.Provider) (*oa
 	return token, nil
 }
 
-// managed gets a token of a managed identity from a server on the machine.
+// managed gets a token of a managed identity from the server at endpoint, which runs on the machine. version is the
+// version of its API, and the header field header must have the given value. server names the server in errors.
 func (w *azureWorkload) managed(
 	ctx context.Context, p *catalog.Provider, endpoint, version, header, value, server string,
 ) (*oauth2.Token, error) {

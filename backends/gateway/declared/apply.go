@@ -175,7 +175,7 @@ func (a *applier) limit(kind, id, about string, stored keychain.Limits, declared
 	return nil
 }
 
-// lift removes the present limits of a holder.
+// lift removes the present limits of a holder. about names the holder in changes, and stored are the limits to remove.
 func (a *applier) lift(kind, id, about string, stored keychain.Limits) error {
 	if _, err := a.SetLimits(a.ctx, kind, id, keychain.Limits{}, nil); err != nil {
 		return err
@@ -265,12 +265,12 @@ func (a *applier) applyTeams() error {
 func (a *applier) applyMember(t *Team, id string, m *Member) error {
 	user := a.users[m.User]
 	kind, how := Added, m.Role
-	if now, exists := a.members[id][user]; exists {
+	if current, exists := a.members[id][user]; exists {
 		var parts []string
-		if now.Role != m.Role {
-			parts = append(parts, "role "+now.Role+" -> "+m.Role)
+		if current.Role != m.Role {
+			parts = append(parts, "role "+current.Role+" -> "+m.Role)
 		}
-		if m.Default && !now.Default {
+		if m.Default && !current.Default {
 			parts = append(parts, "default team")
 		}
 		if len(parts) == 0 {

@@ -197,13 +197,13 @@ func (a *applier) applyKeys(owner keychain.Owner, ownerName string, declared *Pr
 	return nil
 }
 
-// applyKey adds, replaces or limits a key; about names the key in changes and errors. previous is the stored key, or
-// nil for a new key. A key whose text has changed is replaced by a new key, which inherits the limits unless the file
-// has some.
+// applyKey adds or replaces a key, or changes its limits; about names the key in changes and errors. previous is the
+// stored key, or nil for a new key. If the key's text has changed, a new key replaces the old one and inherits its
+// limits, unless the file states limits for the key.
 func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, previous *keychain.StoredKey) error {
-	id, now, limits := "", new(Limits), k.Limits
+	id, current, limits := "", new(Limits), k.Limits
 	if previous != nil {
-		id, now = previous.ID, limitsOfKey(previous)
+		id, current = previous.ID, limitsOfKey(previous)
 	}
 	text, err := a.keyText(about, k, previous)
 	if err != nil {
@@ -215,7 +215,7 @@ func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, p
 				return err
 			}
 			if limits == nil {
-				limits = now
+				limits = current
 			}
 		}
 		added, err := a.AddKeyOf(a.ctx, owner, k.Provider, text, k.Label, a.offered)
@@ -227,13 +227,13 @@ func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, p
 			a.note(Added, added.Masked, "%s", about)
 		} else {
 			a.note(Changed, previous.Masked+" -> "+added.Masked, "%s", about)
-			now = new(Limits)
+			current = new(Limits)
 		}
 	}
 	if limits == nil {
 		return nil
 	}
-	how := difference(now, limits)
+	how := difference(current, limits)
 	if how == "" {
 		return nil
 	}

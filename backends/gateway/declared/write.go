@@ -115,7 +115,7 @@ func (f *File) object() object {
 	return o
 }
 
-// object returns the limits that are set as an object.
+// object returns an object with those limits that are set.
 func (l *Limits) object() object {
 	return append(object{}, l.fields()...)
 }

@@ -39,7 +39,7 @@ type accountKey struct {
 	limits               *Limits // nil means unlimited
 }
 
-// key returns the key as the given user sees it.
+// key converts the key to a Key for the given user, with whom others may share it.
 func (k *accountKey) key(userID string) Key {
 	key := Key{ID: k.ID, Secret: k.secret, Mine: k.ID, Owner: k.owner.Kind, Limits: k.limits}
 	if key.Owner != OnUser {
@@ -48,14 +48,15 @@ func (k *accountKey) key(userID string) Key {
 	return key
 }
 
-// Key is a provider credential of a candidate.
+// Key is a provider key with which a candidate can be called.
 type Key struct {
-	// ID names the key in the health table. For custom entries without a key it is the entry's id.
+	// ID identifies the key in the cascade's health table. For a custom model without a key it is the id of the model's
+	// entry.
 	ID string
 	// Secret is sent to the provider. It is empty if the provider needs none.
 	Secret string
-	// Mine names the key in the health table for failures that concern only this user. It equals ID unless the key is
-	// shared with other users.
+	// Mine identifies the key in the health table for failures that concern only this user. It equals ID unless other
+	// users share the key.
 	Mine string
 	// Owner is OnUser, OnTeam, OnOrganisation or OperatorKey.
 	Owner string
@@ -83,7 +84,7 @@ func (k *Key) PublicID() string {
 // ownKey returns a Key that belongs to the user.
 func ownKey(id, secret string) Key { return Key{ID: id, Secret: secret, Mine: id, Owner: OnUser} }
 
-// OperatorKey returns the operator's key for a provider, as this user sees it. ok is false if there is no such key.
+// OperatorKey returns the operator's key for a provider, for use by this user. ok is false if there is no such key.
 func (a *Account) OperatorKey(p *catalog.Provider) (key Key, ok bool) {
 	return Key{ID: p.KeyID, Secret: p.APIKey, Mine: p.KeyID + " " + a.UserID, Owner: OperatorKey}, p.APIKey != ""
 }
@@ -99,7 +100,7 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 	if !schema.StorableID(userID) {
 		return &Account{UserID: userID}, nil
 	}
-	if account, ok := s.accts.Get(userID); ok {
+	if account, ok := s.accounts.Get(userID); ok {
 		return account, nil
 	}
 	version := s.changes.current()
@@ -112,7 +113,7 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 		// An account without keys and models is not cached: its first key or model may be added on another node, whose
 		// notice arrives a moment after that node has confirmed the addition.
 		if s.changes.n == version && len(account.keys)+len(account.models) > 0 {
-			s.accts.SetWithTTL(userID, account, 1, s.ttl)
+			s.accounts.SetWithTTL(userID, account, 1, s.ttl)
 		}
 		s.changes.mu.Unlock()
 		return account, nil
@@ -129,8 +130,8 @@ func (s *Service) forgetAccount(userID string) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
 	s.changes.n++
-	s.accts.Wait()
-	s.accts.Del(userID)
+	s.accounts.Wait()
+	s.accounts.Del(userID)
 }
 
 func (s *Service) readAccount(ctx context.Context, userID string) (*Account, error) {

@@ -42,19 +42,19 @@ const releaseTimeout = time.Second
 // Admission is the permission to send one request. It records which counters Done must release or charge. A nil
 // Admission and the zero value have nothing to release.
 type Admission struct {
-	counters counters.Store
-	holder   string   // random id of the request
-	places   []string // counters of requests under way
-	windows  []string // counters to which the tokens are charged
+	counters      counters.Store
+	requestID     string   // random id of the request
+	parallel      []string // counters of requests under way
+	tokenCounters []string // counters to which the tokens are charged
 }
 
-// bound is a set of rates with the purse that they limit.
+// bound is a set of rates and the purse to whose requests they apply.
 type bound struct {
 	spending.Purse
 	*Rates
 }
 
-// bounds appends the rates that apply to the key to list.
+// bounds appends to list the rates that apply to the key.
 func (id *Identity) bounds(list []bound) []bound {
 	if id.Rates != (Rates{}) {
 		list = append(list, bound{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Rates})
@@ -103,7 +103,7 @@ func (s *Service) Admit(ctx context.Context, count counters.Store, id *Identity)
 	if len(bounds) == 0 {
 		return nil, nil //nolint:nilnil // a nil Admission has nothing to give back
 	}
-	a := &Admission{counters: count, holder: random(20)}
+	a := &Admission{counters: count, requestID: random(20)}
 	for _, b := range bounds {
 		if err := a.take(ctx, b); err != nil {
 			_ = a.Done(ctx, 0) // after an error the counters forget the request after holdFor
@@ -118,8 +118,8 @@ func (s *Service) Admit(ctx context.Context, count counters.Store, id *Identity)
 func (a *Admission) take(ctx context.Context, b bound) error {
 	key := "gateway/" + b.On + "/" + b.ID
 	if b.TokensPerMinute != nil {
-		window := key + "/tokens"
-		state, err := a.counters.Take(ctx, window, 0, *b.TokensPerMinute, time.Minute)
+		counter := key + "/tokens"
+		state, err := a.counters.Take(ctx, counter, 0, *b.TokensPerMinute, time.Minute)
 		if err != nil {
 			return err
 		}
@@ -129,11 +129,11 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 			refusal.RetryAfter = max(state.Reset, time.Second)
 			return refusal
 		}
-		a.windows = append(a.windows, window)
+		a.tokenCounters = append(a.tokenCounters, counter)
 	}
 	if b.ParallelRequests != nil {
-		place := key + "/parallel"
-		admitted, err := a.counters.Hold(ctx, place, a.holder, *b.ParallelRequests, holdFor)
+		counter := key + "/parallel"
+		admitted, err := a.counters.Hold(ctx, counter, a.requestID, *b.ParallelRequests, holdFor)
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 			refusal.RetryAfter = time.Second
 			return refusal
 		}
-		a.places = append(a.places, place)
+		a.parallel = append(a.parallel, counter)
 	}
 	return nil
 }
@@ -152,19 +152,19 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 // Done ends a request: the request no longer counts as under way, and the tokens that it used are charged. Done must be
 // called once, even if the client has left: it ignores the cancellation of ctx and takes at most releaseTimeout.
 func (a *Admission) Done(ctx context.Context, tokens int64) error {
-	if a == nil || len(a.places)+len(a.windows) == 0 {
+	if a == nil || len(a.parallel)+len(a.tokenCounters) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	var errs []error
-	for _, window := range a.windows {
-		errs = append(errs, a.counters.Charge(ctx, window, min(max(tokens, 0), spending.MaxRecordTokens), time.Minute))
+	for _, counter := range a.tokenCounters {
+		errs = append(errs, a.counters.Charge(ctx, counter, min(max(tokens, 0), spending.MaxRecordTokens), time.Minute))
 	}
-	for _, place := range a.places {
-		errs = append(errs, a.counters.Release(ctx, place, a.holder))
+	for _, counter := range a.parallel {
+		errs = append(errs, a.counters.Release(ctx, counter, a.requestID))
 	}
-	a.places, a.windows = nil, nil
+	a.parallel, a.tokenCounters = nil, nil
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("giving back what a request took: %w", err)
 	}

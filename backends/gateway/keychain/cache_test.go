@@ -106,13 +106,13 @@ func TestForgetPendingCacheEntry(t *testing.T) {
 		name := fmt.Sprint(i)
 		n.keys.SetWithTTL(name, &cachedKey{}, 1, CacheTTL)
 		n.forgetKey(name)
-		n.accts.SetWithTTL(name, &Account{}, 1, CacheTTL)
+		n.accounts.SetWithTTL(name, &Account{}, 1, CacheTTL)
 		n.forgetAccount(name)
 		for range 20 {
 			if _, ok := n.keys.Get(name); ok {
 				t.Fatal("the key is back")
 			}
-			if _, ok := n.accts.Get(name); ok {
+			if _, ok := n.accounts.Get(name); ok {
 				t.Fatal("the account is back")
 			}
 		}
@@ -126,20 +126,20 @@ func TestCacheCapacity(t *testing.T) {
 	const many = 15_000
 	for i := range many {
 		n.keys.SetWithTTL(fmt.Sprint(i), &cachedKey{}, 1, time.Hour)
-		n.accts.SetWithTTL(fmt.Sprint(i), &Account{}, 1, time.Hour)
+		n.accounts.SetWithTTL(fmt.Sprint(i), &Account{}, 1, time.Hour)
 		if i%1000 == 0 {
 			n.keys.Wait()
-			n.accts.Wait()
+			n.accounts.Wait()
 		}
 	}
 	n.keys.Wait()
-	n.accts.Wait()
+	n.accounts.Wait()
 	keys, accounts := 0, 0
 	for i := range many {
 		if _, ok := n.keys.Get(fmt.Sprint(i)); ok {
 			keys++
 		}
-		if _, ok := n.accts.Get(fmt.Sprint(i)); ok {
+		if _, ok := n.accounts.Get(fmt.Sprint(i)); ok {
 			accounts++
 		}
 	}
@@ -165,7 +165,7 @@ func TestChangeOnAnotherNode(t *testing.T) {
 			}
 			n.account(t, "alice")
 			n.keys.Wait()
-			n.accts.Wait()
+			n.accounts.Wait()
 		}
 		began := time.Now()
 		if err := here.RevokeKey(t.Context(), "alice", key.ID); err != nil {
@@ -198,7 +198,7 @@ func TestFirstKeyOnAnotherNode(t *testing.T) {
 		if a := there.account(t, "alice"); len(a.keys) != 0 {
 			t.Fatalf("%d keys", len(a.keys))
 		}
-		there.accts.Wait()
+		there.accounts.Wait()
 		here.providerKey(t, "alice", "alpha", secret)
 		if a := there.account(t, "alice"); len(a.keys) != 1 {
 			t.Errorf("%d keys, want the new one", len(a.keys))
@@ -302,7 +302,7 @@ func TestNotices(t *testing.T) {
 			t.Fatalf("%s is there already", change.what)
 		}
 		there.keys.Wait()
-		there.accts.Wait()
+		there.accounts.Wait()
 		if err := change.make(); err != nil {
 			t.Fatalf("%s: %v", change.what, err)
 		}
@@ -322,12 +322,12 @@ func TestMissedNotices(t *testing.T) {
 	}
 	n.account(t, "alice")
 	n.keys.Wait()
-	n.accts.Wait()
+	n.accounts.Wait()
 	n.handleNotice("")
 	if _, ok := n.keys.Get(hashKey(key.Key)); ok {
 		t.Error("the key is still there")
 	}
-	if _, ok := n.accts.Get("alice"); ok {
+	if _, ok := n.accounts.Get("alice"); ok {
 		t.Error("the account is still there")
 	}
 }
@@ -384,7 +384,7 @@ func TestDatabaseGone(t *testing.T) {
 	}
 	n.account(t, "alice")
 	n.keys.Wait()
-	n.accts.Wait()
+	n.accounts.Wait()
 	began := time.Now()
 	server.Stop()
 	_, unknown := n.Authenticate(t.Context(), "ak-unknown")

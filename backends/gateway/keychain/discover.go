@@ -31,9 +31,9 @@ type ModelServer struct {
 }
 
 // Discover looks for OpenAI-compatible servers at the given addresses. Each model that a server lists becomes an entry
-// "prefix/model" of the user, in the low tier, so that every tier reaches it. Entries of earlier searches that are not
-// found any more are removed, even if their servers are not among the given ones. Discover returns the base URLs of the
-// servers that answered.
+// "prefix/model" of the user, in the low tier, which requests for every tier can reach. Entries that an earlier search
+// has found and this search does not find are removed, even if their servers are not among the given ones. Discover
+// returns the base URLs of the servers that answered.
 func (s *Service) Discover(
 	ctx context.Context, userID, prefix string, servers []ModelServer, transport http.RoundTripper,
 ) ([]string, error) {

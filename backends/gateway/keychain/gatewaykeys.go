@@ -24,11 +24,12 @@ const maxKeys = 1000
 // keyBytes is the number of random characters after the prefix. They hold 238 bits.
 const keyBytes = 40
 
-// EffortMode selects how output_config.effort of the messages surface and the model name together choose the tier
-// (specification 2.5).
+// EffortMode selects how the tier is chosen if a request in the messages format has an effort (output_config.effort),
+// which may suggest another tier than the model name (specification 2.5).
 type EffortMode string
 
-// The effort modes.
+// The effort modes. EffortOverride chooses the tier of the effort, EffortModelWins the tier of the model name, and
+// EffortMax the higher of the two.
 const (
 	EffortOverride  EffortMode = "override"
 	EffortModelWins EffortMode = "model_wins"
@@ -216,7 +217,8 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 }
 
 // imposeOnKey changes the limits that the operator imposes on a key, and thereby on all keys that share these limits. A
-// key without imposed limits becomes the holder of its own.
+// key without imposed limits becomes the holder of its own. allowed is the new list of allowed models, and unknown are
+// the models in the list that do not exist.
 func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, allowed, unknown []string) error {
 	if key.limitedBy == "" {
 		key.limitedBy = key.ID
@@ -272,7 +274,8 @@ func (s *Service) auditLimitedKey(ctx context.Context, c store.Conn, k *GatewayK
 }
 
 // RegenerateKey replaces the user's primary key and revokes the old key in the same transaction. The new key has the
-// options, the imposed limits and the spending of the old key. The error has status 409 if the old key has expired.
+// options, the imposed limits and the spending of the old key. A user without a primary key gets one. The error has
+// status 409 if the old key has expired, or for the reasons of CreateKey if there is no old key.
 func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, error) {
 	var created *GatewayKey
 	var plain string

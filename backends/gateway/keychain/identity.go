@@ -53,7 +53,7 @@ func (c *changes) current() uint64 {
 
 // forgetKey discards every result about a key that was read before now. It deletes the cached result, after waiting for
 // results that are still on their way into the cache. A read under way does not cache its result, since the number of
-// changes has grown, and later calls do not join that read, since its name contains the old number.
+// changes has grown. Later calls do not join that read, since reads are named by this number and the key.
 func (s *Service) forgetKey(hash string) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -124,8 +124,8 @@ func (s *Service) forgetAll() {
 	s.changes.n++
 	s.keys.Wait()
 	s.keys.Clear()
-	s.accts.Wait()
-	s.accts.Clear()
+	s.accounts.Wait()
+	s.accounts.Clear()
 }
 
 // errInvalidKey returns the error for every invalid key. All of them get the same error, so that clients cannot
@@ -203,7 +203,7 @@ func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
 	return id, nil
 }
 
-// identity returns the cached identity of the given name, or calls read and caches the result.
+// identity returns the identity cached under the given name. If there is none it calls read and caches the result.
 func (s *Service) identity(ctx context.Context, name string, read func(ctx context.Context) (*Identity, error),
 ) (*Identity, error) {
 	if cached, ok := s.keys.Get(name); ok {
@@ -250,7 +250,7 @@ const CodeKeyExpired = "key_expired"
 // response does not mention the expiry, since the sender need not be the key's user.
 func (s *Service) recordExpired(id *Identity, now time.Time) {
 	if s.used.expired.mark(id.KeyID, now) {
-		s.spent.Add(spending.Record{
+		s.ledger.Add(spending.Record{
 			At: now, UserID: id.UserID, TeamID: id.TeamID, KeyID: id.KeyID, Status: http.StatusUnauthorized,
 			Code: CodeKeyExpired,
 		})

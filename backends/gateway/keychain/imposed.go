@@ -74,8 +74,8 @@ func (l *Limits) arguments() ([]any, error) {
 	}, errors.Join(err, toolsErr)
 }
 
-// imposedLimits reads the limits of a holder, without their raise. It returns the zero value if the holder has no
-// limits.
+// imposedLimits reads the limits imposed on a holder, without their raise; kind is one of OnKey, OnUser and so on. It
+// returns the zero value if the holder has no limits.
 func (s *Service) imposedLimits(c store.Conn, kind, holder string) (Limits, error) {
 	limits, _, err := s.imposedWithRaise(c, kind, holder)
 	return limits, err
@@ -187,8 +187,8 @@ func (s *Service) Impose(ctx context.Context, kind, holder string, change KeyCha
 	return limits, err
 }
 
-// SetLimits replaces all limits of a holder; see ImposedLimits for kind and holder. Names of models are refused that
-// are neither in the catalog nor in the present limits.
+// SetLimits replaces all limits of a holder; see ImposedLimits for kind and holder. It refuses names of models that are
+// neither in the catalog nor in the present limits.
 func (s *Service) SetLimits(
 	ctx context.Context, kind, holder string, limits Limits, cat *catalog.Catalog,
 ) (Limits, error) {
@@ -242,7 +242,7 @@ type Raise struct {
 // maxRaise is the longest duration of a raise.
 const maxRaise = 366 * 24 * time.Hour
 
-// raisedBy returns the limits with those that the raise sets replaced. A nil raise changes nothing.
+// raisedBy returns the limits after the raise has replaced those that it sets. A nil raise changes nothing.
 func (l Limits) raisedBy(r *Raise) Limits {
 	if r == nil {
 		return l

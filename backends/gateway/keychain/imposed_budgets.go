@@ -12,7 +12,7 @@ import (
 
 // ImposedBudget is a budget set by the operator or by the administrators of a team, and the amount spent from it.
 type ImposedBudget struct {
-	// On is the kind of the holder and Holder its id, as for ImposedLimits.
+	// On is the kind of the holder: OnKey or one of the kinds for ImposedLimits. Holder is its id.
 	On, Holder string
 	// Name is the budget's JSON name in Budgets, such as usd_per_month.
 	Name string
@@ -26,8 +26,8 @@ type ImposedBudget struct {
 // maxLimitRows is the number of rows that EachImposedBudget reads at a time.
 const maxLimitRows = 500
 
-// limitsWithBudgets is a query for the limits with budgets that come after a kind and a holder. If since is not 0 it
-// leaves out users and keys none of whose gateway keys was used since then.
+// limitsWithBudgets is a query for the limits with budgets that come after a kind and a holder. Another argument is a
+// time: if it is not 0, users and keys are left out unless one of their gateway keys was used since that time.
 var limitsWithBudgets = func() string {
 	bounded := make([]string, 0, 2*len(windowNames))
 	for w := range windowNames {
@@ -41,9 +41,9 @@ var limitsWithBudgets = func() string {
 		ORDER BY l.kind, l.holder LIMIT ?`
 }()
 
-// EachImposedBudget calls fn for every imposed budget until fn returns an error. The amount spent is that in the
+// EachImposedBudget calls fn for every imposed budget until fn returns an error. The amounts spent are those in the
 // database. If since is not zero, budgets of users and keys are left out unless one of their gateway keys was used
-// since then.
+// since that time.
 func (s *Service) EachImposedBudget(ctx context.Context, since time.Time, fn func(*ImposedBudget) error) error {
 	type holder struct {
 		spending.Purse
@@ -86,7 +86,7 @@ func (s *Service) eachBudget(
 	if paid.On == OnTeamOwn {
 		paid.On = OnTeam
 	}
-	sums, err := s.spent.Stored(ctx, paid, budgets.total(), now)
+	sums, err := s.ledger.Stored(ctx, paid, budgets.total(), now)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,8 @@ type Concerned struct {
 // maxConcerned bounds the number of addresses in Concerned.
 const maxConcerned = 20
 
-// ConcernedBy returns the people whom the limits of a holder concern; see Imposed for kind and holder.
+// ConcernedBy returns the people whom the limits of a holder concern. The kind and the id of the holder are as in
+// ImposedBudget.
 func (s *Service) ConcernedBy(ctx context.Context, kind, holder string) (c Concerned, err error) {
 	const name = `coalesce(nullif(u.name, ''), u.id)`
 	var query string

@@ -15,7 +15,7 @@ import (
 )
 
 // Invitation lets one person in, even if NewUsers refuses new users. The person brings the invitation's token when they
-// sign in. A mail address that the identity provider confirms must be that of the invitation.
+// sign in. If the identity provider confirms a mail address of the person, it must be the address of the invitation.
 type Invitation struct {
 	ID        string    `json:"id"`
 	Email     string    `json:"email"` // in lower case

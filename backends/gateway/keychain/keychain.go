@@ -1,6 +1,14 @@
 // Package keychain holds the users and teams of the model gateway, their gateway keys, provider keys, models and
 // preferences, and the limits on all of them. A holder of limits is a key, a user, a team or the whole organisation.
-// Limits that the operator or a team's administrators set for others are imposed limits.
+// Limits that the operator or a team's administrators set for others are imposed limits; a raise replaces some of them
+// for a time. A purse is a set of requests whose spending is summed because a budget applies to all of them.
+//
+// A user's model table has an entry, named provider/model, for each model of the catalog and for each custom model,
+// which runs on a server that the user chose. A candidate is an entry with the provider keys that serve requests for
+// it. The tiers low, medium and high are lists of candidates from which a request is served.
+//
+// Nodes are processes that share the database. They notify each other of changes, and then discard cached keys and
+// accounts.
 package keychain
 
 import (
@@ -33,12 +41,12 @@ type Service struct {
 	logger      *zap.Logger
 	now         func() time.Time
 	keys        *ristretto.Cache[string, *cachedKey]
-	accts       *ristretto.Cache[string, *Account]
+	accounts    *ristretto.Cache[string, *Account]
 	ttl         time.Duration // CacheTTL, for both caches
 	reads       *store.JointReads
 	changes     changes
 	used        KeyUses
-	spent       Spending
+	ledger      Spending
 	origin      string // identifies this Service in notices
 	unsubscribe func() // stops listening to the other nodes
 
@@ -65,7 +73,7 @@ func New(
 	db *store.DB, ring keyring.Keyring, spent Spending, logger *zap.Logger, now func() time.Time,
 ) (*Service, error) {
 	s := &Service{
-		db: db, ring: ring, spent: spent, logger: logger, now: now, ttl: CacheTTL, origin: random(20),
+		db: db, ring: ring, ledger: spent, logger: logger, now: now, ttl: CacheTTL, origin: random(20),
 		reads: store.NewJointReads(logger),
 	}
 	var err error
@@ -75,7 +83,7 @@ func New(
 	if err != nil {
 		return nil, fmt.Errorf("making the key cache: %w", err)
 	}
-	s.accts, err = ristretto.NewCache(&ristretto.Config[string, *Account]{
+	s.accounts, err = ristretto.NewCache(&ristretto.Config[string, *Account]{
 		NumCounters: 200_000, MaxCost: 20_000, BufferItems: 64, IgnoreInternalCost: true, // 20,000 users
 	})
 	if err != nil {
@@ -92,7 +100,7 @@ func (s *Service) DB() *store.DB { return s.db }
 func (s *Service) Close() {
 	s.unsubscribe()
 	s.keys.Close()
-	s.accts.Close()
+	s.accounts.Close()
 }
 
 // CheckUserID returns an error unless id can be the id of a user: 1 to 200 characters without control characters.
@@ -102,7 +110,7 @@ func notFound(kind, id string) error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", kind, id)
 }
 
-// tooMany returns the error with status 409 for reaching a maximum number.
+// tooMany returns an error with status 409, for example because a user already has the maximum number of keys.
 func tooMany(format string, args ...any) error {
 	return apierror.New(http.StatusConflict, "too_many", format, args...)
 }

@@ -91,11 +91,11 @@ func (s *Service) SharedKeys(ctx context.Context) ([]SharedKey, error) {
 }
 
 func (s *Service) owned(ctx context.Context, row *providerKeyRow) (OwnedKey, error) {
-	sums, err := s.spent.Spent(ctx, "", spending.Purse{On: OnProviderKey, ID: row.ID}, false, s.now())
+	sums, err := s.ledger.Spent(ctx, "", spending.Purse{On: OnProviderKey, ID: row.ID}, false, s.now())
 	spend := func(w spending.Window) KeySpend { return KeySpend{sums[w].Tokens, spending.MicroUSD(sums[w].Micros)} }
 	return OwnedKey{
 		ProviderKey: row.ProviderKey, Today: spend(spending.InDay), Month: spend(spending.InMonth),
-		Limits: KeyLimits{row.bounds.RateLimitPerMinute, row.bounds.ExpiresAt, row.bounds.Budgets},
+		Limits: KeyLimits{row.storedLimits.RateLimitPerMinute, row.storedLimits.ExpiresAt, row.storedLimits.Budgets},
 	}, err
 }
 
@@ -122,7 +122,7 @@ func (s *Service) limitKey(
 		if row, err = s.findKey(c, owner, id); err != nil {
 			return err
 		}
-		row.bounds = all
+		row.storedLimits = all
 		if err := s.impose(c, OnProviderKey, id, &all); err != nil {
 			return err
 		}

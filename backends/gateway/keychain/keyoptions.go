@@ -77,8 +77,8 @@ func checkExpiry(end *time.Time, now time.Time) error {
 	return nil
 }
 
-// checkAllowedModels returns an error unless each pattern is the name of an entry (which has a slash), a prefix of such
-// names followed by a star, or the name of a tier.
+// checkAllowedModels returns an error unless each pattern is the name of an entry (provider/model), a prefix of such
+// names followed by a star, or the name of a tier. An empty list is an error unless it is nil.
 func checkAllowedModels(patterns []string) error {
 	if patterns != nil && len(patterns) == 0 { // a script that found no models must not get a key for all models
 		return invalid("allowed_models",

@@ -25,7 +25,7 @@ func (u *KeyUses) Take(now time.Time) map[string]int64 {
 	return u.accepted.take(now)
 }
 
-// GiveBack returns the result of Take to u if it could not be stored.
+// GiveBack puts the result of Take back into u if it could not be stored.
 func (u *KeyUses) GiveBack(used map[string]int64) { u.accepted.giveBack(used) }
 
 // Write stores the result of Take in the transaction c.
@@ -81,7 +81,7 @@ func (u *usedKeys) take(now time.Time) map[string]int64 {
 	return news
 }
 
-// giveBack returns the result of take to u if it could not be stored.
+// giveBack puts the result of take back into u if it could not be stored.
 func (u *usedKeys) giveBack(used map[string]int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -14,13 +14,13 @@ import (
 
 // Limited is a holder of imposed limits, with the amounts left in its budgets.
 type Limited struct {
-	// On is the kind of the holder, as for ImposedLimits or OnKey. Holder is its id.
+	// On is the kind of the holder: OnKey or one of the kinds for ImposedLimits. Holder is its id.
 	On     string `json:"on"`
 	Holder string `json:"holder"`
 	// Name is the name of the team or user, or the label of the key. It may be empty.
 	Name string `json:"name"`
-	// UserID is the id of the user if the holder is a user or a key, and empty otherwise. For a key that belongs to a
-	// team it is the team's id. User is the name to UserID, which may be empty.
+	// UserID is the user if the holder is a user or the key of a user, the id of the team if it is a key of a team, and
+	// empty otherwise. User is the name that belongs to UserID. It may be empty.
 	UserID string `json:"user_id,omitempty"`
 	User   string `json:"user,omitempty"`
 	// Limits are those that apply now, including a raise.
@@ -39,9 +39,9 @@ var limitedKinds = []string{OnOrganisation, OnTeam, OnTeamOwn, OnUser, OnKey}
 // LimitedKinds returns the kinds of holders that Limited lists, in order.
 func LimitedKinds() []string { return slices.Clone(limitedKinds) }
 
-// Limited returns at most limit holders of imposed limits, of the given kind or, if kind is empty, of all kinds. It
-// begins after the cursor after, see Limited.Place; an empty cursor begins at the start. The spending of the last
-// second may be missing. Provider keys are left out; see KeysOf.
+// Limited returns at most limit holders of imposed limits, of the kind holderKind or, if holderKind is empty, of all
+// kinds. It begins after the cursor after, see Limited.Place; an empty cursor begins at the start. The spending of the
+// last second may be missing. Provider keys are left out; see KeysOf.
 func (s *Service) Limited(ctx context.Context, holderKind, after string, limit int) ([]Limited, error) {
 	kind, holder, _ := strings.Cut(after, "/")
 	list := make([]Limited, 0, limit)
@@ -72,8 +72,8 @@ func (s *Service) Limited(ctx context.Context, holderKind, after string, limit i
 	return list, nil
 }
 
-// limitedOf reads the holders of one kind with ids greater than after, without their budgets. Users that stand for
-// teams are left out.
+// limitedOf reads the holders of one kind with ids greater than after, without their budgets. Accounts of teams are
+// left out.
 func (s *Service) limitedOf(ctx context.Context, kind, after string, limit int) ([]Limited, error) {
 	now := s.now()
 	return read(ctx, s, func(row store.Row) (l Limited, err error) {
@@ -108,7 +108,7 @@ func (s *Service) budgetsOf(ctx context.Context, l *Limited) ([]BudgetLeft, erro
 		b.On, b.author = OnTeam, ByTeam
 	}
 	now := s.now()
-	sums, err := s.spent.Stored(ctx, b.Purse, b.total(), now)
+	sums, err := s.ledger.Stored(ctx, b.Purse, b.total(), now)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (l *Limits) AllowsModel(m *catalog.Model) bool {
 	return l.allow(&Candidate{Entry: m.EntryID(), Model: m})
 }
 
-// tierNamed returns the tier with a name such as keychain-low.
+// tierNamed returns the tier with a name such as keychain-low. ok is false if no tier has the name.
 func tierNamed(name string) (tier catalog.Tier, ok bool) {
 	text, ok := strings.CutPrefix(name, "keychain-")
 	if !ok {
@@ -148,7 +148,7 @@ type Imposed struct {
 	Limits
 }
 
-// purse returns the purse on which use under these limits is counted. The operator's and the administrators' limits on
+// purse returns the purse in which use under these limits is counted. The operator's and the administrators' limits on
 // a team share a purse.
 func (i *Imposed) purse() spending.Purse { return spending.Purse{On: i.On, ID: i.Holder} }
 
@@ -176,7 +176,8 @@ func operatorLimits(list []Imposed, kind string) *Imposed {
 	return nil
 }
 
-// earliestEnd returns when a key ends: the earliest end of its own and its imposed limits. Nil means never.
+// earliestEnd returns when a key ends: the earliest end of its own limits and of the imposed limits in list. Nil means
+// never.
 func earliestEnd(own *Limits, list []Imposed) *time.Time {
 	end := own.ExpiresAt
 	for i := range list {
@@ -218,9 +219,9 @@ var beneficiaryPhrases = map[string]string{
 	OnKey: "this key", OnUser: "its user", OnTeam: "its team", OnOrganisation: "everybody",
 }
 
-// Forbids returns a phrase that names the list of allowed models that lacks the candidate. It returns an empty string
-// if the key may use the candidate. An imposed list never allows a custom model whose name begins with the code of a
-// catalog provider.
+// Forbids returns a phrase for a list of allowed models in which the candidate is missing, or an empty string if the
+// key may use the candidate. An imposed list never allows a custom model whose name begins with the code of a catalog
+// provider.
 func (id *Identity) Forbids(c *Candidate) (list string) {
 	for i := range id.Imposed {
 		l := &id.Imposed[i]

@@ -206,7 +206,7 @@ func (m *modelRow) apply(change ModelChange) {
 	}
 }
 
-// onOffer reports whether entry is a model of an enabled provider that is not retired.
+// onOffer reports whether entry, in the form provider/model, is a model of an enabled provider and not retired.
 func onOffer(cat *catalog.Catalog, entry string) bool {
 	provider, model, _ := strings.Cut(entry, "/")
 	m, ok := cat.Model(provider, model)

@@ -174,17 +174,17 @@ func (s *Service) deleteKeysOf(c store.Conn, owner Owner) error {
 // providerKeyRow is a stored provider key with its limits.
 type providerKeyRow struct {
 	ProviderKey
-	Owner  Owner
-	sealed string
-	bounds Limits
+	Owner        Owner
+	sealed       string
+	storedLimits Limits
 }
 
 // limits returns the limits of the key, or nil if it has no limits.
 func (r *providerKeyRow) limits() *Limits {
-	if r.bounds.empty() {
+	if r.storedLimits.empty() {
 		return nil
 	}
-	return &r.bounds
+	return &r.storedLimits
 }
 
 func (s *Service) insertProviderKey(c store.Conn, owner Owner, k *ProviderKey, sealed string) error {
@@ -210,7 +210,7 @@ func scanProviderKey(row store.Row) (k providerKeyRow, err error) {
 		return k, err
 	}
 	k.CreatedAt = schema.Moment(created)
-	k.bounds, err = limits.read()
+	k.storedLimits, err = limits.read()
 	return k, err
 }
 

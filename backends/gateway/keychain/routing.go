@@ -46,7 +46,7 @@ func (c *Candidate) ModelName() string {
 	return c.Model.ID
 }
 
-// Routing holds the candidates of an Account over a catalog, in order.
+// Routing holds the candidates of an Account, chosen from the models of a catalog and the user's own, in order.
 type Routing struct {
 	catalog *catalog.Catalog
 	// Connected reports that a key serves the user, or that the user has an enabled custom model.
@@ -63,15 +63,16 @@ type Routing struct {
 // Tier returns the candidates of one tier in the order in which they are tried. The caller must not change the list.
 func (r *Routing) Tier(t catalog.Tier) []*Candidate { return r.tiers[t] }
 
-// Entry returns the enabled entry of a connected provider with the given name.
+// Entry returns the enabled entry with the given name. It reports false if there is no such entry, or if no key for its
+// provider serves the user.
 func (r *Routing) Entry(name string) (*Candidate, bool) {
 	c, ok := r.entries[name]
 	return c, ok
 }
 
-// Named returns the enabled entries of connected providers by the id of their model: id must be the whole id or the
-// part after its last slash. They are in the order in which they are tried. Custom models are left out. The caller must
-// not change the list.
+// Named returns the candidates for models of the catalog with the given id, which may also be only the part of the id
+// after its last slash. They are in the order in which they are tried. Custom models are left out. The caller must not
+// change the list.
 func (r *Routing) Named(id string) []*Candidate { return r.named[id] }
 
 // Entries returns the names of all candidates, sorted.
@@ -84,9 +85,9 @@ func (r *Routing) Entries() []string {
 	return names
 }
 
-// RoutingFor returns the account's candidates over a catalog (specification 13.1), in order, for requests that count
-// for a team and may use its keys. An empty team, and a team that does not serve the user, means no team. The result is
-// computed once per team and catalog.
+// RoutingFor returns the account's candidates, chosen from the models of a catalog and the user's own (specification
+// 13.1). They are for requests that count for a team and may use its keys. An empty team, and a team that does not
+// serve the user, means no team. The result is computed once per team and catalog.
 func (a *Account) RoutingFor(cat *catalog.Catalog, team string) *Routing {
 	if !slices.Contains(a.teams, team) {
 		team = ""

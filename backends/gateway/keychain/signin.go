@@ -57,9 +57,9 @@ type Arrival struct {
 	now time.Time // of the sign-in
 }
 
-// SignIn is like InitUser, for a person who signs in and whom nobody has added. A new user is let in if they bring an
-// invitation, if a rule adds them to a team, or if they are an operator; otherwise the policy decides. The policy's
-// limits are imposed in any case. For a known user the profile is updated, and the memberships that rules have made.
+// SignIn is like InitUser, but first decides whether a new user is let in: they are if they bring an invitation, if a
+// rule adds them to a team, or if they are an operator; otherwise the policy decides. The policy's limits are imposed
+// on new users in any case. For a known user SignIn updates the profile and the memberships that rules have made.
 //
 // Its errors are 403 new_users_refused, user_waiting, user_suspended, team_account, invitation_invalid and
 // invitation_for_another.
@@ -116,7 +116,7 @@ func (s *Service) letIn(
 func (s *Service) arrive(
 	ctx context.Context, c store.Conn, arrival *Arrival, policy *NewUsers,
 ) (user User, changed bool, err error) {
-	rules, err := s.teamsByRule(c, arrival)
+	ruleTeams, err := s.teamsByRule(c, arrival)
 	if err != nil {
 		return User{}, false, err
 	}
@@ -124,7 +124,7 @@ func (s *Service) arrive(
 	if err != nil {
 		return User{}, false, err
 	}
-	welcome := len(rules) > 0 || invitation != nil || arrival.Operator
+	welcome := len(ruleTeams) > 0 || invitation != nil || arrival.Operator
 	user, isNew, err := s.ensureUser(c, arrival, policy, welcome)
 	if err != nil {
 		return User{}, false, err
@@ -137,18 +137,18 @@ func (s *Service) arrive(
 	if err := s.updateProfile(c, &user, arrival.Profile); err != nil {
 		return User{}, false, err
 	}
-	moved, err := s.followRules(ctx, c, user.ID, rules, arrival.Complete)
+	teamsChanged, err := s.followRules(ctx, c, user.ID, ruleTeams, arrival.Complete)
 	if err != nil {
 		return User{}, false, err
 	}
-	changed = changed || moved
+	changed = changed || teamsChanged
 	if invitation != nil && invitation.TeamID != "" {
 		changed = true
 		if err := s.setMember(c, invitation.TeamID, user.ID, Membership{Role: invitation.Role}); err != nil {
 			return User{}, false, err
 		}
 	}
-	if isNew && policy.Team != "" && len(rules) == 0 && (invitation == nil || invitation.TeamID == "") {
+	if isNew && policy.Team != "" && len(ruleTeams) == 0 && (invitation == nil || invitation.TeamID == "") {
 		if err := s.joinByName(c, policy.Team, user.ID); err != nil {
 			return User{}, false, err
 		}
@@ -249,9 +249,8 @@ func (s *Service) teamsByRule(c store.Conn, arrival *Arrival) (ids []string, err
 	return append(ids, found...), err
 }
 
-// followRules adds a user to the teams with the given ids. If complete is set, it also removes the user from teams to
-// which a rule had added them and no rule does any more. Memberships made by people stay. It reports whether a
-// membership was changed.
+// followRules adds a user to the teams with the given ids. If complete is set, it also removes the user from other
+// teams to which a rule has added them. Memberships made by people stay. It reports whether a membership was changed.
 func (s *Service) followRules(
 	ctx context.Context, c store.Conn, userID string, ids []string, complete bool,
 ) (changed bool, err error) {

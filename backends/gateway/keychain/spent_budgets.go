@@ -12,14 +12,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// budget is a set of budgets with the purse that they limit.
+// budget is a set of budgets and the purse to whose requests they apply.
 type budget struct {
 	spending.Purse
 	*Budgets
 	author string // as Imposed.By; empty for budgets set by the user
 }
 
-// budgets appends the budgets that apply to the key to list.
+// budgets appends to list the budgets that apply to the key.
 func (id *Identity) budgets(list []budget) []budget {
 	if !id.Budgets.empty() {
 		list = append(list, budget{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Budgets, ""})
@@ -55,7 +55,7 @@ func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 // of b is spent.
 func (s *Service) admitBudget(ctx context.Context, keyID string, b budget) (*spentBudget, error) {
 	now := s.now()
-	sums, err := s.spent.Spent(ctx, keyID, b.Purse, b.total(), now)
+	sums, err := s.ledger.Spent(ctx, keyID, b.Purse, b.total(), now)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 			}
 			seen[set] = true
 			now := s.now()
-			sums, err := s.spent.Spent(ctx, id.KeyID, b.Purse, b.total(), now)
+			sums, err := s.ledger.Spent(ctx, id.KeyID, b.Purse, b.total(), now)
 			if err != nil {
 				return nil, err
 			}
@@ -172,7 +172,8 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 	return list, nil
 }
 
-// left lists the budgets with the amounts spent, those of the shortest window first. label is for BudgetLeft.Label.
+// left lists the budgets with the amounts spent, which are in sums, those of the shortest window first. The windows are
+// those that contain day. label is for BudgetLeft.Label.
 func (b *budget) left(sums *spending.WindowSums, day time.Time, label string) (list []BudgetLeft) {
 	for w := spending.NumberOfWindows - 1; w >= 0; w-- {
 		left := BudgetLeft{On: b.On, ID: b.ID, By: b.author, Label: label}

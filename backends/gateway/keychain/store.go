@@ -111,14 +111,14 @@ func namesColumn(names []string) (any, error) {
 
 func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) {
 	var revoked, used sql.NullInt64
-	var limitedBy, keyTeam, team sql.NullString
+	var limitedBy, chosenTeam, team sql.NullString
 	var created int64
 	var limits limitCells
 	var holders [len(limitHolders)]sql.NullString
 	var imposed [len(limitHolders)]imposedCells
 	cells := []any{
 		&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &k.EffortMode, &created, &revoked, &used,
-		&limitedBy, &keyTeam, &team,
+		&limitedBy, &chosenTeam, &team,
 	}
 	cells = append(cells, limits.into()...)
 	for i := range limitHolders {
@@ -128,7 +128,7 @@ func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) 
 		return k, err
 	}
 	k.CreatedAt, k.LastUsedAt, k.limitedBy = schema.Moment(created), schema.Optional(used), limitedBy.String
-	k.team, k.TeamID = keyTeam.String, team.String
+	k.team, k.TeamID = chosenTeam.String, team.String
 	k.Revoked, k.Imposed = revoked.Valid, []Imposed{}
 	if k.Limits, err = limits.read(); err != nil {
 		return k, err
@@ -346,8 +346,9 @@ var Sealed = sealed.Columns{
 	columnOf("gateway_conversation_items", "", largeBatch),
 }
 
-// columnOf describes the column named sealed of a table. Its associated data is the name of the table, a slash and the
-// row's id.
+// columnOf describes the column named sealed of a table, for the rows that meet the SQL condition. batch is the number
+// of rows that are resealed at a time. The associated data of a text is the name of the table, a slash and the row's
+// id.
 func columnOf(table, condition string, batch int) sealed.Column {
 	return sealed.Column{
 		Table: table, ID: "id", Text: "sealed", Where: condition, Batch: batch,

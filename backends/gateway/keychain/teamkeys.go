@@ -11,8 +11,8 @@ import (
 
 // CreateTeamKey creates a gateway key that belongs to a team rather than a person, for the team's services. The key's
 // user is the account of the team, with which nobody can sign in. Requests with the key count for the team, and the key
-// stays valid when members leave. Its limits are imposed. Its errors are those of CreateKey, and 404 if the team does
-// not exist.
+// stays valid when members leave. Its limits are imposed. Its errors are those of CreateKey, 404 if the team does not
+// exist, and 409 if a person has the team's id as user id.
 func (s *Service) CreateTeamKey(ctx context.Context, teamID string, options KeyOptions) (*NewKey, error) {
 	options.Impose, options.TeamID = true, ""
 	err := s.db.Write(ctx, func(c store.Conn) error {

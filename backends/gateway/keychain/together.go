@@ -64,14 +64,14 @@ func (s *Service) AddUser(ctx context.Context, id string) error {
 	})
 }
 
-// Holder is a holder of imposed limits with the limits.
+// Holder has the id of a holder of imposed limits, and these limits.
 type Holder struct {
 	ID string
 	Limits
 }
 
 // LimitedHolders returns at most limit holders of a kind, such as OnUser, that have imposed limits. They are ordered by
-// id, with ids greater than after. Users that stand for teams are left out.
+// id, with ids greater than after. Accounts of teams are left out.
 func (s *Service) LimitedHolders(ctx context.Context, kind, after string, limit int) ([]Holder, error) {
 	if !schema.StorableID(after) {
 		return nil, nil
@@ -102,8 +102,8 @@ func (s *Service) Look(ctx context.Context, fn func(c store.Conn) error) error {
 }
 
 // Change runs fn, which changes an operator's setting that belongs to another package, and adds an entry with the
-// action, subject and details to the audit log. Both happen in one transaction, inside Together in Together's. Details
-// may be nil.
+// action, subject and details to the audit log. Both happen in one transaction; inside Together it is Together's.
+// Details may be nil.
 func (s *Service) Change(ctx context.Context, action, subject string, details any, fn func(c store.Conn) error) error {
 	return s.write(ctx, func(c store.Conn) error {
 		if err := fn(c); err != nil {
@@ -129,7 +129,7 @@ func (s *Service) StoredKeys(ctx context.Context, owner Owner) ([]StoredKey, err
 	}
 	keys := make([]StoredKey, len(rows))
 	for i := range rows {
-		b := &rows[i].bounds
+		b := &rows[i].storedLimits
 		keys[i] = StoredKey{rows[i].ProviderKey, KeyLimits{b.RateLimitPerMinute, b.ExpiresAt, b.Budgets}, rows[i].sealed}
 	}
 	return keys, nil

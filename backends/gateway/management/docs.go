@@ -46,7 +46,8 @@ func (s *Service) docs(c *rest.Call) (any, error) { return s.reference(c, docsPo
 
 func (s *Service) redoc(c *rest.Call) (any, error) { return s.reference(c, redocPolicy, false) }
 
-// reference returns the API reference: the page for trying the API if try is set, and otherwise the page for reading.
+// reference returns the page of the API reference on which the API can be tried if try is set, and otherwise the page
+// for reading. policy is the page's Content-Security-Policy.
 func (s *Service) reference(c *rest.Call, policy string, try bool) (any, error) {
 	bar := look.Always(s.Bar)(c.R)
 	address := func(name string) string { return "docs/" + name }

@@ -102,7 +102,8 @@ func (s *Service) keyHealth(scope string, key *keychain.ProviderKey, models []*c
 	return s.keyHealthOf(scope, key, &keychain.Key{ID: key.ID, Mine: key.ID}, models)
 }
 
-// keyHealthOf returns the health of a key, with the user's traffic through the key.
+// keyHealthOf returns the health of a key, with the user's traffic through the key. scope names the provider in the
+// health table. shown has the key's id and labels for the response.
 func (s *Service) keyHealthOf(
 	scope string, shown *keychain.ProviderKey, key *keychain.Key, models []*catalog.Model,
 ) keyHealth {
@@ -125,8 +126,9 @@ var statusOrder = map[cascade.Status]int{
 	cascade.Active: 0, cascade.Untested: 1, cascade.CoolingDown: 2, cascade.NoCredit: 3, cascade.InvalidKey: 4,
 }
 
-// combine combines the health of a provider's keys. If the provider is cooling down, for the user or for all users,
-// the status is the provider's. Otherwise it is that of the best key, since requests are sent through the best key.
+// combine combines the health of a provider's keys. scope names the provider in the health table. If the provider is
+// cooling down, for the user or for all users, the status is the provider's. Otherwise it is that of the best key,
+// since requests are sent through the best key.
 func (s *Service) combine(p providerHealth, scope, user string) providerHealth {
 	overall := conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
 	p.condition = overall
@@ -150,7 +152,8 @@ func (s *Service) combine(p providerHealth, scope, user string) providerHealth {
 	return p
 }
 
-// conditionOf converts a state of the health table. The rest of the cooldown is relative to now.
+// conditionOf converts an entry of the cascade's health table for the response. The remaining cooldown is counted from
+// now.
 func conditionOf(state cascade.State, now time.Time) condition {
 	c := condition{
 		Status: state.Status, LastSuccess: optionalTime(state.LastSuccess), LastFailure: optionalTime(state.LastFailure),

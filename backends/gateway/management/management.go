@@ -1,5 +1,7 @@
 // Package management is the HTTP API in which users of the model gateway manage their keys, models and preferences, and
-// see health and usage. It also has the gateway's public routes. The data comes from the keychain and the cascade.
+// see health and usage. It also has the gateway's public routes. The data comes from the keychain and the cascade. The
+// caller of a route is the user who signed in. A guard wraps the handler of a route and refuses callers who may not use
+// it.
 package management
 
 import (

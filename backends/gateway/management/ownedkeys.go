@@ -23,7 +23,8 @@ func (s *Service) ownedKeyRoutes() []rest.Route {
 			"They serve what counts for the team. For its administrators, too.", keychain.OnTeam))
 }
 
-// keyRoutesOf returns the routes for the provider keys of one kind of owner. owner names the kind in the documentation.
+// keyRoutesOf returns the routes for the provider keys of one kind of owner. owner and about are for the documentation:
+// owner names the kind, and about describes the keys.
 func (s *Service) keyRoutesOf(path, owner, about, kind string) []rest.Route {
 	guard := s.forOwner(kind)
 	keyPath := path + "/{key_id}"

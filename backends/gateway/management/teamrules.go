@@ -6,8 +6,8 @@ import (
 )
 
 // TeamRule adds people to a team when they sign in, and removes them again when the rule no longer applies. It applies
-// to people whose token has Value in Claim, which may be a string or a list of strings, or whose confirmed mail address
-// has the domain Domain.
+// to people with the value Value in the claim Claim of their token (a string or a list of strings), and to people with
+// a confirmed mail address in the domain Domain.
 type TeamRule struct {
 	Claim, Value, Domain string
 	// Team is the name of the team. It is empty for a rule with a Claim and no Value. Such a rule adds people to the

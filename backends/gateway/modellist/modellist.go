@@ -63,8 +63,8 @@ type pricing struct {
 // pseudoCreated is the creation date of names that the gateway defines, such as tiers.
 var pseudoCreated = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Tier describes the tier with the name id. first is the model that would be tried first; the tier gets its limits and
-// price. A nil first means that the tier has no model.
+// Tier describes the tier with the name id by the limits and the price of first, the model that would be tried first. A
+// nil first means that the tier has no model.
 func Tier(id string, tier catalog.Tier, first *keychain.Candidate) Model {
 	name := map[catalog.Tier]string{catalog.Low: "Fast", catalog.Medium: "Balanced", catalog.High: "Best"}[tier]
 	m := named(id, name+" ("+tier.String()+")", "tollgate", pseudoCreated)

@@ -22,8 +22,9 @@ type line struct {
 	counts timings.Counts
 }
 
-// lines joins the spending, grouped by hour, day, model or team, with the counts of the query q. Hours and days are in
-// order of time; models and teams are ordered by cost, the highest first. It returns at most maxLines.
+// lines returns the lines of a group, which is hour, day, model or team, with the spending and the counts of the query
+// q. Hours and days are in order of time; models and teams are ordered by cost, the highest first. It returns at most
+// maxLines.
 func (s *Source) lines(ctx context.Context, group string, q timings.Query) ([]*line, error) {
 	spent, err := s.Ledger.Spending(ctx, spending.Query{From: q.From, To: q.To, By: []string{group}, Brief: true})
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *Source) lines(ctx context.Context, group string, q timings.Query) ([]*l
 	return list[:min(len(list), maxLines)], nil
 }
 
-// ofSpent returns the subject of a line of spending, and a Line with the names of that subject.
+// ofSpent returns the subject of a line of spending, and a Line in which only the names of the subject are set.
 func ofSpent(l *spending.Line) (k subject, about Line, err error) {
 	text := func(p *string) string {
 		if p == nil {

@@ -154,8 +154,8 @@ func (f *Form) field(part *multipart.Part) (string, error) {
 	return string(text), nil
 }
 
-// keep copies a part into the buffer. It reports false if the part was not read to its end because the rest can be
-// streamed.
+// keep copies a part to into, which writes to the buffer. It reports false if it stopped before the end of the part
+// because enough is in the buffer and the model, if needsModel is set, is known: the rest can be streamed.
 func (f *Form) keep(
 	ctx context.Context, into io.Writer, part *multipart.Part, needsModel bool,
 ) (complete bool, err error) {
@@ -252,7 +252,8 @@ func (f *Form) Once() bool {
 	return f.requested
 }
 
-// Refused returns the error for the client's mistake in the streamed part of the body, or nil.
+// Refused returns the error for the client if the streamed part of the body turned out to be invalid, and nil
+// otherwise.
 func (f *Form) Refused() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

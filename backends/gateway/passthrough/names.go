@@ -19,8 +19,8 @@ type Names struct {
 	Account  *keychain.Account
 	TeamID   string
 	Provider string
-	// Forbids returns a phrase that names the list of allowed models that lacks the candidate, or an empty string if
-	// the sender may use it. A nil Forbids allows all candidates.
+	// Forbids returns a phrase for a list of allowed models in which the candidate is missing, or an empty string if
+	// the sender may use the candidate. A nil Forbids allows all candidates.
 	Forbids func(c *keychain.Candidate) (list string)
 }
 

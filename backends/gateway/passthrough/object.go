@@ -140,7 +140,8 @@ func read(usage gjson.Result, u *wire.Usage) {
 	u.Known = u.Prompt > 0 || u.Completion > 0 || u.Served != nil
 }
 
-// readMessages reads a usage object of the messages format, in which the input tokens do not include cached ones.
+// readMessages reads a usage object of the messages format into u. In this format the input tokens do not include
+// cached ones. first returns the first member of the names that is a positive number.
 func readMessages(usage gjson.Result, first func(names ...string) int64, u *wire.Usage) {
 	u.CacheRead, u.CacheWrite = first("cache_read_input_tokens"), first("cache_creation_input_tokens")
 	u.CacheWriteHour = min(u.CacheWrite, first("cache_creation.ephemeral_1h_input_tokens"))

@@ -19,7 +19,8 @@ type Forecast struct {
 // paceDays is the number of days before today that are averaged: a whole week, because weekends differ from other days.
 const paceDays = 7
 
-// minPace is the length of the shortest part of a day that is extrapolated.
+// minPace is the shortest time since midnight for which the spending of today is extrapolated to a day. Before that,
+// this much time is assumed to have passed.
 const minPace = time.Hour
 
 // Forecast computes the spending of today and of this month, and estimates that of the whole month.
@@ -37,7 +38,7 @@ func (s *Ledger) Forecast(ctx context.Context) (Forecast, error) {
 	}
 	var f Forecast
 	var inWeek MicroUSD
-	days := 0 // days of the week from the first day with spending on
+	days := 0 // number of days before today, within the week, since the first spending
 	for i := range lines {
 		l := &lines[i]
 		day, err := time.Parse(time.DateOnly, l.Day)

@@ -13,8 +13,8 @@ type keyDay struct {
 	day int64
 }
 
-// addKeyDays adds the amounts that the records of a batch spent through stored provider keys to the daily sums of these
-// keys. The whole amount of a record is added to the key in ProviderKey.
+// addKeyDays adds a batch to the daily sums of stored provider keys. The whole amount of a record counts for the key in
+// its ProviderKey.
 func (s *Ledger) addKeyDays(c store.Conn, batch []Record) error {
 	days := make(map[keyDay]spentTokens)
 	for i := range batch {

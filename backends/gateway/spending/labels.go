@@ -73,10 +73,10 @@ func (s *Ledger) addLabels(c store.Conn, rows []*sumsRow) error {
 	return s.addSums(c, labelDaily, limited.sorted())
 }
 
-// admitLabel reports whether the sums of a label are stored under the label's name rather than under OtherLabels. That
-// is so if the name has a row on that day already or there are fewer than MaxLabels names. fresh holds the names that
-// this batch has read or admitted. The database is read at most once per batch and day, for a name that is not cached
-// while there is room for another.
+// admitLabel reports whether the sums of a label are stored under the label's name rather than under OtherLabels: the
+// name already has a row on that day, or fewer than MaxLabels names have one. fresh holds, for each day that was read
+// for this batch, the names that have rows or were admitted. The database is read once per batch and day, and only if
+// the name is not cached and the cache has fewer than MaxLabels names of the day.
 func (s *Ledger) admitLabel(c store.Conn, day labelDay, name string, fresh map[labelDay]map[string]bool) (bool, error) {
 	if s.labels[day][name] || fresh[day][name] {
 		return true, nil

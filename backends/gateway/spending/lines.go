@@ -29,7 +29,8 @@ type Query struct {
 	// Limit is the maximum number of lines. It is at most MaxLines, which is also the default. Queries by day or hour
 	// return the first lines, other queries those with the highest cost.
 	Limit int
-	// Brief allows all sums but tokens and cost to be 0, which halves the time of a query over many teams.
+	// Brief permits the result to have 0 for all sums except tokens and cost, which halves the time of a query over
+	// many teams.
 	Brief bool
 
 	// only limits the query, which has one column, to these values of that column. Empty means all values.
@@ -126,7 +127,7 @@ var spendingTitles = []struct{ group, table string }{
 // spendingSource is a table with the sums for a Query.
 type spendingSource struct {
 	table, unit string
-	// models is the table with the sums of all teams together. It is empty unless the rows of table are by team alone.
+	// models is the table with the same sums for all teams together. It is empty if the rows of table are not by team.
 	models string
 	users  bool // whether its rows are by user
 	kind   string
@@ -280,7 +281,7 @@ func (l *Line) texts() [7]*string {
 	return [...]*string{l.TeamID, l.UserID, l.KeyID, l.Provider, l.Model, l.Tag, l.EndUser}
 }
 
-// about returns a string of the group values, which is unique among the lines of a query without days and hours.
+// about joins the group values to one string, which is unique among the lines of a query without days and hours.
 func (l *Line) about() string {
 	var b strings.Builder
 	for _, text := range l.texts() {
@@ -292,7 +293,7 @@ func (l *Line) about() string {
 	return b.String()
 }
 
-// subject returns the group value of a line that has a single one.
+// subject returns the group value of a line with a single group, which is not a time.
 func (l *Line) subject() string {
 	for _, text := range l.texts() {
 		if text != nil {

@@ -25,8 +25,8 @@ type Record struct {
 	Surface    string // "chat_completions", …
 	AskedModel string
 	Tier       catalog.Tier // 0 if the request named an entry
-	// Provider and Model are those of the candidate that answered. If no candidate answered they are those of the last
-	// candidate whose tokens are counted here, and empty if no candidate's tokens are.
+	// Provider and Model are those of the candidate that answered. If none answered they are those of the last
+	// candidate whose tokens are counted here. Without such a candidate they are empty.
 	Provider, Model string
 	// ProviderKey is the key with which that candidate was asked: its id, OperatorKey, or the id of a custom entry. It
 	// is empty if no candidate was asked, or if the record was written before this field existed.
@@ -95,7 +95,7 @@ type Log struct {
 type KeyUses interface {
 	// Take removes and returns the times since the last call, by key.
 	Take(now time.Time) map[string]int64
-	// GiveBack returns the result of Take, which could not be written, to the collection.
+	// GiveBack puts the result of Take back into the collection if it could not be written.
 	GiveBack(used map[string]int64)
 	// Write stores the result of Take in the transaction c.
 	Write(c store.Conn, used map[string]int64) error

@@ -86,8 +86,8 @@ const (
 // usageGroup is a way to group the sums.
 type usageGroup struct {
 	name string
-	// text, more and slot are SQL expressions for the two texts and the number that identify a line. Groups without
-	// some of these have constants.
+	// text, more and slot are SQL expressions for the two texts and the number that identify a line. A constant stands
+	// for each that a group does not have.
 	text, more, slot string
 	order            string
 	lines            func(*UsageReport) *[]UsageGroup
@@ -141,8 +141,9 @@ var sumExpressions = func() string {
 	return b.String()
 }()
 
-// usageStatement returns one statement for all groups, so that all sums are of the same records. The statement reads
-// the rows once, takes whole days from the sums by day, and groups by no more columns than are needed.
+// usageStatement returns one statement for all groups, so that all sums are of the same records, and its arguments. The
+// period is the hours from (inclusive) to (exclusive). The statement reads the rows once, takes whole days from the
+// sums by day, and groups by no more columns than are needed.
 func usageStatement(userID string, from, to int64, groups []int) (string, []any) {
 	columns := make([]string, 0, 5)
 	addColumn := func(column string) {

@@ -39,24 +39,24 @@ type Expiry func(now time.Time, limit int) (statement string, args []any)
 // Retention deletes old entries of the usage log and other expired data in the background, the oldest first. It also
 // computes the totals of past days. One of the processes that share a database does so at a time.
 type Retention struct {
-	ledger  *Ledger
-	also    []Expiry
-	logger  *zap.Logger
-	observe func(job, outcome string, done int)
-	lease   *jobs.Lease
-	keepFor atomic.Int64 // a time.Duration; 0 means forever
-	wake    chan struct{}
-	mu      sync.Mutex
-	end     func() // stops the job; nil before it begins
+	ledger   *Ledger
+	expiries []Expiry
+	logger   *zap.Logger
+	observe  func(job, outcome string, done int)
+	lease    *jobs.Lease
+	keepFor  atomic.Int64 // a time.Duration; 0 means forever
+	wake     chan struct{}
+	mu       sync.Mutex
+	end      func() // stops the job; nil before it begins
 }
 
 // NewRetention returns a Retention that deletes nothing before Keep is called. observe is called after each run; see
-// jobs.Options. also selects the other data to delete. The caller must call Close.
+// jobs.Options. expiries select the other data to delete. The caller must call Close.
 func NewRetention(
-	s *Ledger, logger *zap.Logger, observe func(job, outcome string, done int), also ...Expiry,
+	s *Ledger, logger *zap.Logger, observe func(job, outcome string, done int), expiries ...Expiry,
 ) *Retention {
 	return &Retention{
-		ledger: s, also: also, logger: logger, observe: observe, wake: make(chan struct{}, 1),
+		ledger: s, expiries: expiries, logger: logger, observe: observe, wake: make(chan struct{}, 1),
 		lease: &jobs.Lease{
 			DB: s.db, Table: "gateway_sweeps", Name: "usage", Holder: s.purses.writer, Every: sweepEvery,
 			Lasts: sweepLease, Now: s.now,
@@ -106,8 +106,8 @@ func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 		r.logger.Info("deleted old requests from the usage log", zap.Int64("requests", w.requests),
 			zap.Int64("hours", w.hours))
 	}
-	for i := 0; err == nil && i < len(r.also); i++ {
-		err = w.deleteExpired(ctx, r.also[i])
+	for i := 0; err == nil && i < len(r.expiries); i++ {
+		err = w.deleteExpired(ctx, r.expiries[i])
 	}
 	if err == nil {
 		err = w.addTotals(ctx)
@@ -161,12 +161,12 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 	}
 }
 
-// deleteHours deletes the sums of all hours before the hour before.
-func (w *sweep) deleteHours(ctx context.Context, before int64) error {
+// deleteHours deletes the sums by hour for hours earlier than firstKept, in hours since 1970.
+func (w *sweep) deleteHours(ctx context.Context, firstKept int64) error {
 	for _, sums := range []*span{hourly, teamHourly, modelHourly} {
 		for {
 			n, err := w.delete(ctx, `DELETE FROM `+sums.table+` WHERE (`+sums.key+`) IN (
-				SELECT `+sums.key+` FROM `+sums.table+` WHERE hour < ? ORDER BY hour LIMIT ?)`, before, sweepRows)
+				SELECT `+sums.key+` FROM `+sums.table+` WHERE hour < ? ORDER BY hour LIMIT ?)`, firstKept, sweepRows)
 			w.hours += n
 			if err != nil {
 				return err
@@ -174,7 +174,7 @@ func (w *sweep) deleteHours(ctx context.Context, before int64) error {
 			if n < sweepRows {
 				break
 			}
-			w.logProgress(fromHour(before))
+			w.logProgress(fromHour(firstKept))
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 // Package spending records and reports the spending through the model gateway. It has the log of requests, the sums of
 // the log by hour and day, running totals, the reports on these, and the sums that are compared with budgets. It knows
-// only the ids of users, teams and keys.
+// only the ids of users, teams and keys. Labels are the tags and end users that clients state in requests. A purse is a
+// set of requests to which a budget applies, and a window is the period of a budget: a day, week, month or all time.
 //
 // A report by user, key or team reads running totals (gateway_user_totals, gateway_key_totals, gateway_team_totals):
 // the spending of each user, key or team before a day began. The spending of a period is the difference between the

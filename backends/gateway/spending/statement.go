@@ -84,8 +84,8 @@ func columnsOf(groups []*spendingGroup) (columns, shown []string) {
 }
 
 // linesStatement returns the statement for the lines of tables. Names are joined after the rows are summed, since a
-// line sums many rows. If zeros is set, lines without requests and failed attempts are left out. If apart is set, each
-// row is a line, so no rows are summed, which halves the time.
+// line sums many rows. zeros reports that all sums of a row may be 0: lines without requests and failed attempts are
+// then left out. apart reports that each row is a line: no rows are then summed, which halves the time.
 func linesStatement(
 	q *Query, source *spendingSource, groups []*spendingGroup, tables, where string, zeros, apart bool,
 ) string {

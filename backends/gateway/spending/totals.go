@@ -108,9 +108,9 @@ func (c *calendar) nearest(day int64) (nearestDay, stored int64) {
 
 // spentBetween returns a table expression, with the alias d, for the spending on the days from (inclusive) to
 // (exclusive), and its arguments. The table is the difference of two totals, corrected by the days between these and
-// the ends of the period. If the period has fewer days than such a correction, the table is the sum of these days. Rows
-// of the difference may have only zeros. If t.users is set, the query must begin with withUsers. If apart is true each
-// key has one row.
+// the ends of the period; some of its rows may have only zeros. If the period has fewer days than such a correction,
+// the table is the sum of its days. If t.users is set, the query must begin with withUsers. If apart is true each key
+// has one row.
 func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args []any, apart bool) {
 	from, to = c.clamp(from, to)
 	first, begin := c.nearest(from)

@@ -38,11 +38,11 @@ type run struct {
 	inserted atomic.Bool // whether the response's row exists
 }
 
-// Start starts to generate an answer in the background, and returns the response object as it is before the answer.
-// answer calls the model and writes to w. done is called once afterwards, whether or not answer was called. If Start
-// returns an error, neither is called. Errors have status 429 if too many answers wait and 413 if the request is too
-// large to be stored, or are those of the database. The background work keeps the values of ctx but not its
-// cancellation.
+// Start starts to generate an answer in the background, and returns the response object without the answer. echo are
+// members of the request that are repeated in the object. answer calls the model and writes to w. done is called once
+// afterwards, whether or not answer was called. If Start returns an error, neither is called. Errors have status 429 if
+// too many answers wait and 413 if the request is too large to be stored, or are those of the database. The background
+// work keeps the values of ctx but not its cancellation.
 func (s *Service) Start(ctx context.Context, t *Turn, model string, echo []hub.Param,
 	answer func(ctx context.Context, w http.ResponseWriter) error, done func(),
 ) ([]byte, error) {
@@ -107,7 +107,7 @@ func (s *Service) leave(r *run) {
 	}
 }
 
-// giveUpRun stops the run with the id if this process has it. Its answer is no longer wanted.
+// giveUpRun stops the run with the id if this process has it, because its answer is no longer wanted.
 func (s *Service) giveUpRun(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *Service) giveUpRun(id string) {
 	}
 }
 
-// insert inserts the row of the response, with the events that come before the call of the model.
+// insert inserts the row of the response and, if it is streamed, its first two events.
 func (r *run) insert(ctx context.Context) error {
 	t := r.turn
 	s := t.service
@@ -154,7 +154,8 @@ func (r *run) insert(ctx context.Context) error {
 	return err
 }
 
-// eventOf returns the data of an event with a response object. The event log sets the sequence number.
+// eventOf returns the JSON data of an event that contains the response object. Its sequence number is 0, which the
+// event log replaces.
 func eventOf(name string, object []byte) []byte {
 	return slices.Concat([]byte(`{"type":"`+name+`","sequence_number":0,"response":`), object, []byte("}"))
 }

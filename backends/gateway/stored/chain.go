@@ -137,7 +137,7 @@ func batches(ids []string, do func(part []any, marks string) error) error {
 	return nil
 }
 
-// responsesWith returns the documents of the owner's responses that contain any of these items.
+// responsesWith returns the documents of the owner's responses that contain items with any of these ids.
 func (s *Service) responsesWith(ctx context.Context, owner string, ids []string) (documents []*document, err error) {
 	rows := make([]string, 0, len(ids))
 	for _, id := range ids {

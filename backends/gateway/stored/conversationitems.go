@@ -22,8 +22,8 @@ type sealedItem struct {
 // itemRow returns the primary key of an item's row.
 func itemRow(conversation, id string) string { return conversation + "/" + id }
 
-// sealItems encrypts items for a conversation. An item without an id gets a new one, as does an item whose id is not
-// valid in a row or is already used in the conversation.
+// sealItems encrypts items for a conversation. An item gets a new id if it has none, if its id cannot be stored, or if
+// the conversation already uses its id.
 func (s *Service) sealItems(ctx context.Context, conversation string, items []json.RawMessage) ([]sealedItem, error) {
 	taken, err := s.usedIDs(ctx, conversation, items)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Service) sealItems(ctx context.Context, conversation string, items []js
 	return added, nil
 }
 
-// usedIDs returns the ids of items that a conversation already has.
+// usedIDs returns those ids of items that the conversation already uses.
 func (s *Service) usedIDs(
 	ctx context.Context, conversation string, items []json.RawMessage,
 ) (map[string]bool, error) {

@@ -195,7 +195,7 @@ func (f *follower) send(ctx context.Context, b *eventBatch) error {
 }
 
 // sendFinal sends the final event of a response whose process did not store one, because the response was cancelled or
-// the process was lost. If the final event was stored the client already has it, and conclude sends nothing.
+// the process was lost. If the final event was stored the client already has it, and sendFinal sends nothing.
 func (f *follower) sendFinal(ctx context.Context) error {
 	r, err := f.service.find(ctx, f.owner, f.id)
 	if err != nil {

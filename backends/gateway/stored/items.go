@@ -25,8 +25,8 @@ type document struct {
 	Response json.RawMessage `json:"response"`
 	// Input are the items of the response's own request, as the client sent them.
 	Input []json.RawMessage `json:"input"`
-	// Kept are output items in a form with more than the client was shown, namely with the state of reasoning. They are
-	// indexed by id.
+	// Kept are the complete forms of output items, by id. They have the state of reasoning, which the client was not
+	// shown.
 	Kept map[string]json.RawMessage `json:"kept,omitempty"`
 }
 
@@ -99,7 +99,7 @@ func placedID(item json.RawMessage, response string, index int) string {
 func newItemID(item json.RawMessage) string { return wire.NewID(prefixOf(item)) }
 
 // listForm returns an item in the form of the API's lists: with an id and a type, with content as a list of parts, and
-// without the state of reasoning unless state is true.
+// without the encrypted content of reasoning unless state is true.
 func listForm(item json.RawMessage, id string, state bool) json.RawMessage {
 	v := gjson.ParseBytes(item)
 	kind := v.Get("type").Str
@@ -255,7 +255,7 @@ func sizes(items []sealedItem) (total int64) {
 	return total
 }
 
-// tooLarge returns an error with status 413.
+// tooLarge returns an error with status 413. name names the object that is larger than size bytes.
 func tooLarge(name string, size int64) *apierror.Error {
 	e := apierror.New(
 		http.StatusRequestEntityTooLarge, "request_too_large", "%s is larger than the %d bytes that can be of one", name,

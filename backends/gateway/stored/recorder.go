@@ -32,8 +32,8 @@ type Recorder struct {
 	out     []byte
 }
 
-// Record returns the recorder for a turn's answer. An answer that is not streamed is held in memory, which is taken
-// from share.
+// Record returns a recorder that stores the turn's answer and writes it to client. An answer that is not streamed is
+// held in memory, which is counted in share.
 func (t *Turn) Record(client http.ResponseWriter, share memory.Share) *Recorder {
 	return &Recorder{client: client, turn: t, share: share}
 }
@@ -94,7 +94,8 @@ func (r *Recorder) Finish() error {
 	return err
 }
 
-// frame appends an event to dst in the form for the client.
+// frame appends an event to dst in the form for the client. If the client reads the events from the log, frame adds the
+// event to the log instead.
 func (r *Recorder) frame(dst, frame []byte) []byte {
 	name, data := parseFrame(frame)
 	t := r.turn
@@ -148,7 +149,7 @@ type lastEvent struct {
 }
 
 // settle stores an answer, and returns the response object for the client with the member that states whether the
-// answer is stored.
+// answer is stored. last is the final event, which is added to the event log, or nil for none.
 func (t *Turn) settle(object []byte, last *lastEvent) []byte {
 	shown := t.members(object, t.stores)
 	if !t.stores || t.finished {
@@ -172,7 +173,8 @@ func (t *Turn) settle(object []byte, last *lastEvent) []byte {
 	return t.members(object, false)
 }
 
-// store stores an answer together with the events that are not stored yet.
+// store stores an answer together with the events that are not stored yet. If last is not nil it becomes the last of
+// these, with the object of the answer.
 func (t *Turn) store(ctx context.Context, object []byte, last *lastEvent) error {
 	var events *eventBatch
 	if t.log != nil {
@@ -193,7 +195,7 @@ func (t *Turn) store(ctx context.Context, object []byte, last *lastEvent) error 
 	return err
 }
 
-// members returns a response object with the members about storage set.
+// members returns a response object with the members about storage set. stores is the value of the member store.
 func (t *Turn) members(object []byte, stores bool) []byte {
 	quoted := func(text string) string {
 		if text == "" {

@@ -61,7 +61,8 @@ func read(body []byte) (q *request, ok bool, err error) {
 // handled are the members that this package reads.
 var handled = [...]string{"store", "stream", "background", "previous_response_id", "conversation", "input"}
 
-// member reads a member. A member of the wrong type stays in the body, where the reader of the format refuses it.
+// member reads a member and sets item.Drop if the member must be removed from the body. A member of the wrong type
+// stays in the body, where the reader of the format refuses it.
 func (q *request) member(name string, kind jsontext.Kind, value []byte, item *jsontext.Item) error {
 	switch name {
 	case "store":

@@ -250,7 +250,8 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 	return err
 }
 
-// insert inserts the row of the response.
+// insert inserts the row of the response. runner is the process that generates the answer, and leased the end of its
+// lease. They are empty and 0 for a finished answer.
 func (t *Turn) insert(c store.Conn, status, sealed string, size int, expires int64, runner string, leased int64) error {
 	_, err := c.Exec(
 		`INSERT INTO gateway_responses (id, owner, previous, depth, status, background, events, runner, leased_until, sealed, size, created_at, expires_at)
@@ -261,7 +262,8 @@ func (t *Turn) insert(c store.Conn, status, sealed string, size int, expires int
 	return err
 }
 
-// hidden returns the items of an answer whose complete form differs from that in the client's object, by id.
+// hidden returns the complete forms, by id, of those items of an answer that the client's object does not have in this
+// form.
 func (t *Turn) hidden(object []byte) map[string]json.RawMessage {
 	hidden := make(map[string]json.RawMessage)
 	gjson.GetBytes(object, "output").ForEach(func(_, item gjson.Result) bool {

@@ -1,6 +1,9 @@
 // Package stored stores conversations, and answers of the Responses API, for clients that request it. A request can
 // continue an answer or a conversation by its id, and can be answered in the background. The package is independent of
 // providers: before a request is sent it inserts the earlier items into the input, and afterwards it stores the answer.
+//
+// The owner of stored objects is a team or a user. A chain is a response with the earlier responses that it continues.
+// The state of reasoning is the encrypted content of reasoning items, which the model needs in later requests.
 package stored
 
 import (
