@@ -46,8 +46,8 @@ func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err e
 	return number, err
 }
 
-// Store is like Process, but only returns the error of a command with a bad payload, without adding it to the list of
-// rejected commands. For a report, ctx is only checked at the beginning: a write that has begun is completed.
+// Store is like Process, but does not add a command with a bad payload to the list of rejected commands; it only
+// returns the error. For a report, ctx is only checked at the beginning: a write that has begun is completed.
 func (s *Service) Store(ctx context.Context, c Command) error {
 	if err := c.check(false); err != nil {
 		return &payloadError{err}

@@ -127,8 +127,8 @@ func date(value any, o options) any {
 	return time.Unix(seconds, 0).UTC().Format(layout)
 }
 
-// moment converts a value to a Unix time in seconds. The value may be a number of seconds, or a text in layout, if that
-// is not empty, or in one of layouts.
+// moment converts a value to a Unix time in seconds. The value may be a number of seconds, or a text in the given
+// format layout, unless that is empty, or in one of the formats in layouts.
 func moment(value any, layout string) (seconds int64, ok bool) {
 	if _, is := value.(bool); is {
 		return 0, false

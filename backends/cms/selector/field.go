@@ -182,13 +182,14 @@ func ParseTime(text string) (time.Time, bool) {
 // nowhere is a condition that no page meets.
 const nowhere = "1 = 0"
 
-// hasValue returns the SQL condition that a page has a value of a field that meets the given condition on the table v.
-// Its first parameter is the field's ID.
+// hasValue returns an SQL condition: a page has a value of the field, in the table v, that meets the given condition.
+// The first parameter of the result is the field's ID.
 func hasValue(field Field, condition string) string {
 	return ifTemplateHas(field, "p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.field_id = ? AND "+condition+")")
 }
 
-// hasNoValue returns the SQL condition that a page has no value of a field. Its parameter is the field's ID.
+// hasNoValue returns the SQL condition that a page has no value of a field. The parameter of the result is the field's
+// ID.
 func hasNoValue(field Field) string {
 	return "NOT " + ifTemplateHas(field, "EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)")
 }

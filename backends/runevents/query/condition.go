@@ -284,8 +284,8 @@ func (c *compiler) plainText(col string) string {
 	return "CASE json_type(" + col + ") WHEN 'null' THEN NULL WHEN 'text' THEN " + col + " ->> '$' ELSE " + col + " END"
 }
 
-// regexp returns a function that returns the SQL condition that text, an SQL expression, matches p. If negated is true,
-// the condition is that the text does not match or is null.
+// regexp returns a function that returns an SQL condition: text, which is an SQL expression, matches p or, if negated
+// is true, does not match p or is null.
 func (s *scope) regexp(p *pattern.Pattern) func(text string, negated bool) string {
 	if s.c.postgres() {
 		name := s.c.arg(p.Source) + "::text"

@@ -224,7 +224,7 @@ func (o *output) begin() {
 	o.w.WriteHeader(http.StatusOK)
 }
 
-// flush sends the buffered part of the answer. The client has the timeout for each piece of outputSize bytes.
+// flush sends the buffered part of the answer. The client must read each piece of outputSize bytes within the timeout.
 func (o *output) flush() error {
 	if !o.begun {
 		o.begin()

@@ -175,7 +175,8 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 	return nil
 }
 
-// restrict adds the conditions of the scope and the default conditions to q.
+// restrict adds the conditions of the scope to q, and the default conditions: active nodes, and reports of agents. It
+// also sets pl.wide, and the tests of latest_report? in pl.distinct.
 func (s *Service) restrict(pl *plan, c *checker, q *query) {
 	if pl.distinct != nil {
 		conjuncts(q.where, func(x expr) {
