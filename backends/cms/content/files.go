@@ -108,7 +108,8 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, place Place, file 
 		var row int64
 		now := p.Moment()
 		err = c.Row("INSERT INTO cms_files (page_id, field, hash, name, media_type, size, width, height, created, created_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-			place.Page, place.Field, file.Hash, file.Name, file.MediaType, file.Size, file.Width, file.Height, now, u.ID).Scan(&row)
+			place.Page, place.Field, file.Hash, file.Name, file.MediaType, file.Size, file.Width, file.Height, now,
+			u.ID).Scan(&row)
 		if err != nil {
 			return err
 		}

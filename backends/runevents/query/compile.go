@@ -55,7 +55,7 @@ func (s *statement) release() {
 type compiler struct {
 	dialect   store.Dialect
 	collation string // quoted collation for regular expressions on PostgreSQL; empty for the column's collation
-	cutoff    int64  // nodes that became inactive before are about to be deleted
+	cutoff    int64  // nodes that became inactive before this time are about to be deleted
 	distinct  *window
 	args      []any
 	patterns  []int64

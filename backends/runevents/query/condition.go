@@ -22,8 +22,9 @@ func truth(b bool) string {
 }
 
 // expr compiles a clause or, if negated is true, its negation. "not" is passed down to the comparisons. A comparison
-// with null is neither true nor false. There is one exception: no regular expression matches null, so a negated match
-// includes null. For some fields the same holds for equality; see nullIsValue.
+// with null is neither true nor false, so null meets neither a comparison nor its negation. The exception is a match:
+// no regular expression matches null, so null meets its negation. For some fields the same holds for equality; see
+// nullIsValue.
 func (s *scope) expr(x expr, negated bool) string {
 	switch x := x.(type) {
 	case *andExpr:

@@ -212,12 +212,12 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 	}
 	named("environments", "environment", pl.scope.Environment)
 	named("producers", "producer", pl.scope.Producer)
-	pl.wide = wide(pl, q, s.o.Now())
+	pl.wide = isWide(pl, q, s.o.Now())
 }
 
-// wide reports whether the query may read most of the data, because it is restricted neither to a short time nor to a
+// isWide reports whether the query may read most of the data, because it is restricted neither to a short time nor to a
 // node or a report.
-func wide(pl *plan, q *query, now time.Time) bool {
+func isWide(pl *plan, q *query, now time.Time) bool {
 	if q.entity.absent() {
 		return false
 	}
