@@ -113,8 +113,8 @@ func (in *inbox) add(reports []*report) {
 	}
 }
 
-// full returns the ID of the last report that belongs to a complete batch, or 0 if no batch is complete.
-func (in *inbox) full() int64 {
+// lastComplete returns the ID of the last report that belongs to a complete batch, or 0 if no batch is complete.
+func (in *inbox) lastComplete() int64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	n := len(in.reports) / inboxReports * inboxReports
@@ -152,7 +152,7 @@ func (s *Service) fileInBackground() {
 		select {
 		case <-s.inbox.enough:
 			if !s.inbox.failedRecently(s.o.Now()) {
-				s.logFilingError(s.ctx, s.file(s.ctx, s.inbox.full()))
+				s.logFilingError(s.ctx, s.file(s.ctx, s.inbox.lastComplete()))
 			}
 		case <-ticker.C:
 			s.settleAndLog(s.ctx)

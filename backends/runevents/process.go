@@ -104,8 +104,8 @@ func (s *Service) Ready() error {
 
 var errFailing = errors.New("the last command could not be stored")
 
-// enqueueReport parses a report and puts it into the queue of the writer. It decrements s.reading first, so that the
-// writer does not wait for reports that are in the queue already.
+// enqueueReport parses a report and puts it into the queue of the writer. Before the latter, it decrements s.reading,
+// so that the writer does not wait for reports that are in the queue already.
 func (s *Service) enqueueReport(c Command) (*job, error) {
 	now := s.o.Now()
 	s.reading.Add(1)
