@@ -70,18 +70,18 @@ func (c *compiler) compare(column string, op Op, value any) string {
 	return column + " " + string(op) + " ?"
 }
 
-// parentCondition returns the condition for parent=v or, if parent is false, for has_parent=v. It sets c.parent if the
-// condition means that all pages have the same parent. onlyField reports whether the term t has only this field.
-func (c *compiler) parentCondition(parent, onlyField bool, t Term, v Value) (string, error) {
+// parentCondition returns the condition for parent=v or, if isParent is false, for has_parent=v. It sets c.sameParent
+// if the condition means that all pages have the same parent. onlyField reports whether the term t has only this field.
+func (c *compiler) parentCondition(isParent, onlyField bool, t Term, v Value) (string, error) {
 	id, err := c.page(v)
 	if err != nil {
 		return "", err
 	}
 	c.args = append(c.args, id)
-	if !parent {
+	if !isParent {
 		return "p.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?)", nil
 	}
-	c.parent = c.parent || onlyField && t.Op == Equal && len(t.Values) == 1
+	c.sameParent = c.sameParent || onlyField && t.Op == Equal && len(t.Values) == 1
 	if t.Op == NotEqual { // the root has no parent
 		return "COALESCE(p.parent_id = ?, FALSE)", nil
 	}
