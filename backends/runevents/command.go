@@ -124,15 +124,15 @@ func fromParameters(parameters url.Values, body []byte) (c submission, err error
 			return refuse("producer-timestamp must be a time such as 2026-03-02T10:27:54.161Z.")
 		}
 	}
-	if sent := parameters.Get("checksum"); sent != "" && !checksum(sent, c.Command) {
+	if sent := parameters.Get("checksum"); sent != "" && !checksumMatches(sent, c.Command) {
 		return refuse("The checksum is not that of the body.")
 	}
 	return c, nil
 }
 
-// checksum reports whether sent is the SHA-1 of the payload, or of the whole command as a JSON object, which is what
-// servers of agents compute.
-func checksum(sent string, c Command) bool {
+// checksumMatches reports whether sent is the SHA-1 of the payload or, as servers of agents compute it, of the whole
+// command as a JSON object.
+func checksumMatches(sent string, c Command) bool {
 	sent = strings.ToLower(sent)
 	payloadSum := sha1.Sum(c.Payload) //nolint:gosec // as above
 	if subtle.ConstantTimeCompare([]byte(sent), []byte(hex.EncodeToString(payloadSum[:]))) == 1 {
@@ -201,13 +201,13 @@ func fromBody(body []byte) (c submission, err error) {
 	return c, c.check(false)
 }
 
-// check returns an *invalidError if the command is refused independently of its payload. If certname is true, a command
-// without a certname is refused.
-func (c *Command) check(certname bool) error {
+// check returns an *invalidError if the command is refused independently of its payload. If needsCertname is true, a
+// command without a certname is refused.
+func (c *Command) check(needsCertname bool) error {
 	var detail string
 	known, ok := commands[c.Name]
 	switch {
-	case certname && strings.TrimSpace(c.Certname) == "":
+	case needsCertname && strings.TrimSpace(c.Certname) == "":
 		detail = "Certname must be a non-empty string."
 	case len(c.Certname) > maxName || !utf8.ValidString(c.Certname) || strings.ContainsRune(c.Certname, 0):
 		detail = fmt.Sprintf("Certname must be text of at most %d bytes.", maxName)

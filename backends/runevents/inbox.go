@@ -23,8 +23,7 @@ const (
 	inboxReports = batchReports
 	inboxBytes   = 16 << 20
 	inboxWait    = 10 * time.Second
-	// inboxFull is the number of waiting reports at which new reports are refused. Only if filing fails, so many
-	// reports wait.
+	// inboxFull is the number of waiting reports at which new reports are refused. It is only reached if filing fails.
 	inboxFull = 16 * inboxReports
 )
 
@@ -44,7 +43,7 @@ type inbox struct {
 	failed atomic.Int64        // Unix time in nanoseconds at which filing failed; 0 if it last succeeded
 
 	mu      sync.Mutex
-	reports []*report // in the order of their numbers
+	reports []*report // in the order of their IDs
 	bytes   int       // length of their payloads
 }
 
@@ -72,7 +71,7 @@ func (s *Service) put(ctx context.Context, reports []*report) error {
 				last, r.version, r.receiveTime, r.since, r.payload); err != nil {
 				return fmt.Errorf("keeping a report: %w", err)
 			}
-			r.inbox = last
+			r.inboxRow = last
 		}
 		return nil
 	})
@@ -114,8 +113,8 @@ func (in *inbox) add(reports []*report) {
 	}
 }
 
-// full returns the ID of the last report that belongs to a complete batch, or 0 if no batch is complete.
-func (in *inbox) full() int64 {
+// lastComplete returns the ID of the last report that belongs to a complete batch, or 0 if no batch is complete.
+func (in *inbox) lastComplete() int64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	n := len(in.reports) / inboxReports * inboxReports
@@ -125,7 +124,7 @@ func (in *inbox) full() int64 {
 	if n == 0 {
 		return 0
 	}
-	return in.reports[n-1].inbox
+	return in.reports[n-1].inboxRow
 }
 
 // take removes reports up to the ID last from memory and returns them, at most one batch.
@@ -133,7 +132,7 @@ func (in *inbox) take(last int64) []*report {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	n, events := 0, 0
-	for n < min(len(in.reports), inboxReports) && in.reports[n].inbox <= last && events < batchEvents {
+	for n < min(len(in.reports), inboxReports) && in.reports[n].inboxRow <= last && events < batchEvents {
 		in.bytes -= in.reports[n].size
 		events += len(in.reports[n].events)
 		n++
@@ -153,7 +152,7 @@ func (s *Service) fileInBackground() {
 		select {
 		case <-s.inbox.enough:
 			if !s.inbox.failedRecently(s.o.Now()) {
-				s.logFilingError(s.ctx, s.file(s.ctx, s.inbox.full()))
+				s.logFilingError(s.ctx, s.file(s.ctx, s.inbox.lastComplete()))
 			}
 		case <-ticker.C:
 			s.settleAndLog(s.ctx)
@@ -259,7 +258,7 @@ func (s *Service) fileBatch(reports []*report) (done int, err error) {
 		return done, err
 	}
 	if err = s.asPayloadError(err); IsPayload(err) {
-		err = s.rejectFromInbox(reports[0].inbox, reports[0].certname, err)
+		err = s.rejectFromInbox(reports[0].inboxRow, reports[0].certname, err)
 	}
 	if err != nil {
 		return 0, err
@@ -292,7 +291,7 @@ func (s *Service) reread(ctx context.Context, begin, last int64) (reports []*rep
 				unreadable[end] = err
 				continue
 			}
-			r.inbox, r.receiveTime = end, received
+			r.inboxRow, r.receiveTime = end, received
 			size += r.size
 			reports = append(reports, r)
 		}
@@ -362,8 +361,8 @@ func (s *Service) rejectFromInbox(id int64, certname string, reason error) error
 func (b *batch) claim(reports []*report) ([]*report, error) {
 	claimed := make([]*report, 0, len(reports))
 	for _, r := range reports {
-		if r.inbox != 0 {
-			n, err := b.Exec(`DELETE FROM run_inbox WHERE id = ?`, r.inbox)
+		if r.inboxRow != 0 {
+			n, err := b.Exec(`DELETE FROM run_inbox WHERE id = ?`, r.inboxRow)
 			if err != nil {
 				return nil, err
 			}

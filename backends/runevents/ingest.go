@@ -144,14 +144,14 @@ func (w *writer) write() {
 		}
 	}()
 	began := time.Now()
-	w.settle(jobs)
+	w.storeBatch(jobs)
 	settled = true
 	w.last = batchStats{len(jobs) + len(w.queue), time.Since(began)}
 }
 
-// settle stores the reports of a batch. If they cannot be stored together, it stores them one by one, so that one bad
-// report does not affect the others.
-func (w *writer) settle(jobs []*job) {
+// storeBatch stores the reports of a batch. If they cannot be stored together, it stores them one by one, so that one
+// bad report does not affect the others.
+func (w *writer) storeBatch(jobs []*job) {
 	reports := make([]*report, len(jobs))
 	for i, j := range jobs {
 		reports[i] = j.report

@@ -41,8 +41,8 @@ type spans struct {
 	ttl   time.Duration // zero if the retention is not known
 }
 
-// length returns the length, in days, of the partition for day d. If the retention is not known, the length follows
-// from the age of the day, because rows of that day have been kept at least since then.
+// length returns the length, in days, of the partition for day d. If the retention is not known, it is taken to be the
+// age of the day, because rows of that day are kept for at least this time.
 func (s spans) length(d, today int64) int64 {
 	if s.ttl == 0 {
 		return spanFor(time.Duration(today-d) * day)

@@ -46,8 +46,8 @@ func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err e
 	return number, err
 }
 
-// Store is like Process, but only returns the error of a command with a bad payload, without adding it to the list of
-// rejected commands. For a report, ctx is only checked at the beginning: a write that has begun is completed.
+// Store is like Process, but does not add a command with a bad payload to the list of rejected commands; it only
+// returns the error. For a report, ctx is only checked at the beginning: a write that has begun is completed.
 func (s *Service) Store(ctx context.Context, c Command) error {
 	if err := c.check(false); err != nil {
 		return &payloadError{err}
@@ -104,8 +104,8 @@ func (s *Service) Ready() error {
 
 var errFailing = errors.New("the last command could not be stored")
 
-// enqueueReport parses a report and puts it into the queue of the writer. It decrements s.reading first, so that the
-// writer does not wait for reports that are in the queue already.
+// enqueueReport parses a report and puts it into the queue of the writer. Before the latter, it decrements s.reading,
+// so that the writer does not wait for reports that are in the queue already.
 func (s *Service) enqueueReport(c Command) (*job, error) {
 	now := s.o.Now()
 	s.reading.Add(1)

@@ -121,7 +121,8 @@ func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, 
 	return row, c, err
 }
 
-// Retry executes a rejected command again. If it succeeds, the command is removed from the list.
+// Retry executes a rejected command again. If it succeeds, the command is removed from the list. If the payload is
+// refused again, the list gets the new time and reason.
 func (s *Service) Retry(ctx context.Context, id int64) error {
 	_, c, err := s.RejectedCommand(ctx, id)
 	if err != nil {

@@ -47,11 +47,11 @@ type report struct {
 	changes              []change
 	logs, metrics        []byte // packed
 
-	inbox   int64  // run_inbox.id; 0 if the report is not in the inbox
-	version int    // of the command
-	since   int64  // events before this time were left out
-	size    int    // bytes of the payload
-	payload []byte // compressed, for the inbox
+	inboxRow int64  // run_inbox.id; 0 if the report is not in the inbox
+	version  int    // of the command
+	since    int64  // events before this time were left out
+	size     int    // bytes of the payload
+	payload  []byte // compressed, for the inbox
 }
 
 // event is an event of a report. resource and change are indexes into the lists of the report.

@@ -142,8 +142,8 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 	return r.report, nil
 }
 
-// read parses a report into r.report. It returns an error for a member that this version does not have, that occurs
-// twice, or that is missing.
+// read parses a report into r.report. It returns an error if a member is missing, occurs twice, or does not belong to
+// the version of the report.
 func (r *reader) read() error {
 	seen, allowed := 0, members(r.version)
 	r.object()
@@ -390,8 +390,8 @@ func (r *reader) event(index int) {
 	}
 }
 
-// eventMember reads the value of the named member, if it is a member that events have in all versions, and reports
-// whether it is.
+// eventMember reads the value of a member that events have in all versions. For any other name, it reads nothing and
+// returns false.
 func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) bool {
 	switch string(name) {
 	case "status":
@@ -416,8 +416,8 @@ func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) 
 	return true
 }
 
-// resourceMember reads the value of the named member, if it is a member that resources have in all versions, and
-// reports whether it is.
+// resourceMember reads the value of a member that resources have in all versions. For any other name, it reads nothing
+// and returns false.
 func (r *reader) resourceMember(res *resource, seen *memberSet, name []byte) bool {
 	switch string(name) {
 	case "resource_type":

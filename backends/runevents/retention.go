@@ -260,9 +260,9 @@ func numbers(c store.Conn, query string, args ...any) ([]int64, error) {
 // purgeLock is the advisory lock of the process that drops partitions: a zero byte followed by "tollold".
 const purgeLock = 0x00746f6c6c6f6c64
 
-// dropPartitions drops the partitions of a table that end on or before a day. It returns the first day of the remaining
-// partitions, or the given day if that is earlier. Only one process drops partitions at a time; a separate connection
-// holds the lock.
+// dropPartitions drops the partitions of a table that end on or before the day cutoff, and adds their number to
+// *dropped. It returns the first day of the remaining partitions, or cutoff if that is earlier. Only one process drops
+// partitions at a time; a separate connection holds the lock.
 func (s *Service) dropPartitions(
 	ctx context.Context, table string, cutoff int64, dropped *int,
 ) (from int64, err error) {

@@ -163,15 +163,15 @@ func upsert[T any](
 		for i := range chunk {
 			args = append(columns(append(args, chunk[i].digest[:]), chunk[i].row), chunk[i].day)
 		}
-		if err := b.numbers(known, statements[len(chunk)], args); err != nil {
+		if err := b.scanInterned(known, statements[len(chunk)], args); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// numbers executes a statement that returns digests, IDs and days of rows, and adds them to known.
-func (b *batch) numbers(known overlay[digest], statement string, args []any) error {
+// scanInterned executes a statement that returns digests, IDs and days of rows, and adds them to known.
+func (b *batch) scanInterned(known overlay[digest], statement string, args []any) error {
 	result, err := b.Rows(statement, args...)
 	if err != nil {
 		return err

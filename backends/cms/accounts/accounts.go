@@ -36,7 +36,7 @@ type Accounts struct {
 	stop  func()
 }
 
-// signedIn is a cached user, as requests need it.
+// signedIn is a user in the cache, with the data that requests need.
 type signedIn struct {
 	kernel.User
 	active bool

@@ -37,8 +37,8 @@ type Query struct {
 	Text   string // prefix of the name, or a whole mail address
 	Role   string // name of a role; empty for any
 	Status string // empty for any
-	// Newest orders accounts by creation, newest first, instead of by name. It is ignored if Text is set, and if Role
-	// is set, which orders accounts by creation, oldest first.
+	// Newest orders accounts by creation, newest first, instead of by name. It is ignored if Text or Role is set. A
+	// query with Role, but without Text, orders accounts by creation, oldest first.
 	Newest bool
 	After  string // the next that was returned with the previous page
 	Limit  int    // from 1 to 500

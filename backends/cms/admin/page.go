@@ -130,8 +130,8 @@ func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, er
 	return edit, refusal
 }
 
-// inputFaults returns the error refusal, with the names of the template's fields, which names lists, replaced by the
-// names of their inputs.
+// inputFaults returns the error refusal, in which the names of fields are replaced by the names of their inputs. names
+// are the fields of the template; any other name is unchanged.
 func inputFaults(refusal error, names []string) error {
 	e, ok := apierror.From(refusal)
 	if !ok || len(e.Details) == 0 {

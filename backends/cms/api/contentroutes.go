@@ -189,7 +189,7 @@ var contentRoutes = []contentRoute{
 	}, hookEndpoint + "/deliveries", "deliveries", true},
 }
 
-// ContentRoutes returns the routes for the setting content, whose value serves is off, read or write.
+// ContentRoutes returns the routes of the content API. serves is the value of the setting content: off, read or write.
 func ContentRoutes(serves string) []routes.Entry {
 	if serves == settings.ContentOff {
 		return nil

@@ -93,8 +93,9 @@ func single(values map[string][]string) map[string]any {
 	return all
 }
 
-// body returns the members of the JSON object or of the form in the body, which has at most limit bytes. A body without
-// a Content-Type is parsed as JSON. The body of GET and HEAD has no meaning (RFC 9110, 9.3.1) and is not read.
+// body returns the members of the JSON object or of the form in the body, which has at most limit bytes. It stores the
+// files of a multipart form in q.call.Files. A body without a Content-Type is parsed as JSON. The body of GET and HEAD
+// has no meaning (RFC 9110, 9.3.1) and is not read.
 func (q *request) body(limit int64) (map[string]any, error) {
 	r := q.r
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.ContentLength == 0 || r.Body == nil ||

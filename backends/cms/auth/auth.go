@@ -120,8 +120,8 @@ func ownOrigin(origin, host string) bool {
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }
 
-// safe reports whether a method is safe (RFC 9110, 9.2.1).
-func safe(method string) bool {
+// isSafe reports whether a method is safe (RFC 9110, 9.2.1).
+func isSafe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 

@@ -31,7 +31,7 @@ func (a *Auth) bySession(r *http.Request, current *settings.Settings) (id Identi
 	if err != nil || user == nil {
 		return id, err
 	}
-	if !safe(r.Method) && !a.fromAllowedOrigin(r, current) {
+	if !isSafe(r.Method) && !a.fromAllowedOrigin(r, current) {
 		return id, errForeign
 	}
 	return Identity{User: user, Session: found}, nil

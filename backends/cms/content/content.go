@@ -102,7 +102,7 @@ type Page struct {
 	status selector.Status
 	draft  string
 	size   int  // size of the stored values, in bytes
-	gone   bool // whether values are stored of fields that no longer exist or that the template no longer has
+	gone   bool // whether there are stored values of fields that no longer exist or that the template no longer has
 }
 
 // listMostBytes limits the total size of the pages in one part of a list. The last page may exceed the limit; even then
@@ -182,7 +182,7 @@ func (s *schema) withoutEditorData(u *kernel.User, page *Page) *Page {
 	return page
 }
 
-// Find returns the pages that u may see and the selector text matches.
+// Find returns the pages that match the selector text, without those that u may not see.
 func (p *Content) Find(ctx context.Context, u *kernel.User, text string) (*List, error) {
 	s, q, err := p.query(ctx, u, text, false)
 	if err != nil {
@@ -223,7 +223,7 @@ func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *select
 // errEnough is returned by row callbacks to stop reading.
 var errEnough = errors.New("enough")
 
-// Get returns the first page that u may see and the selector text matches. The page may be hidden.
+// Get returns the first page that matches the selector text and that u may see. The page may be hidden.
 func (p *Content) Get(ctx context.Context, u *kernel.User, text string) (*Page, error) {
 	s, q, err := p.query(ctx, u, text, true)
 	if err != nil {
@@ -240,7 +240,7 @@ func (p *Content) Get(ctx context.Context, u *kernel.User, text string) (*Page, 
 	return list.Pages[0], nil
 }
 
-// Count returns the number of pages that u may see and the selector text matches, ignoring the selector's limit and
+// Count returns the number of pages that match the selector text and that u may see, ignoring the selector's limit and
 // start.
 func (p *Content) Count(ctx context.Context, u *kernel.User, text string) (n int64, err error) {
 	_, q, err := p.query(ctx, u, text, false)

@@ -37,31 +37,31 @@ type Place struct {
 	Modified kernel.Moment
 }
 
-// open returns the page to which to refers, and the copy to be changed: the draft if to.Draft is set and there is one,
-// otherwise the page itself. It returns an error if u may not change the page.
-func (to Place) open(c kernel.Conn, s *schema, u *kernel.User) (previous, next *Page, err error) {
-	if previous, err = s.editable(c, u, to.Page, 0); err != nil {
+// open returns the page of the place, and a copy to be changed: of the page's draft if place.Draft is set and there is
+// a draft, and otherwise of the page itself. It returns an error if u may not change the page.
+func (place Place) open(c kernel.Conn, s *schema, u *kernel.User) (previous, next *Page, err error) {
+	if previous, err = s.editable(c, u, place.Page, 0); err != nil {
 		return nil, nil, err
 	}
 	next = new(*previous)
-	if to.Draft && previous.draft != "" {
+	if place.Draft && previous.draft != "" {
 		return previous, next, s.useDraft(next)
 	}
 	next.Fields = maps.Clone(previous.Fields)
 	return previous, next, nil
 }
 
-// Takes returns the size limit, in bytes, of a file with the given name in the field to. It returns an error if u
-// cannot add such a file.
-func (p *Content) Takes(ctx context.Context, u *kernel.User, to Place, name string) (limit int64, err error) {
+// Takes returns the size limit, in bytes, of a file with the given name at a place. It returns an error if u cannot add
+// such a file.
+func (p *Content) Takes(ctx context.Context, u *kernel.User, place Place, name string) (limit int64, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return 0, err
 	}
 	err = p.Read(ctx, func(c kernel.Conn) error {
-		_, page, err := to.open(c, s, u)
+		_, page, err := place.open(c, s, u)
 		if err == nil {
-			limit, err = s.takes(page, to.Field, name)
+			limit, err = s.takes(page, place.Field, name)
 		}
 		return err
 	})
@@ -92,23 +92,24 @@ func (s *schema) takes(page *Page, field, name string) (limit int64, err error) 
 
 // Attach appends a file to the files in a field, and returns the page. The caller has already stored the content of the
 // file.
-func (p *Content) Attach(ctx context.Context, u *kernel.User, to Place, file blob.File) (page *Page, err error) {
+func (p *Content) Attach(ctx context.Context, u *kernel.User, place Place, file blob.File) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = p.Write(ctx, func(c kernel.Conn) error {
-		previous, next, err := to.open(c, s, u)
+		previous, next, err := place.open(c, s, u)
 		if err != nil {
 			return err
 		}
-		if _, err := s.takes(next, to.Field, file.Name); err != nil {
+		if _, err := s.takes(next, place.Field, file.Name); err != nil {
 			return err
 		}
 		var row int64
 		now := p.Moment()
 		err = c.Row("INSERT INTO cms_files (page_id, field, hash, name, media_type, size, width, height, created, created_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-			to.Page, to.Field, file.Hash, file.Name, file.MediaType, file.Size, file.Width, file.Height, now, u.ID).Scan(&row)
+			place.Page, place.Field, file.Hash, file.Name, file.MediaType, file.Size, file.Width, file.Height, now,
+			u.ID).Scan(&row)
 		if err != nil {
 			return err
 		}
@@ -116,12 +117,12 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, to Place, file blo
 		if file.Width > 0 {
 			item["width"], item["height"] = float64(file.Width), float64(file.Height)
 		}
-		stored, _ := next.Fields[to.Field].([]any)
-		next.Fields[to.Field] = append(slices.Clone(stored), item)
-		if to.Draft && previous.draft != "" {
+		stored, _ := next.Fields[place.Field].([]any)
+		next.Fields[place.Field] = append(slices.Clone(stored), item)
+		if place.Draft && previous.draft != "" {
 			page, err = s.keepDraft(c, u, previous, next)
 		} else {
-			page, err = p.write(c, s, u, previous, next, s.encodeFields(next.Fields), cmp.Or(to.Modified, now))
+			page, err = p.write(c, s, u, previous, next, s.encodeFields(next.Fields), cmp.Or(place.Modified, now))
 		}
 		return err
 	})

@@ -122,7 +122,7 @@ func (f *Files) serve(
 	}
 	defer body.Close()
 	served, from := file.File, io.ReadSeeker(body)
-	if size != (content.Size{}) && scales(&file.File) {
+	if size != (content.Size{}) && canScale(&file.File) {
 		if !allowed(file) {
 			return kernel.Forbidden("the field of the file has no size %s", size)
 		}

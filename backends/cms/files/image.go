@@ -35,8 +35,8 @@ const (
 	quality  = 82
 )
 
-// scales reports whether a file is an image that can be scaled.
-func scales(f *blob.File) bool {
+// canScale reports whether a file is an image that can be scaled.
+func canScale(f *blob.File) bool {
 	switch f.MediaType {
 	case "image/jpeg", "image/png", "image/gif":
 		return f.Width > 0 && f.Width*f.Height <= maxPixels

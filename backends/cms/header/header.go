@@ -9,7 +9,7 @@ import (
 
 // Check returns an error if a handler must not set the header to this value.
 func Check(name, value string) error {
-	if !token(name) {
+	if !isToken(name) {
 		return fmt.Errorf("%q is not a name of a header", name)
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
@@ -22,8 +22,8 @@ func Check(name, value string) error {
 	return nil
 }
 
-// token reports whether s is a token (RFC 9110, section 5.6.2).
-func token(s string) bool {
+// isToken reports whether s is a token (RFC 9110, section 5.6.2).
+func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		letter := r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9'
 		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)

@@ -124,7 +124,7 @@ func (r *reader) file() (f File) {
 	return f
 }
 
-// routes parses "$routes" "=" array ";", as "routes" in the grammar.
+// routes parses the assignment of an array to $routes, and returns the array.
 func (r *reader) routes() Value {
 	if !strings.HasPrefix(r.src[r.offset:], "$routes") || r.offset+7 < len(r.src) && wordByte(r.src[r.offset+7]) {
 		r.fail("only $routes may be set")

@@ -163,26 +163,26 @@ func (n *node) add(v *variant) {
 	n.ends = append(n.ends, v)
 }
 
-// collect appends to to the variants whose literal segments agree with path, so that they may match.
-func (n *node) collect(path string, to []*variant) []*variant {
-	to = append(to, n.tails...)
+// collect appends to found the variants whose literal segments agree with path, so that they may match.
+func (n *node) collect(path string, found []*variant) []*variant {
+	found = append(found, n.tails...)
 	segment, rest, more := strings.Cut(path, "/")
 	if child := n.literal[segment]; child != nil {
-		to = child.next(rest, more, to)
+		found = child.next(rest, more, found)
 	}
 	if n.any != nil {
-		to = n.any.next(rest, more, to)
+		found = n.any.next(rest, more, found)
 	}
-	return to
+	return found
 }
 
 // next continues collect at a child node. rest is the path after the child's segment and its slash; more reports
 // whether there is a rest.
-func (n *node) next(rest string, more bool, to []*variant) []*variant {
+func (n *node) next(rest string, more bool, found []*variant) []*variant {
 	if more {
-		return n.collect(rest, to)
+		return n.collect(rest, found)
 	}
-	return append(to, n.ends...)
+	return append(found, n.ends...)
 }
 
 // match reports whether the path matches the variant, and returns values with the values of the parameters appended.

@@ -127,15 +127,15 @@ func date(value any, o options) any {
 	return time.Unix(seconds, 0).UTC().Format(layout)
 }
 
-// moment converts a value to a Unix time in seconds. The value may be a number of seconds, or a text in layout, if that
-// is not empty, or in one of layouts.
+// moment converts a value to a Unix time in seconds. The value may be a number of seconds, or a text in the given
+// format layout, unless that is empty, or in one of the formats in layouts.
 func moment(value any, layout string) (seconds int64, ok bool) {
 	if _, is := value.(bool); is {
 		return 0, false
 	}
-	s, text := value.(string)
+	s, isText := value.(string)
 	s = trim(s)
-	if text && layout != "" {
+	if isText && layout != "" {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t.Unix(), true
 		}
@@ -143,7 +143,7 @@ func moment(value any, layout string) (seconds int64, ok bool) {
 	if n, ok := numeric(value); ok {
 		return integer(n), true
 	}
-	if !text || s == "" || len(s) > 64 {
+	if !isText || s == "" || len(s) > 64 {
 		return 0, false
 	}
 	for _, layout := range layouts {

@@ -68,9 +68,9 @@ type shownError string
 
 func (e shownError) Error() string { return string(e) }
 
-// refused converts an error for the script. An error with a client status (4xx) keeps its status and text. Any other
-// error becomes "internal error" for the script, with a number in h.causes; it is logged if the script does not catch
-// it.
+// refused converts an error for the script. An error with a client status (4xx) keeps its status and text. For any
+// other error, the script sees "internal error"; the error itself is added to h.causes, and is logged if the script
+// does not catch it.
 func (h *host) refused(err error) *wire.RefusedError {
 	if e, ok := errors.AsType[shownError](err); ok {
 		return &wire.RefusedError{Message: string(e)}

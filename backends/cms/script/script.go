@@ -109,7 +109,8 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Close ends the idle processes; the others end after their running call. A call that begins later gets a new process.
+// Close ends the idle processes. A process that runs a call ends after the call. A call that begins after Close gets a
+// new process.
 func (e *Engine) Close() { e.pool.close() }
 
 // start starts a runner.

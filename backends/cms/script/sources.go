@@ -38,7 +38,7 @@ func newSources(root *os.Root) *sources {
 	return &sources{root: root, files: make(map[string]string), names: make(map[[2]string]string)}
 }
 
-// find returns the file to which name refers in the file from, and the file's text. A name begins with ./ or ../, or
+// find returns the file that the file from requires by the given name, and its text. A name begins with ./ or ../, or
 // with / for the site's folder; the extension .js may be omitted. The file must be a .js or .json file of the site. The
 // settings, uploaded files, caches, hidden files and symbolic links are errors.
 func (s *sources) find(from, name string) (file, text string, err error) {

@@ -121,7 +121,7 @@ func (s *Selector) Compile(scheme *Scheme) (*Query, error) {
 		}
 	}
 	c.visible()
-	if len(c.sorts) == 0 && c.parent {
+	if len(c.sorts) == 0 && c.sameParent {
 		c.keys = append(c.keys, key{expr: "p.sort"})
 	}
 	for _, v := range c.sorts {
@@ -162,7 +162,7 @@ type compiler struct {
 	narrowed   bool     // to templates that the selector names
 	sorts      []Value
 	after      *Value
-	parent     bool // all pages have the same parent
+	sameParent bool // all pages have the same parent
 	used       []string
 }
 

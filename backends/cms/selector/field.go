@@ -70,18 +70,18 @@ func (c *compiler) compare(column string, op Op, value any) string {
 	return column + " " + string(op) + " ?"
 }
 
-// parentCondition returns the condition for parent=v or, if parent is false, for has_parent=v. It sets c.parent if the
-// condition means that all pages have the same parent. onlyField reports whether the term t has only this field.
-func (c *compiler) parentCondition(parent, onlyField bool, t Term, v Value) (string, error) {
+// parentCondition returns the condition for parent=v or, if isParent is false, for has_parent=v. It sets c.sameParent
+// if the condition means that all pages have the same parent. onlyField reports whether the term t has only this field.
+func (c *compiler) parentCondition(isParent, onlyField bool, t Term, v Value) (string, error) {
 	id, err := c.page(v)
 	if err != nil {
 		return "", err
 	}
 	c.args = append(c.args, id)
-	if !parent {
+	if !isParent {
 		return "p.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?)", nil
 	}
-	c.parent = c.parent || onlyField && t.Op == Equal && len(t.Values) == 1
+	c.sameParent = c.sameParent || onlyField && t.Op == Equal && len(t.Values) == 1
 	if t.Op == NotEqual { // the root has no parent
 		return "COALESCE(p.parent_id = ?, FALSE)", nil
 	}
@@ -182,13 +182,14 @@ func ParseTime(text string) (time.Time, bool) {
 // nowhere is a condition that no page meets.
 const nowhere = "1 = 0"
 
-// hasValue returns the SQL condition that a page has a value of a field that meets the given condition on the table v.
-// Its first parameter is the field's ID.
+// hasValue returns an SQL condition: a page has a value of the field, in the table v, that meets the given condition.
+// The first parameter of the result is the field's ID.
 func hasValue(field Field, condition string) string {
 	return ifTemplateHas(field, "p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.field_id = ? AND "+condition+")")
 }
 
-// hasNoValue returns the SQL condition that a page has no value of a field. Its parameter is the field's ID.
+// hasNoValue returns the SQL condition that a page has no value of a field. The parameter of the result is the field's
+// ID.
 func hasNoValue(field Field) string {
 	return "NOT " + ifTemplateHas(field, "EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)")
 }

@@ -114,7 +114,7 @@ func (q *Query) Keys() []any {
 		switch {
 		case k.text:
 			into[i] = new(string)
-		case strings.HasPrefix(k.expr, "COALESCE(s"):
+		case strings.HasPrefix(k.expr, "COALESCE(s"): // the number of a field; see compiler.sort
 			into[i] = new(float64)
 		default:
 			into[i] = new(int64)

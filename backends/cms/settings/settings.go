@@ -79,7 +79,7 @@ type Settings struct {
 	Redirects bool `json:"redirects,omitempty"`
 	// FetchHosts are the hosts to which scripts may send requests, with or without a port. Default: none.
 	FetchHosts []string `json:"fetchHosts,omitempty"`
-	// Debug adds to answers the text of errors that otherwise is only in the log. Default: false.
+	// Debug adds the texts of internal errors, which otherwise are only in the log, to answers. Default: false.
 	Debug bool `json:"debug,omitempty"`
 }
 

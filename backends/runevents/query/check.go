@@ -219,8 +219,8 @@ func (c *checker) comparison(
 	}
 }
 
-// absent checks a comparison on an entity that is never stored. The field may then be a path, and any value is
-// accepted.
+// absent checks a comparison with a fact, or on an entity that is never stored, and returns a predicate that no row
+// meets. The field may be a path, and any value is accepted.
 func (c *checker) absent(clause *syntax.Value, op string, name, v *syntax.Value) (expr, error) {
 	if _, ok := fieldNames(name); !ok {
 		return nil, c.malformed(clause, "a field must be a name or a list of names")

@@ -55,7 +55,7 @@ func (s *statement) release() {
 type compiler struct {
 	dialect   store.Dialect
 	collation string // quoted collation for regular expressions on PostgreSQL; empty for the column's collation
-	cutoff    int64  // nodes that became inactive before are about to be deleted
+	cutoff    int64  // nodes that became inactive before this time are about to be deleted
 	distinct  *window
 	args      []any
 	patterns  []int64
@@ -93,7 +93,7 @@ func (c *compiler) text(s string) string {
 	return c.arg(s)
 }
 
-// literal adds a parameter with which a clause compares, and returns its placeholder.
+// literal adds a parameter for a value with which a clause compares, and returns its placeholder.
 func (c *compiler) literal(v any) string {
 	switch v := v.(type) {
 	case float64:
@@ -294,8 +294,8 @@ func (s *scope) page() string {
 	return page
 }
 
-// aggregate returns a SELECT with functions and groups, and its cells. An inner SELECT computes the arguments of the
-// functions for each row, so that the outer SELECT can refer to each of them by name.
+// aggregate returns a SELECT with functions and groups, and the cells for its columns. An inner SELECT computes the
+// arguments of the functions for each row, so that the outer SELECT can refer to each of them by name.
 func (s *scope) aggregate() (string, []cell) {
 	inner := innerColumns{names: make(map[string]string)}
 	templates := make(map[string]string)
@@ -309,10 +309,10 @@ func (s *scope) aggregate() (string, []cell) {
 		}
 		return inner.name(templates[id])
 	}
-	numbers, condensed := s.q.numbers()
+	columns, condensed := s.q.groupColumns()
 	bounds, counted := s.q.hours()
 	counted = counted && (s.c.distinct == nil || s.suffix != "")
-	condensed = condensed && len(numbers) > 0
+	condensed = condensed && len(columns) > 0
 	sums := sums{grouped: counted || condensed, postgres: s.c.postgres()}
 	group := make([]string, 0, len(s.q.group))
 	outer := make([]string, 0, len(s.q.columns))
@@ -341,9 +341,9 @@ func (s *scope) aggregate() (string, []cell) {
 	var from string
 	switch {
 	case counted:
-		from = s.counted(numbers, bounds)
+		from = s.counted(columns, bounds)
 	case condensed:
-		from = s.condensed(numbers, []string{"COUNT(*) AS n"})
+		from = s.condensed(columns, []string{"COUNT(*) AS n"})
 	default:
 		where := s.where()
 		from = s.from() + where
@@ -480,7 +480,7 @@ func (c *compiler) rows(q *query) *statement {
 			items = append(items, s.column("r", "hash"))
 		}
 		if s.deferred() {
-			st.sql = s.after(items)
+			st.sql = s.sortedFirst(items)
 		} else {
 			st.sql = s.plain(items)
 		}

@@ -7,14 +7,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
 )
 
-// maxNumbers limits the number of columns by which events are condensed. With more columns, a group would contain too
-// few events.
-const maxNumbers = 2
+// maxGroupColumns limits the number of columns by which events are condensed. With more columns, a group would contain
+// too few events.
+const maxGroupColumns = 2
 
-// numbers returns the columns of the events on which an aggregate depends. ok reports whether the events can be grouped
-// by these columns: each column must contain IDs of shared values, or be the time rounded to hours, and there must be
-// at most maxNumbers columns.
-func (q *query) numbers() (columns []string, ok bool) {
+// groupColumns returns the columns of the events that the columns and groups of an aggregate need. ok is false if the
+// events cannot be condensed by these columns: there are more than maxGroupColumns, or the time is needed more exactly
+// than to the hour.
+func (q *query) groupColumns() (columns []string, ok bool) {
 	e := q.entity
 	if e.name != "events" {
 		return nil, false
@@ -35,7 +35,7 @@ func (q *query) numbers() (columns []string, ok bool) {
 			columns = append(columns, column)
 		}
 	}
-	return columns, len(columns) <= maxNumbers
+	return columns, len(columns) <= maxGroupColumns
 }
 
 // condensed returns a subquery that replaces the table of events. It has one row, with the aggregates, for each group
@@ -91,7 +91,7 @@ func (s sums) double(value string) string {
 	return "TOTAL(" + s.times(value) + ")"
 }
 
-// times returns the value of a row, multiplied by the number of events in the row's group.
+// times returns the SQL expression of value, multiplied by the number of events if a row represents several.
 func (s sums) times(value string) string {
 	switch {
 	case !s.grouped:

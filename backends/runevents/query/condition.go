@@ -22,8 +22,9 @@ func truth(b bool) string {
 }
 
 // expr compiles a clause or, if negated is true, its negation. "not" is passed down to the comparisons. A comparison
-// with null is neither true nor false. There is one exception: no regular expression matches null, so a negated match
-// includes null. For some fields the same holds for equality; see nullIsValue.
+// with null is neither true nor false, so null meets neither a comparison nor its negation. The exception is a match:
+// no regular expression matches null, so null meets its negation. For some fields the same holds for equality; see
+// nullIsValue.
 func (s *scope) expr(x expr, negated bool) string {
 	switch x := x.(type) {
 	case *andExpr:
@@ -284,8 +285,8 @@ func (c *compiler) plainText(col string) string {
 	return "CASE json_type(" + col + ") WHEN 'null' THEN NULL WHEN 'text' THEN " + col + " ->> '$' ELSE " + col + " END"
 }
 
-// regexp returns a function that returns the SQL condition that text, an SQL expression, matches p. If negated is true,
-// the condition is that the text does not match or is null.
+// regexp returns a function that returns an SQL condition: text, which is an SQL expression, matches p or, if negated
+// is true, does not match p or is null.
 func (s *scope) regexp(p *pattern.Pattern) func(text string, negated bool) string {
 	if s.c.postgres() {
 		name := s.c.arg(p.Source) + "::text"

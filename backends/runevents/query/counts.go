@@ -91,9 +91,9 @@ func (q *counts) orderBy(terms []orderTerm) error {
 func (c *compiler) counted(q *counts) string {
 	s := c.open(q.events)
 	names := subjects[q.subject]
-	number := "resource"
+	idColumn := "resource"
 	if q.subject == "certname" {
-		number = "node"
+		idColumn = "node"
 	}
 	inner := make([]string, 0, len(names)+len(countColumns))
 	for _, name := range names {
@@ -103,9 +103,9 @@ func (c *compiler) counted(q *counts) string {
 	countIf := func(status, word string) string { return "CASE WHEN " + status + " = " + word + " THEN 1 ELSE 0 END" }
 	outer := slices.Clone(names)
 	if q.byNode {
-		numbers := []string{"node", "status"}
-		if number != "node" {
-			numbers = append(numbers, number)
+		columns := []string{"node", "status"}
+		if idColumn != "node" {
+			columns = append(columns, idColumn)
 		}
 		for i, name := range countColumns {
 			outer = append(outer, sum(countIf("status", countWords[i]), name))
@@ -113,7 +113,7 @@ func (c *compiler) counted(q *counts) string {
 		inner = append(inner, s.column("e", "node")+" AS node", s.column("e", "status")+" AS status")
 		// Several rows of resources may be the same subject.
 		inner[0] = "DISTINCT " + inner[0]
-		return c.filtered(q, outer, inner, s.condensed(numbers, nil))
+		return c.filtered(q, outer, inner, s.condensed(columns, nil))
 	}
 	aggregates := make([]string, len(countColumns))
 	for i, name := range countColumns {
@@ -121,7 +121,7 @@ func (c *compiler) counted(q *counts) string {
 		inner = append(inner, s.column("e", name))
 		outer = append(outer, sum(name, name))
 	}
-	return c.filtered(q, outer, inner, s.condensed([]string{number}, aggregates))
+	return c.filtered(q, outer, inner, s.condensed([]string{idColumn}, aggregates))
 }
 
 // filtered returns a SELECT that groups the counts by subject and applies the filter. outer and inner are the columns

@@ -14,9 +14,9 @@ func (s *scope) deferred() bool {
 		(len(s.q.columns) == 0 || slices.ContainsFunc(s.q.columns, expanded))
 }
 
-// after returns a SELECT of the items for rows that a subquery sorts first. SQLite joins cross-joined tables in the
-// given order, and keeps the order of a subquery with a limit.
-func (s *scope) after(items []string) string {
+// sortedFirst returns a SELECT of the items in which a subquery selects and sorts the IDs of the rows, before the items
+// are read. SQLite joins cross-joined tables in the given order, and keeps the order of a subquery with a limit.
+func (s *scope) sortedFirst(items []string) string {
 	alias := s.q.entity.alias
 	first := s.c.open(s.q)
 	ids := first.plain([]string{first.column(alias, "id") + " AS id"})

@@ -82,7 +82,7 @@ func (c *checker) columns(q *query, v *syntax.Value) error {
 	return nil
 }
 
-// function checks ["function", name, args...].
+// function checks ["function", name, args...], a function of a field of e, and returns it as a column.
 func (c *checker) function(e *entity, v *syntax.Value) (column, error) {
 	args := v.Items[1:]
 	if len(args) == 0 || !args[0].IsText() {

@@ -59,7 +59,7 @@ func (i *interval) narrow(c *compareExpr) (ok bool) {
 // hours reports whether an aggregate can use the stored counts of events: it must depend only on the hours, nodes and
 // statuses of events, and its interval, bounds, must contain a whole hour.
 func (q *query) hours() (bounds interval, ok bool) {
-	columns, ok := q.numbers()
+	columns, ok := q.groupColumns()
 	if !ok || !q.aggregates() {
 		return bounds, false
 	}
@@ -79,9 +79,9 @@ func (i interval) wholeHours() (first, end int64) {
 	return (i.from+(maxHours+1)*hourLength-1)/hourLength - maxHours, (i.until+maxHours*hourLength)/hourLength - maxHours
 }
 
-// counted returns a subquery that replaces the table of events, with a column n for the number of events in each row.
-// For the whole hours of the interval it reads the stored counts, and for the incomplete hours at both ends the events
-// themselves. If the columns include the node, it uses the counts of each node.
+// counted returns a subquery that replaces the table of events, with a column n for the number of events that each row
+// represents. For the whole hours of the interval it reads the stored counts, and for the incomplete hours at both ends
+// the events themselves. If the columns include the node, it uses the counts of each node.
 func (s *scope) counted(columns []string, bounds interval) string {
 	first, end := bounds.wholeHours()
 	columnsRead, table := []string{"status", "hour"}, "run_event_counts"

@@ -53,7 +53,7 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, s
 	switch {
 	case err == nil:
 	case !out.begun:
-		s.fail(w, r, settle(ctx, err))
+		s.fail(w, r, statusError(ctx, err))
 	default:
 		if !errors.As(err, new(*clientError)) && r.Context().Err() == nil {
 			s.o.Logger.Warn("answer broken off", zap.Error(err))
@@ -90,7 +90,7 @@ func AcceptsJSON(accept []string) bool {
 		media, quality, _ := strings.Cut(part, ";")
 		switch strings.ToLower(strings.TrimSpace(media)) {
 		case "application/json", "application/*", "*/*", "":
-			if !refused(quality) {
+			if !excludes(quality) {
 				return true
 			}
 		}
@@ -98,8 +98,8 @@ func AcceptsJSON(accept []string) bool {
 	return false
 }
 
-// refused reports whether the parameters of a media type or a coding contain "q=0", by which the client excludes it.
-func refused(parameters string) bool {
+// excludes reports whether the parameters of a media type or a coding contain "q=0", by which the client excludes it.
+func excludes(parameters string) bool {
 	for p := range strings.SplitSeq(parameters, ";") {
 		name, v, _ := strings.Cut(strings.TrimSpace(p), "=")
 		if q, err := strconv.ParseFloat(v, 64); strings.EqualFold(name, "q") && err == nil && q == 0 {
@@ -113,7 +113,7 @@ func acceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		coding, quality, _ := strings.Cut(part, ";")
 		if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
-			return !refused(quality)
+			return !excludes(quality)
 		}
 	}
 	return false
@@ -224,7 +224,7 @@ func (o *output) begin() {
 	o.w.WriteHeader(http.StatusOK)
 }
 
-// flush sends the buffered part of the answer. The client has the timeout for each piece of outputSize bytes.
+// flush sends the buffered part of the answer. The client must read each piece of outputSize bytes within the timeout.
 func (o *output) flush() error {
 	if !o.begun {
 		o.begin()

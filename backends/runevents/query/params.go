@@ -260,7 +260,8 @@ func (p params) order() ([]orderTerm, error) {
 type page struct {
 	order         []orderTerm
 	limit, offset int64
-	// skips reports whether the request has an offset, which may be 0.
+	// skips reports whether the request has an offset, which may be 0, and total whether it asks for the total number
+	// of rows.
 	skips, total bool
 }
 

@@ -13,9 +13,9 @@ import (
 // the change or the report. Since many events share them, a long answer encodes them as JSON once and copies the result
 // afterwards. Parts are used with SQLite, where executing a statement costs no round trip.
 type part struct {
-	number string // the column of the event with the ID
-	sql    string // selects the values and the ID, for a JSON array of IDs
-	cells  []cell
+	idColumn string // the column of the event that contains the ID
+	sql      string // selects the values and the ID, for a JSON array of IDs
+	cells    []cell
 }
 
 // manyRows is the limit of a query above which its answer counts as long.
@@ -36,33 +36,33 @@ func (s *scope) split(st *statement, columns []column) (items []string) {
 	for _, col := range columns {
 		f := col.field
 		c := cell{key: col.key, kind: kindOf(f)}
-		number, table, value := "", "", ""
+		idColumn, table, value := "", "", ""
 		switch j := e.join(f.alias); {
 		case f.unknowable:
 		case j != nil:
 			partScope := &scope{c: s.c, q: s.q, joined: make(map[string]bool)}
-			number, table, value = j.key, j.table+" "+j.alias, partScope.value(f)
+			idColumn, table, value = j.key, j.table+" "+j.alias, partScope.value(f)
 		case f.dictionary != "":
-			number, table, value = f.column, f.dictionary, "name"
+			idColumn, table, value = f.column, f.dictionary, "name"
 		}
-		if number == "" {
+		if idColumn == "" {
 			items = append(items, s.value(f))
 			st.cells = append(st.cells, c)
 			continue
 		}
-		i := slices.IndexFunc(st.parts, func(p part) bool { return p.number == number })
+		i := slices.IndexFunc(st.parts, func(p part) bool { return p.idColumn == idColumn })
 		if i < 0 {
 			i = len(st.parts)
-			st.parts = append(st.parts, part{number: number})
+			st.parts = append(st.parts, part{idColumn: idColumn})
 		}
 		st.parts[i].cells = append(st.parts[i].cells, c)
-		values[number] = append(values[number], value)
-		tables[number] = table
+		values[idColumn] = append(values[idColumn], value)
+		tables[idColumn] = table
 	}
 	for i, p := range st.parts {
-		st.parts[i].sql = "SELECT " + strings.Join(values[p.number], ", ") + ", id FROM " + tables[p.number] +
+		st.parts[i].sql = "SELECT " + strings.Join(values[p.idColumn], ", ") + ", id FROM " + tables[p.idColumn] +
 			" WHERE id IN (SELECT value FROM json_each($1))"
-		items = append(items, s.column(e.alias, p.number))
+		items = append(items, s.column(e.alias, p.idColumn))
 	}
 	return items
 }
@@ -93,18 +93,18 @@ func newPartWriter(ctx context.Context, tx *sql.Tx, p part) (*partWriter, error)
 func (p *partWriter) load(rows [][]any, column int) error {
 	p.missing = append(p.missing[:0], '[')
 	for _, values := range rows {
-		number, _ := values[column].(int64)
-		if _, ok := p.written.get(number); !ok {
-			p.missing = append(strconv.AppendInt(p.missing, number, 10), ',')
+		id, _ := values[column].(int64)
+		if _, ok := p.written.get(id); !ok {
+			p.missing = append(strconv.AppendInt(p.missing, id, 10), ',')
 		}
 	}
 	if len(p.missing) == 1 {
 		return nil
 	}
 	p.missing[len(p.missing)-1] = ']'
-	return p.lookUp(string(p.missing), func(number int64, text []byte) {
+	return p.lookUp(string(p.missing), func(id int64, text []byte) {
 		if len(text) <= fragmentMax {
-			p.written.put(number, text)
+			p.written.put(id, text)
 		}
 	})
 }
@@ -112,13 +112,13 @@ func (p *partWriter) load(rows [][]any, column int) error {
 // errNoPart is the error for an ID that does not exist in the table of a part.
 var errNoPart = errors.New("there is no such part")
 
-// append appends the encoded members for the ID number to b. A comma precedes each member.
-func (p *partWriter) append(b []byte, number int64) ([]byte, error) {
-	if text, ok := p.written.get(number); ok {
+// append appends the encoded members for the given ID to b. A comma precedes each member.
+func (p *partWriter) append(b []byte, id int64) ([]byte, error) {
+	if text, ok := p.written.get(id); ok {
 		return append(b, text...), nil
 	}
 	found := false
-	err := p.lookUp("["+strconv.FormatInt(number, 10)+"]", func(_ int64, text []byte) {
+	err := p.lookUp("["+strconv.FormatInt(id, 10)+"]", func(_ int64, text []byte) {
 		b, found = append(b, text...), true
 	})
 	if err == nil && !found {
@@ -127,9 +127,9 @@ func (p *partWriter) append(b []byte, number int64) ([]byte, error) {
 	return b, err
 }
 
-// lookUp looks up the IDs in numbers, a JSON array, and calls each with the encoded members for each ID.
-func (p *partWriter) lookUp(numbers string, each func(number int64, text []byte)) error {
-	rows, err := p.lookup.Query(numbers) //nolint:noctx // rows by their keys; the transaction has the context
+// lookUp looks up ids, a JSON array, and calls each with every ID and its encoded members.
+func (p *partWriter) lookUp(ids string, each func(id int64, text []byte)) error {
+	rows, err := p.lookup.Query(ids) //nolint:noctx // rows by their keys; the transaction has the context
 	if err != nil {
 		return err
 	}
@@ -143,8 +143,8 @@ func (p *partWriter) lookUp(numbers string, each func(number int64, text []byte)
 			return err
 		}
 		p.buf[0] = ','
-		number, _ := p.values[len(p.cells)].(int64)
-		each(number, p.buf[:len(p.buf)-1])
+		id, _ := p.values[len(p.cells)].(int64)
+		each(id, p.buf[:len(p.buf)-1])
 	}
 	return rows.Err()
 }
@@ -167,20 +167,20 @@ type generation struct {
 
 type span struct{ from, to int }
 
-func (f *fragments) get(number int64) ([]byte, bool) {
-	if position, ok := f.young.positions[number]; ok {
+func (f *fragments) get(id int64) ([]byte, bool) {
+	if position, ok := f.young.positions[id]; ok {
 		return f.young.text[position.from:position.to], true
 	}
-	position, ok := f.old.positions[number]
+	position, ok := f.old.positions[id]
 	if !ok {
 		return nil, false
 	}
-	f.put(number, f.old.text[position.from:position.to])
-	position = f.young.positions[number] // the old text may have been overwritten
+	f.put(id, f.old.text[position.from:position.to])
+	position = f.young.positions[id] // the old text may have been overwritten
 	return f.young.text[position.from:position.to], true
 }
 
-func (f *fragments) put(number int64, text []byte) {
+func (f *fragments) put(id int64, text []byte) {
 	if len(f.young.text)+len(text) > generationBytes {
 		f.old, f.young = f.young, f.old
 		clear(f.young.positions)
@@ -191,5 +191,5 @@ func (f *fragments) put(number int64, text []byte) {
 	}
 	from := len(f.young.text)
 	f.young.text = append(f.young.text, text...)
-	f.young.positions[number] = span{from, len(f.young.text)}
+	f.young.positions[id] = span{from, len(f.young.text)}
 }

@@ -28,7 +28,7 @@ type places struct {
 	once   sync.Once
 	all    *semaphore.Weighted // connections
 	long   *semaphore.Weighted // connections of long answers
-	memory *semaphore.Weighted // bytes of collected answers
+	memory *semaphore.Weighted // bytes of buffered answers
 }
 
 func (p *places) prepare(db *sql.DB, dialect store.Dialect) {

@@ -175,7 +175,8 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 	return nil
 }
 
-// restrict adds the conditions of the scope and the default conditions to q.
+// restrict adds the conditions of the scope to q, and the default conditions: active nodes, and reports of agents. It
+// also sets pl.wide, and the tests of latest_report? in pl.distinct.
 func (s *Service) restrict(pl *plan, c *checker, q *query) {
 	if pl.distinct != nil {
 		conjuncts(q.where, func(x expr) {
@@ -211,12 +212,12 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 	}
 	named("environments", "environment", pl.scope.Environment)
 	named("producers", "producer", pl.scope.Producer)
-	pl.wide = wide(pl, q, s.o.Now())
+	pl.wide = isWide(pl, q, s.o.Now())
 }
 
-// wide reports whether the query may read most of the data, because it is restricted neither to a short time nor to a
+// isWide reports whether the query may read most of the data, because it is restricted neither to a short time nor to a
 // node or a report.
-func wide(pl *plan, q *query, now time.Time) bool {
+func isWide(pl *plan, q *query, now time.Time) bool {
 	if q.entity.absent() {
 		return false
 	}

@@ -35,8 +35,8 @@ type Options struct {
 	// Wide is the number of wide queries that run at the same time; others wait. A query is wide if it covers more than
 	// three days of all nodes. The default is 2.
 	Wide int
-	// NodePurge is the age above which a deactivated or expired node no longer counts as inactive, because it is about
-	// to be deleted. The default is 14 days.
+	// NodePurge is the time after which queries for inactive nodes no longer return a deactivated or expired node,
+	// because it is about to be deleted. The default is 14 days.
 	NodePurge time.Duration
 	// CorrectiveChange shows corrective_change unchanged. By default it is always null.
 	CorrectiveChange bool
@@ -331,8 +331,8 @@ func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *out
 	return err
 }
 
-// settle converts the error of a query to an error with a status.
-func settle(ctx context.Context, err error) error {
+// statusError converts the error of a query to an error with a status.
+func statusError(ctx context.Context, err error) error {
 	if e := asError(err); e != nil {
 		return e
 	}

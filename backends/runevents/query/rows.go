@@ -149,9 +149,9 @@ func (rw *rowWriter) row() error {
 		}
 	}
 	for i, p := range rw.parts {
-		number, _ := rw.values[len(rw.cells)+i].(int64)
+		id, _ := rw.values[len(rw.cells)+i].(int64)
 		var err error
-		if rw.buf, err = p.append(rw.buf, number); err != nil {
+		if rw.buf, err = p.append(rw.buf, id); err != nil {
 			return fmt.Errorf("looking up a part: %w", err)
 		}
 	}

@@ -123,11 +123,11 @@ var timePatterns = func() []timePattern {
 
 var roman = []string{"I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"}
 
-// constant returns the function text of a pattern with a constant result: bare, or padded if the result is to be
-// padded.
+// constant returns a function for timePattern.text that always returns the same text: bare, or padded if the result is
+// to be padded.
 func constant(padded, bare string) func(time.Time, bool) string {
-	return func(_ time.Time, b bool) string {
-		if b {
+	return func(_ time.Time, isBare bool) string {
+		if isBare {
 			return bare
 		}
 		return padded

@@ -131,8 +131,8 @@ func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	return append(result, answer...)
 }
 
-// method calls a method of a class and returns the encoded answer. The class is the member export of the file that name
-// in the file from refers to. If export is empty, the file exports the class itself.
+// method calls a method of a class and returns the encoded answer. The class is an export of the file that the file
+// from requires by the given name. If export is empty, the file exports the class itself.
 func (rt *Runtime) method(from, name, export, class, method string, data goja.Value) ([]byte, error) {
 	found, err := rt.code.find(rt.host, from, name)
 	if err != nil {
@@ -204,7 +204,7 @@ func (rt *Runtime) do(fn func()) error {
 	return err
 }
 
-// require returns the function require for the file from.
+// require returns the function require that the file from sees.
 func (rt *Runtime) require(from string) func(goja.FunctionCall) goja.Value {
 	return func(c goja.FunctionCall) goja.Value {
 		found, err := rt.code.find(rt.host, from, c.Argument(0).String())

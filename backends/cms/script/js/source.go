@@ -79,8 +79,8 @@ func (c *Code) add(required [2]string, file, text string) (*source, error) {
 	return s, nil
 }
 
-// find returns the file to which name refers in the file from. If the name has not been required before, find asks the
-// host for the file.
+// find returns the file that the file from requires by the given name. If no file has required the name before, find
+// asks the host for the file.
 func (c *Code) find(host Host, from, name string) (*source, error) {
 	required := [2]string{from, name}
 	c.mu.Lock()

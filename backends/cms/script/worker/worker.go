@@ -184,8 +184,8 @@ func (w *work) end() {
 	w.timer.Stop()
 }
 
-// check interrupts a call that exceeds its time or memory. The call can only be interrupted between two steps, which
-// leaves its stack trace in the log. If the call goes on, the process must end: check ends it if the memory is
+// check interrupts a call that exceeds its time or memory. An interrupted call leaves its stack trace in the log, but
+// can only be interrupted between two steps. If the call goes on, the process must end: check ends it if the memory is
 // exceeded; the gateway ends it if the time is exceeded, or check does so a second later if the gateway has ended.
 func (w *work) check() {
 	w.mu.Lock()
