@@ -65,7 +65,7 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, pa
 	}
 	out := &counted{Writer: w}
 	parts, err := s.content.SitemapParts(r.Context())
-	if part > parts {
+	if err == nil && part > parts {
 		http.NotFound(w, r)
 		return
 	}

@@ -93,6 +93,11 @@ func TestSite(t *testing.T) {
 		get("GET", "/nowhere", 0)
 		save(content.Edit{ID: page.ID, Status: new("unpublished")})
 		get("GET", "/home/old", 0) // who may not see the page is not told where it is
+
+		if err := s.db.Close(); err != nil {
+			s.Fatal(err)
+		}
+		get("GET", "/sitemap-2.xml", http.StatusServiceUnavailable) // not 404, by which search engines would forget it
 	})
 }
 
