@@ -193,8 +193,8 @@ func quoted(columns []string) string {
 	return strings.Join(list, ", ")
 }
 
-// postgresTarget is a PostgreSQL database into which a copy is restored. Until finish, the database has a mark that
-// keeps servers from opening it.
+// postgresTarget is a PostgreSQL database into which a copy is restored. Until finish is called, the database has a
+// mark that keeps servers from opening it.
 type postgresTarget struct {
 	db     *store.DB
 	copied *DatabaseCopy

@@ -259,7 +259,7 @@ func (t *tree) endItem() {
 	}
 }
 
-// endAt ends the open tags from index i on. Closing tags that follow for the inner tags are ignored later.
+// endAt ends the open tags from index i on. The closing tags of the inner ones, which come later, will be ignored.
 func (t *tree) endAt(i int) {
 	for _, n := range t.open[i+1:] {
 		t.closed[n.tag]++

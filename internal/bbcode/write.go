@@ -145,7 +145,7 @@ func (w *writer) endLine() {
 	w.para = append(w.para, line)
 }
 
-// endRow ends a line that is not empty.
+// endRow ends the current line, unless the line is empty.
 func (w *writer) endRow() {
 	if len(w.line) > 0 {
 		w.endLine()

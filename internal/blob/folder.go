@@ -104,7 +104,8 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 	return n, err
 }
 
-// back moves content from the name that an interrupted sweep gave it back to its place.
+// back undoes the renaming by a sweep that was interrupted: it moves the content with the given hash from name back to
+// its place.
 func back(root *os.Root, name, hash string) error {
 	if name == inPlace(hash) {
 		return nil

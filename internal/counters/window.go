@@ -33,8 +33,8 @@ func bucketAt(now, window int64) (bucket, rest int64) {
 	return now / window, window - now%window
 }
 
-// roll advances a window from the bucket stored, in which it was last spent from, to the bucket now. It returns the
-// bucket in which the window then is.
+// roll advances a window to the bucket now. The argument stored is the bucket in which the window was last spent from.
+// roll returns the bucket in which the window then is.
 //
 // A clock that was set back by less than a bucket does not move the window back: the window stays at the start of the
 // stored bucket, and nothing is spent twice. After a larger step the old numbers mean nothing and are dropped;

@@ -178,7 +178,8 @@ func (s *Source) Kept(kid, algorithm string) (found []any, ok bool) {
 	return found, err == nil
 }
 
-// current returns the current keys. It waits for a fetch only if no key is valid any more.
+// current returns the keys to use now. If they have expired it waits for a fetch, unless the last fetch failed: then it
+// returns the expired keys at once while they may still be used (staleFor).
 func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {
 	now := s.now()
 	switch f := s.fetched.Load(); {

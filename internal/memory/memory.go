@@ -70,8 +70,9 @@ func (b *Budget) Resize(size int64) {
 	b.grant()
 }
 
-// part limits the sum of an owner's large shares to half of the budget, but at least MinBudget. An owner whose large
-// requests wait for slow servers, on purpose or not, thus leaves as much to the others.
+// part returns how many bytes the large shares of one owner may take together: half of the budget, but at least
+// MinBudget. An owner whose large requests wait for slow servers, on purpose or not, thus leaves the rest to the
+// others.
 func (b *Budget) part() int64 { return max(b.size.Load()/2, MinBudget) }
 
 // try grows a share if the bytes for it are free.

@@ -22,7 +22,7 @@ func (m *mover) targetDB() (*store.DB, error) {
 	return store.NewSQLite(store.SQLiteOptions{Path: file + store.MovingEnding}, m.Logger)
 }
 
-// latest returns the latest versions that the source's schemas have for an engine.
+// latest returns for each of the source's schemas, by name, the number of its last migration for an engine.
 func (m *mover) latest(d store.Dialect) (map[string]int64, error) {
 	versions := make(map[string]int64)
 	for _, s := range m.schemas {
@@ -167,7 +167,8 @@ func (m *mover) begin(ctx context.Context) error {
 	return nil
 }
 
-// clear prepares the target for the first row.
+// clear removes everything from the target that would be in the way of the rows to copy: foreign keys, which it
+// records, and the rows that migrations have inserted.
 func (m *mover) clear(ctx context.Context) (err error) {
 	keys := []constraint{}
 	if m.To.Dialect() == store.Postgres {

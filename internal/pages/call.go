@@ -142,7 +142,7 @@ func (c *Call) Context() context.Context { return c.R.Context() }
 // Answered reports whether the request has been answered, for example by Redirect.
 func (c *Call) Answered() bool { return c.answered }
 
-// At returns the URL path of a path within this site: the mount followed by the path.
+// At returns the URL path of a page of this site: the mount followed by path.
 func (c *Call) At(path string) string { return c.site.mount + path }
 
 // Base returns the URL of this site with its host, without a slash at the end.

@@ -151,7 +151,8 @@ func (d *Dump) At(p Place) (*Row, error) {
 	return &d.row, nil
 }
 
-// list returns the index in d.lists of the columns names of a table, which it adds if they are missing.
+// list returns the index in d.lists of a table's list of columns with the given names. It adds the list if it is
+// missing.
 func (d *Dump) list(table string, names []string) (int, error) {
 	key := table + "\x00" + strings.Join(names, "\x00")
 	if i, ok := d.known[key]; ok {

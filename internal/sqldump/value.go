@@ -69,7 +69,8 @@ func (s *scanner) value(row *Row) error {
 	return err
 }
 
-// bare reads a value that does not begin with a quotation mark into a cell, whose text it appends to that of the row.
+// bare reads a value that does not begin with a quotation mark, appends its text to that of the row, and sets the
+// fields of c.
 func (s *scanner) bare(row *Row, c *cell) error {
 	for ended := false; !ended; {
 		text, err := s.chunk()

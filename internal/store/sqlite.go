@@ -332,8 +332,8 @@ func (s *sqlite) probe(ctx context.Context) error {
 	return err
 }
 
-// retire closes the writer. Reads under way go on: the pools of readers keep no idle connections any more and are
-// closed with the engine.
+// retire takes pools out of use whose file is gone from its path. It closes the writer. The readers' pools are closed
+// with the engine, so that reads under way go on; until then they keep no idle connections.
 func (s *sqlite) retire(pools *sqlitePools) {
 	if slices.Contains(s.retired, pools) {
 		return

@@ -436,7 +436,7 @@ func (x *Texts) faults(tag string, catalogue []byte) (list []string) {
 	return list
 }
 
-// matches reports whether a sample is an example of the message with an English text.
+// matches reports whether sample could be made from the message english by filling its placeholders.
 func matches(english, sample string) bool {
 	expression := regexp.QuoteMeta(strings.TrimSuffix(english, "."))
 	for _, name := range locale.Placeholders(english) {
