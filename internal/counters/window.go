@@ -93,7 +93,7 @@ func (s *state) retryAfter(cost, limit int64) int64 {
 	return s.rest + s.window - earlier
 }
 
-// result describes the state after an attempt to take cost.
+// result describes the state after an attempt to take cost. allowed reports whether the cost was spent.
 func (s *state) result(allowed bool, cost, limit int64) Result {
 	res := Result{
 		Allowed:   allowed,

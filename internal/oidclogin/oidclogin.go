@@ -194,8 +194,8 @@ func (p *Provider) open(from Browser, text string) (s state, ok bool) {
 	return s, age < p.lasts() && age > -leeway
 }
 
-// nonce and verifier derive the nonce and the PKCE verifier from a state and its browser's secret. The browser never
-// sees the verifier.
+// nonce and verifier derive the nonce and the PKCE verifier from the state text and the secret of its browser. The
+// browser never sees the verifier.
 func (p *Provider) nonce(from Browser, text string) string {
 	return p.signer("nonce").Sign(nil, text, from.Secret)
 }

@@ -164,7 +164,8 @@ func (a *Action[C]) asks(p *pages.Call) bool {
 	return (a.Confirm != "" || len(a.Ask) > 0) && !p.Form.Flag("sure")
 }
 
-// confirm shows the page with the question. After a refusal it shows the page again with the entered values.
+// confirm shows the page with the question. After a refusal it shows the page again with the entered values. here is
+// the path to which the form on the page is sent, and values are the form values of the rows.
 func (a *Action[C]) confirm(c C, refusal error, top Head, here string, rows []chosenRow, values []string) error {
 	p, label := c.Common(), strings.TrimSuffix(a.Label, "…")
 	d := &confirmPage{
@@ -191,7 +192,7 @@ func (a *Action[C]) confirm(c C, refusal error, top Head, here string, rows []ch
 	return p.ShowForm(refusal, "resource_confirm", d.Title, d)
 }
 
-// reveal makes a secret for a row and shows the secret once.
+// reveal makes a secret for a row and shows the secret once, on a page that leads to the path to.
 func (a *Action[C]) reveal(c C, r chosenRow, to string) error {
 	secret, err := a.Make(c, r.id)
 	if err != nil {

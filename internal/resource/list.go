@@ -200,7 +200,7 @@ func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) e
 	return p.ShowForm(refusal, "resource_list", d.Title, d)
 }
 
-// fill adds the rows to the table, with their buttons.
+// fill adds the rows to the table, with their buttons. The rows whose ids are in ticked are ticked.
 func (l *List[C, R]) fill(c C, d *listPage, rows []R, ticked []string) {
 	for i := range l.Actions {
 		if a := &l.Actions[i]; a.Make == nil && len(rows) > 0 {

@@ -148,7 +148,8 @@ type Input[C Caller] struct {
 	Options func(C) ([]Choice, error)
 }
 
-// view returns an input with a value as data for the templates.
+// view returns an input with a value as data for the templates. id precedes the name in the id of the HTML element.
+// kind is the kind of the element, unless Options or Type determine the kind.
 func (i *Input[C]) view(c C, id, kind, value string) (input, error) {
 	v := input{
 		ID: id + i.Name, Name: i.Name, Label: i.Label, Help: i.Help, Kind: kind, Type: i.Type,

@@ -85,9 +85,9 @@ func (s *schema) known(ctx context.Context, provider *goose.Provider, pool *sql.
 	return nil
 }
 
-// foreignRelease returns the release that applied the migrations after a version. If several releases did, it returns a
-// release that is not compatible with this program's release, if there is one. It returns "" if one of the migrations
-// is not additive.
+// foreignRelease returns the release that applied the migrations after a version. If several releases did, it returns
+// the first one that does not follow the release of this program, as the function follows reports, or else the last. It
+// returns "" if one of the migrations is not additive.
 func (s *schema) foreignRelease(ctx context.Context, pool *sql.DB, after int64) (string, error) {
 	marked, err := s.marked(ctx, pool)
 	if err != nil || !marked {

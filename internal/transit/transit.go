@@ -152,8 +152,9 @@ func escape(path string) string {
 	return strings.Join(words, "/")
 }
 
-// call sends a request with a token. If the server refuses the token, call repeats the request once with a new token.
-// op is the operation for Options.Observe.
+// call sends a request with a token, and decodes the member data of the answer into data. If the server refuses the
+// token, call repeats the request once with a new token. op is the operation for Options.Observe. body is sent as JSON,
+// unless it is nil.
 func (c *Client) call(ctx context.Context, op, method, path string, body, data any) error {
 	s, err := c.session(ctx, nil)
 	if err != nil {
@@ -190,7 +191,8 @@ func (c *Client) patient(ctx context.Context, op, method, path, token string, bo
 	}
 }
 
-// ask sends one request and decodes the answer.
+// ask sends one request and decodes the whole answer into answer. The other arguments are as for call; token may be
+// empty.
 func (c *Client) ask(ctx context.Context, op, method, path, token string, body, answer any) error {
 	defer func(began time.Time) { c.options.Observe(op, time.Since(began)) }(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
@@ -251,7 +253,8 @@ func unreached(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// refused returns the error for an answer with an error status. text is the body of the answer.
+// refused returns the error for an answer with an error status. text is the body of the answer. The token and the other
+// credentials are masked in the messages of the error.
 func (c *Client) refused(status int, text []byte, token string) error {
 	var body struct {
 		Errors []string `json:"errors"`

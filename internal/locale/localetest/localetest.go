@@ -137,7 +137,7 @@ func (x *Texts) Template(t testing.TB, name, text string) {
 	}
 }
 
-// node adds the texts of a node and the nodes below it.
+// node adds the texts of a node and the nodes below it. where is the place in the source to report.
 func (x *Texts) node(where string, node parse.Node) {
 	switch n := node.(type) {
 	case *parse.ListNode:
