@@ -55,9 +55,9 @@ func versionsOf(ctx context.Context, conn *pgx.Conn) (map[string]int64, error) {
 	})
 }
 
-// known returns an error if a version is newer than the program's, or belongs to a schema that the program does not
+// checkKnown returns an error if a version is newer than the program's, or belongs to a schema that the program does not
 // know.
-func known(versions map[string]int64, schemas []store.Schema, d store.Dialect) error {
+func checkKnown(versions map[string]int64, schemas []store.Schema, d store.Dialect) error {
 	for name, version := range versions {
 		i := slices.IndexFunc(schemas, func(s store.Schema) bool { return s.Name == name })
 		if i < 0 {
@@ -114,7 +114,7 @@ func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Sch
 	if c.Schemas, err = versionsOf(ctx, conn); err != nil {
 		return err
 	}
-	if err := known(c.Schemas, schemas, store.Postgres); err != nil {
+	if err := checkKnown(c.Schemas, schemas, store.Postgres); err != nil {
 		return err
 	}
 	for _, name := range tables {

@@ -107,7 +107,7 @@ func (r *restorer) targets() (all []target, err error) {
 				"the database %s of the backup is of %s, that of the configuration of %s: a backup is for the engine that it is of",
 				c.Name, c.Engine, engine)
 		}
-		if err := known(c.Schemas, r.state.Schemas, db.Dialect()); err != nil {
+		if err := checkKnown(c.Schemas, r.state.Schemas, db.Dialect()); err != nil {
 			return nil, fmt.Errorf("the database %s of the backup cannot be used: %w", c.Name, err)
 		}
 		var t target = &postgresTarget{db: db, copied: c, backup: r.manifest.digest}

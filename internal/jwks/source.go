@@ -72,8 +72,8 @@ type Source struct {
 
 // fetchedKeys are keys with the times until which they are used.
 type fetchedKeys struct {
-	keys                    Set
-	renew, expires, useless time.Time
+	keys                     Set
+	renew, expires, unusable time.Time
 }
 
 // NewSource makes a Source, which does not fetch yet. The address comes from the operator, so it may be in any network.
@@ -183,7 +183,7 @@ func (s *Source) Kept(kid, algorithm string) (found []any, ok bool) {
 func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {
 	now := s.now()
 	switch f := s.fetched.Load(); {
-	case f == nil || !now.Before(f.useless):
+	case f == nil || !now.Before(f.unusable):
 		s.wait(ctx, s.fetch(firstGap))
 	case !now.Before(f.expires):
 		if fetch := s.fetch(s.gap); !s.down() {
@@ -193,7 +193,7 @@ func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {
 		s.fetch(s.gap)
 	}
 	f := s.fetched.Load()
-	if f == nil || !now.Before(f.useless) {
+	if f == nil || !now.Before(f.unusable) {
 		return nil, unavailable(ctx.Err())
 	}
 	return f, nil

@@ -24,9 +24,9 @@ const (
 	closingLook = 50 * time.Millisecond
 )
 
-// unserved returns an error if a server has the database open. It recognises a server by the application_name of its
+// checkUnserved returns an error if a server has the database open. It recognises a server by the application_name of its
 // connections, which is tollgate unless the server's DSN sets another name.
-func unserved(ctx context.Context, db *store.DB) error {
+func checkUnserved(ctx context.Context, db *store.DB) error {
 	conn, end, err := db.Alone(ctx)
 	if err != nil {
 		return err

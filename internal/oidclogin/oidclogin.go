@@ -278,7 +278,7 @@ func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (
 	if !single || code == "" || len(code) > codeMost {
 		return nil, refused(errors.New("the answer has no code"))
 	}
-	if err := p.use(ctx, text); err != nil {
+	if err := p.markUsed(ctx, text); err != nil {
 		return nil, err
 	}
 	ctx = oidc.ClientContext(ctx, p.client)
@@ -322,8 +322,8 @@ func denied(code string) error {
 	return &e
 }
 
-// use marks a state as used, and returns an error if it was used before.
-func (p *Provider) use(ctx context.Context, text string) error {
+// markUsed marks a state as used, and returns an error if it was used before.
+func (p *Provider) markUsed(ctx context.Context, text string) error {
 	store := p.o.Counters()
 	if store == nil {
 		return apierror.Unavailable("the memory of sign-ins", errors.New("there are no counters"))

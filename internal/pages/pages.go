@@ -260,7 +260,7 @@ func (s *Site[C]) run(w http.ResponseWriter, r *http.Request, page *Page[C], ids
 
 // answer makes the checks that precede every page, and then calls Serve. ids are as for run.
 func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
-	call, err := s.options.Begin(c)
+	own, err := s.options.Begin(c)
 	if err != nil || c.answered {
 		return err
 	}
@@ -281,13 +281,13 @@ func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
 	if admit == nil {
 		admit = s.options.Admit
 	}
-	if err := admit(call); err != nil || c.answered {
+	if err := admit(own); err != nil || c.answered {
 		return err
 	}
 	if err := c.readIDs(ids); err != nil {
 		return err
 	}
-	return serve(call)
+	return serve(own)
 }
 
 // NotFound returns the error for a record that does not exist, or that the sender of the request must not see.

@@ -113,9 +113,9 @@ func (d *Dump) Scan(ctx context.Context, accept func(table string) bool, each fu
 		in: bufio.NewReaderSize(d.file, bufferSize), line: 1, dump: d, ctx: ctx,
 		accept: accept, each: each, progress: progress,
 	}
-	read := s.statements
+	read := s.readStatements
 	if d.copy {
-		read = s.copies
+		read = s.readCopies
 	}
 	err := read()
 	d.created = s.tables

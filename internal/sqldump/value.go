@@ -22,13 +22,13 @@ func (s *scanner) row(row *Row) error {
 		if len(row.cells) == row.columns.count {
 			return s.fault("a row of %s has more values than the table has columns, %d", row.Table, row.columns.count)
 		}
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
 		if err := s.value(row); err != nil {
 			return err
 		}
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
 		b, err := s.next()
@@ -91,7 +91,7 @@ func (s *scanner) bare(row *Row, c *cell) error {
 	next := s.peek(1)
 	switch {
 	case len(next) > 0 && next[0] == ' ' && len(word) > 1 && word[0] == '_': // _binary 'text'
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
 		next = s.peek(1)

@@ -174,7 +174,7 @@ func CopySQLite(ctx context.Context, from, to string, progress func(bytes int64)
 	if err != nil {
 		return fmt.Errorf("copying %s: %w", from, err)
 	}
-	return single(ctx, to)
+	return useRollbackJournal(ctx, to)
 }
 
 // backuper is implemented by the connections of the SQLite driver.
@@ -202,9 +202,9 @@ func copyPagewise(ctx context.Context, from backuper, uri string, progress func(
 	return errors.Join(err, run.Finish())
 }
 
-// single sets the journal mode of a copy to a rollback journal, so that the copy consists of one file, also while it is
+// useRollbackJournal sets the journal mode of a copy to a rollback journal, so that the copy consists of one file, also while it is
 // read.
-func single(ctx context.Context, file string) error {
+func useRollbackJournal(ctx context.Context, file string) error {
 	pool, err := openSingle(fileURI(file) + "?mode=rw&_error_rc=true")
 	if err != nil {
 		return err

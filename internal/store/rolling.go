@@ -51,10 +51,10 @@ const additiveColumn = "additive_in"
 // table returns the name of the table of versions.
 func (s *schema) table() string { return schemaPrefix + s.Name }
 
-// known returns an error if this program cannot use the schema's tables. That is so if they are older than the
+// checkUsable returns an error if this program cannot use the schema's tables. That is so if they are older than the
 // program's first migration, or if later migrations than its last one were applied and the program cannot work with
 // their changes.
-func (s *schema) known(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
+func (s *schema) checkUsable(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
 	version, err := provider.GetDBVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the version of schema %q: %w", s.Name, err)

@@ -87,9 +87,9 @@ type Client struct {
 	base    string
 	http    *http.Client
 
-	mu      sync.Mutex
-	present *session
-	current *login // the login under way, or nil
+	mu       sync.Mutex
+	present  *session
+	underWay *login // the login under way, or nil
 }
 
 // New makes a client. It does not contact the server.
@@ -160,13 +160,13 @@ func (c *Client) call(ctx context.Context, op, method, path string, body, data a
 	if err != nil {
 		return err
 	}
-	err = c.patient(ctx, op, method, path, s.token, body, data)
+	err = c.askPatiently(ctx, op, method, path, s.token, body, data)
 	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Status == http.StatusForbidden &&
 		c.options.Token == "" {
 		if s, err = c.session(ctx, s); err != nil {
 			return err
 		}
-		err = c.patient(ctx, op, method, path, s.token, body, data)
+		err = c.askPatiently(ctx, op, method, path, s.token, body, data)
 	}
 	return err
 }
@@ -174,8 +174,8 @@ func (c *Client) call(ctx context.Context, op, method, path string, body, data a
 // errBusy means that the request should be repeated.
 var errBusy = fmt.Errorf("%w: it is on standby or busy", ErrUnavailable)
 
-// patient sends a request and repeats it while the server is on standby or busy, after each of pauses.
-func (c *Client) patient(ctx context.Context, op, method, path, token string, body, data any) error {
+// askPatiently sends a request and repeats it while the server is on standby or busy, after each of pauses.
+func (c *Client) askPatiently(ctx context.Context, op, method, path, token string, body, data any) error {
 	for i := 0; ; i++ {
 		err := c.ask(ctx, op, method, path, token, body, &struct {
 			Data any `json:"data"`
