@@ -55,8 +55,8 @@ func versionsOf(ctx context.Context, conn *pgx.Conn) (map[string]int64, error) {
 	})
 }
 
-// checkKnown returns an error if a version is newer than the program's, or belongs to a schema that the program does not
-// know.
+// checkKnown returns an error if a version is newer than the program's, or belongs to a schema that the program does
+// not know.
 func checkKnown(versions map[string]int64, schemas []store.Schema, d store.Dialect) error {
 	for name, version := range versions {
 		i := slices.IndexFunc(schemas, func(s store.Schema) bool { return s.Name == name })

@@ -78,8 +78,8 @@ func (s *state) remaining(limit int64) int64 {
 	return max(0, limit-s.current-s.carried())
 }
 
-// retryAfter returns the shortest wait, in microseconds, after which a cost that exceeds the limit now will be within
-// it. cost must not exceed limit.
+// retryAfter returns the shortest wait, in microseconds, after which a cost that does not fit now can be spent. cost
+// must not exceed limit.
 //
 // Within the current bucket only the carried part shrinks: it is at most left as soon as previous*rest <= left*window.
 // If the current bucket alone is too much, the same holds one bucket later, with current in place of previous.

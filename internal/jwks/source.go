@@ -116,8 +116,8 @@ func newSource(address Address, logger func() *zap.Logger, transport *http.Trans
 	return s
 }
 
-// Limit sets fresh, the longest lifetime of keys, which is also the lifetime if an answer gives none, and gap, the
-// minimum time between two fetches. It must be called before the source is used.
+// Limit limits the lifetime of keys to fresh, which is also the lifetime if an answer gives none. It sets the minimum
+// time between two fetches to gap. It must be called before the source is used.
 func (s *Source) Limit(fresh, gap time.Duration) {
 	s.fresh, s.mostFresh, s.gap = fresh, fresh, gap
 }
@@ -232,13 +232,13 @@ func (s *Source) fetch(gap time.Duration) <-chan struct{} {
 		ctx, cancel := context.WithTimeout(s.ctx, fetchTimeout)
 		defer cancel()
 		keys, fresh, err := s.download(ctx)
-		s.landed(keys, fresh, err)
+		s.storeResult(keys, fresh, err)
 	}()
 	return done
 }
 
-// landed stores the result of a fetch: keys with the lifetime fresh, or an error.
-func (s *Source) landed(keys Set, fresh time.Duration, err error) {
+// storeResult stores the result of a fetch: keys with the lifetime fresh, or an error.
+func (s *Source) storeResult(keys Set, fresh time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()

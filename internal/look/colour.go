@@ -64,7 +64,7 @@ func (c colour) textColour() colour {
 	return black
 }
 
-// theme has the background colours of the style sheet on which accents are used.
+// theme has the background colours on which the style sheet uses accents.
 type theme struct{ ground, surface, sunk colour }
 
 var (

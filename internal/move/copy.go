@@ -168,8 +168,8 @@ func (m *mover) begin(ctx context.Context) error {
 	return nil
 }
 
-// clear removes everything from the target that would be in the way of the rows to copy: foreign keys, which it
-// records, and the rows that migrations have inserted.
+// clear prepares the target for the first row: it removes foreign keys, which it records, and rows that migrations have
+// inserted.
 func (m *mover) clear(ctx context.Context) (err error) {
 	keys := []constraint{}
 	if m.To.Dialect() == store.Postgres {

@@ -58,7 +58,7 @@ func (s *side) sqliteTables(ctx context.Context) (map[string]*table, error) {
 	return all, nil
 }
 
-// lastSQLite returns the greatest number that was assigned to a row.
+// lastSQLite returns the greatest number that the database has assigned in the column p.identity.
 func (s *side) lastSQLite(ctx context.Context, p *plan) (last int64, err error) {
 	if err := s.row(ctx, "SELECT COALESCE(max("+p.identity+"), 0) FROM "+p.name).Scan(&last); err != nil {
 		return 0, err

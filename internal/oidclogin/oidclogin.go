@@ -67,7 +67,8 @@ type Options struct {
 	TrustEmail bool
 	// Groups maps a group of the provider to groups of the service. Default: none.
 	Groups map[string][]string
-	// Networks are the non-public networks in which endpoints on other hosts than the issuer's may be.
+	// Networks are the non-public networks to which connections are allowed, for endpoints on other hosts than the
+	// issuer's.
 	Networks []netip.Prefix
 	// Key returns a secret of at least 32 bytes, the same on all nodes.
 	Key func() []byte
@@ -155,7 +156,7 @@ type Ask struct {
 	Hint string
 }
 
-// state is the content of the parameter state, with which an Ask comes back from the provider.
+// state is the content of the parameter state, which carries an Ask to the provider and back.
 type state struct {
 	Ask
 	began time.Time

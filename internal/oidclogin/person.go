@@ -46,7 +46,7 @@ type Person struct {
 	// AuthTime is when the provider last authenticated the person. It is zero if the provider does not return that
 	// time.
 	AuthTime time.Time
-	// Ask is the Ask of Begin.
+	// Ask is the Ask that was passed to Begin, without its Hint.
 	Ask
 }
 

@@ -27,7 +27,7 @@ func Diff(previous, current string) []Change {
 		tail++
 	}
 	out := lines(nil, "same", a[:head])
-	out = middle(out, a[head:len(a)-tail], b[head:len(b)-tail])
+	out = appendChanges(out, a[head:len(a)-tail], b[head:len(b)-tail])
 	return lines(out, "same", a[len(a)-tail:])
 }
 
@@ -38,9 +38,9 @@ func lines(out []Change, kind string, text []string) []Change {
 	return out
 }
 
-// middle appends the changes between a and b, which have no equal lines at the beginning and the end, to out. It finds
-// their longest common subsequence.
-func middle(out []Change, a, b []string) []Change {
+// appendChanges appends the changes between a and b, which have no equal lines at the beginning and the end, to out. It
+// finds their longest common subsequence.
+func appendChanges(out []Change, a, b []string) []Change {
 	if len(a) > maxDiff || len(b) > maxDiff {
 		return lines(lines(out, "gone", a), "came", b)
 	}

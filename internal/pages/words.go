@@ -20,7 +20,7 @@ func wordsIn(language *locale.Language) template.FuncMap {
 			return pluralIn(language, n, singular, plural, values)
 		},
 		"language": language.Tag,
-		"scripted": func() template.HTMLAttr { return scripted(language) },
+		"scripted": func() template.HTMLAttr { return scriptAttribute(language) },
 		"plural":   plural,
 		"bytes":    func(n int64) string { return bytesOf(language, n) },
 		"count":    func(n int64) template.HTML { return number(language, n) },

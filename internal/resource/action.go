@@ -91,7 +91,7 @@ func (l *List[C, R]) act(c C) error {
 	for i, value := range values {
 		rows[i] = rowOf(value)
 	}
-	if a.asks(p) {
+	if a.mustAsk(p) {
 		return a.confirm(c, nil, l.Head, here, rows, values)
 	}
 	if a.Make != nil {
@@ -147,7 +147,7 @@ func (a *Action[C]) runAll(c C, rows []chosenRow) (done int, refused []refusedRo
 	return done, refused, nil
 }
 
-// sentence returns a sentence about the result of an action, of which done rows were changed.
+// sentence returns a sentence about the result of an action on rows: done of them were changed.
 func (l *List[C, R]) sentence(a *Action[C], rows []chosenRow, done int) string {
 	ending := map[bool]string{true: " was ", false: " were "}[done == 1] + a.Done + "."
 	switch {
@@ -159,8 +159,8 @@ func (l *List[C, R]) sentence(a *Action[C], rows []chosenRow, done int) string {
 	return pages.Plural(int64(done), l.Nouns[0], l.Nouns[1]) + ending
 }
 
-// asks reports whether the page with the question must be shown first.
-func (a *Action[C]) asks(p *pages.Call) bool {
+// mustAsk reports whether the page with the question must be shown first.
+func (a *Action[C]) mustAsk(p *pages.Call) bool {
 	return (a.Confirm != "" || len(a.Ask) > 0) && !p.Form.Flag("sure")
 }
 

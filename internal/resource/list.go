@@ -293,8 +293,9 @@ func (l *List[C, R]) download(c C) error {
 	return nil
 }
 
-// Before reads a page of a list whose ids fall from row to row. The function read returns the rows before an id, or the
-// first rows if that id is 0. It also returns the id before which the next page continues, or 0 after the last page.
+// Before reads a page of a list that is ordered by descending ids. The function read returns the rows with lower ids
+// than before, or the first rows if before is 0. It also returns the id before which the next page continues, or 0
+// after the last page.
 func Before[R any](q Query, read func(before int64) ([]R, int64, error)) ([]R, string, error) {
 	before, err := strconv.ParseInt(q.After, 10, 64)
 	if err != nil && q.After != "" {

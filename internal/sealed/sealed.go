@@ -157,8 +157,8 @@ func (r *Ring) explainUnfit(err error) error {
 		"if that is lost: tollgate keyring adopt --service %s, then store them again", ErrUnfit, r.service, r.service)
 }
 
-// writeFirst writes the check value and returns the stored value, which another node may have written first. It suffices
-// that one text of the sample opens, because a single text may be damaged.
+// writeFirst writes the check value and returns the stored value, which another node may have written first. It
+// suffices that one text of the sample opens, because a single text may be damaged.
 func (r *Ring) writeFirst(ctx context.Context) (value string, err error) {
 	texts, err := r.sample(ctx, r.db)
 	if err != nil {
@@ -246,8 +246,8 @@ func (r *Ring) advance(ctx context.Context) (changed bool, err error) {
 	return changed, r.selectKey(ctx, value)
 }
 
-// Adopt makes the keyring that of the database, in place of any other keyring. Secrets sealed with keys that it does
-// not have are lost.
+// Adopt makes this keyring the database's, in place of any other keyring. Secrets sealed with keys that it does not
+// have are lost.
 func (r *Ring) Adopt(ctx context.Context) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()

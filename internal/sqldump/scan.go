@@ -94,8 +94,8 @@ func (s *scanner) skipThrough(end string) error {
 	}
 }
 
-// skipSpace consumes white space and comments, including comments that MySQL executes. At the end of the dump the error is
-// io.EOF.
+// skipSpace consumes white space and comments, including comments that MySQL executes. At the end of the dump the error
+// is io.EOF.
 func (s *scanner) skipSpace() error {
 	for {
 		text := s.peek(3)
@@ -125,7 +125,8 @@ func (s *scanner) skipSpace() error {
 	}
 }
 
-// skipInnerSpace consumes white space and comments within a statement. At the end of the dump the error is io.ErrUnexpectedEOF.
+// skipInnerSpace consumes white space and comments within a statement. At the end of the dump the error is
+// io.ErrUnexpectedEOF.
 func (s *scanner) skipInnerSpace() error {
 	err := s.skipSpace()
 	if errors.Is(err, io.EOF) {

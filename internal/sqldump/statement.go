@@ -40,8 +40,8 @@ func (s *scanner) readStatements() error {
 	}
 }
 
-// skipRoutines consumes the text after DELIMITER, which has the bodies of triggers and routines, until the delimiter is a
-// semicolon again.
+// skipRoutines consumes the text after DELIMITER, which has the bodies of triggers and routines, until the delimiter is
+// a semicolon again.
 func (s *scanner) skipRoutines() error {
 	if err := s.skipThrough("\n"); err != nil {
 		return nil //nolint:nilerr // the last line of the dump

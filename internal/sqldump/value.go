@@ -46,7 +46,7 @@ func (s *scanner) row(row *Row) error {
 	}
 }
 
-// value reads a value into a row: a text in quotes, which may follow the name of its character set, hexadecimal digits,
+// value reads a value into a row: a text in quotes (possibly after the name of its character set), hexadecimal digits,
 // a number, or a word such as NULL.
 func (s *scanner) value(row *Row) error {
 	c := cell{from: len(row.text)}

@@ -319,8 +319,8 @@ func (w *writer) lead(c *change) (ok bool) {
 	return failed == nil
 }
 
-// checkTransaction returns an error if a change has silently ended the transaction, because the next change would then run
-// outside of a transaction. The check executes BEGIN, which must fail inside a transaction.
+// checkTransaction returns an error if a change has silently ended the transaction, because the next change would then
+// run outside of a transaction. The check executes BEGIN, which must fail inside a transaction.
 func (w *writer) checkTransaction() error {
 	err := w.do("BEGIN")
 	switch {

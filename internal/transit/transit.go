@@ -174,7 +174,8 @@ func (c *Client) call(ctx context.Context, op, method, path string, body, data a
 // errBusy means that the request should be repeated.
 var errBusy = fmt.Errorf("%w: it is on standby or busy", ErrUnavailable)
 
-// askPatiently sends a request and repeats it while the server is on standby or busy, after each of pauses.
+// askPatiently sends a request with a token and repeats it while the server is on standby or busy, after each of
+// pauses. The other arguments are as for call.
 func (c *Client) askPatiently(ctx context.Context, op, method, path, token string, body, data any) error {
 	for i := 0; ; i++ {
 		err := c.ask(ctx, op, method, path, token, body, &struct {

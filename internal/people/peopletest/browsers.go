@@ -110,8 +110,8 @@ func (b *browser) begin(name string, confirmed any) url.Values {
 	return b.Provider.Visit(to)
 }
 
-// returnsWith sends the query of a provider's answer to the callback. admitted says whether the browser must be signed in
-// then, and situation describes the case.
+// returnsWith sends the query of a provider's answer to the callback. admitted says whether the browser must be signed
+// in then, and situation describes the case.
 func (b *browser) returnsWith(answer url.Values, admitted bool, situation string) {
 	b.t.Helper()
 	b.get(b.Callback + "?" + answer.Encode())
