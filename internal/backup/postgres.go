@@ -82,13 +82,13 @@ func sizeOfPostgres(ctx context.Context, db *store.DB) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer closing(ctx, conn)
+	defer closeConn(ctx, conn)
 	err = conn.QueryRow(ctx,
 		"SELECT coalesce(sum(pg_table_size(oid)), 0)::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace").Scan(&size)
 	return size, err
 }
 
-func closing(ctx context.Context, conn *pgx.Conn) { _ = conn.Close(context.WithoutCancel(ctx)) }
+func closeConn(ctx context.Context, conn *pgx.Conn) { _ = conn.Close(context.WithoutCancel(ctx)) }
 
 // postgres copies the rows of all tables as one snapshot sees them.
 func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Schema, c *DatabaseCopy) error {
@@ -96,7 +96,7 @@ func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Sch
 	if err != nil {
 		return err
 	}
-	defer closing(ctx, conn)
+	defer closeConn(ctx, conn)
 	tables, err := tablesOf(ctx, conn, schemas)
 	if err != nil || len(tables) == 0 {
 		return err
@@ -209,7 +209,7 @@ func (t *postgresTarget) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer closing(ctx, conn)
+	defer closeConn(ctx, conn)
 	if err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", store.RestoringTable).Scan(&t.marked); err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
 	if err != nil {
 		return err
 	}
-	defer closing(ctx, conn)
+	defer closeConn(ctx, conn)
 	if !t.marked {
 		_, err := conn.Exec(ctx, "BEGIN; CREATE TABLE "+store.RestoringTable+
 			" (backup TEXT NOT NULL, loaded BOOLEAN NOT NULL); INSERT INTO "+
@@ -362,7 +362,7 @@ func (t *postgresTarget) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer closing(ctx, conn)
+	defer closeConn(ctx, conn)
 	_, err = conn.Exec(ctx, "DROP TABLE "+store.RestoringTable)
 	return err
 }

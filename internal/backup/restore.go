@@ -42,7 +42,7 @@ func (r *restorer) open(path string) (*os.File, error) { return r.root.Open(file
 
 // Restore restores the backup in the folder from. Its destinations, such as databases and folders, must be empty or
 // missing. Restore changes nothing before the whole backup was read and matches its manifest. If it is interrupted it
-// leaves databases that no server opens. A repeated call resumes; it does not copy parts again that were finished.
+// leaves databases that no server opens. A repeated call resumes and does not copy finished parts again.
 func Restore(ctx context.Context, from string, s State, o Options) (m *Manifest, err error) {
 	o.complete()
 	root, err := os.OpenRoot(from)

@@ -92,8 +92,8 @@ func (b *Budget) try(g growth) bool {
 	}
 }
 
-// charge counts a growth, or a shrinking, for the share's owner. It reports false if the growth would exceed the
-// owner's part.
+// charge counts a growth, or a shrinking, for the share's owner. It reports false if the growth would exceed
+// ownerLimit.
 func (b *Budget) charge(g growth) bool {
 	if g.owner == "" || max(g.from, g.to) <= small {
 		return true

@@ -159,10 +159,10 @@ func (c *Call) Here() string {
 	if c.concealed {
 		return "/"
 	}
-	return c.inside(c.R.URL.RequestURI())
+	return c.withoutMount(c.R.URL.RequestURI())
 }
 
-func (c *Call) inside(uri string) string {
+func (c *Call) withoutMount(uri string) string {
 	path, ok := strings.CutPrefix(uri, c.site.mount)
 	if !ok {
 		return "/"
@@ -177,7 +177,7 @@ func (c *Call) Referrer() string {
 	if err != nil || u.Host != c.R.Host && (u.Host == "" || u.Host != c.site.host) {
 		return "/"
 	}
-	return c.inside(u.RequestURI())
+	return c.withoutMount(u.RequestURI())
 }
 
 // Redirect redirects to a path of this site. The page there shows notice unless it is empty.

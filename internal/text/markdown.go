@@ -145,10 +145,10 @@ func (l links) Transform(document *ast.Document, _ source.Reader, _ parser.Conte
 		}
 		switch n := n.(type) {
 		case *ast.Link:
-			n.Destination = l.placed(n.Destination)
+			n.Destination = l.rewritten(n.Destination)
 			n.SetAttributeString("rel", []byte(linkRel))
 		case *ast.Image:
-			n.Destination = l.placed(n.Destination)
+			n.Destination = l.rewritten(n.Destination)
 		case *ast.AutoLink:
 			n.SetAttributeString("rel", []byte(linkRel))
 		}
@@ -156,7 +156,7 @@ func (l links) Transform(document *ast.Document, _ source.Reader, _ parser.Conte
 	})
 }
 
-func (l links) placed(address []byte) []byte {
+func (l links) rewritten(address []byte) []byte {
 	if l.place == nil {
 		return address
 	}
