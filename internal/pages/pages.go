@@ -85,8 +85,8 @@ type Page[C any] struct {
 	Admit func(C) error
 	Serve func(C) error
 	// Else answers a form that was made in this browser for another person than the one now signed in. That also
-	// happens if somebody has signed in or out since, for example in another tab. Else must not do for the person now
-	// signed in what the form requests. Default: the form is refused.
+	// happens if somebody has signed in or out since, for example in another tab. Else must not carry out the form in
+	// the name of the person now signed in. Default: the form is refused.
 	Else func(C) error
 	// Public pages are the same for everybody: no cookie is read or set.
 	Public bool

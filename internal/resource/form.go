@@ -47,13 +47,14 @@ type Fact struct {
 	Cell
 }
 
-// One returns the row of a list for which is returns true. If there is no such row it returns pages.NotFound, and if
-// err is not nil it returns err. It helps to write Form.Load with a function that returns a list.
-func One[R any](list []R, err error, is func(R) bool) (row R, _ error) {
+// One returns the first row of a list for which matches returns true. If there is no such row it returns
+// pages.NotFound, and if err is not nil it returns err. It helps to write Form.Load with a function that returns a
+// list.
+func One[R any](list []R, err error, matches func(R) bool) (row R, _ error) {
 	if err != nil {
 		return row, err
 	}
-	if i := slices.IndexFunc(list, is); i >= 0 {
+	if i := slices.IndexFunc(list, matches); i >= 0 {
 		return list[i], nil
 	}
 	return row, pages.NotFound()

@@ -26,7 +26,7 @@ type List[C Caller, R any] struct {
 	// Path is the path of the page, a pattern of pages.Page.
 	Path string
 	Head
-	// About changes the head for a request: the kind of rows, and links to what the sender of the request may do.
+	// About changes the head for a request: the kind of rows, and the links that the sender of the request may follow.
 	About func(C, *Head) error
 	// Admit is the access rule of the page. Default: pages.Options.Admit.
 	Admit func(C) error

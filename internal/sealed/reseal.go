@@ -163,8 +163,8 @@ func (c *Column) count(ctx context.Context, db Database) (n int, err error) {
 	return n, err
 }
 
-// page reads the texts of at most limit rows, in the order of their ids: of those with greater ids than after, or of
-// the first ones if after is nil.
+// page reads the texts of at most limit rows, in the order of their ids. It begins after the id in after, or with the
+// first row if after is nil.
 func (c *Column) page(ctx context.Context, db Database, after any, limit int) (page []text, err error) {
 	row := c.Row
 	if row == "" {

@@ -48,9 +48,9 @@ func (c Conn) Exec(query string, args ...any) (changed int64, err error) {
 	return result.RowsAffected()
 }
 
-// Later runs a statement on whose outcome nothing else in this Write depends. On PostgreSQL it runs just before the
-// commit, in one message with all other statements that were deferred, in their order. On SQLite, where there is no
-// round trip to save, it runs at once. If it fails, the Write fails with its error and is rolled back.
+// Later runs a statement whose outcome nothing else in this Write needs. On PostgreSQL it runs just before the commit,
+// in one message with all other statements that were deferred, in their order. On SQLite, where there is no round trip
+// to save, it runs at once. If it fails, the Write fails with its error and is rolled back.
 func (c Conn) Later(query string, args ...any) error {
 	if c.ahead == nil {
 		_, err := c.Exec(query, args...)

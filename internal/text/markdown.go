@@ -85,8 +85,9 @@ func (m *Markdown) Render(markdown string) string {
 
 func verbatim(markdown string) string { return "<pre>" + html.EscapeString(markdown) + "</pre>" }
 
-// Bare URLs in a text become links, with letters of any language in the host and after it. In the last label of a host,
-// Latin letters are not mixed with others, so that it ends before words that follow without a space.
+// Bare URLs in a text become links. The host and the path may have letters of any language. In the last label of the
+// host, Latin letters are not mixed with others, so that the host ends before words of another script that follow
+// without a space.
 var (
 	bareURL = regexp.MustCompile(`^https?://` + bareHost + `(?::\d+)?` + barePath)
 	bareWWW = regexp.MustCompile(`^www\.` + bareHost + barePath)
