@@ -22,7 +22,8 @@ type Limit struct {
 	Table string
 	// What names the action that is attempted. It distinguishes the limits in a table.
 	What string
-	// Max is how many attempts are allowed. The count starts again after the time Within without a counted attempt.
+	// Max is how many attempts are allowed. The count begins at 0 again when no attempt was counted for the time
+	// Within.
 	Max    int64
 	Within time.Duration
 }

@@ -35,7 +35,7 @@ type State struct {
 // Database is a database with its name.
 type Database struct {
 	Name string // unique; lower case letters, digits, - and _
-	// DB is not started.
+	// DB is the database, on which Start was not called.
 	DB *store.DB
 }
 

@@ -34,7 +34,7 @@ func (w *writer) progress(bytes int64) {
 	w.options.Progress(bytes, max(w.total, w.done))
 }
 
-// place returns the file name of a path in the backup, and makes its folder.
+// place returns the file name of path, which is relative to the backup, and makes the folder of that file.
 func (w *writer) place(path string) (string, error) {
 	to := filepath.Join(w.root, filepath.FromSlash(path))
 	return to, os.MkdirAll(filepath.Dir(to), 0o700)
@@ -87,8 +87,8 @@ func (w *writer) file(ctx context.Context, from, path string) error {
 	})
 }
 
-// folder copies the files in a folder, except those that were copied before and have not changed since. A missing
-// folder counts as empty.
+// folder copies the files in the folder from to the path to in the backup, except those that were copied before and
+// have not changed since. A missing folder counts as empty.
 func (w *writer) folder(ctx context.Context, from, to string) error {
 	if w.copied == nil {
 		w.copied = make(map[string]time.Time)

@@ -173,11 +173,11 @@ func readManifest(root *os.Root) (*Manifest, error) {
 	if err := decoder.Decode(m); err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestFile, err)
 	}
-	return m, m.sound()
+	return m, m.validate()
 }
 
-// sound returns an error for a name that is not safe in paths and statements, or a needed file that is not listed.
-func (m *Manifest) sound() error {
+// validate returns an error for a name that is not safe in paths and statements, or a needed file that is not listed.
+func (m *Manifest) validate() error {
 	listed := make(map[string]bool)
 	for _, f := range m.Files {
 		if !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) != f.Path || listed[f.Path] ||

@@ -55,9 +55,9 @@ func versionsOf(ctx context.Context, conn *pgx.Conn) (map[string]int64, error) {
 	})
 }
 
-// known returns an error if a version is newer than the program's, or belongs to a schema that the program does not
-// know.
-func known(versions map[string]int64, schemas []store.Schema, d store.Dialect) error {
+// checkKnown returns an error if a version is newer than the program's, or belongs to a schema that the program does
+// not know.
+func checkKnown(versions map[string]int64, schemas []store.Schema, d store.Dialect) error {
 	for name, version := range versions {
 		i := slices.IndexFunc(schemas, func(s store.Schema) bool { return s.Name == name })
 		if i < 0 {
@@ -82,13 +82,13 @@ func sizeOfPostgres(ctx context.Context, db *store.DB) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer closing(ctx, conn)
+	defer closeConn(ctx, conn)
 	err = conn.QueryRow(ctx,
 		"SELECT coalesce(sum(pg_table_size(oid)), 0)::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace").Scan(&size)
 	return size, err
 }
 
-func closing(ctx context.Context, conn *pgx.Conn) { _ = conn.Close(context.WithoutCancel(ctx)) }
+func closeConn(ctx context.Context, conn *pgx.Conn) { _ = conn.Close(context.WithoutCancel(ctx)) }
 
 // postgres copies the rows of all tables as one snapshot sees them.
 func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Schema, c *DatabaseCopy) error {
@@ -96,7 +96,7 @@ func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Sch
 	if err != nil {
 		return err
 	}
-	defer closing(ctx, conn)
+	defer closeConn(ctx, conn)
 	tables, err := tablesOf(ctx, conn, schemas)
 	if err != nil || len(tables) == 0 {
 		return err
@@ -114,7 +114,7 @@ func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Sch
 	if c.Schemas, err = versionsOf(ctx, conn); err != nil {
 		return err
 	}
-	if err := known(c.Schemas, schemas, store.Postgres); err != nil {
+	if err := checkKnown(c.Schemas, schemas, store.Postgres); err != nil {
 		return err
 	}
 	for _, name := range tables {
@@ -193,8 +193,8 @@ func quoted(columns []string) string {
 	return strings.Join(list, ", ")
 }
 
-// postgresTarget is a PostgreSQL database into which a copy is restored. Until finish, the database has a mark that
-// keeps servers from opening it.
+// postgresTarget is a PostgreSQL database into which a copy is restored. Until finish is called, the database has a
+// mark that keeps servers from opening it.
 type postgresTarget struct {
 	db     *store.DB
 	copied *DatabaseCopy
@@ -209,7 +209,7 @@ func (t *postgresTarget) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer closing(ctx, conn)
+	defer closeConn(ctx, conn)
 	if err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", store.RestoringTable).Scan(&t.marked); err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
 	if err != nil {
 		return err
 	}
-	defer closing(ctx, conn)
+	defer closeConn(ctx, conn)
 	if !t.marked {
 		_, err := conn.Exec(ctx, "BEGIN; CREATE TABLE "+store.RestoringTable+
 			" (backup TEXT NOT NULL, loaded BOOLEAN NOT NULL); INSERT INTO "+
@@ -362,7 +362,7 @@ func (t *postgresTarget) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer closing(ctx, conn)
+	defer closeConn(ctx, conn)
 	_, err = conn.Exec(ctx, "DROP TABLE "+store.RestoringTable)
 	return err
 }

@@ -40,9 +40,9 @@ func (r *restorer) progress(bytes int64) { r.options.Progress(bytes, r.total) }
 // open opens a file of the backup.
 func (r *restorer) open(path string) (*os.File, error) { return r.root.Open(filepath.FromSlash(path)) }
 
-// Restore restores a backup from the folder from where nothing exists yet. It changes nothing before the whole backup
-// was read and matches its manifest. If it is interrupted it leaves databases that no server opens. A repeated call
-// resumes; it does not copy parts again that were finished.
+// Restore restores the backup in the folder from. Its destinations, such as databases and folders, must be empty or
+// missing. Restore changes nothing before the whole backup was read and matches its manifest. If it is interrupted it
+// leaves databases that no server opens. A repeated call resumes and does not copy finished parts again.
 func Restore(ctx context.Context, from string, s State, o Options) (m *Manifest, err error) {
 	o.complete()
 	root, err := os.OpenRoot(from)
@@ -107,7 +107,7 @@ func (r *restorer) targets() (all []target, err error) {
 				"the database %s of the backup is of %s, that of the configuration of %s: a backup is for the engine that it is of",
 				c.Name, c.Engine, engine)
 		}
-		if err := known(c.Schemas, r.state.Schemas, db.Dialect()); err != nil {
+		if err := checkKnown(c.Schemas, r.state.Schemas, db.Dialect()); err != nil {
 			return nil, fmt.Errorf("the database %s of the backup cannot be used: %w", c.Name, err)
 		}
 		var t target = &postgresTarget{db: db, copied: c, backup: r.manifest.digest}
@@ -181,7 +181,7 @@ func (r *restorer) newFiles(to, prefix string, folder bool) *files {
 	return f
 }
 
-// path returns the destination of a file of the backup if f is restored to place.
+// path returns the destination of a file of the backup, given the path to which f as a whole is restored.
 func (f *files) path(place string, file File) string {
 	return filepath.Join(place, filepath.FromSlash(strings.TrimPrefix(file.Path, f.prefix)))
 }
@@ -273,8 +273,8 @@ func (f *files) finish(context.Context) error {
 
 func (*files) close() {}
 
-// sqliteTarget restores a database file. The copy that files makes beside the destination is the mark that keeps
-// servers away.
+// sqliteTarget restores a database file. Until finish is called, the copy that prepare has made beside the destination
+// keeps servers from opening the database.
 type sqliteTarget struct {
 	*files
 	release func()

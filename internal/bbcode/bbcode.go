@@ -149,8 +149,8 @@ const maxTag = 16
 
 func isTag(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '*' }
 
-// scanTag reads the tag whose opening bracket is at an offset. end is the offset after the tag, or 0 if there is no
-// tag.
+// scanTag reads the tag whose opening bracket is at the offset start. end is the offset after the tag, or 0 if there is
+// no tag.
 func (t *tree) scanTag(start int) (name, arg string, closing bool, end int) {
 	i := start + 1
 	if i < len(t.lower) && t.lower[i] == '/' {
@@ -194,8 +194,8 @@ func (t *tree) scanTag(start int) (name, arg string, closing bool, end int) {
 	return "", "", false, 0
 }
 
-// tag adds the tag that begins at an offset and returns the offset after the tag. If no known tag begins there it
-// returns the same offset.
+// tag adds the tag that begins at the offset start, and returns the offset after the tag. If no known tag begins there
+// it returns start.
 func (t *tree) tag(start int) int {
 	name, arg, closing, end := t.scanTag(start)
 	k, known := kinds[name]
@@ -259,7 +259,7 @@ func (t *tree) endItem() {
 	}
 }
 
-// endAt ends the open tags from index i on. Closing tags that follow for the inner tags are ignored later.
+// endAt ends the open tags from index i on. The closing tags of the inner ones may still follow, and will be ignored.
 func (t *tree) endAt(i int) {
 	for _, n := range t.open[i+1:] {
 		t.closed[n.tag]++
@@ -267,8 +267,8 @@ func (t *tree) endAt(i int) {
 	t.open = t.open[:i]
 }
 
-// close handles a closing tag with the offsets start and end: it ends the innermost open tag of that name. It returns
-// end, or the same offset if no tag is open to which the closing tag could belong.
+// close handles a closing tag between the offsets start and end: it ends the innermost open tag of that name and
+// returns end. If no open tag can belong to the closing tag, close returns start.
 func (t *tree) close(name string, start, end int) int {
 	if t.tooDeep[name] > 0 {
 		t.tooDeep[name]--

@@ -85,7 +85,7 @@ func (w *writer) node(n *node, l look) {
 	case file:
 		w.file(n, l)
 	case letters:
-		w.letters(n.text, l)
+		w.codeSpan(n.text, l)
 	case quote:
 		w.quoted(author(n.arg), n.children)
 	case spoiler:
@@ -145,7 +145,7 @@ func (w *writer) endLine() {
 	w.para = append(w.para, line)
 }
 
-// endRow ends a line that is not empty.
+// endRow ends the current line, unless the line is empty.
 func (w *writer) endRow() {
 	if len(w.line) > 0 {
 		w.endLine()
@@ -218,8 +218,8 @@ func (w *writer) file(n *node, l look) {
 	w.add(w.File(unquote(n.arg), name), look{l.style, ""})
 }
 
-// letters adds a code span within a line.
-func (w *writer) letters(text string, l look) {
+// codeSpan adds a code span within a line.
+func (w *writer) codeSpan(text string, l look) {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\n", " "))
 	if text == "" {
 		return

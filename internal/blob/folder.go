@@ -23,11 +23,11 @@ type folder struct {
 
 const temporaryPrefix = "receiving-"
 
-// inPlace returns the path of content within the folder.
-func inPlace(hash string) string { return path.Join(hash[:2], hash) }
+// pathOf returns the path of content within the folder.
+func pathOf(hash string) string { return path.Join(hash[:2], hash) }
 
 func (f folder) path(hash string) string {
-	return filepath.Join(f.root, filepath.FromSlash(inPlace(hash)))
+	return filepath.Join(f.root, filepath.FromSlash(pathOf(hash)))
 }
 
 func (f folder) temporary() (*os.File, error) {
@@ -84,7 +84,7 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 		hash := strings.TrimPrefix(path.Base(name), temporaryPrefix)
 		if len(hash) == 2*sha256.Size {
 			if used, err := f.used(ctx, hash); used || err != nil {
-				return errors.Join(err, back(root, name, hash))
+				return errors.Join(err, moveBack(root, name, hash))
 			}
 		} else if !strings.HasPrefix(path.Base(name), temporaryPrefix) {
 			return nil // not a file of the store
@@ -104,10 +104,11 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 	return n, err
 }
 
-// back moves content from the name that an interrupted sweep gave it back to its place.
-func back(root *os.Root, name, hash string) error {
-	if name == inPlace(hash) {
+// moveBack moves the content with the given hash back to its place, if a sweep that was interrupted has renamed it to
+// name.
+func moveBack(root *os.Root, name, hash string) error {
+	if name == pathOf(hash) {
 		return nil
 	}
-	return root.Rename(name, inPlace(hash))
+	return root.Rename(name, pathOf(hash))
 }

@@ -135,8 +135,8 @@ func (s *Store) strip(f *File, content io.ReadSeeker) (_ *Received, err error) {
 	return r, err
 }
 
-// upright sets the width and height with which an image is shown: they are exchanged if its Exif orientation turns it
-// on its side.
+// upright sets the width and the height with which an image is shown. They are exchanged if the Exif orientation turns
+// the image on its side.
 func (f *File) upright(content io.ReadSeeker, orientation byte) error {
 	if orientation < 5 {
 		return nil

@@ -76,7 +76,8 @@ func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
 	return used, err
 }
 
-// used returns an SQL condition: some row refers to content whose hash is the SQL expression hash.
+// used returns an SQL condition that holds if any row refers to the content with a hash. The argument hash is an SQL
+// expression.
 func (t table) used(hash string) string {
 	named := append(make([]string, 0, 1+len(t.Uses)), "1 = 0")
 	for _, use := range t.Uses {

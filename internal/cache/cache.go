@@ -32,7 +32,7 @@ func New[V any](limit int, now func() time.Time, load func(ctx context.Context, 
 	return &Cache[V]{load: load, now: now, limit: limit, entries: make(map[string]cached[V])}
 }
 
-// Get returns the value of a key, in its state of at most Age ago.
+// Get returns the value of a key, which may be up to Age old, or the error of loading it.
 func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 	now := c.now()
 	c.mu.RLock()

@@ -27,8 +27,8 @@ type Result struct {
 	RetryAfter time.Duration
 }
 
-// Store counts. Implementations are safe for concurrent use and exact: however many goroutines (and, for Redis, nodes)
-// call it, they are together allowed exactly what one caller would be.
+// Store counts. Implementations are safe for concurrent use and exact: all goroutines (and, for Redis, nodes) together
+// are allowed exactly what a single caller would be.
 //
 // A window is a sliding counter of two buckets aligned to multiples of window since the Unix epoch:
 //

@@ -13,8 +13,8 @@ import (
 
 const (
 	memoryShards = 64 // a power of two
-	// shrinkAbove is the number of keys from which a shard reallocates its map after most of them have expired, because
-	// Go's maps never shrink.
+	// shrinkAbove is how many keys a shard must have had before its map is reallocated when most of them have expired,
+	// because Go's maps never shrink.
 	shrinkAbove = 1024
 	// MaxMemoryKeys limits the keys of a Memory, and thereby its memory to about 200 MB.
 	MaxMemoryKeys = 1 << 20

@@ -33,8 +33,8 @@ func bucketAt(now, window int64) (bucket, rest int64) {
 	return now / window, window - now%window
 }
 
-// roll advances a window from the bucket stored, in which it was last spent from, to the bucket now. It returns the
-// bucket in which the window then is.
+// roll advances a window to the bucket now. The argument stored is the bucket in which the window was last spent from.
+// roll returns the bucket in which the window then is.
 //
 // A clock that was set back by less than a bucket does not move the window back: the window stays at the start of the
 // stored bucket, and nothing is spent twice. After a larger step the old numbers mean nothing and are dropped;
@@ -78,8 +78,8 @@ func (s *state) remaining(limit int64) int64 {
 	return max(0, limit-s.current-s.carried())
 }
 
-// retryAfter returns the shortest wait, in microseconds, after which a cost that exceeds the limit now will be within
-// it. cost must not exceed limit.
+// retryAfter returns the shortest wait, in microseconds, after which a cost that does not fit now can be spent. cost
+// must not exceed limit.
 //
 // Within the current bucket only the carried part shrinks: it is at most left as soon as previous*rest <= left*window.
 // If the current bucket alone is too much, the same holds one bucket later, with current in place of previous.
@@ -93,7 +93,7 @@ func (s *state) retryAfter(cost, limit int64) int64 {
 	return s.rest + s.window - earlier
 }
 
-// result describes the state after an attempt to take cost.
+// result describes the state after an attempt to take cost. allowed reports whether the cost was spent.
 func (s *state) result(allowed bool, cost, limit int64) Result {
 	res := Result{
 		Allowed:   allowed,

@@ -90,12 +90,12 @@ func (b Block) Steps() []Step {
 	case "sh":
 		return []Step{{Command: strings.TrimRight(b.Text, "\n")}}
 	case "console":
-		return session(b.Text)
+		return parseSession(b.Text)
 	}
 	return nil
 }
 
-func session(text string) (steps []Step) {
+func parseSession(text string) (steps []Step) {
 	continued := false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")

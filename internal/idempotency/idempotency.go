@@ -87,11 +87,11 @@ func Do[T any](
 	if _, err := c.Exec(t.forget, user, t.before(now)); err != nil {
 		return done, err
 	}
-	first, err := c.Exec(t.claim, user, once.Key, once.Hash, now.UnixMicro())
+	claimed, err := c.Exec(t.claim, user, once.Key, once.Hash, now.UnixMicro())
 	if err != nil {
 		return done, err
 	}
-	if first == 0 {
+	if claimed == 0 {
 		var hash, body string
 		if err := c.Row(t.look, user, once.Key).Scan(&hash, &body); err != nil {
 			return done, err

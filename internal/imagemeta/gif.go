@@ -115,8 +115,8 @@ func subBlocks(in *bufio.Reader, do func(block []byte) error) error {
 }
 
 // keepExtension reads an extension and copies it to out if it is kept. It does not copy a graphic control extension but
-// returns it: the caller writes it before the next image. control is the one that is waiting, which is dropped if a
-// text extension follows. Texts and comments are removed.
+// returns it: the caller writes it before the next image. control is an earlier graphic control extension that was not
+// written yet, or nil. It is dropped if a text extension follows. Texts and comments are removed.
 func keepExtension(out io.Writer, in *bufio.Reader, control []byte) ([]byte, error) {
 	label, err := in.ReadByte()
 	if err != nil {

@@ -117,7 +117,8 @@ func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
 	return nil
 }
 
-// header copies the ten bytes of a VP8X chunk. The flags announce only metadata that is kept.
+// header copies the ten bytes of a VP8X chunk, whose body takes padded bytes in r. The flags announce only metadata
+// that is kept.
 func (p *webpPlan) header(w io.Writer, r io.Reader, padded int64) error {
 	chunk := []byte("VP8X\x0a\x00\x00\x00..........")
 	if _, err := io.ReadFull(r, chunk[8:]); err != nil {

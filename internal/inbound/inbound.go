@@ -24,22 +24,22 @@ var Default = Pace{Stall: 30 * time.Second, Rate: 16 << 10}
 // Body is the body of a request that must arrive at a pace. If it arrives more slowly, reads fail with an error for
 // which TooSlow reports true.
 type Body struct {
-	from    io.ReadCloser
-	control http.ResponseController
-	free    bool // no deadline can be set any more
-	request *http.Request
-	pace    Pace
-	began   time.Time
-	read    int64
-	last    time.Time // deadline by the server's ReadTimeout; zero if there is none
-	armed   time.Time
+	from           io.ReadCloser
+	control        http.ResponseController
+	detached       bool // no deadline can be set any more
+	request        *http.Request
+	pace           Pace
+	began          time.Time
+	read           int64
+	serverDeadline time.Time // deadline by the server's ReadTimeout; zero if there is none
+	armed          time.Time
 }
 
 // Body returns a Body that reads the body of r and sets deadlines on the connection through w.
 func (p Pace) Body(w http.ResponseWriter, r *http.Request) *Body {
 	b := &Body{from: r.Body, control: *http.NewResponseController(w), request: r, pace: p, began: time.Now()}
 	if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && server.ReadTimeout > 0 {
-		b.last = b.began.Add(server.ReadTimeout)
+		b.serverDeadline = b.began.Add(server.ReadTimeout)
 	}
 	return b
 }
@@ -55,7 +55,7 @@ func (p Pace) Keep(w http.ResponseWriter, r *http.Request) {
 // Long works like Body for a request that may take longer than the server's ReadTimeout. The pace replaces that limit.
 func (p Pace) Long(w http.ResponseWriter, r *http.Request) *Body {
 	b := p.Body(w, r)
-	b.last = time.Time{}
+	b.serverDeadline = time.Time{}
 	return b
 }
 
@@ -75,19 +75,19 @@ func (b *Body) Close() error { return b.from.Close() }
 
 // arm sets the deadline for the next read, but not before every small read.
 func (b *Body) arm() {
-	if b.free {
+	if b.detached {
 		return
 	}
 	deadline := b.pace.deadline(b.began, b.read)
-	if !b.last.IsZero() && b.last.Before(deadline) {
-		deadline = b.last
+	if !b.serverDeadline.IsZero() && b.serverDeadline.Before(deadline) {
+		deadline = b.serverDeadline
 	}
 	if deadline.Sub(b.armed) < b.pace.Stall/32 {
 		return
 	}
 	// After the end of a request its connection may serve another request.
 	if b.request.Context().Err() != nil || b.control.SetReadDeadline(deadline) != nil {
-		b.free = true
+		b.detached = true
 		return
 	}
 	b.armed = deadline
@@ -97,7 +97,7 @@ func (b *Body) arm() {
 // deadlines are for the body, and would otherwise cancel the context of the work that follows. Reading to the end calls
 // Done. A body that failed keeps its deadline, since the server may wait for the rest.
 func (b *Body) Done() {
-	if !b.free && !b.armed.IsZero() && b.request.Context().Err() == nil {
+	if !b.detached && !b.armed.IsZero() && b.request.Context().Err() == nil {
 		_ = b.control.SetReadDeadline(time.Time{}) // SetReadDeadline has worked before
 		b.armed = time.Time{}
 	}

@@ -101,7 +101,7 @@ func (r *Runner) repeat(ctx context.Context, j Job) {
 		err := r.once(ctx, j, again)
 		again = true // the lease may have been taken before the run failed
 		switch {
-		case waits(err): // what is missing starts soon
+		case stillStarting(err): // what is missing starts soon
 			pause = soon
 			next = time.After(min(j.Every, pause))
 		case errors.Is(err, store.ErrUnavailable):
@@ -121,13 +121,16 @@ func (r *Runner) repeat(ctx context.Context, j Job) {
 	}
 }
 
-// waits reports whether a run did not begin because something is still starting, as opposed to being down.
-func waits(err error) bool { return errors.Is(err, ErrNotNow) || errors.Is(err, store.ErrOpening) }
+// stillStarting reports whether a run did not begin because something is still starting. It reports false if something
+// is down.
+func stillStarting(err error) bool {
+	return errors.Is(err, ErrNotNow) || errors.Is(err, store.ErrOpening)
+}
 
 // once runs a job once, and logs and reports the outcome. again is passed to Lease.Do.
 func (r *Runner) once(ctx context.Context, j Job, again bool) error {
 	done, err := j.do(ctx, again)
-	if ctx.Err() != nil || waits(err) || errors.Is(err, ErrHeld) {
+	if ctx.Err() != nil || stillStarting(err) || errors.Is(err, ErrHeld) {
 		return err
 	}
 	outcome := OutcomeOK

@@ -72,8 +72,8 @@ type Source struct {
 
 // fetchedKeys are keys with the times until which they are used.
 type fetchedKeys struct {
-	keys                    Set
-	renew, expires, useless time.Time
+	keys                     Set
+	renew, expires, unusable time.Time
 }
 
 // NewSource makes a Source, which does not fetch yet. The address comes from the operator, so it may be in any network.
@@ -116,8 +116,8 @@ func newSource(address Address, logger func() *zap.Logger, transport *http.Trans
 	return s
 }
 
-// Limit sets fresh, the longest lifetime of keys, which is also the lifetime if an answer gives none, and gap, the
-// minimum time between two fetches. It must be called before the source is used.
+// Limit limits the lifetime of keys to fresh, which is also the lifetime if an answer gives none. It sets the minimum
+// time between two fetches to gap. It must be called before the source is used.
 func (s *Source) Limit(fresh, gap time.Duration) {
 	s.fresh, s.mostFresh, s.gap = fresh, fresh, gap
 }
@@ -178,11 +178,12 @@ func (s *Source) Kept(kid, algorithm string) (found []any, ok bool) {
 	return found, err == nil
 }
 
-// current returns the current keys. It waits for a fetch only if no key is valid any more.
+// current returns the keys to use now. If they have expired it waits for a fetch, unless the last fetch failed: then it
+// returns the expired keys at once while they may still be used (staleFor).
 func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {
 	now := s.now()
 	switch f := s.fetched.Load(); {
-	case f == nil || !now.Before(f.useless):
+	case f == nil || !now.Before(f.unusable):
 		s.wait(ctx, s.fetch(firstGap))
 	case !now.Before(f.expires):
 		if fetch := s.fetch(s.gap); !s.down() {
@@ -192,7 +193,7 @@ func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {
 		s.fetch(s.gap)
 	}
 	f := s.fetched.Load()
-	if f == nil || !now.Before(f.useless) {
+	if f == nil || !now.Before(f.unusable) {
 		return nil, unavailable(ctx.Err())
 	}
 	return f, nil
@@ -231,13 +232,13 @@ func (s *Source) fetch(gap time.Duration) <-chan struct{} {
 		ctx, cancel := context.WithTimeout(s.ctx, fetchTimeout)
 		defer cancel()
 		keys, fresh, err := s.download(ctx)
-		s.landed(keys, fresh, err)
+		s.storeResult(keys, fresh, err)
 	}()
 	return done
 }
 
-// landed stores the result of a fetch: keys with the lifetime fresh, or an error.
-func (s *Source) landed(keys Set, fresh time.Duration, err error) {
+// storeResult stores the result of a fetch: keys with the lifetime fresh, or an error.
+func (s *Source) storeResult(keys Set, fresh time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()

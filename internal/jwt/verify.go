@@ -102,8 +102,8 @@ type Token struct {
 var parser = golang.NewParser(golang.WithoutClaimsValidation(), golang.WithStrictDecoding())
 
 // Verify verifies a token. It checks the claims before the signature, so that a token that would be refused anyway
-// costs neither a signature check nor a fetch of keys. The error is an Error, or the Finder's error if that has no
-// keys.
+// costs neither a signature check nor a fetch of keys. The error is an Error, or the error of the jwks.Finder if that
+// has no keys now.
 func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
 	if len(text) > maxToken {
 		return nil, ErrLong

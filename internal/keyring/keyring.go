@@ -29,8 +29,9 @@ type Keyring interface {
 	As(sealed string) (Keyring, error)
 }
 
-// Advance makes every node seal with the newest key from now on. It is needed for keyrings for which a database records
-// the key that all nodes use; for others it does nothing, because they always seal with the newest key.
+// Advance makes every node seal with the newest key from now on. It calls the method Advance of a keyring that has one,
+// such as a sealed.Ring, whose nodes seal with the key that a database records. For other keyrings it does nothing,
+// because they always seal with the newest key.
 func Advance(ctx context.Context, ring Keyring) error {
 	if shared, ok := ring.(interface {
 		Advance(ctx context.Context) error

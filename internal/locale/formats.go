@@ -16,7 +16,8 @@ type Formats struct {
 	Months      []string `json:"months"`
 	ShortMonths []string `json:"short_months"`
 	Weekdays    []string `json:"weekdays"`
-	// Moment is the format of a short time, Exact that of a time with all parts, and Until that of the end of a period.
+	// Moment is the format of a time in its short form, Exact of a time with all its parts, and Until of the end of a
+	// period.
 	Moment string `json:"moment"`
 	Exact  string `json:"exact"`
 	Until  string `json:"until"`
@@ -53,8 +54,8 @@ var english = &Formats{
 	Until: "{day} {month} {year}, {time} {zone}", Group: "\u202f", Decimal: ".",
 }
 
-// written returns the formats of the language.
-func (l *Language) written() *Formats {
+// formatsOrEnglish returns the formats of the language, or those of English if it has none.
+func (l *Language) formatsOrEnglish() *Formats {
 	if l == nil || l.formats == nil {
 		return english
 	}
@@ -62,16 +63,16 @@ func (l *Language) written() *Formats {
 }
 
 // Moment returns a time in the short format. The zone is that of t.
-func (l *Language) Moment(t time.Time) string { return l.time(l.written().Moment, t) }
+func (l *Language) Moment(t time.Time) string { return l.time(l.formatsOrEnglish().Moment, t) }
 
 // Exact returns a time with the day of the week, the seconds and the zone.
-func (l *Language) Exact(t time.Time) string { return l.time(l.written().Exact, t) }
+func (l *Language) Exact(t time.Time) string { return l.time(l.formatsOrEnglish().Exact, t) }
 
 // Until returns a time with its zone.
-func (l *Language) Until(t time.Time) string { return l.time(l.written().Until, t) }
+func (l *Language) Until(t time.Time) string { return l.time(l.formatsOrEnglish().Until, t) }
 
 func (l *Language) time(format string, t time.Time) string {
-	f := l.written()
+	f := l.formatsOrEnglish()
 	month, short, weekday := t.Format("January"), t.Format("Jan"), t.Format("Monday")
 	if len(f.Months) == 12 {
 		month, short = f.Months[t.Month()-1], f.ShortMonths[t.Month()-1]
@@ -86,7 +87,7 @@ func (l *Language) time(format string, t time.Time) string {
 // Number returns a number with its thousands separated.
 func (l *Language) Number(n int64) string {
 	digits := strconv.FormatInt(n, 10)
-	group, first := l.written().Group, 0
+	group, first := l.formatsOrEnglish().Group, 0
 	if n < 0 {
 		first = 1
 	}
@@ -98,5 +99,5 @@ func (l *Language) Number(n int64) string {
 
 // Fraction returns a number with one digit after the decimal separator.
 func (l *Language) Fraction(n float64) string {
-	return strings.Replace(strconv.FormatFloat(n, 'f', 1, 64), ".", l.written().Decimal, 1)
+	return strings.Replace(strconv.FormatFloat(n, 'f', 1, 64), ".", l.formatsOrEnglish().Decimal, 1)
 }

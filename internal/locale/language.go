@@ -112,7 +112,8 @@ func (l *Language) form(english, category string) string {
 	return cmp.Or(l.texts[english][category], english)
 }
 
-// plural returns the form of a text for the number n, with its placeholders.
+// plural returns the form for the number n of the text with the English forms singular and plural. Its placeholders are
+// not replaced yet.
 func (l *Language) plural(n int64, singular, plural string) string {
 	if l != nil {
 		if forms := l.texts[plural]; forms != nil {

@@ -190,13 +190,13 @@ func Parse(raw []byte) (*File, error) {
 	}
 	for english, forms := range content.Texts {
 		for _, text := range forms {
-			if err := placed(english, text); err != nil {
+			if err := checkPlaceholders(english, text); err != nil {
 				return nil, err
 			}
 		}
 	}
 	for english, text := range content.Messages {
-		if err := placed(english, text); err != nil {
+		if err := checkPlaceholders(english, text); err != nil {
 			return nil, err
 		}
 	}
@@ -206,8 +206,8 @@ func Parse(raw []byte) (*File, error) {
 	return content, nil
 }
 
-// placed returns an error if a translation has a placeholder that the English text does not have.
-func placed(english, text string) error {
+// checkPlaceholders returns an error if a translation has a placeholder that the English text does not have.
+func checkPlaceholders(english, text string) error {
 	known := Placeholders(english)
 	for _, name := range Placeholders(text) {
 		if !slices.Contains(known, name) {

@@ -28,7 +28,7 @@ func parseColour(text string) (c colour, err error) {
 // String returns the colour in the notation of CSS.
 func (c colour) String() string { return "#" + hex.EncodeToString(c[:]) }
 
-// mix returns the colour mixed with other, of which share is the part, from 0 to 1.
+// mix returns a mixture of the colour and other. The share of other is from 0 to 1.
 func (c colour) mix(other colour, share float64) (mixed colour) {
 	for i := range c {
 		mixed[i] = uint8(math.Round(float64(c[i])*(1-share) + float64(other[i])*share))
@@ -64,7 +64,7 @@ func (c colour) textColour() colour {
 	return black
 }
 
-// theme has the background colours of the style sheet on which accents are used.
+// theme has the background colours on which the style sheet uses accents.
 type theme struct{ ground, surface, sunk colour }
 
 var (

@@ -99,16 +99,16 @@ type sendError struct{ error }
 func (e *sendError) Unwrap() error { return e.error }
 
 func sendOne(ctx context.Context, session Session, claimed Claimed, logger *zap.Logger) (sent bool, err error) {
-	noted := func(note func(ctx context.Context) error) error {
+	record := func(note func(ctx context.Context) error) error {
 		ctx, cancel := jobs.Settling(ctx)
 		defer cancel()
 		return note(ctx)
 	}
 	hold := func(wait time.Duration) error {
-		return noted(func(ctx context.Context) error { return claimed.Hold(ctx, wait) })
+		return record(func(ctx context.Context) error { return claimed.Hold(ctx, wait) })
 	}
 	over := func(refused error) error {
-		return noted(func(ctx context.Context) error { return claimed.Over(ctx, refused) })
+		return record(func(ctx context.Context) error { return claimed.Over(ctx, refused) })
 	}
 	m, err := claimed.Message()
 	switch {
@@ -135,7 +135,7 @@ func sendOne(ctx context.Context, session Session, claimed Claimed, logger *zap.
 		return false, errors.Join(&sendError{err}, over(err))
 	}
 	again := false
-	planned := noted(func(ctx context.Context) (failed error) {
+	planned := record(func(ctx context.Context) (failed error) {
 		again, failed = claimed.Failed(ctx, err)
 		return failed
 	})

@@ -52,9 +52,9 @@ func (s Store[U]) Ask(c store.Conn, kind string, expires time.Time, query string
 func (s Store[U]) Mail(c store.Conn, id int64, now time.Time) (l Link[U], text string, expires time.Time, err error) {
 	text = secret.New()
 	var ends int64
-	err = c.Row("UPDATE "+s.Table+" SET secret_hash = CASE WHEN kind IN ("+marks(len(s.Notices))+
+	err = c.Row("UPDATE "+s.Table+" SET secret_hash = CASE WHEN kind IN ("+placeholders(len(s.Notices))+
 		") THEN NULL ELSE CAST(? AS TEXT) END WHERE id = ? AND expires_at > ? RETURNING kind, user_id, email, expires_at",
-		append(words(s.Notices), secret.Hash(text), id, now.UnixMicro())...).Scan(&l.Kind, &l.User, &l.Email, &ends)
+		append(arguments(s.Notices), secret.Hash(text), id, now.UnixMicro())...).Scan(&l.Kind, &l.User, &l.Email, &ends)
 	if errors.Is(err, sql.ErrNoRows) {
 		return l, "", time.Time{}, ErrGone
 	}
@@ -82,8 +82,8 @@ func (s Store[U]) Take(c store.Conn, text string, now time.Time, kinds ...string
 }
 
 func (s Store[U]) find(c store.Conn, head, tail, text string, now time.Time, kinds []string) (l Link[U], err error) {
-	err = c.Row(head+" WHERE secret_hash = ? AND expires_at > ? AND kind IN ("+marks(len(kinds))+")"+tail,
-		append([]any{secret.Hash(text), now.UnixMicro()}, words(kinds)...)...).Scan(&l.Kind, &l.User, &l.Email)
+	err = c.Row(head+" WHERE secret_hash = ? AND expires_at > ? AND kind IN ("+placeholders(len(kinds))+")"+tail,
+		append([]any{secret.Hash(text), now.UnixMicro()}, arguments(kinds)...)...).Scan(&l.Kind, &l.User, &l.Email)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrGone
 	}
@@ -92,20 +92,20 @@ func (s Store[U]) find(c store.Conn, head, tail, text string, now time.Time, kin
 
 // Drop deletes the links of a user, except notices.
 func (s Store[U]) Drop(c store.Conn, user U) error {
-	_, err := c.Exec("DELETE FROM "+s.Table+" WHERE user_id = ? AND kind NOT IN ("+marks(len(s.Notices))+")",
-		append([]any{user}, words(s.Notices)...)...)
+	_, err := c.Exec("DELETE FROM "+s.Table+" WHERE user_id = ? AND kind NOT IN ("+placeholders(len(s.Notices))+")",
+		append([]any{user}, arguments(s.Notices)...)...)
 	return err
 }
 
-// marks returns n placeholders or, if n is 0, a kind that no link has.
-func marks(n int) string {
+// placeholders returns n placeholders for a list in SQL or, if n is 0, a literal that equals no kind of link.
+func placeholders(n int) string {
 	if n == 0 {
 		return "''"
 	}
 	return strings.Repeat("?, ", n-1) + "?"
 }
 
-func words(list []string) []any {
+func arguments(list []string) []any {
 	args := make([]any, 0, len(list)+3)
 	for _, word := range list {
 		args = append(args, word)

@@ -70,9 +70,10 @@ func (b *Budget) Resize(size int64) {
 	b.grant()
 }
 
-// part limits the sum of an owner's large shares to half of the budget, but at least MinBudget. An owner whose large
-// requests wait for slow servers, on purpose or not, thus leaves as much to the others.
-func (b *Budget) part() int64 { return max(b.size.Load()/2, MinBudget) }
+// ownerLimit returns how many bytes the large shares of one owner may take together: half of the budget, but at least
+// MinBudget. An owner whose large requests wait for slow servers, on purpose or not, thus leaves the rest to the
+// others.
+func (b *Budget) ownerLimit() int64 { return max(b.size.Load()/2, MinBudget) }
 
 // try grows a share if the bytes for it are free.
 func (b *Budget) try(g growth) bool {
@@ -91,8 +92,8 @@ func (b *Budget) try(g growth) bool {
 	}
 }
 
-// charge counts a growth, or a shrinking, for the share's owner. It reports false if the growth would exceed the
-// owner's part.
+// charge counts a growth, or a shrinking, for the share's owner. It reports false if the growth would exceed
+// ownerLimit.
 func (b *Budget) charge(g growth) bool {
 	if g.owner == "" || max(g.from, g.to) <= small {
 		return true
@@ -102,7 +103,7 @@ func (b *Budget) charge(g growth) bool {
 	defer b.owning.Unlock()
 	owned := b.owned[g.owner] + n
 	switch {
-	case n > 0 && owned > b.part():
+	case n > 0 && owned > b.ownerLimit():
 		return false
 	case owned == 0:
 		delete(b.owned, g.owner)
@@ -149,7 +150,7 @@ func (b *Budget) grantLocked() {
 
 // wait grows a share when the bytes for it become free, and waits for at most patience.
 func (b *Budget) wait(ctx context.Context, g growth, patience time.Duration) error {
-	if patience <= 0 || g.to-g.from > b.size.Load() || g.owner != "" && g.to > b.part() { // waiting is pointless
+	if patience <= 0 || g.to-g.from > b.size.Load() || g.owner != "" && g.to > b.ownerLimit() { // waiting is pointless
 		b.refused.Add(1)
 		return ErrFull
 	}

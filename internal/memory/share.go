@@ -91,8 +91,8 @@ func (s *Share) ReadAll(ctx context.Context, r io.Reader, buffer []byte, size, l
 	return body, nil
 }
 
-// enlarge copies body to twice its memory, but at least first and at most room bytes. A body of unknown length that has
-// filled its first allocation gets the first allocation of a known length, so that most bodies need no third.
+// enlarge copies body to a slice with twice its capacity, but at least first and at most room bytes. A body of unknown
+// length that has filled its first allocation then gets firstKnown bytes, so that most bodies need no third allocation.
 func (s *Share) enlarge(ctx context.Context, body []byte, first, room int64) ([]byte, error) {
 	if len(body) >= firstUnknown {
 		first = firstKnown

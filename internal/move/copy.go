@@ -22,7 +22,7 @@ func (m *mover) targetDB() (*store.DB, error) {
 	return store.NewSQLite(store.SQLiteOptions{Path: file + store.MovingEnding}, m.Logger)
 }
 
-// latest returns the latest versions that the source's schemas have for an engine.
+// latest returns for each of the source's schemas, by name, the number of its last migration for an engine.
 func (m *mover) latest(d store.Dialect) (map[string]int64, error) {
 	versions := make(map[string]int64)
 	for _, s := range m.schemas {
@@ -96,8 +96,9 @@ func (m *mover) set(ctx context.Context, name string, value any) error {
 		" (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, string(text))
 }
 
-// noted reads the value that set recorded under a name into into. found is false if there is none.
-func (m *mover) noted(ctx context.Context, name string, into any) (found bool, err error) {
+// recorded reads a value that was recorded by set, under the same name, into the variable to which into points. found
+// is false if there is no value.
+func (m *mover) recorded(ctx context.Context, name string, into any) (found bool, err error) {
 	var text string
 	err = m.to.row(ctx, "SELECT value FROM "+store.MovingTable+" WHERE name = ?", name).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -116,7 +117,7 @@ const (
 )
 
 func (m *mover) keys(ctx context.Context) (keys []constraint, err error) {
-	_, err = m.noted(ctx, notedKeys, &keys)
+	_, err = m.recorded(ctx, notedKeys, &keys)
 	return keys, err
 }
 
@@ -136,7 +137,7 @@ func (m *mover) begin(ctx context.Context) error {
 		}
 	}
 	var from string
-	if _, err := m.noted(ctx, "from", &from); err != nil {
+	if _, err := m.recorded(ctx, "from", &from); err != nil {
 		return fmt.Errorf("target: %w", err)
 	}
 	if from != m.source() {
@@ -144,7 +145,7 @@ func (m *mover) begin(ctx context.Context) error {
 			from)
 	}
 	var keys []constraint
-	begun, err := m.noted(ctx, notedKeys, &keys)
+	begun, err := m.recorded(ctx, notedKeys, &keys)
 	if err == nil && !begun {
 		err = m.to.inTransaction(ctx, func() error { return m.clear(ctx) })
 	}
@@ -152,7 +153,7 @@ func (m *mover) begin(ctx context.Context) error {
 		return fmt.Errorf("target: %w", err)
 	}
 	for _, p := range m.plans {
-		found, err := m.noted(ctx, notedTable+p.name, &p.state)
+		found, err := m.recorded(ctx, notedTable+p.name, &p.state)
 		if err != nil {
 			return p.wrap(err)
 		}
@@ -167,7 +168,8 @@ func (m *mover) begin(ctx context.Context) error {
 	return nil
 }
 
-// clear prepares the target for the first row.
+// clear prepares the target for the first row: it removes foreign keys, which it records, and rows that migrations have
+// inserted.
 func (m *mover) clear(ctx context.Context) (err error) {
 	keys := []constraint{}
 	if m.To.Dialect() == store.Postgres {

@@ -157,7 +157,7 @@ func (m *mover) hold(ctx context.Context) error {
 				return fmt.Errorf("%w: stop the server first", err)
 			}
 			m.ends = append(m.ends, release)
-		} else if err := unserved(ctx, db); err != nil {
+		} else if err := checkUnserved(ctx, db); err != nil {
 			return err
 		}
 	}

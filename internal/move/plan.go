@@ -101,7 +101,7 @@ func (m *mover) plan(ctx context.Context) error {
 		target := to[name]
 		if target == nil {
 			if !t.words() {
-				err = m.from.empty(ctx, name)
+				err = m.from.checkEmpty(ctx, name)
 			}
 		} else {
 			var p *plan
@@ -121,8 +121,8 @@ func (m *mover) plan(ctx context.Context) error {
 	return m.count(ctx)
 }
 
-// empty returns an error if a table has rows. It is called for tables that the target does not have.
-func (s *side) empty(ctx context.Context, name string) error {
+// checkEmpty returns an error if a table has rows. It is called for tables that the target does not have.
+func (s *side) checkEmpty(ctx context.Context, name string) error {
 	var n int64
 	if err := s.row(ctx, "SELECT count(*) FROM "+name).Scan(&n); err != nil {
 		return fmt.Errorf("table %s: %w", name, err)

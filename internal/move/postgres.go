@@ -24,9 +24,9 @@ const (
 	closingLook = 50 * time.Millisecond
 )
 
-// unserved returns an error if a server has the database open. It recognises a server by the application_name of its
-// connections, which is tollgate unless the server's DSN sets another name.
-func unserved(ctx context.Context, db *store.DB) error {
+// checkUnserved returns an error if a server has the database open. It recognises a server by the application_name of
+// its connections, which is tollgate unless the server's DSN sets another name.
+func checkUnserved(ctx context.Context, db *store.DB) error {
 	conn, end, err := db.Alone(ctx)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (s *side) postgresTables(ctx context.Context, names map[string]bool) (map[s
 	return all, nil
 }
 
-// lastPostgres returns the greatest number that was assigned to a row.
+// lastPostgres returns the greatest number that the database has assigned in the column p.identity.
 func (s *side) lastPostgres(ctx context.Context, p *plan) (last int64, err error) {
 	var sequence string
 	if err := s.row(ctx, "SELECT pg_get_serial_sequence(?, ?)", p.name, p.identity).Scan(&sequence); err != nil {

@@ -90,8 +90,8 @@ func (s *side) tables(ctx context.Context, schemas []store.Schema) (map[string]*
 	return s.sqliteTables(ctx)
 }
 
-// read calls do for the rows of a table. With ordered, it reads in the order of the key, and only rows after the key
-// after unless that is nil. The row is valid until do returns.
+// read calls do for the rows of a table. If ordered is set it reads in the order of the key, and begins after the key
+// in after, or with the first row if after is nil. The row is valid until do returns.
 func (s *side) read(ctx context.Context, p *plan, after cursor, ordered bool, do func(row []any) error) error {
 	query := "SELECT " + p.list() + " FROM " + p.name
 	var args []any

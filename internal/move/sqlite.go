@@ -58,12 +58,12 @@ func (s *side) sqliteTables(ctx context.Context) (map[string]*table, error) {
 	return all, nil
 }
 
-// lastSQLite returns the greatest number that was assigned to a row.
+// lastSQLite returns the greatest number that the database has assigned in the column p.identity.
 func (s *side) lastSQLite(ctx context.Context, p *plan) (last int64, err error) {
 	if err := s.row(ctx, "SELECT COALESCE(max("+p.identity+"), 0) FROM "+p.name).Scan(&last); err != nil {
 		return 0, err
 	}
-	counted, err := s.counts(ctx, p.name)
+	counted, err := s.autoincrements(ctx, p.name)
 	if err != nil || !counted {
 		return last, err
 	}
@@ -75,8 +75,8 @@ func (s *side) lastSQLite(ctx context.Context, p *plan) (last int64, err error) 
 	return max(last, assigned), nil
 }
 
-// counts reports whether a table has AUTOINCREMENT, with which SQLite never assigns a number twice.
-func (s *side) counts(ctx context.Context, name string) (bool, error) {
+// autoincrements reports whether a table has AUTOINCREMENT, with which SQLite never assigns a number twice.
+func (s *side) autoincrements(ctx context.Context, name string) (bool, error) {
 	var definition string
 	err := s.row(ctx, "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", name).Scan(&definition)
 	return strings.Contains(strings.ToUpper(definition), "AUTOINCREMENT"), err
@@ -84,7 +84,7 @@ func (s *side) counts(ctx context.Context, name string) (bool, error) {
 
 // setLastSQLite makes the numbers of new rows continue after last, if the table has AUTOINCREMENT.
 func (s *side) setLastSQLite(ctx context.Context, p *plan, last int64) error {
-	counted, err := s.counts(ctx, p.name)
+	counted, err := s.autoincrements(ctx, p.name)
 	if err != nil || !counted {
 		return err
 	}

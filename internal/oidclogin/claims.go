@@ -22,8 +22,8 @@ func (c *Claims) email() string {
 	return c.Email
 }
 
-// called sets the names and the mail address of a person from claims.
-func (p *Provider) called(person *Person, claims map[string]any) {
+// setNames sets the names and the mail address of a person from claims.
+func (p *Provider) setNames(person *Person, claims map[string]any) {
 	text := func(name string) string {
 		if name == "" {
 			return ""

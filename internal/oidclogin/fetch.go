@@ -105,8 +105,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // discover returns the metadata of the provider. It fetches the metadata when somebody signs in, once for all
-// concurrent callers. For staleFor after their expiry it returns the old metadata while it fetches new ones, so that
-// nobody waits, also while the provider is down.
+// concurrent callers. Metadata that has expired less than staleFor ago is returned at once while new metadata is
+// fetched, so that nobody waits, even while the provider is down.
 func (p *Provider) discover(ctx context.Context) (*known, error) {
 	now, old := p.o.Now(), p.known.Load()
 	if old != nil && now.Before(old.until) {

@@ -67,7 +67,8 @@ type Options struct {
 	TrustEmail bool
 	// Groups maps a group of the provider to groups of the service. Default: none.
 	Groups map[string][]string
-	// Networks are the non-public networks in which endpoints on other hosts than the issuer's may be.
+	// Networks are the non-public networks to which connections are allowed, for endpoints on other hosts than the
+	// issuer's.
 	Networks []netip.Prefix
 	// Key returns a secret of at least 32 bytes, the same on all nodes.
 	Key func() []byte
@@ -155,7 +156,7 @@ type Ask struct {
 	Hint string
 }
 
-// state is the content of the parameter state, with which an Ask comes back from the provider.
+// state is the content of the parameter state, which carries an Ask to the provider and back.
 type state struct {
 	Ask
 	began time.Time
@@ -194,8 +195,8 @@ func (p *Provider) open(from Browser, text string) (s state, ok bool) {
 	return s, age < p.lasts() && age > -leeway
 }
 
-// nonce and verifier derive the nonce and the PKCE verifier from a state and its browser's secret. The browser never
-// sees the verifier.
+// nonce and verifier derive the nonce and the PKCE verifier from the state text and the secret of its browser. The
+// browser never sees the verifier.
 func (p *Provider) nonce(from Browser, text string) string {
 	return p.signer("nonce").Sign(nil, text, from.Secret)
 }
@@ -278,7 +279,7 @@ func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (
 	if !single || code == "" || len(code) > codeMost {
 		return nil, refused(errors.New("the answer has no code"))
 	}
-	if err := p.use(ctx, text); err != nil {
+	if err := p.markUsed(ctx, text); err != nil {
 		return nil, err
 	}
 	ctx = oidc.ClientContext(ctx, p.client)
@@ -322,8 +323,8 @@ func denied(code string) error {
 	return &e
 }
 
-// use marks a state as used, and returns an error if it was used before.
-func (p *Provider) use(ctx context.Context, text string) error {
+// markUsed marks a state as used, and returns an error if it was used before.
+func (p *Provider) markUsed(ctx context.Context, text string) error {
 	store := p.o.Counters()
 	if store == nil {
 		return apierror.Unavailable("the memory of sign-ins", errors.New("there are no counters"))

@@ -46,7 +46,7 @@ type Person struct {
 	// AuthTime is when the provider last authenticated the person. It is zero if the provider does not return that
 	// time.
 	AuthTime time.Time
-	// Ask is the Ask of Begin.
+	// Ask is the Ask that was passed to Begin, without its Hint.
 	Ask
 }
 
@@ -123,7 +123,7 @@ func authTime(claims map[string]any) time.Time {
 func (p *Provider) person(claims map[string]any) *Person {
 	text := func(name string) string { value, _ := claims[name].(string); return value }
 	person := &Person{Issuer: p.o.Issuer, Subject: text("sub"), AuthTime: authTime(claims)}
-	p.called(person, claims)
+	p.setNames(person, claims)
 	for _, name := range []string{"preferred_username", "nickname", "name", "given_name"} {
 		if value := text(name); value != "" {
 			person.Names = append(person.Names, value)

@@ -13,8 +13,8 @@ import (
 
 type schemeKey struct{}
 
-// Pass returns a copy of a request that a trusted proxy has passed on, with the scheme in reported, the value of
-// X-Forwarded-Proto. In a list the first value counts. A value other than http and https changes nothing.
+// Pass returns a copy of a request that a trusted proxy has passed on. Its scheme is the one in reported, the value of
+// the header X-Forwarded-Proto. In a list the first value counts. A value other than http and https changes nothing.
 func Pass(r *http.Request, reported string) *http.Request {
 	first, _, _ := strings.Cut(reported, ",")
 	switch scheme := strings.ToLower(strings.TrimSpace(first)); scheme {

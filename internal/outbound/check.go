@@ -11,8 +11,8 @@ import (
 const lookupTime = 2 * time.Second
 
 // Check returns ErrNotAllowed if Dialer would later refuse a host. Callers use it when a person enters an address. It
-// refuses an IP address that is not Allowed, and a name none of whose addresses is. A name that cannot be resolved now
-// is accepted, because Dialer checks again.
+// refuses an IP address that is not Allowed, and a name if none of its addresses is Allowed. A name that cannot be
+// resolved now is accepted, because Dialer checks again.
 func Check(ctx context.Context, host string, allow []netip.Prefix) error {
 	return check(ctx, host, allow, net.DefaultResolver.LookupNetIP)
 }

@@ -30,11 +30,11 @@ func (c *Connections) Watch(t *http.Transport) {
 		if err != nil {
 			return nil, err
 		}
-		return c.keep(conn)
+		return c.track(conn)
 	}
 }
 
-func (c *Connections) keep(conn net.Conn) (net.Conn, error) {
+func (c *Connections) track(conn net.Conn) (net.Conn, error) {
 	tracked := &connection{conn, c}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -40,7 +40,7 @@ func NewBrandedLook(
 	}
 	l = l.In(languages)
 	for _, page := range slices.Sorted(maps.Keys(samples)) {
-		if err := l.try(page, site, samples[page]); err != nil {
+		if err := l.tryPage(page, site, samples[page]); err != nil {
 			return nil, fmt.Errorf("templates/%s.html: %w", page, err)
 		}
 	}
@@ -52,8 +52,8 @@ func NewBrandedLook(
 	return l, t.ExecuteTemplate(io.Discard, "bare", l.bareOf(language, "", look.Bar{}, refusal))
 }
 
-// try renders a page with shown as Call.Site and data, and discards the result.
-func (l *Look) try(page string, shown, data any) error {
+// tryPage renders a page with shown as Call.Site and data, and discards the result.
+func (l *Look) tryPage(page string, shown, data any) error {
 	r, err := http.NewRequest(http.MethodGet, "/", http.NoBody) //nolint:noctx // it goes nowhere
 	if err != nil {
 		return err

@@ -142,7 +142,7 @@ func (c *Call) Context() context.Context { return c.R.Context() }
 // Answered reports whether the request has been answered, for example by Redirect.
 func (c *Call) Answered() bool { return c.answered }
 
-// At returns the URL path of a path within this site: the mount followed by the path.
+// At returns the URL path of a page of this site: the mount followed by path.
 func (c *Call) At(path string) string { return c.site.mount + path }
 
 // Base returns the URL of this site with its host, without a slash at the end.
@@ -159,10 +159,10 @@ func (c *Call) Here() string {
 	if c.concealed {
 		return "/"
 	}
-	return c.inside(c.R.URL.RequestURI())
+	return c.withoutMount(c.R.URL.RequestURI())
 }
 
-func (c *Call) inside(uri string) string {
+func (c *Call) withoutMount(uri string) string {
 	path, ok := strings.CutPrefix(uri, c.site.mount)
 	if !ok {
 		return "/"
@@ -177,7 +177,7 @@ func (c *Call) Referrer() string {
 	if err != nil || u.Host != c.R.Host && (u.Host == "" || u.Host != c.site.host) {
 		return "/"
 	}
-	return c.inside(u.RequestURI())
+	return c.withoutMount(u.RequestURI())
 }
 
 // Redirect redirects to a path of this site. The page there shows notice unless it is empty.

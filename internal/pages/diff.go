@@ -26,23 +26,23 @@ func Diff(previous, current string) []Change {
 	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
-	out := lines(nil, "same", a[:head])
-	out = middle(out, a[head:len(a)-tail], b[head:len(b)-tail])
-	return lines(out, "same", a[len(a)-tail:])
+	out := appendLines(nil, "same", a[:head])
+	out = appendChanges(out, a[head:len(a)-tail], b[head:len(b)-tail])
+	return appendLines(out, "same", a[len(a)-tail:])
 }
 
-func lines(out []Change, kind string, text []string) []Change {
+func appendLines(out []Change, kind string, text []string) []Change {
 	for _, line := range text {
 		out = append(out, Change{kind, line})
 	}
 	return out
 }
 
-// middle appends the changes between a and b, which have no equal lines at the beginning and the end, to out. It finds
-// their longest common subsequence.
-func middle(out []Change, a, b []string) []Change {
+// appendChanges appends the changes between a and b, which have no equal lines at the beginning and the end, to out. It
+// finds their longest common subsequence.
+func appendChanges(out []Change, a, b []string) []Change {
 	if len(a) > maxDiff || len(b) > maxDiff {
-		return lines(lines(out, "gone", a), "came", b)
+		return appendLines(appendLines(out, "gone", a), "came", b)
 	}
 	common := make([][]int, len(a)+1) // length of the longest common subsequence of a[i:] and b[j:]
 	for i := range common {
@@ -72,5 +72,5 @@ func middle(out []Change, a, b []string) []Change {
 			j++
 		}
 	}
-	return lines(lines(out, "gone", a[i:]), "came", b[j:])
+	return appendLines(appendLines(out, "gone", a[i:]), "came", b[j:])
 }

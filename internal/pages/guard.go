@@ -113,8 +113,9 @@ func (c *Call) Script(token string) error {
 // Token returns a token that a script in this browser may send back to Script.
 func (c *Call) Token() string { return c.token() }
 
-// hidesOrigin reports whether the browser does not reveal where a form comes from. On a closed site the Referrer-Policy
-// forbids that, and without https the browser has no other means. Only the token is then checked.
+// hidesOrigin reports whether the browser does not reveal where a form comes from, so that only the token can be
+// checked. That happens on a closed site without https: its Referrer-Policy makes browsers send the Origin null, and
+// they send Sec-Fetch-Site only over https.
 func (c *Call) hidesOrigin() bool {
 	h := c.R.Header
 	return c.site.closed && h.Get("Origin") == "null" && h.Get("Sec-Fetch-Site") == ""

@@ -112,9 +112,9 @@ var scriptTexts = []string{
 	"Search, or filter the list", "Show these keys", "Go to the next control", "Close what is open",
 }
 
-// scripted returns the attribute of the body element that has the script's texts in a language. It is empty for
+// scriptAttribute returns the attribute of the body element that has the script's texts in a language. It is empty for
 // English.
-func scripted(language *locale.Language) template.HTMLAttr {
+func scriptAttribute(language *locale.Language) template.HTMLAttr {
 	texts := make(map[string]string)
 	for _, english := range scriptTexts {
 		if text := language.Translate(english); text != english {

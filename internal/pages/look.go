@@ -43,7 +43,8 @@ func NewLook(name string, files fs.FS, funcs template.FuncMap, shared ...fs.FS) 
 	return l
 }
 
-// newLook reads the folders. Files of later folders replace those of earlier ones.
+// newLook works like NewLook but returns an error if the files in folders are invalid. Files of later folders replace
+// those of earlier ones.
 func newLook(name string, funcs template.FuncMap, folders ...fs.FS) (*Look, error) {
 	l := &Look{
 		name: name, pages: make(map[string]*template.Template), files: webassets.New("default-src 'none'"),

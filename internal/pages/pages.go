@@ -85,8 +85,8 @@ type Page[C any] struct {
 	Admit func(C) error
 	Serve func(C) error
 	// Else answers a form that was made in this browser for another person than the one now signed in. That also
-	// happens if somebody has signed in or out since, for example in another tab. Else must not do for the person now
-	// signed in what the form requests. Default: the form is refused.
+	// happens if somebody has signed in or out since, for example in another tab. Else must not carry out the form in
+	// the name of the person now signed in. Default: the form is refused.
 	Else func(C) error
 	// Public pages are the same for everybody: no cookie is read or set.
 	Public bool
@@ -103,8 +103,8 @@ type Page[C any] struct {
 	Keeps []string
 }
 
-// Within converts the pages of a part of a site, whose calls are of the type D, to pages of the site. admit is the
-// access rule of all these pages. part makes the part's call from a call of the site.
+// Within makes pages of a site, whose calls have the type C, from the pages of a part of the site, whose calls have the
+// type D. admit is the access rule of all these pages. part makes a call of the part from a call of the site.
 func Within[C, D any](list []Page[D], admit func(C) error, part func(C) D) []Page[C] {
 	pages := make([]Page[C], len(list))
 	for i, p := range list {
@@ -258,9 +258,9 @@ func (s *Site[C]) run(w http.ResponseWriter, r *http.Request, page *Page[C], ids
 	}
 }
 
-// answer makes the checks that precede every page, and then calls Serve.
+// answer makes the checks that precede every page, and then calls Serve. ids are as for run.
 func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
-	call, err := s.options.Begin(c)
+	own, err := s.options.Begin(c)
 	if err != nil || c.answered {
 		return err
 	}
@@ -281,13 +281,13 @@ func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
 	if admit == nil {
 		admit = s.options.Admit
 	}
-	if err := admit(call); err != nil || c.answered {
+	if err := admit(own); err != nil || c.answered {
 		return err
 	}
 	if err := c.readIDs(ids); err != nil {
 		return err
 	}
-	return serve(call)
+	return serve(own)
 }
 
 // NotFound returns the error for a record that does not exist, or that the sender of the request must not see.
@@ -295,7 +295,8 @@ func NotFound() error {
 	return apierror.New(http.StatusNotFound, "not_found", "There is nothing here that you may see.")
 }
 
-// readIDs parses the numbers in the path. It ignores the text after a hyphen, which is for readers.
+// readIDs parses the numbers in the path that the wildcards called names have matched. It ignores the text after a
+// hyphen, which is for readers. The error is NotFound if one of them is not a number from 1 on.
 func (c *Call) readIDs(names []string) error {
 	for _, name := range names {
 		text, _, _ := strings.Cut(c.R.PathValue(name), "-")
@@ -313,7 +314,7 @@ type id struct {
 	number int64
 }
 
-// ID returns the number in the path that matched a wildcard.
+// ID returns the number in the path that the wildcard called name has matched.
 func (c *Call) ID(name string) int64 {
 	for _, id := range c.ids {
 		if id.name == name {

@@ -72,7 +72,7 @@ func (v *View) Links() template.HTML { return v.call.site.look.links(v.call.site
 // Icon returns a picture of look.Icons, to be shown beside a text with the same meaning.
 func (v *View) Icon(name string) template.HTML { return look.Icon(v.Top().Address(look.Icons), name) }
 
-// At returns the URL path of a path within this site.
+// At returns the URL path of a page of this site: the mount followed by path.
 func (v *View) At(path string) string { return v.call.At(path) }
 
 // Zone returns the time zone in which the page shows times.

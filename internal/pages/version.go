@@ -39,8 +39,8 @@ func Changed(err error) (refusal error, conflict bool) {
 		"somebody else has changed this since you opened it; look at both below, and save again what is right"), true
 }
 
-// Edit returns the version for a form. After a refusal this is the version in the form that was sent; at first and
-// after a conflict it is the current version, which the function now returns. The error is the refusal, worded for
+// Edit returns the version for a form. After a refusal this is the version in the form that was sent. At first and
+// after a conflict it is the current version, which Edit gets by calling now. The error is the refusal, worded for
 // people, or an error of now.
 func (c *Call) Edit(refusal error, now func() (tag string, differing any, err error)) (Edit, error) {
 	refusal, conflict := Changed(refusal)

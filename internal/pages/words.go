@@ -20,7 +20,7 @@ func wordsIn(language *locale.Language) template.FuncMap {
 			return pluralIn(language, n, singular, plural, values)
 		},
 		"language": language.Tag,
-		"scripted": func() template.HTMLAttr { return scripted(language) },
+		"scripted": func() template.HTMLAttr { return scriptAttribute(language) },
 		"plural":   plural,
 		"bytes":    func(n int64) string { return bytesOf(language, n) },
 		"count":    func(n int64) template.HTML { return number(language, n) },
@@ -143,7 +143,7 @@ func duration(language *locale.Language, d time.Duration) string {
 	return language.Plural(int64(math.Ceil(d.Hours())), "{n} hour", "{n} hours")
 }
 
-// bytesOf returns a size in bytes in words.
+// bytesOf returns a number of bytes in a readable form, such as 1.5 KiB.
 func bytesOf(language *locale.Language, n int64) string {
 	switch {
 	case n < 1<<10:

@@ -34,9 +34,8 @@ func PBKDF2(digest string, iterations int, salt, sum []byte) string {
 	return fmt.Sprintf("$pbkdf2-%s$i=%d,l=%d$%s$%s", digest, iterations, len(sum), encode(salt), encode(sum))
 }
 
-// Argon2id returns the stored form of a password that another program has hashed with argon2id (RFC 9106). sumOf is the
-// hash.
-func Argon2id(p Params, salt, sumOf []byte) string { return sum{p, salt, sumOf}.String() }
+// Argon2id returns the stored form of a password that another program has hashed with argon2id (RFC 9106).
+func Argon2id(p Params, salt, hash []byte) string { return sum{p, salt, hash}.String() }
 
 func encode(raw []byte) string { return base64.RawStdEncoding.EncodeToString(raw) }
 

@@ -30,7 +30,7 @@ func sha256Of(text []byte) []byte { sum := sha256.Sum256(text); return sum[:] }
 // if the kind is unknown.
 func parseSalted(kind string, salt []byte) (derive func(password []byte) []byte, size int) {
 	digits := func(sum []byte) []byte { return hex.AppendEncode(nil, sum) }
-	behind := func(hash func([]byte) []byte) func([]byte) []byte {
+	withSaltBehind := func(hash func([]byte) []byte) func([]byte) []byte {
 		return func(password []byte) []byte { return hash(append(digits(hash(password)), salt...)) }
 	}
 	switch kind {
@@ -40,11 +40,11 @@ func parseSalted(kind string, salt []byte) (derive func(password []byte) []byte,
 			return md5Of(slices.Concat(before, digits(md5Of(password))))
 		}, md5.Size
 	case SaltedSHA256:
-		return behind(sha256Of), sha256.Size
+		return withSaltBehind(sha256Of), sha256.Size
 	case SaltedSHA1:
-		return behind(sha1Of), sha1.Size
+		return withSaltBehind(sha1Of), sha1.Size
 	case SaltedMD5:
-		return behind(md5Of), md5.Size
+		return withSaltBehind(md5Of), md5.Size
 	default:
 		return nil, 0
 	}

@@ -132,7 +132,7 @@ func (r *Rules[ID]) account(c store.Conn, p *oidclogin.Person) (zero ID, err err
 // admits returns an error if a person with the address email must not be linked with the account.
 func (h *Holder[ID]) admits(p *oidclogin.Person, email string) error {
 	switch {
-	case h.Barred, !p.Confirmed, mailaddress.Key(h.Email) != mailaddress.Key(email): // a key of an older version
+	case h.Barred, !p.Confirmed, mailaddress.Key(h.Email) != mailaddress.Key(email): // or the key is outdated
 		return &RefusedError{Taken}
 	case !h.Proven:
 		return &RefusedError{Unproven}

@@ -52,8 +52,8 @@ func (l *Limiter) allow(key string, limit Limit) bool {
 	return wait == 0
 }
 
-// makeRoom drops buckets that are full again; it looks for them once in the time that an empty bucket takes to fill. If
-// there are still too many, it drops arbitrary buckets.
+// makeRoom drops the buckets that are full again. It looks for them at most once in the time in which an empty bucket
+// fills up, at least a second. If there are still too many buckets, it drops arbitrary ones.
 func (l *Limiter) makeRoom(now instant.Moment) {
 	if now >= l.sweep {
 		l.sweep = now.Add(max(time.Second, time.Duration(l.limit.Burst)*l.limit.Interval))

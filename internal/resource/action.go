@@ -91,7 +91,7 @@ func (l *List[C, R]) act(c C) error {
 	for i, value := range values {
 		rows[i] = rowOf(value)
 	}
-	if a.asks(p) {
+	if a.mustAsk(p) {
 		return a.confirm(c, nil, l.Head, here, rows, values)
 	}
 	if a.Make != nil {
@@ -147,7 +147,7 @@ func (a *Action[C]) runAll(c C, rows []chosenRow) (done int, refused []refusedRo
 	return done, refused, nil
 }
 
-// sentence returns a sentence about the result of an action, of which done rows were changed.
+// sentence returns a sentence about the result of an action on rows: done of them were changed.
 func (l *List[C, R]) sentence(a *Action[C], rows []chosenRow, done int) string {
 	ending := map[bool]string{true: " was ", false: " were "}[done == 1] + a.Done + "."
 	switch {
@@ -159,12 +159,13 @@ func (l *List[C, R]) sentence(a *Action[C], rows []chosenRow, done int) string {
 	return pages.Plural(int64(done), l.Nouns[0], l.Nouns[1]) + ending
 }
 
-// asks reports whether the page with the question must be shown first.
-func (a *Action[C]) asks(p *pages.Call) bool {
+// mustAsk reports whether the page with the question must be shown first.
+func (a *Action[C]) mustAsk(p *pages.Call) bool {
 	return (a.Confirm != "" || len(a.Ask) > 0) && !p.Form.Flag("sure")
 }
 
-// confirm shows the page with the question. After a refusal it shows the page again with the entered values.
+// confirm shows the page with the question. After a refusal it shows the page again with the entered values. here is
+// the path to which the form on the page is sent, and values are the form values of the rows.
 func (a *Action[C]) confirm(c C, refusal error, top Head, here string, rows []chosenRow, values []string) error {
 	p, label := c.Common(), strings.TrimSuffix(a.Label, "…")
 	d := &confirmPage{
@@ -191,7 +192,7 @@ func (a *Action[C]) confirm(c C, refusal error, top Head, here string, rows []ch
 	return p.ShowForm(refusal, "resource_confirm", d.Title, d)
 }
 
-// reveal makes a secret for a row and shows the secret once.
+// reveal makes a secret for a row and shows the secret once, on a page that leads to the path to.
 func (a *Action[C]) reveal(c C, r chosenRow, to string) error {
 	secret, err := a.Make(c, r.id)
 	if err != nil {

@@ -47,13 +47,14 @@ type Fact struct {
 	Cell
 }
 
-// One returns the row of a list for which is returns true. If there is no such row it returns pages.NotFound, and if
-// err is not nil it returns err. It helps to write Form.Load with a function that returns a list.
-func One[R any](list []R, err error, is func(R) bool) (row R, _ error) {
+// One returns the first row of a list for which matches returns true. If there is no such row it returns
+// pages.NotFound, and if err is not nil it returns err. It helps to write Form.Load with a function that returns a
+// list.
+func One[R any](list []R, err error, matches func(R) bool) (row R, _ error) {
 	if err != nil {
 		return row, err
 	}
-	if i := slices.IndexFunc(list, is); i >= 0 {
+	if i := slices.IndexFunc(list, matches); i >= 0 {
 		return list[i], nil
 	}
 	return row, pages.NotFound()
@@ -178,15 +179,15 @@ func (f *Form[C, T]) offers(c C, t *T, action string) bool {
 	return f.Offers == nil || f.Offers(c, t, action)
 }
 
-// change saves the form, or runs the action of another button. fresh means that the T is new.
-func (f *Form[C, T]) change(c C, fresh bool) error {
+// change saves the form, or runs the action of another button. isNew means that the T does not exist yet.
+func (f *Form[C, T]) change(c C, isNew bool) error {
 	p := c.Common()
 	t, err := f.Load(c)
 	if err != nil {
 		return err
 	}
 	if name := p.Form.Text("do"); name != "" {
-		return f.act(c, t, find(f.Actions, name), fresh)
+		return f.act(c, t, find(f.Actions, name), isNew)
 	}
 	if f.Save == nil {
 		return unknown()
@@ -211,15 +212,15 @@ func (f *Form[C, T]) change(c C, fresh bool) error {
 	return p.Redirect(done.To, done.Notice)
 }
 
-func (f *Form[C, T]) act(c C, t *T, a *Action[C], fresh bool) error {
-	if a == nil || fresh {
+func (f *Form[C, T]) act(c C, t *T, a *Action[C], isNew bool) error {
+	if a == nil || isNew {
 		return unknown()
 	}
 	p, r, to := c.Common(), chosenRow{name: f.Name(t)}, a.To
 	if to == "" {
 		to = p.Here()
 	}
-	if a.asks(p) {
+	if a.mustAsk(p) {
 		return a.confirm(c, nil, f.Head, p.Here(), []chosenRow{r}, nil)
 	}
 	if a.Make != nil {

@@ -26,7 +26,7 @@ type List[C Caller, R any] struct {
 	// Path is the path of the page, a pattern of pages.Page.
 	Path string
 	Head
-	// About changes the head for a request: the kind of rows, and links to what the sender of the request may do.
+	// About changes the head for a request: the kind of rows, and the links that the sender of the request may follow.
 	About func(C, *Head) error
 	// Admit is the access rule of the page. Default: pages.Options.Admit.
 	Admit func(C) error
@@ -200,7 +200,7 @@ func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) e
 	return p.ShowForm(refusal, "resource_list", d.Title, d)
 }
 
-// fill adds the rows to the table, with their buttons.
+// fill adds the rows to the table, with their buttons. The rows whose ids are in ticked are ticked.
 func (l *List[C, R]) fill(c C, d *listPage, rows []R, ticked []string) {
 	for i := range l.Actions {
 		if a := &l.Actions[i]; a.Make == nil && len(rows) > 0 {
@@ -293,9 +293,9 @@ func (l *List[C, R]) download(c C) error {
 	return nil
 }
 
-// Before reads a page of a list that continues before an id: the function read reads the rows before an id, and returns
-// the id at which the next page continues. An id of 0 means the beginning of the list as an argument, and its end as a
-// result.
+// Before reads a page of a list that is ordered by descending ids. The function read returns the rows with lower ids
+// than before, or the first rows if before is 0. It also returns the id before which the next page continues, or 0
+// after the last page.
 func Before[R any](q Query, read func(before int64) ([]R, int64, error)) ([]R, string, error) {
 	before, err := strconv.ParseInt(q.After, 10, 64)
 	if err != nil && q.After != "" {

@@ -132,8 +132,8 @@ func Fixed[C, T any](list ...Choice) func(C, T) ([]Choice, error) {
 // All returns the choices after a first choice "All" with an empty value, for a filter.
 func All(list ...Choice) []Choice { return append([]Choice{{Label: "All"}}, list...) }
 
-// Input is a filter of a list, or an input on the page before an action. Its value is found by its name: that of a
-// filter in the URL (Query.Text), that of an action in the form (Call.Form).
+// Input is a filter of a list, or an input on the page before an action. The value of a filter is in the URL
+// (Query.Text), and that of an action's input in the form (Call.Form), each under its Name.
 type Input[C Caller] struct {
 	Name, Label, Help string
 	// Type is the type of the element: text, date, number, or flag for a checkbox. Default: text, or search for a
@@ -148,7 +148,8 @@ type Input[C Caller] struct {
 	Options func(C) ([]Choice, error)
 }
 
-// view returns an input with a value as data for the templates.
+// view returns an input with a value as data for the templates. id precedes the name in the id of the HTML element.
+// kind is the kind of the element, unless Options or Type determine the kind.
 func (i *Input[C]) view(c C, id, kind, value string) (input, error) {
 	v := input{
 		ID: id + i.Name, Name: i.Name, Label: i.Label, Help: i.Help, Kind: kind, Type: i.Type,

@@ -207,7 +207,8 @@ func condition(reads bool) object {
 	return object{"name": name, "in": "header", "description": description, "schema": object{"type": "string"}}
 }
 
-// security returns the security requirements of a route. A route for guests without a scope has no requirements.
+// security returns the security requirements of a route. A route for guests without a scope has no requirements. scheme
+// is the name of the security scheme.
 func security(scheme string, r *Route) []object {
 	scopes := []string{}
 	if r.Scope != "" {

@@ -144,8 +144,8 @@ func (c *Column) batch() int {
 	return c.Batch
 }
 
-// condition returns the SQL condition for the rows with a sealed text, after word, which is WHERE or AND. It returns ""
-// if all rows have a sealed text.
+// condition returns word, which is WHERE or AND, followed by the SQL condition for the rows with a sealed text. It
+// returns "" if all rows have a sealed text.
 func (c *Column) condition(word string) string {
 	switch {
 	case c.Prefix != "":
@@ -163,7 +163,8 @@ func (c *Column) count(ctx context.Context, db Database) (n int, err error) {
 	return n, err
 }
 
-// page reads at most limit texts of the rows after the id after, or the first texts if after is nil.
+// page reads the texts of at most limit rows, in the order of their ids. It begins after the id in after, or with the
+// first row if after is nil.
 func (c *Column) page(ctx context.Context, db Database, after any, limit int) (page []text, err error) {
 	row := c.Row
 	if row == "" {

@@ -123,10 +123,10 @@ func (r *Ring) Check(ctx context.Context) error {
 	defer cancel()
 	value, err := checkValue(ctx, r.db, r.service)
 	if err == nil && value == "" {
-		value, err = r.first(ctx)
+		value, err = r.writeFirst(ctx)
 	}
 	if err == nil {
-		err = r.fit(ctx, value)
+		err = r.selectKey(ctx, value)
 	}
 	if errors.Is(err, ErrUnfit) || err != nil && r.state.Load().ring == nil {
 		r.state.Store(&state{err: err})
@@ -134,10 +134,10 @@ func (r *Ring) Check(ctx context.Context) error {
 	return err
 }
 
-// fit selects the keyring's key with which a check value is sealed.
-func (r *Ring) fit(ctx context.Context, value string) error {
+// selectKey selects the keyring's key with which a check value is sealed.
+func (r *Ring) selectKey(ctx context.Context, value string) error {
 	if _, err := r.base.Open(ctx, value, r.associated()); err != nil {
-		return r.unfit(err)
+		return r.explainUnfit(err)
 	}
 	ring, err := r.base.As(value)
 	if err != nil {
@@ -147,8 +147,8 @@ func (r *Ring) fit(ctx context.Context, value string) error {
 	return nil
 }
 
-// unfit replaces ErrOpen by an error that tells the operator what to do. It returns other errors unchanged.
-func (r *Ring) unfit(err error) error {
+// explainUnfit replaces ErrOpen by an error that tells the operator what to do. It returns other errors unchanged.
+func (r *Ring) explainUnfit(err error) error {
 	if !errors.Is(err, keyring.ErrOpen) {
 		return err
 	}
@@ -157,9 +157,9 @@ func (r *Ring) unfit(err error) error {
 		"if that is lost: tollgate keyring adopt --service %s, then store them again", ErrUnfit, r.service, r.service)
 }
 
-// first writes the check value and returns the stored value, which another node may have written first. It suffices
-// that one text of the sample opens, because a single text may be damaged.
-func (r *Ring) first(ctx context.Context) (value string, err error) {
+// writeFirst writes the check value and returns the stored value, which another node may have written first. It
+// suffices that one text of the sample opens, because a single text may be damaged.
+func (r *Ring) writeFirst(ctx context.Context) (value string, err error) {
 	texts, err := r.sample(ctx, r.db)
 	if err != nil {
 		return "", err
@@ -171,7 +171,7 @@ func (r *Ring) first(ctx context.Context) (value string, err error) {
 		}
 	}
 	if failed != nil {
-		return "", r.unfit(failed)
+		return "", r.explainUnfit(failed)
 	}
 	return r.write(ctx, r.base,
 		`INSERT INTO keyring_checks (service, sealed) VALUES (?, ?) ON CONFLICT (service) DO NOTHING`)
@@ -243,11 +243,11 @@ func (r *Ring) advance(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return changed, r.fit(ctx, value)
+	return changed, r.selectKey(ctx, value)
 }
 
-// Adopt makes the keyring that of the database, in place of any other keyring. Secrets sealed with keys that it does
-// not have are lost.
+// Adopt makes this keyring the database's, in place of any other keyring. Secrets sealed with keys that it does not
+// have are lost.
 func (r *Ring) Adopt(ctx context.Context) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()
@@ -257,7 +257,7 @@ func (r *Ring) Adopt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.fit(ctx, value)
+	return r.selectKey(ctx, value)
 }
 
 // Run checks until ctx ends: when the database becomes ready, when another node has changed the check value, and at

@@ -15,8 +15,8 @@ import (
 // postgresMark is in the first lines of a dump by pg_dump.
 const postgresMark = "-- PostgreSQL database dump"
 
-// copies reads the rows of all COPY statements.
-func (s *scanner) copies() error {
+// readCopies reads the rows of all COPY statements.
+func (s *scanner) readCopies() error {
 	s.tables = make(map[string][]string)
 	for {
 		line, err := s.textLine()
@@ -28,7 +28,7 @@ func (s *scanner) copies() error {
 		}
 		head, isCopy := bytes.CutPrefix(line, []byte("COPY "))
 		if isCopy && bytes.HasSuffix(head, []byte(" FROM stdin;")) {
-			if err := s.copied(string(head)); err != nil {
+			if err := s.readCopy(string(head)); err != nil {
 				return err
 			}
 		}
@@ -38,8 +38,8 @@ func (s *scanner) copies() error {
 	}
 }
 
-// copied reads the rows below a COPY statement. head is the statement after the word COPY.
-func (s *scanner) copied(head string) error {
+// readCopy reads the rows below a COPY statement. head is the statement after the word COPY.
+func (s *scanner) readCopy(head string) error {
 	from := &scanner{in: bufio.NewReader(strings.NewReader(head)), line: s.line}
 	table, err := from.table()
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *scanner) copied(head string) error {
 				return err
 			}
 		}
-		if err := s.pause(n); err != nil {
+		if err := s.reportProgress(n); err != nil {
 			return err
 		}
 	}

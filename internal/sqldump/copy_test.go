@@ -75,7 +75,7 @@ func FuzzCopy(f *testing.F) {
 				return nil
 			},
 		}
-		_ = s.copies()
+		_ = s.readCopies()
 		for i, place := range places {
 			if again, err := d.At(place); err != nil || string(again.text) != texts[i] {
 				t.Fatalf("%q is read again as %q, %v", texts[i], again.text, err)

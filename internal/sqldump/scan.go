@@ -68,8 +68,8 @@ func (s *scanner) chunk() ([]byte, error) {
 	return s.in.Peek(s.in.Buffered())
 }
 
-// until consumes the text up to and including the first occurrence of end.
-func (s *scanner) until(end string) error {
+// skipThrough consumes the text up to and including the first occurrence of end.
+func (s *scanner) skipThrough(end string) error {
 	for {
 		text, err := s.chunk()
 		if err != nil {
@@ -94,9 +94,9 @@ func (s *scanner) until(end string) error {
 	}
 }
 
-// space consumes white space and comments, including comments that MySQL executes. At the end of the dump the error is
-// io.EOF.
-func (s *scanner) space() error {
+// skipSpace consumes white space and comments, including comments that MySQL executes. At the end of the dump the error
+// is io.EOF.
+func (s *scanner) skipSpace() error {
 	for {
 		text := s.peek(3)
 		if len(text) == 0 {
@@ -110,9 +110,9 @@ func (s *scanner) space() error {
 		case len(text) == 3 && string(text) == "\ufeff":
 			s.skip(3)
 		case text[0] == '#' || len(text) >= 2 && text[0] == '-' && text[1] == '-':
-			err = s.until("\n")
+			err = s.skipThrough("\n")
 		case len(text) >= 2 && text[0] == '/' && text[1] == '*':
-			err = s.until("*/")
+			err = s.skipThrough("*/")
 		default:
 			return nil
 		}
@@ -125,9 +125,10 @@ func (s *scanner) space() error {
 	}
 }
 
-// inside consumes white space and comments within a statement. At the end of the dump the error is io.ErrUnexpectedEOF.
-func (s *scanner) inside() error {
-	err := s.space()
+// skipInnerSpace consumes white space and comments within a statement. At the end of the dump the error is
+// io.ErrUnexpectedEOF.
+func (s *scanner) skipInnerSpace() error {
+	err := s.skipSpace()
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
@@ -190,7 +191,7 @@ func (s *scanner) name() (name string, quoted bool, err error) {
 // table consumes a table name, which may follow the name of its database and a period, and returns the table name.
 func (s *scanner) table() (string, error) {
 	for {
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return "", err
 		}
 		name, _, err := s.name()

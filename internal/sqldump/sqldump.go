@@ -113,9 +113,9 @@ func (d *Dump) Scan(ctx context.Context, accept func(table string) bool, each fu
 		in: bufio.NewReaderSize(d.file, bufferSize), line: 1, dump: d, ctx: ctx,
 		accept: accept, each: each, progress: progress,
 	}
-	read := s.statements
+	read := s.readStatements
 	if d.copy {
-		read = s.copies
+		read = s.readCopies
 	}
 	err := read()
 	d.created = s.tables
@@ -151,7 +151,8 @@ func (d *Dump) At(p Place) (*Row, error) {
 	return &d.row, nil
 }
 
-// list returns the index in d.lists of the columns names of a table, which it adds if they are missing.
+// list returns the index in d.lists of a table's list of columns with the given names. It adds the list if it is
+// missing.
 func (d *Dump) list(table string, names []string) (int, error) {
 	key := table + "\x00" + strings.Join(names, "\x00")
 	if i, ok := d.known[key]; ok {

@@ -129,7 +129,7 @@ func TestTokensAcrossBuffers(t *testing.T) {
 			got = append(got, fmt.Sprintf("%d=%s", r.Int("id"), r.Text("name")))
 			return nil
 		}}
-		if err := s.statements(); err != nil || strings.Join(got, "|") != `1=it's 'a' \|22=x|333=` {
+		if err := s.readStatements(); err != nil || strings.Join(got, "|") != `1=it's 'a' \|22=x|333=` {
 			t.Errorf("size %d: %q, %v", size, got, err)
 		}
 	}

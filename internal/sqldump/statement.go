@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// statements reads the statements up to the end of the dump, and calls s.each for the rows of INSERT statements.
-func (s *scanner) statements() error {
+// readStatements reads the statements up to the end of the dump, and calls s.each for the rows of INSERT statements.
+func (s *scanner) readStatements() error {
 	s.tables = make(map[string][]string)
 	for {
-		if err := s.space(); err != nil {
+		if err := s.skipSpace(); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -30,9 +30,9 @@ func (s *scanner) statements() error {
 		case "CREATE":
 			err = s.create()
 		case "DELIMITER":
-			err = s.routines()
+			err = s.skipRoutines()
 		default:
-			err = s.rest()
+			err = s.skipStatement()
 		}
 		if err != nil {
 			return err
@@ -40,10 +40,10 @@ func (s *scanner) statements() error {
 	}
 }
 
-// routines consumes the text after DELIMITER, which has the bodies of triggers and routines, until the delimiter is a
-// semicolon again.
-func (s *scanner) routines() error {
-	if err := s.until("\n"); err != nil {
+// skipRoutines consumes the text after DELIMITER, which has the bodies of triggers and routines, until the delimiter is
+// a semicolon again.
+func (s *scanner) skipRoutines() error {
+	if err := s.skipThrough("\n"); err != nil {
 		return nil //nolint:nilerr // the last line of the dump
 	}
 	for {
@@ -54,14 +54,14 @@ func (s *scanner) routines() error {
 				return nil
 			}
 		}
-		if err := s.until("\n"); err != nil {
+		if err := s.skipThrough("\n"); err != nil {
 			return err
 		}
 	}
 }
 
-// rest consumes the rest of a statement, including the semicolon.
-func (s *scanner) rest() error {
+// skipStatement consumes the rest of a statement, including the semicolon.
+func (s *scanner) skipStatement() error {
 	for {
 		text, err := s.chunk()
 		if err != nil {
@@ -74,7 +74,7 @@ func (s *scanner) rest() error {
 		}
 		s.skip(i)
 		before := s.offset
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
 		if s.offset > before { // it was a comment
@@ -94,7 +94,7 @@ func (s *scanner) rest() error {
 
 // create reads the column names of a CREATE TABLE statement.
 func (s *scanner) create() error {
-	if err := s.inside(); err != nil {
+	if err := s.skipInnerSpace(); err != nil {
 		return err
 	}
 	word, err := s.word()
@@ -102,7 +102,7 @@ func (s *scanner) create() error {
 		return err
 	}
 	if !strings.EqualFold(word, "TABLE") {
-		return s.rest()
+		return s.skipStatement()
 	}
 	var table string
 	for _, skipped := range []string{"IF", "NOT", "EXISTS", ""} {
@@ -113,16 +113,16 @@ func (s *scanner) create() error {
 			break
 		}
 	}
-	if err := s.inside(); err != nil {
+	if err := s.skipInnerSpace(); err != nil {
 		return err
 	}
 	if next := s.peek(1); len(next) == 0 || next[0] != '(' {
-		return s.rest()
+		return s.skipStatement()
 	}
 	s.skip(1)
 	var names []string
 	for {
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
 		name, quoted, err := s.name()
@@ -134,7 +134,7 @@ func (s *scanner) create() error {
 				return s.fault("a table has more than %d columns", maxColumns)
 			}
 		}
-		end, err := s.definition()
+		end, err := s.skipDefinition()
 		if err != nil {
 			return err
 		}
@@ -146,13 +146,13 @@ func (s *scanner) create() error {
 		return s.fault("there are more than %d tables", maxLists)
 	}
 	s.tables[table] = names
-	return s.rest()
+	return s.skipStatement()
 }
 
-// definition consumes the rest of a column's definition, and reports whether the column was the last.
-func (s *scanner) definition() (last bool, err error) {
+// skipDefinition consumes the rest of a column's definition, and reports whether the column was the last.
+func (s *scanner) skipDefinition() (last bool, err error) {
 	for depth := 0; ; {
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return false, err
 		}
 		b, err := s.next()
@@ -183,7 +183,7 @@ func (s *scanner) definition() (last bool, err error) {
 func (s *scanner) insert() error {
 	var table string
 	for {
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
 		name, quoted, err := s.name()
@@ -204,9 +204,9 @@ func (s *scanner) insert() error {
 		}
 	}
 	if !s.accept(table) {
-		return s.rest()
+		return s.skipStatement()
 	}
-	if err := s.inside(); err != nil {
+	if err := s.skipInnerSpace(); err != nil {
 		return err
 	}
 	names := s.tables[table]
@@ -216,7 +216,7 @@ func (s *scanner) insert() error {
 			return err
 		}
 	}
-	if err := s.inside(); err != nil {
+	if err := s.skipInnerSpace(); err != nil {
 		return err
 	}
 	word, err := s.word()
@@ -240,7 +240,7 @@ func (s *scanner) insert() error {
 func (s *scanner) names() (names []string, err error) {
 	s.skip(1)
 	for {
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return nil, err
 		}
 		name, _, err := s.name()
@@ -250,7 +250,7 @@ func (s *scanner) names() (names []string, err error) {
 		if names = append(names, name); len(names) > maxColumns {
 			return nil, s.fault("a table has more than %d columns", maxColumns)
 		}
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return nil, err
 		}
 		switch b, err := s.next(); {
@@ -268,7 +268,7 @@ func (s *scanner) names() (names []string, err error) {
 func (s *scanner) rows(table string, list int) error {
 	row := Row{Table: table, columns: s.dump.lists[list]}
 	for n := 1; ; n++ {
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
 		row.Line, row.Place = s.line, Place{Offset: s.offset, list: int32(list)} //nolint:gosec // at most maxLists
@@ -278,10 +278,10 @@ func (s *scanner) rows(table string, list int) error {
 		if err := s.each(&row); err != nil {
 			return err
 		}
-		if err := s.pause(n); err != nil {
+		if err := s.reportProgress(n); err != nil {
 			return err
 		}
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
 		b, err := s.next()
@@ -293,13 +293,13 @@ func (s *scanner) rows(table string, list int) error {
 		case ';':
 			return nil
 		default: // ON DUPLICATE KEY UPDATE
-			return s.rest()
+			return s.skipStatement()
 		}
 	}
 }
 
-// pause reports the progress after every thousandth row, and then returns the error of the context.
-func (s *scanner) pause(rows int) error {
+// reportProgress reports the progress after every thousandth row, and then returns the error of the context.
+func (s *scanner) reportProgress(rows int) error {
 	if rows%1000 != 0 {
 		return nil
 	}

@@ -22,13 +22,13 @@ func (s *scanner) row(row *Row) error {
 		if len(row.cells) == row.columns.count {
 			return s.fault("a row of %s has more values than the table has columns, %d", row.Table, row.columns.count)
 		}
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
 		if err := s.value(row); err != nil {
 			return err
 		}
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
 		b, err := s.next()
@@ -46,7 +46,7 @@ func (s *scanner) row(row *Row) error {
 	}
 }
 
-// value reads a value into a row: a text in quotes, which may follow the name of its character set, hexadecimal digits,
+// value reads a value into a row: a text in quotes (possibly after the name of its character set), hexadecimal digits,
 // a number, or a word such as NULL.
 func (s *scanner) value(row *Row) error {
 	c := cell{from: len(row.text)}
@@ -69,7 +69,8 @@ func (s *scanner) value(row *Row) error {
 	return err
 }
 
-// bare reads a value that does not begin with a quotation mark into a cell, whose text it appends to that of the row.
+// bare reads a value that does not begin with a quotation mark, appends its text to that of the row, and sets the
+// fields of c.
 func (s *scanner) bare(row *Row, c *cell) error {
 	for ended := false; !ended; {
 		text, err := s.chunk()
@@ -90,7 +91,7 @@ func (s *scanner) bare(row *Row, c *cell) error {
 	next := s.peek(1)
 	switch {
 	case len(next) > 0 && next[0] == ' ' && len(word) > 1 && word[0] == '_': // _binary 'text'
-		if err := s.inside(); err != nil {
+		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
 		next = s.peek(1)

@@ -48,9 +48,9 @@ func (c Conn) Exec(query string, args ...any) (changed int64, err error) {
 	return result.RowsAffected()
 }
 
-// Later runs a statement on whose outcome nothing else in this Write depends. On PostgreSQL it runs just before the
-// commit, in one message with all other statements that were deferred, in their order. On SQLite, where there is no
-// round trip to save, it runs at once. If it fails, the Write fails with its error and is rolled back.
+// Later runs a statement whose outcome nothing else in this Write needs. On PostgreSQL it runs just before the commit,
+// in one message with all other statements that were deferred, in their order. On SQLite, where there is no round trip
+// to save, it runs at once. If it fails, the Write fails with its error and is rolled back.
 func (c Conn) Later(query string, args ...any) error {
 	if c.ahead == nil {
 		_, err := c.Exec(query, args...)
@@ -100,9 +100,9 @@ func (c Conn) Rows(query string, args ...any) (*sql.Rows, error) {
 	return rows, err
 }
 
-// repeats reports whether a query should run again after the given number of attempts. That is so for a query outside
-// of a transaction that PostgreSQL ended because of a deadlock, as happens to queries of several tables while another
-// program of a rolling upgrade changes these tables.
+// repeats reports whether a query that has failed with err should run again after the given number of attempts: outside
+// of a transaction, if PostgreSQL has ended the query because of a deadlock. That happens to queries of several tables
+// while another program of a rolling upgrade changes these tables.
 func (c Conn) repeats(err error, attempt int) bool {
 	return err != nil && c.Pool() != nil && lostRace(err) && attempt <= sharedAttempts && c.ctx.Err() == nil
 }
@@ -166,8 +166,8 @@ func (c Conn) ByValues() Conn {
 	return c
 }
 
-// planned returns the arguments of a query. If PostgreSQL is to plan the query for these arguments, a pgx option that
-// requests this precedes them.
+// planned returns the arguments of a query, preceded by an option for pgx if PostgreSQL shall plan the query for these
+// arguments.
 func (c Conn) planned(args []any) []any {
 	if !c.byValues || c.db.dialect != Postgres || len(args) == 0 {
 		return args

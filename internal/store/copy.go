@@ -68,7 +68,7 @@ func (s Schema) Latest(d Dialect) (latest int64, err error) {
 var tableMade = regexp.MustCompile(`(?mi)^\s*(?:CREATE TABLE(?: IF NOT EXISTS)?|ALTER TABLE \w+ RENAME TO) (\w+)`)
 
 // Tables returns the sorted names of all tables that the migrations for an engine create, including tables that later
-// ones remove.
+// migrations remove.
 func (s Schema) Tables(d Dialect) (names []string, err error) {
 	err = s.each(d, func(_ int64, text []byte) {
 		for _, match := range tableMade.FindAllSubmatch(text, -1) {
@@ -174,7 +174,7 @@ func CopySQLite(ctx context.Context, from, to string, progress func(bytes int64)
 	if err != nil {
 		return fmt.Errorf("copying %s: %w", from, err)
 	}
-	return single(ctx, to)
+	return useRollbackJournal(ctx, to)
 }
 
 // backuper is implemented by the connections of the SQLite driver.
@@ -202,9 +202,9 @@ func copyPagewise(ctx context.Context, from backuper, uri string, progress func(
 	return errors.Join(err, run.Finish())
 }
 
-// single sets the journal mode of a copy to a rollback journal, so that the copy consists of one file, also while it is
-// read.
-func single(ctx context.Context, file string) error {
+// useRollbackJournal sets the journal mode of a copy to a rollback journal, so that the copy consists of one file, also
+// while it is read.
+func useRollbackJournal(ctx context.Context, file string) error {
 	pool, err := openSingle(fileURI(file) + "?mode=rw&_error_rc=true")
 	if err != nil {
 		return err

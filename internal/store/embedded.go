@@ -16,9 +16,9 @@ func Embedded(name string, files fs.FS) Schema {
 	return Schema{Name: name, Migrations: migrations}
 }
 
-// Prefixed works like Embedded, for tables of which several services have a set each. The name of the schema is the
-// prefix, an underscore and room. In the migrations the table names begin with PREFIX_, which is replaced by the prefix
-// and an underscore.
+// Prefixed works like Embedded, for tables that several services have, each under its own prefix. The name of the
+// schema is the prefix, an underscore and room. In the migrations the table names begin with PREFIX_, which is replaced
+// by the prefix and an underscore.
 func Prefixed(files fs.FS, room, prefix string) Schema {
 	s := Embedded(prefix+"_"+room, files)
 	s.Migrations = migration.Rewrite(s.Migrations, func(text []byte) ([]byte, error) {

@@ -16,10 +16,10 @@ type health struct {
 
 	failing atomic.Pointer[error] // error of the last failed write; nil while writes work
 
-	mu        sync.Mutex // held while the state changes
-	logged    string     // the failed step that was logged last; empty after "database is back"
-	lamented  time.Time  // when a failing write was logged last
-	announced bool       // a write failure was logged, but not its end
+	mu            sync.Mutex // held while the state changes
+	logged        string     // the failed step that was logged last; empty after "database is back"
+	failureLogged time.Time  // when a failing write was logged last
+	announced     bool       // a write failure was logged, but not its end
 }
 
 // lamentEvery is the minimum interval between two log lines about failing writes. On a nearly full disk, small writes
@@ -88,8 +88,8 @@ func (h *health) unwritable(err error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now := time.Now(); now.Sub(h.lamented) >= lamentEvery {
-		h.lamented, h.announced = now, true
+	if now := time.Now(); now.Sub(h.failureLogged) >= lamentEvery {
+		h.failureLogged, h.announced = now, true
 		h.logger.Error("database cannot be written", zap.Error(err))
 	}
 }

@@ -177,7 +177,7 @@ func applyAll(ctx context.Context, schemas []*schema, pool *sql.DB, d goose.Dial
 		if err != nil {
 			return fmt.Errorf("reading migrations of schema %q: %w", s.Name, err)
 		}
-		if err := s.known(ctx, provider, pool, logger); err != nil {
+		if err := s.checkUsable(ctx, provider, pool, logger); err != nil {
 			return err
 		}
 		providers[i] = provider
@@ -190,7 +190,7 @@ func applyAll(ctx context.Context, schemas []*schema, pool *sql.DB, d goose.Dial
 	return nil
 }
 
-// apply brings one schema up to date. The method known must have accepted the schema.
+// apply brings one schema up to date. The method checkUsable must have accepted the schema.
 func (s *schema) apply(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
 	run := provider.Up
 	if s.until > 0 {

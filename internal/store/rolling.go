@@ -51,10 +51,10 @@ const additiveColumn = "additive_in"
 // table returns the name of the table of versions.
 func (s *schema) table() string { return schemaPrefix + s.Name }
 
-// known returns an error if this program cannot use the schema's tables. That is so if they are older than the
+// checkUsable returns an error if this program cannot use the schema's tables. That is so if they are older than the
 // program's first migration, or if later migrations than its last one were applied and the program cannot work with
 // their changes.
-func (s *schema) known(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
+func (s *schema) checkUsable(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
 	version, err := provider.GetDBVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the version of schema %q: %w", s.Name, err)
@@ -85,9 +85,9 @@ func (s *schema) known(ctx context.Context, provider *goose.Provider, pool *sql.
 	return nil
 }
 
-// foreignRelease returns the release that applied the migrations after a version. If there are several, it returns the
-// first one that is not next to this program's release, or else the last. It returns "" if one of the migrations is not
-// additive.
+// foreignRelease returns the release that applied the migrations after a version. If several releases did, it returns
+// the first one that does not follow the release of this program, as the function follows reports, or else the last. It
+// returns "" if one of the migrations is not additive.
 func (s *schema) foreignRelease(ctx context.Context, pool *sql.DB, after int64) (string, error) {
 	marked, err := s.marked(ctx, pool)
 	if err != nil || !marked {

@@ -162,7 +162,7 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 			"the database file is gone: stop the server, put it or a backup back without the -wal and -shm beside it, and start again: %w",
 			err)
 	}
-	if err := s.foreignLog(); err != nil {
+	if err := s.checkLog(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(s.options.Path), 0o700); err != nil {
@@ -218,9 +218,9 @@ func (s *sqlite) walFile() os.FileInfo {
 	return log
 }
 
-// foreignLog returns an error if the file at the database's path is not the one to which the write-ahead log beside it
+// checkLog returns an error if the file at the database's path is not the one to which the write-ahead log beside it
 // belongs. SQLite would copy the log's pages into that file.
-func (s *sqlite) foreignLog() error {
+func (s *sqlite) checkLog() error {
 	pools, log := s.pools.Load(), s.walFile()
 	if pools == nil || s.log == nil || log == nil || !os.SameFile(log, s.log) {
 		return nil
@@ -236,9 +236,9 @@ func (s *sqlite) foreignLog() error {
 // touching is held while touch makes a file, so that this process takes no lock on the file meanwhile.
 var touching sync.Mutex
 
-// touch makes the file, readable only by its owner, unless it exists. SQLite gives its other files beside it the same
-// mode. An existing file is not opened: on POSIX systems, closing a file releases every lock that the process has on
-// it, including the locks of SQLite's connections.
+// touch makes the file, readable only by its owner, unless it exists. SQLite gives the other files of the database the
+// same mode. An existing file is not opened: on POSIX systems, closing a file releases every lock that the process has
+// on it, including the locks of SQLite's connections.
 func touch(file string) error {
 	touching.Lock()
 	defer touching.Unlock()
@@ -332,8 +332,8 @@ func (s *sqlite) probe(ctx context.Context) error {
 	return err
 }
 
-// retire closes the writer. Reads under way go on: the pools of readers keep no idle connections any more and are
-// closed with the engine.
+// retire takes pools out of use whose file is gone from its path. It closes the writer. The readers' pools are closed
+// with the engine, so that reads under way go on; until then they keep no idle connections.
 func (s *sqlite) retire(pools *sqlitePools) {
 	if slices.Contains(s.retired, pools) {
 		return

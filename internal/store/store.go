@@ -247,8 +247,8 @@ func (db *DB) admit(ctx context.Context) error {
 	return db.health.ready()
 }
 
-// settleError returns err, wrapped with ErrUnavailable if it means that, and wakes the keeper to check a database that
-// may be gone.
+// settleError wraps err with ErrUnavailable if err means that the database cannot be used now, and returns it unchanged
+// otherwise. If the database may be gone, it wakes the keeper to check that.
 func (db *DB) settleError(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrUnavailable) {
 		return err

@@ -40,16 +40,16 @@ type taken struct {
 
 func newTurns(limit int) *turns { return &turns{free: limit, running: make(map[any]*taken)} }
 
-// take waits until a write of that name may run, and returns its turn, which the caller ends. If ctx ends first it
-// returns the error of ctx.
+// take waits until a write with the given name may run, and returns its turn, which the caller ends. If ctx ends first
+// it returns the error of ctx.
 func (t *turns) take(ctx context.Context, name any) (*taken, error) {
-	q := &waiter{name, make(chan *taken, 1)}
+	w := &waiter{name, make(chan *taken, 1)}
 	t.mu.Lock()
-	element := t.waiting.PushBack(q)
+	element := t.waiting.PushBack(w)
 	t.admit()
 	t.mu.Unlock()
 	select {
-	case turn := <-q.admit:
+	case turn := <-w.admit:
 		return turn, nil
 	case <-ctx.Done():
 	}
@@ -57,7 +57,7 @@ func (t *turns) take(ctx context.Context, name any) (*taken, error) {
 	t.waiting.Remove(element)
 	t.mu.Unlock()
 	select {
-	case turn := <-q.admit: // admitted meanwhile
+	case turn := <-w.admit: // admitted meanwhile
 		turn.end()
 	default:
 	}

@@ -175,9 +175,9 @@ func (c *change) take(ctx context.Context, conn *sql.Conn) {
 	err = c.fn(context.WithoutCancel(ctx), conn, nil, &c.last)
 }
 
-// runs calls take on the goroutine that makes the group. If the function does not return, as in a panic, runs rolls the
-// transaction back.
-func (w *writer) runs(c *change) {
+// takeHere calls take on the goroutine that makes the group. If the function does not return, as in a panic, takeHere
+// rolls the transaction back.
+func (w *writer) takeHere(c *change) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -273,7 +273,7 @@ func (w *writer) makeGroup(c *change) {
 			joined = append(joined, c)
 		default:
 			if len(joined) == 1 {
-				if err := w.standing(); err != nil {
+				if err := w.checkTransaction(); err != nil {
 					w.rollback()
 					joined[0].end(err)
 					w.runAlone(c)
@@ -307,7 +307,7 @@ func (w *writer) makeGroup(c *change) {
 // back when it fails. This saves the savepoint's journal, which has a copy of each changed page.
 func (w *writer) lead(c *change) (ok bool) {
 	if c.callerCtx != nil {
-		w.runs(c)
+		w.takeHere(c)
 	} else {
 		c.turn <- turn{}
 	}
@@ -319,9 +319,9 @@ func (w *writer) lead(c *change) (ok bool) {
 	return failed == nil
 }
 
-// standing returns an error if a change has silently ended the transaction, because the next change would then run
-// outside of a transaction. The check executes BEGIN, which must fail inside a transaction.
-func (w *writer) standing() error {
+// checkTransaction returns an error if a change has silently ended the transaction, because the next change would then
+// run outside of a transaction. The check executes BEGIN, which must fail inside a transaction.
+func (w *writer) checkTransaction() error {
 	err := w.do("BEGIN")
 	switch {
 	case err == nil:
@@ -423,7 +423,7 @@ func (w *writer) finish(joined []*change) error {
 	for _, c := range joined {
 		for _, s := range c.last.statements {
 			if !looked {
-				if err := w.standing(); err != nil {
+				if err := w.checkTransaction(); err != nil {
 					return err
 				}
 				looked = true

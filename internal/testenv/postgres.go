@@ -33,15 +33,15 @@ func Postgres(tb testing.TB) *PostgresServer {
 	return postgresLike(tb, "template1")
 }
 
-// PostgresTemplate is a template for databases. In the zero value, the first call of Copy fills it.
+// PostgresTemplate is a template for databases. The first call of Copy fills it.
 type PostgresTemplate struct {
 	once sync.Once
 	name string
 	err  error
 }
 
-// Copy returns a new database like Postgres, with the content of the template. At first it calls fill to write that
-// content, once per template. fill must close its connections before it returns.
+// Copy works like Postgres, but the new database has the content of the template. The first call for a template calls
+// fill to write that content. fill must close its connections before it returns.
 func (t *PostgresTemplate) Copy(tb testing.TB, fill func(dsn string) error) *PostgresServer {
 	tb.Helper()
 	t.once.Do(func() {

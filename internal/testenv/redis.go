@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// redisDatabases is the number of databases of a process's shared server.
+// redisDatabases is the number of databases of the server that the tests of a process share.
 const redisDatabases = 4096
 
 // RedisServer is a Redis or Valkey server with one database for the test.

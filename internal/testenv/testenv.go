@@ -53,7 +53,8 @@ type server struct {
 	ended chan struct{}  // closed when the supervisor has ended
 }
 
-// newServer makes the folder of a server and chooses its port.
+// newServer makes the folder of a server and chooses its port. signal is the signal that stops the program, and account
+// runs the program.
 func newServer(name, signal string, account *account) (*server, error) {
 	// t.TempDir is not used, because the server's account may have no access to its parents.
 	dir, err := os.MkdirTemp("", "tollgate-"+name+"-")

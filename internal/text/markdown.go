@@ -85,8 +85,9 @@ func (m *Markdown) Render(markdown string) string {
 
 func verbatim(markdown string) string { return "<pre>" + html.EscapeString(markdown) + "</pre>" }
 
-// Bare URLs in a text become links, with letters of any language in the host and after it. In the last label of a host,
-// Latin letters are not mixed with others, so that it ends before words that follow without a space.
+// Bare URLs in a text become links. The host and the path may have letters of any language. In the last label of the
+// host, Latin letters are not mixed with others, so that the host ends before words of another script that follow
+// without a space.
 var (
 	bareURL = regexp.MustCompile(`^https?://` + bareHost + `(?::\d+)?` + barePath)
 	bareWWW = regexp.MustCompile(`^www\.` + bareHost + barePath)
@@ -145,10 +146,10 @@ func (l links) Transform(document *ast.Document, _ source.Reader, _ parser.Conte
 		}
 		switch n := n.(type) {
 		case *ast.Link:
-			n.Destination = l.placed(n.Destination)
+			n.Destination = l.rewritten(n.Destination)
 			n.SetAttributeString("rel", []byte(linkRel))
 		case *ast.Image:
-			n.Destination = l.placed(n.Destination)
+			n.Destination = l.rewritten(n.Destination)
 		case *ast.AutoLink:
 			n.SetAttributeString("rel", []byte(linkRel))
 		}
@@ -156,15 +157,15 @@ func (l links) Transform(document *ast.Document, _ source.Reader, _ parser.Conte
 	})
 }
 
-func (l links) placed(address []byte) []byte {
+func (l links) rewritten(address []byte) []byte {
 	if l.place == nil {
 		return address
 	}
 	return l.place(address)
 }
 
-// nestsDeep reports whether lines open very many quotes or lists. For the parser, these cost more than their length,
-// and so does each empty line inside many of them.
+// nestsDeep reports whether a text opens very many quotes, lists or brackets, or may have many empty lines inside of
+// quotes and lists. The parser takes longer for such a text than for other texts of the same length.
 func nestsDeep(markdown string) bool {
 	deepest, empty := 0, 0
 	for line := range strings.Lines(markdown) {

@@ -52,7 +52,7 @@ func (tables) Transform(node *ast.Paragraph, reader source.Reader, pc parser.Con
 	tableParagraphs.Transform(node, reader, pc)
 }
 
-// columnsOf returns an upper bound for the number of columns of a table with the delimiter row line. It returns 0 if
+// columnsOf returns an upper bound for the number of columns of the table whose delimiter row is line. It returns 0 if
 // line is not a delimiter row.
 func columnsOf(line []byte) int {
 	if len(bytes.Trim(line, "-:| \t\v\f\r\n")) > 0 || bytes.IndexByte(line, '-') < 0 {

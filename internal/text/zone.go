@@ -42,8 +42,9 @@ func Zone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// isZone reports whether a name may be loaded. It excludes names that the library also accepts: the server's own zone,
-// which means nothing to the reader, other spellings of a path, and the duplicate zones with and without leap seconds.
+// isZone reports whether a name may be loaded. It excludes some names that the library accepts: the server's own zone
+// (which means nothing to the reader), other spellings of a path, and the duplicates of all zones with and without leap
+// seconds.
 func isZone(name string) bool {
 	return len(name) <= maxZone && fs.ValidPath(name) && name != "." && name != "Local" && name != "localtime" &&
 		!strings.HasPrefix(name, "posix/") && !strings.HasPrefix(name, "right/")

@@ -33,10 +33,10 @@ func (c *Client) session(ctx context.Context, spent *session) (*session, error) 
 		c.mu.Unlock()
 		return s, nil
 	}
-	l := c.current
+	l := c.underWay
 	if l == nil {
 		l = &login{done: make(chan struct{})}
-		c.current = l
+		c.underWay = l
 		if !valid {
 			s = nil
 		}
@@ -65,14 +65,15 @@ func (c *Client) login(ctx context.Context, l *login, previous *session) {
 			map[string]string{"role_id": o.RoleID, "secret_id": o.SecretID})
 	}
 	c.mu.Lock()
-	if c.current = nil; l.session != nil {
+	if c.underWay = nil; l.session != nil {
 		c.present = l.session
 	}
 	c.mu.Unlock()
 	close(l.done)
 }
 
-// auth requests a token from the server.
+// auth requests a token from the server by a request with body to path. token authenticates the request, unless it is
+// empty. op is as for call.
 func (c *Client) auth(ctx context.Context, op, path, token string, body any) (*session, error) {
 	var answer struct {
 		Auth struct {

@@ -87,9 +87,9 @@ type Client struct {
 	base    string
 	http    *http.Client
 
-	mu      sync.Mutex
-	present *session
-	current *login // the login under way, or nil
+	mu       sync.Mutex
+	present  *session
+	underWay *login // the login under way, or nil
 }
 
 // New makes a client. It does not contact the server.
@@ -152,20 +152,21 @@ func escape(path string) string {
 	return strings.Join(words, "/")
 }
 
-// call sends a request with a token. If the server refuses the token, call repeats the request once with a new token.
-// op is the operation for Options.Observe.
+// call sends a request with a token, and decodes the member data of the answer into data. If the server refuses the
+// token, call repeats the request once with a new token. op is the operation for Options.Observe. body is sent as JSON,
+// unless it is nil.
 func (c *Client) call(ctx context.Context, op, method, path string, body, data any) error {
 	s, err := c.session(ctx, nil)
 	if err != nil {
 		return err
 	}
-	err = c.patient(ctx, op, method, path, s.token, body, data)
+	err = c.askPatiently(ctx, op, method, path, s.token, body, data)
 	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Status == http.StatusForbidden &&
 		c.options.Token == "" {
 		if s, err = c.session(ctx, s); err != nil {
 			return err
 		}
-		err = c.patient(ctx, op, method, path, s.token, body, data)
+		err = c.askPatiently(ctx, op, method, path, s.token, body, data)
 	}
 	return err
 }
@@ -173,8 +174,9 @@ func (c *Client) call(ctx context.Context, op, method, path string, body, data a
 // errBusy means that the request should be repeated.
 var errBusy = fmt.Errorf("%w: it is on standby or busy", ErrUnavailable)
 
-// patient sends a request and repeats it while the server is on standby or busy, after each of pauses.
-func (c *Client) patient(ctx context.Context, op, method, path, token string, body, data any) error {
+// askPatiently sends a request with a token and repeats it while the server is on standby or busy, after each of
+// pauses. The other arguments are as for call.
+func (c *Client) askPatiently(ctx context.Context, op, method, path, token string, body, data any) error {
 	for i := 0; ; i++ {
 		err := c.ask(ctx, op, method, path, token, body, &struct {
 			Data any `json:"data"`
@@ -190,7 +192,8 @@ func (c *Client) patient(ctx context.Context, op, method, path, token string, bo
 	}
 }
 
-// ask sends one request and decodes the answer.
+// ask sends one request and decodes the whole answer into answer. The other arguments are as for call; token may be
+// empty.
 func (c *Client) ask(ctx context.Context, op, method, path, token string, body, answer any) error {
 	defer func(began time.Time) { c.options.Observe(op, time.Since(began)) }(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
@@ -251,7 +254,8 @@ func unreached(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// refused returns the error for an answer with an error status. text is the body of the answer.
+// refused returns the error for an answer with an error status. text is the body of the answer. The token and the other
+// credentials are masked in the messages of the error.
 func (c *Client) refused(status int, text []byte, token string) error {
 	var body struct {
 		Errors []string `json:"errors"`

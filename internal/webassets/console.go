@@ -55,7 +55,7 @@ func NewConsole(policy string, files fs.FS, root string, page Page) *Console {
 	return c
 }
 
-// Has reports whether the console has a file. Its page is one, and so are the files of the bar's brand, below parts/.
+// Has reports whether the console has a file. That includes its page and, below parts/, the files of the bar's brand.
 func (c *Console) Has(name string, bar look.Bar) bool {
 	file, shared := strings.CutPrefix(name, below)
 	return name == Document || c.Files.Has(name) || shared && bar.Brand.Has(file)

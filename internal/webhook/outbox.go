@@ -47,7 +47,7 @@ func (h *Hooks) Test(c store.Conn, id int64) error {
 	}{id}, "id = ?", id)
 }
 
-// emit writes a delivery for the webhooks that match a condition.
+// emit writes a delivery for the webhooks that match an SQL condition. args are the arguments of the condition.
 func (h *Hooks) emit(c store.Conn, topic string, data any, condition string, args ...any) error {
 	now := h.Now()
 	e := event{

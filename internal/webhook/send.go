@@ -111,13 +111,13 @@ func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, e
 			return done, err
 		}
 		status, failure := h.send(ctx, s, o)
-		settle, cancel := jobs.Settling(ctx)
+		settling, cancel := jobs.Settling(ctx)
 		if ctx.Err() != nil && status == 0 {
-			err = h.giveBack(settle, o)
+			err = h.giveBack(settling, o)
 			cancel()
 			return done, err
 		}
-		err = h.settle(settle, o, status, failure)
+		err = h.settle(settling, o, status, failure)
 		cancel()
 		if err != nil {
 			return done, err

@@ -137,7 +137,7 @@ func (x *Texts) Template(t testing.TB, name, text string) {
 	}
 }
 
-// node adds the texts of a node and the nodes below it.
+// node adds the texts of a node and the nodes below it. where is the place in the source to report.
 func (x *Texts) node(where string, node parse.Node) {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -436,7 +436,7 @@ func (x *Texts) faults(tag string, catalogue []byte) (list []string) {
 	return list
 }
 
-// matches reports whether a sample is an example of the message with an English text.
+// matches reports whether sample could be made from the message english by filling its placeholders.
 func matches(english, sample string) bool {
 	expression := regexp.QuoteMeta(strings.TrimSuffix(english, "."))
 	for _, name := range locale.Placeholders(english) {

@@ -71,7 +71,7 @@ func (b *Browser) Get(path string) *Page {
 	return b.Do(http.MethodGet, path, "")
 }
 
-// Post sends a form.
+// Post sends a form with fields to a path. header is as for Do.
 func (b *Browser) Post(path string, fields url.Values, header ...string) *Page {
 	b.T.Helper()
 	return b.Do(http.MethodPost, path, fields.Encode(), header...)

@@ -35,20 +35,20 @@ func AttackSite(t *testing.T, s *Site) {
 	// An answer of the provider can be used once.
 	ann := b()
 	answer := ann.begin("ann", true)
-	ann.comes(answer, true, "at first")
-	b().comes(answer, false, "in a new browser with a used answer")
+	ann.returnsWith(answer, true, "at first")
+	b().returnsWith(answer, false, "in a new browser with a used answer")
 
 	// A sign-in that one browser has begun cannot be ended by another browser.
 	eve, bob := b(), b()
 	answer = eve.begin("eve", true)
-	bob.comes(answer, false, "with the answer to another browser")
-	bob.comes(bob.begin("bob", true), true, "with the own answer")
-	eve.comes(answer, true, "with the answer that another browser tried")
+	bob.returnsWith(answer, false, "with the answer to another browser")
+	bob.returnsWith(bob.begin("bob", true), true, "with the own answer")
+	eve.returnsWith(answer, true, "with the answer that another browser tried")
 	stranger := b()
 	answer = stranger.begin("bob", true)
 	answer.Set("state", b().begin("eve", true).Get("state"))
-	stranger.comes(answer, false, "with the state of another browser")
-	b().comes(url.Values{"code": answer["code"]}, false, "without a state")
+	stranger.returnsWith(answer, false, "with the state of another browser")
+	b().returnsWith(url.Values{"code": answer["code"]}, false, "without a state")
 
 	// Only the value true means that an address is verified; some providers write it as a text.
 	for i, confirmed := range []any{
@@ -56,11 +56,11 @@ func AttackSite(t *testing.T, s *Site) {
 	} {
 		if !s.JoinsUnconfirmed {
 			guest := b()
-			guest.comes(guest.begin("flag"+string(rune('a'+i)), confirmed), false, "with a false flag")
+			guest.returnsWith(guest.begin("flag"+string(rune('a'+i)), confirmed), false, "with a false flag")
 		}
 	}
 	last := b()
-	last.comes(last.begin("text", "true"), true, "with a flag that is a text")
+	last.returnsWith(last.begin("text", "true"), true, "with a flag that is a text")
 }
 
 // browser keeps the cookies of a service and follows no redirect.
@@ -99,7 +99,8 @@ func (b *browser) get(path string) (status int, location string) {
 	return response.StatusCode, response.Header.Get("Location")
 }
 
-// begin starts a person's sign-in, and returns the query of the provider's answer.
+// begin starts the sign-in of a person called name, and returns the query of the answer from the provider. confirmed is
+// the claim email_verified.
 func (b *browser) begin(name string, confirmed any) url.Values {
 	b.t.Helper()
 	claims := map[string]any{"sub": "visitor-" + name, "email": "visitor-" + name + "@example.com", "email_verified": confirmed}
@@ -109,9 +110,9 @@ func (b *browser) begin(name string, confirmed any) url.Values {
 	return b.Provider.Visit(to)
 }
 
-// comes sends the query of a provider's answer to the callback. admitted says whether the browser must be signed in
-// then, and situation describes the case.
-func (b *browser) comes(answer url.Values, admitted bool, situation string) {
+// returnsWith sends the query of a provider's answer to the callback. admitted says whether the browser must be signed
+// in then, and situation describes the case.
+func (b *browser) returnsWith(answer url.Values, admitted bool, situation string) {
 	b.t.Helper()
 	b.get(b.Callback + "?" + answer.Encode())
 	if status, _ := b.get(b.Inside); (status == http.StatusOK) != admitted {

@@ -61,7 +61,7 @@ type Faults struct {
 // New starts a server, which is closed at the end of the test.
 func New(tb testing.TB) *Server {
 	tb.Helper()
-	s := bare()
+	s := newServer()
 	server := httptest.NewServer(s)
 	tb.Cleanup(server.Close)
 	tb.Cleanup(s.Release)
@@ -72,14 +72,14 @@ func New(tb testing.TB) *Server {
 // NewTLS starts a server with https, and also returns the httptest.Server with its certificate.
 func NewTLS(tb testing.TB) (*Server, *httptest.Server) {
 	tb.Helper()
-	s := bare()
+	s := newServer()
 	server := httptest.NewTLSServer(s)
 	tb.Cleanup(server.Close)
 	s.URL = server.URL
 	return s, server
 }
 
-func bare() *Server {
+func newServer() *Server {
 	s := &Server{
 		tokens: map[string]bool{Root: true}, keys: make(map[string]*key), requests: make(map[string]int),
 		gate: make(chan struct{}),
