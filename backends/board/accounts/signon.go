@@ -53,8 +53,8 @@ func (s *Service) SignOn(
 }
 
 // beginFor signs a member in and returns the cookie of the new session. The cookie is empty if the member waits for
-// approval. It returns an error if the member is blocked. The time at which the password counts as given is the
-// provider's.
+// approval. It ends the session of the cookie former. It returns an error if the member is blocked. In the new session,
+// the time of the last password check is the time at which the provider authenticated the person.
 func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former string) (cookie string, err error) {
 	user, err := rights.ScanUser(c.Row("SELECT "+rights.UserColumns+" FROM board_users u WHERE u.id = ?", id))
 	if err != nil {
@@ -188,8 +188,8 @@ type managedGroup struct {
 	member     bool // whether the member is in it
 }
 
-// settleGroups adds a member to the managed groups that are named, and removes the member from the other managed
-// groups. The last administrator stays in the group, because nobody could undo that.
+// settleGroups makes a member join the managed groups whose names are in named, and leave all other managed groups. An
+// administrator stays in a group if the board would otherwise have no administrator, because nobody could undo that.
 func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, named, managed []string) error {
 	var enter, leave []managedGroup
 	for _, name := range managed {

@@ -143,8 +143,7 @@ func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, ne
 	return list, next, nil
 }
 
-// NameClash is a member, Member, whose name looks like the name of a member who joined earlier, Like. Both members keep
-// their names.
+// NameClash is a pair of members whose names look alike. Like joined before Member. Both keep their names.
 type NameClash struct{ Member, Like MemberRow }
 
 // maxClashes limits the list of NameClashes.

@@ -1,5 +1,6 @@
 // Package drafts stores texts that members have begun to write and not posted yet, at most one text of a member for
-// each place. Only its writer sees a draft. A draft is deleted when it is posted, or Keep after it was last saved.
+// each place. Only its writer sees a draft. A draft is deleted when it is posted, or when it has not been saved for the
+// duration Keep.
 package drafts
 
 import (

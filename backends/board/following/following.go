@@ -78,7 +78,7 @@ func (s *Service) Unsubscribe(ctx context.Context, a *rights.Actor, thread int64
 	})
 }
 
-// Subscription is a member's subscription to a thread, which it contains.
+// Subscription is a thread with a member's subscription to it.
 type Subscription struct {
 	Thread    *content.Thread
 	Mode      string
@@ -88,7 +88,7 @@ type Subscription struct {
 // MaxSubscriptions limits lists of subscriptions.
 const MaxSubscriptions = 1000
 
-// Subscriptions lists the actor's subscriptions to threads that it sees.
+// Subscriptions lists the actor's subscriptions to threads that the actor sees.
 func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) ([]Subscription, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Subscription, err error) {
 		list, err = store.List(c, func(r store.Row) (sub Subscription, err error) {

@@ -9,10 +9,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// queueMail queues mails about a post for the followers of its thread or forum, in the transaction of the post. A
-// waiting mail about the same thread is extended to include the post. A post that was held until now may come between
-// the posts of such a mail. Then only the mail's created_at changes, which shows a mailing that is being sent that
-// there is one more post (see mails.MailSent).
+// queueMail queues mails about a post, in the transaction of the post, for those followers of the target ("thread" or
+// "forum") with this id that to selects. A waiting mail about the same thread is extended to include the post.
+//
+// A post that was held until now may lie between the first and the last post of such a mail. Then only the mail's
+// created_at changes. If the mail is being sent at that moment, mails.MailSent recognizes by it that a post was added.
 func (s *Service) queueMail(
 	c store.Conn, a *rights.Actor, thread, post int64, target string, id int64, to audience,
 ) error {

@@ -40,7 +40,7 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 		if mentioned {
 			continue
 		}
-		// Later, like the statements of Notify, which must run first.
+		// The statement is deferred because it must run after the statements of Notify, which are deferred, too.
 		err = c.Later("UPDATE board_notifications SET kind = ?, read_at = NULL WHERE id IN (SELECT w.id"+known+
 			"IN ('reply', 'thread'))", KindMention, u.ID, maxUnseen, post)
 		if err != nil {

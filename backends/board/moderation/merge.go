@@ -188,8 +188,8 @@ func (s *Service) finish(ctx context.Context, merged int64) error {
 	return nil
 }
 
-// step moves up to batch rows of thread from to thread to. After the last of them it moves the first post and ends the
-// merge.
+// step moves up to batch rows from one thread to another. When no other rows are left, it moves the first post and ends
+// the merge.
 func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err error) {
 	move := &transfer{c: c, from: from, to: to}
 	left := batch
@@ -225,7 +225,8 @@ func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err e
 	return true, move.count(0, 1)
 }
 
-// followers makes up to limit followers of thread from follow thread to, and returns their number.
+// moveFollowers moves up to limit subscriptions from one thread to another, with the followers' notifications and
+// mails, and returns their number.
 func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (int, error) {
 	ids, err := store.Column[any](c, "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
 		" ORDER BY user_id LIMIT ?", from.ID, limit)
@@ -244,8 +245,8 @@ func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (
 		kernel.Marks(len(ids))+")", append([]any{to.ID}, these...)...); err != nil {
 		return 0, err
 	}
-	// Waiting mails announce the same posts, so they move to the other thread. A mail is left out if the member gets
-	// one about that thread anyway.
+	// Waiting mails announce the same posts, so they move to the other thread, except if the member gets a mail about
+	// that thread anyway.
 	if _, err := c.Exec("UPDATE board_mails SET thread_id = ? WHERE thread_id = ? AND source <> 'link' AND user_id IN ("+
 		kernel.Marks(len(ids))+") AND NOT EXISTS (SELECT 1 FROM board_mails o WHERE o.user_id = board_mails.user_id"+
 		" AND o.mode = board_mails.mode AND o.thread_id = ?)", append(append([]any{to.ID}, these...), to.ID)...); err != nil {

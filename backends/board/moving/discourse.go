@@ -73,7 +73,8 @@ func readDiscourse(ctx context.Context, o Options, report *Report) (*Source, err
 	}, b.finish)
 }
 
-// mapColumn returns a function that sets, in the map into, the value of a row under the id in the column key.
+// mapColumn returns a function that handles a row: it sets into[id] to the value of the row, where id is the number in
+// the column key.
 func mapColumn[V any](into map[int64]V, key string, value func(r *sqldump.Row) V) func(r *sqldump.Row) error {
 	return func(r *sqldump.Row) error {
 		into[r.Int(key)] = value(r)
@@ -81,8 +82,8 @@ func mapColumn[V any](into map[int64]V, key string, value func(r *sqldump.Row) V
 	}
 }
 
-// collect returns a function that appends, in the map into, the id in the column value to the list under the id in the
-// column key.
+// collect returns a function that handles a row: it appends the number in the column value to into[id], where id is the
+// number in the column key.
 func collect(into map[int64][]int64, key, value string) func(r *sqldump.Row) error {
 	return func(r *sqldump.Row) error {
 		id := r.Int(key)
@@ -223,8 +224,8 @@ func (b *discourse) topic(r *sqldump.Row) error {
 	return nil
 }
 
-// row notes the place of a post in the dump. It also notes posts in private messages: which posts these are is known
-// only at the end of the dump.
+// row notes the place of a post in the dump, even if the post may be a private message: which posts are private is
+// known only at the end of the dump.
 func (b *discourse) row(r *sqldump.Row) error {
 	if kind := r.Int("post_type"); kind != discourseRegular && kind != discourseMarked {
 		b.otherPosts++

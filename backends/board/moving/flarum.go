@@ -111,8 +111,9 @@ func (b *flarum) finish() {
 	b.without("private discussions and posts", b.anonymous, "only some members see them")
 }
 
-// forumOf returns the forum for a discussion. Of the discussion's tags it chooses the tag that the fewest people see,
-// so that nobody sees more than before, and among such tags the one lowest in the tree.
+// forumOf returns the forum for a discussion. If several tags of the discussion become forums, it chooses the tag that
+// the fewest people see, so that nobody sees more than before the import. Among such tags, it chooses the tag that is
+// lowest in the tree.
 func (b *flarum) forumOf(discussion int64) int64 {
 	best := flarumTag{forum: forum{MovedForum: seed.MovedForum{ID: flarumUntagged}}}
 	openness := func(t *flarumTag) (n int) {
@@ -199,8 +200,8 @@ func flarumVisibility(r *sqldump.Row) int64 {
 
 func flarumApproved(r *sqldump.Row) bool { return !r.Has("is_approved") || r.Int("is_approved") != 0 }
 
-// private reports whether a discussion or post is visible only to some members, and counts it. Flarum also marks
-// unapproved ones as private; these are not meant.
+// private reports whether a discussion or post is visible only to some members, and counts it. A discussion or post
+// that waits for approval does not count as private, although Flarum marks it so.
 func (b *flarum) private(r *sqldump.Row) bool {
 	private := r.Int("is_private") != 0 && flarumApproved(r)
 	b.anonymous += int64(kernel.Bool(private))

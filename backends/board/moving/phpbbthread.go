@@ -38,8 +38,7 @@ func textIn(r *sqldump.Row, column string) postText {
 	return postText{text: r.Text(column), uid: r.Text("bbcode_uid"), bbcode: bbcode}
 }
 
-// filesOf returns the names of a post's files. The index of a file is its number in texts; the newest file has the
-// number 0.
+// filesOf returns the names of a post's files, newest first. Texts refer to a file by its index in this list.
 func (b *phpbb) filesOf(post int64) []string {
 	indexes := b.byPost[post]
 	if len(indexes) == 0 || b.options.Attachments == "" {

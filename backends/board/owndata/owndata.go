@@ -177,8 +177,8 @@ func (o *object) list(name string, fill func(each func(any))) {
 	o.raw("]")
 }
 
-// rows calls each for the rows of a query, in batches. The arguments of the query are an id, the key of the last row,
-// and the limit. each returns the key of its row.
+// rows calls each for the rows of a query, in batches. The arguments of the query are owner, the key of the last row of
+// the previous batch, and the limit. each returns the key of its row.
 func rows[T any](o *object, owner int64, query string, scan func(r store.Row) (T, error), each func(T) int64) {
 	for after, more := int64(0), true; more && o.err == nil; {
 		list, err := kernel.Value(o.ctx, o.service.Read, func(c store.Conn) ([]T, error) {

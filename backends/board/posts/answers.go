@@ -13,7 +13,7 @@ import (
 // A thread has at most one answer, which is one of its replies. The thread loses the answer when that reply is deleted
 // or moves to another thread.
 
-// SetAnswer marks a reply as the answer of its thread, in place of any other answer, or takes the mark back if marked
+// SetAnswer marks a reply as the answer of its thread, in place of any other answer, or takes the mark back if correct
 // is false. Actions of moderators in threads of other members are logged. The author of the reply is notified.
 func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, correct bool) error {
 	return s.Write(ctx, func(c store.Conn) error {

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// ArchiveRun is the number of consecutive hidden rows above which they are archived. Until then the pages of a
-	// thread skip them.
+	// ArchiveRun is the length of a run of consecutive hidden posts above which the posts are archived. In shorter
+	// runs, the pages of a thread skip the posts.
 	ArchiveRun = 1000
-	// archiveAge is the minimum age of a deleted post to be archived.
+	// archiveAge is the age from which a deleted post can be archived.
 	archiveAge = 30 * 24 * time.Hour
-	// These limit the threads of one call of Archive, the rows of one read, and the rows of one transaction.
+	// The limits of threads in one call of Archive, of rows in one read, and of rows in one transaction.
 	archiveThreads = 10_000
 	archiveLooked  = 2000
 	archiveBatch   = 500

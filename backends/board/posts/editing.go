@@ -201,12 +201,13 @@ func (s *Service) mayEdit(
 	return right, nil
 }
 
-// windowClosed reports whether the time during which the actor may edit its own post p is over.
+// windowClosed reports whether the time during which the actor may edit its own post p is over. For actors with the
+// right to edit without a time limit, it is never over.
 func (s *Service) windowClosed(a *rights.Actor, f *content.Forum, p *content.Post, now kernel.Moment) bool {
 	return !a.Has(f.ID, rights.EditWindowBypass) && s.windowPassed(a, p, now)
 }
 
-// windowPassed works like windowClosed, but ignores the right to edit without a time limit.
+// windowPassed works like windowClosed, but disregards the right to edit without a time limit.
 func (s *Service) windowPassed(a *rights.Actor, p *content.Post, now kernel.Moment) bool {
 	window := a.Rights.EditWindow
 	return window != 0 && now.Sub(p.Created) > time.Duration(window)*time.Minute
@@ -226,8 +227,8 @@ type Revision struct {
 	Reason   string
 }
 
-// Revisions lists up to limit former texts of a post, oldest first. They are the newest ones that precede the revision
-// before or, if before is 0, the newest of all. The list is paged because there can be many long texts.
+// Revisions lists up to limit former texts of a post, oldest first: the newest of all or, if before is not 0, the
+// newest that precede the revision before. The list is paged because there can be many long texts.
 func (s *Service) Revisions(
 	ctx context.Context, a *rights.Actor, inThread, id, before int64, limit int,
 ) (list []Revision, err error) {

@@ -185,8 +185,8 @@ func placeOf(c store.Conn, a *rights.Actor, thread, post int64, lock string) (pl
 	return placed, err
 }
 
-// mayAttach returns a post and its place. It returns an error unless the actor may change the post's files. That takes
-// the right to edit the post and the right to upload files. lock is that of placeOf.
+// mayAttach returns a post and its place. It returns an error unless the actor may change the post's files, for which
+// it needs the right to edit the post and the right to upload files. lock is passed to placeOf.
 func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, lock string) (place, error) {
 	placed, err := placeOf(c, a, thread, post, lock)
 	if err != nil {

@@ -255,8 +255,8 @@ func (s *Service) Cursor(forum int64, p Position) string {
 }
 
 // ReadCursor returns the position in a cursor. An empty text is the beginning of the list. It returns an error with
-// status 400 if text is not a cursor of this forum. Each list that does not belong to a forum has a negative number in
-// place of the forum.
+// status 400 if text is not a cursor of this forum. forum is 0 for a list of threads from all forums. Other lists pass
+// a negative number that is unique to the list.
 func (s *Service) ReadCursor(forum int64, text string) (p Position, err error) {
 	if text == "" {
 		return p, nil

@@ -74,8 +74,9 @@ func (s *Service) shift(
 	return threads, posts, s.emitSettled(c, t, p, from, reason)
 }
 
-// startShifted sets the visibility of a thread whose first post has changed. threads is 1 if the thread becomes
-// visible.
+// setThreadVisibility gives a thread the visibility to, after the visibility of its first post has changed. threads is
+// 1 if the thread becomes visible, -1 if it was visible before, and 0 otherwise. If it is 1, the visible posts are
+// counted for their authors; if it is -1, the caller has already subtracted them.
 func startShifted(c store.Conn, t *content.Thread, to, threads int64) error {
 	if _, err := c.Exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.ID); err != nil {
 		return err
@@ -87,7 +88,7 @@ func startShifted(c store.Conn, t *content.Thread, to, threads int64) error {
 	return content.CountThread(c, t.ID, t.Forum, threads)
 }
 
-// replyShifted updates a thread for a reply that becomes visible (shown is 1) or hidden (-1). It returns the change of
+// updateReplies updates a thread for a reply that becomes visible (shown is 1) or hidden (-1). It returns the change of
 // the forum's number of posts.
 func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64) (posts int64, err error) {
 	t.Replies += shown
@@ -98,8 +99,9 @@ func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64)
 	return shown, content.CountPosts(c, p.Author, t.Forum, shown)
 }
 
-// Delete hides a post, and its thread if the post is the first. It returns true if it has deleted the post, and false
-// if the post was deleted already. It returns an error if the post has another version than match names.
+// Delete hides a post and, if it is the first post of its thread, the thread. inThread is the id of the thread. Delete
+// returns false if the post was deleted already. It returns an error if match does not match the current version of the
+// post.
 func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match) (bool, error) {
 	return kernel.Value(ctx, s.Write, func(c store.Conn) (bool, error) {
 		return s.DeleteBy(c, a, inThread, id, match)
@@ -264,7 +266,8 @@ func heldVersion(t *content.Thread, p *content.Post, files []attachments.Attachm
 // heldByEdit is the reason for holding a post that was visible before an edit.
 const heldByEdit = "edit"
 
-// approved sends the notifications that were not sent while the post was held, which was for the given reason.
+// sendHeldBack sends the notifications of a post that was held until now. reason is the reason for which the post was
+// held.
 func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, reason string) error {
 	if reason == heldByEdit {
 		if err := s.following.MailLater(c, t, p); err != nil {

@@ -34,8 +34,8 @@ func newestOfAll() content.Listing {
 	}
 }
 
-// followedSince is the query for the visible threads that a member follows and that have a post after a time. Its
-// arguments are user, time and limit.
+// followedSince is the query for the visible threads that a member follows and whose last post was written after a
+// given time. Its arguments are user, time and limit.
 const followedSince = "SELECT " + content.ThreadColumns + " FROM board_subscriptions s" +
 	" JOIN board_threads t ON t.id = s.target_id" +
 	" WHERE s.user_id = ? AND s.target = 'thread' AND s.mode <> 'none' AND t.visibility = 0 AND t.last_post_at > ?" +

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// maxRights limits the results of Of that one Access caches. At the limit the whole cache is emptied.
+// maxRights is the maximum number of results of Of that an Access caches. At this number the whole cache is emptied.
 const maxRights = 4096
 
 // Access holds the board's groups, forums, rights and settings as of one permission version. They are not changed after
@@ -107,7 +107,7 @@ func BumpPermissions(c store.Conn) error {
 }
 
 // CurrentAccess returns the current groups, forums, rights and settings of the board. Each call reads the permission
-// version. It reads the rest only if that version has changed.
+// version, and reads everything else only if that version has changed.
 func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 	var a *Access
 	err := s.ReadBriefly(ctx, func(c store.Conn) error {
@@ -335,8 +335,8 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	return r
 }
 
-// longest returns the more generous of two limits, where 0 means no limit. If first is set, b is the first limit and
-// longest returns b.
+// longest returns the more generous of two limits, where 0 means no limit. If first is set, b is the first limit, a has
+// no meaning yet, and longest returns b.
 func longest(a, b int64, first bool) int64 {
 	switch {
 	case first:

@@ -88,8 +88,8 @@ func (e *MovedError) Unwrap() error { return e.Err }
 type MovedOptions struct {
 	// DryRun makes LoadMoved check everything and write nothing.
 	DryRun bool
-	// Progress is called as Options.Progress is by LoadFixture. Its parts are members, pictures, forums, threads,
-	// posts, files and conversations.
+	// Progress is called like Options.Progress. The parts are members, pictures, forums, threads, posts, files and
+	// conversations.
 	Progress func(part string, done int)
 	// LeftOut is called for every element that is not imported, and Changed for every element that is imported with a
 	// change.

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// A transaction ends when it has added this number of threads or posts. A thread is never split.
+	// A transaction ends when it has added SeedThreads threads or seedPosts posts. A thread is never split.
 	SeedThreads = 500
 	seedPosts   = 2000
 

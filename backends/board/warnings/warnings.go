@@ -144,8 +144,8 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 	return w, err
 }
 
-// moderate updates until when all posts of a member are held because of warnings, and returns the sum of the points
-// that count.
+// moderate sets the time until which all posts of a member are held because of warnings. It returns the sum of the
+// points that count.
 func (s *Service) moderate(c store.Conn, a *rights.Actor, member int64) (points int64, err error) {
 	now, limit := s.Moment(), a.Rights.Settings.WarningHold
 	list, err := readWarnings(c, member)
@@ -170,7 +170,7 @@ func (s *Service) moderate(c store.Conn, a *rights.Actor, member int64) (points 
 	return points, err
 }
 
-// suspend suspends the member if points reach the limit for it. suspended is the end of the member's current
+// suspend suspends the member if points reach the limit for a suspension. suspended is the end of the member's current
 // suspension, which suspend does not shorten.
 func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int64, suspended kernel.Moment) error {
 	set := a.Rights.Settings

@@ -76,7 +76,7 @@ func listLink(path string, forum, after, focus int64) string {
 }
 
 // listOf reads the parameters of the requested page of a list. forums returns the forums among which the moderator
-// chooses.
+// chooses. focus is the post to show first, or 0.
 func (c *call) listOf(forums func() ([]admin.ForumCount, error)) (l listing, focus int64, err error) {
 	l.Forum, l.After, focus = c.Query.Number("forum"), c.Query.Number("after"), c.Query.Number("at")
 	list, err := forums()

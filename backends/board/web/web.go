@@ -244,8 +244,8 @@ func joining(c *call) error {
 	return members(c)
 }
 
-// administrators admits administrators. It asks them for their password if they gave it last long ago. For other users
-// the pages do not exist.
+// administrators admits administrators. It asks for their password if they have not entered it recently (see
+// accounts.ConfirmedFor). For other users the pages do not exist.
 func administrators(c *call) error { return c.admit(true, true) }
 
 // administration returns the call for the pages of package administration.
