@@ -26,8 +26,10 @@ import (
 // A person whom the provider has sent before is the same member again. A new person becomes the member with the same
 // mail address, if both the provider and that member have confirmed the address. Otherwise somebody could have
 // registered with another person's address and would share the account. If nobody has the address the person joins as a
-// new member, by the rules of the board. Of the managed groups, the member is then in exactly those that the provider
-// names, except that the last administrator keeps that group.
+// new member, by the rules of the board.
+//
+// managed lists the names of the managed groups. The member is then in exactly those managed groups that the provider
+// names, except that an administrator stays in a group if the board would otherwise have no administrator.
 func (s *Service) SignOn(
 	ctx context.Context, p *oidclogin.Person, managed []string, former string,
 ) (cookie string, err error) {

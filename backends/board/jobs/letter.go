@@ -136,7 +136,7 @@ func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	if err := inHTML.Execute(&rich, data); err != nil {
 		return nil, err
 	}
-	thread, list := belongs(mailing)
+	thread, list := grouping(mailing)
 	id := mailing.Key
 	if thread != "" {
 		id = thread + "." + id
@@ -149,11 +149,11 @@ func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	}, nil
 }
 
-// belongs returns how mail programs should group a mailing. Mails with the same value of thread form a thread in a mail
-// program: instant mails about the same thread of the board, or mails about the same private conversation. For other
-// mails thread is empty. list is the mailing list: that of private messages, that of the forum, or that of the board if
-// the threads are in several forums. Mails with links belong to no list.
-func belongs(m *mails.Mailing) (thread string, list mail.List) {
+// grouping returns how mail programs should group a mailing. Mails with the same value of thread form a thread in a
+// mail program: instant mails about the same thread of the board, or mails about the same private conversation. For
+// other mails thread is empty. list is the mailing list: that of private messages, that of the forum, or that of the
+// board if the threads are in several forums. Mails with links belong to no list.
+func grouping(m *mails.Mailing) (thread string, list mail.List) {
 	switch {
 	case len(m.Messages) == 1:
 		thread = "conversation-" + strconv.FormatInt(m.Messages[0].ID, 10)

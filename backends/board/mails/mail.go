@@ -441,11 +441,11 @@ func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Locati
 	id, now := m.rows[len(m.rows)-1].thread, s.Now()
 	return s.Write(ctx, func(c store.Conn) error {
 		m.Email, m.Link = "", nil
-		l, text, ends, err := accounts.Links.Mail(c, id, now)
+		link, newSecret, ends, err := accounts.Links.Mail(c, id, now)
 		if errors.Is(err, maillink.ErrGone) { // the link was deleted or has expired
 			return nil
 		}
-		m.Email, m.Link = l.Email, &accounts.MailLink{Secret: text, Ends: ends.In(zone)}
+		m.Email, m.Link = link.Email, &accounts.MailLink{Secret: newSecret, Ends: ends.In(zone)}
 		m.Key += "." + secret.New()[:10] // so that mail programs do not take the mail for a copy of the previous one
 		if err != nil || m.Language != "" {
 			return err

@@ -92,8 +92,8 @@ func collect(into map[int64][]int64, key, value string) func(r *sqldump.Row) err
 	}
 }
 
-// stamp parses a column with a time in UTC. It returns the zero time if the column has no valid time.
-func stamp(r *sqldump.Row, column string) time.Time {
+// utcTime parses a column with a time in UTC. It returns the zero time if the column has no valid time.
+func utcTime(r *sqldump.Row, column string) time.Time {
 	parsed, err := time.Parse(time.DateTime, r.Text(column))
 	if err != nil || parsed.Year() < 1970 {
 		return time.Time{}
@@ -101,9 +101,9 @@ func stamp(r *sqldump.Row, column string) time.Time {
 	return parsed
 }
 
-// stampOf parses a column with a time. It returns 0 if the column has no valid time.
-func stampOf(r *sqldump.Row, column string) kernel.Moment {
-	return kernel.Moment(max(0, stamp(r, column).UnixMicro()))
+// utcMoment parses a column with a time. It returns 0 if the column has no valid time.
+func utcMoment(r *sqldump.Row, column string) kernel.Moment {
+	return kernel.Moment(max(0, utcTime(r, column).UnixMicro()))
 }
 
 func (b *discourse) setting(r *sqldump.Row) error {
@@ -112,8 +112,8 @@ func (b *discourse) setting(r *sqldump.Row) error {
 }
 
 func (b *discourse) user(r *sqldump.Row) error {
-	m := seed.MovedMember{ID: r.Int("id"), LastActive: stampOf(r, "last_seen_at")}
-	m.Name, m.JoinedAt = r.Text("username"), stamp(r, "created_at")
+	m := seed.MovedMember{ID: r.Int("id"), LastActive: utcMoment(r, "last_seen_at")}
+	m.Name, m.JoinedAt = r.Text("username"), utcTime(r, "created_at")
 	b.names[m.ID] = m.Name
 	if m.ID <= 0 { // the program itself
 		return nil
@@ -128,10 +128,10 @@ func (b *discourse) user(r *sqldump.Row) error {
 		m.State = "awaiting"
 	}
 	m.Hash = discourseHash(r)
-	if till := stamp(r, "suspended_till"); !till.IsZero() {
+	if till := utcTime(r, "suspended_till"); !till.IsZero() {
 		b.ban(m.ID, till.Unix())
 	}
-	if till := stamp(r, "silenced_till"); till.After(time.Now()) {
+	if till := utcTime(r, "silenced_till"); till.After(time.Now()) {
 		b.changed(&seed.MovedError{
 			Kind: content.MovedMember, ID: m.ID, Name: m.Name,
 			Err: errors.New("the member was silenced until " + till.Format(time.DateOnly) + ", and may write here"),
@@ -252,7 +252,7 @@ func (b *discourse) upload(r *sqldump.Row) seed.MovedFile {
 		path = r.Text("url")
 	}
 	return seed.MovedFile{
-		Author: r.Int("user_id"), Name: r.Text("original_filename"), Path: b.within(path), At: stampOf(r, "created_at"),
+		Author: r.Int("user_id"), Name: r.Text("original_filename"), Path: b.within(path), At: utcMoment(r, "created_at"),
 		Sum: content.MovedSumID(r.Text("sha1"), false),
 	}
 }
@@ -273,12 +273,12 @@ func (b *discourse) reference(r *sqldump.Row) error {
 func (b *discourse) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	id := r.Int("id")
 	p := seed.SeedPost{
-		Moved: id, MovedAuthor: r.Int("user_id"), MovedNumber: r.Int("post_number"), At: stamp(r, "created_at"),
+		Moved: id, MovedAuthor: r.Int("user_id"), MovedNumber: r.Int("post_number"), At: utcTime(r, "created_at"),
 		Visibility: rights.VisibilityNames[discourseVisibility(r)], EditReason: seed.MovedLine(r.Text("edit_reason"), 200),
 	}
 	p.Guest = guestName(b.names[p.MovedAuthor])
 	if r.Int("version") > 1 {
-		b.edited(&p, stamp(r, "last_version_at"), r.Int("last_editor_id"))
+		b.edited(&p, utcTime(r, "last_version_at"), r.Int("last_editor_id"))
 	}
 	var files []seed.MovedFile
 	for _, i := range b.byPost[id] {
@@ -344,7 +344,7 @@ func (b *discourse) finishMessages() map[int64]bool {
 		if title == "" || err != nil || discourseVisibility(r) != rights.Visible {
 			return true
 		}
-		post.time = stamp(r, "created_at").Unix()
+		post.time = utcTime(r, "created_at").Unix()
 		b.messages.add(message{ref: post, author: r.Int("user_id"), title: title})
 		for _, user := range b.people[post.thread] {
 			b.messages.addMember(post.post, user, false)

@@ -162,12 +162,12 @@ func (b *flarum) permission(r *sqldump.Row) error {
 }
 
 func (b *flarum) user(r *sqldump.Row) error {
-	m := seed.MovedMember{ID: r.Int("id"), Hash: r.Text("password"), LastActive: stampOf(r, "last_seen_at")}
-	m.Name, m.Email, m.JoinedAt = r.Text("username"), r.Text("email"), stamp(r, "joined_at")
+	m := seed.MovedMember{ID: r.Int("id"), Hash: r.Text("password"), LastActive: utcMoment(r, "last_seen_at")}
+	m.Name, m.Email, m.JoinedAt = r.Text("username"), r.Text("email"), utcTime(r, "joined_at")
 	if r.Int("is_email_confirmed") == 0 {
 		m.State = "awaiting"
 	}
-	if until := stamp(r, "suspended_until"); !until.IsZero() {
+	if until := utcTime(r, "suspended_until"); !until.IsZero() {
 		b.ban(m.ID, until.Unix())
 	}
 	avatar := r.Text("avatar_url")
@@ -227,11 +227,11 @@ func (b *flarum) postRow(r *sqldump.Row) error {
 
 func (b *flarum) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
-		Moved: r.Int("id"), MovedAuthor: r.Int("user_id"), MovedNumber: r.Int("number"), At: stamp(r, "created_at"),
+		Moved: r.Int("id"), MovedAuthor: r.Int("user_id"), MovedNumber: r.Int("number"), At: utcTime(r, "created_at"),
 		Visibility: rights.VisibilityNames[flarumVisibility(r)],
 	}
 	p.Guest, p.Likes = guestName(b.names[p.MovedAuthor]), b.likes[p.Moved]
-	b.edited(&p, stamp(r, "edited_at"), r.Int("edited_user_id"))
+	b.edited(&p, utcTime(r, "edited_at"), r.Int("edited_user_id"))
 	text := r.Text("content")
 	return p, func() string {
 		return flarumText(text, func(uuid string) string {
@@ -248,7 +248,7 @@ func (b *flarum) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 func (b *flarum) file(r *sqldump.Row) error {
 	f := seed.MovedFile{
 		ID: r.Int("id"), Post: r.Int("post_id"), Author: r.Int("actor_id"), Name: path.Base(r.Text("base_name")),
-		Path: b.within(strings.ReplaceAll(r.Text("path"), `\`, "/")), At: stampOf(r, "created_at"),
+		Path: b.within(strings.ReplaceAll(r.Text("path"), `\`, "/")), At: utcMoment(r, "created_at"),
 	}
 	if method := r.Text("upload_method"); method != "local" {
 		b.leftOut(&seed.MovedError{

@@ -63,11 +63,11 @@ func readMyBB(ctx context.Context, o Options, report *Report) (*Source, error) {
 }
 
 func (b *mybb) user(r *sqldump.Row) error {
-	m := seed.MovedMember{ID: r.Int("uid"), Hash: r.Text("password"), LastActive: active(r, "lastactive")}
+	m := seed.MovedMember{ID: r.Int("uid"), Hash: r.Text("password"), LastActive: unixMoment(r, "lastactive")}
 	if salt := r.Text("salt"); salt != "" && len(m.Hash) == 32 {
 		m.Hash = salted(password.SaltedMyBB, salt, m.Hash)
 	}
-	m.Name, m.Email, m.JoinedAt = html.UnescapeString(r.Text("username")), r.Text("email"), seconds(r, "regdate")
+	m.Name, m.Email, m.JoinedAt = html.UnescapeString(r.Text("username")), r.Text("email"), unixTime(r, "regdate")
 	if r.Int("usergroup") == mybbAwaiting {
 		m.State = "awaiting"
 	}
@@ -192,7 +192,7 @@ func (b *mybb) attachment(r *sqldump.Row) error {
 	}
 	b.files = append(b.files, seed.MovedFile{
 		ID: r.Int("aid"), Post: r.Int("pid"), Author: r.Int("uid"), Name: r.Text("filename"),
-		Path: b.within(r.Text("attachname")), At: active(r, "dateuploaded"),
+		Path: b.within(r.Text("attachname")), At: unixMoment(r, "dateuploaded"),
 	})
 	return nil
 }
@@ -214,11 +214,11 @@ var mybbFile = regexp.MustCompile(`(?i)\[attachment=(\d{1,18})\]`)
 
 func (b *mybb) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
-		Moved: r.Int("pid"), MovedAuthor: r.Int("uid"), At: seconds(r, "dateline"),
+		Moved: r.Int("pid"), MovedAuthor: r.Int("uid"), At: unixTime(r, "dateline"),
 		Visibility: rights.VisibilityNames[mybbVisibility(r)], EditReason: seed.MovedLine(r.Text("editreason"), 200),
 	}
 	p.Guest = guestName(html.UnescapeString(r.Text("username")), b.names[p.MovedAuthor])
-	b.edited(&p, seconds(r, "edittime"), r.Int("edituid"))
+	b.edited(&p, unixTime(r, "edittime"), r.Int("edituid"))
 	text := mybbFile.ReplaceAllString(r.Text("message"), "[attachment]$1[/attachment]")
 	return p, b.bbcodeWithFiles(text, p.Moved)
 }

@@ -16,7 +16,7 @@ import (
 // textOf returns a post without its text, and a function that converts its text to Markdown.
 func (b *phpbb) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
-		Moved: r.Int("post_id"), MovedAuthor: r.Int("poster_id"), At: seconds(r, "post_time"),
+		Moved: r.Int("post_id"), MovedAuthor: r.Int("poster_id"), At: unixTime(r, "post_time"),
 		EditReason: seed.MovedLine(text(r, "post_edit_reason"), 200),
 		Visibility: rights.VisibilityNames[visibility(r, "post_visibility", "post_approved")],
 	}
@@ -25,7 +25,7 @@ func (b *phpbb) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 		p.MovedAuthor = 0
 	}
 	if r.Int("post_edit_count") > 0 {
-		b.edited(&p, seconds(r, "post_edit_time"), r.Int("post_edit_user"))
+		b.edited(&p, unixTime(r, "post_edit_time"), r.Int("post_edit_user"))
 	}
 	t := textIn(r, "post_text")
 	t.files = b.filesOf(p.Moved)

@@ -40,7 +40,7 @@ func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, co
 				return err
 			}
 		}
-		if err := answer(c, t, marked); err != nil {
+		if err := setAnswer(c, t, marked); err != nil {
 			return err
 		}
 		if !correct {
@@ -50,8 +50,8 @@ func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, co
 	})
 }
 
-// answer sets the answer of a thread. A post of 0 removes the answer.
-func answer(c store.Conn, t *content.Thread, post int64) error {
+// setAnswer sets the answer of a thread. A post of 0 removes the answer.
+func setAnswer(c store.Conn, t *content.Thread, post int64) error {
 	t.Answer = post
 	_, err := c.Exec("UPDATE board_threads SET answer_id = ? WHERE id = ?", post, t.ID)
 	return err

@@ -151,7 +151,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 		if !staff && (t.Locked || !f.Open) {
 			right |= rights.LockBypass
 		}
-		if !staff && s.windowPassed(a, p, now) {
+		if !staff && s.editWindowPassed(a, p, now) {
 			right |= rights.EditWindowBypass
 		}
 		err = s.rights.LogIfAdministrator(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
@@ -168,7 +168,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 	case hold:
 		return s.settle(c, t, p, rights.Unapproved, heldByEdit)
 	case p.Visibility == rights.Visible:
-		return s.mentionAnew(c, a, t, p, w.html)
+		return s.mentionNew(c, a, t, p, w.html)
 	}
 	return nil
 }
@@ -195,20 +195,20 @@ func (s *Service) mayEdit(
 		return 0, kernel.Forbidden("threadId", "thread_locked", "this thread is locked")
 	case !a.Has(f.ID, rights.LockBypass) && !f.Open:
 		return 0, kernel.Forbidden("threadId", "forum_closed", "this forum is closed")
-	case s.windowClosed(a, f, p, now):
+	case s.editWindowClosed(a, f, p, now):
 		return 0, kernel.Forbidden("postId", "edit_window_closed", "the time in which you may edit this post is over")
 	}
 	return right, nil
 }
 
-// windowClosed reports whether the time during which the actor may edit its own post p is over. For actors with the
+// editWindowClosed reports whether the time during which the actor may edit its own post p is over. For actors with the
 // right to edit without a time limit, it is never over.
-func (s *Service) windowClosed(a *rights.Actor, f *content.Forum, p *content.Post, now kernel.Moment) bool {
-	return !a.Has(f.ID, rights.EditWindowBypass) && s.windowPassed(a, p, now)
+func (s *Service) editWindowClosed(a *rights.Actor, f *content.Forum, p *content.Post, now kernel.Moment) bool {
+	return !a.Has(f.ID, rights.EditWindowBypass) && s.editWindowPassed(a, p, now)
 }
 
-// windowPassed works like windowClosed, but disregards the right to edit without a time limit.
-func (s *Service) windowPassed(a *rights.Actor, p *content.Post, now kernel.Moment) bool {
+// editWindowPassed works like editWindowClosed, but disregards the right to edit without a time limit.
+func (s *Service) editWindowPassed(a *rights.Actor, p *content.Post, now kernel.Moment) bool {
 	window := a.Rights.EditWindow
 	return window != 0 && now.Sub(p.Created) > time.Duration(window)*time.Minute
 }

@@ -15,16 +15,16 @@ import (
 
 // settle changes the visibility of a post, and of the thread if the post starts it. It updates all counters.
 func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to int64, reason string) error {
-	threads, posts, err := s.shift(c, t, p, to, reason)
+	threads, posts, err := s.settleUncounted(c, t, p, to, reason)
 	if err != nil {
 		return err
 	}
 	return content.Count(c, t.Forum, t.ID, threads, posts)
 }
 
-// shift works like settle, but does not update the forum's counters. It returns the changes of the forum's numbers of
-// threads and posts, which the caller must count at the end of its transaction.
-func (s *Service) shift(
+// settleUncounted works like settle, but does not update the forum's counters. It returns the changes of the forum's
+// numbers of threads and posts, which the caller must count at the end of its transaction.
+func (s *Service) settleUncounted(
 	c store.Conn, t *content.Thread, p *content.Post, to int64, reason string,
 ) (threads, posts int64, err error) {
 	from := p.Visibility
@@ -56,14 +56,14 @@ func (s *Service) shift(
 	}
 	p.Visibility = to
 	if to == rights.Deleted && t.Answer == p.ID {
-		if err := answer(c, t, 0); err != nil {
+		if err := setAnswer(c, t, 0); err != nil {
 			return 0, 0, err
 		}
 	}
 	if starts {
-		posts, err = threads*(1+t.Replies), startShifted(c, t, to, threads)
+		posts, err = threads*(1+t.Replies), setThreadVisibility(c, t, to, threads)
 	} else {
-		posts, err = replyShifted(c, t, p, shown)
+		posts, err = updateReplies(c, t, p, shown)
 	}
 	if err != nil {
 		return 0, 0, err
@@ -77,7 +77,7 @@ func (s *Service) shift(
 // setThreadVisibility gives a thread the visibility to, after the visibility of its first post has changed. threads is
 // 1 if the thread becomes visible, -1 if it was visible before, and 0 otherwise. If it is 1, the visible posts are
 // counted for their authors; if it is -1, the caller has already subtracted them.
-func startShifted(c store.Conn, t *content.Thread, to, threads int64) error {
+func setThreadVisibility(c store.Conn, t *content.Thread, to, threads int64) error {
 	if _, err := c.Exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.ID); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func startShifted(c store.Conn, t *content.Thread, to, threads int64) error {
 
 // updateReplies updates a thread for a reply that becomes visible (shown is 1) or hidden (-1). It returns the change of
 // the forum's number of posts.
-func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64) (posts int64, err error) {
+func updateReplies(c store.Conn, t *content.Thread, p *content.Post, shown int64) (posts int64, err error) {
 	t.Replies += shown
 	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.ID); err != nil ||
 		t.Visibility != rights.Visible {
@@ -228,13 +228,13 @@ func (s *Service) moderate(
 		if err := c.Row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.ID).Scan(&heldReason); err != nil {
 			return done, err
 		}
-		threads, posts, err := s.shift(c, t, p, to, "")
+		threads, posts, err := s.settleUncounted(c, t, p, to, "")
 		if err != nil {
 			return done, err
 		}
 		done = Settled{p.ID, t.ID, to, content.ViewPost(p).Tag()}
 		if from == rights.Unapproved && to == rights.Visible {
-			if err := s.approved(c, t, p, heldReason); err != nil {
+			if err := s.notifyApproved(c, t, p, heldReason); err != nil {
 				return done, err
 			}
 		}
@@ -266,9 +266,9 @@ func heldVersion(t *content.Thread, p *content.Post, files []attachments.Attachm
 // heldByEdit is the reason for holding a post that was visible before an edit.
 const heldByEdit = "edit"
 
-// sendHeldBack sends the notifications of a post that was held until now. reason is the reason for which the post was
+// notifyApproved sends the notifications of a post that was held until now. reason is the reason for which the post was
 // held.
-func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, reason string) error {
+func (s *Service) notifyApproved(c store.Conn, t *content.Thread, p *content.Post, reason string) error {
 	if reason == heldByEdit {
 		if err := s.following.MailLater(c, t, p); err != nil {
 			return err

@@ -60,9 +60,9 @@ func pagesOf(c store.Conn, a *rights.Actor, t *content.Thread, size int64) (page
 	return (last-1)/size + 1, err
 }
 
-// extent returns bounds for the ids of the posts on a page: at least start and less than end. On the last page end is
+// idRange returns bounds for the ids of the posts on a page: at least start and less than end. On the last page end is
 // unlimited.
-func extent(c store.Conn, t *content.Thread, page, pages, size int64) (start, end int64, err error) {
+func idRange(c store.Conn, t *content.Thread, page, pages, size int64) (start, end int64, err error) {
 	start, end = 1, math.MaxInt64
 	if page > 1 {
 		if start, err = boundOf(c, t, "number", (page-1)*size+1); err != nil {
@@ -83,7 +83,7 @@ func (s *Service) part(
 	if r.Page > r.Pages {
 		return nil, false, nil
 	}
-	start, end, err := extent(c, t, r.Page, r.Pages, int64(size))
+	start, end, err := idRange(c, t, r.Page, r.Pages, int64(size))
 	if err != nil {
 		return nil, false, err
 	}
@@ -155,7 +155,7 @@ func pageOf(c store.Conn, a *rights.Actor, t *content.Thread, p *content.Post, s
 		return 0, err
 	}
 	page := min((p.Number-1)/int64(size)+1, pages)
-	start, end, err := extent(c, t, page, pages, int64(size))
+	start, end, err := idRange(c, t, page, pages, int64(size))
 	if err != nil || p.ID < start || p.ID >= end {
 		return 0, err
 	}

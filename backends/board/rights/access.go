@@ -283,8 +283,8 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 		r.Groups = append(r.Groups, g.Name)
 		r.Board |= g.Allow
 		restrict &= g.Restrict
-		r.EditWindow = longest(r.EditWindow, g.EditWindow, len(groups) == 1)
-		r.PerDay = longest(r.PerDay, g.perDay, len(groups) == 1)
+		r.EditWindow = looserLimit(r.EditWindow, g.EditWindow, len(groups) == 1)
+		r.PerDay = looserLimit(r.PerDay, g.perDay, len(groups) == 1)
 	}
 	if len(groups) == 0 {
 		restrict = 0
@@ -335,9 +335,9 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	return r
 }
 
-// longest returns the more generous of two limits, where 0 means no limit. If first is set, b is the first limit, a has
-// no meaning yet, and longest returns b.
-func longest(a, b int64, first bool) int64 {
+// looserLimit returns the more generous of two limits, where 0 means no limit. If first is set, b is the first limit, a
+// has no meaning yet, and longest returns b.
+func looserLimit(a, b int64, first bool) int64 {
 	switch {
 	case first:
 		return b

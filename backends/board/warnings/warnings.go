@@ -126,7 +126,7 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 			w.Member, w.Post, w.Forum, a.ID(), w.ActorName, w.Reason, w.Points, w.Created, w.Expires).Scan(&w.ID); err != nil {
 			return err
 		}
-		points, err := s.moderate(c, a, w.Member)
+		points, err := s.updateModeratedUntil(c, a, w.Member)
 		if err != nil {
 			return err
 		}
@@ -144,9 +144,9 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 	return w, err
 }
 
-// moderate sets the time until which all posts of a member are held because of warnings. It returns the sum of the
-// points that count.
-func (s *Service) moderate(c store.Conn, a *rights.Actor, member int64) (points int64, err error) {
+// updateModeratedUntil sets the time until which all posts of a member are held because of warnings. It returns the sum
+// of the points that count.
+func (s *Service) updateModeratedUntil(c store.Conn, a *rights.Actor, member int64) (points int64, err error) {
 	now, limit := s.Moment(), a.Rights.Settings.WarningHold
 	list, err := readWarnings(c, member)
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int6
 			a.User.Name, id); err != nil {
 			return err
 		}
-		if _, err := s.moderate(c, a, member); err != nil {
+		if _, err := s.updateModeratedUntil(c, a, member); err != nil {
 			return err
 		}
 		if w.Suspended != 0 {

@@ -16,7 +16,7 @@ import (
 var composeRoutes = []page{
 	{Method: get, Path: "/account/drafts", Serve: (*call).drafts},
 	{Method: post, Path: "/account/drafts/{draftId}/discard", Serve: (*call).discardDraft},
-	{Method: post, Path: "/account/mentions", Serve: (*call).wishMentions},
+	{Method: post, Path: "/account/mentions", Serve: (*call).setMentionMails},
 	{Method: get, Path: "/members/names", Serve: (*call).names},
 }
 
@@ -95,7 +95,7 @@ func (f *frame) MentionMails() (bool, error) {
 	return f.call.Following.MentionMails(f.call.Context(), f.call.actor)
 }
 
-func (c *call) wishMentions() error {
+func (c *call) setMentionMails() error {
 	return c.Then(c.Following.ChooseMentionMails(c.Context(), c.actor, c.Form.Flag("mails")), "/account/subscriptions",
 		c.T("Saved."))
 }
