@@ -95,9 +95,10 @@ func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Dura
 	return 0, nil
 }
 
-// queueLink queues a mail with a link for the member that the SQL condition selects; in the condition, u is the
-// member's row. The mail is sent to email or, if email is empty, to the member's address. If the condition selects no
-// member, queueLink does the same work, so that it takes the same time, and queues no mail.
+// queueLink queues a mail with a link for the member that the SQL condition selects. In the condition, u is the
+// member's row; args are the condition's arguments. The mail is sent to email or, if email is empty, to the member's
+// address. If the condition selects no member, queueLink does the same work, so that it takes the same time, and queues
+// no mail.
 func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ...any) error {
 	now := s.Now()
 	id, err := Links.Ask(c, kind, now.Add(linkLasts(kind)),

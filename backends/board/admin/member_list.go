@@ -110,8 +110,8 @@ func (m *MemberRow) place(order string) int64 {
 	return m.Posts
 }
 
-// membersBy lists members in descending order of column. The column's index begins with the state, so membersBy selects
-// the first members of each state and merges these lists.
+// membersBy returns a page of members in descending order of column, and the After of the next page. The column's index
+// begins with the state, so membersBy selects the first members of each state and merges these lists.
 func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, next string, err error) {
 	states := rights.States
 	if q.State != "" {

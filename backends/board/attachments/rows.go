@@ -87,8 +87,8 @@ func insert(c store.Conn, f *Attachment, removed any) error {
 		f.CreatedAt, removed).Scan(&f.ID)
 }
 
-// Noted returns the row of a file that was sent with a post. settled reports whether the file has since been published
-// or removed. Noted returns sql.ErrNoRows if there is no such row.
+// Noted returns the row of a file that was sent with a post, by the file's name and the hash of its content. settled
+// reports whether the file has since been published or removed. Noted returns sql.ErrNoRows if there is no such row.
 func Noted(c store.Conn, post, user int64, name, hash string) (f *Attachment, settled bool, err error) {
 	f = &Attachment{Post: post}
 	err = c.Row("SELECT id, thread_id, removed_at IS NULL OR removed_at <> created_at FROM board_attachments"+

@@ -36,8 +36,8 @@ func (s *Service) queueMail(
 		}, to.args(a.ID())...)...)
 }
 
-// moveMail moves waiting mails from one mode to another, after the mode of a subscription has changed. Otherwise they
-// would never be sent.
+// moveMail moves waiting mails from one mode to another, after the mode of a member's subscription to a target
+// ("thread" or "forum") has changed. Otherwise they would never be sent.
 func moveMail(c store.Conn, user int64, target string, id int64, from, to string, now time.Time) error {
 	if from == to || !mailed(from) || !mailed(to) {
 		return nil

@@ -60,7 +60,8 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 	return nil
 }
 
-// mentionable returns which of the members with these ids are to be notified of a mention, sorted by id.
+// mentionable returns those members with the given ids that are to be notified of a mention, sorted by id: active
+// members who see thread t and do not ignore the author, without the author.
 func (s *Service) mentionable(
 	c store.Conn, author *rights.User, t *content.Thread, ids []int64,
 ) (people []*rights.User, err error) {

@@ -150,7 +150,8 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	return nil
 }
 
-// notifyFollowers adds notifications of a post for the followers of a thread or forum, and queues mails about it.
+// notifyFollowers adds notifications of a post, of this kind, for those followers of the target ("thread" or "forum")
+// with this id that to selects. It also queues mails about the post.
 func (s *Service) notifyFollowers(
 	c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, to audience,
 ) error {

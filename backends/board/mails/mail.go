@@ -436,7 +436,7 @@ func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error
 
 // composeLink sets the address and the link of a mailing, for the newest link that the member has requested. It creates
 // the link's secret. If the mail is sent again, it has another secret, and the previous secret is no longer valid. If
-// the link was used or has expired, the address and the link stay empty.
+// the link was used or has expired, the address and the link stay empty. zone is the member's time zone.
 func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Location) error {
 	id, now := m.rows[len(m.rows)-1].thread, s.Now()
 	return s.Write(ctx, func(c store.Conn) error {

@@ -137,7 +137,8 @@ func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target
 	})
 }
 
-// noteMove logs that posts were moved, in the forums of both threads.
+// noteMove logs, in the forums of both threads, an action that moved posts. post is the id of the moved post, or 0 for
+// several posts.
 func (s *Service) noteMove(
 	c store.Conn, a *rights.Actor, action string, from, to *content.Thread, post int64, detail string,
 ) error {

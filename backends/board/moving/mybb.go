@@ -82,8 +82,8 @@ func (b *mybb) user(r *sqldump.Row) error {
 	return nil
 }
 
-// salted returns a password hash in the form of package password. digits is the hash in hexadecimal digits. If the user
-// has no password, salted returns an empty string.
+// salted returns a password hash in the form of package password. kind is the method of hashing, and digits is the hash
+// in hexadecimal digits. If digits has other characters, salted returns an empty string.
 func salted(kind, salt, digits string) string {
 	sum, err := hex.DecodeString(digits)
 	if err != nil {

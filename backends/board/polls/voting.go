@@ -128,8 +128,8 @@ func (s *Service) Remove(ctx context.Context, a *rights.Actor, post int64) error
 	})
 }
 
-// moderate runs a change of a post's poll and logs it. It returns an error unless the actor may edit other members'
-// posts in the forum.
+// moderate runs fn, which changes the poll of a post, and logs the action. It returns an error unless the actor may
+// edit other members' posts in the forum.
 func (s *Service) moderate(
 	ctx context.Context, a *rights.Actor, post int64, action string, fn func(c store.Conn, poll Poll) error,
 ) error {

@@ -100,8 +100,8 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 	}
 }
 
-// archivePosts archives the deleted posts of a run. Each batch has its own transaction, so that other writers need not
-// wait long.
+// archivePosts archives the deleted posts of a thread whose ids are between from and to (both included), if they were
+// created before the given time. Each batch has its own transaction, so that other writers need not wait long.
 func (s *Service) archivePosts(
 	ctx context.Context, thread, from, to int64, before kernel.Moment,
 ) (moved int64, err error) {

@@ -116,8 +116,8 @@ func (s *Service) heldFor(a *rights.Actor, forum int64, needsApproval bool) bool
 		!r.Mask.Has(rights.ModerationBypass) && (needsApproval || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
-// edit writes the new text of a post: it stores the former text as a revision, updates the search index, logs the
-// edit, and holds the post if hold is set.
+// edit writes the new text of a post: it stores the former text as a revision, updates the search index, logs the edit,
+// and holds the post if hold is set. reason is the author's reason for the edit, and right is the right from mayEdit.
 func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, w writing,
 	reason string, right rights.Mask, hold bool,
 ) error {

@@ -13,7 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// settle changes the visibility of a post, and of the thread if the post starts it. It updates all counters.
+// settle gives a post the visibility to. If the post starts its thread, the thread gets this visibility, too. reason is
+// the reason if the post is held. settle updates all counters.
 func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to int64, reason string) error {
 	threads, posts, err := s.settleUncounted(c, t, p, to, reason)
 	if err != nil {

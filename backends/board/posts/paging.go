@@ -40,7 +40,8 @@ func boundOf(c store.Conn, t *content.Thread, column string, value int64) (id in
 	return id, err
 }
 
-// lastNumber returns the query for the number of the last post of a thread. Its arguments are thread and limit.
+// lastNumber returns the query for the number of the last post of a thread. Its arguments are thread and limit. shows
+// is a condition of Actor.Shows.
 func lastNumber(shows string) content.Listing {
 	return content.Listing{
 		Columns: "p.number", From: "board_posts p", Where: "p.thread_id = ? AND p.visibility " + shows, Order: "p.id DESC",

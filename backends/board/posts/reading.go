@@ -178,7 +178,7 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 }
 
 // postsBefore returns the query for the ids of the posts before a post of a thread, in reverse order of the primary
-// key. Its arguments are thread, id and limit.
+// key. Its arguments are thread, id and limit. shows is a condition of Actor.Shows.
 func postsBefore(shows string) content.Listing {
 	return content.Listing{
 		Columns: "p.id", From: "board_posts p",

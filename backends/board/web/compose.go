@@ -41,8 +41,8 @@ func (c *call) quotes(thread int64) (string, error) {
 	return quotes.String(), nil
 }
 
-// saveDraft saves a draft. If that is refused, it shows the form again, in the template name. The form's script gets a
-// response without a page.
+// saveDraft saves a draft. If that is refused, it shows the form again, with the template name and the page title. The
+// form's script gets a response without a page.
 func (c *call) saveDraft(d drafts.Draft, name, title string, form any) error {
 	err := c.Drafts.Save(c.Context(), c.actor, d)
 	switch {

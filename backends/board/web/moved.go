@@ -44,8 +44,8 @@ var oldRoutes = []page{
 // oldName is a parameter of an old URL and the kind of thing that the parameter identifies.
 type oldName struct{ parameter, kind string }
 
-// oldPage returns the route of an old URL that identifies a thing by a parameter. The first parameter whose thing was
-// imported counts.
+// oldPage returns the route for old URLs with this path. Such a URL identifies a thing by one of the parameters in
+// names. The first parameter whose thing was imported counts.
 func oldPage(path, program string, names ...oldName) page {
 	return page{Method: get, Path: path, Admit: guests, Serve: func(c *call) error {
 		for _, name := range names {
