@@ -49,8 +49,8 @@ func linkLasts(kind string) time.Duration {
 // Links stores the mailed links.
 var Links = maillink.Store[int64]{Table: "board_links", Notices: []string{LinkNotice, LinkKnown}}
 
-// How many links may be requested: for one mail address, by one client, by the clients of one network, and by one
-// member, who chooses the address.
+// The limits of requested links: for a mail address, for a client, for the clients of a network, and for a member who
+// requests a link to a new address.
 var (
 	linksTo   = attemptLimit("link to", 3, time.Hour)
 	linksBy   = attemptLimit("link by", 10, time.Hour)

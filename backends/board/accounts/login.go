@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// attemptLimit returns a limit of attempts within a period. name names the limit in the table of attempts, which has
-// several limits.
+// attemptLimit returns a limit of attempts within a period. name identifies the limit in the table of attempts, which
+// counts for several limits.
 func attemptLimit(name string, limit int64, period time.Duration) attempts.Limit {
 	return attempts.Limit{Table: "board_attempts", What: name, Max: limit, Within: period}
 }

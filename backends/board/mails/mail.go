@@ -105,7 +105,8 @@ type MailPost struct {
 	Excerpt    string
 }
 
-// mailRow is a row of board_mails.
+// mailRow is a row of board_mails. thread is the id of the thread, of the conversation or, for a mail with a link, of
+// the link.
 type mailRow struct {
 	id, thread, first, last, attempts int64
 	source                            string

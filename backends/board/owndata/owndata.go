@@ -143,7 +143,7 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 	return out.err
 }
 
-// object writes the members of a JSON object. After an error its methods do nothing.
+// object writes a JSON object field by field. After an error its methods do nothing.
 type object struct {
 	ctx     context.Context
 	service *Service
@@ -165,7 +165,7 @@ func (o *object) value(v any) {
 	o.raw(string(text))
 }
 
-// list writes a member whose value is an array. fill calls each for every element of the array.
+// list writes a field whose value is an array. fill calls each for every element of the array.
 func (o *object) list(name string, fill func(each func(any))) {
 	o.raw(`,"` + name + `":[`)
 	separator := "\n"

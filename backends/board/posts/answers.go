@@ -57,8 +57,8 @@ func setAnswer(c store.Conn, t *content.Thread, post int64) error {
 	return err
 }
 
-// mayAnswer returns an error unless the actor may mark a post, which it sees, as the answer of its thread. The thread's
-// author and moderators may.
+// mayAnswer returns an error unless the actor may mark a post, which it sees, as the answer of its thread. Only the
+// author of the thread and moderators may do so.
 func mayAnswer(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post) error {
 	switch {
 	case !f.Answers:

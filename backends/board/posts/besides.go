@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// MovedPost is a post that was moved to another thread. Number is its former number, in the thread that is read.
+// MovedPost is a post that was moved from the thread that is read to another thread. Number is its former number.
 type MovedPost struct{ Number, Post int64 }
 
 // maxMovedPosts limits the moved posts that a page links to.

@@ -33,8 +33,8 @@ type Edited struct {
 	Tag          string // the Tag of the post as it is now
 }
 
-// Edit replaces the text of a post. It returns a 412 error if the post has another version than edit.Match names,
-// unless the post already has the new text.
+// Edit replaces the text of a post. It returns a 412 error if edit.Match does not match the current version of the
+// post, unless the post already has the new text.
 func (s *Service) Edit(
 	ctx context.Context, a *rights.Actor, inThread, id int64, edit PostEdit,
 ) (done Edited, err error) {

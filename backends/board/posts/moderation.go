@@ -243,7 +243,7 @@ func (s *Service) moderate(
 	})
 }
 
-// checkVersion returns an error if the post has another version than the decision is about.
+// checkVersion returns an error if the post has changed since the moderator saw it.
 func (d Decision) checkVersion(c store.Conn, t *content.Thread, p *content.Post) error {
 	if err := d.Match.Check(content.ViewPost(p).Tag()); err != nil || d.Seen == "" {
 		return err

@@ -182,7 +182,7 @@ func (a *Access) loadGroups(c store.Conn) error {
 		})
 }
 
-// loadForums reads the tree of forums and sets Order.
+// loadForums reads the tree of forums into Forums and Order.
 func (a *Access) loadForums(c store.Conn) error {
 	children := make(map[int64][]*Node)
 	err := c.All("SELECT id, COALESCE(parent_id, 0), position, type, answers FROM board_forums", nil, func(r store.Row) error {

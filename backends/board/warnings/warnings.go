@@ -188,8 +188,8 @@ func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int6
 	return rights.BumpPermissions(c) // takes effect with the next request, even with a cached token
 }
 
-// Withdraw withdraws a warning, whose points no longer count. A suspension that the warning caused ends, unless another
-// suspension has replaced it since. The actor must be able to approve posts in the post's forum.
+// Withdraw withdraws a warning, so that its points no longer count. A suspension that the warning caused ends, unless
+// another suspension has replaced it since. The actor must be able to approve posts in the post's forum.
 func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		w, err := scan(c.Row("SELECT "+columns+" FROM board_warnings w WHERE w.id = ? AND w.user_id = ?"+c.Lock(), id,
