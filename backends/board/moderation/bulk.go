@@ -73,6 +73,7 @@ func (s *Service) Apply(ctx context.Context, a *rights.Actor, bulk Bulk) (out Ou
 	return out, nil
 }
 
+// apply applies the action bulk.Do to a post or to its thread.
 func (s *Service) apply(ctx context.Context, a *rights.Actor, item Item, bulk Bulk) error {
 	yes, no := true, false
 	switch bulk.Do {

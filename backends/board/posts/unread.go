@@ -68,6 +68,7 @@ func (s *Service) Unread(ctx context.Context, a *rights.Actor, after string, lim
 	return u, err
 }
 
+// followedUnread adds the unread threads that the actor follows to u.
 func (s *Service) followedUnread(c store.Conn, a *rights.Actor, u *Unread) error {
 	now := s.Moment()
 	threads, err := store.List(c, content.ScanThread, followedSince, a.ID(), now.Add(-content.KeepUnread),
@@ -87,6 +88,8 @@ func (s *Service) followedUnread(c store.Conn, a *rights.Actor, u *Unread) error
 	return nil
 }
 
+// otherUnread adds up to limit unread threads that the actor does not follow to u, beginning after position, and sets
+// the cursor of the next page.
 func (s *Service) otherUnread(c store.Conn, a *rights.Actor, u *Unread, position Position, limit int) error {
 	now := s.Moment()
 	query := newestOfAll().SQL(c.Dialect())

@@ -142,6 +142,8 @@ func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 // call of CurrentAccess.
 func (s *Service) LastAccess() *Access { return s.access.Load() }
 
+// loadAccess reads an Access from the database. defaults holds the settings that are not stored. If offline is set, the
+// board is offline whatever the stored settings are.
 func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline bool) (a *Access, err error) {
 	a = &Access{
 		Version: version, Groups: make(map[int64]*Group), Forums: make(map[int64]*Node),

@@ -255,6 +255,8 @@ func (c *call) administration() *administration.Call {
 	}}
 }
 
+// admit returns an error, or redirects, unless the user may open a page: members only if signedIn is set, and
+// administrators only if administers is set.
 func (c *call) admit(signedIn, administers bool) error {
 	if c.actor.Unconfirmed() {
 		return c.Redirect("/account/email", "")
