@@ -9,8 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// queueMail queues mails about a post, in the transaction of the post, for those followers of the target ("thread" or
-// "forum") with this id that to selects. A waiting mail about the same thread is extended to include the post.
+// queueMail queues mails about a post, in the transaction of the post. The mails are for followers of the target
+// ("thread" or "forum") with this id, as far as they are in the audience to. A waiting mail about the same thread is
+// extended to include the post.
 //
 // A post that was held until now may lie between the first and the last post of such a mail. Then only the mail's
 // created_at changes. If the mail is being sent at that moment, mails.MailSent recognizes by it that a post was added.

@@ -150,8 +150,8 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	return nil
 }
 
-// notifyFollowers adds notifications of a post, of this kind, for those followers of the target ("thread" or "forum")
-// with this id that to selects. It also queues mails about the post.
+// notifyFollowers adds notifications of a post, of this kind, and queues mails about the post. Both are for followers
+// of the target ("thread" or "forum") with this id, as far as they are in the audience to.
 func (s *Service) notifyFollowers(
 	c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, to audience,
 ) error {

@@ -2,7 +2,7 @@
 // posts to another thread, and apply an action to many posts and threads at once.
 //
 // A moved post keeps its id, which orders the posts of a thread and is part of the post's permanent link. It gets a new
-// number, the next one of its new thread. The first post of a thread must stay the one with the lowest id and the
+// number: the next number of its new thread. The first post of a thread must have the lowest id in the thread and the
 // number 1. Therefore a post moves only to a thread that begins before it, and the first post of a thread leaves that
 // thread only in a merge.
 package moderation

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// settle gives a post the visibility to. If the post starts its thread, the thread gets this visibility, too. reason is
-// the reason if the post is held. settle updates all counters.
+// settle changes the visibility of a post to a new value (to) and, if the post starts its thread, that of the thread.
+// reason is the reason if the post is held. settle updates all counters.
 func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to int64, reason string) error {
 	threads, posts, err := s.settleUncounted(c, t, p, to, reason)
 	if err != nil {
@@ -75,9 +75,9 @@ func (s *Service) settleUncounted(
 	return threads, posts, s.emitSettled(c, t, p, from, reason)
 }
 
-// setThreadVisibility gives a thread the visibility to, after the visibility of its first post has changed. threads is
-// 1 if the thread becomes visible, -1 if it was visible before, and 0 otherwise. If it is 1, the visible posts are
-// counted for their authors; if it is -1, the caller has already subtracted them.
+// setThreadVisibility changes the visibility of a thread to a new value (to), after the visibility of its first post
+// has changed. threads is 1 if the thread becomes visible, -1 if it was visible before, and 0 otherwise. If it is 1,
+// the visible posts are counted for their authors; if it is -1, the caller has already subtracted them.
 func setThreadVisibility(c store.Conn, t *content.Thread, to, threads int64) error {
 	if _, err := c.Exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.ID); err != nil {
 		return err
