@@ -257,8 +257,8 @@ func (b *discourse) upload(r *sqldump.Row) seed.MovedFile {
 	}
 }
 
-// reference notes an upload of a post. Earlier versions of Discourse have a different table for this, whose ids become
-// negative.
+// reference notes an upload of a post. Earlier versions of Discourse have a different table for this. Its ids become
+// negative, so that they differ from the ids of the current table.
 func (b *discourse) reference(r *sqldump.Row) error {
 	f := seed.MovedFile{ID: r.Int("id"), Post: r.Int("target_id"), Author: r.Int("upload_id")}
 	if r.Has("post_id") {

@@ -60,7 +60,7 @@ func (s *Service) PlacedFile(
 	return s.file(ctx, a, func(c store.Conn) (*attachments.Attachment, error) { return attachments.ByName(c, post, name) })
 }
 
-// file returns the file that find finds. It returns an error unless the actor sees the file's post and may download
+// file returns the file that find returns. It returns an error unless the actor sees the file's post and may download
 // files.
 func (s *Service) file(
 	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*attachments.Attachment, error),

@@ -79,8 +79,8 @@ var oldKinds = map[string]string{
 	"d": content.MovedThread,
 }
 
-// oldPath redirects an old URL that has one of the oldForms or is the URL of a tag in Flarum. For index.php the form is
-// in the query. oldPath checks whether the user may use the board, but only for such URLs. All other URLs are not
+// oldPath redirects an old URL that has one of the oldForms, in its path or in the query of index.php, or that is the
+// URL of a tag in Flarum. It checks whether the user may use the board, but only for such URLs. All other URLs are not
 // found, for every user.
 func (c *call) oldPath() error {
 	path := c.R.URL.Path

@@ -209,7 +209,7 @@ func (c *call) lastPage() error {
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// unread shows the threads of all forums that have posts the member has not read.
+// unread shows the threads with posts that the member has not read, in all forums.
 func (c *call) unread() error {
 	list, err := c.Posts.Unread(c.Context(), c.actor, c.Query.Text("after"), threadsPerPage)
 	if err != nil {

@@ -255,8 +255,8 @@ func (c *call) administration() *administration.Call {
 	}}
 }
 
-// admit returns an error, or redirects, unless the user may open a page: members only if signedIn is set, and
-// administrators only if administers is set.
+// admit checks whether the user may open a page; if not, it returns an error or redirects. If signedIn is set, the user
+// must be signed in. If administers is set, the user must be an administrator.
 func (c *call) admit(signedIn, administers bool) error {
 	if c.actor.Unconfirmed() {
 		return c.Redirect("/account/email", "")
