@@ -49,8 +49,8 @@ func linkLasts(kind string) time.Duration {
 // Links stores the mailed links.
 var Links = maillink.Store[int64]{Table: "board_links", Notices: []string{LinkNotice, LinkKnown}}
 
-// How many links may be requested: for one mail address, by one client, by the clients of one network, and by one
-// member, who chooses the address.
+// The limits of requested links: for a mail address, for a client, for the clients of a network, and for a member who
+// requests a link to a new address.
 var (
 	linksTo   = attemptLimit("link to", 3, time.Hour)
 	linksBy   = attemptLimit("link by", 10, time.Hour)
@@ -95,9 +95,10 @@ func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Dura
 	return 0, nil
 }
 
-// queueLink queues a mail with a link for the member that the SQL condition selects; in the condition, u is the
-// member's row. The mail is sent to email or, if email is empty, to the member's address. If the condition selects no
-// member, queueLink does the same work, so that it takes the same time, and queues no mail.
+// queueLink queues a mail with a link for the member that the SQL condition selects. In the condition, u is the
+// member's row; args are the condition's arguments. The mail is sent to email or, if email is empty, to the member's
+// address. If the condition selects no member, queueLink does the same work, so that it takes the same time, and queues
+// no mail.
 func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ...any) error {
 	now := s.Now()
 	id, err := Links.Ask(c, kind, now.Add(linkLasts(kind)),

@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// attemptLimit returns a limit of attempts within a period. name names the limit in the table of attempts, which has
-// several limits.
+// attemptLimit returns a limit of attempts within a period. name identifies the limit in the table of attempts, which
+// counts for several limits.
 func attemptLimit(name string, limit int64, period time.Duration) attempts.Limit {
 	return attempts.Limit{Table: "board_attempts", What: name, Max: limit, Within: period}
 }
@@ -140,10 +140,11 @@ func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, addres
 	return p, err
 }
 
-// verify checks a password and returns the member with this name or mail address. It counts two attempts before the
-// check: one for the client, and one for the name together with the client. A right password takes back the first and
-// resets the count of the second. verify replaces a hash with outdated parameters. It returns errLogin if the name or
-// the password is wrong, and errWait after too many wrong passwords.
+// verify returns the member with this name or mail address if the password is right. It returns errLogin if the name or
+// the password is wrong, and errWait after too many wrong passwords. address is the client's address.
+//
+// Before the check, verify counts an attempt of the client, and an attempt of the client for this name. If the password
+// is right, it undoes the first count, resets the second, and replaces a hash with outdated parameters.
 func (s *Service) verify(ctx context.Context, name, password, address string) (proof, error) {
 	account, from := loginsOfAccount.Of(text.Fold(name), address), loginsOfAddress.Of(address)
 	var user *rights.User

@@ -106,8 +106,8 @@ func addNames(c store.Conn, user int64, name string, mayClash bool) (clashes boo
 	return clashes, nil
 }
 
-// FreeNames removes the name of a member from board_names. If names of other members clashed with it, the member with
-// the lowest id then has the name without a clash.
+// FreeNames removes the names of a member from board_names. If a removed name looked the same as the names of other
+// members, the other member with the lowest id then has the name without a clash.
 func FreeNames(c store.Conn, user int64) error {
 	var keys []any
 	err := c.All("DELETE FROM board_names WHERE user_id = ? RETURNING skeleton, clashes",
@@ -142,7 +142,7 @@ func checkNamesFilled(c store.Conn) error {
 	return err
 }
 
-// FillNames stores the keys of the names of members who joined before these were recorded, and logs names that look
+// FillNames stores the keys of names for members who joined before the board stored such keys, and logs names that look
 // alike. It continues where an earlier call, on this or another node, ended. It returns the number of stored names,
 // even if it also returns an error.
 func (s *Service) FillNames(ctx context.Context) (done int, err error) {

@@ -108,8 +108,9 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	return done, err
 }
 
-// tryRegister checks the answer to the question and whether the name is free. It counts wrong answers and registrations
-// for the client. If the name is free and the board sends mails, it also counts mails to the address.
+// tryRegister returns an error if the answer to the board's question is wrong, if the name is taken, or if the client
+// must wait. It counts wrong answers and registrations of the client. If the name is free and mails is set, that is,
+// the board sends mails, it also counts the mail to the address.
 func (s *Service) tryRegister(
 	ctx context.Context, set *kernel.Settings, m NewMember, name, email string, mails bool,
 ) error {

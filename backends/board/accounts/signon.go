@@ -26,8 +26,10 @@ import (
 // A person whom the provider has sent before is the same member again. A new person becomes the member with the same
 // mail address, if both the provider and that member have confirmed the address. Otherwise somebody could have
 // registered with another person's address and would share the account. If nobody has the address the person joins as a
-// new member, by the rules of the board. Of the managed groups, the member is then in exactly those that the provider
-// names, except that the last administrator keeps that group.
+// new member, by the rules of the board.
+//
+// managed lists the names of the managed groups. The member is then in exactly those managed groups that the provider
+// names, except that an administrator stays in a group if the board would otherwise have no administrator.
 func (s *Service) SignOn(
 	ctx context.Context, p *oidclogin.Person, managed []string, former string,
 ) (cookie string, err error) {
@@ -53,8 +55,8 @@ func (s *Service) SignOn(
 }
 
 // beginFor signs a member in and returns the cookie of the new session. The cookie is empty if the member waits for
-// approval. It returns an error if the member is blocked. The time at which the password counts as given is the
-// provider's.
+// approval. It ends the session of the cookie former. It returns an error if the member is blocked. In the new session,
+// the time of the last password check is the time at which the provider authenticated the person.
 func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former string) (cookie string, err error) {
 	user, err := rights.ScanUser(c.Row("SELECT "+rights.UserColumns+" FROM board_users u WHERE u.id = ?", id))
 	if err != nil {
@@ -188,8 +190,8 @@ type managedGroup struct {
 	member     bool // whether the member is in it
 }
 
-// settleGroups adds a member to the managed groups that are named, and removes the member from the other managed
-// groups. The last administrator stays in the group, because nobody could undo that.
+// settleGroups makes a member join the managed groups whose names are in named, and leave all other managed groups. An
+// administrator stays in a group if the board would otherwise have no administrator, because nobody could undo that.
 func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, named, managed []string) error {
 	var enter, leave []managedGroup
 	for _, name := range managed {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// contents reports whether a forum has threads, which may be deleted, and whether it has forums below it.
+// contents reports whether a forum has threads, including deleted threads, and whether there are forums below it.
 func contents(c store.Conn, id int64) (threads, children bool, err error) {
 	err = c.Row("SELECT (SELECT count(*) FROM (SELECT 1 FROM board_threads WHERE forum_id = ? LIMIT 1) t) > 0,"+
 		" (SELECT count(*) FROM (SELECT 1 FROM board_forums WHERE parent_id = ? LIMIT 1) f) > 0",
@@ -76,7 +76,7 @@ func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, ste
 	})
 }
 
-// DeleteForum deletes a forum. It returns a conflict error if the forum has threads, which may be deleted, or forums
+// DeleteForum deletes a forum. It returns a conflict error if the forum has threads, even deleted threads, or forums
 // below it.
 func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {

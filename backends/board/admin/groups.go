@@ -110,7 +110,7 @@ func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSp
 	})
 }
 
-// checkGroupNameFree returns an error of Invalid if another group than the one with the id except has this name.
+// checkGroupNameFree returns an error of Invalid if a group has this name. The group with the id except is ignored.
 func checkGroupNameFree(c store.Conn, name string, except int64) error {
 	var taken int
 	if err := c.Row("SELECT count(*) FROM board_groups WHERE name = ? AND id <> ?",

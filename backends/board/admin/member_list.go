@@ -110,8 +110,8 @@ func (m *MemberRow) place(order string) int64 {
 	return m.Posts
 }
 
-// membersBy lists members in descending order of column. The column's index begins with the state, so membersBy selects
-// the first members of each state and merges these lists.
+// membersBy returns a page of members in descending order of column, and the After of the next page. The column's index
+// begins with the state, so membersBy selects the first members of each state and merges these lists.
 func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, next string, err error) {
 	states := rights.States
 	if q.State != "" {
@@ -143,8 +143,7 @@ func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, ne
 	return list, next, nil
 }
 
-// NameClash is a member, Member, whose name looks like the name of a member who joined earlier, Like. Both members keep
-// their names.
+// NameClash is a pair of members whose names look alike. Like joined before Member. Both keep their names.
 type NameClash struct{ Member, Like MemberRow }
 
 // maxClashes limits the list of NameClashes.

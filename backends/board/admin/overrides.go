@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Override is the rights that a forum allows a group and those that it denies the group. Rights in neither mask are
-// inherited.
+// Override holds the rights that a forum allows a group, and the rights that it denies the group. Rights in neither
+// mask are inherited.
 type Override struct{ Allow, Deny rights.Mask }
 
 // MatrixColumn holds the rights of one group in a forum.

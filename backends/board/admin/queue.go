@@ -33,8 +33,8 @@ type AuthorRecord struct {
 	Moderated bool
 	Posts     int64 // visible posts
 	JoinedAt  kernel.Moment
-	// Recent is the number of the author's last hundred posts that the actor can see. Held and Deleted are how many of
-	// these are held and deleted.
+	// Recent counts those of the author's last hundred posts that the actor can see. Held and Deleted count the held
+	// posts and the deleted posts among them.
 	Recent, Held, Deleted int64
 }
 

@@ -94,7 +94,7 @@ func (s *Service) TestWebhook(ctx context.Context, a *rights.Actor, id int64) er
 	})
 }
 
-// changeWebhook runs fn, which changes a webhook, and records the action in the log.
+// changeWebhook runs fn, which changes a webhook, and records action and detail in the moderation log.
 func (s *Service) changeWebhook(
 	ctx context.Context, a *rights.Actor, id int64, action, detail string, fn func(c store.Conn) error,
 ) error {

@@ -77,7 +77,8 @@ func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *rights.Actor) e
 	return found.Serve(w, a)
 }
 
-// admit makes the checks that are common to all routes.
+// admit makes the checks that are common to all routes except public routes: of the scope of the token, of the state of
+// the member and of the board, and for repeated query parameters.
 func (s *service) admit(c *rest.Call, route *rest.Route) error {
 	a := actor(c)
 	if route.Scope == "" { // public

@@ -95,8 +95,9 @@ func (in *input) limit() int {
 	return int(min(in.number("limit", 1), kernel.MaxPage))
 }
 
-// number returns a query parameter, a whole number that must not be less than minimum, or 0 if the parameter is
-// missing. It records an error for any other value. Only a limit with too many digits counts as the largest number.
+// number returns the query parameter with this name, a whole number that must be at least minimum. It returns 0 if the
+// parameter is missing, and records an error if it is invalid. A limit of more than 18 digits is not invalid, but
+// counts as the maximum.
 func (in *input) number(name string, minimum int64) (n int64) {
 	values, given := in.R.URL.Query()[name]
 	if !given {

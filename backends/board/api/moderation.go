@@ -55,6 +55,7 @@ func (s *service) reject(c *rest.Call, a *rights.Actor) (any, error) {
 // decision applies a moderator's decision to a held post.
 type decision = func(ctx context.Context, a *rights.Actor, id int64, d posts.Decision) (posts.Settled, error)
 
+// decide reads a moderator's decision about a held post from a request and applies it.
 func (s *service) decide(c *rest.Call, a *rights.Actor, decision decision) (any, error) {
 	in := bodyIfAny(c)
 	reason, id, match := in.OptionalText("reason"), in.id("postId"), in.match()

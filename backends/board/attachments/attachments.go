@@ -19,7 +19,7 @@ import (
 const (
 	// Largest is the upper bound of the setting for the size of a file, in bytes.
 	Largest = kernel.MaxAttachmentKiB << 10
-	// keep is the minimum age of unused content to be removed. Younger content may belong to an upload that has not
+	// keep is the age from which unused content is removed. Younger content may belong to an upload that has not
 	// written its row yet.
 	keep = time.Hour
 )
@@ -60,8 +60,8 @@ type Attachment struct {
 	Stripped bool // there is no metadata left to remove, or the image is broken
 }
 
-// keepsMetadata reports whether the file is a broken image whose metadata could not be removed. Such a file was stored
-// before uploads were stripped. All other images have a width.
+// keepsMetadata reports whether the file is an image that still has metadata because the image is broken. Such images
+// were stored before uploads were stripped. All other images are Inline.
 func (f *Attachment) keepsMetadata() bool { return !f.Inline() && imagemeta.Knows(f.MediaType) }
 
 // Download returns the handler that serves a file. The caller must check the actor's rights before. Browsers show

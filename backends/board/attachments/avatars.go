@@ -36,7 +36,7 @@ type Face struct {
 	Staff   string // the member's staff group; empty for other members
 }
 
-// Faces returns the faces of members by id. Members without a picture and a group to show are missing.
+// Faces returns the faces of members by id. Members who have neither a picture nor a staff group are missing.
 func (s *Service) Faces(ctx context.Context, members []int64) (faces map[int64]Face, err error) {
 	if len(members) == 0 {
 		return nil, nil
@@ -58,7 +58,8 @@ func (s *Service) Faces(ctx context.Context, members []int64) (faces map[int64]F
 		if err != nil {
 			return faces, err
 		}
-		// The last group wins. On a new board that is administrators, the highest group.
+		// Of a member's staff groups, the group with the highest id is shown. On a new board, that is the group of
+		// administrators.
 		return faces, c.All("SELECT u.user_id, g.name FROM board_user_groups u JOIN board_groups g ON g.id = u.group_id"+
 			" WHERE g.kind = 'staff' AND u.user_id IN ("+kernel.Marks(len(ids))+") ORDER BY g.id", ids,
 			func(r store.Row) error {

@@ -14,7 +14,8 @@ import (
 )
 
 // The row of a file is inserted before its content is stored, and marked as removed since its creation. So the file
-// counts for the member, even after a crash, until the content is swept. Publish makes the file visible.
+// counts towards the storage of the member, even after a crash, until the content is swept. Publish makes the file
+// visible.
 
 const columns = "t.id, t.thread_id, t.post_id, t.user_id, t.name, t.media_type, t.size, t.sha256, COALESCE(t.width," +
 	" 0), COALESCE(t.height, 0), t.created_at, t.stripped"
@@ -87,8 +88,8 @@ func insert(c store.Conn, f *Attachment, removed any) error {
 		f.CreatedAt, removed).Scan(&f.ID)
 }
 
-// Noted returns the row of a file that was sent with a post. settled reports whether the file has since been published
-// or removed. Noted returns sql.ErrNoRows if there is no such row.
+// Noted returns the row of a file that was sent with a post, by the file's name and the hash of its content. settled
+// reports whether the file has since been published or removed. Noted returns sql.ErrNoRows if there is no such row.
 func Noted(c store.Conn, post, user int64, name, hash string) (f *Attachment, settled bool, err error) {
 	f = &Attachment{Post: post}
 	err = c.Row("SELECT id, thread_id, removed_at IS NULL OR removed_at <> created_at FROM board_attachments"+
@@ -109,7 +110,7 @@ func Publish(c store.Conn, a *rights.Actor, f *Attachment) (bool, error) {
 }
 
 // Remove removes a file from a post and returns the file's name. The content is swept once no other file has the same
-// content. Until then it counts for the member.
+// content. Until then it counts towards the storage of the member.
 func Remove(c store.Conn, post, id int64, now kernel.Moment) (name string, err error) {
 	err = c.Row("UPDATE board_attachments SET removed_at = ? WHERE id = ? AND post_id = ?"+
 		" AND removed_at IS NULL RETURNING name", now, id, post).Scan(&name)
@@ -138,8 +139,8 @@ func checkRoom(c store.Conn, a *rights.Actor, f *Attachment) error {
 	return nil
 }
 
-// SweepAttachments removes content that no attachment has. It also removes the rows of removed attachments, which count
-// for their members until then. It returns the number of removed contents.
+// SweepAttachments removes content that no attachment has. It also removes the rows of removed attachments, which until
+// then count towards the storage of their members. It returns the number of removed contents.
 func (s *Service) SweepAttachments(ctx context.Context) (int, error) {
 	before := s.Now().Add(-keep)
 	n, err := s.files.Sweep(ctx, before)

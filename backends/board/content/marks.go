@@ -51,7 +51,7 @@ func CollectInto[V ~int64](result map[int64]V) func(r store.Row) error {
 	}
 }
 
-// KeepUnread is the time after its last post for which an unread thread counts as unread.
+// KeepUnread is how long a thread can count as unread after its last post.
 const KeepUnread = 90 * 24 * time.Hour
 
 // Unread reports whether a thread has posts that the member has not read.

@@ -251,7 +251,8 @@ func (s Tail) Scan(into ...any) error { return s.Row.Scan(append(into, s.More...
 // Mentioned returns the ids of the members whom the post mentions.
 func (p *Post) Mentioned() []int64 { return markup.Mentioned(p.HTML) }
 
-// LastOfThread updates the last post of a thread: its last visible post or, if no post is visible, its first post.
+// LastOfThread determines again which post is the last post of a thread: the last visible post or, if no post is
+// visible, the first post.
 func LastOfThread(c store.Conn, t *Thread) error {
 	var id int64
 	var created kernel.Moment
@@ -278,7 +279,7 @@ func UpdateTagOrder(c store.Conn, thread int64, lastAt kernel.Moment) error {
 	return c.Later("UPDATE board_thread_tags SET last_post_at = ? WHERE thread_id = ?", lastAt, thread)
 }
 
-// TakeTags gives thread to the tags of thread from, unless to has tags already.
+// TakeTags copies tags from one thread to another: to gets the tags of from, unless it has tags already.
 func TakeTags(c store.Conn, from, to *Thread) error {
 	_, err := c.Exec("INSERT INTO board_thread_tags (tag_id, thread_id, last_post_at) SELECT g.tag_id, CAST(? AS BIGINT),"+
 		" CAST(? AS BIGINT) FROM board_thread_tags g WHERE g.thread_id = ? AND NOT EXISTS"+

@@ -105,7 +105,8 @@ func ViewThread(a *rights.Actor, t *Thread, m Marks, now kernel.Moment) ThreadIn
 	return view
 }
 
-// Tag returns the version of the post. An edit sends it back to name the version that it changes.
+// Tag returns the entity tag of the post. A client that edits the post sends the tag back, to name the version that it
+// has read.
 func (p PostInfo) Tag() string { return kernel.Tag(p) }
 
 // ViewPost returns the view of a post for clients.

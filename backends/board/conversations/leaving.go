@@ -19,6 +19,7 @@ func (s *Service) Leave(ctx context.Context, a *rights.Actor, id int64) error {
 	})
 }
 
+// leave removes a member from a conversation and, if no participant is left, deletes the conversation.
 func leave(c store.Conn, user, id int64) error {
 	if err := lock(c, id); err != nil {
 		return err

@@ -44,9 +44,9 @@ func messageOf(c store.Conn, a *rights.Actor, id, message int64) (m Message, err
 	return m, kernel.OrNotFound(err)
 }
 
-// Report reports a message to the moderators, who see copies of it and of at most Before messages before it. The actor
-// must participate in the conversation and may report a message only once, and only messages of other members. In 24
-// hours a member may report at most reportsPerDay messages.
+// Report reports a message to the moderators, who see copies of it and of at most ContextSize messages before it. The
+// actor must participate in the conversation and may report a message only once, and only messages of other members. In
+// 24 hours a member may report at most reportsPerDay messages.
 func (s *Service) Report(ctx context.Context, a *rights.Actor, id, message int64, reason string) error {
 	reason, reasonErr := kernel.CheckReason(reason)
 	if reasonErr == nil && text.Words(reason) == 0 {
@@ -134,8 +134,8 @@ func (r MessageReport) Reported() Message { return r.Messages[len(r.Messages)-1]
 // Context returns the messages before the reported one.
 func (r MessageReport) Context() []Message { return r.Messages[:len(r.Messages)-1] }
 
-// MayHandle reports whether the actor may see and close reports of messages. That takes the right to approve posts on
-// the whole board: moderators of single forums lack it, as private messages belong to no forum.
+// MayHandle reports whether the actor may see and close reports of messages. The actor needs the right to approve posts
+// on the whole board. Moderators of single forums lack it, as private messages belong to no forum.
 func MayHandle(a *rights.Actor) bool { return a.User != nil && a.May(rights.ContentApprove) }
 
 // openReports returns the query for the open reports. Its arguments are id and limit.

@@ -153,8 +153,9 @@ func filtered(a *rights.Actor, written, field string, check func(string) (string
 	return written, nil
 }
 
-// admit applies the limits to a new message: the links of new members, and the flood limits, which posts and threads
-// share. starts is whether the message starts a conversation; new members may start only newPerDay conversations a day.
+// admit applies the limits to a new message: the maximum number of links for new members, and the flood limits, which
+// also apply to posts and threads. starts is whether the message starts a conversation; new members may start only
+// newPerDay conversations a day.
 func (s *Service) admit(c store.Conn, a *rights.Actor, message string, starts bool) error {
 	set, now := a.Rights.Settings, s.Moment()
 	var full [3]kernel.Moment

@@ -1,5 +1,6 @@
 // Package drafts stores texts that members have begun to write and not posted yet, at most one text of a member for
-// each place. Only its writer sees a draft. A draft is deleted when it is posted, or Keep after it was last saved.
+// each place. Only its writer sees a draft. A draft is deleted when it is posted, or when it has not been saved for the
+// duration Keep.
 package drafts
 
 import (
@@ -152,7 +153,7 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, place Place) erro
 	return s.Exec(ctx, "DELETE FROM board_drafts WHERE user_id = ? AND place = ? AND place_id = ?", a.ID(), place.Kind, place.ID)
 }
 
-// Discard deletes the actor's draft with the id row. It returns NotFound if there is no such draft.
+// Discard deletes the actor's draft whose Row is row. It returns NotFound if there is no such draft.
 func (s *Service) Discard(ctx context.Context, a *rights.Actor, row int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec("DELETE FROM board_drafts WHERE user_id = ? AND id = ?", a.ID(), row)

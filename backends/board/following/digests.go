@@ -41,17 +41,18 @@ func (d Digests) Due(mode string, now time.Time) time.Time {
 	}
 }
 
-// digestDue is an SQL expression for the delay, after a given time, until mails are due to member u in the mode of
-// subscription s. Its arguments are the time, twice.
+// digestDue is an SQL expression for the delay, in microseconds, between a given time and the time at which a mail is
+// due, for member u and subscription s. Its arguments are the given time, twice.
 //
-// SQL has no time zones, so it counts in whole days and weeks from board_users.digest_at, a past time of a digest. When
-// the clocks change, the result is an hour early or late at most. mails.ClaimMail postpones a mail that is early, and
-// stores an anchor for the new time.
+// SQL has no time zones, so digestDue counts whole days or weeks from the anchor in board_users.digest_at, the time of
+// a digest in the past. After the clocks have changed, the result can be wrong by an hour. If a mail is early,
+// mails.ClaimMail postpones it and stores a new anchor.
 const digestDue = "CASE s.mode WHEN 'daily' THEN 86400000000 - (CAST(? AS BIGINT) - u.digest_at) % 86400000000" +
 	" WHEN 'weekly' THEN 604800000000 - (CAST(? AS BIGINT) - u.digest_at) % 604800000000 ELSE 15000000 END"
 
-// anchorOf returns the anchor for board_users.digest_at: a time two or three weeks before now at which a weekly digest
-// would have been due. It assumes that the clocks have always been as at the next daily digest.
+// anchorOf returns an anchor for board_users.digest_at (see digestDue): a time two or three weeks before now, at the
+// hour and on the day of weekly digests. It is computed as if the clocks had always been set as at the next daily
+// digest.
 func (d Digests) anchorOf(now time.Time) kernel.Moment {
 	next := d.Due("daily", now)
 	ahead := (d.Day - next.In(d.Zone).Weekday() + 7) % 7

@@ -32,8 +32,8 @@ const (
 // Modes lists the modes of a subscription.
 var Modes = []string{"instant", "daily", "weekly", "none"}
 
-// Follow subscribes the actor to a thread or forum, or changes the mode of the subscription. Mails that are waiting
-// move to the new mode.
+// Follow subscribes the actor to the thread or forum with this id, or changes the mode of the subscription. target is
+// "thread" or "forum". Mails that are waiting move to the new mode.
 func (s *Service) Follow(c store.Conn, a *rights.Actor, target string, id int64, mode string) error {
 	previous, err := Subscribed(c, a.ID(), target, id)
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *Service) Follow(c store.Conn, a *rights.Actor, target string, id int64,
 	return moveMail(c, a.ID(), target, id, previous, mode, s.Now())
 }
 
-// Subscribe subscribes the actor to a thread. It returns an error if the actor does not see the thread or may not
-// subscribe in the thread's forum.
+// Subscribe subscribes the actor to a thread, in one of the Modes. It returns an error if the actor does not see the
+// thread or may not subscribe in the thread's forum.
 func (s *Service) Subscribe(ctx context.Context, a *rights.Actor, thread int64, mode string) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, thread, "")
@@ -78,7 +78,7 @@ func (s *Service) Unsubscribe(ctx context.Context, a *rights.Actor, thread int64
 	})
 }
 
-// Subscription is a member's subscription to a thread, which it contains.
+// Subscription is a thread with a member's subscription to it.
 type Subscription struct {
 	Thread    *content.Thread
 	Mode      string
@@ -88,7 +88,7 @@ type Subscription struct {
 // MaxSubscriptions limits lists of subscriptions.
 const MaxSubscriptions = 1000
 
-// Subscriptions lists the actor's subscriptions to threads that it sees.
+// Subscriptions lists the actor's subscriptions to threads that the actor sees.
 func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) ([]Subscription, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Subscription, err error) {
 		list, err = store.List(c, func(r store.Row) (sub Subscription, err error) {
@@ -104,7 +104,8 @@ func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) ([]Subscri
 	})
 }
 
-// Subscribed returns the mode of a user's subscription, or an empty string if the user is not subscribed.
+// Subscribed returns the mode of a user's subscription to the thread or forum with this id, or an empty string if the
+// user is not subscribed. target is "thread" or "forum".
 func Subscribed(c store.Conn, user int64, target string, id int64) (mode string, err error) {
 	err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?",
 		user, target, id).Scan(&mode)

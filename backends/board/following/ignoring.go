@@ -9,14 +9,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// A member can ignore another member, which adds a row to board_blocks. The first then gets no private messages from
-// the second and no notifications of the second's actions, except warnings, and sees the second's posts collapsed.
+// A member can ignore another member, which adds a row to board_blocks. The ignoring member then gets no private
+// messages from the ignored member, gets no notifications of that member's actions, except warnings, and sees that
+// member's posts collapsed.
 
 // MaxIgnored is the maximum number of members that a member can ignore.
 const MaxIgnored = 1000
 
-// notIgnored returns a condition: the member whose id is in column does not ignore the author, whose id is the
-// condition's argument.
+// notIgnored returns an SQL condition: the member whose id is in column does not ignore the author. The condition's
+// argument is the id of the author.
 func notIgnored(column string) string {
 	return " AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = " + column + " AND b.blocked_id = ?)"
 }

@@ -9,10 +9,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// queueMail queues mails about a post for the followers of its thread or forum, in the transaction of the post. A
-// waiting mail about the same thread is extended to include the post. A post that was held until now may come between
-// the posts of such a mail. Then only the mail's created_at changes, which shows a mailing that is being sent that
-// there is one more post (see mails.MailSent).
+// queueMail queues mails about a post, in the transaction of the post. The mails are for followers of the target
+// ("thread" or "forum") with this id, as far as they are in the audience to. A waiting mail about the same thread is
+// extended to include the post.
+//
+// A post that was held until now may lie between the first and the last post of such a mail. Then only the mail's
+// created_at changes. If the mail is being sent at that moment, mails.MailSent recognizes by it that a post was added.
 func (s *Service) queueMail(
 	c store.Conn, a *rights.Actor, thread, post int64, target string, id int64, to audience,
 ) error {
@@ -35,8 +37,8 @@ func (s *Service) queueMail(
 		}, to.args(a.ID())...)...)
 }
 
-// moveMail moves waiting mails from one mode to another, after the mode of a subscription has changed. Otherwise they
-// would never be sent.
+// moveMail moves waiting mails from one mode to another, after the mode of a member's subscription to a target
+// ("thread" or "forum") has changed. Otherwise they would never be sent.
 func moveMail(c store.Conn, user int64, target string, id int64, from, to string, now time.Time) error {
 	if from == to || !mailed(from) || !mailed(to) {
 		return nil

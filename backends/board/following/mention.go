@@ -40,7 +40,7 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 		if mentioned {
 			continue
 		}
-		// Later, like the statements of Notify, which must run first.
+		// The statement is deferred because it must run after the statements of Notify, which are deferred, too.
 		err = c.Later("UPDATE board_notifications SET kind = ?, read_at = NULL WHERE id IN (SELECT w.id"+known+
 			"IN ('reply', 'thread'))", KindMention, u.ID, maxUnseen, post)
 		if err != nil {
@@ -60,7 +60,8 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 	return nil
 }
 
-// mentionable returns which of the members with these ids are to be notified of a mention, sorted by id.
+// mentionable returns those members with the given ids that are to be notified of a mention, sorted by id: active
+// members who see thread t and do not ignore the author, without the author.
 func (s *Service) mentionable(
 	c store.Conn, author *rights.User, t *content.Thread, ids []int64,
 ) (people []*rights.User, err error) {

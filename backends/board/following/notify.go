@@ -30,13 +30,13 @@ func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post 
 type audience struct {
 	limited bool // only the followers in ids; otherwise all
 	ids     []any
-	// If edited is set, it is when an edit held the post, which was written at the time written. Then only followers
-	// are selected for whom the mail about the post was not due yet.
+	// If edited is set, an edit has held the post at that time, and the post was written at the time written. Then only
+	// followers are selected for whom the mail about the post was not due before the edit.
 	edited, written kernel.Moment
 }
 
-// sql returns a condition on board_subscriptions s and, if edited is set, board_users u. Its arguments are those of
-// args. The condition excludes members who ignore the author of the post.
+// sql returns a condition on board_subscriptions s and, if edited is set, board_users u. Its arguments are the result
+// of the method args. The condition excludes members who ignore the author of the post.
 func (a audience) sql() (condition string) {
 	if a.limited {
 		condition = " AND s.user_id IN (" + kernel.Marks(len(a.ids)) + ")"
@@ -58,7 +58,7 @@ func (a audience) args(author int64) []any {
 const (
 	// followersSeeing limits the followers who are checked one by one in a thread that is or was held.
 	followersSeeing = 1000
-	// caughtUp limits the replies of which CatchUp sends notifications.
+	// caughtUp is the maximum number of replies of which one call of CatchUp notifies followers.
 	caughtUp = 100
 )
 
@@ -93,7 +93,8 @@ func (s *Service) followersWhoSee(c store.Conn, t *content.Thread) (audience, er
 	return to, err
 }
 
-// CatchUp notifies the followers of a thread that was held of those replies of which they were not notified.
+// CatchUp notifies the followers of a thread that was held until now of the thread's newest visible replies. Followers
+// are not notified of replies of which they have a notification already, or which are older than their subscription.
 func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	if t.Replies == 0 {
 		return nil
@@ -149,7 +150,8 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	return nil
 }
 
-// notifyFollowers adds notifications of a post for the followers of a thread or forum, and queues mails about it.
+// notifyFollowers adds notifications of a post, of this kind, and queues mails about the post. Both are for followers
+// of the target ("thread" or "forum") with this id, as far as they are in the audience to.
 func (s *Service) notifyFollowers(
 	c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, to audience,
 ) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// NoteRead records that the actor has read a thread up to a post, and when. An earlier page than before changes
-// neither, since it does not show the posts that came later.
+// NoteRead records that the actor has read a thread up to a post, and when. If the actor has read a later post before,
+// nothing changes.
 func (s *Service) NoteRead(c store.Conn, a *rights.Actor, thread, post int64) error {
 	return c.Later("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at) VALUES (?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, thread_id) DO UPDATE"+

@@ -101,7 +101,7 @@ func (l letterData) Open() string {
 	return l.BaseURL + linkPages[l.Mode] + l.Mailing.Link.Secret
 }
 
-// Ends returns as text when the mail's link expires.
+// Ends returns the time at which the mail's link expires, as text.
 func (l letterData) Ends() string { return l.Time(l.Mailing.Link.Ends) }
 
 // Time formats a time for the mail's language, in the time's zone.
@@ -136,7 +136,7 @@ func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	if err := inHTML.Execute(&rich, data); err != nil {
 		return nil, err
 	}
-	thread, list := belongs(mailing)
+	thread, list := grouping(mailing)
 	id := mailing.Key
 	if thread != "" {
 		id = thread + "." + id
@@ -149,10 +149,11 @@ func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	}, nil
 }
 
-// belongs returns how mail programs should group a mailing. thread names the thread or private conversation of a mail
-// about a single one; it is empty for digests. list is the mailing list: that of the forum, or that of the board if the
-// threads are in several forums. Mails with links belong to no list.
-func belongs(m *mails.Mailing) (thread string, list mail.List) {
+// grouping returns how mail programs should group a mailing. Mails with the same value of thread form a thread in a
+// mail program: instant mails about the same thread of the board, or mails about the same private conversation. For
+// other mails thread is empty. list is the mailing list: that of private messages, that of the forum, or that of the
+// board if the threads are in several forums. Mails with links belong to no list.
+func grouping(m *mails.Mailing) (thread string, list mail.List) {
 	switch {
 	case len(m.Messages) == 1:
 		thread = "conversation-" + strconv.FormatInt(m.Messages[0].ID, 10)

@@ -56,7 +56,7 @@ type Settings struct {
 	HoldFirst      int64 // the number of first posts of each member that are held
 	NewMemberPosts int64 // a member with fewer visible posts counts as new
 	NewMemberLinks int64 // a post of a new member with more links is held
-	NewMemberTwice int64 // a new member's post that repeats one of so many last posts is held; 0: not held
+	NewMemberTwice int64 // a new member's post is held if it repeats one of this many newest posts; 0: not held
 
 	WarningDays        int64 // the default number of days for which a warning counts
 	WarningHold        int64 // points from which all posts of a member are held; 0: never

@@ -105,7 +105,8 @@ type MailPost struct {
 	Excerpt    string
 }
 
-// mailRow is a row of board_mails.
+// mailRow is a row of board_mails. thread is the id of the thread, of the conversation or, for a mail with a link, of
+// the link.
 type mailRow struct {
 	id, thread, first, last, attempts int64
 	source                            string
@@ -116,8 +117,8 @@ type mailRow struct {
 // see now. It returns nil and no error if another node was faster. If composing fails, ClaimMail returns both the error
 // and the mailing, which stays claimed.
 //
-// A digest can be due before the hour of the reader's digests, because the clocks there have changed since it was
-// queued. ClaimMail postpones such a digest.
+// If the clocks in the member's time zone have changed since a digest was queued, the digest can be due before the hour
+// that the member has chosen. ClaimMail postpones such a digest.
 func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error) {
 	m := &Mailing{Recipient: to}
 	now := s.Moment()
@@ -367,9 +368,9 @@ func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, unti
 // "thread" or "forum", or the first letter of a mode, which ends all mails of that mode.
 const unsubscribeSize = 8 + 1 + 8
 
-// UnsubscribeToken returns a token that ends mails to a member. kind and id select the mails: those of a thread (kind
-// t) or forum (f) with this id, those of a mode (i, d or w), about private messages (m), or about mentions (n). For the
-// latter three id is 0.
+// UnsubscribeToken returns a token that ends mails to a member. kind and id select the mails: those of the thread (kind
+// t) or forum (f) with this id, those of a mode (i, d or w), about private messages (m), or about mentions (n). id is 0
+// unless kind is t or f.
 func (s *Service) UnsubscribeToken(user int64, kind byte, id int64) string {
 	raw := binary.BigEndian.AppendUint64(nil, uint64(user)) //nolint:gosec // ids are positive
 	raw = append(raw, kind)
@@ -434,17 +435,18 @@ func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error
 	})
 }
 
-// composeLink creates the secret of a mailing's newest link. A mail that is sent again has a new secret, which makes
-// the earlier one void. If the link was used or has expired, composeLink sets nothing.
+// composeLink sets the address and the link of a mailing, for the newest link that the member has requested. It creates
+// the link's secret. If the mail is sent again, it has another secret, and the previous secret is no longer valid. If
+// the link was used or has expired, the address and the link stay empty. zone is the member's time zone.
 func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Location) error {
 	id, now := m.rows[len(m.rows)-1].thread, s.Now()
 	return s.Write(ctx, func(c store.Conn) error {
 		m.Email, m.Link = "", nil
-		l, text, ends, err := accounts.Links.Mail(c, id, now)
+		link, newSecret, ends, err := accounts.Links.Mail(c, id, now)
 		if errors.Is(err, maillink.ErrGone) { // the link was deleted or has expired
 			return nil
 		}
-		m.Email, m.Link = l.Email, &accounts.MailLink{Secret: text, Ends: ends.In(zone)}
+		m.Email, m.Link = link.Email, &accounts.MailLink{Secret: newSecret, Ends: ends.In(zone)}
 		m.Key += "." + secret.New()[:10] // so that mail programs do not take the mail for a copy of the previous one
 		if err != nil || m.Language != "" {
 			return err

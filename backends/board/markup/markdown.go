@@ -44,7 +44,7 @@ func Shown(post int64, message, html string, version int64) string {
 	return WithPaths(html, post)
 }
 
-// outdated reports whether the current Version would render a text as other HTML than the stored one. Version 1 did not
+// outdated reports whether the current Version would render a text differently from its stored HTML. Version 1 did not
 // support files in texts. Versions 1 and 2 made links without an address, and ended addresses before non-ASCII letters.
 func outdated(message, html string, version int64) bool {
 	switch version {

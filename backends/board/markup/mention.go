@@ -45,7 +45,7 @@ func Names(rendered string) (names []string) {
 	eachText(rendered, func(raw string) string {
 		plain := html.UnescapeString(raw)
 		for _, match := range mention.FindAllStringSubmatchIndex(plain, -1) {
-			name, _, _ := named(plain, match)
+			name, _, _ := nameIn(plain, match)
 			if key := text.Fold(name); name != "" && !seen[key] && len(names) < MaxMentions {
 				seen[key] = true
 				names = append(names, key)
@@ -66,7 +66,7 @@ func Linked(rendered string, ids map[string]int64) string {
 		plain, written := html.UnescapeString(raw), 0
 		var out strings.Builder
 		for _, match := range mention.FindAllStringSubmatchIndex(plain, -1) {
-			name, start, end := named(plain, match)
+			name, start, end := nameIn(plain, match)
 			id := ids[text.Fold(name)]
 			if name == "" || id == 0 {
 				continue
@@ -82,9 +82,9 @@ func Linked(rendered string, ids map[string]int64) string {
 	})
 }
 
-// named returns the name in a match of the expression mention, and the offsets in the text where the mention starts and
-// ends. If no member can have the name, it returns an empty name.
-func named(plain string, match []int) (name string, start, end int) {
+// nameIn returns the name in a match of the expression mention, and the offsets in the text where the mention starts
+// and ends. If no member can have the name, it returns an empty name.
+func nameIn(plain string, match []int) (name string, start, end int) {
 	first, last, end := match[4], match[5], match[5]
 	if start = first - 1; match[2] >= 0 {
 		first, last, end = match[2], match[3], match[3]+1

@@ -49,8 +49,8 @@ func isFile(u *url.URL) bool {
 	return blob.CheckName(name) == nil
 }
 
-// WithPaths replaces references to files in stored HTML by paths. As quotes in texts are escaped, only attributes
-// match, and of these only those with URLs.
+// WithPaths replaces references to files in stored HTML by paths. It finds them only in src and href attributes,
+// because quotes in texts are escaped.
 func WithPaths(html string, post int64) string {
 	if !strings.Contains(html, `="`+scheme+`:`) {
 		return html

@@ -44,8 +44,8 @@ type Refused struct {
 }
 
 // Apply applies an action to posts or, for an action on threads, to the threads of the posts. Each post or thread gets
-// its own transaction, with the same checks and log entry as a single action. If one is refused, Apply continues with
-// the others. Any other error ends Apply, without undoing what is done.
+// its own transaction, with the same checks and log entry as a single action. If a post or thread is refused, Apply
+// continues with the others. Any other error ends Apply; what was changed before stays changed.
 func (s *Service) Apply(ctx context.Context, a *rights.Actor, bulk Bulk) (out Outcome, err error) {
 	chosen, err := s.Chosen(ctx, a, bulk.Posts)
 	if err != nil {
@@ -73,6 +73,7 @@ func (s *Service) Apply(ctx context.Context, a *rights.Actor, bulk Bulk) (out Ou
 	return out, nil
 }
 
+// apply applies the action bulk.Do to a post or to its thread.
 func (s *Service) apply(ctx context.Context, a *rights.Actor, item Item, bulk Bulk) error {
 	yes, no := true, false
 	switch bulk.Do {

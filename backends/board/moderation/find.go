@@ -72,7 +72,8 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (items []I
 	return items, next, err
 }
 
-// withWords returns a page of the posts that the search finds, without posts that do not match the rest of the query.
+// withWords returns a page of those posts in forums that contain the words of the query and match the rest of the
+// query. next is the After of the next page, or 0 on the last page.
 func (s *Service) withWords(
 	ctx context.Context, a *rights.Actor, q Query, forums []any,
 ) (items []Item, next int64, err error) {
@@ -97,7 +98,8 @@ func (q Query) matches(item Item) bool {
 	return created >= q.From && (q.To == 0 || created < q.To) && (!q.Starts || item.Post.Number == 1)
 }
 
-// find returns a page of the posts in forums that match a query without words. next is the After of the next page.
+// find returns a page of the posts in forums that match a query without words. next is the After of the next page, or 0
+// on the last page.
 func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, next int64, err error) {
 	before := q.After
 	if before == 0 {

@@ -41,7 +41,7 @@ func (s *Service) Merge(
 	}
 	var done bool
 	err = s.Write(ctx, func(c store.Conn) error {
-		from, to, err := twoThreads(c, a, first, second, "other")
+		from, to, err := lockBoth(c, a, first, second, "other")
 		if err != nil {
 			return err
 		}
@@ -74,11 +74,11 @@ func (s *Service) Merge(
 			return err
 		}
 		to.Next++
-		done, err = s.step(c, from, to)
+		done, err = s.moveBatch(c, from, to)
 		return err
 	})
 	if err == nil && !done {
-		err = s.finish(ctx, merged)
+		err = s.finishMerge(ctx, merged)
 	}
 	if err != nil {
 		return 0, err
@@ -89,10 +89,10 @@ func (s *Service) Merge(
 // mayMerge returns an error unless the actor may merge one thread into another.
 func (s *Service) mayMerge(c store.Conn, a *rights.Actor, from, to *content.Thread) error {
 	for _, t := range []*content.Thread{from, to} {
-		if err := s.mayTake(a, t.Forum, "other"); err != nil {
+		if err := s.mayMovePosts(a, t.Forum, "other"); err != nil {
 			return err
 		}
-		if err := visible(t, "other"); err != nil {
+		if err := checkVisible(t, "other"); err != nil {
 			return err
 		}
 		var busy bool
@@ -142,7 +142,7 @@ func (s *Service) ResumeMerges(ctx context.Context) (n int, err error) {
 			" ORDER BY thread_id LIMIT ?", batch)
 	})
 	for _, id := range undone {
-		if err := s.finish(ctx, id); err != nil {
+		if err := s.finishMerge(ctx, id); err != nil {
 			return n, err
 		}
 		n++
@@ -150,8 +150,8 @@ func (s *Service) ResumeMerges(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// finish moves the remaining posts of a thread whose merge has begun.
-func (s *Service) finish(ctx context.Context, merged int64) error {
+// finishMerge moves the remaining posts of a thread whose merge has begun.
+func (s *Service) finishMerge(ctx context.Context, merged int64) error {
 	for done := false; !done; {
 		s.Pause()
 		err := s.Write(ctx, func(c store.Conn) error {
@@ -178,7 +178,7 @@ func (s *Service) finish(ctx context.Context, merged int64) error {
 				_, err := c.Exec("DELETE FROM board_merged_threads WHERE thread_id = ?", merged)
 				return err
 			}
-			done, err = s.step(c, from, to)
+			done, err = s.moveBatch(c, from, to)
 			return err
 		})
 		if err != nil {
@@ -188,9 +188,9 @@ func (s *Service) finish(ctx context.Context, merged int64) error {
 	return nil
 }
 
-// step moves up to batch rows of thread from to thread to. After the last of them it moves the first post and ends the
-// merge.
-func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err error) {
+// moveBatch moves up to batch rows from one thread to another. When no other rows are left, it moves the first post and
+// ends the merge.
+func (s *Service) moveBatch(c store.Conn, from, to *content.Thread) (done bool, err error) {
 	move := &transfer{c: c, from: from, to: to}
 	left := batch
 	n, err := move.moveArchived(left, to.Next)
@@ -208,7 +208,7 @@ func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err e
 	}
 	left, to.Next = left-len(ids), to.Next+int64(len(ids))
 	if left > 0 {
-		if n, err = s.followers(c, from, to, left); err != nil {
+		if n, err = s.moveFollowers(c, from, to, left); err != nil {
 			return false, err
 		}
 		left -= n
@@ -219,14 +219,15 @@ func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err e
 		}
 		return false, move.count(0, 0)
 	}
-	if err := s.end(move); err != nil {
+	if err := s.endMerge(move); err != nil {
 		return false, err
 	}
 	return true, move.count(0, 1)
 }
 
-// followers makes up to limit followers of thread from follow thread to, and returns their number.
-func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (int, error) {
+// moveFollowers moves up to limit subscriptions from one thread to another, with the followers' notifications and
+// mails, and returns their number.
+func (s *Service) moveFollowers(c store.Conn, from, to *content.Thread, limit int) (int, error) {
 	ids, err := store.Column[any](c, "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
 		" ORDER BY user_id LIMIT ?", from.ID, limit)
 	if err != nil || len(ids) == 0 {
@@ -244,8 +245,8 @@ func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (
 		kernel.Marks(len(ids))+")", append([]any{to.ID}, these...)...); err != nil {
 		return 0, err
 	}
-	// Waiting mails announce the same posts, so they move to the other thread. A mail is left out if the member gets
-	// one about that thread anyway.
+	// Waiting mails announce the same posts, so they move to the other thread, except if the member gets a mail about
+	// that thread anyway.
 	if _, err := c.Exec("UPDATE board_mails SET thread_id = ? WHERE thread_id = ? AND source <> 'link' AND user_id IN ("+
 		kernel.Marks(len(ids))+") AND NOT EXISTS (SELECT 1 FROM board_mails o WHERE o.user_id = board_mails.user_id"+
 		" AND o.mode = board_mails.mode AND o.thread_id = ?)", append(append([]any{to.ID}, these...), to.ID)...); err != nil {
@@ -255,8 +256,8 @@ func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (
 	return len(ids), err
 }
 
-// end moves the first post, the tags and the views of the thread, which completes the merge.
-func (s *Service) end(move *transfer) error {
+// endMerge moves the first post, the tags and the views of the thread, which completes the merge.
+func (s *Service) endMerge(move *transfer) error {
 	c, from, to := move.c, move.from, move.to
 	var number int64
 	if err := c.Row("SELECT first_number FROM board_merged_threads WHERE thread_id = ?",

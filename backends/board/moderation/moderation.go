@@ -2,7 +2,7 @@
 // posts to another thread, and apply an action to many posts and threads at once.
 //
 // A moved post keeps its id, which orders the posts of a thread and is part of the post's permanent link. It gets a new
-// number, the next one of its new thread. The first post of a thread must stay the one with the lowest id and the
+// number: the next number of its new thread. The first post of a thread must have the lowest id in the thread and the
 // number 1. Therefore a post moves only to a thread that begins before it, and the first post of a thread leaves that
 // thread only in a merge.
 package moderation
@@ -35,9 +35,9 @@ func New(board *kernel.Server, actors *rights.Service, finds *search.Service, wr
 // AtOnce is the maximum number of posts or threads in one request.
 const AtOnce = 200
 
-// twoThreads returns two threads that the actor sees. It locks them in the order of their ids, so that transactions do
+// lockBoth returns two threads that the actor sees. It locks them in the order of their ids, so that transactions do
 // not deadlock. If the second thread does not exist, it returns an error for the given field.
-func twoThreads(c store.Conn, a *rights.Actor, first, second int64, field string) (x, y *content.Thread, err error) {
+func lockBoth(c store.Conn, a *rights.Actor, first, second int64, field string) (x, y *content.Thread, err error) {
 	if first == second {
 		return nil, nil, kernel.Invalid(field, "same", "this is the same thread")
 	}
@@ -54,17 +54,18 @@ func twoThreads(c store.Conn, a *rights.Actor, first, second int64, field string
 	return found[first], found[second], nil
 }
 
-// mayTake returns an error for the given field unless the actor may move posts out of, or into, threads of a forum.
-func (s *Service) mayTake(a *rights.Actor, forum int64, field string) error {
+// mayMovePosts returns an error for the given field unless the actor may move posts out of, or into, threads of a
+// forum.
+func (s *Service) mayMovePosts(a *rights.Actor, forum int64, field string) error {
 	if !a.Has(forum, rights.ThreadMove) {
 		return kernel.Forbidden(field, "no_permission", "you may not move posts in this forum")
 	}
 	return a.CheckSuspended(s.Moment())
 }
 
-// visible returns an error for the given field if a thread is held or deleted. Its posts, which nobody sees, would
+// checkVisible returns an error for the given field if a thread is held or deleted. Its posts, which nobody sees, would
 // become visible in another thread.
-func visible(t *content.Thread, field string) error {
+func checkVisible(t *content.Thread, field string) error {
 	if t.Visibility == rights.Visible {
 		return nil
 	}

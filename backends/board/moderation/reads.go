@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// maxRead limits the number of members for whom a merge or split keeps their reading position. For other members the
-// posts become unread again.
+// maxRead is the maximum number of members whose reading position a merge or split keeps. For other members the posts
+// become unread again.
 const maxRead = 10_000
 
 // reader is a member and the last post of a thread that the member has read.
@@ -37,7 +37,7 @@ func (s *Service) readers(ctx context.Context, query string, args ...any) ([]rea
 	})
 }
 
-// markRead records the last post of the thread that each member has read.
+// markRead records up to which post each of the members has read the thread.
 func (s *Service) markRead(ctx context.Context, thread int64, members []reader) error {
 	kernel.SortBy(members, func(m reader) int64 { return m.user })
 	for len(members) > 0 {

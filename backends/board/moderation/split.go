@@ -72,7 +72,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 			return err
 		}
 		newThread = to.ID
-		detail := count(len(ids)) + " of thread " + kernel.Itoa(from.ID) + " to thread " + kernel.Itoa(to.ID)
+		detail := postCount(len(ids)) + " of thread " + kernel.Itoa(from.ID) + " to thread " + kernel.Itoa(to.ID)
 		if err := s.noteMove(c, a, "thread.split", from, to, 0, detail); err != nil {
 			return err
 		}
@@ -106,11 +106,11 @@ func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target
 		return err
 	}
 	return s.Write(ctx, func(c store.Conn) error {
-		from, to, err := twoThreads(c, a, thread, target, "other")
+		from, to, err := lockBoth(c, a, thread, target, "other")
 		if err != nil {
 			return err
 		}
-		if err := visible(to, "other"); err != nil {
+		if err := checkVisible(to, "other"); err != nil {
 			return err
 		}
 		if _, err := s.mayMove(c, a, from, to.Forum, ids); err != nil {
@@ -137,7 +137,8 @@ func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target
 	})
 }
 
-// noteMove logs that posts were moved, in the forums of both threads.
+// noteMove logs, in the forums of both threads, an action that moved posts. post is the id of the moved post, or 0 for
+// several posts.
 func (s *Service) noteMove(
 	c store.Conn, a *rights.Actor, action string, from, to *content.Thread, post int64, detail string,
 ) error {
@@ -172,13 +173,13 @@ func (t *transfer) moveAll(ids []int64) error {
 func (s *Service) mayMove(
 	c store.Conn, a *rights.Actor, from *content.Thread, to int64, ids []int64,
 ) (chosen []*content.Post, err error) {
-	if err := s.mayTake(a, from.Forum, "post"); err != nil {
+	if err := s.mayMovePosts(a, from.Forum, "post"); err != nil {
 		return nil, err
 	}
-	if err := s.mayTake(a, to, "forumId"); err != nil {
+	if err := s.mayMovePosts(a, to, "forumId"); err != nil {
 		return nil, err
 	}
-	if err := visible(from, "post"); err != nil {
+	if err := checkVisible(from, "post"); err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
@@ -214,7 +215,7 @@ func sorted(ids []int64) ([]int64, error) {
 	return ids, nil
 }
 
-func count(n int) string {
+func postCount(n int) string {
 	if n == 1 {
 		return "1 post"
 	}

@@ -89,8 +89,8 @@ func (t *transfer) updateReferences(ids []any) error {
 		append([]any{t.to.Forum}, ids...)...); err != nil {
 		return err
 	}
-	// Notifications have an index by member, but none by post. Apart from followers and authors, only followers of the
-	// forum were notified, and only of the first post.
+	// Notifications have an index by member, but none by post. Therefore the statement selects the notifications of the
+	// thread's followers and of the posts' authors. Followers of the forum were notified only of the first post.
 	_, err := t.c.Exec("UPDATE board_notifications SET thread_id = ? WHERE user_id IN (SELECT user_id"+
 		" FROM board_subscriptions WHERE target = 'thread' AND target_id = ? UNION SELECT author_id FROM board_post_ids"+
 		" WHERE id"+chosen+") AND post_id"+chosen, slices.Concat([]any{t.to.ID, t.from.ID}, ids, ids)...)
@@ -131,8 +131,8 @@ func (t *transfer) save() error {
 	return nil
 }
 
-// count updates the counters of the forums: by the moved posts, by begun new threads, and by ended threads. It must be
-// the end of the transaction.
+// count updates the counters of the forums: by the moved posts, by the number of new threads (begun), and by the number
+// of threads that no longer exist (ended). Call count at the end of the transaction.
 func (t *transfer) count(begun, ended int64) error {
 	for _, forum := range t.forums() {
 		switch {

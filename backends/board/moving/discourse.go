@@ -73,7 +73,8 @@ func readDiscourse(ctx context.Context, o Options, report *Report) (*Source, err
 	}, b.finish)
 }
 
-// mapColumn returns a function that sets, in the map into, the value of a row under the id in the column key.
+// mapColumn returns a function that handles a row: it sets into[id] to the value of the row, where id is the number in
+// the column key.
 func mapColumn[V any](into map[int64]V, key string, value func(r *sqldump.Row) V) func(r *sqldump.Row) error {
 	return func(r *sqldump.Row) error {
 		into[r.Int(key)] = value(r)
@@ -81,8 +82,8 @@ func mapColumn[V any](into map[int64]V, key string, value func(r *sqldump.Row) V
 	}
 }
 
-// collect returns a function that appends, in the map into, the id in the column value to the list under the id in the
-// column key.
+// collect returns a function that handles a row: it appends the number in the column value to into[id], where id is the
+// number in the column key.
 func collect(into map[int64][]int64, key, value string) func(r *sqldump.Row) error {
 	return func(r *sqldump.Row) error {
 		id := r.Int(key)
@@ -91,8 +92,8 @@ func collect(into map[int64][]int64, key, value string) func(r *sqldump.Row) err
 	}
 }
 
-// stamp parses a column with a time in UTC. It returns the zero time if the column has no valid time.
-func stamp(r *sqldump.Row, column string) time.Time {
+// utcTime parses a column with a time in UTC. It returns the zero time if the column has no valid time.
+func utcTime(r *sqldump.Row, column string) time.Time {
 	parsed, err := time.Parse(time.DateTime, r.Text(column))
 	if err != nil || parsed.Year() < 1970 {
 		return time.Time{}
@@ -100,9 +101,9 @@ func stamp(r *sqldump.Row, column string) time.Time {
 	return parsed
 }
 
-// stampOf parses a column with a time. It returns 0 if the column has no valid time.
-func stampOf(r *sqldump.Row, column string) kernel.Moment {
-	return kernel.Moment(max(0, stamp(r, column).UnixMicro()))
+// utcMoment parses a column with a time. It returns 0 if the column has no valid time.
+func utcMoment(r *sqldump.Row, column string) kernel.Moment {
+	return kernel.Moment(max(0, utcTime(r, column).UnixMicro()))
 }
 
 func (b *discourse) setting(r *sqldump.Row) error {
@@ -111,8 +112,8 @@ func (b *discourse) setting(r *sqldump.Row) error {
 }
 
 func (b *discourse) user(r *sqldump.Row) error {
-	m := seed.MovedMember{ID: r.Int("id"), LastActive: stampOf(r, "last_seen_at")}
-	m.Name, m.JoinedAt = r.Text("username"), stamp(r, "created_at")
+	m := seed.MovedMember{ID: r.Int("id"), LastActive: utcMoment(r, "last_seen_at")}
+	m.Name, m.JoinedAt = r.Text("username"), utcTime(r, "created_at")
 	b.names[m.ID] = m.Name
 	if m.ID <= 0 { // the program itself
 		return nil
@@ -127,10 +128,10 @@ func (b *discourse) user(r *sqldump.Row) error {
 		m.State = "awaiting"
 	}
 	m.Hash = discourseHash(r)
-	if till := stamp(r, "suspended_till"); !till.IsZero() {
+	if till := utcTime(r, "suspended_till"); !till.IsZero() {
 		b.ban(m.ID, till.Unix())
 	}
-	if till := stamp(r, "silenced_till"); till.After(time.Now()) {
+	if till := utcTime(r, "silenced_till"); till.After(time.Now()) {
 		b.changed(&seed.MovedError{
 			Kind: content.MovedMember, ID: m.ID, Name: m.Name,
 			Err: errors.New("the member was silenced until " + till.Format(time.DateOnly) + ", and may write here"),
@@ -223,8 +224,8 @@ func (b *discourse) topic(r *sqldump.Row) error {
 	return nil
 }
 
-// row notes the place of a post in the dump. It also notes posts in private messages: which posts these are is known
-// only at the end of the dump.
+// row notes the place of a post in the dump, even if the post may be a private message: which posts are private is
+// known only at the end of the dump.
 func (b *discourse) row(r *sqldump.Row) error {
 	if kind := r.Int("post_type"); kind != discourseRegular && kind != discourseMarked {
 		b.otherPosts++
@@ -251,13 +252,13 @@ func (b *discourse) upload(r *sqldump.Row) seed.MovedFile {
 		path = r.Text("url")
 	}
 	return seed.MovedFile{
-		Author: r.Int("user_id"), Name: r.Text("original_filename"), Path: b.within(path), At: stampOf(r, "created_at"),
+		Author: r.Int("user_id"), Name: r.Text("original_filename"), Path: b.within(path), At: utcMoment(r, "created_at"),
 		Sum: content.MovedSumID(r.Text("sha1"), false),
 	}
 }
 
-// reference notes an upload of a post. Earlier versions of Discourse have a different table for this, whose ids become
-// negative.
+// reference notes an upload of a post. Earlier versions of Discourse have a different table for this. Its ids become
+// negative, so that they differ from the ids of the current table.
 func (b *discourse) reference(r *sqldump.Row) error {
 	f := seed.MovedFile{ID: r.Int("id"), Post: r.Int("target_id"), Author: r.Int("upload_id")}
 	if r.Has("post_id") {
@@ -272,12 +273,12 @@ func (b *discourse) reference(r *sqldump.Row) error {
 func (b *discourse) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	id := r.Int("id")
 	p := seed.SeedPost{
-		Moved: id, MovedAuthor: r.Int("user_id"), MovedNumber: r.Int("post_number"), At: stamp(r, "created_at"),
+		Moved: id, MovedAuthor: r.Int("user_id"), MovedNumber: r.Int("post_number"), At: utcTime(r, "created_at"),
 		Visibility: rights.VisibilityNames[discourseVisibility(r)], EditReason: seed.MovedLine(r.Text("edit_reason"), 200),
 	}
 	p.Guest = guestName(b.names[p.MovedAuthor])
 	if r.Int("version") > 1 {
-		b.edited(&p, stamp(r, "last_version_at"), r.Int("last_editor_id"))
+		b.edited(&p, utcTime(r, "last_version_at"), r.Int("last_editor_id"))
 	}
 	var files []seed.MovedFile
 	for _, i := range b.byPost[id] {
@@ -343,7 +344,7 @@ func (b *discourse) finishMessages() map[int64]bool {
 		if title == "" || err != nil || discourseVisibility(r) != rights.Visible {
 			return true
 		}
-		post.time = stamp(r, "created_at").Unix()
+		post.time = utcTime(r, "created_at").Unix()
 		b.messages.add(message{ref: post, author: r.Int("user_id"), title: title})
 		for _, user := range b.people[post.thread] {
 			b.messages.addMember(post.post, user, false)

@@ -111,8 +111,9 @@ func (b *flarum) finish() {
 	b.without("private discussions and posts", b.anonymous, "only some members see them")
 }
 
-// forumOf returns the forum for a discussion. Of the discussion's tags it chooses the tag that the fewest people see,
-// so that nobody sees more than before, and among such tags the one lowest in the tree.
+// forumOf returns the forum for a discussion. If several tags of the discussion become forums, it chooses the tag that
+// the fewest people see, so that nobody sees more than before the import. Among such tags, it chooses the tag that is
+// lowest in the tree.
 func (b *flarum) forumOf(discussion int64) int64 {
 	best := flarumTag{forum: forum{MovedForum: seed.MovedForum{ID: flarumUntagged}}}
 	openness := func(t *flarumTag) (n int) {
@@ -161,12 +162,12 @@ func (b *flarum) permission(r *sqldump.Row) error {
 }
 
 func (b *flarum) user(r *sqldump.Row) error {
-	m := seed.MovedMember{ID: r.Int("id"), Hash: r.Text("password"), LastActive: stampOf(r, "last_seen_at")}
-	m.Name, m.Email, m.JoinedAt = r.Text("username"), r.Text("email"), stamp(r, "joined_at")
+	m := seed.MovedMember{ID: r.Int("id"), Hash: r.Text("password"), LastActive: utcMoment(r, "last_seen_at")}
+	m.Name, m.Email, m.JoinedAt = r.Text("username"), r.Text("email"), utcTime(r, "joined_at")
 	if r.Int("is_email_confirmed") == 0 {
 		m.State = "awaiting"
 	}
-	if until := stamp(r, "suspended_until"); !until.IsZero() {
+	if until := utcTime(r, "suspended_until"); !until.IsZero() {
 		b.ban(m.ID, until.Unix())
 	}
 	avatar := r.Text("avatar_url")
@@ -199,8 +200,8 @@ func flarumVisibility(r *sqldump.Row) int64 {
 
 func flarumApproved(r *sqldump.Row) bool { return !r.Has("is_approved") || r.Int("is_approved") != 0 }
 
-// private reports whether a discussion or post is visible only to some members, and counts it. Flarum also marks
-// unapproved ones as private; these are not meant.
+// private reports whether a discussion or post is visible only to some members, and counts it. A discussion or post
+// that waits for approval does not count as private, although Flarum marks it so.
 func (b *flarum) private(r *sqldump.Row) bool {
 	private := r.Int("is_private") != 0 && flarumApproved(r)
 	b.anonymous += int64(kernel.Bool(private))
@@ -226,11 +227,11 @@ func (b *flarum) postRow(r *sqldump.Row) error {
 
 func (b *flarum) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
-		Moved: r.Int("id"), MovedAuthor: r.Int("user_id"), MovedNumber: r.Int("number"), At: stamp(r, "created_at"),
+		Moved: r.Int("id"), MovedAuthor: r.Int("user_id"), MovedNumber: r.Int("number"), At: utcTime(r, "created_at"),
 		Visibility: rights.VisibilityNames[flarumVisibility(r)],
 	}
 	p.Guest, p.Likes = guestName(b.names[p.MovedAuthor]), b.likes[p.Moved]
-	b.edited(&p, stamp(r, "edited_at"), r.Int("edited_user_id"))
+	b.edited(&p, utcTime(r, "edited_at"), r.Int("edited_user_id"))
 	text := r.Text("content")
 	return p, func() string {
 		return flarumText(text, func(uuid string) string {
@@ -247,7 +248,7 @@ func (b *flarum) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 func (b *flarum) file(r *sqldump.Row) error {
 	f := seed.MovedFile{
 		ID: r.Int("id"), Post: r.Int("post_id"), Author: r.Int("actor_id"), Name: path.Base(r.Text("base_name")),
-		Path: b.within(strings.ReplaceAll(r.Text("path"), `\`, "/")), At: stampOf(r, "created_at"),
+		Path: b.within(strings.ReplaceAll(r.Text("path"), `\`, "/")), At: utcMoment(r, "created_at"),
 	}
 	if method := r.Text("upload_method"); method != "local" {
 		b.leftOut(&seed.MovedError{

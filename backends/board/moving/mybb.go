@@ -63,11 +63,11 @@ func readMyBB(ctx context.Context, o Options, report *Report) (*Source, error) {
 }
 
 func (b *mybb) user(r *sqldump.Row) error {
-	m := seed.MovedMember{ID: r.Int("uid"), Hash: r.Text("password"), LastActive: active(r, "lastactive")}
+	m := seed.MovedMember{ID: r.Int("uid"), Hash: r.Text("password"), LastActive: unixMoment(r, "lastactive")}
 	if salt := r.Text("salt"); salt != "" && len(m.Hash) == 32 {
 		m.Hash = salted(password.SaltedMyBB, salt, m.Hash)
 	}
-	m.Name, m.Email, m.JoinedAt = html.UnescapeString(r.Text("username")), r.Text("email"), seconds(r, "regdate")
+	m.Name, m.Email, m.JoinedAt = html.UnescapeString(r.Text("username")), r.Text("email"), unixTime(r, "regdate")
 	if r.Int("usergroup") == mybbAwaiting {
 		m.State = "awaiting"
 	}
@@ -82,8 +82,8 @@ func (b *mybb) user(r *sqldump.Row) error {
 	return nil
 }
 
-// salted returns a password hash in the form of package password. digits is the hash in hexadecimal digits. If the user
-// has no password, salted returns an empty string.
+// salted returns a password hash in the form of package password. kind is the method of hashing, and digits is the hash
+// in hexadecimal digits. If digits has other characters, salted returns an empty string.
 func salted(kind, salt, digits string) string {
 	sum, err := hex.DecodeString(digits)
 	if err != nil {
@@ -114,8 +114,8 @@ func (b *mybb) permission(r *sqldump.Row) error {
 	return nil
 }
 
-// access returns the rights of guests or members in a forum: those of the forum or, if it sets none, of the nearest
-// forum above that does, or else those of the group.
+// access returns the rights of guests or members in a forum: the rights that are set for the forum or for the nearest
+// forum above it that has any, or else the rights of the group.
 func (b *mybb) access(f *seed.MovedForum, group string) access {
 	groupID := map[string]int64{"guest": 1, "registered": 2}[group]
 	for id, steps := f.ID, 0; id != 0 && steps < maxForumDepth; id, steps = b.parents[id], steps+1 {
@@ -192,7 +192,7 @@ func (b *mybb) attachment(r *sqldump.Row) error {
 	}
 	b.files = append(b.files, seed.MovedFile{
 		ID: r.Int("aid"), Post: r.Int("pid"), Author: r.Int("uid"), Name: r.Text("filename"),
-		Path: b.within(r.Text("attachname")), At: active(r, "dateuploaded"),
+		Path: b.within(r.Text("attachname")), At: unixMoment(r, "dateuploaded"),
 	})
 	return nil
 }
@@ -214,11 +214,11 @@ var mybbFile = regexp.MustCompile(`(?i)\[attachment=(\d{1,18})\]`)
 
 func (b *mybb) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
-		Moved: r.Int("pid"), MovedAuthor: r.Int("uid"), At: seconds(r, "dateline"),
+		Moved: r.Int("pid"), MovedAuthor: r.Int("uid"), At: unixTime(r, "dateline"),
 		Visibility: rights.VisibilityNames[mybbVisibility(r)], EditReason: seed.MovedLine(r.Text("editreason"), 200),
 	}
 	p.Guest = guestName(html.UnescapeString(r.Text("username")), b.names[p.MovedAuthor])
-	b.edited(&p, seconds(r, "edittime"), r.Int("edituid"))
+	b.edited(&p, unixTime(r, "edittime"), r.Int("edituid"))
 	text := mybbFile.ReplaceAllString(r.Text("message"), "[attachment]$1[/attachment]")
 	return p, b.bbcodeWithFiles(text, p.Moved)
 }

@@ -86,8 +86,8 @@ func (b *phpbb) user(r *sqldump.Row) error {
 	if id == phpbbAnonymous || kind == phpbbUserIgnored {
 		return nil
 	}
-	m := seed.MovedMember{ID: id, Hash: r.Text("user_password"), LastActive: active(r, "user_lastvisit")}
-	m.Name, m.Email, m.JoinedAt = text(r, "username"), text(r, "user_email"), seconds(r, "user_regdate")
+	m := seed.MovedMember{ID: id, Hash: r.Text("user_password"), LastActive: unixMoment(r, "user_lastvisit")}
+	m.Name, m.Email, m.JoinedAt = text(r, "username"), text(r, "user_email"), unixTime(r, "user_regdate")
 	if kind == phpbbUserInactive {
 		m.State = "awaiting"
 	}
@@ -211,7 +211,7 @@ func (b *phpbb) attachment(r *sqldump.Row) error {
 		ID: r.Int("attach_id"), Post: r.Int("post_msg_id"), Author: r.Int("poster_id"), Name: text(r, "real_filename"),
 		// The name was made by phpBB. Only its last element is used, so the path stays in the folder for any name.
 		Path: filepath.Join(b.options.Attachments, filepath.Base(filepath.FromSlash(r.Text("physical_filename")))),
-		At:   active(r, "filetime"),
+		At:   unixMoment(r, "filetime"),
 	})
 	return nil
 }

@@ -73,7 +73,7 @@ func (g phpbbGroups) right(r *sqldump.Row) error {
 // known reports whether the dump has the tables from which rights are computed.
 func (g phpbbGroups) known() bool { return len(g.options) > 0 && len(g.rights) > 0 && len(g.names) > 0 }
 
-// may reports whether the groups with this name have the right called option in a forum.
+// allowed reports whether the groups with this name have the right called option in a forum.
 func (g phpbbGroups) allowed(group string, forum int64, option string) (allowed bool) {
 	for id, name := range g.names {
 		if name != group {

@@ -16,7 +16,7 @@ import (
 // textOf returns a post without its text, and a function that converts its text to Markdown.
 func (b *phpbb) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
-		Moved: r.Int("post_id"), MovedAuthor: r.Int("poster_id"), At: seconds(r, "post_time"),
+		Moved: r.Int("post_id"), MovedAuthor: r.Int("poster_id"), At: unixTime(r, "post_time"),
 		EditReason: seed.MovedLine(text(r, "post_edit_reason"), 200),
 		Visibility: rights.VisibilityNames[visibility(r, "post_visibility", "post_approved")],
 	}
@@ -25,7 +25,7 @@ func (b *phpbb) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 		p.MovedAuthor = 0
 	}
 	if r.Int("post_edit_count") > 0 {
-		b.edited(&p, seconds(r, "post_edit_time"), r.Int("post_edit_user"))
+		b.edited(&p, unixTime(r, "post_edit_time"), r.Int("post_edit_user"))
 	}
 	t := textIn(r, "post_text")
 	t.files = b.filesOf(p.Moved)
@@ -38,8 +38,7 @@ func textIn(r *sqldump.Row, column string) postText {
 	return postText{text: r.Text(column), uid: r.Text("bbcode_uid"), bbcode: bbcode}
 }
 
-// filesOf returns the names of a post's files. The index of a file is its number in texts; the newest file has the
-// number 0.
+// filesOf returns the names of a post's files, newest first. Texts refer to a file by its index in this list.
 func (b *phpbb) filesOf(post int64) []string {
 	indexes := b.byPost[post]
 	if len(indexes) == 0 || b.options.Attachments == "" {

@@ -210,8 +210,8 @@ func (b *reader) orderFiles() {
 	}
 }
 
-// seconds converts a column with Unix seconds to a time. It returns the zero time for 0.
-func seconds(r *sqldump.Row, column string) time.Time { return moment(r.Int(column)) }
+// unixTime converts a column with Unix seconds to a time. It returns the zero time for 0.
+func unixTime(r *sqldump.Row, column string) time.Time { return moment(r.Int(column)) }
 
 func moment(seconds int64) time.Time {
 	if seconds > 0 && seconds < 1<<33 {
@@ -220,8 +220,8 @@ func moment(seconds int64) time.Time {
 	return time.Time{}
 }
 
-// active converts a column with Unix seconds to a Moment. It returns 0 for 0.
-func active(r *sqldump.Row, column string) kernel.Moment { return momentOf(r.Int(column)) }
+// unixMoment converts a column with Unix seconds to a Moment. It returns 0 for 0.
+func unixMoment(r *sqldump.Row, column string) kernel.Moment { return momentOf(r.Int(column)) }
 
 func momentOf(seconds int64) kernel.Moment { return kernel.Moment(max(0, moment(seconds).UnixMicro())) }
 

@@ -74,7 +74,7 @@ func readXenForo(ctx context.Context, o Options, report *Report) (*Source, error
 			"user": b.user, "user_authenticate": b.hash, "user_ban": b.banned, "user_profile": b.profile, "node": b.node,
 			"forum": b.forum, "link_forum": b.link, "permission_entry": b.permission,
 			"permission_entry_content": b.permission, "thread": b.row, "post": b.postRow, "attachment": b.attachment,
-			"attachment_data": b.file, "conversation_master": b.talk, "conversation_recipient": b.recipient,
+			"attachment_data": b.file, "conversation_master": b.conversationRow, "conversation_recipient": b.recipient,
 			"conversation_message": b.private,
 		},
 		forumTable: "node", threadTable: "thread", post: b.textOf,
@@ -118,8 +118,8 @@ func (b *xenforo) finish() {
 }
 
 func (b *xenforo) user(r *sqldump.Row) error {
-	m := seed.MovedMember{ID: r.Int("user_id"), LastActive: active(r, "last_activity")}
-	m.Name, m.Email, m.JoinedAt = r.Text("username"), r.Text("email"), seconds(r, "register_date")
+	m := seed.MovedMember{ID: r.Int("user_id"), LastActive: unixMoment(r, "last_activity")}
+	m.Name, m.Email, m.JoinedAt = r.Text("username"), r.Text("email"), unixTime(r, "register_date")
 	switch r.Text("user_state") {
 	case "email_confirm", "moderated":
 		m.State = "awaiting"
@@ -258,18 +258,18 @@ func (b *xenforo) postRow(r *sqldump.Row) error {
 
 func (b *xenforo) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
-		Moved: r.Int("post_id"), MovedAuthor: r.Int("user_id"), At: seconds(r, "post_date"),
+		Moved: r.Int("post_id"), MovedAuthor: r.Int("user_id"), At: unixTime(r, "post_date"),
 		Visibility: rights.VisibilityNames[xfVisibility(r.Text("message_state"))],
 	}
 	p.Guest = guestName(r.Text("username"), b.names[p.MovedAuthor])
-	b.edited(&p, seconds(r, "last_edit_date"), r.Int("last_edit_user_id"))
+	b.edited(&p, unixTime(r, "last_edit_date"), r.Int("last_edit_user_id"))
 	return p, b.bbcodeWithFiles(r.Text("message"), p.Moved)
 }
 
 func (b *xenforo) attachment(r *sqldump.Row) error {
 	if r.Text("content_type") == "post" && r.Int("unassociated") == 0 {
 		b.files = append(b.files, seed.MovedFile{
-			ID: r.Int("attachment_id"), Post: r.Int("content_id"), Author: r.Int("data_id"), At: active(r, "attach_date"),
+			ID: r.Int("attachment_id"), Post: r.Int("content_id"), Author: r.Int("data_id"), At: unixMoment(r, "attach_date"),
 		})
 	}
 	return nil
@@ -282,7 +282,7 @@ func (b *xenforo) file(r *sqldump.Row) error {
 	return nil
 }
 
-func (b *xenforo) talk(r *sqldump.Row) error {
+func (b *xenforo) conversationRow(r *sqldump.Row) error {
 	b.titles[r.Int("conversation_id")] = r.Text("title")
 	return nil
 }

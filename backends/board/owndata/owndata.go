@@ -91,7 +91,7 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 	out.raw(`{"member":`)
 	out.value(account)
 	out.list("posts", func(each func(any)) {
-		rows(out, a.ID(), "SELECT p.id, p.thread_id, t.title, COALESCE(t.author_id, 0), t.visibility, p.forum_id,"+
+		eachRow(out, a.ID(), "SELECT p.id, p.thread_id, t.title, COALESCE(t.author_id, 0), t.visibility, p.forum_id,"+
 			" p.created_at, COALESCE(x.visibility, y.visibility), COALESCE(x.message, y.message)"+
 			" FROM board_post_ids p JOIN board_threads t ON t.id = p.thread_id"+
 			" LEFT JOIN board_posts x ON x.thread_id = p.thread_id AND x.id = p.id"+
@@ -106,15 +106,15 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 				return p, err
 			}, func(p Post) int64 { each(p); return p.ID })
 	})
-	var talks []int64
-	rows(out, a.ID(), "SELECT conversation_id FROM board_conversation_members WHERE user_id = ? AND conversation_id > ?"+
-		" ORDER BY conversation_id LIMIT ?",
+	var conversations []int64
+	eachRow(out, a.ID(), "SELECT conversation_id FROM board_conversation_members"+
+		" WHERE user_id = ? AND conversation_id > ? ORDER BY conversation_id LIMIT ?",
 		func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
-		func(id int64) int64 { talks = append(talks, id); return id })
+		func(id int64) int64 { conversations = append(conversations, id); return id })
 	out.list("messages", func(each func(any)) {
-		for _, talk := range talks {
-			rows(out, talk, "SELECT w.id, w.conversation_id, v.title, COALESCE(u.username, ''), w.created_at, w.message"+
-				" FROM board_conversation_messages w JOIN board_conversations v ON v.id = w.conversation_id"+
+		for _, conversation := range conversations {
+			eachRow(out, conversation, "SELECT w.id, w.conversation_id, v.title, COALESCE(u.username, ''), w.created_at,"+
+				" w.message FROM board_conversation_messages w JOIN board_conversations v ON v.id = w.conversation_id"+
 				" LEFT JOIN board_users u ON u.id = w.author_id WHERE w.conversation_id = ? AND w.id > ?"+
 				" ORDER BY w.id LIMIT ?",
 				func(r store.Row) (m Message, err error) {
@@ -125,7 +125,7 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 	note := func(r store.Row) (n Note, err error) { return n, r.Scan(&n.key, &n.PostID, &n.Text, &n.At) }
 	notes := func(name, query string) {
 		out.list(name, func(each func(any)) {
-			rows(out, a.ID(), query, note, func(n Note) int64 { each(n); return n.key })
+			eachRow(out, a.ID(), query, note, func(n Note) int64 { each(n); return n.key })
 		})
 	}
 	notes("bookmarks", "SELECT id, post_id, note, created_at FROM board_bookmarks WHERE user_id = ? AND id > ?"+
@@ -133,7 +133,7 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 	notes("reactions", "SELECT post_id, post_id, kind, created_at FROM board_reactions WHERE user_id = ?"+
 		" AND post_id > ? ORDER BY post_id LIMIT ?")
 	out.list("drafts", func(each func(any)) {
-		rows(out, a.ID(), "SELECT id, place, place_id, title, message, saved_at FROM board_drafts WHERE user_id = ?"+
+		eachRow(out, a.ID(), "SELECT id, place, place_id, title, message, saved_at FROM board_drafts WHERE user_id = ?"+
 			" AND id > ? ORDER BY id LIMIT ?",
 			func(r store.Row) (d Draft, err error) {
 				return d, r.Scan(&d.id, &d.Place, &d.PlaceID, &d.Title, &d.Message, &d.At)
@@ -143,7 +143,7 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 	return out.err
 }
 
-// object writes the members of a JSON object. After an error its methods do nothing.
+// object writes a JSON object field by field. After an error its methods do nothing.
 type object struct {
 	ctx     context.Context
 	service *Service
@@ -165,7 +165,7 @@ func (o *object) value(v any) {
 	o.raw(string(text))
 }
 
-// list writes a member whose value is an array. fill calls each for every element of the array.
+// list writes a field whose value is an array. fill calls each for every element of the array.
 func (o *object) list(name string, fill func(each func(any))) {
 	o.raw(`,"` + name + `":[`)
 	separator := "\n"
@@ -177,9 +177,9 @@ func (o *object) list(name string, fill func(each func(any))) {
 	o.raw("]")
 }
 
-// rows calls each for the rows of a query, in batches. The arguments of the query are an id, the key of the last row,
-// and the limit. each returns the key of its row.
-func rows[T any](o *object, owner int64, query string, scan func(r store.Row) (T, error), each func(T) int64) {
+// eachRow calls each for the rows of a query, in batches. The arguments of the query are owner, the key of the last row
+// of the previous batch, and the limit. each returns the key of its row.
+func eachRow[T any](o *object, owner int64, query string, scan func(r store.Row) (T, error), each func(T) int64) {
 	for after, more := int64(0), true; more && o.err == nil; {
 		list, err := kernel.Value(o.ctx, o.service.Read, func(c store.Conn) ([]T, error) {
 			return store.List(c, scan, query, owner, after, batch)

@@ -107,6 +107,7 @@ func (r Request) check(a *rights.Actor) error {
 	return checkText(a, "pollQuestion", r.Question)
 }
 
+// checkText returns an error of Invalid if the question or an answer of a poll is too long or has a filtered word.
 func checkText(a *rights.Actor, field, written string) error {
 	words := a.Rights.Access.Words
 	switch {

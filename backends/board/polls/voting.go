@@ -74,12 +74,12 @@ func (s *Service) Vote(ctx context.Context, a *rights.Actor, post int64, numbers
 			return err
 		}
 		for _, n := range before {
-			if err := count(c, post, n, -1); err != nil {
+			if err := addVotes(c, post, n, -1); err != nil {
 				return err
 			}
 		}
 		for _, n := range numbers {
-			if err := count(c, post, n, 1); err != nil {
+			if err := addVotes(c, post, n, 1); err != nil {
 				return err
 			}
 			if _, err := c.Exec("INSERT INTO board_poll_votes (post_id, user_id, number) VALUES (?, ?, ?)",
@@ -92,7 +92,7 @@ func (s *Service) Vote(ctx context.Context, a *rights.Actor, post int64, numbers
 	})
 }
 
-func count(c store.Conn, post, number, more int64) error {
+func addVotes(c store.Conn, post, number, more int64) error {
 	n, err := c.Exec("UPDATE board_poll_answers SET votes = votes + ? WHERE post_id = ? AND number = ?", more, post, number)
 	if err == nil && n == 0 {
 		return kernel.Invalid("answer", "unknown", "this poll has no such answer")
@@ -128,8 +128,8 @@ func (s *Service) Remove(ctx context.Context, a *rights.Actor, post int64) error
 	})
 }
 
-// moderate runs a change of a post's poll and logs it. It returns an error unless the actor may edit other members'
-// posts in the forum.
+// moderate runs fn, which changes the poll of a post, and logs the action. It returns an error unless the actor may
+// edit other members' posts in the forum.
 func (s *Service) moderate(
 	ctx context.Context, a *rights.Actor, post int64, action string, fn func(c store.Conn, poll Poll) error,
 ) error {

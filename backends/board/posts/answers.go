@@ -13,7 +13,7 @@ import (
 // A thread has at most one answer, which is one of its replies. The thread loses the answer when that reply is deleted
 // or moves to another thread.
 
-// SetAnswer marks a reply as the answer of its thread, in place of any other answer, or takes the mark back if marked
+// SetAnswer marks a reply as the answer of its thread, in place of any other answer, or takes the mark back if correct
 // is false. Actions of moderators in threads of other members are logged. The author of the reply is notified.
 func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, correct bool) error {
 	return s.Write(ctx, func(c store.Conn) error {
@@ -40,7 +40,7 @@ func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, co
 				return err
 			}
 		}
-		if err := answer(c, t, marked); err != nil {
+		if err := setAnswer(c, t, marked); err != nil {
 			return err
 		}
 		if !correct {
@@ -50,15 +50,15 @@ func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, co
 	})
 }
 
-// answer sets the answer of a thread. A post of 0 removes the answer.
-func answer(c store.Conn, t *content.Thread, post int64) error {
+// setAnswer sets the answer of a thread. A post of 0 removes the answer.
+func setAnswer(c store.Conn, t *content.Thread, post int64) error {
 	t.Answer = post
 	_, err := c.Exec("UPDATE board_threads SET answer_id = ? WHERE id = ?", post, t.ID)
 	return err
 }
 
-// mayAnswer returns an error unless the actor may mark a post, which it sees, as the answer of its thread. The thread's
-// author and moderators may.
+// mayAnswer returns an error unless the actor may mark a post, which it sees, as the answer of its thread. Only the
+// author of the thread and moderators may do so.
 func mayAnswer(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post) error {
 	switch {
 	case !f.Answers:

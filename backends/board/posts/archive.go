@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// ArchiveRun is the number of consecutive hidden rows above which they are archived. Until then the pages of a
-	// thread skip them.
+	// ArchiveRun is the length of a run of consecutive hidden posts above which the posts are archived. In shorter
+	// runs, the pages of a thread skip the posts.
 	ArchiveRun = 1000
-	// archiveAge is the minimum age of a deleted post to be archived.
+	// archiveAge is the age from which a deleted post can be archived.
 	archiveAge = 30 * 24 * time.Hour
-	// These limit the threads of one call of Archive, the rows of one read, and the rows of one transaction.
+	// The limits of threads in one call of Archive, of rows in one read, and of rows in one transaction.
 	archiveThreads = 10_000
 	archiveLooked  = 2000
 	archiveBatch   = 500
@@ -100,8 +100,8 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 	}
 }
 
-// archivePosts archives the deleted posts of a run. Each batch has its own transaction, so that other writers need not
-// wait long.
+// archivePosts archives the deleted posts of a thread whose ids are between from and to (both included), if they were
+// created before the given time. Each batch has its own transaction, so that other writers need not wait long.
 func (s *Service) archivePosts(
 	ctx context.Context, thread, from, to int64, before kernel.Moment,
 ) (moved int64, err error) {

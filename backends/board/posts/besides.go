@@ -9,15 +9,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// MovedPost is a post that was moved to another thread. Number is its former number, in the thread that is read.
+// MovedPost is a post that was moved from the thread that is read to another thread. Number is its former number.
 type MovedPost struct{ Number, Post int64 }
 
 // maxMovedPosts limits the moved posts that a page links to.
 const maxMovedPosts = 50
 
-// movedPosts returns the posts that were moved from a thread and whose former numbers belong on the page. page holds
-// the posts of the page, which has up to size posts; more is whether further posts follow. If no number is missing on
-// the page, elsewhere sends no query.
+// movedPosts returns the posts that were moved from a thread and whose former numbers belong on the page that r
+// describes. page holds the posts of the page, which has up to size posts; more is whether further posts follow. If no
+// number is missing on the page, movedPosts sends no query.
 func movedPosts(
 	c store.Conn, t *content.Thread, r *Reading, page []*content.Post, more bool, size int,
 ) (list []MovedPost, err error) {

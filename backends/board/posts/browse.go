@@ -44,11 +44,11 @@ func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.tree(ctx, a, list)
+	return s.forumEntries(ctx, a, list)
 }
 
-// tree converts a list of forums to entries, with their newest threads and whether they have unread threads.
-func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.ForumInfo) ([]ForumEntry, error) {
+// forumEntries converts a list of forums to entries, with their newest threads and whether they have unread threads.
+func (s *Service) forumEntries(ctx context.Context, a *rights.Actor, list []content.ForumInfo) ([]ForumEntry, error) {
 	tree := make([]ForumEntry, len(list))
 	entries := make(map[int64]*ForumEntry, len(list))
 	for i, f := range list {
@@ -252,7 +252,7 @@ func (s *Service) Forum(
 	for end < len(list) && list[end].Depth > list[i].Depth {
 		end++
 	}
-	tree, err := s.tree(ctx, a, list[i:end])
+	tree, err := s.forumEntries(ctx, a, list[i:end])
 	if err != nil {
 		return f, nil, nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// viewsToFlush is the number of counted views at which they are due to be written.
+// viewsToFlush is the number of counted views from which the counts should be written to the database.
 const viewsToFlush = 1000
 
 // Views counts views of threads in memory. All boards on one database share one Views.

@@ -33,8 +33,8 @@ type Edited struct {
 	Tag          string // the Tag of the post as it is now
 }
 
-// Edit replaces the text of a post. It returns a 412 error if the post has another version than edit.Match names,
-// unless the post already has the new text.
+// Edit replaces the text of a post. It returns a 412 error if edit.Match does not match the current version of the
+// post, unless the post already has the new text.
 func (s *Service) Edit(
 	ctx context.Context, a *rights.Actor, inThread, id int64, edit PostEdit,
 ) (done Edited, err error) {
@@ -116,8 +116,8 @@ func (s *Service) heldFor(a *rights.Actor, forum int64, needsApproval bool) bool
 		!r.Mask.Has(rights.ModerationBypass) && (needsApproval || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
-// edit writes the new text of a post: it stores the former text as a revision, updates the search index, logs the
-// edit, and holds the post if hold is set.
+// edit writes the new text of a post: it stores the former text as a revision, updates the search index, logs the edit,
+// and holds the post if hold is set. reason is the author's reason for the edit, and right is the right from mayEdit.
 func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, w writing,
 	reason string, right rights.Mask, hold bool,
 ) error {
@@ -151,7 +151,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 		if !staff && (t.Locked || !f.Open) {
 			right |= rights.LockBypass
 		}
-		if !staff && s.windowPassed(a, p, now) {
+		if !staff && s.editWindowPassed(a, p, now) {
 			right |= rights.EditWindowBypass
 		}
 		err = s.rights.LogIfAdministrator(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
@@ -168,7 +168,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 	case hold:
 		return s.settle(c, t, p, rights.Unapproved, heldByEdit)
 	case p.Visibility == rights.Visible:
-		return s.mentionAnew(c, a, t, p, w.html)
+		return s.mentionNew(c, a, t, p, w.html)
 	}
 	return nil
 }
@@ -195,19 +195,20 @@ func (s *Service) mayEdit(
 		return 0, kernel.Forbidden("threadId", "thread_locked", "this thread is locked")
 	case !a.Has(f.ID, rights.LockBypass) && !f.Open:
 		return 0, kernel.Forbidden("threadId", "forum_closed", "this forum is closed")
-	case s.windowClosed(a, f, p, now):
+	case s.editWindowClosed(a, f, p, now):
 		return 0, kernel.Forbidden("postId", "edit_window_closed", "the time in which you may edit this post is over")
 	}
 	return right, nil
 }
 
-// windowClosed reports whether the time during which the actor may edit its own post p is over.
-func (s *Service) windowClosed(a *rights.Actor, f *content.Forum, p *content.Post, now kernel.Moment) bool {
-	return !a.Has(f.ID, rights.EditWindowBypass) && s.windowPassed(a, p, now)
+// editWindowClosed reports whether the time during which the actor may edit its own post p is over. For actors with the
+// right to edit without a time limit, it is never over.
+func (s *Service) editWindowClosed(a *rights.Actor, f *content.Forum, p *content.Post, now kernel.Moment) bool {
+	return !a.Has(f.ID, rights.EditWindowBypass) && s.editWindowPassed(a, p, now)
 }
 
-// windowPassed works like windowClosed, but ignores the right to edit without a time limit.
-func (s *Service) windowPassed(a *rights.Actor, p *content.Post, now kernel.Moment) bool {
+// editWindowPassed works like editWindowClosed, but disregards the right to edit without a time limit.
+func (s *Service) editWindowPassed(a *rights.Actor, p *content.Post, now kernel.Moment) bool {
 	window := a.Rights.EditWindow
 	return window != 0 && now.Sub(p.Created) > time.Duration(window)*time.Minute
 }
@@ -226,8 +227,8 @@ type Revision struct {
 	Reason   string
 }
 
-// Revisions lists up to limit former texts of a post, oldest first. They are the newest ones that precede the revision
-// before or, if before is 0, the newest of all. The list is paged because there can be many long texts.
+// Revisions lists up to limit former texts of a post, oldest first: the newest of all or, if before is not 0, the
+// newest that precede the revision before. The list is paged because there can be many long texts.
 func (s *Service) Revisions(
 	ctx context.Context, a *rights.Actor, inThread, id, before int64, limit int,
 ) (list []Revision, err error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// withFiles runs fn, which writes a post, once for the key, and then stores the post's files. If the client repeats the
+// withFiles runs fn, which writes a post, as once does, and then stores the post's files. If the client repeats the
 // request, only the files that are still missing are stored. The result's Missing lists the names of files that could
 // not be stored.
 func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attachments.Received, turn turnOf, key Once,

@@ -60,7 +60,7 @@ func (s *Service) PlacedFile(
 	return s.file(ctx, a, func(c store.Conn) (*attachments.Attachment, error) { return attachments.ByName(c, post, name) })
 }
 
-// file returns the file that find finds. It returns an error unless the actor sees the file's post and may download
+// file returns the file that find returns. It returns an error unless the actor sees the file's post and may download
 // files.
 func (s *Service) file(
 	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*attachments.Attachment, error),
@@ -185,8 +185,8 @@ func placeOf(c store.Conn, a *rights.Actor, thread, post int64, lock string) (pl
 	return placed, err
 }
 
-// mayAttach returns a post and its place. It returns an error unless the actor may change the post's files. That takes
-// the right to edit the post and the right to upload files. lock is that of placeOf.
+// mayAttach returns a post and its place. It returns an error unless the actor may change the post's files, for which
+// it needs the right to edit the post and the right to upload files. lock is passed to placeOf.
 func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, lock string) (place, error) {
 	placed, err := placeOf(c, a, thread, post, lock)
 	if err != nil {

@@ -119,7 +119,7 @@ func (s *Service) conclude(
 type turnOf struct{ thread, author int64 }
 
 // once runs fn in a transaction, and only once for a key that a client may send again. A repeated request gets the
-// result of the first request.
+// result of the first request. Requests with the same turn run one after the other.
 //
 // The transaction is READ COMMITTED. It locks the key, then the thread, then the author, before it makes decisions that
 // depend on them. So it misses no relevant concurrent change, and does not fail because of changes in other threads.

@@ -34,8 +34,8 @@ func threadsOfForum(shows string) content.Listing {
 	}
 }
 
-// threadsOfAuthor returns the query for the threads of an author in a forum. Its arguments are author, forum, time,
-// id and limit.
+// threadsOfAuthor returns the query for the threads of an author in a forum. Its arguments are author, forum, time, id
+// and limit. shows is a condition of Actor.Shows.
 func threadsOfAuthor(shows string) content.Listing {
 	index := "board_threads_author"
 	if shows == "= 1" {
@@ -47,7 +47,8 @@ func threadsOfAuthor(shows string) content.Listing {
 	}
 }
 
-// stickyThreads returns the query for the sticky threads of a forum. Its arguments are forum and limit.
+// stickyThreads returns the query for the sticky threads of a forum. Its arguments are forum and limit. shows is a
+// condition of Actor.Shows.
 func stickyThreads(shows string) content.Listing {
 	return content.Listing{
 		Columns: content.ThreadColumns, From: "board_threads t", Index: "board_threads_sticky",
@@ -55,8 +56,8 @@ func stickyThreads(shows string) content.Listing {
 	}
 }
 
-// postsOfThread returns the query for the posts of a thread, in the order of the primary key. Its arguments are
-// thread, id and limit.
+// postsOfThread returns the query for the posts of a thread, in the order of the primary key. Its arguments are thread,
+// id and limit. shows is a condition of Actor.Shows.
 func postsOfThread(shows string) content.Listing {
 	return content.Listing{
 		Columns: content.PostColumns, From: "board_posts p",
@@ -255,8 +256,8 @@ func (s *Service) Cursor(forum int64, p Position) string {
 }
 
 // ReadCursor returns the position in a cursor. An empty text is the beginning of the list. It returns an error with
-// status 400 if text is not a cursor of this forum. Each list that does not belong to a forum has a negative number in
-// place of the forum.
+// status 400 if text is not a cursor of this forum. forum is 0 for a list of threads from all forums. Other lists pass
+// a negative number that is unique to the list.
 func (s *Service) ReadCursor(forum int64, text string) (p Position, err error) {
 	if text == "" {
 		return p, nil

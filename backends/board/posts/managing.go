@@ -52,7 +52,7 @@ func (s *Service) mayChange(
 	if change.Title != nil || change.Prefix != nil {
 		owner := a.Owns(t.Author) && a.Has(t.Forum, rights.PostEditOwn) && (!t.Locked && f.Open ||
 			a.Has(t.Forum, rights.LockBypass)) &&
-			!s.windowClosed(a, f, &content.Post{Created: t.Created}, s.Moment())
+			!s.editWindowClosed(a, f, &content.Post{Created: t.Created}, s.Moment())
 		if !a.Has(t.Forum, rights.ThreadEditTitle) && !owner {
 			return nil, no("title")
 		}

@@ -36,9 +36,9 @@ func (s *Service) withMentions(ctx context.Context, a *rights.Actor, html string
 	return markup.Linked(html, ids), err
 }
 
-// mentionAnew notifies the members whom an edit has added to the mentions in a post. html is the new HTML, and p has
-// the former HTML.
-func (s *Service) mentionAnew(c store.Conn, a *rights.Actor, t *content.Thread, p *content.Post, html string) error {
+// mentionNew notifies the members whom an edit has added to the mentions in a post. html is the new HTML, and p
+// has the former HTML.
+func (s *Service) mentionNew(c store.Conn, a *rights.Actor, t *content.Thread, p *content.Post, html string) error {
 	former := p.Mentioned()
 	return s.following.Mention(c, a.User, t, p.ID, slices.DeleteFunc(markup.Mentioned(html), func(id int64) bool {
 		return slices.Contains(former, id)

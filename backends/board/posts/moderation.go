@@ -13,18 +13,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// settle changes the visibility of a post, and of the thread if the post starts it. It updates all counters.
+// settle changes the visibility of a post to a new value (to) and, if the post starts its thread, that of the thread.
+// reason is the reason if the post is held. settle updates all counters.
 func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to int64, reason string) error {
-	threads, posts, err := s.shift(c, t, p, to, reason)
+	threads, posts, err := s.settleUncounted(c, t, p, to, reason)
 	if err != nil {
 		return err
 	}
 	return content.Count(c, t.Forum, t.ID, threads, posts)
 }
 
-// shift works like settle, but does not update the forum's counters. It returns the changes of the forum's numbers of
-// threads and posts, which the caller must count at the end of its transaction.
-func (s *Service) shift(
+// settleUncounted works like settle, but does not update the forum's counters. It returns the changes of the forum's
+// numbers of threads and posts, which the caller must count at the end of its transaction.
+func (s *Service) settleUncounted(
 	c store.Conn, t *content.Thread, p *content.Post, to int64, reason string,
 ) (threads, posts int64, err error) {
 	from := p.Visibility
@@ -56,14 +57,14 @@ func (s *Service) shift(
 	}
 	p.Visibility = to
 	if to == rights.Deleted && t.Answer == p.ID {
-		if err := answer(c, t, 0); err != nil {
+		if err := setAnswer(c, t, 0); err != nil {
 			return 0, 0, err
 		}
 	}
 	if starts {
-		posts, err = threads*(1+t.Replies), startShifted(c, t, to, threads)
+		posts, err = threads*(1+t.Replies), setThreadVisibility(c, t, to, threads)
 	} else {
-		posts, err = replyShifted(c, t, p, shown)
+		posts, err = updateReplies(c, t, p, shown)
 	}
 	if err != nil {
 		return 0, 0, err
@@ -74,9 +75,10 @@ func (s *Service) shift(
 	return threads, posts, s.emitSettled(c, t, p, from, reason)
 }
 
-// startShifted sets the visibility of a thread whose first post has changed. threads is 1 if the thread becomes
-// visible.
-func startShifted(c store.Conn, t *content.Thread, to, threads int64) error {
+// setThreadVisibility changes the visibility of a thread to a new value (to), after the visibility of its first post
+// has changed. threads is 1 if the thread becomes visible, -1 if it was visible before, and 0 otherwise. If it is 1,
+// the visible posts are counted for their authors; if it is -1, the caller has already subtracted them.
+func setThreadVisibility(c store.Conn, t *content.Thread, to, threads int64) error {
 	if _, err := c.Exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.ID); err != nil {
 		return err
 	}
@@ -87,9 +89,9 @@ func startShifted(c store.Conn, t *content.Thread, to, threads int64) error {
 	return content.CountThread(c, t.ID, t.Forum, threads)
 }
 
-// replyShifted updates a thread for a reply that becomes visible (shown is 1) or hidden (-1). It returns the change of
+// updateReplies updates a thread for a reply that becomes visible (shown is 1) or hidden (-1). It returns the change of
 // the forum's number of posts.
-func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64) (posts int64, err error) {
+func updateReplies(c store.Conn, t *content.Thread, p *content.Post, shown int64) (posts int64, err error) {
 	t.Replies += shown
 	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.ID); err != nil ||
 		t.Visibility != rights.Visible {
@@ -98,8 +100,9 @@ func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64)
 	return shown, content.CountPosts(c, p.Author, t.Forum, shown)
 }
 
-// Delete hides a post, and its thread if the post is the first. It returns true if it has deleted the post, and false
-// if the post was deleted already. It returns an error if the post has another version than match names.
+// Delete hides a post and, if it is the first post of its thread, the thread. inThread is the id of the thread. Delete
+// returns false if the post was deleted already. It returns an error if match does not match the current version of the
+// post.
 func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match) (bool, error) {
 	return kernel.Value(ctx, s.Write, func(c store.Conn) (bool, error) {
 		return s.DeleteBy(c, a, inThread, id, match)
@@ -226,13 +229,13 @@ func (s *Service) moderate(
 		if err := c.Row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.ID).Scan(&heldReason); err != nil {
 			return done, err
 		}
-		threads, posts, err := s.shift(c, t, p, to, "")
+		threads, posts, err := s.settleUncounted(c, t, p, to, "")
 		if err != nil {
 			return done, err
 		}
 		done = Settled{p.ID, t.ID, to, content.ViewPost(p).Tag()}
 		if from == rights.Unapproved && to == rights.Visible {
-			if err := s.approved(c, t, p, heldReason); err != nil {
+			if err := s.notifyApproved(c, t, p, heldReason); err != nil {
 				return done, err
 			}
 		}
@@ -240,7 +243,7 @@ func (s *Service) moderate(
 	})
 }
 
-// checkVersion returns an error if the post has another version than the decision is about.
+// checkVersion returns an error if the post has changed since the moderator saw it.
 func (d Decision) checkVersion(c store.Conn, t *content.Thread, p *content.Post) error {
 	if err := d.Match.Check(content.ViewPost(p).Tag()); err != nil || d.Seen == "" {
 		return err
@@ -264,8 +267,9 @@ func heldVersion(t *content.Thread, p *content.Post, files []attachments.Attachm
 // heldByEdit is the reason for holding a post that was visible before an edit.
 const heldByEdit = "edit"
 
-// approved sends the notifications that were not sent while the post was held, which was for the given reason.
-func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, reason string) error {
+// notifyApproved sends the notifications of a post that was held until now. reason is the reason for which the post was
+// held.
+func (s *Service) notifyApproved(c store.Conn, t *content.Thread, p *content.Post, reason string) error {
 	if reason == heldByEdit {
 		if err := s.following.MailLater(c, t, p); err != nil {
 			return err

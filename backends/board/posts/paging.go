@@ -13,20 +13,20 @@ import (
 )
 
 // Page n of a thread has the posts with the numbers from (n-1)*size+1 to n*size. Numbers never change. So a deleted
-// post leaves a gap: its page has one post less, and no post moves to another page. Links to pages and search engines
-// need that.
+// post leaves a gap: its page has one post less, and no post moves to another page. Links to pages stay valid because
+// of that, also in search engines.
 //
-// There is no index of numbers. In a thread numbers ascend with ids. So a binary search over the primary key finds the
+// There is no index of numbers. In a thread, numbers ascend with ids. So a binary search over the primary key finds the
 // id at which a page begins. It takes one look-up for each bit of the highest id: 24 at 10 million posts, in one
 // statement, however long the thread is.
 //
-// Posts that were merged or moved into a thread have the highest numbers, but are sorted by their ids. The search then
-// still finds a beginning for every page, never before that of the previous page. So each post is on exactly one page.
-// But a page may have more posts than fit; these follow after its end (Reading.After).
+// Posts that were merged or moved into a thread have the highest numbers, but are sorted by their ids. The search still
+// finds a beginning for every page, never before the beginning of the previous page. So each post is on exactly one
+// page. But a page may have more posts than fit; the remaining posts are shown after its end (Reading.After).
 
-// BoundOf returns the statement that searches the posts of a thread for a value of column, number or created_at. It
-// selects the lowest id from which on the next post has at least this value. Its arguments are a power of 2 above half
-// of the highest id, the thread, and the value.
+// BoundOf returns the statement that searches the posts of a thread for a value of column, which is number or
+// created_at. It selects the lowest id for which the first post with this id or a higher id has at least this value.
+// Its arguments are a power of 2 above half of the highest id, the thread, and the value.
 func BoundOf(column string) string {
 	return "WITH RECURSIVE s(low, step) AS (SELECT CAST(0 AS BIGINT), CAST(? AS BIGINT) UNION ALL" +
 		" SELECT CASE WHEN (SELECT p." + column + " FROM board_posts p WHERE p.thread_id = ?" +
@@ -40,7 +40,8 @@ func boundOf(c store.Conn, t *content.Thread, column string, value int64) (id in
 	return id, err
 }
 
-// lastNumber returns the query for the number of the last post of a thread. Its arguments are thread and limit.
+// lastNumber returns the query for the number of the last post of a thread. Its arguments are thread and limit. shows
+// is a condition of Actor.Shows.
 func lastNumber(shows string) content.Listing {
 	return content.Listing{
 		Columns: "p.number", From: "board_posts p", Where: "p.thread_id = ? AND p.visibility " + shows, Order: "p.id DESC",
@@ -60,9 +61,9 @@ func pagesOf(c store.Conn, a *rights.Actor, t *content.Thread, size int64) (page
 	return (last-1)/size + 1, err
 }
 
-// extent returns bounds for the ids of the posts on a page: at least start and less than end. On the last page end is
+// idRange returns bounds for the ids of the posts on a page: at least start and less than end. On the last page end is
 // unlimited.
-func extent(c store.Conn, t *content.Thread, page, pages, size int64) (start, end int64, err error) {
+func idRange(c store.Conn, t *content.Thread, page, pages, size int64) (start, end int64, err error) {
 	start, end = 1, math.MaxInt64
 	if page > 1 {
 		if start, err = boundOf(c, t, "number", (page-1)*size+1); err != nil {
@@ -83,7 +84,7 @@ func (s *Service) part(
 	if r.Page > r.Pages {
 		return nil, false, nil
 	}
-	start, end, err := extent(c, t, r.Page, r.Pages, int64(size))
+	start, end, err := idRange(c, t, r.Page, r.Pages, int64(size))
 	if err != nil {
 		return nil, false, err
 	}
@@ -155,7 +156,7 @@ func pageOf(c store.Conn, a *rights.Actor, t *content.Thread, p *content.Post, s
 		return 0, err
 	}
 	page := min((p.Number-1)/int64(size)+1, pages)
-	start, end, err := extent(c, t, page, pages, int64(size))
+	start, end, err := idRange(c, t, page, pages, int64(size))
 	if err != nil || p.ID < start || p.ID >= end {
 		return 0, err
 	}

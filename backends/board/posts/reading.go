@@ -178,7 +178,7 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 }
 
 // postsBefore returns the query for the ids of the posts before a post of a thread, in reverse order of the primary
-// key. Its arguments are thread, id and limit.
+// key. Its arguments are thread, id and limit. shows is a condition of Actor.Shows.
 func postsBefore(shows string) content.Listing {
 	return content.Listing{
 		Columns: "p.id", From: "board_posts p",
@@ -195,9 +195,9 @@ func heldBefore() content.Listing {
 	}
 }
 
-// stepBack returns the id after which a part of the thread begins that has n posts up to, but not including, the post
-// before. It returns nil if there are no posts before that post. It counts the same posts as Posts, including held
-// posts of the actor.
+// stepBack returns the id after which to begin, so that a part of the thread has n posts and ends before the post with
+// the id before. It returns nil if there are no posts before that post. It counts the same posts as Posts, including
+// held posts of the actor.
 func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n int) (*int64, error) {
 	shows := a.Shows(t.Forum)
 	ids, err := store.Column[int64](c, postsBefore(shows).SQL(c.Dialect()), t.ID, before, n+1)
@@ -288,7 +288,8 @@ func newestPosts() content.Listing {
 }
 
 // lastSeen returns the id of the last post of a thread that is not new to the member. A post is not new if the member
-// has read it, if the member has since marked its forum as read, or if it is older than content.KeepUnread.
+// has read it, if the member has marked the forum as read after the post was written, or if the post is older than
+// content.KeepUnread.
 func lastSeen(c store.Conn, marks content.Marks, t *content.Thread, now kernel.Moment) (id int64, err error) {
 	read := marks.Read[t.ID]
 	err = c.Row("SELECT COALESCE(max(n.id), 0) FROM ("+newestPosts().SQL(c.Dialect())+") n WHERE n.created_at <= ?",

@@ -68,8 +68,9 @@ func (in *ruleInput) scanForum(r store.Row) (err error) {
 	return kernel.OrNotFound(err)
 }
 
-// readAll adds the queries that new threads and replies have in common, about followers and the author. It then sends
-// all queries.
+// readAll adds the queries that new threads and replies have in common: whether anybody else follows the target
+// ("thread" or "forum") with this id, and the data of the author, whose row is locked. It then sends all queries of q.
+// They set the fields of input.
 func (s *Service) readAll(
 	input *ruleInput, c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64,
 ) error {

@@ -34,8 +34,8 @@ func newestOfAll() content.Listing {
 	}
 }
 
-// followedSince is the query for the visible threads that a member follows and that have a post after a time. Its
-// arguments are user, time and limit.
+// followedSince is the query for the visible threads that a member follows and whose last post was written after a
+// given time. Its arguments are user, time and limit.
 const followedSince = "SELECT " + content.ThreadColumns + " FROM board_subscriptions s" +
 	" JOIN board_threads t ON t.id = s.target_id" +
 	" WHERE s.user_id = ? AND s.target = 'thread' AND s.mode <> 'none' AND t.visibility = 0 AND t.last_post_at > ?" +
@@ -68,6 +68,7 @@ func (s *Service) Unread(ctx context.Context, a *rights.Actor, after string, lim
 	return u, err
 }
 
+// followedUnread adds the unread threads that the actor follows to u.
 func (s *Service) followedUnread(c store.Conn, a *rights.Actor, u *Unread) error {
 	now := s.Moment()
 	threads, err := store.List(c, content.ScanThread, followedSince, a.ID(), now.Add(-content.KeepUnread),
@@ -87,6 +88,8 @@ func (s *Service) followedUnread(c store.Conn, a *rights.Actor, u *Unread) error
 	return nil
 }
 
+// otherUnread adds up to limit unread threads that the actor does not follow to u, beginning after position, and sets
+// the cursor of the next page.
 func (s *Service) otherUnread(c store.Conn, a *rights.Actor, u *Unread, position Position, limit int) error {
 	now := s.Moment()
 	query := newestOfAll().SQL(c.Dialect())

@@ -49,7 +49,7 @@ func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, thread int64) 
 	})
 }
 
-// MayReplyIn works like MayAnswer, in the transaction of another change, such as a vote, that takes the same rights.
+// MayReplyIn works like MayAnswer, in the transaction of another change that needs the same rights, such as a vote.
 func (s *Service) MayReplyIn(c store.Conn, a *rights.Actor, t *content.Thread) error {
 	f, err := content.ForumFor(c, a, t.Forum)
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Service) MayReplyIn(c store.Conn, a *rights.Actor, t *content.Thread) e
 	return s.mayReply(a, f, t)
 }
 
-// LockForTitle locks and returns a thread. It returns an error unless the actor may change the thread's title, and so
-// its tags.
+// LockForTitle locks and returns a thread. It returns an error unless the actor may change the thread's title. Who may
+// change the title may also change the tags.
 func (s *Service) LockForTitle(c store.Conn, a *rights.Actor, thread int64) (*content.Thread, error) {
 	t, err := content.ThreadFor(c, a, thread, c.Lock())
 	if err != nil {

@@ -116,8 +116,8 @@ type Count struct {
 	Own  bool // the actor is one of them
 }
 
-// CountsOf returns the query for the reactions to posts, with a row for each post and reaction. Its arguments are the
-// user and the ids of the posts, whose number is posts.
+// CountsOf returns the query for the reactions to several posts, with a row for each post and reaction. posts is the
+// number of posts. The query's arguments are the user and the ids of the posts.
 func CountsOf(posts int) string {
 	return "SELECT n.post_id, n.kind, n.n, EXISTS (SELECT 1 FROM board_reactions r WHERE r.post_id = n.post_id" +
 		" AND r.user_id = ? AND r.kind = n.kind) FROM board_reaction_counts n WHERE n.post_id IN (" + kernel.Marks(posts) + ")"

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// maxRights limits the results of Of that one Access caches. At the limit the whole cache is emptied.
+// maxRights is the maximum number of results of Of that an Access caches. At this number the whole cache is emptied.
 const maxRights = 4096
 
 // Access holds the board's groups, forums, rights and settings as of one permission version. They are not changed after
@@ -107,7 +107,7 @@ func BumpPermissions(c store.Conn) error {
 }
 
 // CurrentAccess returns the current groups, forums, rights and settings of the board. Each call reads the permission
-// version. It reads the rest only if that version has changed.
+// version, and reads everything else only if that version has changed.
 func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 	var a *Access
 	err := s.ReadBriefly(ctx, func(c store.Conn) error {
@@ -142,6 +142,8 @@ func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 // call of CurrentAccess.
 func (s *Service) LastAccess() *Access { return s.access.Load() }
 
+// loadAccess reads an Access from the database. defaults holds the settings that are not stored. If offline is set, the
+// board is offline whatever the stored settings are.
 func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline bool) (a *Access, err error) {
 	a = &Access{
 		Version: version, Groups: make(map[int64]*Group), Forums: make(map[int64]*Node),
@@ -182,7 +184,7 @@ func (a *Access) loadGroups(c store.Conn) error {
 		})
 }
 
-// loadForums reads the tree of forums and sets Order.
+// loadForums reads the tree of forums into Forums and Order.
 func (a *Access) loadForums(c store.Conn) error {
 	children := make(map[int64][]*Node)
 	err := c.All("SELECT id, COALESCE(parent_id, 0), position, type, answers FROM board_forums", nil, func(r store.Row) error {
@@ -283,8 +285,8 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 		r.Groups = append(r.Groups, g.Name)
 		r.Board |= g.Allow
 		restrict &= g.Restrict
-		r.EditWindow = longest(r.EditWindow, g.EditWindow, len(groups) == 1)
-		r.PerDay = longest(r.PerDay, g.perDay, len(groups) == 1)
+		r.EditWindow = looserLimit(r.EditWindow, g.EditWindow, len(groups) == 1)
+		r.PerDay = looserLimit(r.PerDay, g.perDay, len(groups) == 1)
 	}
 	if len(groups) == 0 {
 		restrict = 0
@@ -335,9 +337,9 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	return r
 }
 
-// longest returns the more generous of two limits, where 0 means no limit. If first is set, b is the first limit and
-// longest returns b.
-func longest(a, b int64, first bool) int64 {
+// looserLimit returns the more generous of two limits, where 0 means no limit. If first is set, b is the first limit, a
+// has no meaning yet, and longest returns b.
+func looserLimit(a, b int64, first bool) int64 {
 	switch {
 	case first:
 		return b

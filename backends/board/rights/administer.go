@@ -22,8 +22,9 @@ func (s *Service) Administrator(a *Actor) error {
 }
 
 // Administer runs fn in a transaction that changes the board's structure or settings, on behalf of an administrator. It
-// first increases the permission version. All such transactions lock that row, so each sees the changes of the earlier
-// ones. Administer fails if fn leaves the board without an administrator.
+// first increases the permission version and thereby locks the version's row. So such transactions run one after the
+// other, and each sees the changes of the earlier transactions. Administer fails if fn leaves the board without an
+// administrator.
 func (s *Service) Administer(ctx context.Context, a *Actor, fn func(c store.Conn) error) error {
 	if err := s.Administrator(a); err != nil {
 		return err

@@ -239,7 +239,8 @@ func indexPosts(c store.Conn) (n int, err error) {
 // reindexBatch is the number of posts that Reindex indexes in one write.
 const reindexBatch = 500
 
-// Reindex rebuilds the search index from all posts. It implements Reindex of store.Schema.
+// Reindex rebuilds the search index from all posts. It calls step after each batch with the number of posts in the
+// batch. It implements Reindex of store.Schema.
 func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 	clear := "DELETE FROM board_search"
 	if db.Dialect() == store.SQLite {

@@ -85,12 +85,13 @@ const wordsOfWindow = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search
 	" WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? AND s.post_id >= ? OFFSET 0) w" +
 	" ORDER BY w.post_id DESC LIMIT ?"
 
-// wordsOfAll is the query for all matching posts. Its arguments are words, id and limit. If more posts match than
-// limit, it returns any of them.
+// wordsOfAll is the query for all matching posts. Its arguments are words, id and limit. If more than limit posts
+// match, the result is an arbitrary selection of them.
 const wordsOfAll = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s" +
 	" WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? LIMIT ?) w ORDER BY w.post_id DESC"
 
-// nextWindow searches windows of ids until one of them contains matching posts.
+// nextWindow implements next for words on PostgreSQL. It searches windows of ids until a window contains matching
+// posts.
 func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {
 	if w.after == 0 {
 		if err := w.c.Row("SELECT COALESCE(max(post_id), 0) + 1 FROM board_search").Scan(&w.after); err != nil {

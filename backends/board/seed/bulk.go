@@ -69,13 +69,13 @@ func (b *bulk) insert(c store.Conn) error {
 
 func placeholders(n int) string { return "(" + kernel.Marks(n) + ")" }
 
-// instant converts a time for a nullable column: the zero time becomes NULL.
-func instant(t time.Time) sql.NullInt64 {
+// nullTime converts a time for a nullable column: the zero time becomes NULL.
+func nullTime(t time.Time) sql.NullInt64 {
 	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}
 }
 
-// word returns text or, if text is empty, byDefault. If valid is false it returns NULL.
-func word(text, byDefault string, valid bool) sql.NullString {
+// nullText returns text or, if text is empty, byDefault. If valid is false it returns NULL.
+func nullText(text, byDefault string, valid bool) sql.NullString {
 	return sql.NullString{String: cmp.Or(text, byDefault), Valid: valid}
 }
 

@@ -27,8 +27,8 @@ type Moved struct {
 	// goroutine calls Thread at a time.
 	Threads int
 	Thread  func(i int) (*SeedThread, error)
-	// Conversations is the number of private conversations. Conversation returns the conversation with index i, in
-	// which members have the ids of the other program, and its id there.
+	// Conversations is the number of private conversations. Conversation returns the conversation with index i and its
+	// id in the other program. The ids of members in it are those of the other program.
 	Conversations int
 	Conversation  func(i int) (id int64, v conversations.Imported, err error)
 }
@@ -48,8 +48,8 @@ type MovedMember struct {
 type MovedForum struct {
 	ID, Parent int64
 	SeedForum
-	// Each of these fields names groups: Hidden those that do not see the forum, Silent those that may not begin
-	// threads in it, and Reading those that may not reply in it.
+	// These fields name groups. The groups in Hidden do not see the forum, the groups in Silent may not begin threads
+	// in it, and the groups in Reading may not reply in it.
 	Hidden, Silent, Reading []string
 }
 
@@ -88,8 +88,8 @@ func (e *MovedError) Unwrap() error { return e.Err }
 type MovedOptions struct {
 	// DryRun makes LoadMoved check everything and write nothing.
 	DryRun bool
-	// Progress is called as Options.Progress is by LoadFixture. Its parts are members, pictures, forums, threads,
-	// posts, files and conversations.
+	// Progress is called like Options.Progress. The parts are members, pictures, forums, threads, posts, files and
+	// conversations.
 	Progress func(part string, done int)
 	// LeftOut is called for every element that is not imported, and Changed for every element that is imported with a
 	// change.

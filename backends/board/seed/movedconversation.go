@@ -18,7 +18,7 @@ func (l *movedLoader) conversation(c store.Conn, index *int) error {
 	}
 	v.Title = cmp.Or(MovedLine(v.Title, maxMovedTitle), "Private messages")
 	for i := range v.Members {
-		if err := l.memberHere(c, &v.Members[i].ID); err != nil {
+		if err := l.replaceMemberID(c, &v.Members[i].ID); err != nil {
 			return err
 		}
 	}
@@ -28,7 +28,7 @@ func (l *movedLoader) conversation(c store.Conn, index *int) error {
 	}
 	for i := range v.Messages {
 		m := &v.Messages[i]
-		if err := l.memberHere(c, &m.Author); err != nil {
+		if err := l.replaceMemberID(c, &m.Author); err != nil {
 			return err
 		}
 		if err == nil {
@@ -45,9 +45,9 @@ func (l *movedLoader) conversation(c store.Conn, index *int) error {
 	return content.RecordMoved(c, l.program, content.MovedConversation, oldID, id)
 }
 
-// memberHere replaces *id, a member's id in the other program, with the member's new id. If the member has no account,
-// the new value is 0.
-func (l *movedLoader) memberHere(c store.Conn, id *int64) error {
+// replaceMemberID replaces *id, a member's id in the other program, with the member's new id. If the member has no
+// account, the new value is 0.
+func (l *movedLoader) replaceMemberID(c store.Conn, id *int64) error {
 	author, err := l.movedAuthor(c, SeedPost{MovedAuthor: *id})
 	*id = author.id
 	return err

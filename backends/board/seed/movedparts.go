@@ -113,13 +113,13 @@ func (l *movedLoader) member(c store.Conn, m *MovedMember) error {
 		return err
 	}
 	if _, err := c.Exec("UPDATE board_users SET title = ?, bio = ?, banned_until = ?, last_active_at = ? WHERE id = ?",
-		text.Normal(m.Title), text.Normal(m.Bio), zeroNull(m.BannedUntil), zeroNull(m.LastActive), id); err != nil {
+		text.Normal(m.Title), text.Normal(m.Bio), nullMoment(m.BannedUntil), nullMoment(m.LastActive), id); err != nil {
 		return err
 	}
 	return content.RecordMoved(c, l.program, content.MovedMember, m.ID, id)
 }
 
-func zeroNull(moment kernel.Moment) sql.NullInt64 {
+func nullMoment(moment kernel.Moment) sql.NullInt64 {
 	return sql.NullInt64{Int64: int64(moment), Valid: moment != 0}
 }
 

@@ -77,7 +77,7 @@ func (sd *seeder) refuse(err error) error {
 	return nil
 }
 
-// load calls add for the elements from up to, but not including, to. add must add all elements of a range or none. If
+// load calls add for a range of elements: from is included, to is not. add must add all elements of a range or none. If
 // add fails and Refused is set, load halves the range until it has found the elements to leave out.
 func (sd *seeder) load(from, to int, add func(from, to int) error) error {
 	if from == to {

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// A transaction ends when it has added this number of threads or posts. A thread is never split.
+	// A transaction ends when it has added SeedThreads threads or seedPosts posts. A thread is never split.
 	SeedThreads = 500
 	seedPosts   = 2000
 
@@ -339,9 +339,8 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 			}
 			idRows.add(ids[n], row.ID, forum, kernel.Null(writer.id), p.visibility, held, p.created)
 			postRows.add(row.ID, ids[n], n+1, kernel.Null(writer.id), writer.name, p.visibility, p.Message, p.html,
-				markup.Version,
-				p.hash, p.created,
-				instant(p.EditedAt), word(p.EditedBy, writer.name, edits == 1), word(p.EditReason, "", p.EditReason != ""), edits)
+				markup.Version, p.hash, p.created, nullTime(p.EditedAt), nullText(p.EditedBy, writer.name, edits == 1),
+				nullText(p.EditReason, "", p.EditReason != ""), edits)
 			words.add(search.IndexValues(c.Dialect(), ids[n], title, p.Message)...)
 		}
 		ids = ids[len(t.posts):]

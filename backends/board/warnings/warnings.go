@@ -126,7 +126,7 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 			w.Member, w.Post, w.Forum, a.ID(), w.ActorName, w.Reason, w.Points, w.Created, w.Expires).Scan(&w.ID); err != nil {
 			return err
 		}
-		points, err := s.moderate(c, a, w.Member)
+		points, err := s.updateModeratedUntil(c, a, w.Member)
 		if err != nil {
 			return err
 		}
@@ -144,9 +144,9 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 	return w, err
 }
 
-// moderate updates until when all posts of a member are held because of warnings, and returns the sum of the points
-// that count.
-func (s *Service) moderate(c store.Conn, a *rights.Actor, member int64) (points int64, err error) {
+// updateModeratedUntil sets the time until which all posts of a member are held because of warnings. It returns the sum
+// of the points that count.
+func (s *Service) updateModeratedUntil(c store.Conn, a *rights.Actor, member int64) (points int64, err error) {
 	now, limit := s.Moment(), a.Rights.Settings.WarningHold
 	list, err := readWarnings(c, member)
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *Service) moderate(c store.Conn, a *rights.Actor, member int64) (points 
 	return points, err
 }
 
-// suspend suspends the member if points reach the limit for it. suspended is the end of the member's current
+// suspend suspends the member if points reach the limit for a suspension. suspended is the end of the member's current
 // suspension, which suspend does not shorten.
 func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int64, suspended kernel.Moment) error {
 	set := a.Rights.Settings
@@ -188,8 +188,8 @@ func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int6
 	return rights.BumpPermissions(c) // takes effect with the next request, even with a cached token
 }
 
-// Withdraw withdraws a warning, whose points no longer count. A suspension that the warning caused ends, unless another
-// suspension has replaced it since. The actor must be able to approve posts in the post's forum.
+// Withdraw withdraws a warning, so that its points no longer count. A suspension that the warning caused ends, unless
+// another suspension has replaced it since. The actor must be able to approve posts in the post's forum.
 func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		w, err := scan(c.Row("SELECT "+columns+" FROM board_warnings w WHERE w.id = ? AND w.user_id = ?"+c.Lock(), id,
@@ -210,7 +210,7 @@ func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int6
 			a.User.Name, id); err != nil {
 			return err
 		}
-		if _, err := s.moderate(c, a, member); err != nil {
+		if _, err := s.updateModeratedUntil(c, a, member); err != nil {
 			return err
 		}
 		if w.Suspended != 0 {

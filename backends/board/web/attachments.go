@@ -17,7 +17,7 @@ import (
 // attachmentRoutes lists the pages of the files of posts, and the pages that manage mails to members.
 var attachmentRoutes = []page{
 	{Method: get, Path: "/attachments/{attachmentId}", Admit: guests, Serve: (*call).download},
-	{Method: get, Path: "/posts/{postId}/files/{name}", Admit: guests, Serve: (*call).placed},
+	{Method: get, Path: "/posts/{postId}/files/{name}", Admit: guests, Serve: (*call).placedFile},
 	{Method: get, Path: "/threads/{threadId}/posts/{postId}/attachments", Serve: (*call).attachments},
 	{Method: post, Path: "/threads/{threadId}/posts/{postId}/attachments", Serve: (*call).attach, Upload: maxEnclosed},
 	{Method: post, Path: "/threads/{threadId}/posts/{postId}/attachments/{attachmentId}/delete", Serve: (*call).detach},
@@ -202,8 +202,8 @@ func (e *enclosed) close() {
 	}
 }
 
-// placed serves a file of a post by its name, under the path that texts link to.
-func (c *call) placed() error {
+// placedFile serves a file of a post by its name, under the path that texts link to.
+func (c *call) placedFile() error {
 	f, err := c.Posts.PlacedFile(c.Context(), c.actor, c.ID("postId"), c.R.PathValue("name"))
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 var composeRoutes = []page{
 	{Method: get, Path: "/account/drafts", Serve: (*call).drafts},
 	{Method: post, Path: "/account/drafts/{draftId}/discard", Serve: (*call).discardDraft},
-	{Method: post, Path: "/account/mentions", Serve: (*call).wishMentions},
+	{Method: post, Path: "/account/mentions", Serve: (*call).setMentionMails},
 	{Method: get, Path: "/members/names", Serve: (*call).names},
 }
 
@@ -41,8 +41,8 @@ func (c *call) quotes(thread int64) (string, error) {
 	return quotes.String(), nil
 }
 
-// saveDraft saves a draft. If that is refused, it shows the form again, in the template name. The form's script gets a
-// response without a page.
+// saveDraft saves a draft. If that is refused, it shows the form again, with the template name and the page title. The
+// form's script gets a response without a page.
 func (c *call) saveDraft(d drafts.Draft, name, title string, form any) error {
 	err := c.Drafts.Save(c.Context(), c.actor, d)
 	switch {
@@ -95,7 +95,7 @@ func (f *frame) MentionMails() (bool, error) {
 	return f.call.Following.MentionMails(f.call.Context(), f.call.actor)
 }
 
-func (c *call) wishMentions() error {
+func (c *call) setMentionMails() error {
 	return c.Then(c.Following.ChooseMentionMails(c.Context(), c.actor, c.Form.Flag("mails")), "/account/subscriptions",
 		c.T("Saved."))
 }

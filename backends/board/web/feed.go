@@ -63,8 +63,9 @@ func (c *call) forumFeed() error {
 		c.actor.Settings().Name)
 }
 
-// feed writes a feed of the newest threads that guests see. Every reader gets the same feed, since feed readers store
-// and pass on feeds. The routes of feeds are public, so the actor is always the guest. Forum 0 stands for all forums.
+// feed writes a feed of the newest threads that guests see. self is the path of the feed, and page is the path of the
+// page that it belongs to. Forum 0 stands for all forums. Every reader gets the same feed, since feed readers store and
+// pass on feeds. The routes of feeds are public, so the actor is always the guest.
 func (c *call) feed(forumID int64, self, page, title string) error {
 	if c.options.MembersOnly {
 		return pages.NotFound()

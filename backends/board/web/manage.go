@@ -114,7 +114,7 @@ func (c *call) subscribe() error {
 }
 
 // follow sets the mode of a subscription. It redirects to path or, if the form was on the list of subscriptions, to
-// that list.
+// that list. On path it shows the notice follows or, if mails or the subscription were switched off, the notice ends.
 func (c *call) follow(path, follows, ends string, set func(mode string) error) error {
 	mode := c.Form.Text("mode")
 	err := set(mode)

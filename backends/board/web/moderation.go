@@ -75,9 +75,9 @@ func listLink(path string, forum, after, focus int64) string {
 	return path + "?" + q.Encode()
 }
 
-// listOf reads the parameters of the requested page of a list. forums returns the forums among which the moderator
-// chooses.
-func (c *call) listOf(forums func() ([]admin.ForumCount, error)) (l listing, focus int64, err error) {
+// readListing reads the parameters of the requested page of a list. forums returns the forums among which the moderator
+// chooses. focus is the post to show first, or 0.
+func (c *call) readListing(forums func() ([]admin.ForumCount, error)) (l listing, focus int64, err error) {
 	l.Forum, l.After, focus = c.Query.Number("forum"), c.Query.Number("after"), c.Query.Number("at")
 	list, err := forums()
 	if err != nil {
@@ -122,7 +122,9 @@ var heldBecause = map[string]string{
 }
 
 func (c *call) queue() error {
-	list, focus, err := c.listOf(func() ([]admin.ForumCount, error) { return c.Admin.QueueForums(c.Context(), c.actor) })
+	list, focus, err := c.readListing(func() ([]admin.ForumCount, error) {
+		return c.Admin.QueueForums(c.Context(), c.actor)
+	})
 	if err != nil {
 		return err
 	}
@@ -212,7 +214,9 @@ type reportItem struct {
 }
 
 func (c *call) reports() error {
-	list, focus, err := c.listOf(func() ([]admin.ForumCount, error) { return c.Admin.ReportForums(c.Context(), c.actor) })
+	list, focus, err := c.readListing(func() ([]admin.ForumCount, error) {
+		return c.Admin.ReportForums(c.Context(), c.actor)
+	})
 	if err != nil {
 		return err
 	}

@@ -44,8 +44,8 @@ var oldRoutes = []page{
 // oldName is a parameter of an old URL and the kind of thing that the parameter identifies.
 type oldName struct{ parameter, kind string }
 
-// oldPage returns the route of an old URL that identifies a thing by a parameter. The first parameter whose thing was
-// imported counts.
+// oldPage returns the route for old URLs with this path. Such a URL identifies a thing by one of the parameters in
+// names. The first parameter whose thing was imported counts.
 func oldPage(path, program string, names ...oldName) page {
 	return page{Method: get, Path: path, Admit: guests, Serve: func(c *call) error {
 		for _, name := range names {
@@ -58,8 +58,8 @@ func oldPage(path, program string, names ...oldName) page {
 	}}
 }
 
-// oldForms lists the forms of old URLs that identify a thing, and a post after it, in the path. Discourse numbers the
-// posts of each thread.
+// oldForms lists the forms of old URLs whose path contains the id of a thing and, optionally, a post. Discourse and
+// Flarum number the posts of each thread.
 var oldForms = []struct {
 	program string
 	form    *regexp.Regexp
@@ -79,8 +79,9 @@ var oldKinds = map[string]string{
 	"d": content.MovedThread,
 }
 
-// oldPath redirects an old URL that identifies a thing in its path or, for index.php, in its query. It checks whether
-// the user may use the board only if the URL has one of the oldForms. All other URLs are unknown to everybody.
+// oldPath redirects an old URL that has one of the oldForms, in its path or in the query of index.php, or that is the
+// URL of a tag in Flarum. It checks whether the user may use the board, but only for such URLs. All other URLs are not
+// found, for every user.
 func (c *call) oldPath() error {
 	path := c.R.URL.Path
 	if c.R.PathValue("old") == "index.php" {

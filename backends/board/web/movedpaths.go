@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// redirectNumbered returns a function that works like lead for posts. In the URL, a post is identified by its number in
-// a thread.
+// redirectNumbered returns a function that works like redirectMoved for a post of a thread, which had the id thread in
+// the other program. The function's last argument is the number of the post in that thread.
 func (c *call) redirectNumbered(thread string) func(program, kind, number string) (found bool, err error) {
 	return func(program, kind, number string) (bool, error) {
 		threadID, _ := strconv.ParseInt(thread, 10, 64)

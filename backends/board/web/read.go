@@ -143,9 +143,9 @@ func lastOf(posts []posts.PostView) int64 {
 	return posts[len(posts)-1].ID
 }
 
-// inThread works like toPlace for a place in a thread. If the thread was merged into another thread, it redirects
-// there.
-func (c *call) inThread(thread int64, p posts.Place, err error) error {
+// toPlaceInThread works like toPlace for a place in a thread. If the thread was merged into another thread, it
+// redirects there.
+func (c *call) toPlaceInThread(thread int64, p posts.Place, err error) error {
 	if err != nil {
 		return c.mergedThread(err, thread)
 	}
@@ -188,7 +188,7 @@ func (c *call) toDate(id int64) error {
 		return kernel.BadRequest("date", "date must be a day such as 2026-03-01")
 	}
 	place, err := c.Posts.PlaceAt(c.Context(), c.actor, id, kernel.MomentOf(day), postsPerPage)
-	return c.inThread(id, place, err)
+	return c.toPlaceInThread(id, place, err)
 }
 
 func (c *call) toPost(id int64) error {
@@ -199,17 +199,17 @@ func (c *call) permalink() error { return c.toPost(c.ID("postId")) }
 
 func (c *call) firstUnread() error {
 	place, err := c.Posts.FirstUnread(c.Context(), c.actor, c.ID("threadId"), postsPerPage)
-	return c.inThread(c.ID("threadId"), place, err)
+	return c.toPlaceInThread(c.ID("threadId"), place, err)
 }
 
 func (c *call) lastPage() error {
 	place, err := c.Posts.LastPlace(c.Context(), c.actor, c.ID("threadId"), postsPerPage)
-	return c.inThread(c.ID("threadId"), place, err)
+	return c.toPlaceInThread(c.ID("threadId"), place, err)
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// unread shows the threads of all forums that have posts the member has not read.
+// unread shows the threads with posts that the member has not read, in all forums.
 func (c *call) unread() error {
 	list, err := c.Posts.Unread(c.Context(), c.actor, c.Query.Text("after"), threadsPerPage)
 	if err != nil {

@@ -63,7 +63,7 @@ func (c *call) actionsFor(found bool) (actions pages.Select) {
 
 const choicesPerPage = 50
 
-// choose lists the posts of a thread, among which the moderator chooses.
+// choose lists the posts of a thread, so that the moderator can choose some of them.
 func (c *call) choose() error {
 	after := c.Query.Number("after")
 	reading, err := c.Posts.ReadThread(c.Context(), c.actor, c.ID("threadId"), after, choicesPerPage)
@@ -85,7 +85,7 @@ func (c *call) choose() error {
 	return c.Show("choose", c.T("Choose posts"), page)
 }
 
-// find lists the posts that match a moderator's query, among which the moderator chooses.
+// find lists the posts that match a query, so that the moderator can choose some of them.
 func (c *call) find() error {
 	q := moderation.Query{
 		Words: c.Query.Text("q"), Member: c.Query.Text("member"), Forum: c.Query.Number("forum"),
@@ -128,8 +128,8 @@ func (c *call) find() error {
 	return c.ShowForm(err, "find", c.T("Find posts"), page)
 }
 
-// day parses the day in a parameter and returns the beginning of the day, later days after it, in the user's time zone.
-// It returns 0 if the parameter is empty.
+// day parses the date in the parameter called name, whose value is text. It returns the beginning of the day that is
+// later days after this date, in the user's time zone. It returns 0 if text is empty.
 func (c *call) day(name, text string, later int) (kernel.Moment, error) {
 	if text == "" {
 		return 0, nil
@@ -141,8 +141,8 @@ func (c *call) day(name, text string, later int) (kernel.Moment, error) {
 	return kernel.MomentOf(day.AddDate(0, 0, later)), nil
 }
 
-// moderatedForums returns the forums that the user moderates as choices. The first choice, with the given label, stands
-// for no forum or all of them.
+// moderatedForums returns the forums that the user moderates as choices, with the forum chosen selected. If label is
+// not empty, the first choice has this label and stands for no forum, or for all forums.
 func (c *call) moderatedForums(chosen int64, label string) (forums pages.Select, err error) {
 	ids, err := c.Moderation.Forums(c.Context(), c.actor)
 	if err != nil {

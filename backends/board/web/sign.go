@@ -79,7 +79,7 @@ func (c *call) logout() error {
 	return c.Redirect("/", c.T("You are signed out."))
 }
 
-// logoutMeanwhile handles a form to sign out that was made for another member than the current one. Nobody is signed
+// logoutMeanwhile handles a form to sign out that was shown to another member than the current member. Nobody is signed
 // out.
 func (c *call) logoutMeanwhile() error {
 	if c.actor.User == nil {

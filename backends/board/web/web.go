@@ -244,8 +244,8 @@ func joining(c *call) error {
 	return members(c)
 }
 
-// administrators admits administrators. It asks them for their password if they gave it last long ago. For other users
-// the pages do not exist.
+// administrators admits administrators. It asks for their password if they have not entered it recently (see
+// accounts.ConfirmedFor). For other users the pages do not exist.
 func administrators(c *call) error { return c.admit(true, true) }
 
 // administration returns the call for the pages of package administration.
@@ -255,6 +255,8 @@ func (c *call) administration() *administration.Call {
 	}}
 }
 
+// admit checks whether the user may open a page; if not, it returns an error or redirects. If signedIn is set, the user
+// must be signed in. If administers is set, the user must be an administrator.
 func (c *call) admit(signedIn, administers bool) error {
 	if c.actor.Unconfirmed() {
 		return c.Redirect("/account/email", "")

@@ -70,7 +70,7 @@ func (l *List) Holds(text string) bool {
 }
 
 // caseless returns a text without differences of case. Both steps are needed: ToLower knows that İ is a capital i, and
-// fold that σ and ς are the same letter.
+// fold knows that σ and ς are the same letter.
 func caseless(text string) string { return fold(strings.ToLower(text)).folded }
 
 // maxReplaced is the length of a text, in bytes, at which replacements stop. A text of that length exceeds every limit

@@ -72,7 +72,8 @@ func formHead(title, above, path string) resource.Head {
 	return resource.Head{Title: title, Tabs: Tabs, Above: []resource.Target{{Label: above, Path: path}}}
 }
 
-// withID returns an action that calls a method with the id of the action's entry; see idOf.
+// withID returns an action that calls do with the id of the action's entry. wildcard is the name of the id in the path;
+// see idOf.
 func withID(
 	do func(s *admin.Service, ctx context.Context, a *rights.Actor, id int64) error, wildcard string,
 ) func(c *Call, id string) error {

@@ -136,8 +136,8 @@ var forumForm = resource.Form[*Call, forum]{
 	Offers: func(_ *Call, f *forum, _ string) bool { return f.ID != 0 },
 }
 
-// parentChoices returns the possible parents of a forum: all forums except links, the forum itself and the forums below
-// it.
+// parentChoices returns the possible parents of a forum: all forums, but no links, not the forum itself, and no forums
+// below it.
 func (c *Call) parentChoices(moved *forum) ([]resource.Choice, error) {
 	tree, err := c.Admin.ForumTree(c.Context(), c.Actor)
 	list := []resource.Choice{{Value: "0", Label: "None: at the top"}}
