@@ -73,12 +73,14 @@ func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logg
 		if claimed == nil {
 			continue
 		}
-		sent, err := sendOne(ctx, session, claimed, logger)
+		sent, failed, err := sendOne(ctx, session, claimed, logger)
 		if sent {
 			done++
 		}
-		// After a failure the state of the session is not known.
-		if _, failed := errors.AsType[*sendError](err); failed {
+		if err != nil {
+			return done, err
+		}
+		if failed { // the state of the session is not known
 			session.Close()
 			session, err = transport.Open(ctx)
 			if err != nil {
@@ -86,19 +88,15 @@ func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logg
 				return done, fmt.Errorf("connecting to send mail: %w", err)
 			}
 		}
-		if err != nil {
-			return done, err
-		}
 	}
 	return done, nil
 }
 
-// sendError is an error of Session.Send.
-type sendError struct{ error }
-
-func (e *sendError) Unwrap() error { return e.error }
-
-func sendOne(ctx context.Context, session Session, claimed Claimed, logger *zap.Logger) (sent bool, err error) {
+// sendOne sends a mail and records the outcome. failed reports that the session did not send it, which is logged. The
+// error is that of making the message or of recording the outcome.
+func sendOne(
+	ctx context.Context, session Session, claimed Claimed, logger *zap.Logger,
+) (sent, failed bool, err error) {
 	record := func(note func(ctx context.Context) error) error {
 		ctx, cancel := jobs.Settling(ctx)
 		defer cancel()
@@ -113,13 +111,13 @@ func sendOne(ctx context.Context, session Session, claimed Claimed, logger *zap.
 	m, err := claimed.Message()
 	switch {
 	case errors.Is(err, ErrLater):
-		return false, hold(downFor)
+		return false, false, hold(downFor)
 	case errors.Is(err, ErrPermanent):
-		return false, errors.Join(err, over(err))
+		return false, false, errors.Join(err, over(err))
 	case err != nil:
-		return false, errors.Join(err, hold(downFor))
+		return false, false, errors.Join(err, hold(downFor))
 	case m == nil:
-		return false, over(nil)
+		return false, false, over(nil)
 	}
 	sending, stop := context.WithTimeout(ctx, sendTimeout)
 	err = session.Send(sending, m)
@@ -127,20 +125,20 @@ func sendOne(ctx context.Context, session Session, claimed Claimed, logger *zap.
 	logger = logger.With(m.About...)
 	switch {
 	case err == nil:
-		return true, over(nil)
+		return true, false, over(nil)
 	case ctx.Err() != nil:
-		return false, hold(0)
+		return false, false, hold(0)
 	case errors.Is(err, ErrPermanent):
 		logger.Warn("mail refused", zap.Error(err))
-		return false, errors.Join(&sendError{err}, over(err))
+		return false, true, over(err)
 	}
 	again := false
-	planned := record(func(ctx context.Context) (failed error) {
-		again, failed = claimed.Failed(ctx, err)
-		return failed
+	recorded := record(func(ctx context.Context) (failure error) {
+		again, failure = claimed.Failed(ctx, err)
+		return failure
 	})
 	logger.Warn("mail not sent", zap.Bool("again", again), zap.Error(err))
-	return false, errors.Join(&sendError{err}, planned)
+	return false, true, recorded
 }
 
 // nothing replaces a session that was closed.

@@ -23,7 +23,8 @@ type letter struct {
 	name    string
 	err     error // of writing it
 	nothing bool
-	taken   bool // by another node
+	taken   bool  // by another node
+	record  error // of recording a failure
 	box     *box
 }
 
@@ -62,7 +63,7 @@ func (l letter) Over(ctx context.Context, refused error) error {
 }
 
 func (l letter) Failed(ctx context.Context, reason error) (bool, error) {
-	return true, l.note(ctx, "failed: "+reason.Error())
+	return true, errors.Join(l.record, l.note(ctx, "failed: "+reason.Error()))
 }
 
 func (l letter) Hold(ctx context.Context, wait time.Duration) error {
@@ -127,6 +128,13 @@ func TestSend(t *testing.T) {
 		if done, err := Send(t.Context(), b, new(line), zap.NewNop()); done != 0 || !errors.Is(err, broken) || !slices.Equal(b.notes, []string{want.note}) {
 			t.Errorf("an error %s: %d sent, %v, %q", name, done, err, b.notes)
 		}
+	}
+
+	// A new connection does not hide that the failure was not recorded.
+	b = &box{letters: []letter{{name: "busy", record: broken}, {name: "next"}}}
+	_, err = Send(t.Context(), b, &line{answers: map[byte]error{'b': busy}}, zap.NewNop())
+	if !errors.Is(err, broken) || errors.Is(err, busy) || len(b.notes) != 1 {
+		t.Errorf("a failure that was not recorded: %v, %q", err, b.notes)
 	}
 
 	// One connection is left; behind it the line is down.

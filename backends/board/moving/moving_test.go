@@ -20,6 +20,7 @@ func TestXenForoHash(t *testing.T) {
 		"sha1":       {"XF:Core", `a:3:{s:4:"hash";s:4:"abcd";s:4:"salt";s:2:"ab";s:8:"hashFunc";s:4:"sha1";}`, "$salted$sha1$YWI$q80"},
 		"vBulletin":  {"XF:vBulletin", `a:2:{s:4:"hash";s:4:"abcd";s:4:"salt";s:2:"ab";}`, "$salted$md5$YWI$q80"},
 		"MyBB":       {"XF:MyBb", `a:2:{s:4:"hash";s:4:"abcd";s:4:"salt";s:2:"ab";}`, "$salted$mybb$YWI$q80"},
+		"no hash":    {"XF:vBulletin", `a:1:{s:4:"salt";s:2:"ab";}`, ""},
 		"none":       {"XF:NoPassword", `a:0:{}`, ""},
 		"broken":     {"XF:Core12", `a:1:{s:4:"hash";s:30:"$2y";}`, ""},
 		"negative":   {"XF:Core12", `a:1:{s:-4:"hash";s:3:"$2y";}`, ""},

@@ -17,6 +17,8 @@ func xfHash(scheme, data string) string {
 	hash, salt := fields["hash"], fields["salt"]
 	scheme = scheme[strings.LastIndexAny(scheme, ":_\\")+1:]
 	switch {
+	case hash == "":
+		return ""
 	case scheme == "Core" && slices.Contains([]string{"", password.SaltedSHA256}, fields["hashFunc"]):
 		return salted(password.SaltedSHA256, salt, hash)
 	case scheme == "Core" && fields["hashFunc"] == password.SaltedSHA1:
