@@ -182,7 +182,8 @@ func (a *Accounts) Rate(ctx context.Context, caller *Caller) (r Rate, err error)
 	return r, err
 }
 
-// window returns the window that contains now, with Start and End alone, and stores the window if it does not exist.
+// window returns a Quota with only the Start and the End of the window that contains now. It stores the window if it is
+// new.
 func (a *Accounts) window(c kernel.Conn, account int64, now time.Time) (q Quota, err error) {
 	if q.Start, q.End, err = a.bounds(c, account, now); err != nil {
 		return q, err
@@ -211,8 +212,8 @@ func (a *Accounts) bounds(c kernel.Conn, account int64, now time.Time) (began, e
 	return instant(storedBegan), instant(storedEnds), nil
 }
 
-// reap releases the reservations of an account whose lease has ended, which happens after a crash. If account is 0 it
-// releases those of all accounts.
+// reap releases the expired reservations of an account, which a crash has left behind. An account of 0 means all
+// accounts.
 func reap(c kernel.Conn, account int64, now time.Time) error {
 	type ended struct {
 		answer         string

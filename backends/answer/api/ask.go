@@ -41,9 +41,9 @@ type question struct {
 
 var errInvalid = errors.New("no question")
 
-// readQuestion parses a body: UTF-8, a JSON object of depth at most maxDepth, with a query of 1 to 2,000
-// characters after trimming. The names of unknown members, at most 16, are returned in ignored. Every
-// violation is errInvalid or an error of the scanner.
+// readQuestion parses the body of a request: a JSON object in UTF-8, nested at most maxDepth deep, with a query of 1 to
+// 2,000 characters after trimming. The field ignored of the result has the names of unknown members, at most 16. For
+// any other body readQuestion returns errInvalid or an error of the scanner.
 func readQuestion(body []byte) (q question, err error) {
 	if !utf8.Valid(body) {
 		return q, errInvalid

@@ -1,6 +1,6 @@
 // Package check decides whether a draft may be sent. Every sentence must be supported by passages that were found: its
-// numbers must be in them or be computed, and the passages must be about the issuer and the period of the sentence.
-// Sentences that fail are removed; the rest is judged.
+// numbers must be in them or be computed, and the passages must be about the issuer and the period of the sentence. A
+// sentence names its passages by marks, such as "[P3]". Sentences that fail are removed; the rest is judged.
 //
 // Choices where the specification is silent:
 //   - Every sentence needs a mark, whether or not it names an issuer. Only the service's own lines have none.
@@ -92,8 +92,9 @@ func New(m Material) *Checker {
 	return c
 }
 
-// Sentences applies the checks 1 to 4 and 7 to each sentence. It returns the sentences that pass and the problems of
-// the others. If a computed sentence fails, the returned draft is empty.
+// Sentences applies the checks 1 to 4 and 7 of the specification to each sentence: its marks, addresses, numbers,
+// issuers, periods and words. It returns the sentences that pass and the problems of the others. If a computed sentence
+// fails, the returned draft is empty.
 func (c *Checker) Sentences(d draft.Draft) (passed draft.Draft, problems []Problem) {
 	passed.Confidence = d.Confidence
 	for _, s := range d.Sentences {
@@ -148,8 +149,8 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	return nil
 }
 
-// withoutNames returns a computed sentence without the names of the question's issuers: "Amazon.com, Inc." is a name,
-// and not an address from a document. Other sentences are returned unchanged.
+// withoutNames returns a computed sentence without the names of the question's issuers, so that a name such as
+// "Amazon.com, Inc." is not taken for a web address. Other sentences are returned unchanged.
 func (c *Checker) withoutNames(s draft.Sentence) string {
 	text := s.Text
 	if !s.Computed {
@@ -195,7 +196,7 @@ func (c *Checker) names(p *kernel.Passage, issuers []int64) bool {
 }
 
 // grounded reports whether at least half of a sentence's words are in its passages. Words of the question and names of
-// issuers count only if the sentence has a figure, which is looked up; without a figure they prove nothing.
+// issuers count only if the sentence has a figure, because only figures are looked up in the passages by another check.
 func (c *Checker) grounded(s draft.Sentence) bool {
 	found, all := 0, 0
 	hasFigure := len(figures.Find(s.Text)) > 0 || len(figures.Spelled(s.Text)) > 0
@@ -275,7 +276,7 @@ func denies(text string, word terms.Term) bool {
 	return false
 }
 
-// templateWords holds the words of the service's sentence templates and conjunctions.
+// templateWords holds conjunctions and the words of the service's sentence templates.
 var templateWords = wordsOf(`change percentage change difference average sum ratio compound annual growth rate number years quarters with above below period highest lowest items
 	under calculation respectively reported increased decreased rose fell to from compared up down was were as printed source names no unit net total of fiscal year`)
 
@@ -287,8 +288,8 @@ func wordsOf(s string) map[terms.Term]bool {
 	return m
 }
 
-// Whole checks the draft that is left after Sentences: it must have an answer, and pass check 6 (length and language).
-// It returns nil if there is no problem.
+// Whole checks the draft that is left after Sentences: it must have an answer, and pass check 6 of the specification
+// (length and language). It returns nil if there is no problem.
 func (c *Checker) Whole(d draft.Draft) *Problem {
 	text := d.Text()
 	switch n := len([]rune(text)); {

@@ -168,10 +168,11 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (candidateF
 	return candidateFact{Fact: kernel.Fact{Metric: m.Key, Label: label, Period: p, Figure: f}, filed: v.Filed}, true
 }
 
-// yearsShown is the largest number of columns of a table: the latest years.
+// yearsShown is the largest number of years in a table. Earlier years are left out.
 const yearsShown = 8
 
-// yearTables returns pages with a table of whole years, or of balance sheet days, for each part of a report.
+// yearTables returns pages with one table each, for the parts of a report. A table has a row for each metric, and a
+// column for each fiscal year or balance sheet date.
 func yearTables(issuer string, facts []kernel.Fact) []Page {
 	type group struct {
 		title   string

@@ -66,7 +66,7 @@ func (c *Corpus) Put(ctx context.Context, s Source) (Outcome, error) {
 	return outcomes[0], nil
 }
 
-// putAll ingests documents in one transaction, or in several if one of the documents replaces another one of them.
+// putAll ingests documents in one transaction, or in several if one of the documents replaces another of them.
 func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcome, err error) {
 	for len(outcomes) < len(all) {
 		var batch []Outcome
@@ -82,8 +82,8 @@ func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcom
 	return outcomes, nil
 }
 
-// putSome ingests documents, at least the first one. It stops before a document that has to wait for the next
-// transaction.
+// putSome ingests at least the first of the documents, and returns the outcomes of those that it has ingested. It stops
+// before a document that has to wait for the next transaction.
 func putSome(conn kernel.Conn, all []*prepared, now int64) (outcomes []Outcome, err error) {
 	w := &writer{conn, now, make(map[int64]bool)}
 	changed := false
@@ -209,9 +209,8 @@ func idAtURL(c kernel.Conn, url string) (int64, error) {
 	return queryID(c, "SELECT COALESCE("+documentAtURL+", 0)", url, url)
 }
 
-// detach removes a document from a URL. The document is deleted only if it has no other URL: the file of another URL
-// may have been read already, and is not read again. detach returns errNextWrite for a document that the same
-// transaction has added.
+// detach removes a document from a URL. A document with other URLs is kept, because their files may have been read
+// already and would not be read again. detach returns errNextWrite for a document that the same transaction has added.
 func (w *writer) detach(id int64, url string) error {
 	if copies, err := w.Exec("DELETE FROM answer_copies WHERE url = ?", url); err != nil || copies > 0 {
 		return err
@@ -230,7 +229,7 @@ func (w *writer) detach(id int64, url string) error {
 	return move(w.Conn, id, url, next)
 }
 
-// move makes the URL to, which is now a copy's URL, the main URL of a document in place of from.
+// move replaces the main URL of a document, from, by the URL to, which was the URL of a copy.
 func move(c kernel.Conn, id int64, from, to string) error {
 	if _, err := c.Exec("DELETE FROM answer_copies WHERE url = ?", to); err != nil {
 		return err

@@ -25,7 +25,7 @@ type Description struct {
 	// Empty are the first 100 pages without text. EmptyPages counts all of them.
 	Empty      []int
 	EmptyPages int
-	// Missing are the primary statements from which no facts of a filing were read.
+	// Missing lists the primary statements of a filing from which no facts were read.
 	Missing []kernel.Statement
 }
 

@@ -295,9 +295,10 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 	d.block(tables.Markdown(grid))
 }
 
-// cellsOf returns the cells of a row. Each is followed by empty cells for the columns that it spans, and columns
-// covered by a cell of an earlier row are empty. covered is the number of rows, from this one on, in which each column
-// is covered by such a cell; below is the same for the next row. hasNested reports whether a cell contains a table.
+// cellsOf returns the cells of a row. A cell that spans several columns is followed by empty cells, and a column that a
+// cell of an earlier row covers has an empty cell. covered has, for each column, the number of rows from this one on
+// that such a cell covers; below has the same numbers from the next row on. hasNested reports whether a cell contains a
+// table.
 func cellsOf(tr *html.Node, depth int, covered []int) (cells []string, below []int, hasNested bool) {
 	for c := tr.FirstChild; c != nil && len(cells) < maxCells; c = c.NextSibling {
 		if c.DataAtom != atom.Td && c.DataAtom != atom.Th || hidden(c) {

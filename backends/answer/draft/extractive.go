@@ -39,7 +39,7 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 	return draftOfText(body, passages, minCover, nil)
 }
 
-// Verdict reports whether a question wants the answer yes or no.
+// Verdict reports whether a question wants a yes or no.
 func Verdict(body string) bool { return verdict.MatchString(body) }
 
 var verdict = regexp.MustCompile(`(?i)(?:^\W*|^(?:looking|based|in|for|as|considering|given|judging|according|from|with|during|by)\b[^.?!]{1,60}, )(?:is|are|was|were|did|does|do|has|have|had|can|will|would|could|should)\b`)
@@ -92,7 +92,7 @@ func draftOfValue(q *question.Question, v *formula.Value) Draft {
 }
 
 // Explain inserts the calculation of a value after the first sentence that states the value, if a model has left the
-// calculation out: a computed number occurs in no passage.
+// calculation out. Readers need it because a computed number occurs in no passage.
 func (d Draft) Explain(v *formula.Value) Draft {
 	if v == nil || v.Formula == "" || len(v.Figures) == 0 {
 		return d
@@ -397,7 +397,7 @@ func (c *quote) rate(w *criteria, weights map[terms.Term]float64, documentYear i
 		switch {
 		case shared:
 			c.score += 0.05
-		// Another time, or a report that came before it.
+		// The sentence is about another time, or its document is older than the years of the question.
 		case len(found) > 0, documentYear != 0 && documentYear < slices.Max(w.years) && w.past:
 			c.cover, c.score = 0, 0
 			return
@@ -408,8 +408,8 @@ func (c *quote) rate(w *criteria, weights map[terms.Term]float64, documentYear i
 	}
 }
 
-// related reports whether words contain a term of the same family as the long term t: the shorter of the two is a
-// prefix of the longer, as in "audit" and "auditor".
+// related reports whether words contain a term of the same family as t: one of the two is a prefix of the other, as in
+// "audit" and "auditor". Terms of less than five letters have no family.
 func related(t terms.Term, words map[terms.Term]bool) bool {
 	if len(t) < 5 {
 		return false
@@ -469,7 +469,7 @@ func stems(body string) []terms.Term {
 	return termsOf(body)
 }
 
-// synonyms maps words to one word for each group of words with the same meaning.
+// synonyms maps each word of a group with the same meaning to one word that stands for the group.
 var synonyms = func() map[terms.Term]terms.Term {
 	m := make(map[terms.Term]terms.Term)
 	for line := range strings.Lines(`office offices headquarters headquartered based seat
@@ -518,9 +518,9 @@ var (
 	// instructing matches texts that tell a model what to do.
 	instructing   = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|everything)\b|\b(?:system prompt|as an ai|you are (?:an? |now )*(?:ai|assistant|language model|chatbot)|assistants? (?:must|should|shall)|(?:reply|respond|answer) (?:only )?(?:with|that)\b|tell (?:the )?(?:user|reader|investor)s?\b|do not (?:tell|mention|reveal)|new instructions?|instructions? (?:to|for) (?:the )?(?:ai|model|assistant|reader))`)
 	languageModel = regexp.MustCompile(`(?i)\blanguage models?\b`)
-	// pointing matches sentences that refer to a table and state nothing themselves.
+	// pointsToTable matches sentences that refer to a table and state nothing themselves.
 	pointsToTable = regexp.MustCompile(`(?i)\b(?:following|accompanying) tables?\b|\btables? (?:below|above|that follows?)\b|\bas follows\b[^.]*:?$|:$|\b(?:set forth|shown|presented|summari[sz]ed) (?:below|above)\b|^(?:\(?\d{1,2}\) )?(?:see|refer to)\b`)
-	// broken matches fragments of sentences and lines in columns.
+	// fragment matches incomplete sentences, and lines in columns.
 	fragment = regexp.MustCompile(`^(?:\p{Ll}|[,;)])|(?i:\b(?:and|or|of|the|in|to|for|with|by|amounted)$)|\S {3,}\S`)
 	// speaker matches the name of the speaker at the beginning of a line in a transcript.
 	speaker = regexp.MustCompile(`^(?:Operator|Analyst|Moderator|Question|Answer|Q|A|(?:[A-Z][a-z]+ ){1,4}(?:Officer|Director|President|Chair|Relations|Analyst|Executive))\s*:\s+`)

@@ -118,8 +118,8 @@ func Read(r io.Reader) ([]Question, error) {
 	return all, lines.Err()
 }
 
-// divide marks the questions that are held back, if a set has on average at least two questions per issuer. These are
-// the questions of three eighths of the issuers, the last ones in the order of a hash of their names.
+// divide marks the questions that are held back, if a set has on average at least two questions per issuer. It selects
+// three eighths of the issuers by a hash of their names and holds back all of their questions.
 func divide(all []Question) {
 	hash := func(name string) uint32 {
 		h := fnv.New32a()
@@ -202,7 +202,7 @@ func Run(ctx context.Context, s Setup, all []Question) []Result {
 			Question: q, Outcome: o, Took: time.Since(begin), Answered: o.Reason == pipeline.Answered,
 		}
 		r.Class = r.Answered == (q.Expect == expectAnswer) && (r.Answered || o.Reason == q.Expect)
-		// In a set of classes it does not matter whether there is an answer.
+		// If a question has no expected answer to compare with, FailedToAnswer counts as answered.
 		if q.Gold.Answer == nil && q.Expect == expectAnswer {
 			r.Class = r.Class || o.Reason == pipeline.FailedToAnswer
 		}

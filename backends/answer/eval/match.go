@@ -177,7 +177,8 @@ func states(text string, gold figures.Mention, g Gold) bool {
 	return false
 }
 
-// equal reports whether the number said equals the number gold within the precision of their last digits, the steps.
+// equal reports whether the numbers said and gold are equal within the precision of their last digits. A step is the
+// value of one unit of the last digit.
 func equal(said, saidStep, gold, goldStep float64) bool {
 	difference, tolerance := math.Abs(said-gold), 1e-9*math.Abs(gold)+1e-12
 	if difference <= goldStep/2+tolerance {

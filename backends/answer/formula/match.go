@@ -225,7 +225,7 @@ func (s *Series) pointsOf(periods []kernel.Period) ([]Point, bool) {
 	return points, true
 }
 
-// fits reports whether the period actual of a table is the period wanted of a question.
+// fits reports whether actual, the period of a figure in a table, is the period wanted by a question.
 func fits(wanted, actual kernel.Period) bool {
 	quarter, half := wanted.Part()
 	hasQuarter, hasHalf := actual.Part()

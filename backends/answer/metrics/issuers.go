@@ -81,8 +81,8 @@ func NewDirectory(names []Named) *Directory {
 	return d
 }
 
-// newDirectory returns a directory of names. colloquial are those of the names that people use; single words among them
-// may be ordinary words as well.
+// newDirectory returns a directory of names. colloquial are those of the names that are not from documents but that
+// people use; single words among them may be ordinary words as well.
 func newDirectory(names, colloquial []Named) *Directory {
 	d := &Directory{
 		words: make(map[string]bool), keys: make(map[string][]int64), tickers: make(map[string][]int64),
@@ -312,8 +312,8 @@ func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMent
 	return IssuerMention{}, 0
 }
 
-// isName reports whether a key at the beginning of tokens is used as a name. Keys that are not ordinary words always
-// are.
+// isName reports whether a key at the beginning of tokens is used as a name. A key that is not an ordinary word always
+// is.
 func (d *Directory) isName(key, s string, tokens []token, lowercase bool) bool {
 	switch {
 	case !d.words[key]:

@@ -79,7 +79,8 @@ func onPage(url string, page int) string {
 	return url + "#page=" + strconv.Itoa(page)
 }
 
-// claims returns the sentences of the draft with the passages that their marks name.
+// claims returns the sentences of the draft, each with the passages that its marks name. A mark is a reference such as
+// "[P3]".
 func (w *task) claims() []Claim {
 	list := make([]Claim, len(w.draft.Sentences))
 	for i, s := range w.draft.Sentences {

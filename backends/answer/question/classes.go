@@ -142,7 +142,7 @@ func (r reading) has(class string) bool {
 	})
 }
 
-// positions returns the starts of the terms of a class in a question.
+// positions returns the indexes at which terms of a class begin in a question.
 func (r reading) positions(class string) (starts []int) {
 	for _, t := range classes()[class] {
 		if start, end := t.find(r.text); end > 0 {

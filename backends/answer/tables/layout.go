@@ -334,7 +334,8 @@ func gridOf(lines []layoutLine) [][]string {
 	return grid
 }
 
-// continues reports whether second, the beginning of the next line, continues the row's name in first.
+// continues reports whether a row's name that begins with first goes on with second, the text at the beginning of the
+// next line.
 func continues(first, second string) bool {
 	return second != "" && !strings.HasSuffix(first, ":") && (unicode.IsLower([]rune(second)[0]) ||
 		unfinished.MatchString(first))

@@ -258,8 +258,8 @@ var (
 )
 
 // spread copies each header into the empty cells to its right, up to the next header. The first header is also copied
-// into the empty cells to its left, except column 0. spread returns row unchanged if no cell is empty. It does so too
-// if row is the last row of headers and has several of them.
+// into the empty cells to its left, except column 0. spread returns row unchanged if no cell is empty, or if row is the
+// last row of headers (last) and has several headers.
 func spread(row []string, last bool) []string {
 	var heads []int
 	for i := 1; i < len(row); i++ {
