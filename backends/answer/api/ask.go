@@ -188,7 +188,7 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 		done <- a.answerTo(ctx, id, q, progress)
 	})
 	if prefersAsync(r.Header) {
-		a.later(w, id)
+		a.answerLater(w, id)
 		return
 	}
 	if stages != nil {
@@ -271,8 +271,8 @@ func (a *API) unaccepted(w http.ResponseWriter, r *http.Request, caller *account
 	}
 }
 
-// later answers 202 with the location of the answer.
-func (a *API) later(w http.ResponseWriter, id string) {
+// answerLater answers 202 with the location of the answer.
+func (a *API) answerLater(w http.ResponseWriter, id string) {
 	w.Header().Set("Preference-Applied", "respond-async")
 	w.Header().Set("Location", a.o.BaseURL+"/v1/answers/"+id)
 	a.write(w, http.StatusAccepted, "", map[string]string{"id": id, "status": accounts.Pending})
@@ -296,12 +296,12 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 		a.unavailable(w, err)
 		return
 	case prefersAsync(r.Header) && ans.Status == accounts.Pending:
-		a.later(w, id)
+		a.answerLater(w, id)
 		return
 	case acceptsEvents(r.Header) && !prefersAsync(r.Header):
 		done := make(chan accounts.Answer, 1)
 		go func() {
-			ans, err := a.awaited(ctx, caller, id, ans)
+			ans, err := a.awaitAnswer(ctx, caller, id, ans)
 			if err != nil {
 				ans = accounts.Answer{Code: http.StatusServiceUnavailable, Reason: ServiceUnavailable}
 			}
@@ -310,7 +310,7 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 		a.stream(w, r, newEvents(), done)
 		return
 	}
-	ans, err = a.awaited(ctx, caller, id, ans)
+	ans, err = a.awaitAnswer(ctx, caller, id, ans)
 	switch {
 	case r.Context().Err() != nil:
 	case err != nil:
@@ -320,9 +320,9 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 	}
 }
 
-// awaited polls until the answer ans is no longer pending and returns it. When the context ends it returns an
+// awaitAnswer polls until the answer ans is no longer pending and returns it. When the context ends it returns an
 // answer with the reason Timeout.
-func (a *API) awaited(
+func (a *API) awaitAnswer(
 	ctx context.Context, caller *accounts.Caller, id string, ans accounts.Answer,
 ) (_ accounts.Answer, err error) {
 	for ans.Status == accounts.Pending {
@@ -351,7 +351,7 @@ func (a *API) answerTo(ctx context.Context, id string, q question, progress func
 	outcome := Outcome{Reason: Timeout}
 	select {
 	case a.running <- struct{}{}:
-		outcome = a.safely(ctx, id, q, progress)
+		outcome = a.askSafely(ctx, id, q, progress)
 		<-a.running
 	case <-ctx.Done():
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -380,8 +380,8 @@ func (a *API) answerTo(ctx context.Context, id string, q question, progress func
 	return ans
 }
 
-// safely calls the Asker. It turns a panic into InternalError, so that one question cannot end the process.
-func (a *API) safely(ctx context.Context, id string, q question, progress func(stage string)) (o Outcome) {
+// askSafely calls the Asker. It turns a panic into InternalError, so that one question cannot end the process.
+func (a *API) askSafely(ctx context.Context, id string, q question, progress func(stage string)) (o Outcome) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			a.log().Error("a question has made the program fail", zap.String("id", id), zap.Any("fault", fault),

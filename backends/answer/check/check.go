@@ -128,10 +128,10 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	if draft.Suspicious(c.withoutNames(s)) || strings.Contains(s.Text, "](") || strings.ContainsAny(s.Text, "<>") {
 		return problem(1, "a sentence names an address, or speaks to a model")
 	}
-	if number, ok := c.numbers(s); !ok {
+	if number, ok := c.allNumbersFound(s); !ok {
 		return problem(3, "%s is in no marked passage", number)
 	}
-	if reason := c.about(s); reason != "" {
+	if reason := c.wrongIssuer(s); reason != "" {
 		return problem(4, "%s", reason)
 	}
 	if part := c.unsupportedPart(s); part != "" {
@@ -164,9 +164,9 @@ func (c *Checker) withoutNames(s draft.Sentence) string {
 	return text
 }
 
-// about returns the problem of a sentence that names an issuer without marking a passage about that issuer, or the
-// empty string.
-func (c *Checker) about(s draft.Sentence) string {
+// wrongIssuer returns the problem of a sentence that names an issuer without marking a passage about that issuer, or
+// the empty string.
+func (c *Checker) wrongIssuer(s draft.Sentence) string {
 	if c.m.Directory == nil {
 		return ""
 	}
@@ -179,7 +179,7 @@ func (c *Checker) about(s draft.Sentence) string {
 		for _, m := range s.Marks {
 			p := &c.m.Passages[m]
 			ok = ok || slices.Contains(mention.Issuers, p.Issuer) || strings.Contains(p.Text, name) ||
-				p.Issuer == 0 && c.names(p, mention.Issuers)
+				p.Issuer == 0 && c.namesIssuer(p, mention.Issuers)
 		}
 		if !ok {
 			return "the marked passages are not about " + name
@@ -188,8 +188,8 @@ func (c *Checker) about(s draft.Sentence) string {
 	return ""
 }
 
-// names reports whether a passage names one of the issuers.
-func (c *Checker) names(p *kernel.Passage, issuers []int64) bool {
+// namesIssuer reports whether a passage names one of the issuers.
+func (c *Checker) namesIssuer(p *kernel.Passage, issuers []int64) bool {
 	return slices.ContainsFunc(c.m.Directory.Find(p.Title+"\n"+p.Section+"\n"+p.Text), func(m metrics.IssuerMention) bool {
 		return !m.Slip && slices.ContainsFunc(m.Issuers, func(id int64) bool { return slices.Contains(issuers, id) })
 	})
@@ -298,7 +298,7 @@ func (c *Checker) Whole(d draft.Draft) *Problem {
 	case n > MaxLetters:
 		return &Problem{6, "", "the answer is too long"}
 	}
-	if c.m.Question.Lang == "en" && foreign(text) {
+	if c.m.Question.Lang == "en" && isForeign(text) {
 		return &Problem{6, "", "the answer is in another language"}
 	}
 	return nil
@@ -309,8 +309,8 @@ func Answers(d draft.Draft) bool {
 	return slices.ContainsFunc(d.Sentences, func(s draft.Sentence) bool { return !s.Fixed })
 }
 
-// foreign reports whether a text has more letters of other scripts than Latin ones.
-func foreign(s string) bool {
+// isForeign reports whether a text has more letters of other scripts than Latin ones.
+func isForeign(s string) bool {
 	latin, other := 0, 0
 	for _, r := range s {
 		switch {

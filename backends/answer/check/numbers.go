@@ -18,8 +18,8 @@ import (
 // listNumber matches the number at the beginning of a list item.
 var listNumber = regexp.MustCompile(`^\s*\(?\d{1,2}[.)]\s`)
 
-// numbers looks up each number of a sentence. If ok is false, number is the first number that was not found.
-func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
+// allNumbersFound looks up each number of a sentence. If ok is false, number is the first number that was not found.
+func (c *Checker) allNumbersFound(s draft.Sentence) (number string, ok bool) {
 	text := listNumber.ReplaceAllString(s.Text, "")
 	for _, m := range figures.Find(text) {
 		if m.Year {

@@ -220,7 +220,7 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 			row := make([]string, 0, 1+len(ends))
 			row = append(row, m.Name)
 			for _, end := range ends {
-				row = append(row, formatted(byMetric[key][end].Figure))
+				row = append(row, formatFigure(byMetric[key][end].Figure))
 			}
 			rows = append(rows, row)
 		}
@@ -229,8 +229,8 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 	return pages
 }
 
-// formatted formats a figure for a table: "$1,234", "1,234", "1.25". A figure without text is the empty string.
-func formatted(f kernel.Figure) string {
+// formatFigure formats a figure for a table: "$1,234", "1,234", "1.25". A figure without text is the empty string.
+func formatFigure(f kernel.Figure) string {
 	if f.Text == "" {
 		return ""
 	}

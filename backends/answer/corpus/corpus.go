@@ -226,11 +226,11 @@ func (w *writer) detach(id int64, url string) error {
 	if err != nil {
 		return err
 	}
-	return move(w.Conn, id, url, next)
+	return replaceMainURL(w.Conn, id, url, next)
 }
 
-// move replaces the main URL of a document, from, by the URL to, which was the URL of a copy.
-func move(c kernel.Conn, id int64, from, to string) error {
+// replaceMainURL replaces the main URL of a document, from, by the URL to, which was the URL of a copy.
+func replaceMainURL(c kernel.Conn, id int64, from, to string) error {
 	if _, err := c.Exec("DELETE FROM answer_copies WHERE url = ?", to); err != nil {
 		return err
 	}
@@ -244,8 +244,8 @@ func move(c kernel.Conn, id int64, from, to string) error {
 // rowsAtOnce is how many rows one statement adds.
 const rowsAtOnce = 20
 
-// rows returns the SQL placeholders of n rows with width columns.
-func rows(n, width int) string {
+// rowPlaceholders returns the SQL placeholders of n rows with width columns.
+func rowPlaceholders(n, width int) string {
 	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", width), ", ") + "), "
 	return strings.TrimSuffix(strings.Repeat(row, n), ", ")
 }
@@ -262,7 +262,7 @@ func insertRows(c kernel.Conn, statement, suffix string, n, width int, args func
 		for i := start; i < start+size; i++ {
 			all = append(all, args(i)...)
 		}
-		if err := c.Later(statement+rows(size, width)+suffix, all...); err != nil {
+		if err := c.Later(statement+rowPlaceholders(size, width)+suffix, all...); err != nil {
 			return err
 		}
 		start += size
@@ -288,7 +288,7 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 		}
 		// Both databases return the ids in the order of the rows.
 		err := c.All("INSERT INTO answer_chunks (document_id, seq, section, page, text, tokens, is_table, headers) VALUES "+
-			rows(size, columns)+" RETURNING id",
+			rowPlaceholders(size, columns)+" RETURNING id",
 			args, func(r store.Row) error {
 				var id int64
 				ids = append(ids, 0)

@@ -72,7 +72,7 @@ func (c *Corpus) Embed(
 		case err != nil:
 			return made, err
 		}
-		if err := check(vectors, mark, now); err != nil {
+		if err := checkComparable(vectors, mark, now); err != nil {
 			return made, err
 		}
 		err = c.Write(ctx, func(conn kernel.Conn) error {

@@ -151,16 +151,16 @@ func (d *Description) countFacts(conn kernel.Conn) error {
 				reliable = reliable || o != FromTables
 			}
 		}
-		if primary && !reliable && periodic(d.Document) {
+		if primary && !reliable && isPeriodicReport(d.Document) {
 			d.Missing = append(d.Missing, s)
 		}
 	}
 	return err
 }
 
-// periodic reports whether a document should contain the primary statements, as annual and quarterly reports
+// isPeriodicReport reports whether a document should contain the primary statements, as annual and quarterly reports
 // do.
-func periodic(d kernel.Document) bool {
+func isPeriodicReport(d kernel.Document) bool {
 	if d.Kind != kernel.Filing {
 		return false
 	}

@@ -85,8 +85,8 @@ func hasStyle(n *html.Node, settings ...string) bool {
 	return false
 }
 
-// hidden reports whether an element is not displayed.
-func hidden(n *html.Node) bool {
+// isHidden reports whether an element is not displayed.
+func isHidden(n *html.Node) bool {
 	return hasStyle(n, "display:none", "visibility:hidden") ||
 		slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
 }
@@ -121,14 +121,14 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 			d.line.WriteByte(' ')
 			return
 		case atom.Table:
-			if hidden(n) {
+			if isHidden(n) {
 				return
 			}
 			d.paragraph()
 			d.table(n, depth)
 			return
 		}
-		if n.Data == "ix:header" || hidden(n) {
+		if n.Data == "ix:header" || isHidden(n) {
 			return
 		}
 	}
@@ -196,7 +196,7 @@ func textOf(n *html.Node, depth int) string {
 	var b strings.Builder
 	var walk func(n *html.Node, depth int)
 	walk = func(n *html.Node, depth int) {
-		if depth > maxDepth || n.DataAtom == atom.Script || n.DataAtom == atom.Style || hidden(n) {
+		if depth > maxDepth || n.DataAtom == atom.Script || n.DataAtom == atom.Style || isHidden(n) {
 			return
 		}
 		switch {
@@ -258,7 +258,7 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 		}
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			switch {
-			case c.Type == html.ElementNode && hidden(c):
+			case c.Type == html.ElementNode && isHidden(c):
 			case c.DataAtom == atom.Tr:
 				if len(rows) < maxRows {
 					var row []string
@@ -301,7 +301,7 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 // table.
 func cellsOf(tr *html.Node, depth int, covered []int) (cells []string, below []int, hasNested bool) {
 	for c := tr.FirstChild; c != nil && len(cells) < maxCells; c = c.NextSibling {
-		if c.DataAtom != atom.Td && c.DataAtom != atom.Th || hidden(c) {
+		if c.DataAtom != atom.Td && c.DataAtom != atom.Th || isHidden(c) {
 			continue
 		}
 		for len(cells) < min(len(covered), maxCells) && covered[len(cells)] > 0 {

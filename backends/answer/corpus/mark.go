@@ -160,10 +160,10 @@ func (c *Corpus) madeByCurrentModel(ctx context.Context, e Embedder) (bool, erro
 	return err == nil && sameModel(stored, pack(vectors[0])), err
 }
 
-// check returns an error if new vectors cannot be compared with the stored vectors: ErrOtherModel, or an error for a
-// wrong number of dimensions. mark is the mark of the model that made the stored vectors, and now that of the model
-// that made the new ones.
-func check(vectors [][]float32, mark, now []byte) error {
+// checkComparable returns an error if new vectors cannot be compared with the stored vectors: ErrOtherModel, or an
+// error for a wrong number of dimensions. mark is the mark of the model that made the stored vectors, and now that of
+// the model that made the new ones.
+func checkComparable(vectors [][]float32, mark, now []byte) error {
 	if !sameModel(mark, now) {
 		return ErrOtherModel
 	}

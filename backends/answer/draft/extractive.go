@@ -85,7 +85,7 @@ func draftOfValue(q *question.Question, v *formula.Value) Draft {
 	if v.Formula != "" {
 		d.Sentences = append(d.Sentences, Sentence{Text: calculation + v.Formula + ".", Marks: marks})
 	}
-	if unscaled(v) {
+	if isUnscaled(v) {
 		d.Sentences[0].Text = strings.TrimSuffix(d.Sentences[0].Text, ".") + ", as printed; the source names no unit."
 	}
 	return d
@@ -125,8 +125,8 @@ func marksOf(v *formula.Value) (marks []int) {
 	return marks
 }
 
-// unscaled reports whether a value is an amount whose unit is unknown.
-func unscaled(v *formula.Value) bool {
+// isUnscaled reports whether a value is an amount whose unit is unknown.
+func isUnscaled(v *formula.Value) bool {
 	for _, f := range v.Figures {
 		if f.Unit == kernel.NoUnit && f.Currency == "" && f.Step < 10 && v.Op != inquiry.Count && math.Abs(f.Value) >= 100 {
 			return true
@@ -231,7 +231,7 @@ func draftOfText(body string, passages []kernel.Passage, threshold float64, requ
 			}
 		}
 		weights[t] = math.Log(1 + float64(len(quotes)+1)/float64(n+1))
-		if n == 0 && t == measured(body) { // the unit of a figure names it: "4 megawatt hours"
+		if n == 0 && t == measuredThing(body) { // the unit of a figure names it: "4 megawatt hours"
 			weights[t] = 0
 		}
 	}
@@ -303,8 +303,8 @@ func draftOfText(body string, passages []kernel.Passage, threshold float64, requ
 
 var howMuch = regexp.MustCompile(`(?i)\bhow much (\w+) (?:does|do|did|can|will)\b`)
 
-// measured returns the thing whose quantity a question wants, or the empty string.
-func measured(body string) terms.Term {
+// measuredThing returns the thing whose quantity a question wants, or the empty string.
+func measuredThing(body string) terms.Term {
 	if m := howMuch.FindStringSubmatch(body); m != nil {
 		return terms.Stem(strings.ToLower(m[1]))
 	}
@@ -317,8 +317,8 @@ var (
 	howMany   = regexp.MustCompile(`(?i)\bhow many (?:[\w-]+ )?([a-z]+)\b`)
 )
 
-// counts reports whether a sentence contains a number of a thing: "969 stores", "969 retail stores".
-func counts(text, thing string) bool {
+// countsThing reports whether a sentence contains a number of a thing: "969 stores", "969 retail stores".
+func countsThing(text, thing string) bool {
 	words := strings.Fields(text)
 	for i, word := range words {
 		if strings.ContainsAny(word, "0123456789") && !strings.ContainsAny(word, "$€£%") {
@@ -343,7 +343,7 @@ func (c *quote) rate(w *criteria, weights map[terms.Term]float64, documentYear i
 		switch {
 		case c.terms[t]:
 			matched += weights[t]
-		case related(t, c.terms):
+		case hasRelated(t, c.terms):
 			matched += 0.8 * weights[t]
 		case c.headings[t] || c.previous[t]:
 			matched += contextWeight * weights[t]
@@ -387,7 +387,7 @@ func (c *quote) rate(w *criteria, weights map[terms.Term]float64, documentYear i
 		c.cover, c.score = 0, 0
 		return
 	}
-	if w.counted != "" && !counts(c.text, w.counted) {
+	if w.counted != "" && !countsThing(c.text, w.counted) {
 		c.cover, c.score = 0, 0
 		return
 	}
@@ -408,9 +408,9 @@ func (c *quote) rate(w *criteria, weights map[terms.Term]float64, documentYear i
 	}
 }
 
-// related reports whether words contain a term of the same family as t: one of the two is a prefix of the other, as in
-// "audit" and "auditor". Terms of less than five letters have no family.
-func related(t terms.Term, words map[terms.Term]bool) bool {
+// hasRelated reports whether words contain a term of the same family as t: one of the two is a prefix of the other, as
+// in "audit" and "auditor". Terms of less than five letters have no family.
+func hasRelated(t terms.Term, words map[terms.Term]bool) bool {
 	if len(t) < 5 {
 		return false
 	}

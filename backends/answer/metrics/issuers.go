@@ -280,7 +280,7 @@ func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMent
 	}
 	first := tokens[0]
 	word := s[first.start:first.end]
-	if issuers := d.tickers[word]; issuers != nil && (len(word) > 1 || isMarked(s, first.start)) && !acronyms[word] {
+	if issuers := d.tickers[word]; issuers != nil && (len(word) > 1 || isMarkedAsTicker(s, first.start)) && !acronyms[word] {
 		return IssuerMention{Issuers: issuers, Start: first.start, End: first.end}, 1
 	}
 	if !lowercase && !isCapitalised(word) {
@@ -359,8 +359,8 @@ func join(tokens []token) string {
 	return strings.Join(keys, " ")
 }
 
-// isMarked reports whether the word at start follows "$", "(" or ":".
-func isMarked(s string, start int) bool {
+// isMarkedAsTicker reports whether the word at start follows "$", "(" or ":".
+func isMarkedAsTicker(s string, start int) bool {
 	return start > 0 && strings.IndexByte("$(:", s[start-1]) >= 0
 }
 

@@ -62,7 +62,7 @@ func (p *Pipeline) render(w *task) (string, []Reference) {
 			}
 			if !linked[n] {
 				linked[n] = true
-				b.WriteString(" [" + strconv.Itoa(n) + "](" + target(onPage(references[n-1].URL, passage.Page)) + ")")
+				b.WriteString(" [" + strconv.Itoa(n) + "](" + escapeTarget(onPage(references[n-1].URL, passage.Page)) + ")")
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func (w *task) claims() []Claim {
 	return list
 }
 
-// target escapes a URL for use as the target of a Markdown link.
-func target(url string) string {
+// escapeTarget escapes a URL for use as the target of a Markdown link.
+func escapeTarget(url string) string {
 	return strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "<", "%3C", ">", "%3E").Replace(url)
 }

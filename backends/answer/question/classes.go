@@ -50,7 +50,7 @@ func termOf(text string) term {
 				continue
 			}
 			switch open := i < strings.Count(part, "*"); {
-			case strings.ContainsFunc(words, unspaced):
+			case strings.ContainsFunc(words, isUnspaced):
 			case open:
 				words = " " + words
 			default:
@@ -62,8 +62,8 @@ func termOf(text string) term {
 	return t
 }
 
-// unspaced reports whether a letter belongs to a script without spaces between words.
-func unspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
+// isUnspaced reports whether a letter belongs to a script without spaces between words.
+func isUnspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
 // plainWords returns the words of a text in lower case and without accents, with a space before, between and
 // after them.

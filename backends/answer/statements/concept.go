@@ -125,7 +125,7 @@ func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) 
 		m, ok = metrics.ByLabel(strings.TrimSuffix(strings.TrimSuffix(label, ", net"), " net"))
 	}
 	if !ok {
-		return patterned(label, kind), rank - 1
+		return conceptByPattern(label, kind), rank - 1
 	}
 	if m.Ratio || !belongs(m, kind) {
 		return "", 0

@@ -95,7 +95,7 @@ func parseLine(line string) layoutLine {
 	l.first = slices.IndexFunc(l.cells, func(c cell) bool { return IsValue(c.text) })
 	headers := 0
 	for i, c := range l.cells {
-		if isHeadCell(c.text) {
+		if isLayoutHeader(c.text) {
 			headers++
 		} else if i > 0 && !change.MatchString(c.text) {
 			headers = -len(l.cells)
@@ -110,9 +110,9 @@ func parseLine(line string) layoutLine {
 	return l
 }
 
-// isHeadCell reports whether a cell can only be the header of a column: a period and nothing else, words before a
+// isLayoutHeader reports whether a cell can only be the header of a column: a period and nothing else, words before a
 // period such as "Years ended", or a unit.
-func isHeadCell(text string) bool {
+func isLayoutHeader(text string) bool {
 	return unitOnly(text) || yearCell.MatchString(text) || len(text) < 80 && PeriodOnly(text) && !IsValue(text) &&
 		(leadsToYear(text) || len(metrics.Periods(text)) > 0)
 }
@@ -269,7 +269,7 @@ func namesColumns(l, row *layoutLine) bool {
 
 // namesPeriod reports whether a header names a period, so that a new table begins with it.
 func namesPeriod(l *layoutLine) bool {
-	return slices.ContainsFunc(l.cells, func(c cell) bool { return !unitOnly(c.text) && isHeadCell(c.text) })
+	return slices.ContainsFunc(l.cells, func(c cell) bool { return !unitOnly(c.text) && isLayoutHeader(c.text) })
 }
 
 // isGroupName reports whether a line without figures may be between the rows of a table.

@@ -60,7 +60,7 @@ func (s *stack) add(line string) {
 	case IsValue(strings.TrimLeft(line, "$ ")):
 		s.cells = append(s.cells, s.sign+line)
 		s.sign = ""
-	case isHeadCell(line), len(s.heads) > 0 && s.label == "" && len(line) < 20 && change.MatchString(line):
+	case isLayoutHeader(line), len(s.heads) > 0 && s.label == "" && len(line) < 20 && change.MatchString(line):
 		s.row()
 		if len(s.grid) > 0 {
 			s.flush()

@@ -110,7 +110,7 @@ func New(rows [][]string, caption, after string) *Table {
 			rows[i] = append(slices.Clip(row), make([]string, width-len(row))...)
 		}
 	}
-	t.Before = headers(rows)
+	t.Before = countHeaderRows(rows)
 	t.columns(rows[:t.Before], width)
 	t.units(rows[:t.Before])
 	group := ""
@@ -133,11 +133,11 @@ func New(rows [][]string, caption, after string) *Table {
 	return t
 }
 
-// headers returns the number of rows at the beginning that name columns.
-func headers(rows [][]string) int {
+// countHeaderRows returns the number of rows at the beginning that name columns.
+func countHeaderRows(rows [][]string) int {
 	n := 0
 	for i, row := range rows {
-		if i == 7 || !header(row, i) {
+		if i == 7 || !isHeaderRow(row, i) {
 			break
 		}
 		n = i + 1
@@ -145,8 +145,8 @@ func headers(rows [][]string) int {
 	return min(n, len(rows)-1) // a table is more than its header
 }
 
-// header reports whether row i names columns.
-func header(row []string, i int) bool {
+// isHeaderRow reports whether row i names columns.
+func isHeaderRow(row []string, i int) bool {
 	if i == 0 {
 		return !slices.ContainsFunc(row[1:], IsValue)
 	}
@@ -156,7 +156,7 @@ func header(row []string, i int) bool {
 	}
 	for _, cell := range cells {
 		switch {
-		case cell == "", headerCell(cell):
+		case cell == "", isHeaderCell(cell):
 		case (label == "" || unitOnly(label)) && !IsValue(cell):
 		default:
 			return false
@@ -186,8 +186,8 @@ func IsValue(cell string) bool {
 
 var yearCell = regexp.MustCompile(`^(?:19|20)\d\d\s*(?:\(\w{1,2}\))?\*?$`)
 
-// headerCell reports whether a cell can only be the header of a column: a year, a date, a unit.
-func headerCell(cell string) bool {
+// isHeaderCell reports whether a cell can only be the header of a column: a year, a date, a unit.
+func isHeaderCell(cell string) bool {
 	return yearCell.MatchString(cell) || unitOnly(cell) || leadsToYear(cell) ||
 		!IsValue(cell) && len(metrics.Periods(cell)) > 0
 }
