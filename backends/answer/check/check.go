@@ -62,7 +62,7 @@ func short(s string) string {
 
 // Checker checks the sentences of drafts against a Material. It is not safe for concurrent use.
 type Checker struct {
-	m             Material
+	material      Material
 	figures       [][]kernel.Figure // of each passage, computed on demand
 	words         []map[terms.Term]bool
 	results       []kernel.Figure // the computed figures and their inputs
@@ -73,7 +73,7 @@ type Checker struct {
 // New returns a Checker.
 func New(m Material) *Checker {
 	c := &Checker{
-		m: m, figures: make([][]kernel.Figure, len(m.Passages)),
+		material: m, figures: make([][]kernel.Figure, len(m.Passages)),
 		words: make([]map[terms.Term]bool, len(m.Passages)), questionWords: wordsOf(m.Question.Text),
 	}
 	for _, v := range m.Computed {
@@ -118,7 +118,7 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 		return &Problem{check, s.Text, fmt.Sprintf(format, args...)}
 	}
 	for _, m := range s.Marks {
-		if m < 0 || m >= len(c.m.Passages) {
+		if m < 0 || m >= len(c.material.Passages) {
 			return problem(1, "a mark names no passage")
 		}
 	}
@@ -156,7 +156,7 @@ func (c *Checker) withoutNames(s draft.Sentence) string {
 	if !s.Computed {
 		return text
 	}
-	for _, name := range c.m.Question.Names {
+	for _, name := range c.material.Question.Names {
 		if !strings.Contains(name, "/") && !strings.Contains(strings.ToLower(name), "www.") {
 			text = strings.ReplaceAll(text, name, " ")
 		}
@@ -167,17 +167,17 @@ func (c *Checker) withoutNames(s draft.Sentence) string {
 // wrongIssuer returns the problem of a sentence that names an issuer without marking a passage about that issuer, or
 // the empty string.
 func (c *Checker) wrongIssuer(s draft.Sentence) string {
-	if c.m.Directory == nil {
+	if c.material.Directory == nil {
 		return ""
 	}
-	for _, mention := range c.m.Directory.Find(s.Text) {
+	for _, mention := range c.material.Directory.Find(s.Text) {
 		if mention.Slip || len(mention.Issuers) > 3 {
 			continue
 		}
 		name := s.Text[mention.Start:mention.End]
 		ok := false
 		for _, m := range s.Marks {
-			p := &c.m.Passages[m]
+			p := &c.material.Passages[m]
 			ok = ok || slices.Contains(mention.Issuers, p.Issuer) || strings.Contains(p.Text, name) ||
 				p.Issuer == 0 && c.namesIssuer(p, mention.Issuers)
 		}
@@ -190,7 +190,8 @@ func (c *Checker) wrongIssuer(s draft.Sentence) string {
 
 // namesIssuer reports whether a passage names one of the issuers.
 func (c *Checker) namesIssuer(p *kernel.Passage, issuers []int64) bool {
-	return slices.ContainsFunc(c.m.Directory.Find(p.Title+"\n"+p.Section+"\n"+p.Text), func(m metrics.IssuerMention) bool {
+	mentions := c.material.Directory.Find(p.Title + "\n" + p.Section + "\n" + p.Text)
+	return slices.ContainsFunc(mentions, func(m metrics.IssuerMention) bool {
 		return !m.Slip && slices.ContainsFunc(m.Issuers, func(id int64) bool { return slices.Contains(issuers, id) })
 	})
 }
@@ -217,7 +218,7 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 		all++
 		for _, m := range s.Marks {
 			if c.words[m] == nil {
-				p := &c.m.Passages[m]
+				p := &c.material.Passages[m]
 				c.words[m] = wordsOf(p.Title + " " + p.Section + " " + p.Text)
 			}
 			if c.words[m][t] {
@@ -231,12 +232,12 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 
 // withoutIssuers returns a text without the names of issuers.
 func (c *Checker) withoutIssuers(text string) string {
-	if c.m.Directory == nil {
+	if c.material.Directory == nil {
 		return text
 	}
 	var b strings.Builder
 	end := 0
-	for _, mention := range c.m.Directory.Find(text) {
+	for _, mention := range c.material.Directory.Find(text) {
 		if mention.Start >= end {
 			b.WriteString(text[end:mention.Start] + " ")
 			end = mention.End
@@ -254,7 +255,7 @@ func (c *Checker) unsupportedDenial(s draft.Sentence) string {
 	for _, match := range denial.FindAllStringIndex(s.Text, 20) {
 		following := slices.DeleteFunc(terms.Of(s.Text[match[1]:]), func(t terms.Term) bool { return templateWords[t] })
 		if len(following) > 0 && !slices.ContainsFunc(s.Marks,
-			func(m int) bool { return denies(c.m.Passages[m].Text, following[0]) }) {
+			func(m int) bool { return denies(c.material.Passages[m].Text, following[0]) }) {
 			return string(following[0])
 		}
 	}
@@ -298,7 +299,7 @@ func (c *Checker) Whole(d draft.Draft) *Problem {
 	case n > MaxLetters:
 		return &Problem{6, "", "the answer is too long"}
 	}
-	if c.m.Question.Lang == "en" && isForeign(text) {
+	if c.material.Question.Lang == "en" && isForeign(text) {
 		return &Problem{6, "", "the answer is in another language"}
 	}
 	return nil

@@ -36,8 +36,8 @@ func (c *Checker) unsupportedPart(s draft.Sentence) string {
 		}
 		mentions := func(text string) bool { return namesPeriod(text, p) }
 		ok := c.anywhere(s.Marks, mentions) || slices.ContainsFunc(s.Marks,
-			func(m int) bool { return samePart(c.m.Passages[m].Period, p) })
-		for _, v := range c.m.Computed {
+			func(m int) bool { return samePart(c.material.Passages[m].Period, p) })
+		for _, v := range c.material.Computed {
 			ok = ok || mentions(v.Label) || slices.ContainsFunc(v.Words, mentions)
 		}
 		if !ok {

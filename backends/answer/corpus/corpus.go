@@ -150,7 +150,7 @@ func (w *writer) putAtURL(p *prepared) (Outcome, error) {
 		return Skipped, err
 	}
 	outcome := Added
-	if old != 0 { // also if another URL has the document that this URL has now
+	if old != 0 { // even if the new document of this URL is stored under another URL already
 		outcome = Replaced
 		if err := w.detach(old, s.URL); err != nil {
 			return outcome, err

@@ -173,13 +173,13 @@ const (
 	minCover       = 0.62
 	coverOfMany    = 0.9 // the least cover if there are more than manyQuotes
 	manyQuotes     = 100
-	longReport     = 20   // in a report with more pages a sentence itself has to contain
-	minCoverOfLong = 0.75 // this share of the words,
-	minWordsOfLong = 3    // and the question has to have at least this many words
+	longReport     = 20   // a report with more pages is long
+	minCoverOfLong = 0.75 // the least ownCover in a long report
+	minWordsOfLong = 3    // the least number of words of a question about a long report
 	computedCover  = 0.8  // the least cover for a figure that is usually computed
 	contextWeight  = 0.65 // the weight of a word in the heading, the title or the sentence before
 	minLead        = 0.06
-	latestBonus    = 0.02 // the bonus for a sentence of the latest report if no period is asked for
+	latestBonus    = 0.02 // the bonus for a sentence of the latest report if the question names no year
 	maxQuote       = 900  // the largest length of a sentence in bytes
 	minQuote       = 20
 )

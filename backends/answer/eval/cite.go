@@ -28,7 +28,7 @@ func cite(query string, claims []pipeline.Claim) (marks, supported int) {
 			inputs, result = cutLast(claims[i+1].Text, " = ")
 			computed = true
 		}
-		if computed { // the sentence stands on the inputs of the calculation
+		if computed { // the sentence is based on the inputs of the calculation
 			stated = mentioned(inputs)
 			for _, m := range mentioned(c.Text) {
 				if !strings.Contains(result, m.Text) {

@@ -280,7 +280,8 @@ func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMent
 	}
 	first := tokens[0]
 	word := s[first.start:first.end]
-	if issuers := d.tickers[word]; issuers != nil && (len(word) > 1 || isMarkedAsTicker(s, first.start)) && !acronyms[word] {
+	if issuers := d.tickers[word]; issuers != nil && !acronyms[word] &&
+		(len(word) > 1 || isMarkedAsTicker(s, first.start)) {
 		return IssuerMention{Issuers: issuers, Start: first.start, End: first.end}, 1
 	}
 	if !lowercase && !isCapitalised(word) {

@@ -88,7 +88,7 @@ func Topic(section, headers string) byte {
 			rows[m.Key] = true
 		}
 	}
-	best, bestRows := kernel.Statement(""), 2
+	best, bestRows := kernel.Statement(""), 2 // more than two rows are necessary
 	for _, statement := range statements {
 		n := 0
 		for _, key := range typicalMetrics[statement] {

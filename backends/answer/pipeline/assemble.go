@@ -62,7 +62,8 @@ func (p *Pipeline) render(w *task) (string, []Reference) {
 			}
 			if !linked[n] {
 				linked[n] = true
-				b.WriteString(" [" + strconv.Itoa(n) + "](" + escapeTarget(onPage(references[n-1].URL, passage.Page)) + ")")
+				target := escapeTarget(onPage(references[n-1].URL, passage.Page))
+				b.WriteString(" [" + strconv.Itoa(n) + "](" + target + ")")
 			}
 		}
 	}

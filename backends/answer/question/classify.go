@@ -167,7 +167,9 @@ func comparesNames(text string, r reading) bool {
 
 // wantsScreening reports whether a question wants a set of securities by criteria, or compares at least compareMin
 // issuers. core is the text of the question without its preamble, and r its words.
-func (q *Question) wantsScreening(core string, r reading, compareMin int, mentions, absent []metrics.IssuerMention) bool {
+func (q *Question) wantsScreening(
+	core string, r reading, compareMin int, mentions, absent []metrics.IssuerMention,
+) bool {
 	if !withinIssuer.MatchString(core) && comparesNames(core, r) {
 		return compareMin < 3
 	}

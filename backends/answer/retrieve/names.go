@@ -84,7 +84,7 @@ func closeness(w *searchQuery, passage *candidate, weights map[terms.Term]float6
 		if slices.ContainsFunc(w.periods, func(p kernel.Period) bool {
 			return p.Quarter != 0 && p.Year == passage.Period.Year && p.Quarter == passage.Period.Quarter
 		}) {
-			report = 3 // and for its quarter
+			report = 3 // also for the quarter that the question names
 		}
 	}
 	return reportWeight*report + covered + nameWeight*best + pairWeight*pairs + yearWeight*years + partWeight*part

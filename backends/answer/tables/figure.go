@@ -32,7 +32,7 @@ func (t *Table) units(header [][]string) {
 				words = append(words, cell)
 			}
 		}
-		if len(words) == 1 && unitOnly(words[0]) {
+		if len(words) == 1 && isUnit(words[0]) {
 			t.Units = t.Units.Under(UnitsIn(words[0]))
 		}
 	}
@@ -55,7 +55,7 @@ var rowUnits = regexp.MustCompile(`\(([^()]*)\)`)
 // rowUnit returns the unit in brackets in the label of a row, such as "(in millions)", or the empty string.
 func rowUnit(label string) string {
 	for _, match := range rowUnits.FindAllStringSubmatch(label, 4) {
-		if unitOnly(match[1]) {
+		if isUnit(match[1]) {
 			return match[0]
 		}
 	}

@@ -113,7 +113,7 @@ func parseLine(line string) layoutLine {
 // isLayoutHeader reports whether a cell can only be the header of a column: a period and nothing else, words before a
 // period such as "Years ended", or a unit.
 func isLayoutHeader(text string) bool {
-	return unitOnly(text) || yearCell.MatchString(text) || len(text) < 80 && PeriodOnly(text) && !IsValue(text) &&
+	return isUnit(text) || yearCell.MatchString(text) || len(text) < 80 && PeriodOnly(text) && !IsValue(text) &&
 		(leadsToYear(text) || len(metrics.Periods(text)) > 0)
 }
 
@@ -260,16 +260,17 @@ func headerStart(page []layoutLine, from, row int) int {
 	return begin
 }
 
-// namesColumns reports whether l is a header of words for row: it has as many cells as the row, or at most one for each
-// figure, to the right of the row's name.
-func namesColumns(l, row *layoutLine) bool {
+// namesColumns reports whether line is a header of words for row: it has as many cells as the row, or at most one for
+// each figure, to the right of the row's name.
+func namesColumns(line, row *layoutLine) bool {
 	width := len(row.cells) - row.first
-	return len(l.cells) > 1 && len(l.cells) <= width && l.cells[0].start >= 16 || len(l.cells) == width+1 && width > 1
+	n := len(line.cells)
+	return n > 1 && n <= width && line.cells[0].start >= 16 || n == width+1 && width > 1
 }
 
 // namesPeriod reports whether a header names a period, so that a new table begins with it.
 func namesPeriod(l *layoutLine) bool {
-	return slices.ContainsFunc(l.cells, func(c cell) bool { return !unitOnly(c.text) && isLayoutHeader(c.text) })
+	return slices.ContainsFunc(l.cells, func(c cell) bool { return !isUnit(c.text) && isLayoutHeader(c.text) })
 }
 
 // isGroupName reports whether a line without figures may be between the rows of a table.
@@ -460,7 +461,7 @@ func (c columns) header(cells []cell) []string {
 	var above []cell
 	for i, head := range cells {
 		if i == 0 && (head.end < c[0].start || len(cells) > 1 && head.center() < c[0].start-8 && head.start < c[0].start/2) ||
-			unitOnly(head.text) && len(cells) == 1 {
+			isUnit(head.text) && len(cells) == 1 {
 			row[0] = head.text
 			continue
 		}

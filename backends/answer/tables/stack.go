@@ -128,7 +128,7 @@ func (s *stack) end() {
 
 // unitOf returns the units among the cells of a header.
 func unitOf(cells []string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(cells), func(one string) bool { return !unitOnly(one) }), " ")
+	return strings.Join(slices.DeleteFunc(slices.Clone(cells), func(one string) bool { return !isUnit(one) }), " ")
 }
 
 // columnsNamed returns the columns that the cells of a header name: years or dates, each with the words before it, such
@@ -139,7 +139,7 @@ func columnsNamed(cells []string) []string {
 		switch {
 		case leadsToYear(cell) && len(metrics.Periods(cell)) == 0:
 			leads = append(leads, cell)
-		case unitOnly(cell):
+		case isUnit(cell):
 		default:
 			columns = append(columns, cell)
 		}

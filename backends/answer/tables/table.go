@@ -152,12 +152,12 @@ func isHeaderRow(row []string, i int) bool {
 	}
 	label, cells := row[0], row[1:]
 	if blank(cells) {
-		return label == "" || unitOnly(label)
+		return label == "" || isUnit(label)
 	}
 	for _, cell := range cells {
 		switch {
 		case cell == "", isHeaderCell(cell):
-		case (label == "" || unitOnly(label)) && !IsValue(cell):
+		case (label == "" || isUnit(label)) && !IsValue(cell):
 		default:
 			return false
 		}
@@ -188,12 +188,12 @@ var yearCell = regexp.MustCompile(`^(?:19|20)\d\d\s*(?:\(\w{1,2}\))?\*?$`)
 
 // isHeaderCell reports whether a cell can only be the header of a column: a year, a date, a unit.
 func isHeaderCell(cell string) bool {
-	return yearCell.MatchString(cell) || unitOnly(cell) || leadsToYear(cell) ||
+	return yearCell.MatchString(cell) || isUnit(cell) || leadsToYear(cell) ||
 		!IsValue(cell) && len(metrics.Periods(cell)) > 0
 }
 
-// unitOnly reports whether a text is a unit and nothing else.
-func unitOnly(text string) bool { return len(text) < 120 && unitCell.MatchString(text) }
+// isUnit reports whether a text is a unit and nothing else.
+func isUnit(text string) bool { return len(text) < 120 && unitCell.MatchString(text) }
 
 func blank(cells []string) bool {
 	for _, cell := range cells {
@@ -209,12 +209,12 @@ func (t *Table) columns(rows [][]string, width int) {
 	names := make([][]string, width)
 	cornerText := "" // the text of the corner without units
 	for i, row := range rows {
-		if row[0] != "" && !unitOnly(row[0]) {
+		if row[0] != "" && !isUnit(row[0]) {
 			cornerText = strings.TrimSpace(cornerText + " " + row[0])
 		}
 		if blank(row[1:]) {
 			switch {
-			case i == 0 && row[0] != "" && !unitOnly(row[0]) && len(rows) > 1 && len(metrics.Periods(row[0])) == 0 &&
+			case i == 0 && row[0] != "" && !isUnit(row[0]) && len(rows) > 1 && len(metrics.Periods(row[0])) == 0 &&
 				!leadsToYear(row[0]):
 				t.Caption = strings.TrimSpace(t.Caption + " " + row[0])
 			case row[0] != "":
