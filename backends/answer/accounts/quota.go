@@ -150,8 +150,8 @@ func (a *Accounts) earlierAnswer(c kernel.Conn, caller *Caller, once Once, now t
 	return id, nil
 }
 
-// rate returns the state of a key's rate limit and removes the entries that have left the window. The rate is measured
-// by a sliding log, so that no period as long as the window ever has more questions than the limit.
+// rate returns the state of a key's rate limit and removes the entries that have left the window. It uses a sliding
+// log, so that no period of the window's length has more questions than the limit.
 func (a *Accounts) rate(c kernel.Conn, key int64, now time.Time) (Rate, error) {
 	r := Rate{Limit: a.options.Rate, Window: a.options.RateWindow}
 	if _, err := c.Exec("DELETE FROM answer_accepted WHERE key_id = ? AND at <= ?",

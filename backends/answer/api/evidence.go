@@ -104,7 +104,7 @@ func parts(text string, marks []library.Span) []part {
 // part of the name; limit, 100 by default and at most library.MaxCompanies; and after, the name of the last
 // company of the previous page.
 func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
-	if !a.paced(w, r, caller, "companies") {
+	if !a.withinPace(w, r, caller, "companies") {
 		return
 	}
 	query := r.URL.Query()
@@ -135,7 +135,7 @@ func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts
 
 // company serves GET /v1/companies/{id}: the documents and figures of one issuer.
 func (a *API) company(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
-	if !a.paced(w, r, caller, "companies") {
+	if !a.withinPace(w, r, caller, "companies") {
 		return
 	}
 	number, err := strconv.ParseInt(id, 10, 64)

@@ -46,7 +46,7 @@ func vectorsAndMark(ctx context.Context, e Embedder, texts []string) (vectors []
 	if !errors.Is(err, kernel.ErrTexts) || len(texts) != 1 {
 		return nil, nil, err
 	}
-	// The embedder may accept one text at a time.
+	// An embedder may accept only one text at a time.
 	first, err := requestVectors(ctx, e, []string{MarkText})
 	if err != nil {
 		return nil, nil, err

@@ -1,5 +1,6 @@
 // Package eval measures the quality of answers: the class of the outcome, the passages that were found, the numbers,
-// and whether each cited passage supports its sentence.
+// and whether each cited passage supports its sentence. The gold answer of a question is the expected one, and its gold
+// passages contain it.
 //
 // Choices where the specification is silent:
 //   - The result is in the first sentence of an answer, or in the first sentence of each part if the answer has

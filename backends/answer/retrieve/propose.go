@@ -161,7 +161,8 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *searchQuery, 
 	return ids, nil
 }
 
-// enough is the number of hits in a stretch of the latest passages from which on no longer stretch is searched.
+// enough is the number of hits after which the search ends. A stretch of the latest passages with fewer hits is
+// followed by a longer one.
 const enough = maxProposed / 2
 
 // withWords returns the latest passages that pass the filters and have all words of one of the alternatives. last is
