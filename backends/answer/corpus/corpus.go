@@ -317,8 +317,8 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 	return ids, nil
 }
 
-// Scope returns the words that the full-text index has for an issuer and a year, separated by a space. A zero issuer or
-// year has no word.
+// Scope returns the words that the full-text index has for an issuer and a year, separated by a space, such as "i12
+// y2019". A zero issuer or year has no word.
 func Scope(issuer int64, year int) string {
 	words := make([]string, 0, 2)
 	if issuer != 0 {

@@ -103,18 +103,18 @@ const (
 // nameMatch returns how well a name matches the question: the weight of the question's terms in it, reduced by the
 // share of its other words.
 func nameMatch(line string, weights map[terms.Term]float64, sum float64) float64 {
-	matched, words, n := 0.0, 0.0, 0
+	matched, known, all := 0.0, 0, 0
 	for _, t := range terms.Of(line) {
-		n++
+		all++
 		if weight, ok := weights[t]; ok {
 			matched += weight
-			words++
+			known++
 		}
 	}
-	if n == 0 || matched == 0 {
+	if all == 0 || matched == 0 {
 		return 0
 	}
-	return min(matched/sum, 1) * math.Sqrt(words/float64(n))
+	return min(matched/sum, 1) * math.Sqrt(float64(known)/float64(all))
 }
 
 // pairShare returns the share of the question's word pairs that a text contains.
