@@ -163,8 +163,8 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	if !a.enter(w, a.admitted) {
 		return
 	}
-	id := newID(a.o.Kernel.Now())
-	rate, earlier, err := a.o.Accounts.Accept(r.Context(), caller, id, accounts.Once(once))
+	id := newID(a.options.Kernel.Now())
+	rate, earlier, err := a.options.Accounts.Accept(r.Context(), caller, id, accounts.Once(once))
 	if err != nil || earlier != "" {
 		<-a.admitted
 		a.unaccepted(w, r, caller, earlier, err)
@@ -274,7 +274,7 @@ func (a *API) unaccepted(w http.ResponseWriter, r *http.Request, caller *account
 // answerLater answers 202 with the location of the answer.
 func (a *API) answerLater(w http.ResponseWriter, id string) {
 	w.Header().Set("Preference-Applied", "respond-async")
-	w.Header().Set("Location", a.o.BaseURL+"/v1/answers/"+id)
+	w.Header().Set("Location", a.options.BaseURL+"/v1/answers/"+id)
 	a.write(w, http.StatusAccepted, "", map[string]string{"id": id, "status": accounts.Pending})
 }
 
@@ -286,7 +286,7 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 		return
 	}
 	defer func() { <-a.waiters }()
-	ctx, cancel := context.WithTimeout(r.Context(), a.o.Deadline+settling)
+	ctx, cancel := context.WithTimeout(r.Context(), a.options.Deadline+settling)
 	defer cancel()
 	ans, err := a.stored(ctx, caller.Account, id)
 	switch {
@@ -345,7 +345,7 @@ func (a *API) awaitAnswer(
 // logs its outcome.
 func (a *API) answerTo(ctx context.Context, id string, q question, progress func(stage string)) accounts.Answer {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, a.o.Deadline)
+	ctx, cancel := context.WithTimeout(ctx, a.options.Deadline)
 	defer cancel()
 	defer context.AfterFunc(a.ctx, cancel)()
 	outcome := Outcome{Reason: Timeout}
@@ -368,12 +368,12 @@ func (a *API) answerTo(ctx context.Context, id string, q question, progress func
 	if reason == "" {
 		reason = Answered
 	}
-	a.o.Observe(reason, took)
+	a.options.Observe(reason, took)
 	fields := []zap.Field{
 		zap.String("id", id), zap.String("outcome", reason), zap.Duration("took", took),
 		zap.Any("trace", outcome.Trace),
 	}
-	if a.o.LogQueries {
+	if a.options.LogQueries {
 		fields = append(fields, zap.String("query", q.query))
 	}
 	a.log().Info("question", fields...)
@@ -389,7 +389,7 @@ func (a *API) askSafely(ctx context.Context, id string, q question, progress fun
 			o = Outcome{Reason: InternalError}
 		}
 	}()
-	return a.o.Asker.Ask(ctx, Question{Text: q.query, Force: q.force, Previous: q.previous}, progress)
+	return a.options.Asker.Ask(ctx, Question{Text: q.query, Force: q.force, Previous: q.previous}, progress)
 }
 
 // store stores the outcome of a question and settles its reservation, even if ctx has ended. If the answer it returns
@@ -436,7 +436,7 @@ func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans 
 			return ans, err
 		}
 	}
-	return ans, a.o.Accounts.Settle(ctx, stored, ans.Code >= http.StatusInternalServerError)
+	return ans, a.options.Accounts.Settle(ctx, stored, ans.Code >= http.StatusInternalServerError)
 }
 
 func orNone[T any](list []T) []T {

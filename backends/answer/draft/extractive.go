@@ -170,18 +170,18 @@ var kinds = []kind{
 
 // Bounds for quotes.
 const (
-	minCover       = 0.62
-	coverOfMany    = 0.9 // the least cover if there are more than manyQuotes
+	minCover       = 0.62 // the least cover of a quoted sentence
+	coverOfMany    = 0.9  // the least cover if there are more than manyQuotes
 	manyQuotes     = 100
 	longReport     = 20   // a report with more pages is long
 	minCoverOfLong = 0.75 // the least ownCover in a long report
 	minWordsOfLong = 3    // the least number of words of a question about a long report
 	computedCover  = 0.8  // the least cover for a figure that is usually computed
 	contextWeight  = 0.65 // the weight of a word in the heading, the title or the sentence before
-	minLead        = 0.06
+	minLead        = 0.06 // with a smaller lead in score, the second best sentence counts too
 	latestBonus    = 0.02 // the bonus for a sentence of the latest report if the question names no year
 	maxQuote       = 900  // the largest length of a sentence in bytes
-	minQuote       = 20
+	minQuote       = 20   // the least length of a sentence in bytes
 )
 
 // quote is a sentence that may answer the question.
@@ -191,8 +191,9 @@ type quote struct {
 	terms             map[terms.Term]bool
 	headings          map[terms.Term]bool // the terms of the title and headings above the sentence
 	previous          map[terms.Term]bool // the terms of the previous sentence
-	score, cover      float64
-	ownCover          float64 // the share of the question's words in the sentence itself
+	score             float64             // cover with bonuses and penalties
+	cover             float64             // the weighted share of the question's words in and around the sentence
+	ownCover          float64             // the share of the question's words in the sentence itself
 }
 
 // criteria are the properties of a question by which sentences are rated.

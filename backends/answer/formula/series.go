@@ -264,7 +264,7 @@ func withScale(f kernel.Figure, scale float64) kernel.Figure {
 	return f
 }
 
-// Figures returns the figures in the tables of a passage, in the scale that formulas use.
+// Figures returns the figures in the tables of a passage, in the scale that withScale gives them for formulas.
 func Figures(p *kernel.Passage) []kernel.Figure {
 	var list []kernel.Figure
 	for _, s := range read([]kernel.Passage{*p}, nil) {

@@ -60,8 +60,8 @@ func sameNumber(a, b figures.Mention) bool {
 	return false
 }
 
-// roundsTo reports whether figure is value rounded to a multiple of step, with a difference of at most half a per cent:
-// "5" is not 4.6.
+// roundsTo reports whether figure is value rounded to a multiple of step. They may differ by at most half a per cent,
+// so that "5" does not stand for 4.6.
 func roundsTo(figure, value, step float64) bool {
 	return math.Abs(figure-value) <= min(step/2, figure/200)
 }
