@@ -58,7 +58,7 @@ type Options struct {
 	// Deadline is how long a question may take, including the time it waits in the queue. A reservation of quota
 	// lasts one minute longer. Default: 115s.
 	Deadline time.Duration
-	// CompareMin is the number of issuers from which on a comparison counts as screening. Default: 2.
+	// CompareMin is the least number of issuers in a comparison that counts as screening. Default: 2.
 	CompareMin int
 	// Remember is how long a repeated question gets the answer that it got before, as long as the corpus does
 	// not change. With 0 every question is worked out anew.
@@ -225,7 +225,7 @@ const embedLogInterval = 10 * time.Second
 
 // embed returns a job that makes the missing vectors of passages. The job calls hold in each transaction to keep the
 // lease, so that no other process does the same work. A run does nothing if the corpus has not changed, no question has
-// raised a new doubt about the vectors, and the last check is less than embedAnew ago.
+// found that the embedding model has changed, and the last check is less than embedAnew ago.
 func (s *Server) embed(
 	embedder retrieve.Embedder, hold func(c store.Conn) error,
 ) func(ctx context.Context) (int, error) {

@@ -201,8 +201,8 @@ func instant(micros int64) time.Time {
 	return time.UnixMicro(micros).UTC()
 }
 
-// Caller returns the holder of a key. It returns ErrUnknown if the key is not valid, and otherwise errors of
-// the database.
+// Caller returns the holder of a key. It returns ErrUnknown if the key is not valid; any other error is from the
+// database.
 func (a *Accounts) Caller(ctx context.Context, key string) (*Caller, error) {
 	rest, hasPrefix := strings.CutPrefix(key, keyPrefix)
 	lookup, hidden, complete := strings.Cut(rest, "_")
@@ -253,8 +253,8 @@ func (a *Accounts) Keys(ctx context.Context) (list []Key, err error) {
 	return list, err
 }
 
-// Revoke revokes the key with the given id or the given public part. It reports whether there was such a key and it was
-// not revoked before.
+// Revoke revokes the key with the given id, or the key with the public part lookup. done is false if there is no such
+// key or if it was revoked before.
 func (a *Accounts) Revoke(ctx context.Context, id int64, lookup string) (done bool, err error) {
 	err = a.Write(ctx, func(c kernel.Conn) error {
 		n, err := c.Exec("UPDATE answer_keys SET revoked_at = ? WHERE (id = ? OR lookup = ?) AND revoked_at = 0",

@@ -150,8 +150,8 @@ func (a *Accounts) earlierAnswer(c kernel.Conn, caller *Caller, once Once, now t
 	return id, nil
 }
 
-// rate returns the state of a key's rate limit and removes the entries that have left the window. The rate is measured
-// by a sliding log, so that no period as long as the window ever has more questions than the limit.
+// rate returns the state of a key's rate limit and removes the entries that have left the window. It uses a sliding
+// log, so that no period of the window's length has more questions than the limit.
 func (a *Accounts) rate(c kernel.Conn, key int64, now time.Time) (Rate, error) {
 	r := Rate{Limit: a.options.Rate, Window: a.options.RateWindow}
 	if _, err := c.Exec("DELETE FROM answer_accepted WHERE key_id = ? AND at <= ?",
@@ -182,7 +182,8 @@ func (a *Accounts) Rate(ctx context.Context, caller *Caller) (r Rate, err error)
 	return r, err
 }
 
-// window returns the window that contains now, with Start and End alone, and stores the window if it does not exist.
+// window returns a Quota with only the Start and the End of the window that contains now. It stores the window if it is
+// new.
 func (a *Accounts) window(c kernel.Conn, account int64, now time.Time) (q Quota, err error) {
 	if q.Start, q.End, err = a.bounds(c, account, now); err != nil {
 		return q, err
@@ -211,8 +212,8 @@ func (a *Accounts) bounds(c kernel.Conn, account int64, now time.Time) (began, e
 	return instant(storedBegan), instant(storedEnds), nil
 }
 
-// reap releases the reservations of an account whose lease has ended, which happens after a crash. If account is 0 it
-// releases those of all accounts.
+// reap releases the expired reservations of an account, which a crash has left behind. An account of 0 means all
+// accounts.
 func reap(c kernel.Conn, account int64, now time.Time) error {
 	type ended struct {
 		answer         string

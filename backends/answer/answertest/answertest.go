@@ -60,7 +60,7 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// Move moves the clock.
+// Move moves the clock forward.
 func (c *Clock) Move(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

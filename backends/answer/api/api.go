@@ -135,7 +135,7 @@ const Answered = "Answered"
 
 // API is the HTTP handler of the answer API. Make it with New.
 type API struct {
-	o Options
+	options Options
 
 	running  chan struct{} // a semaphore of Options.Running
 	admitted chan struct{} // a semaphore of Options.Running + Options.Queued
@@ -161,7 +161,7 @@ func New(o Options) *API {
 		o.Observe = func(string, time.Duration) {}
 	}
 	a := &API{
-		o: o, running: make(chan struct{}, o.Running), admitted: make(chan struct{}, o.Running+o.Queued),
+		options: o, running: make(chan struct{}, o.Running), admitted: make(chan struct{}, o.Running+o.Queued),
 		waiters: make(chan struct{}, o.Running+o.Queued),
 	}
 	a.ctx, a.stop = context.WithCancel(context.Background())
@@ -196,7 +196,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed")
 		return
 	}
-	caller, err := a.o.Accounts.Caller(r.Context(), r.Header.Get("X-Api-Key"))
+	caller, err := a.options.Accounts.Caller(r.Context(), r.Header.Get("X-Api-Key"))
 	switch {
 	case err == nil:
 	case r.Context().Err() != nil:
@@ -208,7 +208,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.unavailable(w, err)
 		return
 	}
-	if rate, err := a.o.Accounts.Rate(r.Context(), caller); err == nil {
+	if rate, err := a.options.Accounts.Rate(r.Context(), caller); err == nil {
 		rateHeaders(w.Header(), rate)
 	}
 	if !caller.May(route.service) {
@@ -255,7 +255,7 @@ func (a *API) unavailable(w http.ResponseWriter, err error) {
 	a.refuse(w, http.StatusServiceUnavailable, ServiceUnavailable)
 }
 
-func (a *API) log() *zap.Logger { return a.o.Kernel.Logger() }
+func (a *API) log() *zap.Logger { return a.options.Kernel.Logger() }
 
 // rateHeaders sets the headers that describe the rate limit of a key (draft-ietf-httpapi-ratelimit-headers).
 func rateHeaders(h http.Header, r accounts.Rate) {

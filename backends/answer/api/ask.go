@@ -41,9 +41,9 @@ type question struct {
 
 var errInvalid = errors.New("no question")
 
-// readQuestion parses a body: UTF-8, a JSON object of depth at most maxDepth, with a query of 1 to 2,000
-// characters after trimming. The names of unknown members, at most 16, are returned in ignored. Every
-// violation is errInvalid or an error of the scanner.
+// readQuestion parses the body of a request: a JSON object in UTF-8, nested at most maxDepth deep, with a query of 1 to
+// 2,000 characters after trimming. The field ignored of the result has the names of unknown members, at most 16. For
+// any other body readQuestion returns errInvalid or an error of the scanner.
 func readQuestion(body []byte) (q question, err error) {
 	if !utf8.Valid(body) {
 		return q, errInvalid
@@ -163,8 +163,8 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	if !a.enter(w, a.admitted) {
 		return
 	}
-	id := newID(a.o.Kernel.Now())
-	rate, earlier, err := a.o.Accounts.Accept(r.Context(), caller, id, accounts.Once(once))
+	id := newID(a.options.Kernel.Now())
+	rate, earlier, err := a.options.Accounts.Accept(r.Context(), caller, id, accounts.Once(once))
 	if err != nil || earlier != "" {
 		<-a.admitted
 		a.unaccepted(w, r, caller, earlier, err)
@@ -188,7 +188,7 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 		done <- a.answerTo(ctx, id, q, progress)
 	})
 	if prefersAsync(r.Header) {
-		a.later(w, id)
+		a.answerLater(w, id)
 		return
 	}
 	if stages != nil {
@@ -271,10 +271,10 @@ func (a *API) unaccepted(w http.ResponseWriter, r *http.Request, caller *account
 	}
 }
 
-// later answers 202 with the location of the answer.
-func (a *API) later(w http.ResponseWriter, id string) {
+// answerLater answers 202 with the location of the answer.
+func (a *API) answerLater(w http.ResponseWriter, id string) {
 	w.Header().Set("Preference-Applied", "respond-async")
-	w.Header().Set("Location", a.o.BaseURL+"/v1/answers/"+id)
+	w.Header().Set("Location", a.options.BaseURL+"/v1/answers/"+id)
 	a.write(w, http.StatusAccepted, "", map[string]string{"id": id, "status": accounts.Pending})
 }
 
@@ -286,7 +286,7 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 		return
 	}
 	defer func() { <-a.waiters }()
-	ctx, cancel := context.WithTimeout(r.Context(), a.o.Deadline+settling)
+	ctx, cancel := context.WithTimeout(r.Context(), a.options.Deadline+settling)
 	defer cancel()
 	ans, err := a.stored(ctx, caller.Account, id)
 	switch {
@@ -296,12 +296,12 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 		a.unavailable(w, err)
 		return
 	case prefersAsync(r.Header) && ans.Status == accounts.Pending:
-		a.later(w, id)
+		a.answerLater(w, id)
 		return
 	case acceptsEvents(r.Header) && !prefersAsync(r.Header):
 		done := make(chan accounts.Answer, 1)
 		go func() {
-			ans, err := a.awaited(ctx, caller, id, ans)
+			ans, err := a.awaitAnswer(ctx, caller, id, ans)
 			if err != nil {
 				ans = accounts.Answer{Code: http.StatusServiceUnavailable, Reason: ServiceUnavailable}
 			}
@@ -310,7 +310,7 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 		a.stream(w, r, newEvents(), done)
 		return
 	}
-	ans, err = a.awaited(ctx, caller, id, ans)
+	ans, err = a.awaitAnswer(ctx, caller, id, ans)
 	switch {
 	case r.Context().Err() != nil:
 	case err != nil:
@@ -320,9 +320,9 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 	}
 }
 
-// awaited polls until the answer ans is no longer pending and returns it. When the context ends it returns an
+// awaitAnswer polls until the answer ans is no longer pending and returns it. When the context ends it returns an
 // answer with the reason Timeout.
-func (a *API) awaited(
+func (a *API) awaitAnswer(
 	ctx context.Context, caller *accounts.Caller, id string, ans accounts.Answer,
 ) (_ accounts.Answer, err error) {
 	for ans.Status == accounts.Pending {
@@ -345,13 +345,13 @@ func (a *API) awaited(
 // logs its outcome.
 func (a *API) answerTo(ctx context.Context, id string, q question, progress func(stage string)) accounts.Answer {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, a.o.Deadline)
+	ctx, cancel := context.WithTimeout(ctx, a.options.Deadline)
 	defer cancel()
 	defer context.AfterFunc(a.ctx, cancel)()
 	outcome := Outcome{Reason: Timeout}
 	select {
 	case a.running <- struct{}{}:
-		outcome = a.safely(ctx, id, q, progress)
+		outcome = a.askSafely(ctx, id, q, progress)
 		<-a.running
 	case <-ctx.Done():
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -368,20 +368,20 @@ func (a *API) answerTo(ctx context.Context, id string, q question, progress func
 	if reason == "" {
 		reason = Answered
 	}
-	a.o.Observe(reason, took)
+	a.options.Observe(reason, took)
 	fields := []zap.Field{
 		zap.String("id", id), zap.String("outcome", reason), zap.Duration("took", took),
 		zap.Any("trace", outcome.Trace),
 	}
-	if a.o.LogQueries {
+	if a.options.LogQueries {
 		fields = append(fields, zap.String("query", q.query))
 	}
 	a.log().Info("question", fields...)
 	return ans
 }
 
-// safely calls the Asker. It turns a panic into InternalError, so that one question cannot end the process.
-func (a *API) safely(ctx context.Context, id string, q question, progress func(stage string)) (o Outcome) {
+// askSafely calls the Asker. It turns a panic into InternalError, so that one question cannot end the process.
+func (a *API) askSafely(ctx context.Context, id string, q question, progress func(stage string)) (o Outcome) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			a.log().Error("a question has made the program fail", zap.String("id", id), zap.Any("fault", fault),
@@ -389,7 +389,7 @@ func (a *API) safely(ctx context.Context, id string, q question, progress func(s
 			o = Outcome{Reason: InternalError}
 		}
 	}()
-	return a.o.Asker.Ask(ctx, Question{Text: q.query, Force: q.force, Previous: q.previous}, progress)
+	return a.options.Asker.Ask(ctx, Question{Text: q.query, Force: q.force, Previous: q.previous}, progress)
 }
 
 // store stores the outcome of a question and settles its reservation, even if ctx has ended. If the answer it returns
@@ -436,7 +436,7 @@ func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans 
 			return ans, err
 		}
 	}
-	return ans, a.o.Accounts.Settle(ctx, stored, ans.Code >= http.StatusInternalServerError)
+	return ans, a.options.Accounts.Settle(ctx, stored, ans.Code >= http.StatusInternalServerError)
 }
 
 func orNone[T any](list []T) []T {

@@ -53,7 +53,7 @@ func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.
 			claimed[passage] += claim.Text + "\n"
 		}
 	}
-	passages, err := a.o.Passages(r.Context(), ids)
+	passages, err := a.options.Passages(r.Context(), ids)
 	if err != nil {
 		a.unavailable(w, err)
 		return
@@ -77,10 +77,10 @@ func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.
 
 // address returns the public URL of a passage's document.
 func (a *API) address(p *kernel.Passage) string {
-	if a.o.SourceURL == nil {
+	if a.options.SourceURL == nil {
 		return p.URL
 	}
-	return a.o.SourceURL(p.URL)
+	return a.options.SourceURL(p.URL)
 }
 
 // parts splits a text into its marked and unmarked pieces. The marks must be sorted and must not overlap.
@@ -104,7 +104,7 @@ func parts(text string, marks []library.Span) []part {
 // part of the name; limit, 100 by default and at most library.MaxCompanies; and after, the name of the last
 // company of the previous page.
 func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
-	if !a.paced(w, r, caller, "companies") {
+	if !a.withinPace(w, r, caller, "companies") {
 		return
 	}
 	query := r.URL.Query()
@@ -117,7 +117,7 @@ func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts
 		}
 		limit = n
 	}
-	list, err := a.o.Library.Companies(r.Context(), query.Get("name"), query.Get("after"), limit+1)
+	list, err := a.options.Library.Companies(r.Context(), query.Get("name"), query.Get("after"), limit+1)
 	if err != nil {
 		a.unavailable(w, err)
 		return
@@ -135,7 +135,7 @@ func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts
 
 // company serves GET /v1/companies/{id}: the documents and figures of one issuer.
 func (a *API) company(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
-	if !a.paced(w, r, caller, "companies") {
+	if !a.withinPace(w, r, caller, "companies") {
 		return
 	}
 	number, err := strconv.ParseInt(id, 10, 64)
@@ -143,7 +143,7 @@ func (a *API) company(w http.ResponseWriter, r *http.Request, caller *accounts.C
 		a.refuse(w, http.StatusNotFound, "NotFound")
 		return
 	}
-	found, err := a.o.Library.Company(r.Context(), number)
+	found, err := a.options.Library.Company(r.Context(), number)
 	switch {
 	case errors.Is(err, library.ErrNotFound):
 		a.refuse(w, http.StatusNotFound, "NotFound")
@@ -152,13 +152,13 @@ func (a *API) company(w http.ResponseWriter, r *http.Request, caller *accounts.C
 		a.unavailable(w, err)
 		return
 	}
-	if a.o.SourceURL != nil {
+	if a.options.SourceURL != nil {
 		for i := range found.List {
-			found.List[i].URL = a.o.SourceURL(found.List[i].URL)
+			found.List[i].URL = a.options.SourceURL(found.List[i].URL)
 		}
 		for i := range found.Measures {
 			for k := range found.Measures[i].Figures {
-				found.Measures[i].Figures[k].URL = a.o.SourceURL(found.Measures[i].Figures[k].URL)
+				found.Measures[i].Figures[k].URL = a.options.SourceURL(found.Measures[i].Figures[k].URL)
 			}
 		}
 	}

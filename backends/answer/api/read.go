@@ -18,10 +18,10 @@ const (
 
 // quota serves GET /v1/quota, at most 60 times per minute and key.
 func (a *API) quota(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
-	if !a.paced(w, r, caller, "quota") {
+	if !a.withinPace(w, r, caller, "quota") {
 		return
 	}
-	q, err := a.o.Accounts.Quota(r.Context(), caller)
+	q, err := a.options.Accounts.Quota(r.Context(), caller)
 	if err != nil {
 		a.unavailable(w, err)
 		return
@@ -36,11 +36,11 @@ func (a *API) quota(w http.ResponseWriter, r *http.Request, caller *accounts.Cal
 	}{q.Used, q.Pending, q.Limit, q.Exceeded(), q.Start.UTC(), q.End.UTC()})
 }
 
-// paced counts a request against the limit of 60 per minute that a key has on a route. If it returns false,
+// withinPace counts a request against the limit of 60 per minute that a key has on a route. If it returns false,
 // it has answered that the limit is reached or that the counters cannot be used.
-func (a *API) paced(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, route string) bool {
-	taken, err := a.o.Counters.Take(r.Context(), "answer/"+route+"/"+strconv.FormatInt(caller.Key, 10), 1, quotaLimit,
-		quotaWindow)
+func (a *API) withinPace(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, route string) bool {
+	counter := "answer/" + route + "/" + strconv.FormatInt(caller.Key, 10)
+	taken, err := a.options.Counters.Take(r.Context(), counter, 1, quotaLimit, quotaWindow)
 	if err != nil {
 		a.unavailable(w, err)
 		return false
@@ -81,7 +81,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, caller *accounts.Ca
 
 // source serves GET /v1/sources/{id}, the text of a document without a public address, as Markdown.
 func (a *API) source(w http.ResponseWriter, r *http.Request, _ *accounts.Caller, id string) {
-	source, ok, err := a.o.Source(r.Context(), id)
+	source, ok, err := a.options.Source(r.Context(), id)
 	switch {
 	case err != nil:
 		a.unavailable(w, err)

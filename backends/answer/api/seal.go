@@ -16,10 +16,10 @@ const sealedMark = "sealed:"
 func associated(id string) []byte { return []byte("answer_answers/" + id) }
 
 func (a *API) seal(ctx context.Context, id string, text []byte) (string, error) {
-	if a.o.Keyring == nil {
+	if a.options.Keyring == nil {
 		return string(text), nil
 	}
-	ring, err := a.o.Keyring()
+	ring, err := a.options.Keyring()
 	if err != nil {
 		return "", err
 	}
@@ -51,16 +51,16 @@ func (a *API) open(ctx context.Context, account int64, id string) (accounts.Answ
 
 // unsealed returns a stored answer with its texts unsealed. A sealed answer without a keyring is an error.
 func (a *API) unsealed(ctx context.Context, account int64, id string) (accounts.Answer, error) {
-	ans, err := a.o.Accounts.Answer(ctx, account, id)
+	ans, err := a.options.Accounts.Answer(ctx, account, id)
 	for _, text := range []*string{&ans.Body, &ans.Trace} {
 		sealed, isSealed := strings.CutPrefix(*text, sealedMark)
 		if !isSealed || err != nil {
 			continue
 		}
-		if a.o.Keyring == nil {
+		if a.options.Keyring == nil {
 			return ans, errors.New("the answer is sealed, and there is no keyring to open it")
 		}
-		ring, err := a.o.Keyring()
+		ring, err := a.options.Keyring()
 		if err != nil {
 			return ans, err
 		}

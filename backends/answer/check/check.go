@@ -1,6 +1,6 @@
 // Package check decides whether a draft may be sent. Every sentence must be supported by passages that were found: its
-// numbers must be in them or be computed, and the passages must be about the issuer and the period of the sentence.
-// Sentences that fail are removed; the rest is judged.
+// numbers must be in them or be computed, and the passages must be about the issuer and the period of the sentence. A
+// sentence names its passages by marks, such as "[P3]". Sentences that fail are removed; the rest is judged.
 //
 // Choices where the specification is silent:
 //   - Every sentence needs a mark, whether or not it names an issuer. Only the service's own lines have none.
@@ -62,7 +62,7 @@ func short(s string) string {
 
 // Checker checks the sentences of drafts against a Material. It is not safe for concurrent use.
 type Checker struct {
-	m             Material
+	material      Material
 	figures       [][]kernel.Figure // of each passage, computed on demand
 	words         []map[terms.Term]bool
 	results       []kernel.Figure // the computed figures and their inputs
@@ -73,7 +73,7 @@ type Checker struct {
 // New returns a Checker.
 func New(m Material) *Checker {
 	c := &Checker{
-		m: m, figures: make([][]kernel.Figure, len(m.Passages)),
+		material: m, figures: make([][]kernel.Figure, len(m.Passages)),
 		words: make([]map[terms.Term]bool, len(m.Passages)), questionWords: wordsOf(m.Question.Text),
 	}
 	for _, v := range m.Computed {
@@ -92,8 +92,9 @@ func New(m Material) *Checker {
 	return c
 }
 
-// Sentences applies the checks 1 to 4 and 7 to each sentence. It returns the sentences that pass and the problems of
-// the others. If a computed sentence fails, the returned draft is empty.
+// Sentences applies the checks 1 to 4 and 7 of the specification to each sentence: its marks, addresses, numbers,
+// issuers, periods and words. It returns the sentences that pass and the problems of the others. If a computed sentence
+// fails, the returned draft is empty.
 func (c *Checker) Sentences(d draft.Draft) (passed draft.Draft, problems []Problem) {
 	passed.Confidence = d.Confidence
 	for _, s := range d.Sentences {
@@ -117,7 +118,7 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 		return &Problem{check, s.Text, fmt.Sprintf(format, args...)}
 	}
 	for _, m := range s.Marks {
-		if m < 0 || m >= len(c.m.Passages) {
+		if m < 0 || m >= len(c.material.Passages) {
 			return problem(1, "a mark names no passage")
 		}
 	}
@@ -127,10 +128,10 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	if draft.Suspicious(c.withoutNames(s)) || strings.Contains(s.Text, "](") || strings.ContainsAny(s.Text, "<>") {
 		return problem(1, "a sentence names an address, or speaks to a model")
 	}
-	if number, ok := c.numbers(s); !ok {
+	if number, ok := c.allNumbersFound(s); !ok {
 		return problem(3, "%s is in no marked passage", number)
 	}
-	if reason := c.about(s); reason != "" {
+	if reason := c.wrongIssuer(s); reason != "" {
 		return problem(4, "%s", reason)
 	}
 	if part := c.unsupportedPart(s); part != "" {
@@ -148,14 +149,14 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	return nil
 }
 
-// withoutNames returns a computed sentence without the names of the question's issuers: "Amazon.com, Inc." is a name,
-// and not an address from a document. Other sentences are returned unchanged.
+// withoutNames returns a computed sentence without the names of the question's issuers, so that a name such as
+// "Amazon.com, Inc." is not taken for a web address. Other sentences are returned unchanged.
 func (c *Checker) withoutNames(s draft.Sentence) string {
 	text := s.Text
 	if !s.Computed {
 		return text
 	}
-	for _, name := range c.m.Question.Names {
+	for _, name := range c.material.Question.Names {
 		if !strings.Contains(name, "/") && !strings.Contains(strings.ToLower(name), "www.") {
 			text = strings.ReplaceAll(text, name, " ")
 		}
@@ -163,22 +164,22 @@ func (c *Checker) withoutNames(s draft.Sentence) string {
 	return text
 }
 
-// about returns the problem of a sentence that names an issuer without marking a passage about that issuer, or the
-// empty string.
-func (c *Checker) about(s draft.Sentence) string {
-	if c.m.Directory == nil {
+// wrongIssuer returns the problem of a sentence that names an issuer without marking a passage about that issuer, or
+// the empty string.
+func (c *Checker) wrongIssuer(s draft.Sentence) string {
+	if c.material.Directory == nil {
 		return ""
 	}
-	for _, mention := range c.m.Directory.Find(s.Text) {
+	for _, mention := range c.material.Directory.Find(s.Text) {
 		if mention.Slip || len(mention.Issuers) > 3 {
 			continue
 		}
 		name := s.Text[mention.Start:mention.End]
 		ok := false
 		for _, m := range s.Marks {
-			p := &c.m.Passages[m]
+			p := &c.material.Passages[m]
 			ok = ok || slices.Contains(mention.Issuers, p.Issuer) || strings.Contains(p.Text, name) ||
-				p.Issuer == 0 && c.names(p, mention.Issuers)
+				p.Issuer == 0 && c.namesIssuer(p, mention.Issuers)
 		}
 		if !ok {
 			return "the marked passages are not about " + name
@@ -187,15 +188,16 @@ func (c *Checker) about(s draft.Sentence) string {
 	return ""
 }
 
-// names reports whether a passage names one of the issuers.
-func (c *Checker) names(p *kernel.Passage, issuers []int64) bool {
-	return slices.ContainsFunc(c.m.Directory.Find(p.Title+"\n"+p.Section+"\n"+p.Text), func(m metrics.IssuerMention) bool {
+// namesIssuer reports whether a passage names one of the issuers.
+func (c *Checker) namesIssuer(p *kernel.Passage, issuers []int64) bool {
+	mentions := c.material.Directory.Find(p.Title + "\n" + p.Section + "\n" + p.Text)
+	return slices.ContainsFunc(mentions, func(m metrics.IssuerMention) bool {
 		return !m.Slip && slices.ContainsFunc(m.Issuers, func(id int64) bool { return slices.Contains(issuers, id) })
 	})
 }
 
 // grounded reports whether at least half of a sentence's words are in its passages. Words of the question and names of
-// issuers count only if the sentence has a figure, which is looked up; without a figure they prove nothing.
+// issuers count only if the sentence has a figure, because only figures are looked up in the passages by another check.
 func (c *Checker) grounded(s draft.Sentence) bool {
 	found, all := 0, 0
 	hasFigure := len(figures.Find(s.Text)) > 0 || len(figures.Spelled(s.Text)) > 0
@@ -216,7 +218,7 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 		all++
 		for _, m := range s.Marks {
 			if c.words[m] == nil {
-				p := &c.m.Passages[m]
+				p := &c.material.Passages[m]
 				c.words[m] = wordsOf(p.Title + " " + p.Section + " " + p.Text)
 			}
 			if c.words[m][t] {
@@ -230,12 +232,12 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 
 // withoutIssuers returns a text without the names of issuers.
 func (c *Checker) withoutIssuers(text string) string {
-	if c.m.Directory == nil {
+	if c.material.Directory == nil {
 		return text
 	}
 	var b strings.Builder
 	end := 0
-	for _, mention := range c.m.Directory.Find(text) {
+	for _, mention := range c.material.Directory.Find(text) {
 		if mention.Start >= end {
 			b.WriteString(text[end:mention.Start] + " ")
 			end = mention.End
@@ -253,7 +255,7 @@ func (c *Checker) unsupportedDenial(s draft.Sentence) string {
 	for _, match := range denial.FindAllStringIndex(s.Text, 20) {
 		following := slices.DeleteFunc(terms.Of(s.Text[match[1]:]), func(t terms.Term) bool { return templateWords[t] })
 		if len(following) > 0 && !slices.ContainsFunc(s.Marks,
-			func(m int) bool { return denies(c.m.Passages[m].Text, following[0]) }) {
+			func(m int) bool { return denies(c.material.Passages[m].Text, following[0]) }) {
 			return string(following[0])
 		}
 	}
@@ -275,7 +277,7 @@ func denies(text string, word terms.Term) bool {
 	return false
 }
 
-// templateWords holds the words of the service's sentence templates and conjunctions.
+// templateWords holds conjunctions and the words of the service's sentence templates.
 var templateWords = wordsOf(`change percentage change difference average sum ratio compound annual growth rate number years quarters with above below period highest lowest items
 	under calculation respectively reported increased decreased rose fell to from compared up down was were as printed source names no unit net total of fiscal year`)
 
@@ -287,8 +289,8 @@ func wordsOf(s string) map[terms.Term]bool {
 	return m
 }
 
-// Whole checks the draft that is left after Sentences: it must have an answer, and pass check 6 (length and language).
-// It returns nil if there is no problem.
+// Whole checks the draft that is left after Sentences: it must have an answer, and pass check 6 of the specification
+// (length and language). It returns nil if there is no problem.
 func (c *Checker) Whole(d draft.Draft) *Problem {
 	text := d.Text()
 	switch n := len([]rune(text)); {
@@ -297,7 +299,7 @@ func (c *Checker) Whole(d draft.Draft) *Problem {
 	case n > MaxLetters:
 		return &Problem{6, "", "the answer is too long"}
 	}
-	if c.m.Question.Lang == "en" && foreign(text) {
+	if c.material.Question.Lang == "en" && isForeign(text) {
 		return &Problem{6, "", "the answer is in another language"}
 	}
 	return nil
@@ -308,8 +310,8 @@ func Answers(d draft.Draft) bool {
 	return slices.ContainsFunc(d.Sentences, func(s draft.Sentence) bool { return !s.Fixed })
 }
 
-// foreign reports whether a text has more letters of other scripts than Latin ones.
-func foreign(s string) bool {
+// isForeign reports whether a text has more letters of other scripts than Latin ones.
+func isForeign(s string) bool {
 	latin, other := 0, 0
 	for _, r := range s {
 		switch {

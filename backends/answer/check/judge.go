@@ -38,16 +38,17 @@ func (c *Checker) Judge(ctx context.Context, m models.Model, d draft.Draft) (Sco
 	used := make(map[int]bool)
 	for _, s := range d.Sentences {
 		for _, mark := range s.Marks {
-			if mark >= 0 && mark < len(c.m.Passages) && !used[mark] {
+			if mark >= 0 && mark < len(c.material.Passages) && !used[mark] {
 				used[mark] = true
-				fmt.Fprintf(&b, "<passage id=\"p%d\">\n%s\n</passage>\n", mark+1, draft.Fence(c.m.Passages[mark].Text))
+				text := draft.Fence(c.material.Passages[mark].Text)
+				fmt.Fprintf(&b, "<passage id=\"p%d\">\n%s\n</passage>\n", mark+1, text)
 			}
 		}
 	}
-	for _, v := range c.m.Computed {
+	for _, v := range c.material.Computed {
 		b.WriteString("Computed: " + v.Label + " " + v.Formula + "\n")
 	}
-	b.WriteString("Question: " + draft.Fence(c.m.Question.Text) + "\n<answer>\n")
+	b.WriteString("Question: " + draft.Fence(c.material.Question.Text) + "\n<answer>\n")
 	for _, s := range d.Sentences {
 		b.WriteString(draft.Fence(s.Text))
 		for _, mark := range s.Marks {

@@ -18,8 +18,8 @@ import (
 // listNumber matches the number at the beginning of a list item.
 var listNumber = regexp.MustCompile(`^\s*\(?\d{1,2}[.)]\s`)
 
-// numbers looks up each number of a sentence. If ok is false, number is the first number that was not found.
-func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
+// allNumbersFound looks up each number of a sentence. If ok is false, number is the first number that was not found.
+func (c *Checker) allNumbersFound(s draft.Sentence) (number string, ok bool) {
 	text := listNumber.ReplaceAllString(s.Text, "")
 	for _, m := range figures.Find(text) {
 		if m.Year {
@@ -88,13 +88,13 @@ const maxNames = 200
 func (c *Checker) mentioned(marks []int, name string) bool {
 	name = strings.ToLower(name)
 	contains := func(text string) bool { return containsNumber(strings.ToLower(text), name) }
-	return contains(c.m.Question.Text) || c.anywhere(marks, contains)
+	return contains(c.material.Question.Text) || c.anywhere(marks, contains)
 }
 
 // anywhere reports whether accepts returns true for the text, title or section of one of the marked passages.
 func (c *Checker) anywhere(marks []int, accepts func(text string) bool) bool {
 	return slices.ContainsFunc(marks, func(m int) bool {
-		p := &c.m.Passages[m]
+		p := &c.material.Passages[m]
 		return accepts(p.Text) || accepts(p.Title) || accepts(p.Section)
 	})
 }
@@ -131,7 +131,7 @@ func (c *Checker) hasPeriod(marks []int, name string) bool {
 func (c *Checker) hasYear(marks []int, year int) bool {
 	digits := strconv.Itoa(year)
 	for _, m := range marks {
-		p := &c.m.Passages[m]
+		p := &c.material.Passages[m]
 		if p.Period.AnyYear() == year || p.Published.Year() == year || containsNumber(p.Text, digits) ||
 			containsNumber(p.Title, digits) || containsNumber(p.Section, digits) {
 			return true
@@ -140,7 +140,7 @@ func (c *Checker) hasYear(marks []int, year int) bool {
 			return true
 		}
 	}
-	for _, v := range c.m.Computed {
+	for _, v := range c.material.Computed {
 		if slices.Contains(v.Words, digits) || containsNumber(v.Label, digits) {
 			return true
 		}
@@ -193,7 +193,7 @@ func (c *Checker) figuresOf(passage int) []kernel.Figure {
 	if c.figures[passage] != nil {
 		return c.figures[passage]
 	}
-	c.figures[passage] = Figures(&c.m.Passages[passage])
+	c.figures[passage] = Figures(&c.material.Passages[passage])
 	return c.figures[passage]
 }
 

@@ -26,8 +26,8 @@ var (
 )
 
 // unsupportedPart returns the first quarter or half of a year that the sentence names, if neither the passages marked
-// in the sentence nor the computed values are about it. It returns the words of the sentence, or the empty string if
-// there is no such quarter or half. Years are ignored, because they are checked as numbers.
+// in the sentence nor the computed values are about it. The result has the words of the sentence; it is empty if there
+// is no such quarter or half. Years are ignored, because they are checked as numbers.
 func (c *Checker) unsupportedPart(s draft.Sentence) string {
 	for _, m := range metrics.Periods(s.Text) {
 		p := m.Period
@@ -36,8 +36,8 @@ func (c *Checker) unsupportedPart(s draft.Sentence) string {
 		}
 		mentions := func(text string) bool { return namesPeriod(text, p) }
 		ok := c.anywhere(s.Marks, mentions) || slices.ContainsFunc(s.Marks,
-			func(m int) bool { return samePart(c.m.Passages[m].Period, p) })
-		for _, v := range c.m.Computed {
+			func(m int) bool { return samePart(c.material.Passages[m].Period, p) })
+		for _, v := range c.material.Computed {
 			ok = ok || mentions(v.Label) || slices.ContainsFunc(v.Words, mentions)
 		}
 		if !ok {

@@ -26,7 +26,7 @@ func blocks(text string) []block {
 		if body := strings.TrimSpace(strings.Join(lines, "\n")); body != "" {
 			b := block{text: body, tokens: terms.Tokens(body), table: inTable}
 			if !inTable && len(lines) == 1 {
-				b.level = heading(body)
+				b.level = headingLevel(body)
 			}
 			list = append(list, b)
 		}
@@ -67,9 +67,9 @@ var runningHead = regexp.MustCompile(`(?i)^(?:table of contents|contents|index(?
 // maxHeading is the largest length of a heading in bytes.
 const maxHeading = 120
 
-// heading returns the level of a heading, or 0 if the line is not a heading. A line without Markdown marks is a heading
-// if it is short, begins with a capital letter and does not end like a sentence.
-func heading(line string) int {
+// headingLevel returns the level of a heading, or 0 if the line is not a heading. A line without Markdown marks is a
+// heading if it is short, begins with a capital letter and does not end like a sentence.
+func headingLevel(line string) int {
 	if hashes := len(line) - len(strings.TrimLeft(line, "#")); hashes > 0 {
 		if hashes <= 6 && strings.HasPrefix(line[hashes:], " ") {
 			return hashes

@@ -111,7 +111,7 @@ func (c *chunker) flush(overlap bool) {
 	}
 	ended := chunk{section: c.section, page: c.page, text: strings.Join(c.parts, "\n\n"), tokens: c.tokens}
 	ended.tables = tables.ParseAll(ended.text, 8)
-	ended.headers = names(ended.tables)
+	ended.headers = tableNames(ended.tables)
 	c.done = append(c.done, ended)
 	var repeated string
 	if last := c.parts[len(c.parts)-1]; overlap && !tables.IsRow(strings.SplitN(last, "\n", 2)[0]) {
@@ -126,8 +126,8 @@ func (c *chunker) flush(overlap bool) {
 // maxHeaders bounds the length of chunk.headers, in bytes.
 const maxHeaders = 8 << 10
 
-// names returns the captions, column headers and row labels of tables, one a line and without repetitions.
-func names(all []*tables.Table) string {
+// tableNames returns the captions, column headers and row labels of tables, one a line and without repetitions.
+func tableNames(all []*tables.Table) string {
 	var b strings.Builder
 	seen := make(map[string]bool)
 	add := func(name string) {

@@ -168,10 +168,11 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (candidateF
 	return candidateFact{Fact: kernel.Fact{Metric: m.Key, Label: label, Period: p, Figure: f}, filed: v.Filed}, true
 }
 
-// yearsShown is the largest number of columns of a table: the latest years.
+// yearsShown is the largest number of years in a table. Earlier years are left out.
 const yearsShown = 8
 
-// yearTables returns pages with a table of whole years, or of balance sheet days, for each part of a report.
+// yearTables returns pages with one table each, for the parts of a report. A table has a row for each metric, and a
+// column for each fiscal year or balance sheet date.
 func yearTables(issuer string, facts []kernel.Fact) []Page {
 	type group struct {
 		title   string
@@ -219,7 +220,7 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 			row := make([]string, 0, 1+len(ends))
 			row = append(row, m.Name)
 			for _, end := range ends {
-				row = append(row, formatted(byMetric[key][end].Figure))
+				row = append(row, formatFigure(byMetric[key][end].Figure))
 			}
 			rows = append(rows, row)
 		}
@@ -228,8 +229,8 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 	return pages
 }
 
-// formatted formats a figure for a table: "$1,234", "1,234", "1.25". A figure without text is the empty string.
-func formatted(f kernel.Figure) string {
+// formatFigure formats a figure for a table: "$1,234", "1,234", "1.25". A figure without text is the empty string.
+func formatFigure(f kernel.Figure) string {
 	if f.Text == "" {
 		return ""
 	}

@@ -66,7 +66,7 @@ func (c *Corpus) Put(ctx context.Context, s Source) (Outcome, error) {
 	return outcomes[0], nil
 }
 
-// putAll ingests documents in one transaction, or in several if one of the documents replaces another one of them.
+// putAll ingests documents in one transaction, or in several if one of the documents replaces another of them.
 func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcome, err error) {
 	for len(outcomes) < len(all) {
 		var batch []Outcome
@@ -82,8 +82,8 @@ func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcom
 	return outcomes, nil
 }
 
-// putSome ingests documents, at least the first one. It stops before a document that has to wait for the next
-// transaction.
+// putSome ingests at least the first of the documents, and returns the outcomes of those that it has ingested. It stops
+// before a document that has to wait for the next transaction.
 func putSome(conn kernel.Conn, all []*prepared, now int64) (outcomes []Outcome, err error) {
 	w := &writer{conn, now, make(map[int64]bool)}
 	changed := false
@@ -150,7 +150,7 @@ func (w *writer) putAtURL(p *prepared) (Outcome, error) {
 		return Skipped, err
 	}
 	outcome := Added
-	if old != 0 { // also if another URL has the document that this URL has now
+	if old != 0 { // even if the new document of this URL is stored under another URL already
 		outcome = Replaced
 		if err := w.detach(old, s.URL); err != nil {
 			return outcome, err
@@ -209,9 +209,8 @@ func idAtURL(c kernel.Conn, url string) (int64, error) {
 	return queryID(c, "SELECT COALESCE("+documentAtURL+", 0)", url, url)
 }
 
-// detach removes a document from a URL. The document is deleted only if it has no other URL: the file of another URL
-// may have been read already, and is not read again. detach returns errNextWrite for a document that the same
-// transaction has added.
+// detach removes a document from a URL. A document with other URLs is kept, because their files may have been read
+// already and would not be read again. detach returns errNextWrite for a document that the same transaction has added.
 func (w *writer) detach(id int64, url string) error {
 	if copies, err := w.Exec("DELETE FROM answer_copies WHERE url = ?", url); err != nil || copies > 0 {
 		return err
@@ -227,11 +226,11 @@ func (w *writer) detach(id int64, url string) error {
 	if err != nil {
 		return err
 	}
-	return move(w.Conn, id, url, next)
+	return replaceMainURL(w.Conn, id, url, next)
 }
 
-// move makes the URL to, which is now a copy's URL, the main URL of a document in place of from.
-func move(c kernel.Conn, id int64, from, to string) error {
+// replaceMainURL replaces the main URL of a document, from, by the URL to, which was the URL of a copy.
+func replaceMainURL(c kernel.Conn, id int64, from, to string) error {
 	if _, err := c.Exec("DELETE FROM answer_copies WHERE url = ?", to); err != nil {
 		return err
 	}
@@ -245,8 +244,8 @@ func move(c kernel.Conn, id int64, from, to string) error {
 // rowsAtOnce is how many rows one statement adds.
 const rowsAtOnce = 20
 
-// rows returns the SQL placeholders of n rows with width columns.
-func rows(n, width int) string {
+// rowPlaceholders returns the SQL placeholders of n rows with width columns.
+func rowPlaceholders(n, width int) string {
 	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", width), ", ") + "), "
 	return strings.TrimSuffix(strings.Repeat(row, n), ", ")
 }
@@ -263,7 +262,7 @@ func insertRows(c kernel.Conn, statement, suffix string, n, width int, args func
 		for i := start; i < start+size; i++ {
 			all = append(all, args(i)...)
 		}
-		if err := c.Later(statement+rows(size, width)+suffix, all...); err != nil {
+		if err := c.Later(statement+rowPlaceholders(size, width)+suffix, all...); err != nil {
 			return err
 		}
 		start += size
@@ -289,7 +288,7 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 		}
 		// Both databases return the ids in the order of the rows.
 		err := c.All("INSERT INTO answer_chunks (document_id, seq, section, page, text, tokens, is_table, headers) VALUES "+
-			rows(size, columns)+" RETURNING id",
+			rowPlaceholders(size, columns)+" RETURNING id",
 			args, func(r store.Row) error {
 				var id int64
 				ids = append(ids, 0)
@@ -318,8 +317,8 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 	return ids, nil
 }
 
-// Scope returns the words that the full-text index has for an issuer and a year, separated by a space. A zero issuer or
-// year has no word.
+// Scope returns the words that the full-text index has for an issuer and a year, separated by a space, such as "i12
+// y2019". A zero issuer or year has no word.
 func Scope(issuer int64, year int) string {
 	words := make([]string, 0, 2)
 	if issuer != 0 {

@@ -171,8 +171,9 @@ func readDecimals(rows [][]string, firstColumn int, separator rune) {
 	forEachCell(func(column int, cell *string) { *cell = toEnglish(*cell, roles[column]) })
 }
 
-// fallbackRole returns the role of a mark in a column whose numbers do not show it, given its role in the whole file.
-// If commas separate the columns, a comma in a number is not a decimal mark; if semicolons do, it may be one.
+// fallbackRole returns the role of a mark in a column whose own numbers do not show it. others is the role of the mark
+// in the whole table. If commas separate the columns, a comma in a number is not a decimal mark; if semicolons do, it
+// may be one.
 func fallbackRole(mark int, others role, separator rune) role {
 	switch {
 	case separator == ';':

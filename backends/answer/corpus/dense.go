@@ -72,7 +72,7 @@ func (c *Corpus) Embed(
 		case err != nil:
 			return made, err
 		}
-		if err := check(vectors, mark, now); err != nil {
+		if err := checkComparable(vectors, mark, now); err != nil {
 			return made, err
 		}
 		err = c.Write(ctx, func(conn kernel.Conn) error {
@@ -169,8 +169,8 @@ func pack(v []float32) []byte {
 }
 
 // Similarities returns the similarities, from -1 to 1, between the vector to and the vectors of chunks, by chunk id. to
-// and mark are results of QueryVector. Chunks without a vector are missing from the map. The map is empty if the stored
-// vectors have been replaced by those of another model since then.
+// and mark are results of QueryVector. Chunks without a vector are missing from the map. If the vectors of another
+// model have been stored since QueryVector returned, the map is empty.
 func Similarities(c kernel.Conn, model string, mark []byte, to []float32, chunks []int64) (map[int64]float64, error) {
 	similarities := make(map[int64]float64)
 	target := pack(to)

@@ -25,7 +25,7 @@ type Description struct {
 	// Empty are the first 100 pages without text. EmptyPages counts all of them.
 	Empty      []int
 	EmptyPages int
-	// Missing are the primary statements from which no facts of a filing were read.
+	// Missing lists the primary statements of a filing from which no facts were read.
 	Missing []kernel.Statement
 }
 
@@ -151,16 +151,16 @@ func (d *Description) countFacts(conn kernel.Conn) error {
 				reliable = reliable || o != FromTables
 			}
 		}
-		if primary && !reliable && periodic(d.Document) {
+		if primary && !reliable && isPeriodicReport(d.Document) {
 			d.Missing = append(d.Missing, s)
 		}
 	}
 	return err
 }
 
-// periodic reports whether a document should contain the primary statements, as annual and quarterly reports
+// isPeriodicReport reports whether a document should contain the primary statements, as annual and quarterly reports
 // do.
-func periodic(d kernel.Document) bool {
+func isPeriodicReport(d kernel.Document) bool {
 	if d.Kind != kernel.Filing {
 		return false
 	}

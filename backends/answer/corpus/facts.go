@@ -61,7 +61,7 @@ func FactsOf(c kernel.Conn, q FactQuery) ([]kernel.Fact, error) {
 	}, b.String(), append(args, q.Limit)...)
 }
 
-// writeIn writes the condition that a column is one of a list, and appends its arguments.
+// writeIn writes the condition that a column has one of the values in list, and appends these to args.
 func writeIn[T any](b *strings.Builder, column string, list []T, args *[]any) {
 	b.WriteString(column + " IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(list)), ", ") + ")")
 	for _, value := range list {

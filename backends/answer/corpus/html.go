@@ -85,8 +85,8 @@ func hasStyle(n *html.Node, settings ...string) bool {
 	return false
 }
 
-// hidden reports whether an element is not displayed.
-func hidden(n *html.Node) bool {
+// isHidden reports whether an element is not displayed.
+func isHidden(n *html.Node) bool {
 	return hasStyle(n, "display:none", "visibility:hidden") ||
 		slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
 }
@@ -121,14 +121,14 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 			d.line.WriteByte(' ')
 			return
 		case atom.Table:
-			if hidden(n) {
+			if isHidden(n) {
 				return
 			}
 			d.paragraph()
 			d.table(n, depth)
 			return
 		}
-		if n.Data == "ix:header" || hidden(n) {
+		if n.Data == "ix:header" || isHidden(n) {
 			return
 		}
 	}
@@ -196,7 +196,7 @@ func textOf(n *html.Node, depth int) string {
 	var b strings.Builder
 	var walk func(n *html.Node, depth int)
 	walk = func(n *html.Node, depth int) {
-		if depth > maxDepth || n.DataAtom == atom.Script || n.DataAtom == atom.Style || hidden(n) {
+		if depth > maxDepth || n.DataAtom == atom.Script || n.DataAtom == atom.Style || isHidden(n) {
 			return
 		}
 		switch {
@@ -258,7 +258,7 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 		}
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			switch {
-			case c.Type == html.ElementNode && hidden(c):
+			case c.Type == html.ElementNode && isHidden(c):
 			case c.DataAtom == atom.Tr:
 				if len(rows) < maxRows {
 					var row []string
@@ -295,12 +295,13 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 	d.block(tables.Markdown(grid))
 }
 
-// cellsOf returns the cells of a row. Each is followed by empty cells for the columns that it spans, and columns
-// covered by a cell of an earlier row are empty. covered is the number of rows, from this one on, in which each column
-// is covered by such a cell; below is the same for the next row. hasNested reports whether a cell contains a table.
+// cellsOf returns the cells of a row. A cell that spans several columns is followed by empty cells, and a column that a
+// cell of an earlier row covers has an empty cell. covered has, for each column, the number of rows from this one on
+// that such a cell covers; below has the same numbers from the next row on. hasNested reports whether a cell contains a
+// table.
 func cellsOf(tr *html.Node, depth int, covered []int) (cells []string, below []int, hasNested bool) {
 	for c := tr.FirstChild; c != nil && len(cells) < maxCells; c = c.NextSibling {
-		if c.DataAtom != atom.Td && c.DataAtom != atom.Th || hidden(c) {
+		if c.DataAtom != atom.Td && c.DataAtom != atom.Th || isHidden(c) {
 			continue
 		}
 		for len(cells) < min(len(covered), maxCells) && covered[len(cells)] > 0 {

@@ -22,8 +22,8 @@ import (
 // MarkText is the text whose vector is the mark of a model.
 const MarkText = "The company paid a dividend and bought back some of its own shares."
 
-// minModelAge is how long at least the vectors of an accepted model are kept. Without it, two models that take turns
-// behind one name would have all vectors made anew forever.
+// minModelAge is the least time for which the vectors of an accepted model are kept. Without it, two models that take
+// turns behind one name would have all vectors made anew forever.
 const minModelAge = 10 * time.Minute
 
 // minSimilarity is the least similarity of two marks of one model. Providers of one model round differently; the marks
@@ -46,7 +46,7 @@ func vectorsAndMark(ctx context.Context, e Embedder, texts []string) (vectors []
 	if !errors.Is(err, kernel.ErrTexts) || len(texts) != 1 {
 		return nil, nil, err
 	}
-	// The embedder may accept one text at a time.
+	// An embedder may accept only one text at a time.
 	first, err := requestVectors(ctx, e, []string{MarkText})
 	if err != nil {
 		return nil, nil, err
@@ -160,9 +160,10 @@ func (c *Corpus) madeByCurrentModel(ctx context.Context, e Embedder) (bool, erro
 	return err == nil && sameModel(stored, pack(vectors[0])), err
 }
 
-// check returns an error if vectors of a model with the mark now cannot be compared with stored vectors of a model with
-// the mark mark: ErrOtherModel, or an error for a wrong number of dimensions.
-func check(vectors [][]float32, mark, now []byte) error {
+// checkComparable returns an error if new vectors cannot be compared with the stored vectors: ErrOtherModel, or an
+// error for a wrong number of dimensions. mark is the mark of the model that made the stored vectors, and now that of
+// the model that made the new ones.
+func checkComparable(vectors [][]float32, mark, now []byte) error {
 	if !sameModel(mark, now) {
 		return ErrOtherModel
 	}

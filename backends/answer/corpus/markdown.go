@@ -89,7 +89,7 @@ func pagesOf(text string) []Page {
 	for line := range strings.SplitSeq(text, "\n") {
 		if mark, ok := strings.CutPrefix(strings.TrimSpace(line), "<!-- page "); ok {
 			flush()
-			number = max(digits(mark), 1)
+			number = max(leadingNumber(mark), 1)
 			continue
 		}
 		for {
@@ -108,8 +108,8 @@ func pagesOf(text string) []Page {
 	return pages
 }
 
-// digits returns the number at the beginning of a text, of at most six digits, or 0.
-func digits(s string) (n int) {
+// leadingNumber returns the number at the beginning of a text, of at most six digits, or 0.
+func leadingNumber(s string) (n int) {
 	for i := 0; i < len(s) && s[i] >= '0' && s[i] <= '9' && i < 6; i++ {
 		n = 10*n + int(s[i]-'0')
 	}

@@ -69,8 +69,8 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 const maxFacts = 200_000
 
 // takeFacts extracts the facts of a document: first those of its primary statements, then the facts of other tables. If
-// there are primary statements, facts of other tables that belong into such a statement are left out. The database
-// keeps the first of several facts for the same metric and period.
+// there are primary statements, facts of other tables that belong in such a statement are left out. The database keeps
+// the first of several facts for the same metric and period.
 func (p *prepared) takeFacts() {
 	if p.source.Issuer.Name == "" {
 		return

@@ -9,13 +9,13 @@ import (
 // full-text index has a word for each stretch, so that a search can be limited to the latest passages.
 var Spans = []uint{13, 15, 17, 19}
 
-// SpanFactor is the ratio of the sizes of a stretch and a stretch of the previous span.
+// SpanFactor is how many stretches of one span make up a stretch of the next span.
 const SpanFactor = 4
 
 // spanWord returns the word of a stretch. No word of a text begins with "@".
 func spanWord(span uint, stretch int64) string { return fmt.Sprintf("@%d:%d", span, stretch) }
 
-// spanWords returns the words of a passage as a PostgreSQL array.
+// spanWords returns the words of the stretches that contain the passage with an id, as a PostgreSQL array.
 func spanWords(id int64) string {
 	words := make([]string, len(Spans))
 	for i, span := range Spans {

@@ -82,7 +82,7 @@ func sheetPages(rows [][]string) (pages []string) {
 		page.WriteString(text)
 	}
 	for len(rows) > 0 {
-		if len(rows[0]) == 0 || single(rows[0]) {
+		if len(rows[0]) == 0 || hasSingleCell(rows[0]) {
 			if len(rows[0]) > 0 {
 				block(unmarked(strings.Join(rows[0], "")))
 			}
@@ -116,8 +116,8 @@ func sheetPages(rows [][]string) (pages []string) {
 	return pages
 }
 
-// single reports whether exactly one cell of a row has text.
-func single(row []string) bool {
+// hasSingleCell reports whether exactly one cell of a row has text.
+func hasSingleCell(row []string) bool {
 	return len(row)-countEmpty(row) == 1
 }
 
@@ -140,7 +140,7 @@ func endOfTable(rows [][]string) int {
 			continue
 		}
 		next := i + 1
-		for next < len(rows) && (len(rows[next]) == 0 || single(rows[next])) {
+		for next < len(rows) && (len(rows[next]) == 0 || hasSingleCell(rows[next])) {
 			next++
 		}
 		if next < len(rows) && namesColumns(rows[next]) {

@@ -1,6 +1,6 @@
-// Package draft writes answers whose sentences name the passages that support them. Without a model it uses templates
-// for values and sentences of the passages, which is deterministic (extractive). With a model, it gives the passages to
-// the model as fenced data.
+// Package draft writes answers. Each sentence names the passages that support it by marks, such as "[P3]". Without a
+// model it uses templates for values and sentences of the passages, which is deterministic (extractive). With a model,
+// it gives the passages to the model as fenced data.
 //
 // Choices where the specification is silent:
 //   - An extractive answer of text has at most two sentences, in the words of their document.
@@ -38,7 +38,7 @@ type Draft struct {
 // Information is the last line of an answer to a question for advice.
 const Information = "This is information, not investment advice."
 
-// mark matches the mark by which a sentence names a passage.
+// mark matches the mark by which a sentence names a passage, such as "[P3]".
 var mark = regexp.MustCompile(`\s*\[\s*[pP]\s?(\d{1,4})\s*\]`)
 
 // anyMark also matches texts that look like marks but are not valid marks.

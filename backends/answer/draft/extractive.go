@@ -39,7 +39,7 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 	return draftOfText(body, passages, minCover, nil)
 }
 
-// Verdict reports whether a question wants the answer yes or no.
+// Verdict reports whether a question wants a yes or no.
 func Verdict(body string) bool { return verdict.MatchString(body) }
 
 var verdict = regexp.MustCompile(`(?i)(?:^\W*|^(?:looking|based|in|for|as|considering|given|judging|according|from|with|during|by)\b[^.?!]{1,60}, )(?:is|are|was|were|did|does|do|has|have|had|can|will|would|could|should)\b`)
@@ -85,14 +85,14 @@ func draftOfValue(q *question.Question, v *formula.Value) Draft {
 	if v.Formula != "" {
 		d.Sentences = append(d.Sentences, Sentence{Text: calculation + v.Formula + ".", Marks: marks})
 	}
-	if unscaled(v) {
+	if isUnscaled(v) {
 		d.Sentences[0].Text = strings.TrimSuffix(d.Sentences[0].Text, ".") + ", as printed; the source names no unit."
 	}
 	return d
 }
 
 // Explain inserts the calculation of a value after the first sentence that states the value, if a model has left the
-// calculation out: a computed number occurs in no passage.
+// calculation out. Readers need it because a computed number occurs in no passage.
 func (d Draft) Explain(v *formula.Value) Draft {
 	if v == nil || v.Formula == "" || len(v.Figures) == 0 {
 		return d
@@ -125,8 +125,8 @@ func marksOf(v *formula.Value) (marks []int) {
 	return marks
 }
 
-// unscaled reports whether a value is an amount whose unit is unknown.
-func unscaled(v *formula.Value) bool {
+// isUnscaled reports whether a value is an amount whose unit is unknown.
+func isUnscaled(v *formula.Value) bool {
 	for _, f := range v.Figures {
 		if f.Unit == kernel.NoUnit && f.Currency == "" && f.Step < 10 && v.Op != inquiry.Count && math.Abs(f.Value) >= 100 {
 			return true
@@ -170,18 +170,18 @@ var kinds = []kind{
 
 // Bounds for quotes.
 const (
-	minCover       = 0.62
-	coverOfMany    = 0.9 // the least cover if there are more than manyQuotes
+	minCover       = 0.62 // the least cover of a quoted sentence
+	coverOfMany    = 0.9  // the least cover if there are more than manyQuotes
 	manyQuotes     = 100
-	longReport     = 20   // in a report with more pages a sentence itself has to contain
-	minCoverOfLong = 0.75 // this share of the words,
-	minWordsOfLong = 3    // and the question has to have at least this many words
+	longReport     = 20   // a report with more pages is long
+	minCoverOfLong = 0.75 // the least ownCover in a long report
+	minWordsOfLong = 3    // the least number of words of a question about a long report
 	computedCover  = 0.8  // the least cover for a figure that is usually computed
 	contextWeight  = 0.65 // the weight of a word in the heading, the title or the sentence before
-	minLead        = 0.06
-	latestBonus    = 0.02 // the bonus for a sentence of the latest report if no period is asked for
+	minLead        = 0.06 // with a smaller lead in score, the second best sentence counts too
+	latestBonus    = 0.02 // the bonus for a sentence of the latest report if the question names no year
 	maxQuote       = 900  // the largest length of a sentence in bytes
-	minQuote       = 20
+	minQuote       = 20   // the least length of a sentence in bytes
 )
 
 // quote is a sentence that may answer the question.
@@ -191,8 +191,9 @@ type quote struct {
 	terms             map[terms.Term]bool
 	headings          map[terms.Term]bool // the terms of the title and headings above the sentence
 	previous          map[terms.Term]bool // the terms of the previous sentence
-	score, cover      float64
-	ownCover          float64 // the share of the question's words in the sentence itself
+	score             float64             // cover with bonuses and penalties
+	cover             float64             // the weighted share of the question's words in and around the sentence
+	ownCover          float64             // the share of the question's words in the sentence itself
 }
 
 // criteria are the properties of a question by which sentences are rated.
@@ -231,7 +232,7 @@ func draftOfText(body string, passages []kernel.Passage, threshold float64, requ
 			}
 		}
 		weights[t] = math.Log(1 + float64(len(quotes)+1)/float64(n+1))
-		if n == 0 && t == measured(body) { // the unit of a figure names it: "4 megawatt hours"
+		if n == 0 && t == measuredThing(body) { // the unit of a figure names it: "4 megawatt hours"
 			weights[t] = 0
 		}
 	}
@@ -303,8 +304,8 @@ func draftOfText(body string, passages []kernel.Passage, threshold float64, requ
 
 var howMuch = regexp.MustCompile(`(?i)\bhow much (\w+) (?:does|do|did|can|will)\b`)
 
-// measured returns the thing whose quantity a question wants, or the empty string.
-func measured(body string) terms.Term {
+// measuredThing returns the thing whose quantity a question wants, or the empty string.
+func measuredThing(body string) terms.Term {
 	if m := howMuch.FindStringSubmatch(body); m != nil {
 		return terms.Stem(strings.ToLower(m[1]))
 	}
@@ -317,8 +318,8 @@ var (
 	howMany   = regexp.MustCompile(`(?i)\bhow many (?:[\w-]+ )?([a-z]+)\b`)
 )
 
-// counts reports whether a sentence contains a number of a thing: "969 stores", "969 retail stores".
-func counts(text, thing string) bool {
+// countsThing reports whether a sentence contains a number of a thing: "969 stores", "969 retail stores".
+func countsThing(text, thing string) bool {
 	words := strings.Fields(text)
 	for i, word := range words {
 		if strings.ContainsAny(word, "0123456789") && !strings.ContainsAny(word, "$€£%") {
@@ -343,7 +344,7 @@ func (c *quote) rate(w *criteria, weights map[terms.Term]float64, documentYear i
 		switch {
 		case c.terms[t]:
 			matched += weights[t]
-		case related(t, c.terms):
+		case hasRelated(t, c.terms):
 			matched += 0.8 * weights[t]
 		case c.headings[t] || c.previous[t]:
 			matched += contextWeight * weights[t]
@@ -387,7 +388,7 @@ func (c *quote) rate(w *criteria, weights map[terms.Term]float64, documentYear i
 		c.cover, c.score = 0, 0
 		return
 	}
-	if w.counted != "" && !counts(c.text, w.counted) {
+	if w.counted != "" && !countsThing(c.text, w.counted) {
 		c.cover, c.score = 0, 0
 		return
 	}
@@ -397,7 +398,7 @@ func (c *quote) rate(w *criteria, weights map[terms.Term]float64, documentYear i
 		switch {
 		case shared:
 			c.score += 0.05
-		// Another time, or a report that came before it.
+		// The sentence is about another time, or its document is older than the years of the question.
 		case len(found) > 0, documentYear != 0 && documentYear < slices.Max(w.years) && w.past:
 			c.cover, c.score = 0, 0
 			return
@@ -408,9 +409,9 @@ func (c *quote) rate(w *criteria, weights map[terms.Term]float64, documentYear i
 	}
 }
 
-// related reports whether words contain a term of the same family as the long term t: the shorter of the two is a
-// prefix of the longer, as in "audit" and "auditor".
-func related(t terms.Term, words map[terms.Term]bool) bool {
+// hasRelated reports whether words contain a term of the same family as t: one of the two is a prefix of the other, as
+// in "audit" and "auditor". Terms of less than five letters have no family.
+func hasRelated(t terms.Term, words map[terms.Term]bool) bool {
 	if len(t) < 5 {
 		return false
 	}
@@ -469,7 +470,7 @@ func stems(body string) []terms.Term {
 	return termsOf(body)
 }
 
-// synonyms maps words to one word for each group of words with the same meaning.
+// synonyms maps each word of a group with the same meaning to one word that stands for the group.
 var synonyms = func() map[terms.Term]terms.Term {
 	m := make(map[terms.Term]terms.Term)
 	for line := range strings.Lines(`office offices headquarters headquartered based seat
@@ -518,9 +519,9 @@ var (
 	// instructing matches texts that tell a model what to do.
 	instructing   = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|everything)\b|\b(?:system prompt|as an ai|you are (?:an? |now )*(?:ai|assistant|language model|chatbot)|assistants? (?:must|should|shall)|(?:reply|respond|answer) (?:only )?(?:with|that)\b|tell (?:the )?(?:user|reader|investor)s?\b|do not (?:tell|mention|reveal)|new instructions?|instructions? (?:to|for) (?:the )?(?:ai|model|assistant|reader))`)
 	languageModel = regexp.MustCompile(`(?i)\blanguage models?\b`)
-	// pointing matches sentences that refer to a table and state nothing themselves.
+	// pointsToTable matches sentences that refer to a table and state nothing themselves.
 	pointsToTable = regexp.MustCompile(`(?i)\b(?:following|accompanying) tables?\b|\btables? (?:below|above|that follows?)\b|\bas follows\b[^.]*:?$|:$|\b(?:set forth|shown|presented|summari[sz]ed) (?:below|above)\b|^(?:\(?\d{1,2}\) )?(?:see|refer to)\b`)
-	// broken matches fragments of sentences and lines in columns.
+	// fragment matches incomplete sentences, and lines in columns.
 	fragment = regexp.MustCompile(`^(?:\p{Ll}|[,;)])|(?i:\b(?:and|or|of|the|in|to|for|with|by|amounted)$)|\S {3,}\S`)
 	// speaker matches the name of the speaker at the beginning of a line in a transcript.
 	speaker = regexp.MustCompile(`^(?:Operator|Analyst|Moderator|Question|Answer|Q|A|(?:[A-Z][a-z]+ ){1,4}(?:Officer|Director|President|Chair|Relations|Analyst|Executive))\s*:\s+`)

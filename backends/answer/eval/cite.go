@@ -21,14 +21,14 @@ func cite(query string, claims []pipeline.Claim) (marks, supported int) {
 		stated := mentioned(c.Text)
 		inputs, result, computed := "", "", false
 		switch {
-		case calculation(c.Text):
+		case isCalculation(c.Text):
 			inputs, _ = cutLast(c.Text, " = ")
 			computed = true
-		case i+1 < len(claims) && calculation(claims[i+1].Text):
+		case i+1 < len(claims) && isCalculation(claims[i+1].Text):
 			inputs, result = cutLast(claims[i+1].Text, " = ")
 			computed = true
 		}
-		if computed { // the sentence stands on the inputs of the calculation
+		if computed { // the sentence is based on the inputs of the calculation
 			stated = mentioned(inputs)
 			for _, m := range mentioned(c.Text) {
 				if !strings.Contains(result, m.Text) {

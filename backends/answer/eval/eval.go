@@ -1,5 +1,6 @@
 // Package eval measures the quality of answers: the class of the outcome, the passages that were found, the numbers,
-// and whether each cited passage supports its sentence.
+// and whether each cited passage supports its sentence. The gold answer of a question is the expected one, and its gold
+// passages contain it.
 //
 // Choices where the specification is silent:
 //   - The result is in the first sentence of an answer, or in the first sentence of each part if the answer has
@@ -118,8 +119,8 @@ func Read(r io.Reader) ([]Question, error) {
 	return all, lines.Err()
 }
 
-// divide marks the questions that are held back, if a set has on average at least two questions per issuer. These are
-// the questions of three eighths of the issuers, the last ones in the order of a hash of their names.
+// divide marks the questions that are held back, if a set has on average at least two questions per issuer. It selects
+// three eighths of the issuers by a hash of their names and holds back all of their questions.
 func divide(all []Question) {
 	hash := func(name string) uint32 {
 		h := fnv.New32a()
@@ -202,7 +203,7 @@ func Run(ctx context.Context, s Setup, all []Question) []Result {
 			Question: q, Outcome: o, Took: time.Since(begin), Answered: o.Reason == pipeline.Answered,
 		}
 		r.Class = r.Answered == (q.Expect == expectAnswer) && (r.Answered || o.Reason == q.Expect)
-		// In a set of classes it does not matter whether there is an answer.
+		// If a question has no expected answer to compare with, FailedToAnswer counts as answered.
 		if q.Gold.Answer == nil && q.Expect == expectAnswer {
 			r.Class = r.Class || o.Reason == pipeline.FailedToAnswer
 		}

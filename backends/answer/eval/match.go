@@ -31,7 +31,7 @@ func Matches(claims []pipeline.Claim, g Gold) bool {
 	stated := results(claims)
 	text, total := "", 0
 	for _, c := range claims {
-		if !c.Fixed && !calculation(c.Text) {
+		if !c.Fixed && !isCalculation(c.Text) {
 			text += c.Text + " "
 		}
 	}
@@ -128,8 +128,8 @@ func number(s string) (figures.Mention, bool) {
 	return found[0], rest == ""
 }
 
-// calculation reports whether a sentence is the calculation of a result.
-func calculation(s string) bool { return strings.HasPrefix(s, "Calculation: ") }
+// isCalculation reports whether a sentence is the calculation of a result.
+func isCalculation(s string) bool { return strings.HasPrefix(s, "Calculation: ") }
 
 // results returns the results that the parts of an answer state, one for each part: the first sentence, or the value in
 // a sentence "name: value".
@@ -177,7 +177,8 @@ func states(text string, gold figures.Mention, g Gold) bool {
 	return false
 }
 
-// equal reports whether the number said equals the number gold within the precision of their last digits, the steps.
+// equal reports whether the numbers said and gold are equal within the precision of their last digits. A step is the
+// value of one unit of the last digit.
 func equal(said, saidStep, gold, goldStep float64) bool {
 	difference, tolerance := math.Abs(said-gold), 1e-9*math.Abs(gold)+1e-12
 	if difference <= goldStep/2+tolerance {

@@ -157,7 +157,7 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 	case f.Unit == kernel.NoUnit:
 		f.Unit = u.Unit
 	}
-	// NT$ above, $ in the cell
+	// A plain $ in a cell stands for the dollar that the header names, such as NT$.
 	if f.Currency == "" || u.Currency != "" && f.Currency == "USD" && strings.Contains(trimmed, "$") {
 		f.Currency = u.Currency
 		if f.Currency == "" && f.Unit == kernel.Money && strings.Contains(trimmed, "$") {
@@ -169,7 +169,7 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 
 var footnote = regexp.MustCompile(`^[*†‡()\[\]\d a-z]{0,5}$`)
 
-// isDash reports whether a cell contains only a dash, which means that there is no value.
+// isDash reports whether a cell contains only a dash, apart from currency and per cent signs.
 func isDash(s string) bool {
 	s = strings.Trim(s, "$€£¥% ")
 	return s != "" && strings.Trim(s, "-–—− ") == ""

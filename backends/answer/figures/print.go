@@ -11,7 +11,7 @@ import (
 // Shows reports whether the printed figure shown states the value of exact: their units are compatible and they differ
 // by at most half a unit of the last digit shown.
 func Shows(shown, exact kernel.Figure) bool {
-	a, b := points(shown), points(exact)
+	a, b := pointsToPercent(shown), pointsToPercent(exact)
 	if !compatible(a, b) {
 		return false
 	}
@@ -21,8 +21,8 @@ func Shows(shown, exact kernel.Figure) bool {
 // tolerance returns the error to allow for floating point arithmetic.
 func tolerance(v float64) float64 { return math.Abs(v)*1e-9 + 1e-12 }
 
-// points converts percentage points and basis points to per cent.
-func points(f kernel.Figure) kernel.Figure {
+// pointsToPercent converts percentage points and basis points to per cent.
+func pointsToPercent(f kernel.Figure) kernel.Figure {
 	switch f.Unit { //nolint:exhaustive // other units are unchanged
 	case kernel.BasisPoints:
 		f.Value, f.Step, f.Unit = f.Value/100, f.Step/100, kernel.Percent

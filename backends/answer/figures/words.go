@@ -39,8 +39,8 @@ func Spelled(text string) []Mention {
 
 // spelled parses the spelled-out number that begins at i. ok is false if no number begins there.
 func spelled(text string, i int) (m Mention, ok bool) {
-	var high, low float64 // the value of the powers from a thousand on, and the value below
-	var last int          // 1 after a one, 10 after a ten, otherwise 0
+	var high, low float64 // the part from a thousand on, and the part below a thousand
+	var last int          // 1 if the last word is in ones, 10 if it is in tens, 0 otherwise
 	first, wordEnd := word(text, i)
 	m.Start, m.Step = i, 1
 	switch value, isOne := ones[first]; {

@@ -11,7 +11,7 @@ import (
 const maxCached = 256
 
 // TableCache caches the tables of passages, because many questions read the same report. The zero value is ready to
-// use. A Tables is safe for concurrent use.
+// use. A TableCache is safe for concurrent use.
 type TableCache struct {
 	mu     sync.Mutex
 	cached map[[sha256.Size]byte][][]*Series

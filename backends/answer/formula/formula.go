@@ -90,7 +90,8 @@ type finder struct {
 }
 
 // findSubject returns the series that a subject names and that has the periods, and the score of the match. If several
-// series match, it prefers those of the report for the latest of the periods.
+// series match, it prefers those of the report for the latest of the periods. It returns false if there is no such
+// series, or if several match with different values.
 func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, float64, bool) {
 	s, score, ok := find(f.series, subject, periods)
 	if ok {
@@ -268,7 +269,7 @@ func (v *Value) setResult(result kernel.Figure) *Value {
 	return v
 }
 
-// knownStep returns a step, or 1e12 instead of 0, the step of a figure without known digits.
+// knownStep returns step, or 1e12 if step is 0, because such a figure has no known digits.
 func knownStep(step float64) float64 {
 	if step == 0 {
 		return 1e12

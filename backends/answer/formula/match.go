@@ -102,7 +102,7 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 		}
 	}
 	cover := matched / total
-	var extra, name float64
+	var extraWeight, nameWeight float64
 	wanted := make(set, len(stems))
 	for _, t := range stems {
 		wanted[t] = true
@@ -113,14 +113,14 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 			if weakWords.has(t) {
 				w *= 0.35
 			}
-			name += w
+			nameWeight += w
 			if !wanted.has(t) {
-				extra += w
+				extraWeight += w
 			}
 		}
 	}
 	if sameMetric {
-		name, extra = 1, 0
+		nameWeight, extraWeight = 1, 0
 	} else {
 		count(s.name, 1)
 	}
@@ -128,8 +128,8 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 	if inName == 0 && !sameMetric && len(s.header) == 0 {
 		return 0
 	}
-	score := cover * (1 - 0.5*extra/(name+0.7))
-	if metric != "" && !sameMetric { // the name of another metric: gross profit, where profit is asked for
+	score := cover * (1 - 0.5*extraWeight/(nameWeight+0.7))
+	if metric != "" && !sameMetric { // the row may have the name of another metric: gross profit instead of profit
 		if m, ok := metrics.ByLabel(s.Name); ok && m.Key != metric {
 			score -= otherMetricPenalty
 		}
@@ -225,7 +225,7 @@ func (s *Series) pointsOf(periods []kernel.Period) ([]Point, bool) {
 	return points, true
 }
 
-// fits reports whether the period actual of a table is the period wanted of a question.
+// fits reports whether actual, the period of a figure in a table, is the period wanted by a question.
 func fits(wanted, actual kernel.Period) bool {
 	quarter, half := wanted.Part()
 	hasQuarter, hasHalf := actual.Part()

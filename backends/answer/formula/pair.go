@@ -47,26 +47,26 @@ func (w request) twoSubjects(f *finder) *Value {
 	if len(w.Periods) > 1 {
 		return nil
 	}
-	a, scoreA, ok := f.findSubject(w.Subjects[0], w.Periods)
+	a, scoreA, okA := f.findSubject(w.Subjects[0], w.Periods)
 	b, scoreB, okB := f.findSubject(w.Subjects[1], w.Periods)
-	if !ok || !okB || a == b {
+	if !okA || !okB || a == b {
 		return nil
 	}
 	if w.Op != inquiry.Change && scoreA < 0.9 && strings.Contains(w.Subjects[0], " and ") { // the sum of two things
 		return nil
 	}
-	pa, pb := w.namedOrLatest(1, a), w.namedOrLatest(1, b)
-	if len(pa) != 1 || len(pb) != 1 || pa[0].Period.AnyYear() != pb[0].Period.AnyYear() ||
-		w.Op == inquiry.Change && pa[0].Period != pb[0].Period {
+	pointsA, pointsB := w.namedOrLatest(1, a), w.namedOrLatest(1, b)
+	if len(pointsA) != 1 || len(pointsB) != 1 || pointsA[0].Period.AnyYear() != pointsB[0].Period.AnyYear() ||
+		w.Op == inquiry.Change && pointsA[0].Period != pointsB[0].Period {
 		return nil
 	}
-	v := &Value{Op: w.Op, Inputs: append(inputs(a, pa), inputs(b, pb)...), Confidence: min(scoreA, scoreB)}
+	v := &Value{Op: w.Op, Inputs: append(inputs(a, pointsA), inputs(b, pointsB)...), Confidence: min(scoreA, scoreB)}
 	label := map[inquiry.Op]string{
 		inquiry.Change: "difference between " + a.Title() + " and ", inquiry.Ratio: "ratio of " + a.Title() + " to ",
 		inquiry.Share: a.Title() + " as a percentage of ",
 	}[w.Op]
-	v.Label = label + b.Title() + w.periodPhrase(pa)
-	return w.combine(v, pa[0], pb[0], "")
+	v.Label = label + b.Title() + w.periodPhrase(pointsA)
+	return w.combine(v, pointsA[0], pointsB[0], "")
 }
 
 // combine computes the value v from the figure p and the figure base, with which p is compared. change names the change

@@ -99,7 +99,7 @@ func inFiscalYear(p, report kernel.Period) kernel.Period {
 
 // seriesInPassage returns the series of each table in a passage.
 func seriesInPassage(p *kernel.Passage) [][]*Series {
-	text := paragraph(p.Text)
+	text := textAroundTables(p.Text)
 	context := surroundings{p.Section, setOf(text), scaleIn(text)}
 	found := tables.ParseAll(p.Text, maxTables)
 	all := make([][]*Series, 0, len(found))
@@ -224,8 +224,8 @@ func withoutPeriods(header string) string {
 // periodLengths matches the number of weeks or months of a period, which differs between the years of one series.
 var periodLengths = regexp.MustCompile(`(?i)\b(?:1[34]|2[67]|39|40|5[23]) weeks\b|\b(?:3|6|9|12|three|six|nine|twelve) months\b`)
 
-// paragraph returns the text around the tables of a passage, at most about 3,000 bytes.
-func paragraph(text string) string {
+// textAroundTables returns the text around the tables of a passage, at most about 3,000 bytes.
+func textAroundTables(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if !tables.IsRow(line) && b.Len() < 3000 {
@@ -264,7 +264,7 @@ func withScale(f kernel.Figure, scale float64) kernel.Figure {
 	return f
 }
 
-// Figures returns the figures in the tables of a passage, in the scale that formulas use.
+// Figures returns the figures in the tables of a passage, in the scale that withScale gives them for formulas.
 func Figures(p *kernel.Passage) []kernel.Figure {
 	var list []kernel.Figure
 	for _, s := range read([]kernel.Passage{*p}, nil) {

@@ -421,7 +421,7 @@ func (q *Calculation) extreme(b *Book, periods []Period) *Answer {
 	if q.direction < 0 {
 		word = "least"
 	}
-	// For example, "net cash provided by operating activities" brought in the most.
+	// For example, "net cash provided by operating activities was the most in FY2019: …".
 	a.Text = fmt.Sprintf("%s was the %s in %s: %s", q.measures[best].name, word, periods[0], figures.And(stated))
 	return a
 }

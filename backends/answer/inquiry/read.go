@@ -37,9 +37,9 @@ type Calculation struct {
 	Years    int  // how many years end with the last period; 0 if the question does not say
 	// direction is 1 for an increase or the greatest, -1 for a decrease or the least, and 0 for any.
 	direction     int
-	asksDirection bool // the question asks which direction
-	limit         float64
-	percent       bool
+	asksDirection bool    // the question asks which direction
+	limit         float64 // the threshold of Beyond, or the largest change per year for Consistent
+	percent       bool    // the question wants a percentage
 	// mayBeIrrelevant reports that the question wants to know if the measure is meaningless for such an issuer.
 	mayBeIrrelevant bool
 	// definitions are the formulas that the question states, by metric.
@@ -280,16 +280,16 @@ func (q *Calculation) understand(text, lead string) bool {
 		rest = words.ReplaceAllString(rest, " ")
 		return found
 	}
-	yes := yesNo.MatchString(text)
+	isYesNo := yesNo.MatchString(text)
 	remove(yesNo)
 	var limits []string
-	if m := threshold.FindStringSubmatch(rest); m != nil && yes {
+	if m := threshold.FindStringSubmatch(rest); m != nil && isYesNo {
 		limits = m
 		remove(threshold)
 	}
 	always := remove(everyYear)
 	isSteady, isHistoric := remove(steady), remove(historic)
-	if isSteady && yes {
+	if isSteady && isYesNo {
 		q.limit = 2
 		if m := points.FindStringSubmatch(rest); m != nil {
 			q.limit, _ = strconv.ParseFloat(m[1], 64)
@@ -308,7 +308,7 @@ func (q *Calculation) understand(text, lead string) bool {
 		q.direction = -1
 	}
 	q.asksDirection = up && down
-	always = always || isSteady && (up || down) || (up || down) && yes && q.Years > 2
+	always = always || isSteady && (up || down) || (up || down) && isYesNo && q.Years > 2
 	most, least := highestWord.MatchString(rest), lowestWord.MatchString(rest)
 	isGood := remove(healthy)
 	paid := remove(anyPaid)
@@ -323,9 +323,9 @@ func (q *Calculation) understand(text, lead string) bool {
 		remove(lowestWord)
 	case asksPeriod:
 		return false
-	case always && yes && q.direction != 0:
+	case always && isYesNo && q.direction != 0:
 		q.Op = Always
-	case isSteady && yes:
+	case isSteady && isYesNo:
 		q.Op = Consistent
 	case limits != nil:
 		q.Op, q.direction = Beyond, 1
@@ -337,18 +337,18 @@ func (q *Calculation) understand(text, lead string) bool {
 			"": 1, "%": 1, "x": 1, "times": 1, "thousand": 1e3, "million": 1e6,
 			"billion": 1e9,
 		}[strings.ToLower(limits[3])]
-	case yes && sign != "":
+	case isYesNo && sign != "":
 		q.Op, q.direction = Sign, 1
 		if strings.EqualFold(sign, "negative") {
 			q.direction = -1
 		}
-	case yes && (up || down || moves):
+	case isYesNo && (up || down || moves):
 		q.Op = Moved
-	case yes && (isGood || first.key == "capex_to_revenue") && metrics.Good(first.key) != "":
+	case isYesNo && (isGood || first.key == "capex_to_revenue") && metrics.Good(first.key) != "":
 		q.Op = Good
-	case yes && paid && metrics.Spent(first.key) || yes && first.key == "dividends_per_share":
+	case isYesNo && paid && metrics.Spent(first.key) || isYesNo && first.key == "dividends_per_share":
 		q.Op = Paid
-	case yes:
+	case isYesNo:
 		return false
 	case isHistoric:
 		q.Op = Trend

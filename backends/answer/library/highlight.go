@@ -14,8 +14,8 @@ type Span struct{ Start, End int }
 // minLetters is the least length of a sentence that Highlight searches for.
 const minLetters = 12
 
-// Highlight returns the parts of a passage that a claim about it repeats, in order and without overlaps: sentences that
-// the passage contains word for word, and figures of the same value. Years and single digits are left out, because
+// Highlight returns the parts of a passage that support a claim, in order and without overlaps: sentences that both
+// contain word for word, and figures that have the same value in both. Years and single digits are left out, because
 // every passage has them.
 func Highlight(passage, claim string) []Span {
 	var spans []Span
@@ -60,8 +60,8 @@ func sameNumber(a, b figures.Mention) bool {
 	return false
 }
 
-// roundsTo reports whether a value, rounded to a multiple of step, is figure, and is at most half a per cent away from
-// it: "5" is not 4.6.
+// roundsTo reports whether figure is value rounded to a multiple of step. They may differ by at most half a per cent,
+// so that "5" does not stand for 4.6.
 func roundsTo(figure, value, step float64) bool {
 	return math.Abs(figure-value) <= min(step/2, figure/200)
 }

@@ -81,8 +81,8 @@ func NewDirectory(names []Named) *Directory {
 	return d
 }
 
-// newDirectory returns a directory of names. colloquial are those of the names that people use; single words among them
-// may be ordinary words as well.
+// newDirectory returns a directory of names. colloquial are those of the names that are not from documents but that
+// people use; single words among them may be ordinary words as well.
 func newDirectory(names, colloquial []Named) *Directory {
 	d := &Directory{
 		words: make(map[string]bool), keys: make(map[string][]int64), tickers: make(map[string][]int64),
@@ -280,7 +280,8 @@ func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMent
 	}
 	first := tokens[0]
 	word := s[first.start:first.end]
-	if issuers := d.tickers[word]; issuers != nil && (len(word) > 1 || isMarked(s, first.start)) && !acronyms[word] {
+	if issuers := d.tickers[word]; issuers != nil && !acronyms[word] &&
+		(len(word) > 1 || isMarkedAsTicker(s, first.start)) {
 		return IssuerMention{Issuers: issuers, Start: first.start, End: first.end}, 1
 	}
 	if !lowercase && !isCapitalised(word) {
@@ -312,8 +313,8 @@ func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMent
 	return IssuerMention{}, 0
 }
 
-// isName reports whether a key at the beginning of tokens is used as a name. Keys that are not ordinary words always
-// are.
+// isName reports whether a key at the beginning of tokens is used as a name. A key that is not an ordinary word always
+// is.
 func (d *Directory) isName(key, s string, tokens []token, lowercase bool) bool {
 	switch {
 	case !d.words[key]:
@@ -359,8 +360,8 @@ func join(tokens []token) string {
 	return strings.Join(keys, " ")
 }
 
-// isMarked reports whether the word at start follows "$", "(" or ":".
-func isMarked(s string, start int) bool {
+// isMarkedAsTicker reports whether the word at start follows "$", "(" or ":".
+func isMarkedAsTicker(s string, start int) bool {
 	return start > 0 && strings.IndexByte("$(:", s[start-1]) >= 0
 }
 

@@ -68,9 +68,9 @@ var typicalMetrics = map[kernel.Statement][]string{
 	kernel.CashFlow: {"operating_cash_flow", "investing_cash_flow", "financing_cash_flow", "capex"},
 }
 
-// Topic returns the part of a report that a passage belongs to, as a number for a vector. section are the headings
-// above the passage, headers the captions, columns and rows of its tables. The part is determined by the headings and
-// the first caption, or else by the names of the rows.
+// Topic returns the part of a report that a passage belongs to, as the number that TopicOf returns. section holds the
+// headings above the passage, headers the captions, columns and rows of its tables. The headings and the first caption
+// decide; if they match no pattern, the names of the rows decide.
 func Topic(section, headers string) byte {
 	caption, _, _ := strings.Cut(headers, "\n")
 	lower := strings.ToLower(section + "\n" + caption)
@@ -88,7 +88,7 @@ func Topic(section, headers string) byte {
 			rows[m.Key] = true
 		}
 	}
-	best, bestRows := kernel.Statement(""), 2
+	best, bestRows := kernel.Statement(""), 2 // more than two rows are necessary
 	for _, statement := range statements {
 		n := 0
 		for _, key := range typicalMetrics[statement] {

@@ -45,8 +45,8 @@ type vectorsResponse struct {
 // Model returns the name of the model.
 func (e *Embeddings) Model() string { return e.Name }
 
-// Embed returns a vector for each text, in their order. If the endpoint refuses the texts themselves, the
-// error also wraps kernel.ErrTexts.
+// Embed returns a vector for each text, in their order. If the endpoint fails, the error wraps ErrUnavailable. If the
+// endpoint refuses the texts themselves, the error also wraps kernel.ErrTexts.
 func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	raw, err := json.Marshal(vectorsRequest{e.Name, texts, "float"})
 	if err != nil {

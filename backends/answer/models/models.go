@@ -13,7 +13,7 @@ import (
 // Tier is a level of cost and quality.
 type Tier string
 
-// Tiers, with the names in the gateway's pseudo-models.
+// Tiers. The gateway has pseudo-models with these names, such as "keychain-low".
 const (
 	Low    Tier = "low"
 	Medium Tier = "medium"

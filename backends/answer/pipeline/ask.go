@@ -157,7 +157,7 @@ func (w *task) compute(cache *formula.TableCache, t *Trace) {
 	}
 	src := formula.Source{Passages: w.passages, Cache: cache}
 	if w.value = formula.Compute(w.q.Inquiry, src); w.value != nil && howMany.MatchString(w.q.Body) &&
-		slices.ContainsFunc(w.value.Figures, money) {
+		slices.ContainsFunc(w.value.Figures, isMoneyOrPercent) {
 		w.value = nil // an amount is not a number of things
 	}
 	if w.value != nil {
@@ -171,8 +171,8 @@ var howMany = regexp.MustCompile(`(?i)\bhow many (?:[a-z-]+ )?[a-z-]+s\b`)
 // byParts matches a question for a figure of each of several parts, such as revenue by segment.
 var byParts = regexp.MustCompile(`(?i)^\W*(?:what|how (?:much|many))\b.*\bby (?:reportable |operating |business |product |geographic )*(?:segments?|regions?|area|geograph(?:y|ies)|product|country)\b`)
 
-// money reports whether a figure is an amount of money or a percentage.
-func money(f kernel.Figure) bool {
+// isMoneyOrPercent reports whether a figure is an amount of money or a percentage.
+func isMoneyOrPercent(f kernel.Figure) bool {
 	return f.Unit == kernel.Money || f.Unit == kernel.Percent
 }
 

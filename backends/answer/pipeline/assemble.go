@@ -62,7 +62,8 @@ func (p *Pipeline) render(w *task) (string, []Reference) {
 			}
 			if !linked[n] {
 				linked[n] = true
-				b.WriteString(" [" + strconv.Itoa(n) + "](" + target(onPage(references[n-1].URL, passage.Page)) + ")")
+				target := escapeTarget(onPage(references[n-1].URL, passage.Page))
+				b.WriteString(" [" + strconv.Itoa(n) + "](" + target + ")")
 			}
 		}
 	}
@@ -79,7 +80,8 @@ func onPage(url string, page int) string {
 	return url + "#page=" + strconv.Itoa(page)
 }
 
-// claims returns the sentences of the draft with the passages that their marks name.
+// claims returns the sentences of the draft, each with the passages that its marks name. A mark is a reference such as
+// "[P3]".
 func (w *task) claims() []Claim {
 	list := make([]Claim, len(w.draft.Sentences))
 	for i, s := range w.draft.Sentences {
@@ -91,7 +93,7 @@ func (w *task) claims() []Claim {
 	return list
 }
 
-// target escapes a URL for use as the target of a Markdown link.
-func target(url string) string {
+// escapeTarget escapes a URL for use as the target of a Markdown link.
+func escapeTarget(url string) string {
 	return strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "<", "%3C", ">", "%3E").Replace(url)
 }

@@ -201,8 +201,8 @@ func (t *Trace) note(fn func()) {
 	fn()
 }
 
-// Limits of those stages in which a model or a provider is called and without whose result an answer is possible. A
-// search of the corpus may take until the deadline.
+// Time limits of the stages that call a model or a provider. An answer is possible without the results of these stages.
+// A search of the corpus may take until the deadline.
 const (
 	readingLimit  = 3 * time.Second
 	planningLimit = 8 * time.Second
@@ -278,8 +278,8 @@ func (p *Pipeline) byRules() *Pipeline {
 	return &rules
 }
 
-// reason returns the reason of an Outcome for the error that ended a question, and notes the error in the
-// trace unless the context has ended.
+// reason returns the reason of an Outcome for err, the error that ended a question. It notes err in the trace unless
+// the context has ended.
 func (t *Trace) reason(ctx context.Context, err error) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

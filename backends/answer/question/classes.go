@@ -50,7 +50,7 @@ func termOf(text string) term {
 				continue
 			}
 			switch open := i < strings.Count(part, "*"); {
-			case strings.ContainsFunc(words, unspaced):
+			case strings.ContainsFunc(words, isUnspaced):
 			case open:
 				words = " " + words
 			default:
@@ -62,8 +62,8 @@ func termOf(text string) term {
 	return t
 }
 
-// unspaced reports whether a letter belongs to a script without spaces between words.
-func unspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
+// isUnspaced reports whether a letter belongs to a script without spaces between words.
+func isUnspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
 // plainWords returns the words of a text in lower case and without accents, with a space before, between and
 // after them.
@@ -142,7 +142,7 @@ func (r reading) has(class string) bool {
 	})
 }
 
-// positions returns the starts of the terms of a class in a question.
+// positions returns the indexes at which terms of a class begin in a question.
 func (r reading) positions(class string) (starts []int) {
 	for _, t := range classes()[class] {
 		if start, end := t.find(r.text); end > 0 {

@@ -26,7 +26,7 @@ var (
 // question names, absent the well-known issuers that the corpus does not have.
 func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMention) {
 	r := readingOf(q.Text)
-	if r.refused(q.Text) {
+	if r.isHarmful(q.Text) {
 		q.Verdict, q.Sure = Filtered, true
 		return
 	}
@@ -57,7 +57,7 @@ func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMen
 		return
 	}
 	q.Sure = named || finance > 1
-	if q.screening(core, r, compareMin, mentions, absent) {
+	if q.wantsScreening(core, r, compareMin, mentions, absent) {
 		q.Verdict, q.Sure = Screener, true
 	}
 }
@@ -65,7 +65,7 @@ func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMen
 // unknownName reports whether a text contains a name or an abbreviation that may be an issuer, a product or a
 // term of finance: a word with a capital letter that does not begin a sentence.
 func unknownName(s string) bool {
-	if strings.ContainsFunc(s, unspaced) { // such scripts do not distinguish names
+	if strings.ContainsFunc(s, isUnspaced) { // such scripts do not distinguish names
 		return true
 	}
 	sentenceStart := true
@@ -101,9 +101,9 @@ var definition = regexp.MustCompile(`^ what (?:is|are) (?:an? )?(?:[a-z-]+ ){1,3
 // smallTalk matches texts that contain no question.
 var smallTalk = regexp.MustCompile(`^\W*(?:hello|hi|hey|thanks|thank you|good (?:morning|evening|night)|how are you|who are you|what are you|hallo|guten (?:tag|morgen)|bonjour|salut|merci|hola|buenos dias|gracias|ciao|buongiorno|grazie|ola|bom dia|obrigad[oa]|你好|谢谢|こんにちは|ありがとう)\b`)
 
-// refused reports whether a question wants something harmful. A question about events of an issuer, such as a trial,
+// isHarmful reports whether a question wants something harmful. A question about events of an issuer, such as a trial,
 // usually does not.
-func (r reading) refused(text string) bool {
+func (r reading) isHarmful(text string) bool {
 	events := r.has("events")
 	switch {
 	case hateful.MatchString(text), r.has("harm") && !events, abusive.MatchString(text) && !events:
@@ -165,9 +165,11 @@ func comparesNames(text string, r reading) bool {
 		couples.MatchString(text)
 }
 
-// screening reports whether a question wants a set of securities by criteria, or compares at least compareMin issuers.
-// core is the text of the question without its preamble, and r its words.
-func (q *Question) screening(core string, r reading, compareMin int, mentions, absent []metrics.IssuerMention) bool {
+// wantsScreening reports whether a question wants a set of securities by criteria, or compares at least compareMin
+// issuers. core is the text of the question without its preamble, and r its words.
+func (q *Question) wantsScreening(
+	core string, r reading, compareMin int, mentions, absent []metrics.IssuerMention,
+) bool {
 	if !withinIssuer.MatchString(core) && comparesNames(core, r) {
 		return compareMin < 3
 	}

@@ -55,7 +55,7 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 		}
 		return subs
 	}
-	if q.Inquiry.Op == inquiry.Value && len(q.Metrics) > 1 && listed(q.Body, found) {
+	if q.Inquiry.Op == inquiry.Value && len(q.Metrics) > 1 && listsMetrics(q.Body, found) {
 		for _, m := range q.Metrics {
 			s := "What was the " + m.Name + " of " + q.Names[0]
 			if len(q.Periods) > 0 {
@@ -119,9 +119,9 @@ func (q *Question) parts() []string {
 	return parts
 }
 
-// listed reports whether a text has metrics in a list, such as "revenue and net income". found are the metrics in the
-// text.
-func listed(body string, found []metrics.MetricMention) bool {
+// listsMetrics reports whether a text has metrics in a list, such as "revenue and net income". found are the metrics in
+// the text.
+func listsMetrics(body string, found []metrics.MetricMention) bool {
 	for i := range found {
 		if i == 0 || found[i].Metric.Key == found[i-1].Metric.Key {
 			continue

@@ -84,7 +84,7 @@ func closeness(w *searchQuery, passage *candidate, weights map[terms.Term]float6
 		if slices.ContainsFunc(w.periods, func(p kernel.Period) bool {
 			return p.Quarter != 0 && p.Year == passage.Period.Year && p.Quarter == passage.Period.Quarter
 		}) {
-			report = 3 // and for its quarter
+			report = 3 // also for the quarter that the question names
 		}
 	}
 	return reportWeight*report + covered + nameWeight*best + pairWeight*pairs + yearWeight*years + partWeight*part
@@ -103,18 +103,18 @@ const (
 // nameMatch returns how well a name matches the question: the weight of the question's terms in it, reduced by the
 // share of its other words.
 func nameMatch(line string, weights map[terms.Term]float64, sum float64) float64 {
-	matched, words, n := 0.0, 0.0, 0
+	matched, known, all := 0.0, 0, 0
 	for _, t := range terms.Of(line) {
-		n++
+		all++
 		if weight, ok := weights[t]; ok {
 			matched += weight
-			words++
+			known++
 		}
 	}
-	if n == 0 || matched == 0 {
+	if all == 0 || matched == 0 {
 		return 0
 	}
-	return min(matched/sum, 1) * math.Sqrt(words/float64(n))
+	return min(matched/sum, 1) * math.Sqrt(float64(known)/float64(all))
 }
 
 // pairShare returns the share of the question's word pairs that a text contains.

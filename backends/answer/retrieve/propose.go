@@ -17,7 +17,7 @@ import (
 // Bounds of the proposals from the full-text index.
 const (
 	maxProposed  = 300 // the latest passages that one query finds
-	sampled      = 1500
+	sampleSize   = 1500
 	fewProposals = 60 // with this many proposals no looser query is made
 )
 
@@ -49,9 +49,9 @@ func (s *sample) current(ctx context.Context, r *Retriever) (vectors []terms.Vec
 			&last); err != nil || last == 0 {
 			return err
 		}
-		step := max((last-first)/sampled, 1)
-		ids := make([]int64, 0, sampled+1)
-		for id := first; id <= last && len(ids) <= sampled; id += step {
+		step := max((last-first)/sampleSize, 1)
+		ids := make([]int64, 0, sampleSize+1)
+		for id := first; id <= last && len(ids) <= sampleSize; id += step {
 			ids = append(ids, id)
 		}
 		condition, list := corpus.Among(c, "chunk_id", ids)
@@ -161,7 +161,8 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *searchQuery, 
 	return ids, nil
 }
 
-// enough is the number of hits in a stretch of the latest passages from which on no longer stretch is searched.
+// enough is the number of hits after which the search ends. A stretch of the latest passages with fewer hits is
+// followed by a longer one.
 const enough = maxProposed / 2
 
 // withWords returns the latest passages that pass the filters and have all words of one of the alternatives. last is
@@ -220,7 +221,7 @@ func (r *Retriever) withWords(c kernel.Conn, alternatives [][]string, f kernel.F
 		b.WriteString(" AND words @@ to_tsquery('simple', ?)")
 		args = append(args, strings.Join(list, " | "))
 	}
-	list := func(more string, args ...any) ([]int64, error) {
+	searchLatest := func(more string, args ...any) ([]int64, error) {
 		return store.List(c, scanID, b.String()+more+" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?",
 			append(args, maxProposed)...)
 	}
@@ -234,7 +235,7 @@ func (r *Retriever) withWords(c kernel.Conn, alternatives [][]string, f kernel.F
 			break
 		}
 		if expected >= r.enough {
-			ids, err := list(" AND words @@ CAST(? AS tsquery)", append(args, latest)...)
+			ids, err := searchLatest(" AND words @@ CAST(? AS tsquery)", append(args, latest)...)
 			if err != nil || len(ids) >= r.enough {
 				return ids, err
 			}
@@ -242,7 +243,7 @@ func (r *Retriever) withWords(c kernel.Conn, alternatives [][]string, f kernel.F
 		}
 		expected *= corpus.SpanFactor
 	}
-	return list("", args...)
+	return searchLatest("", args...)
 }
 
 // quoted returns words in quotation marks, which both full-text indexes accept. Words are split at characters other

@@ -202,8 +202,8 @@ type ranking struct {
 	weight float64
 }
 
-// Weights of the lists. They were measured on long reports: once passages without the question's words are excluded,
-// the words that a passage has are the weakest sign.
+// Weights of the lists. They were measured on long reports, without the passages that have no word of the question:
+// among the others, the ranking by words is the weakest.
 const (
 	lexicalList = 0.25
 	namesList   = 1
@@ -236,9 +236,9 @@ func compareScores(a, b *candidate) int {
 	return cmp.Compare(a.ID, b.ID)
 }
 
-// advantage is the share of the score that news lose with age, and halfLife is the age at which half of it is lost.
-// Reciprocal ranks differ little: if the whole score were halved, every report would come before news of the day before
-// yesterday.
+// advantage is the share of its score that a news item loses with age, and halfLife is the age at which half of this
+// share is lost. The share is small because reciprocal ranks differ little: if the whole score were halved, every
+// report would come before news of the day before yesterday.
 const (
 	halfLife  = 90 * 24 * time.Hour
 	advantage = 0.05 // a twentieth is about three places
@@ -266,8 +266,8 @@ func lowerOldNews(all []*candidate) {
 	}
 }
 
-// nearDuplicate is the share of common terms from which on two passages are near duplicates. Tables of two years have
-// the same names, and different figures.
+// nearDuplicate is the least share of common terms of near duplicates. It is high because tables of two years have the
+// same names, and differ only in their figures.
 const nearDuplicate = 0.95
 
 // choose returns the best passages that are not near duplicates of better ones: at most limit passages, with at most

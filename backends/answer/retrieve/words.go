@@ -94,7 +94,7 @@ func parse(text string) *searchQuery {
 //go:embed synonyms.txt
 var synonymsText string
 
-// synonymGroups maps each term to the terms that sections use for the same thing.
+// synonymGroups maps each term to the terms that reports use for the same thing.
 var synonymGroups = sync.OnceValue(func() map[terms.Term][]terms.Term {
 	all := make(map[terms.Term][]terms.Term)
 	for line := range strings.Lines(synonymsText) {

@@ -95,12 +95,12 @@ func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) 
 			return "", 0
 		}
 		rank = 2
-		if toCommon.MatchString(label[match[0]:]) { // what preferred dividends leave
+		if toCommon.MatchString(label[match[0]:]) { // the part that is left after preferred dividends
 			rank = -1
 		}
 		label = label[:match[0]]
 	}
-	if issuer != nil && issuer.MatchString(label) { // what belongs to its shareholders alone
+	if issuer != nil && issuer.MatchString(label) { // the shareholders' part of an amount
 		label = issuer.ReplaceAllString(label, " ")
 		rank = max(rank, 2)
 	}
@@ -125,7 +125,7 @@ func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) 
 		m, ok = metrics.ByLabel(strings.TrimSuffix(strings.TrimSuffix(label, ", net"), " net"))
 	}
 	if !ok {
-		return patterned(label, kind), rank - 1
+		return conceptByPattern(label, kind), rank - 1
 	}
 	if m.Ratio || !belongs(m, kind) {
 		return "", 0

@@ -75,8 +75,8 @@ var patterns = map[kernel.Statement][]pattern{
 	},
 }
 
-// patterned returns the concept of a row by the patterns of its statement, or the empty string.
-func patterned(label string, kind kernel.Statement) string {
+// conceptByPattern returns the concept of a row by the patterns of its statement, or the empty string.
+func conceptByPattern(label string, kind kernel.Statement) string {
 	if len(label) > 140 {
 		return ""
 	}

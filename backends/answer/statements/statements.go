@@ -226,7 +226,7 @@ func recognise(t *tables.Table, page int, issuer *regexp.Regexp) *statement {
 			}
 		}
 	}
-	if known == 0 || s.mixed() {
+	if known == 0 || s.isMixed() {
 		return nil
 	}
 	return s
@@ -252,8 +252,8 @@ func lengthOf(text string) int {
 	return 0
 }
 
-// mixed reports whether a table without a title also has rows of another statement, like a list of key figures.
-func (s *statement) mixed() bool {
+// isMixed reports whether a table without a title also has rows of another statement, like a list of key figures.
+func (s *statement) isMixed() bool {
 	if s.titled {
 		return false
 	}

@@ -32,7 +32,7 @@ func (t *Table) units(header [][]string) {
 				words = append(words, cell)
 			}
 		}
-		if len(words) == 1 && unitOnly(words[0]) {
+		if len(words) == 1 && isUnit(words[0]) {
 			t.Units = t.Units.Under(UnitsIn(words[0]))
 		}
 	}
@@ -55,7 +55,7 @@ var rowUnits = regexp.MustCompile(`\(([^()]*)\)`)
 // rowUnit returns the unit in brackets in the label of a row, such as "(in millions)", or the empty string.
 func rowUnit(label string) string {
 	for _, match := range rowUnits.FindAllStringSubmatch(label, 4) {
-		if unitOnly(match[1]) {
+		if isUnit(match[1]) {
 			return match[0]
 		}
 	}
@@ -74,7 +74,7 @@ func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 		u = UnitsIn(unit).Under(u)
 	}
 	if labelled := u.Row(label); labelled.Unit != kernel.Percent || strings.Contains(figures.WithoutRates(label), "%") ||
-		!t.amounts(row) {
+		!t.hasAmounts(row) {
 		u = labelled
 	}
 	return figures.Cell(t.Rows[row].Cells[column], u)
@@ -83,8 +83,8 @@ func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 // computedAtRate matches the name of an amount that is computed with a rate.
 var computedAtRate = regexp.MustCompile(`(?i)\b(?:computed|calculated|at|using)\b.*\brates?\b`)
 
-// amounts reports whether a row contains amounts although its name mentions a rate.
-func (t *Table) amounts(row int) bool {
+// hasAmounts reports whether a row contains amounts although its name mentions a rate.
+func (t *Table) hasAmounts(row int) bool {
 	r := &t.Rows[row]
 	return computedAtRate.MatchString(r.Label) &&
 		!slices.ContainsFunc(r.Cells, func(c string) bool { return strings.Contains(c, "%") }) ||

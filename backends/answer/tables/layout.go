@@ -95,7 +95,7 @@ func parseLine(line string) layoutLine {
 	l.first = slices.IndexFunc(l.cells, func(c cell) bool { return IsValue(c.text) })
 	headers := 0
 	for i, c := range l.cells {
-		if isHeadCell(c.text) {
+		if isLayoutHeader(c.text) {
 			headers++
 		} else if i > 0 && !change.MatchString(c.text) {
 			headers = -len(l.cells)
@@ -110,10 +110,10 @@ func parseLine(line string) layoutLine {
 	return l
 }
 
-// isHeadCell reports whether a cell can only be the header of a column: a period and nothing else, words before a
+// isLayoutHeader reports whether a cell can only be the header of a column: a period and nothing else, words before a
 // period such as "Years ended", or a unit.
-func isHeadCell(text string) bool {
-	return unitOnly(text) || yearCell.MatchString(text) || len(text) < 80 && PeriodOnly(text) && !IsValue(text) &&
+func isLayoutHeader(text string) bool {
+	return isUnit(text) || yearCell.MatchString(text) || len(text) < 80 && PeriodOnly(text) && !IsValue(text) &&
 		(leadsToYear(text) || len(metrics.Periods(text)) > 0)
 }
 
@@ -260,16 +260,17 @@ func headerStart(page []layoutLine, from, row int) int {
 	return begin
 }
 
-// namesColumns reports whether l is a header of words for row: it has as many cells as the row, or at most one for each
-// figure, to the right of the row's name.
-func namesColumns(l, row *layoutLine) bool {
+// namesColumns reports whether line is a header of words for row: it has as many cells as the row, or at most one for
+// each figure, to the right of the row's name.
+func namesColumns(line, row *layoutLine) bool {
 	width := len(row.cells) - row.first
-	return len(l.cells) > 1 && len(l.cells) <= width && l.cells[0].start >= 16 || len(l.cells) == width+1 && width > 1
+	n := len(line.cells)
+	return n > 1 && n <= width && line.cells[0].start >= 16 || n == width+1 && width > 1
 }
 
 // namesPeriod reports whether a header names a period, so that a new table begins with it.
 func namesPeriod(l *layoutLine) bool {
-	return slices.ContainsFunc(l.cells, func(c cell) bool { return !unitOnly(c.text) && isHeadCell(c.text) })
+	return slices.ContainsFunc(l.cells, func(c cell) bool { return !isUnit(c.text) && isLayoutHeader(c.text) })
 }
 
 // isGroupName reports whether a line without figures may be between the rows of a table.
@@ -334,7 +335,8 @@ func gridOf(lines []layoutLine) [][]string {
 	return grid
 }
 
-// continues reports whether second, the beginning of the next line, continues the row's name in first.
+// continues reports whether a row's name that begins with first goes on with second, the text at the beginning of the
+// next line.
 func continues(first, second string) bool {
 	return second != "" && !strings.HasSuffix(first, ":") && (unicode.IsLower([]rune(second)[0]) ||
 		unfinished.MatchString(first))
@@ -459,7 +461,7 @@ func (c columns) header(cells []cell) []string {
 	var above []cell
 	for i, head := range cells {
 		if i == 0 && (head.end < c[0].start || len(cells) > 1 && head.center() < c[0].start-8 && head.start < c[0].start/2) ||
-			unitOnly(head.text) && len(cells) == 1 {
+			isUnit(head.text) && len(cells) == 1 {
 			row[0] = head.text
 			continue
 		}

@@ -60,7 +60,7 @@ func (s *stack) add(line string) {
 	case IsValue(strings.TrimLeft(line, "$ ")):
 		s.cells = append(s.cells, s.sign+line)
 		s.sign = ""
-	case isHeadCell(line), len(s.heads) > 0 && s.label == "" && len(line) < 20 && change.MatchString(line):
+	case isLayoutHeader(line), len(s.heads) > 0 && s.label == "" && len(line) < 20 && change.MatchString(line):
 		s.row()
 		if len(s.grid) > 0 {
 			s.flush()
@@ -128,7 +128,7 @@ func (s *stack) end() {
 
 // unitOf returns the units among the cells of a header.
 func unitOf(cells []string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(cells), func(one string) bool { return !unitOnly(one) }), " ")
+	return strings.Join(slices.DeleteFunc(slices.Clone(cells), func(one string) bool { return !isUnit(one) }), " ")
 }
 
 // columnsNamed returns the columns that the cells of a header name: years or dates, each with the words before it, such
@@ -139,7 +139,7 @@ func columnsNamed(cells []string) []string {
 		switch {
 		case leadsToYear(cell) && len(metrics.Periods(cell)) == 0:
 			leads = append(leads, cell)
-		case unitOnly(cell):
+		case isUnit(cell):
 		default:
 			columns = append(columns, cell)
 		}

@@ -110,7 +110,7 @@ func New(rows [][]string, caption, after string) *Table {
 			rows[i] = append(slices.Clip(row), make([]string, width-len(row))...)
 		}
 	}
-	t.Before = headers(rows)
+	t.Before = countHeaderRows(rows)
 	t.columns(rows[:t.Before], width)
 	t.units(rows[:t.Before])
 	group := ""
@@ -133,11 +133,11 @@ func New(rows [][]string, caption, after string) *Table {
 	return t
 }
 
-// headers returns the number of rows at the beginning that name columns.
-func headers(rows [][]string) int {
+// countHeaderRows returns the number of rows at the beginning that name columns.
+func countHeaderRows(rows [][]string) int {
 	n := 0
 	for i, row := range rows {
-		if i == 7 || !header(row, i) {
+		if i == 7 || !isHeaderRow(row, i) {
 			break
 		}
 		n = i + 1
@@ -145,19 +145,19 @@ func headers(rows [][]string) int {
 	return min(n, len(rows)-1) // a table is more than its header
 }
 
-// header reports whether row i names columns.
-func header(row []string, i int) bool {
+// isHeaderRow reports whether row i names columns.
+func isHeaderRow(row []string, i int) bool {
 	if i == 0 {
 		return !slices.ContainsFunc(row[1:], IsValue)
 	}
 	label, cells := row[0], row[1:]
 	if blank(cells) {
-		return label == "" || unitOnly(label)
+		return label == "" || isUnit(label)
 	}
 	for _, cell := range cells {
 		switch {
-		case cell == "", headerCell(cell):
-		case (label == "" || unitOnly(label)) && !IsValue(cell):
+		case cell == "", isHeaderCell(cell):
+		case (label == "" || isUnit(label)) && !IsValue(cell):
 		default:
 			return false
 		}
@@ -186,14 +186,14 @@ func IsValue(cell string) bool {
 
 var yearCell = regexp.MustCompile(`^(?:19|20)\d\d\s*(?:\(\w{1,2}\))?\*?$`)
 
-// headerCell reports whether a cell can only be the header of a column: a year, a date, a unit.
-func headerCell(cell string) bool {
-	return yearCell.MatchString(cell) || unitOnly(cell) || leadsToYear(cell) ||
+// isHeaderCell reports whether a cell can only be the header of a column: a year, a date, a unit.
+func isHeaderCell(cell string) bool {
+	return yearCell.MatchString(cell) || isUnit(cell) || leadsToYear(cell) ||
 		!IsValue(cell) && len(metrics.Periods(cell)) > 0
 }
 
-// unitOnly reports whether a text is a unit and nothing else.
-func unitOnly(text string) bool { return len(text) < 120 && unitCell.MatchString(text) }
+// isUnit reports whether a text is a unit and nothing else.
+func isUnit(text string) bool { return len(text) < 120 && unitCell.MatchString(text) }
 
 func blank(cells []string) bool {
 	for _, cell := range cells {
@@ -209,12 +209,12 @@ func (t *Table) columns(rows [][]string, width int) {
 	names := make([][]string, width)
 	cornerText := "" // the text of the corner without units
 	for i, row := range rows {
-		if row[0] != "" && !unitOnly(row[0]) {
+		if row[0] != "" && !isUnit(row[0]) {
 			cornerText = strings.TrimSpace(cornerText + " " + row[0])
 		}
 		if blank(row[1:]) {
 			switch {
-			case i == 0 && row[0] != "" && !unitOnly(row[0]) && len(rows) > 1 && len(metrics.Periods(row[0])) == 0 &&
+			case i == 0 && row[0] != "" && !isUnit(row[0]) && len(rows) > 1 && len(metrics.Periods(row[0])) == 0 &&
 				!leadsToYear(row[0]):
 				t.Caption = strings.TrimSpace(t.Caption + " " + row[0])
 			case row[0] != "":
@@ -258,8 +258,8 @@ var (
 )
 
 // spread copies each header into the empty cells to its right, up to the next header. The first header is also copied
-// into the empty cells to its left, except column 0. spread returns row unchanged if no cell is empty. It does so too
-// if row is the last row of headers and has several of them.
+// into the empty cells to its left, except column 0. spread returns row unchanged if no cell is empty, or if row is the
+// last row of headers (last) and has several headers.
 func spread(row []string, last bool) []string {
 	var heads []int
 	for i := 1; i < len(row); i++ {

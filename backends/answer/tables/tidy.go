@@ -28,7 +28,7 @@ func Tidy(rows [][]string) [][]string {
 	// Merge neighbouring columns if no row has cells in two of them. The first group, the names of rows, is not merged.
 	groups := [][]int{}
 	for c := range width {
-		if empty(grid, c) {
+		if isEmptyColumn(grid, c) {
 			continue
 		}
 		if last := len(groups) - 1; last > 0 &&
@@ -83,7 +83,7 @@ func startsNumber(s string) bool {
 	return s == "" || s[0] >= '0' && s[0] <= '9' || s[0] == '.' || strings.HasPrefix(s, "—")
 }
 
-func empty(grid [][]string, c int) bool {
+func isEmptyColumn(grid [][]string, c int) bool {
 	return !slices.ContainsFunc(grid, func(row []string) bool { return row[c] != "" })
 }
 

@@ -2,8 +2,8 @@ package terms
 
 import "strings"
 
-// porter returns the stem of an English word in lower case by M. F. Porter, "An algorithm for suffix stripping" (1980).
-// Words with letters other than a to z are returned unchanged.
+// porter returns the stem of an English word in lower case, by the algorithm of M. F. Porter, "An algorithm for suffix
+// stripping" (1980). Words with letters other than a to z are returned unchanged.
 func porter(word string) string {
 	if len(word) < 3 {
 		return word

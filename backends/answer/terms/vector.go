@@ -29,7 +29,7 @@ func (c Counts) Section() bool { return c&(1<<6) != 0 }
 func (c Counts) Title() bool   { return c&(1<<7) != 0 }
 
 // Vector is a passage in the form that a search reads: 4 bytes of header, then 4 bytes for each term in ascending
-// order, 24 bits of them a hash and 8 the Counts.
+// order, of which 24 bits are the hash of the term and 8 bits its Counts.
 //
 // Some of 100,000 words share a hash. In about one of 10,000 passages, a question of ten terms matches the hash of
 // another word.

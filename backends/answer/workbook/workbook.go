@@ -88,7 +88,7 @@ func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 }
 
 // read returns the rows of one sheet. It deducts the rows with text from remaining, and the rows without text from
-// emptyRows.
+// emptyRows. Its error wraps ErrLimit if the sheet exceeds these limits.
 func read(file *excelize.File, sheet string, remaining *Limits, emptyRows *int) (rows [][]string, err error) {
 	lines, err := file.Rows(sheet)
 	if err != nil {

@@ -82,8 +82,8 @@ var sizes = []int{110, 160, 210, 270}
 var issuers = []string{"Aldermoor Industries", "Brackenfell Holdings", "Corriewell Group", "Dunmarrow Systems"}
 
 // Long makes one report per issuer, of 110 to 270 pages. Each page is an excerpt, with the issuer of the report in
-// place of the excerpt's issuer. The questions of an excerpt are asked about one report only. Each report is filled up
-// with excerpts of the others. The seed determines the order.
+// place of the excerpt's issuer. The excerpts are divided among the reports, and questions are asked only about a
+// report's own excerpts. Each report is filled up with excerpts of other reports. The seed determines the order.
 func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
 	all, questions, err := Load()
 	if err != nil {
