@@ -46,7 +46,7 @@ func (c *Checker) Judge(ctx context.Context, m models.Model, d draft.Draft) (Sco
 		}
 	}
 	for _, v := range c.material.Computed {
-		b.WriteString("Computed: " + v.Label + " " + v.Formula + "\n")
+		b.WriteString("Computed: " + draft.Fence(v.Label+" "+v.Formula) + "\n")
 	}
 	b.WriteString("Question: " + draft.Fence(c.material.Question.Text) + "\n<answer>\n")
 	for _, s := range d.Sentences {

@@ -34,7 +34,7 @@ func Prompt(text string, v *formula.Value, passages []kernel.Passage, parts, pro
 			Fence(p.Text))
 	}
 	if v != nil {
-		b.WriteString("Computed:\n- " + describeValue(v) + "\n")
+		b.WriteString("Computed:\n- " + Fence(describeValue(v)) + "\n")
 	}
 	if len(parts) > 0 {
 		b.WriteString("Answers to parts of the question:\n")
@@ -45,7 +45,7 @@ func Prompt(text string, v *formula.Value, passages []kernel.Passage, parts, pro
 	if len(problems) > 0 {
 		b.WriteString("An earlier draft was refused, since:\n")
 		for _, p := range problems {
-			b.WriteString("- " + p + "\n")
+			b.WriteString("- " + Fence(p) + "\n")
 		}
 	}
 	b.WriteString("Question: " + Fence(text))

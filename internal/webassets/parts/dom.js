@@ -106,21 +106,29 @@ export function notice(tone, ...content) {
   return h(`div.notice.${tone}`, null, content);
 }
 
-// load fills place with what show makes; errors appear there too, with a way to
-// try again.
+// newest is the last call of load for a place.
+const newest = new WeakMap();
+
+// load fills place with the result of show. An error appears there too, with a button
+// that tries again. If load is called again for the place before show has finished, the
+// older result is dropped. It resolves to true if the place was filled.
 export async function load(place, show) {
+  const call = {};
+  newest.set(place, call);
+  const replaced = () => newest.get(place) !== call;
   place.setAttribute('aria-busy', 'true');
   if (!place.childNodes.length) place.append(h('p.loading', null, 'Loading …'));
   try {
     const content = await show();
+    if (replaced()) return false;
     if (content) place.replaceChildren(...[content].flat(Infinity).filter(Boolean));
     return true;
   } catch (error) {
-    if (error.name === 'AbortError' || error.signedOut) return false;
+    if (replaced() || error.name === 'AbortError' || error.signedOut) return false;
     place.replaceChildren(errorBox(error, () => load(place, show)));
     return false;
   } finally {
-    place.removeAttribute('aria-busy');
+    if (!replaced()) place.removeAttribute('aria-busy');
   }
 }
 

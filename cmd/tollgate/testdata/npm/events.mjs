@@ -136,10 +136,26 @@ inBrowser('nodes are filtered, and lists grow', {}, async (tab) => {
   await settled(tab);
   assert.equal(await rows.count(), both);
   assert.equal(await tab.getByLabel('Part of the name').inputValue(), 'web0');
+  let release;
+  let late = new Promise((resolve) => { release = resolve; });
+  await tab.route('**/query/v4/nodes?*', async (route) => { // the first answer comes after the second
+    const wait = late;
+    late = null;
+    await wait;
+    await route.continue();
+  });
   await tab.getByLabel('Latest run').selectOption('Any latest run');
   await tab.getByLabel('Part of the name').fill('(.*)');
   await button(tab, 'Show').click();
-  await tab.getByText('No node matches this filter.').waitFor();
+  const none = tab.getByText('No node matches this filter.');
+  await none.waitFor();
+  const failures = tab.waitForResponse('**/query/v4/events?*');
+  release();
+  await failures;
+  await tab.evaluate(() => new Promise(requestAnimationFrame));
+  await settled(tab);
+  assert.ok(await none.isVisible(), 'an answer that came late is shown');
+  await tab.unroute('**/query/v4/nodes?*');
   assert.deepEqual(await defects(tab), []);
 });
 
