@@ -398,8 +398,8 @@ func (h *Handler) chargeAtEnd(ctx context.Context, key string) {
 // handlers return.
 func (h *Handler) chargeRequest(ctx context.Context, key string) {
 	repl, _ := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
-	units, given, err := h.charge.value(repl)
-	if err == nil && !given {
+	units, set, err := h.charge.value(repl)
+	if err == nil && !set {
 		err = errors.New("it is empty")
 	}
 	if err != nil {

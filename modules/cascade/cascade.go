@@ -285,7 +285,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return refuse(http.StatusNotFound, "not_found", "there is nothing at this path")
 }
 
-// model answers requests at the path of a format. offer is nil if no translate handler came before this handler.
+// model answers a request at a path of a model API. place is the result of parsing the path. offer is nil if no
+// translate handler came before this handler.
 func (h *Handler) model(w http.ResponseWriter, r *http.Request, offer *body.Offer, place *formats.Place) error {
 	format := place.Format
 	if r.Method != http.MethodPost {

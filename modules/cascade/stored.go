@@ -138,14 +138,14 @@ func (h *Handler) background(
 ) error {
 	release := h.app.Acquire()
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), caddy.ReplacerCtxKey, caddy.NewReplacer())
-	behind := r.WithContext(ctx)
+	backgroundRequest := r.WithContext(ctx)
 	engine := h.engine(gw)
 	patience := k.options.Time / 2 // leaves time for a second candidate
 	engine.Options.Answer = catalog.PerTier{Low: patience, Medium: patience, High: patience}
 	completion := body.NewCompletion(r.Context())
 	var used int64
 	done := func() {
-		h.done(behind, admission, used)
+		h.done(backgroundRequest, admission, used)
 		completion.End(ctx)
 		request.Release()
 		release()
@@ -155,7 +155,7 @@ func (h *Handler) background(
 		ctx, k.turn, request.Hub.Model, request.Hub.Answer.Echo,
 		func(ctx context.Context, w http.ResponseWriter) error {
 			result, err := engine.Answer(ctx, w, request)
-			used = account(behind, request, gw, result, nil, started)
+			used = reportResult(backgroundRequest, request, gw, result, nil, started)
 			return err
 		}, done,
 	)
@@ -199,7 +199,7 @@ func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.
 	)
 }
 
-// notStored returns the error for a request to such an endpoint if the option store_responses is not set.
+// notStored returns the error for a request about stored objects if the option store_responses is not set.
 func notStored() error {
 	return refuse(http.StatusNotFound, "unsupported_endpoint",
 		"responses are not stored here: send the whole input with each request, or ask the operator for `store_responses`")

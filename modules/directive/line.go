@@ -78,11 +78,11 @@ func containsWord(message, word string) bool {
 		previous, _ := utf8.DecodeLastRuneInString(message[:from+i])
 		rest := message[from+i+len(word):]
 		next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "s"))
-		if !ofWord(previous) && !ofWord(next) {
+		if !isWordRune(previous) && !isWordRune(next) {
 			return true
 		}
 		from += i + len(word)
 	}
 }
 
-func ofWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+func isWordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }

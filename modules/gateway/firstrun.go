@@ -206,9 +206,9 @@ func storedKeys(ctx context.Context, service *keychain.Service) ([]string, error
 }
 
 // keysFromEnvironment creates provider keys from the environment variables that are set, and removes keys whose
-// variable is no longer set. found describes these keys. A key with a base URL in another variable belongs to the
-// server at that URL and not to the provider; servers has these servers with their keys. It also has the server at
-// OPENAI_BASE_URL if there is no key.
+// variable is no longer set. found describes the created keys. If another variable sets a base URL for a key, the key
+// belongs to the server at that URL and not to the provider; servers has these servers with their keys. servers also
+// has the server at OPENAI_BASE_URL if there is no key for it.
 func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service,
 ) (found []string, servers []keychain.ModelServer, err error) {
 	for _, p := range a.Catalog().Providers() {

@@ -21,8 +21,8 @@ var form string
 //
 //	tollgate [<matcher>] gateway {
 //		max_body <size>           # default and maximum: 32MB
-//		user_jwt { … }            # who may manage keys: the options of api_auth user_jwt
-//		oauth { … }               # or those of api_auth oauth
+//		user_jwt { … }            # tokens of users who manage keys: the options of api_auth user_jwt
+//		oauth { … }               # the same by access tokens: the options of api_auth oauth
 //		cascade { … }             # the options of cascade
 //	}
 func init() {

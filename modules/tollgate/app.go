@@ -245,9 +245,9 @@ func (a *App) OnStart(do func() error) { a.onStart = append(a.onStart, do) }
 // settleTime is how long a configuration must have run before any data is deleted according to its settings.
 const settleTime = 3 * time.Second
 
-// OnSettled registers a function that is called once the configuration has run for settleTime, for work that deletes
-// old data. Earlier, another app may fail to start and the reload be undone; then the settings must not have deleted
-// anything. A module calls OnSettled while it is provisioned.
+// OnSettled registers a function that is called once the configuration has run for settleTime. It is meant for work
+// that deletes old data: until then the reload may still be undone because another app fails to start, and nothing may
+// have been deleted by then. A module calls OnSettled while it is provisioned.
 func (a *App) OnSettled(do func()) { a.onSettled = append(a.onSettled, do) }
 
 func (a *App) settle() {

@@ -26,7 +26,7 @@ func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 			continue
 		}
 		name := "database"
-		if _, own := a.named[service]; own && len(services) != 1 {
+		if _, separate := a.named[service]; separate && len(services) != 1 {
 			name += "/" + service
 		}
 		parts[name] = a.databaseReady(db)

@@ -61,7 +61,8 @@ func (a Address) String() string {
 }
 
 // linkBase returns the beginning of links from a page that r requests to paths of the handler. On the same site that is
-// only the prefix. distance is smaller for nearer addresses. ok is false if the sender of r cannot reach the handler.
+// only the prefix. distance ranks the addresses of a service, the smallest is preferred: 0 on the same site, 1 with
+// HTTPS, 2 without. ok is false if the sender of r cannot reach the handler.
 func (a Address) linkBase(r *http.Request) (base string, distance int, ok bool) {
 	name, port := splitHost(r.Host)
 	scheme := origin.Scheme(r)
