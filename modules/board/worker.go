@@ -80,8 +80,8 @@ func (w *worker) logger() *zap.Logger {
 	return zap.NewNop()
 }
 
-// mails reports whether any handler of the current configuration sends mail.
-func (w *worker) mails() bool {
+// sendsMail reports whether any handler of the current configuration sends mail.
+func (w *worker) sendsMail() bool {
 	p := w.newestParticipant()
 	return p != nil && p.mail.URL != ""
 }

@@ -81,7 +81,7 @@ func reportResult(
 	gw.Usage.Add(record)
 	observeRequest(&record, result)
 	t.request(&record)
-	publish(r, &record)
+	setPlaceholders(r, &record)
 	return record.InputTokens + record.OutputTokens
 }
 

@@ -65,7 +65,7 @@ func (p *passthroughRequest) edit(answer []byte) []byte {
 	if p.endpoint.Object != passthrough.KindMessageBatch || gjson.GetBytes(answer, member).Type != gjson.String {
 		return answer
 	}
-	address := p.self + "/v1/messages/batches/" + gjson.GetBytes(answer, "id").Str + "/results"
+	address := p.ownAddress + "/v1/messages/batches/" + gjson.GetBytes(answer, "id").Str + "/results"
 	if edited, err := sjson.SetBytes(answer, member, address); err == nil {
 		return edited
 	}

@@ -29,22 +29,22 @@ import (
 // passthroughRequest is a request to an endpoint whose bodies are passed on without translation.
 type passthroughRequest struct {
 	*Handler
-	endpoint *passthrough.Endpoint
-	id       string
-	gw       *gateway.Gateway
-	catalog  *catalog.Catalog
-	request  *cascade.Request
-	share    *memory.Share
-	input    *passthrough.Resource // the input file of a new batch, or the object to delete
-	waits    bool                  // whether charge reads the results of a batch before it returns
-	self     string                // the address of this gateway for the client; empty if there is no client
+	endpoint   *passthrough.Endpoint
+	id         string
+	gw         *gateway.Gateway
+	catalog    *catalog.Catalog
+	request    *cascade.Request
+	share      *memory.Share
+	input      *passthrough.Resource // the input file of a new batch, or the object to delete
+	waits      bool                  // whether charge reads the results of a batch before it returns
+	ownAddress string                // the address of this gateway for the client; empty if there is no client
 }
 
 // recordTime limits the time for storing in the database which objects a provider has created or deleted.
 const recordTime = 10 * time.Second
 
-// self returns the address of this gateway that the client uses, without /v1.
-func self(r *http.Request) string {
+// ownAddress returns the address of this gateway that the client uses, without /v1.
+func ownAddress(r *http.Request) string {
 	path := r.URL.Path
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
 		path = original.URL.Path
@@ -65,7 +65,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	defer share.Free()
 	p := &passthroughRequest{
 		Handler: h, endpoint: e, id: id, gw: gw, catalog: h.app.Catalog(), request: newRequest(r, gw, identity),
-		share: &share, self: self(r),
+		share: &share, ownAddress: ownAddress(r),
 	}
 	defer p.request.Release()
 	if p.request.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {

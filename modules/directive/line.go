@@ -19,7 +19,7 @@ func (p place) line(message string) caddyfile.Token {
 		best = p.short[0]
 	}
 	for _, tokens := range [][]caddyfile.Token{p.tokens, p.short} {
-		if found, score := match(tokens, message); score > highest && (p.short == nil || found.File != p.long) {
+		if found, score := bestLine(tokens, message); score > highest && (p.short == nil || found.File != p.long) {
 			best, highest = found, score
 		}
 	}
@@ -31,8 +31,8 @@ func (p place) line(message string) caddyfile.Token {
 	return best
 }
 
-// match returns the first token of the best line after the first line, and its score.
-func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, highest int) {
+// bestLine returns the first token of the best line after the first line, and its score.
+func bestLine(tokens []caddyfile.Token, message string) (best caddyfile.Token, highest int) {
 	var blocks []int // scores of the open blocks
 	for i := 0; i < len(tokens); {
 		first := tokens[i]

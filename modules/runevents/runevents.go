@@ -185,7 +185,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		h.Read = &readDefault
 	}
 	if h.Submit == nil {
-		if h.Read.names() {
+		if h.Read.restricted() {
 			h.logger.Warn("read names users or certificates, and no submit line says who may send commands: every user of api_auth and every verified certificate may; write submit lines to name them")
 		}
 		h.Submit = &submitDefault

@@ -190,7 +190,7 @@ func listening(app *caddyhttp.App, server *caddyhttp.Server) (all []Address) {
 		if err != nil || address.IsUnixNetwork() || address.IsFdNetwork() { // no URL leads there
 			continue
 		}
-		a := Address{Scheme: "http", Here: ofMachine(address.Host)}
+		a := Address{Scheme: "http", Here: isLocalHost(address.Host)}
 		if len(server.TLSConnPolicies) > 0 && int(address.StartPort) != plain {
 			a.Scheme = "https"
 		}
@@ -217,8 +217,8 @@ func splitHost(host string) (name, port string) {
 	return strings.Trim(host, "[]"), ""
 }
 
-// ofMachine reports whether a host is a name or an address that only this machine can reach.
-func ofMachine(host string) bool {
+// isLocalHost reports whether a host is a name or an address that only this machine can reach.
+func isLocalHost(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") ||
 		ip != nil && ip.IsLoopback()
@@ -289,7 +289,7 @@ func narrowAddress(outer Address, sets caddyhttp.MatcherSets) []Address {
 		}
 		for _, host := range hosts {
 			address := narrow
-			address.Host, address.Here = host, outer.Here || ofMachine(host)
+			address.Host, address.Here = host, outer.Here || isLocalHost(host)
 			all = append(all, address)
 		}
 	}

@@ -168,8 +168,8 @@ func (w *writer) keep(p []byte) error {
 	return nil
 }
 
-// mend replaces invalid UTF-8 in the buffered answer. It takes memory from the budget if that makes the answer larger.
-func (w *writer) mend() error {
+// repairUTF8 replaces invalid UTF-8 in the buffered answer. It takes memory from the budget if that makes the answer larger.
+func (w *writer) repairUTF8() error {
 	size := wire.ValidUTF8Len(w.reply)
 	if size > maxReply {
 		return upstream(errTooLarge)
@@ -337,7 +337,7 @@ func (w *writer) finish(err error) error {
 		}
 		return w.send()
 	case w.mode == buffered:
-		if err := w.mend(); err != nil {
+		if err := w.repairUTF8(); err != nil {
 			return statusError(err)
 		}
 		answer, broken := w.pass.Whole(nil, w.reply)
