@@ -27,7 +27,8 @@ func Unchecked(ctx caddy.Context) bool {
 	routes := server.Routes
 	for _, module := range lineage[from+1:] {
 		index := slices.IndexFunc(routes, func(r caddyhttp.Route) bool { return r.HandlersRaw != nil })
-		if index < 0 || routesCheckKey(routes[:index], routes[index].Group) || earlierHandlersCheckKey(routes[index].HandlersRaw, module) {
+		if index < 0 || routesCheckKey(routes[:index], routes[index].Group) ||
+			earlierHandlersCheckKey(routes[index].HandlersRaw, module) {
 			return false
 		}
 		if module == ctx.Module() {

@@ -73,8 +73,8 @@ func (o *options) run(work func(s *session, args []string) error) func(*cobra.Co
 	})
 }
 
-// printResult prints the result of a subcommand. With --json it prints value. Otherwise it prints text to standard output,
-// unless text is empty, and note as a message for people.
+// printResult prints the result of a subcommand. With --json it prints value. Otherwise it prints text to standard
+// output, unless text is empty, and note as a message for people.
 func printResult(s *cli.Session, value any, text, note string) error {
 	return s.Answer(value, func(w io.Writer) {
 		if text != "" {
@@ -105,8 +105,9 @@ administrator's password, which is shown only once. Existing data stays as it is
 		if password == "" {
 			note = "An administrator already exists; nothing was changed."
 		}
-		return printResult(s.Session, map[string]any{"admin": *admin, "password": password, "changed": password != ""}, password,
-			note)
+		return printResult(
+			s.Session, map[string]any{"admin": *admin, "password": password, "changed": password != ""}, password, note,
+		)
 	})
 	return cmd
 }

@@ -300,8 +300,8 @@ func (p *passthroughRequest) fetch(ctx context.Context, o *passthrough.Resource)
 		return nil
 	}
 	request.Forward = &cascade.Forward{
-		Surface: endpoint.Surface, Method: endpoint.Method, Endpoint: endpoint.Name, Path: endpoint.Below(o.ID), Pinned: c, Held: true,
-		Edit: fetching.edit,
+		Surface: endpoint.Surface, Method: endpoint.Method, Endpoint: endpoint.Name, Path: endpoint.Below(o.ID),
+		Pinned: c, Held: true, Edit: fetching.edit,
 		Answered: func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
 			return wire.Usage{}, fetching.recordObjects(ctx, c, key, o, answer)
 		},

@@ -175,8 +175,8 @@ served because their paths belong to the API.
 	return cmd
 }
 
-// hiddenPages returns the pages that cannot be reached because an API route has the same path. It returns nil if there is no
-// database yet.
+// hiddenPages returns the pages that cannot be reached because an API route has the same path. It returns nil if there
+// is no database yet.
 func (o *options) hiddenPages(s *cli.Session) ([]string, error) {
 	if s.App.Exists(serviceName) != nil {
 		return nil, nil

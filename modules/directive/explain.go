@@ -70,7 +70,8 @@ func explainParseError(message, filename string, text []byte) string {
 	if match == nil {
 		return message
 	}
-	return message[match[2]:match[3]] + ": " + message[:match[0]] + unsetVariableHint(message[match[2]:match[3]], filename, text)
+	line := message[match[2]:match[3]]
+	return line + ": " + message[:match[0]] + unsetVariableHint(line, filename, text)
 }
 
 // unsetVariableHint returns a hint if a line uses an environment variable that is not set. The parser replaces such a

@@ -35,6 +35,7 @@ func init() {
 	})
 }
 
+// readSize returns the argument of the option max_body unchanged if it is a valid size.
 func readSize(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	option := d.Val()
 	words, err := tollgate.ReadWord(d)

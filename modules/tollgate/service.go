@@ -211,7 +211,9 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 }
 
 // parseLongForm parses a long form to a route. The marks in long are replaced with the tokens in written.
-func parseLongForm(h httpcaddyfile.Helper, service, long string, written userTokens) (route caddyhttp.Route, err error) {
+func parseLongForm(
+	h httpcaddyfile.Helper, service, long string, written userTokens,
+) (route caddyhttp.Route, err error) {
 	// The block around the text makes the text a segment that Caddy can parse.
 	tokens, err := caddyfile.Tokenize([]byte("tollgate {\n"+long+"}\n"), "tollgate "+service)
 	if err != nil {

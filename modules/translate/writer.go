@@ -168,7 +168,8 @@ func (w *writer) keep(p []byte) error {
 	return nil
 }
 
-// repairUTF8 replaces invalid UTF-8 in the buffered answer. It takes memory from the budget if that makes the answer larger.
+// repairUTF8 replaces invalid UTF-8 in the buffered answer. It takes memory from the budget if that makes the answer
+// larger.
 func (w *writer) repairUTF8() error {
 	size := wire.ValidUTF8Len(w.reply)
 	if size > maxReply {
