@@ -168,8 +168,9 @@ func showTrace(w http.ResponseWriter, r *http.Request) error {
 }
 
 // soleNode returns the answer API of the process, for requests that are not about one question. During a reload, the
-// API of the previous configuration exists too and is ignored. Of several APIs on one database it returns any, because
-// they share keys and documents. It returns an error if there is no API, or if the APIs use different databases.
+// API of the previous configuration exists too and is ignored. If several APIs share one database, soleNode returns any
+// of them, because they share keys and documents. It returns an error if there is no API, or if the APIs use different
+// databases.
 func soleNode() (*node, error) {
 	list := slices.Collect(tollgate.Shared[*node](nodes))
 	if len(list) == 0 {

@@ -95,7 +95,7 @@ type Handler struct {
 	api     *api.API
 	site    http.Handler // nil without pages
 
-	stopWork func() // leaves the background work; nil before work has been called
+	stopWork func() // leaves the background work; nil before joinWork has been called
 }
 
 // nodes holds the boards by their databases. Handlers and token providers on one database share a node across reloads.

@@ -92,7 +92,7 @@ func (h *Handler) engine(gw *gateway.Gateway) *cascade.Engine {
 	return engine
 }
 
-// count answers a request for the number of tokens in a text.
+// count answers a request to count tokens.
 func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter, place *formats.Place) error {
 	defer h.app.Acquire()()
 	gw, identity, err := h.client(r)

@@ -119,10 +119,10 @@ type Handler struct {
 	// HideFailedAttempts leaves error.failed_attempts out of error answers. Default: off.
 	HideFailedAttempts bool `json:"hide_failed_attempts,omitempty"`
 
-	// Anonymous is the user whose models answer requests without a verified key, and who is charged for them. The usage
-	// log has such requests without a key. They are limited only by limits that the operator has imposed on the user, and
-	// by budgets before this handler. If it is empty, such requests get a 401, and a configuration that verifies no key
-	// before this handler is refused.
+	// Anonymous is the user whose models answer requests without a verified key, and who is charged for these requests.
+	// The usage log has them without a key. The only limits that apply to them are the limits that the operator has
+	// imposed on the user, and budgets before this handler. If Anonymous is empty, such requests get a 401, and a
+	// configuration that verifies no key before this handler is refused.
 	Anonymous string `json:"anonymous,omitempty"`
 
 	app       *gatewayapp.App

@@ -44,7 +44,8 @@ type inside struct {
 // request's deadline, so that another model can be tried, but at least minPatience.
 const minPatience = 5 * time.Second
 
-// handlerFor returns a copy of the handler for one request, with the time limit and the key's owner.
+// handlerFor returns a copy of the handler for one request. The copy has time limits that suit the deadline of ctx and,
+// if the transport has a key, the owner of the key as the user who is charged.
 func (i *inside) handlerFor(ctx context.Context) (*Handler, error) {
 	h := *i.Handler
 	if end, ok := ctx.Deadline(); ok {

@@ -48,7 +48,7 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 			Data   []modellist.Model      `json:"data"`
 			Models []modellist.CodexModel `json:"models,omitempty"`
 		}{Object: "list", Data: all}
-		if r.URL.Query().Has("client_version") { // Codex
+		if r.URL.Query().Has("client_version") { // only Codex sends this parameter
 			answer.Models = modellist.Codex(all)
 		}
 		return writeJSON(w, answer)

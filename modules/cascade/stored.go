@@ -111,7 +111,8 @@ func (k *keeper) FindItems(ctx context.Context, ids []string) (map[string]string
 // KeepItem implements cascade.Stored.
 func (k *keeper) KeepItem(id string, text []byte) bool { return k.turn.KeepItem(id, text) }
 
-// begin inserts the earlier items of the response or conversation that a request continues into its body.
+// begin returns the request body text with the earlier items of the response or conversation that the request
+// continues.
 func (k *keeper) begin(ctx context.Context, text []byte) (_ []byte, err error) {
 	k.turn, text, err = k.service.Begin(ctx, k.owner, k.options, text)
 	return text, err

@@ -44,7 +44,7 @@ func RegisterFunc(name string, parse httpcaddyfile.UnmarshalHandlerFunc) {
 
 // Expand supports a directive that expands to other directives in a generated file. It must be called before any token
 // is read. The returned function must be called with the name of the generated file, after the other directives were
-// parsed. Their errors are then reported for a line of this directive.
+// parsed. Errors of the other directives are then reported for a line of this directive.
 func Expand(h httpcaddyfile.Helper) (done func(file string)) {
 	recorded, ok := h.Option(optionName).(*places)
 	if !ok {

@@ -49,7 +49,7 @@ func (a *App) databaseReady(db *store.DB) error {
 	return db.Ready()
 }
 
-// IsStopping reports whether the process is about to end, or the request's server to close. With the option
+// IsStopping reports whether the process is about to end or the request's server is about to close. With the option
 // shutdown_delay, load balancers have time to notice that. ctx is a request's context.
 func IsStopping(ctx context.Context) bool {
 	if caddy.Exiting() {

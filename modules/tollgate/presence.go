@@ -269,7 +269,7 @@ func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, address Address,
 	return address
 }
 
-// narrowAddress returns the addresses behind matchers. outer is the address in front of them.
+// narrowAddress returns the addresses behind matchers. outer is the address in front of the matchers.
 func narrowAddress(outer Address, sets caddyhttp.MatcherSets) []Address {
 	all := make([]Address, 0, len(sets))
 	for _, set := range sets {
