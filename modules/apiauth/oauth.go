@@ -242,7 +242,7 @@ func (o *OAuth) check() error {
 
 // keys returns the keys of the issuer.
 func (o *OAuth) keys() (jwks.Finder, error) {
-	return pooled(o.Issuer, o.JWKSURL, &o.pooled)
+	return pooledKeys(o.Issuer, o.JWKSURL, &o.pooled)
 }
 
 // Cleanup releases the keys. Requests in progress may still use them.

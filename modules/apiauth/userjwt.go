@@ -283,7 +283,7 @@ func (u *UserJWT) provisionKeys() (jwks.Finder, error) {
 		}
 		return fixed, nil
 	case u.Issuer != "":
-		return pooled(u.Issuer, u.JWKSURL, &u.pooled)
+		return pooledKeys(u.Issuer, u.JWKSURL, &u.pooled)
 	}
 	return nil, nil
 }

@@ -34,7 +34,7 @@ type CounterStore interface {
 }
 
 // App manages the resources that the modules of Tollgate share: databases, counters, the keyring and memory. The first
-// module that needs it loads it. Without configuration it stores everything in the folder data of the working
+// module that needs the app loads it. Without configuration it stores everything in the folder data of the working
 // directory. A database is opened, and its tables are created, only if a module needs it. The keyring is opened, and a
 // key file created, only if a module encrypts or signs something. All resources survive reloads: connections stay open,
 // budgets keep their counts, and requests and streams of the previous configuration continue.
@@ -48,7 +48,7 @@ type CounterStore interface {
 //			counters memory
 //			keyring  aes {env.TOLLGATE_MASTER_KEY}
 //			memory   <size>
-//			catalog  {
+//			catalog  {   # the most common options; all are in Catalog of modules/gateway
 //				file    <path>
 //				enable  <code>...
 //				disable <code>...

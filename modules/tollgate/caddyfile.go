@@ -40,7 +40,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return directive.Options(d, func(option string) (err error) {
 		switch option {
 		case "database":
-			err = a.database(d)
+			err = a.databaseOption(d)
 		case "counters":
 			err = oneGuest(d, "tollgate.counters.", "store", &a.CountersRaw)
 		case "keyring":
@@ -94,8 +94,8 @@ func (a *App) startWaitOption(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// database parses `database [<service>] <engine> …`.
-func (a *App) database(d *caddyfile.Dispenser) error {
+// databaseOption parses `database [<service>] <engine> …`.
+func (a *App) databaseOption(d *caddyfile.Dispenser) error {
 	if !d.NextArg() {
 		return d.ArgErr()
 	}

@@ -164,7 +164,7 @@ func (a *App) findServices() {
 		}
 	}
 	slices.SortStableFunc(all, func(m, n *Mounted) int {
-		return cmp.Or(boolCompare(n.Service == homeService, m.Service == homeService), cmp.Compare(m.Title, n.Title))
+		return cmp.Or(compareBool(n.Service == homeService, m.Service == homeService), cmp.Compare(m.Title, n.Title))
 	})
 	a.mounted.Store(&all)
 }
@@ -172,7 +172,7 @@ func (a *App) findServices() {
 // homeService is the name of the service whose page lists all services.
 const homeService = "home"
 
-func boolCompare(x, y bool) int {
+func compareBool(x, y bool) int {
 	switch {
 	case x == y:
 		return 0

@@ -140,14 +140,14 @@ func (a *App) handlers(service *Service, do func(handler json.RawMessage) error)
 	if err := json.Unmarshal(a.ConfigJSON(), &config); err != nil {
 		return err
 	}
-	return handlers(config, service.Handlers, do)
+	return forEachHandler(config, service.Handlers, do)
 }
 
-func handlers(config any, names []string, do func(handler json.RawMessage) error) error {
+func forEachHandler(config any, names []string, do func(handler json.RawMessage) error) error {
 	switch config := config.(type) {
 	case []any:
 		for _, value := range config {
-			if err := handlers(value, names, do); err != nil {
+			if err := forEachHandler(value, names, do); err != nil {
 				return err
 			}
 		}
@@ -162,7 +162,7 @@ func handlers(config any, names []string, do func(handler json.RawMessage) error
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(config)) {
-			if err := handlers(config[key], names, do); err != nil {
+			if err := forEachHandler(config[key], names, do); err != nil {
 				return err
 			}
 		}

@@ -173,7 +173,7 @@ func (w *writer) keep(p []byte) error {
 func (w *writer) repairUTF8() error {
 	size := wire.ValidUTF8Len(w.reply)
 	if size > maxReply {
-		return upstream(errTooLarge)
+		return upstreamError(errTooLarge)
 	}
 	if size > len(w.reply) {
 		if err := w.share.Grow(w.t.Request.Context(), int64(cap(w.reply)+2*size)); err != nil {
@@ -262,7 +262,7 @@ func (w *writer) onSilence() {
 func (w *writer) fail(err error) error {
 	w.done = true
 	if !w.begun && len(w.out) == 0 {
-		w.mode, w.err = refused, upstream(err)
+		w.mode, w.err = refused, upstreamError(err)
 		return nil
 	}
 	code, kind := failureKind(err)
@@ -343,7 +343,7 @@ func (w *writer) finish(err error) error {
 		}
 		answer, broken := w.pass.Whole(nil, w.reply)
 		if broken != nil {
-			return statusError(upstream(broken))
+			return statusError(upstreamError(broken))
 		}
 		if result := w.t.convert(); result.request.Stream {
 			streamHeader(w.Header(), w.t.Format.Facts())
@@ -375,8 +375,8 @@ func (w *writer) release() {
 // noMemory returns the error with status 503 if there is no memory for an answer.
 func noMemory(err error) *apierror.Error { return apierror.Unavailable("memory for this answer", err) }
 
-// upstream returns the error with status 502 for a server's answer that is an error or cannot be read.
-func upstream(err error) error {
+// upstreamError returns the error with status 502 for a server's answer that is an error or cannot be read.
+func upstreamError(err error) error {
 	if errors.Is(err, memory.ErrFull) {
 		return noMemory(err)
 	}
