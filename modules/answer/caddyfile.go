@@ -114,8 +114,8 @@ func parseNumber(d *caddyfile.Dispenser, option string, into *int) (err error) {
 	return nil
 }
 
-// parseEndpoint parses an option that has an address and a block. words are the options of the block with an argument,
-// flags those without, by name.
+// parseEndpoint parses an option that has an address and a block. words maps the names of options in the block that
+// have an argument to the variables to set; flags does the same for options without an argument.
 func parseEndpoint(d *caddyfile.Dispenser, address *string, words map[string]*string, flags map[string]*bool) error {
 	option := d.Val()
 	if !d.AllArgs(address) {

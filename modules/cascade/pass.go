@@ -173,9 +173,9 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 	return p.rename(r.Context(), label)
 }
 
-// pin chooses the provider and the provider key for a request about objects. For an existing object or input file, they
-// are those that it was made with. For a new object without an input file, pin chooses the provider named in a request
-// header, or else the first provider that stores such objects. file is the id of the input file, or empty.
+// pin chooses the provider and the provider key for a request about objects. For an existing object, or an input file,
+// pin chooses the provider and key with which it was made; file is the id of the input file, or empty. Otherwise pin
+// chooses the provider named in a request header, or else the first provider that stores such objects.
 func (p *passthroughRequest) pin(r *http.Request, file string) error {
 	e, f := p.endpoint, p.request.Forward
 	kind, id := e.Object, p.id
