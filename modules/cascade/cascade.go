@@ -90,8 +90,8 @@ type Handler struct {
 	// off.
 	EntryFallback bool `json:"entry_fallback,omitempty"`
 
-	// AnswerItems is how long the items of Responses API answers are stored. Later requests with the same gateway key can
-	// refer to these items (item_reference). Stored items are encrypted. Items of requests with "store": false are not stored, and
+	// AnswerItems is how long the items of Responses API answers are stored, encrypted. Later requests with the same
+	// gateway key can refer to these items (item_reference). Items of requests with "store": false are not stored, and
 	// a negative value stores no items. Default: 24h.
 	AnswerItems caddy.Duration `json:"answer_items,omitempty"`
 
