@@ -127,7 +127,8 @@ type progressLine struct {
 }
 
 // ingest ingests the documents in the body, one per line, or files of this machine. It stops when the client
-// disconnects. The same request then continues the work, because documents that are already in the corpus are skipped.
+// disconnects. If the client then repeats the request, the work continues where it stopped, because documents that are
+// already in the corpus are skipped.
 func ingest(w http.ResponseWriter, r *http.Request) error {
 	if err := checkMethod(r, http.MethodPost); err != nil {
 		return err

@@ -285,8 +285,8 @@ func (p *passthroughRequest) recordObjects(
 	return p.charge(ctx, known, answer)
 }
 
-// fetch requests the description of an object on behalf of its owner. It returns nil if the provider does not have the
-// object.
+// fetch requests the description of the object o from its provider, on behalf of its owner, and passes it to
+// recordObjects, which charges a batch that has ended. It returns nil if the provider does not have the object.
 func (p *passthroughRequest) fetch(ctx context.Context, o *passthrough.Resource) []byte {
 	endpoint, _, _ := passthrough.Find(http.MethodGet, "/"+p.endpoint.Name+"/"+o.ID)
 	if endpoint == nil {

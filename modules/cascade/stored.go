@@ -95,7 +95,8 @@ type keeper struct {
 	turn    *stored.Turn // nil if the request neither stores nor continues anything
 }
 
-// keeper returns the keeper for a request in a format. It returns nil if responses of this format are not stored.
+// keeper returns the keeper for a request of identity. It returns nil if responses of the request's format are not
+// stored.
 func (h *Handler) keeper(gw *gateway.Gateway, identity *keychain.Identity, format formats.Format) *keeper {
 	if h.stored == nil || format == nil || format.Facts().Name != hub.Responses {
 		return nil
