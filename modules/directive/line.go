@@ -31,7 +31,8 @@ func (p place) line(message string) caddyfile.Token {
 	return best
 }
 
-// bestLine returns the first token of the best line after the first line, and its score.
+// bestLine returns the first token of the line that matches the message best, and the line's score. The first line of
+// tokens is not considered.
 func bestLine(tokens []caddyfile.Token, message string) (best caddyfile.Token, highest int) {
 	var blocks []int // scores of the open blocks
 	for i := 0; i < len(tokens); {

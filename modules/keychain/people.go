@@ -17,7 +17,7 @@ type People struct {
 	Claims map[string][]string `json:"claims,omitempty"`
 }
 
-// who converts the option to the type of the management API. A nil receiver selects nobody.
+// who converts the option for the management API. A nil receiver selects nobody.
 func (p *People) who() management.Who {
 	if p == nil {
 		return management.Who{}
