@@ -1,5 +1,5 @@
 // Command tollgate is Caddy with Tollgate's modules. It has the commands of caddy (run, reload, validate, adapt, fmt …)
-// and the commands of the modules (keychain, board, events, authserver, keyring, scripted-model).
+// and the commands of the modules (keychain, board, cms, answer, events, authserver, keyring, backup …).
 package main
 
 import (

@@ -81,14 +81,14 @@ func refuse(status int, message string) error {
 	return caddy.APIError{HTTPStatus: status, Err: errors.New(message)}
 }
 
-func method(r *http.Request, allowed ...string) error {
+func checkMethod(r *http.Request, allowed ...string) error {
 	if slices.Contains(allowed, r.Method) {
 		return nil
 	}
 	return refuse(http.StatusMethodNotAllowed, "use "+strings.Join(allowed, " or "))
 }
 
-func tell(w http.ResponseWriter, status int, answer any) error {
+func writeJSON(w http.ResponseWriter, status int, answer any) error {
 	text, err := json.Marshal(answer)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func acceptsHTML(w http.ResponseWriter, r *http.Request) bool {
 
 // listTraces lists the newest answers.
 func listTraces(w http.ResponseWriter, r *http.Request) error {
-	if err := method(r, http.MethodGet); err != nil {
+	if err := checkMethod(r, http.MethodGet); err != nil {
 		return err
 	}
 	n, err := soleNode()
@@ -131,12 +131,12 @@ func listTraces(w http.ResponseWriter, r *http.Request) error {
 	case acceptsHTML(w, r):
 		return web.Recent(w, n.server.Bar(r), list, len(list) == limit)
 	}
-	return tell(w, http.StatusOK, map[string]any{"answers": list})
+	return writeJSON(w, http.StatusOK, map[string]any{"answers": list})
 }
 
 // showTrace shows the trace with the id in the path. It searches all answer APIs of the process.
 func showTrace(w http.ResponseWriter, r *http.Request) error {
-	if err := method(r, http.MethodGet); err != nil {
+	if err := checkMethod(r, http.MethodGet); err != nil {
 		return err
 	}
 	id := strings.TrimPrefix(r.URL.Path, "/admin/answer/traces/")
@@ -145,7 +145,7 @@ func showTrace(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return tell(w, http.StatusOK, found)
+		return writeJSON(w, http.StatusOK, found)
 	}
 	if acceptsHTML(w, r) {
 		show = func(s *answer.Server) error { return s.TracePage(w, r, id) }
@@ -168,8 +168,9 @@ func showTrace(w http.ResponseWriter, r *http.Request) error {
 }
 
 // soleNode returns the answer API of the process, for requests that are not about one question. During a reload, the
-// API of the previous configuration exists too and is ignored. Of several APIs on one database it returns any, because
-// they share keys and documents. It returns an error if there is no API, or if the APIs use different databases.
+// API of the previous configuration exists too and is ignored. If several APIs share one database, soleNode returns any
+// of them, because they share keys and documents. It returns an error if there is no API, or if the APIs use different
+// databases.
 func soleNode() (*node, error) {
 	list := slices.Collect(tollgate.Shared[*node](nodes))
 	if len(list) == 0 {
@@ -190,7 +191,7 @@ func soleNode() (*node, error) {
 const maxKeyBody = 64 << 10
 
 func keys(w http.ResponseWriter, r *http.Request) error {
-	if err := method(r, http.MethodGet, http.MethodPost); err != nil {
+	if err := checkMethod(r, http.MethodGet, http.MethodPost); err != nil {
 		return err
 	}
 	n, err := soleNode()
@@ -206,7 +207,7 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 		for i, key := range list {
 			response[i] = shown(key)
 		}
-		return tell(w, http.StatusOK, map[string]any{"keys": response})
+		return writeJSON(w, http.StatusOK, map[string]any{"keys": response})
 	}
 	var body struct {
 		Label    string   `json:"label"`
@@ -237,11 +238,11 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 	}
 	response := shown(created)
 	response.Key = key
-	return tell(w, http.StatusCreated, response)
+	return writeJSON(w, http.StatusCreated, response)
 }
 
 func revoke(w http.ResponseWriter, r *http.Request) error {
-	if err := method(r, http.MethodPost); err != nil {
+	if err := checkMethod(r, http.MethodPost); err != nil {
 		return err
 	}
 	text, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/admin/answer/keys/"), "/revoke")

@@ -37,7 +37,7 @@ const (
 
 // stats serves the numbers of documents, passages and facts in the corpus.
 func stats(w http.ResponseWriter, r *http.Request) error {
-	if err := method(r, http.MethodGet); err != nil {
+	if err := checkMethod(r, http.MethodGet); err != nil {
 		return err
 	}
 	n, err := soleNode()
@@ -48,12 +48,12 @@ func stats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return tell(w, http.StatusOK, shownStatsOf(counted))
+	return writeJSON(w, http.StatusOK, shownStatsOf(counted))
 }
 
 // documents lists the documents, or describes or removes the document that the parameter url names.
 func documents(w http.ResponseWriter, r *http.Request) error {
-	if err := method(r, http.MethodGet, http.MethodDelete); err != nil {
+	if err := checkMethod(r, http.MethodGet, http.MethodDelete); err != nil {
 		return err
 	}
 	n, err := soleNode()
@@ -79,7 +79,7 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return tell(w, http.StatusOK, describedOf(found))
+		return writeJSON(w, http.StatusOK, describedOf(found))
 	}
 	q := corpus.ListQuery{Kind: kernel.Kind(query.Get("kind"))}
 	for name, set := range map[string]func(n int64){
@@ -102,7 +102,7 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 	for i, d := range list {
 		shown[i] = shownDocumentOf(d)
 	}
-	return tell(w, http.StatusOK, map[string]any{"documents": shown})
+	return writeJSON(w, http.StatusOK, map[string]any{"documents": shown})
 }
 
 // ingesting is locked while an ingest over HTTP runs. Only one may run at a time.
@@ -127,9 +127,10 @@ type progressLine struct {
 }
 
 // ingest ingests the documents in the body, one per line, or files of this machine. It stops when the client
-// disconnects. The same request then continues the work, because documents that are already in the corpus are skipped.
+// disconnects. If the client then repeats the request, the work continues where it stopped, because documents that are
+// already in the corpus are skipped.
 func ingest(w http.ResponseWriter, r *http.Request) error {
-	if err := method(r, http.MethodPost); err != nil {
+	if err := checkMethod(r, http.MethodPost); err != nil {
 		return err
 	}
 	n, err := soleNode()

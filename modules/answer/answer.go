@@ -48,7 +48,7 @@ func init() {
 //		base_url    <url>
 //		model       <url>|cascade {
 //			key    <key>
-//			user   <user>   # whose models the cascade asks, or that of a gateway key
+//			user   <user>   # for cascade, unless key is set: the user whose models answer
 //			low    <name>   # keychain-low
 //			medium <name>   # keychain-medium
 //			high   <name>   # keychain-high

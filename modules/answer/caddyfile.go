@@ -35,13 +35,13 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			err = directive.Text(d, &h.BaseURL)
 		case "model":
 			h.Model = new(Model)
-			err = endpoint(d, &h.Model.URL, map[string]*string{
+			err = parseEndpoint(d, &h.Model.URL, map[string]*string{
 				"key": &h.Model.Key, "user": &h.Model.User, "low": &h.Model.Low,
 				"medium": &h.Model.Medium, "high": &h.Model.High,
 			}, map[string]*bool{"extract_when_down": &h.Model.ExtractWhenDown})
 		case "dense":
 			h.Dense = new(Dense)
-			err = endpoint(d, &h.Dense.URL, map[string]*string{
+			err = parseEndpoint(d, &h.Dense.URL, map[string]*string{
 				"key": &h.Dense.Key, "user": &h.Dense.User,
 				"model": &h.Dense.Model,
 			}, nil)
@@ -52,7 +52,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "fetch":
 			err = h.unmarshalFetch(d)
 		case "rate":
-			err = number(d, option, &h.Rate)
+			err = parseNumber(d, option, &h.Rate)
 		case "quota":
 			args := d.RemainingArgs()
 			if len(args) == 0 || len(args) > 2 {
@@ -65,9 +65,9 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				h.Window = args[1]
 			}
 		case "running":
-			err = number(d, option, &h.Running)
+			err = parseNumber(d, option, &h.Running)
 		case "queued":
-			err = number(d, option, &h.Queued)
+			err = parseNumber(d, option, &h.Queued)
 		case "deadline":
 			var text string
 			if !d.AllArgs(&text) {
@@ -79,7 +79,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			h.Deadline = caddy.Duration(lasts)
 		case "compare_min":
-			err = number(d, option, &h.CompareMin)
+			err = parseNumber(d, option, &h.CompareMin)
 		case "cache":
 			var text string
 			if !d.AllArgs(&text) {
@@ -103,7 +103,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	})
 }
 
-func number(d *caddyfile.Dispenser, option string, into *int) (err error) {
+func parseNumber(d *caddyfile.Dispenser, option string, into *int) (err error) {
 	var text string
 	if !d.AllArgs(&text) {
 		return d.ArgErr()
@@ -114,9 +114,9 @@ func number(d *caddyfile.Dispenser, option string, into *int) (err error) {
 	return nil
 }
 
-// endpoint parses an option that has an address and a block. words are the options of the block with an argument, flags
-// those without, by name.
-func endpoint(d *caddyfile.Dispenser, address *string, words map[string]*string, flags map[string]*bool) error {
+// parseEndpoint parses an option that has an address and a block. words maps the names of options in the block that
+// have an argument to the variables to set; flags does the same for options without an argument.
+func parseEndpoint(d *caddyfile.Dispenser, address *string, words map[string]*string, flags map[string]*bool) error {
 	option := d.Val()
 	if !d.AllArgs(address) {
 		return d.ArgErr()

@@ -59,11 +59,11 @@ type shownRow struct {
 }
 
 func shownRows(rows []eval.Row) []shownRow {
-	rate := func(n, of int) *float64 {
-		if of == 0 {
+	rate := func(n, total int) *float64 {
+		if total == 0 {
 			return nil
 		}
-		r := math.Round(10*eval.Rate(n, of)) / 10
+		r := math.Round(10*eval.Rate(n, total)) / 10
 		return &r
 	}
 	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

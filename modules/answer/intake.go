@@ -57,7 +57,7 @@ func (h *Handler) unmarshalWatch(d *caddyfile.Dispenser) error {
 	return directive.Options(d, func(option string) error {
 		switch option {
 		case "every":
-			return every(d, &h.Watch.Every)
+			return parseInterval(d, &h.Watch.Every)
 		case "remove":
 			return directive.Flag(d, &h.Watch.Remove)
 		}
@@ -79,11 +79,11 @@ func (h *Handler) unmarshalFetch(d *caddyfile.Dispenser) error {
 		if option != "every" {
 			return directive.NoOption(d, "fetch has no option %q; there is: every", option)
 		}
-		return every(d, &h.Fetch.Every)
+		return parseInterval(d, &h.Fetch.Every)
 	})
 }
 
-func every(d *caddyfile.Dispenser, into *caddy.Duration) error {
+func parseInterval(d *caddyfile.Dispenser, into *caddy.Duration) error {
 	var text string
 	if !d.AllArgs(&text) {
 		return d.ArgErr()

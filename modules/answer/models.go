@@ -25,13 +25,14 @@ const Cascade = "cascade"
 
 // Endpoint is a model API: of a provider, of a gateway, or of the cascade in the same configuration.
 type Endpoint struct {
-	// URL is the base URL, such as http://localhost:8080/v1, or cascade: the models that the keys of User can
-	// reach, with their fallbacks and usage.
+	// URL is the base URL, such as http://localhost:8080/v1, or cascade. The cascade answers with the models of User or
+	// of the user of Key, with its usual fallbacks, and records the usage.
 	URL string `json:"url"`
 	// Key is sent as a bearer token. For the cascade it is a gateway key, whose user is charged, with the key's
 	// budgets and allowed models. Default: none.
 	Key string `json:"key,omitempty"`
-	// User is the user whose models the cascade uses, and who is charged. The cascade requires either User or Key.
+	// User is the user whose models the cascade uses, and who is charged. The cascade requires either User or Key;
+	// other endpoints have no User.
 	User string `json:"user,omitempty"`
 }
 
@@ -73,27 +74,28 @@ type WebSearch struct {
 // After the last configuration has ended they still go to its cascade, because connections of a replaced configuration
 // may bring more questions.
 type cascadeTransport struct {
-	mu  sync.Mutex
-	all []*http.RoundTripper // the newest is last
-	old *http.RoundTripper   // the last one, if its configuration has ended, otherwise nil
+	mu    sync.Mutex
+	all   []*http.RoundTripper // the newest is last
+	ended *http.RoundTripper   // the only cascade in all, if its configuration has ended; otherwise nil
 }
 
-// connect directs requests to a cascade until disconnect is called with it.
+// connect directs requests to cascade until disconnect is called with the same cascade.
 func (d *cascadeTransport) connect(cascade *http.RoundTripper) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.old != nil {
-		d.all, d.old = nil, nil
+	if d.ended != nil {
+		d.all, d.ended = nil, nil
 	}
 	d.all = append(d.all, cascade)
 }
 
-// disconnect removes a cascade that was passed to connect. The only cascade left stays in use.
+// disconnect ends the use of a cascade that was passed to connect. If no other cascade is connected, requests still go
+// to this cascade until the next call of connect.
 func (d *cascadeTransport) disconnect(cascade *http.RoundTripper) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.all) == 1 && d.all[0] == cascade {
-		d.old = cascade
+		d.ended = cascade
 		return
 	}
 	d.all = slices.DeleteFunc(d.all, func(other *http.RoundTripper) bool { return other == cascade })

@@ -27,7 +27,8 @@ func Unchecked(ctx caddy.Context) bool {
 	routes := server.Routes
 	for _, module := range lineage[from+1:] {
 		index := slices.IndexFunc(routes, func(r caddyhttp.Route) bool { return r.HandlersRaw != nil })
-		if index < 0 || routesCheck(routes[:index], routes[index].Group) || rawCheck(routes[index].HandlersRaw, module) {
+		if index < 0 || routesCheckKey(routes[:index], routes[index].Group) ||
+			earlierHandlersCheckKey(routes[index].HandlersRaw, module) {
 			return false
 		}
 		if module == ctx.Module() {
@@ -42,9 +43,9 @@ func Unchecked(ctx caddy.Context) bool {
 	return false
 }
 
-// routesCheck reports whether any of the provisioned routes checks the key. Routes that end the request do not count.
-// Routes in the same group as the handler's route do not count either, because only one route of a group runs.
-func routesCheck(routes caddyhttp.RouteList, group string) bool {
+// routesCheckKey reports whether any of the provisioned routes checks the key. It ignores routes that end the request,
+// and routes of group, which is the group of the handler's own route, because only one route of a group runs.
+func routesCheckKey(routes caddyhttp.RouteList, group string) bool {
 	return slices.ContainsFunc(routes, func(r caddyhttp.Route) bool {
 		if r.Terminal || group != "" && r.Group == group {
 			return false // a request that matches this route does not reach the handler
@@ -56,7 +57,7 @@ func routesCheck(routes caddyhttp.RouteList, group string) bool {
 			case *caddyauth.Authentication:
 				return slices.ContainsFunc(slices.Collect(maps.Values(h.Providers)), isGatewayKey)
 			case *caddyhttp.Subroute:
-				return routesCheck(h.Routes, "")
+				return routesCheckKey(h.Routes, "")
 			case *caddyhttp.Invoke:
 				return true // the invoked route is not known yet
 			}
@@ -70,9 +71,9 @@ func isGatewayKey(p caddyauth.Authenticator) bool {
 	return ok
 }
 
-// rawCheck reports whether one of the handlers before module checks the key. handlers is the JSON of a route that is
-// being provisioned.
-func rawCheck(handlers []json.RawMessage, module caddy.Module) bool {
+// earlierHandlersCheckKey reports whether one of the handlers before module checks the key. handlers is the JSON of a
+// route that is being provisioned.
+func earlierHandlersCheckKey(handlers []json.RawMessage, module caddy.Module) bool {
 	name := module.CaddyModule().ID.Name()
 	last := -1
 	for i, handler := range handlers {
@@ -81,11 +82,11 @@ func rawCheck(handlers []json.RawMessage, module caddy.Module) bool {
 		}
 	}
 	return slices.ContainsFunc(handlers[:max(last, 0)],
-		func(h json.RawMessage) bool { return checks(gjson.ParseBytes(h)) })
+		func(h json.RawMessage) bool { return checksKey(gjson.ParseBytes(h)) })
 }
 
-// checks reports whether a handler, or any handler nested in it, checks the key.
-func checks(v gjson.Result) (found bool) {
+// checksKey reports whether the handler in v, or any handler nested in that handler, checks the key.
+func checksKey(v gjson.Result) (found bool) {
 	switch v.Get("handler").Str {
 	case "api_auth":
 		return v.Get("provider.provider").Str == "gateway_key"
@@ -96,7 +97,7 @@ func checks(v gjson.Result) (found bool) {
 	}
 	if v.IsObject() || v.IsArray() {
 		v.ForEach(func(_, inner gjson.Result) bool {
-			found = checks(inner)
+			found = checksKey(inner)
 			return !found
 		})
 	}

@@ -27,7 +27,7 @@ func init() {
 	caddy.RegisterModule(new(OAuth))
 }
 
-// Errors of access tokens. Other tokens do not have these faults.
+// These errors occur only for access tokens. Errors that other tokens can have too are in the package jwt.
 const (
 	errBound    jwt.Error = "the token is bound to a key of its client: send it as Authorization: DPoP with a proof of that key"
 	errUnbound  jwt.Error = "the token is bound to no key: send it as Authorization: Bearer"
@@ -242,7 +242,7 @@ func (o *OAuth) check() error {
 
 // keys returns the keys of the issuer.
 func (o *OAuth) keys() (jwks.Finder, error) {
-	return pooled(o.Issuer, o.JWKSURL, &o.pooled)
+	return pooledKeys(o.Issuer, o.JWKSURL, &o.pooled)
 }
 
 // Cleanup releases the keys. Requests in progress may still use them.
@@ -330,7 +330,7 @@ func signedInAt(claim any) time.Time {
 	return time.Time{}
 }
 
-// granted is the user of a valid token, with the token's key and the scope that it lacks.
+// granted is the user of a valid token, with the token's key and the first required scope that the token lacks.
 type granted struct {
 	verified
 	key     string // the thumbprint of the key that the token is bound to; empty if it is not bound

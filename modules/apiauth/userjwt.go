@@ -96,8 +96,8 @@ type UserJWT struct {
 	// UserClaim is the claim with the user's id, 1 to 200 characters. Default: sub.
 	UserClaim string `json:"user_claim,omitempty"`
 
-	// RequiredClaims are accepted values by the name of a claim. Each of these claims must be one of its values, or a list
-	// that contains one of them.
+	// RequiredClaims maps names of claims to accepted values. The token must have each of these claims, as one of its
+	// accepted values or as a list that contains one of them.
 	RequiredClaims map[string][]string `json:"required_claims,omitempty"`
 
 	// Types are the accepted values of the header typ; an empty value means that it may be absent. Default: absent, JWT
@@ -283,7 +283,7 @@ func (u *UserJWT) provisionKeys() (jwks.Finder, error) {
 		}
 		return fixed, nil
 	case u.Issuer != "":
-		return pooled(u.Issuer, u.JWKSURL, &u.pooled)
+		return pooledKeys(u.Issuer, u.JWKSURL, &u.pooled)
 	}
 	return nil, nil
 }

@@ -22,9 +22,9 @@ func (s pooledSource) Destruct() error {
 	return nil
 }
 
-// pooled returns from the pool the keys of an issuer, or the keys at jwksURL if that is not empty. It sets *address to
-// the pool's key; the caller must delete that from sources in Cleanup.
-func pooled(issuer, jwksURL string, address **jwks.Address) (jwks.Finder, error) {
+// pooledKeys returns the keys at jwksURL or, if jwksURL is empty, the keys of the issuer, from the pool sources. It
+// sets *address to the entry's key in the pool; the caller must delete the entry in Cleanup.
+func pooledKeys(issuer, jwksURL string, address **jwks.Address) (jwks.Finder, error) {
 	location, name := jwks.Address{JWKS: jwksURL}, "jwks_url"
 	if location.JWKS == "" {
 		location.Issuer, name = issuer, "issuer"

@@ -290,8 +290,8 @@ func (h *Handler) answer(w *responseWriter, f format, path string, head bool, id
 	}
 }
 
-// logCode returns the error code for the logs: the code of the chat format, whatever the format of the response. The
-// exception is 502, which the chat format reports as the failure of all providers.
+// logCode returns the error code for the logs, which does not depend on the format of the response. It is the code of
+// the chat format, except for 502, which the chat format reports as the failure of all providers.
 func logCode(e *apierror.Error) string {
 	if e.Code == "" && e.Status == http.StatusBadGateway {
 		return "bad_gateway"

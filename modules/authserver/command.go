@@ -49,7 +49,8 @@ type session struct {
 	*kernel.Server
 }
 
-// run returns a subcommand that opens the database and calls work, then writes the audit events.
+// run returns the RunE function of a subcommand, which opens the database, calls work, and then writes the audit
+// events.
 func (o *options) run(
 	work func(s *session, cmd *cobra.Command, args []string) error,
 ) func(*cobra.Command, []string) error {

@@ -56,8 +56,8 @@ type checked struct {
 	Faults   []string          `json:"faults,omitempty"`
 }
 
-// printFaults prints the faults in err, one per line, and returns an error with their number. It returns an error that
-// lists no faults unchanged.
+// printFaults prints the faults in err, one per line, and returns an error with their number. If err lists no faults,
+// printFaults returns err itself.
 func printFaults(s *cli.Session, err error) error {
 	var faults config.Errors
 	if !errors.As(err, &faults) {

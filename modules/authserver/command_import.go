@@ -76,7 +76,7 @@ Passwords and secrets are hashed anew when they are used the first time.
 		defer func() { err = errors.Join(err, end()) }()
 		done := &imported{session: s, lines: json.NewEncoder(lines), dry: *dry, update: *update}
 		failed := server.Import(s.Ctx, read, file, moving.Options{
-			DryRun: *dry, Update: *update, Secrets: *secrets, By: operator, Tell: done.tell,
+			DryRun: *dry, Update: *update, Secrets: *secrets, By: operator, Tell: done.record,
 		})
 		if err := done.show(); err != nil || failed != nil {
 			return errors.Join(err, failed)
@@ -110,7 +110,7 @@ type imported struct {
 	dry, update bool
 }
 
-func (i *imported) tell(l moving.Line) error {
+func (i *imported) record(l moving.Line) error {
 	counts := &i.Others
 	switch l.Kind {
 	case "client":

@@ -91,8 +91,8 @@ func resealBy(s *session, keys *config.Config, before int) (done encryption.Rese
 	})
 }
 
-// serverKeys returns the settings of all servers of the configuration without duplicates, and the name of the file of
-// each. It returns an error if there is no server.
+// serverKeys returns the settings of all servers of the configuration without duplicates. names has the file from which
+// each was loaded. serverKeys returns an error if there is no server.
 func serverKeys(s *session) (list []*config.Config, names map[*config.Config]string, err error) {
 	known := make(map[[32]byte]bool)
 	names = make(map[*config.Config]string)

@@ -200,8 +200,8 @@ func userResetCommand(o *options) *cobra.Command {
 }
 
 // userStatusCommand returns the command disable or enable.
-func userStatusCommand(o *options, name, short string, set func(p *userStore, ctx context.Context, id, by string,
-	may ...func(u *users.User) error) (*users.User, error),
+func userStatusCommand(o *options, name, short string, set func(p *userStore, ctx context.Context, id, actor string,
+	checks ...func(u *users.User) error) (*users.User, error),
 ) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " <email>", Args: cobra.ExactArgs(1), Short: short,

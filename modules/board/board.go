@@ -95,7 +95,7 @@ type Handler struct {
 	api     *api.API
 	site    http.Handler // nil without pages
 
-	stopWork func() // leaves the background work; nil before work has been called
+	stopWork func() // leaves the background work; nil before joinWork has been called
 }
 
 // nodes holds the boards by their databases. Handlers and token providers on one database share a node across reloads.
@@ -134,7 +134,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	h.service = shared.service.With(kernel.Options{
 		BaseURL: h.BaseURL, Offline: h.Offline, HoldFirst: h.HoldFirst, NoFlood: h.NoFlood,
 		Keyring: h.app.Keyring(serviceName), Attachments: attachmentsFolder(h.app, h.Attachments), Address: edge.Address,
-		Mails: func() bool { return !h.NoPages && shared.worker.mails() }, // the links in them lead to pages
+		Mails: func() bool { return !h.NoPages && shared.worker.sendsMail() }, // the links in them lead to pages
 	})
 	h.api = h.service.API()
 	h.Texts = caddy.NewReplacer().ReplaceKnown(h.Texts, "")
@@ -144,7 +144,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	if !h.NoPages {
 		options := web.Options{
-			BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Conceal: conceal, Bar: h.app.Bar(serviceName),
+			BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Conceal: skipAccessLog, Bar: h.app.Bar(serviceName),
 			Languages: languages,
 		}
 		if h.OIDC != nil {
@@ -159,8 +159,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return h.joinWork(ctx, shared, languages)
 }
 
-// conceal keeps a request out of the access log.
-func conceal(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true) }
+// skipAccessLog keeps a request out of the access log.
+func skipAccessLog(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true) }
 
 // open returns the app and the node on the configuration's database.
 func open(ctx caddy.Context) (*tollgate.App, *node, error) {

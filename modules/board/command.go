@@ -73,9 +73,9 @@ func (o *options) run(work func(s *session, args []string) error) func(*cobra.Co
 	})
 }
 
-// answer prints the result of a subcommand. With --json it prints value. Otherwise it prints text to standard output,
-// unless text is empty, and note as a message for people.
-func answer(s *cli.Session, value any, text, note string) error {
+// printResult prints the result of a subcommand. With --json it prints value. Otherwise it prints text to standard
+// output, unless text is empty, and note as a message for people.
+func printResult(s *cli.Session, value any, text, note string) error {
 	return s.Answer(value, func(w io.Writer) {
 		if text != "" {
 			_, _ = fmt.Fprintln(w, text)
@@ -105,8 +105,9 @@ administrator's password, which is shown only once. Existing data stays as it is
 		if password == "" {
 			note = "An administrator already exists; nothing was changed."
 		}
-		return answer(s.Session, map[string]any{"admin": *admin, "password": password, "changed": password != ""}, password,
-			note)
+		return printResult(
+			s.Session, map[string]any{"admin": *admin, "password": password, "changed": password != ""}, password, note,
+		)
 	})
 	return cmd
 }
@@ -131,7 +132,7 @@ func issueCommand(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return answer(s.Session, map[string]any{"user": *user, "name": *label, "scopes": *scopes, "token": token}, token,
+		return printResult(s.Session, map[string]any{"user": *user, "name": *label, "scopes": *scopes, "token": token}, token,
 			"The token is shown only once.")
 	})
 	return cmd
@@ -157,7 +158,7 @@ func revokeCommand(o *options) *cobra.Command {
 			if err := s.Accounts.RevokeToken(s.Ctx, args[0]); err != nil {
 				return errors.New("there is no such valid token")
 			}
-			return answer(s.Session, map[string]any{"revoked": true}, "", "The token was revoked.")
+			return printResult(s.Session, map[string]any{"revoked": true}, "", "The token was revoked.")
 		}),
 	}
 }

@@ -85,7 +85,7 @@ docs/how-to/move-a-forum.md.
 	return cmd
 }
 
-// printReport prints the report of an import for people.
+// printReport prints the report of an import as readable text.
 func printReport(w io.Writer, r *moving.Report) {
 	for _, line := range r.Lines {
 		_, _ = fmt.Fprintln(w, line)

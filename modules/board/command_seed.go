@@ -89,8 +89,9 @@ load, and is named with its line. With --skip-bad it is named and left out.
 		if skipped > 0 {
 			note = fmt.Sprintf("%s Left out: %d, named above.", note, skipped)
 		}
-		return errors.Join(err, answer(s.Session, map[string]any{"tokens": tokens, "loaded": bar.done, "skipped": skipped},
-			strings.Join(lines, "\n"), note))
+		return errors.Join(err, printResult(
+			s.Session, map[string]any{"tokens": tokens, "loaded": bar.done, "skipped": skipped}, strings.Join(lines, "\n"), note,
+		))
 	})
 	return cmd
 }

@@ -12,8 +12,9 @@ func init() {
 	apierrors.RegisterPages("board_pages", pageError)
 }
 
-// pageError returns an HTML page for a request that a handler in front of the board refuses, usually a budget. The
-// error's own message is meant for programs.
+// pageError returns an HTML page for a request that a handler in front of the board refuses, usually a budget. If a
+// limit is exceeded, the page has a text of its own, because e's message is meant for programs. path is the prefix of
+// the board's addresses, or empty.
 func pageError(path string, e *apierror.Error) (http.Header, []byte) {
 	if e.Status == http.StatusTooManyRequests {
 		e = &apierror.Error{

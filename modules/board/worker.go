@@ -15,9 +15,9 @@ import (
 // worker runs the background work of one database once, regardless of the number of handlers on it. A reload changes
 // the settings of the work, but not its schedule.
 type worker struct {
-	mu     sync.Mutex
-	claims []*participant // in the order of joining; handlers of the newest configuration are last
-	end    func()         // ends the work; nil before it has begun
+	mu           sync.Mutex
+	participants []*participant // in the order of joining; handlers of the newest configuration are last
+	end          func()         // ends the work; nil before it has begun
 }
 
 // participant is a handler that takes part in the work, with its settings.
@@ -33,21 +33,21 @@ type participant struct {
 // join adds a handler, and starts the work if the handler is the first. It returns an error if handlers of one
 // configuration differ in their mail settings or in the folder of attachments. Handlers without mail settings may be
 // combined with handlers that have them.
-func (w *worker) join(c *participant) error {
+func (w *worker) join(p *participant) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, other := range w.claims {
+	for _, other := range w.participants {
 		switch {
-		case other.app != c.app:
-		case other.attachments != c.attachments:
+		case other.app != p.app:
+		case other.attachments != p.attachments:
 			return errors.New(
 				"attachments: another board on the same database has another place for them; give both the same")
-		case other.mail.URL != "" && c.mail.URL != "" && (other.mail != c.mail || other.baseURL != c.baseURL):
+		case other.mail.URL != "" && p.mail.URL != "" && (other.mail != p.mail || other.baseURL != p.baseURL):
 			return errors.New(
 				"mail: another board on the same database has another mail or base_url; leave mail to one of them")
 		}
 	}
-	w.claims = append(w.claims, c)
+	w.participants = append(w.participants, p)
 	if w.end == nil {
 		w.end = background.New(background.Options{
 			Jobs: jobs.List(w.current), Observe: jobMetrics.Observe,
@@ -58,16 +58,16 @@ func (w *worker) join(c *participant) error {
 }
 
 // leave removes a handler. The work continues with the settings of the other handlers.
-func (w *worker) leave(c *participant) {
+func (w *worker) leave(p *participant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.claims = slices.DeleteFunc(w.claims, func(other *participant) bool { return other == c })
+	w.participants = slices.DeleteFunc(w.participants, func(other *participant) bool { return other == p })
 }
 
 // current returns the work with the current settings, or nil if no configuration has started yet.
 func (w *worker) current() *jobs.Work {
-	if c := w.newestParticipant(); c != nil {
-		return c.work
+	if p := w.newestParticipant(); p != nil {
+		return p.work
 	}
 	return nil
 }
@@ -80,10 +80,10 @@ func (w *worker) logger() *zap.Logger {
 	return zap.NewNop()
 }
 
-// mails reports whether any handler of the current configuration sends mail.
-func (w *worker) mails() bool {
-	c := w.newestParticipant()
-	return c != nil && c.mail.URL != ""
+// sendsMail reports whether any handler of the current configuration sends mail.
+func (w *worker) sendsMail() bool {
+	p := w.newestParticipant()
+	return p != nil && p.mail.URL != ""
 }
 
 // newestParticipant returns a handler of the newest configuration that has started, or nil. If the configuration has
@@ -93,12 +93,12 @@ func (w *worker) newestParticipant() *participant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var newest *participant
-	for _, c := range slices.Backward(w.claims) {
+	for _, p := range slices.Backward(w.participants) {
 		switch {
-		case newest == nil && c.started():
-			newest = c
-		case newest != nil && newest.mail.URL == "" && c.app == newest.app && c.mail.URL != "":
-			newest = c
+		case newest == nil && p.started():
+			newest = p
+		case newest != nil && newest.mail.URL == "" && p.app == newest.app && p.mail.URL != "":
+			newest = p
 		}
 	}
 	return newest

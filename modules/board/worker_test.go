@@ -32,7 +32,7 @@ func TestWorker(t *testing.T) {
 		if w.current() != work {
 			t.Error("another handler is worked with")
 		}
-		if w.mails() != (c != nil && c.mail.URL != "") {
+		if w.sendsMail() != (c != nil && c.mail.URL != "") {
 			t.Error("whether mails are sent is not as that handler says")
 		}
 	}

@@ -25,9 +25,9 @@ import (
 // a lower limit.
 const Max = 32_000_000
 
-// Read reads the request's body and decompresses gzip and zstd. The memory is taken from the budget, as a part of
-// owner's share unless owner is empty, and returned when the lease ends. A nil budget does not count memory. Errors
-// have the status for the client: 400, 408, 413, 415 or 503.
+// Read reads the request's body and decompresses gzip and zstd. It takes the memory from budget, as part of the share
+// of owner unless owner is empty; the memory is given back when the lease ends. If budget is nil, memory is not
+// counted. Errors have the status for the client: 400, 408, 413, 415 or 503.
 func Read(w http.ResponseWriter, r *http.Request, budget *memory.Budget, owner string) ([]byte, *wire.Lease, error) {
 	if r.ContentLength > Max {
 		return nil, nil, tooLarge()
@@ -173,7 +173,7 @@ func unreadable(err error) error {
 	if _, isRefusal := apierror.From(err); isRefusal {
 		return err
 	}
-	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+	if _, exceeded := errors.AsType[*http.MaxBytesError](err); exceeded {
 		return caddyhttp.Error(http.StatusRequestEntityTooLarge, err)
 	}
 	var e *apierror.Error

@@ -7,8 +7,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// Completion lets earlier handlers act at the end of an answer that a later handler works on in the background, after
-// the request has ended. It is safe for concurrent use.
+// Completion notifies earlier handlers when an answer is complete that a later handler produces in the background,
+// after the request has ended. It is safe for concurrent use.
 type Completion struct {
 	mu    sync.Mutex
 	ended context.Context //nolint:containedctx // the context passed to End; nil before

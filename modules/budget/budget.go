@@ -393,13 +393,13 @@ func (h *Handler) chargeAtEnd(ctx context.Context, key string) {
 	h.chargeRequest(ctx, key)
 }
 
-// chargeRequest charges the value of the option charge. ctx is the request's context and may have ended. Other stores
-// than the one in memory are charged in a goroutine, because the end of an unflushed answer is sent only when the
-// handlers return.
+// chargeRequest charges the value of the option charge. ctx is the request's context and may have ended. Unless the
+// counters are in memory, they are charged in a goroutine, because the client gets the end of an unflushed answer only
+// when the handlers return.
 func (h *Handler) chargeRequest(ctx context.Context, key string) {
 	repl, _ := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
-	units, given, err := h.charge.value(repl)
-	if err == nil && !given {
+	units, set, err := h.charge.value(repl)
+	if err == nil && !set {
 		err = errors.New("it is empty")
 	}
 	if err != nil {

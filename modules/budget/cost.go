@@ -54,8 +54,8 @@ func (h *Handler) cost(r *http.Request, repl *caddy.Replacer) (int64, error) {
 		if !rule.matchesMethod(r.Method) || !rule.pattern.matches(path, escaped) {
 			continue
 		}
-		units, given, err := rule.units.value(repl)
-		if err == nil && !given {
+		units, set, err := rule.units.value(repl)
+		if err == nil && !set {
 			err = errors.New("it is empty")
 		}
 		return units, err

@@ -15,8 +15,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
-// answer answers a request at a path of a format. A zero place means a request for embeddings. The steps before the
-// answer are separate functions: the stack is most of the memory that an open stream holds.
+// answer answers a request with the models of its sender. place is the result of parsing the request's path; it is zero
+// for embeddings. The steps before the answer are separate functions, because the stack is most of the memory that an
+// open stream holds.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.Place) error {
 	defer h.app.Acquire()()
 	started := time.Now()
@@ -52,7 +53,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.P
 	w, finish := h.record(w, request, k)
 	defer finish()
 	result, err := engine.Answer(r.Context(), w, request)
-	used = account(r, request, gw, result, traced, started)
+	used = reportResult(r, request, gw, result, traced, started)
 	return statusError(err)
 }
 
@@ -71,16 +72,16 @@ func (h *Handler) done(r *http.Request, admission *keychain.Admission, tokens in
 	}
 }
 
-// account reports the result of a request to the usage log, the metrics, the trace and the placeholders. It returns the
-// number of tokens that the request used.
-func account(
+// reportResult reports the result of a request to the usage log, the metrics, the trace and the placeholders. It
+// returns the number of tokens that the request used.
+func reportResult(
 	r *http.Request, request *cascade.Request, gw *gateway.Gateway, result *cascade.Result, t *traced, started time.Time,
 ) (tokens int64) {
 	record := request.Record(result, started)
 	gw.Usage.Add(record)
 	observeRequest(&record, result)
 	t.request(&record)
-	publish(r, &record)
+	setPlaceholders(r, &record)
 	return record.InputTokens + record.OutputTokens
 }
 
@@ -91,7 +92,7 @@ func (h *Handler) engine(gw *gateway.Gateway) *cascade.Engine {
 	return engine
 }
 
-// count answers a request for the number of tokens in a text.
+// count answers a request to count tokens.
 func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter, place *formats.Place) error {
 	defer h.app.Acquire()()
 	gw, identity, err := h.client(r)

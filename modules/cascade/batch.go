@@ -65,7 +65,7 @@ func (p *passthroughRequest) edit(answer []byte) []byte {
 	if p.endpoint.Object != passthrough.KindMessageBatch || gjson.GetBytes(answer, member).Type != gjson.String {
 		return answer
 	}
-	address := p.self + "/v1/messages/batches/" + gjson.GetBytes(answer, "id").Str + "/results"
+	address := p.ownAddress + "/v1/messages/batches/" + gjson.GetBytes(answer, "id").Str + "/results"
 	if edited, err := sjson.SetBytes(answer, member, address); err == nil {
 		return edited
 	}
@@ -98,8 +98,8 @@ func (p *passthroughRequest) check(ctx context.Context) error {
 	return nil
 }
 
-// chargeFirst charges a batch before an object of it is deleted. It returns an error with status 409 if the batch has
-// ended but could not be charged.
+// chargeFirst charges a batch before the client deletes the batch or one of its files. It returns an error with status
+// 409 if the batch has ended but could not be charged.
 func (p *passthroughRequest) chargeFirst(ctx context.Context, batch *passthrough.Resource) error {
 	if batch.Charged {
 		return nil
@@ -123,10 +123,10 @@ func (p *passthroughRequest) chargeFirst(ctx context.Context, batch *passthrough
 // read streams a file from a provider into a writer that adds up its costs or checks it. o is an object that was made
 // with the same provider key as the file, and id is the id of the file.
 func (p *passthroughRequest) read(
-	ctx context.Context, row *passthrough.Endpoint, o *passthrough.Resource, id string, into io.WriteCloser,
+	ctx context.Context, endpoint *passthrough.Endpoint, o *passthrough.Resource, id string, into io.WriteCloser,
 ) error {
 	reading := *p
-	reading.endpoint = row
+	reading.endpoint = endpoint
 	c := reading.candidate(o.Provider, o.ProviderKey)
 	if c == nil {
 		return apierror.New(http.StatusNotFound, "not_found", "the provider key of %s serves its owner no longer", id)
@@ -134,7 +134,7 @@ func (p *passthroughRequest) read(
 	request := *p.request
 	request.Lease = nil // the lease belongs to the client's request
 	request.Forward = &cascade.Forward{
-		Surface: row.Surface, Method: row.Method, Endpoint: row.Name, Path: row.Below(id), Pinned: c,
+		Surface: endpoint.Surface, Method: endpoint.Method, Endpoint: endpoint.Name, Path: endpoint.Below(id), Pinned: c,
 	}
 	w := &bodyWriter{header: make(http.Header), into: into}
 	_, err := p.engine(p.gw).Answer(ctx, w, &request)
@@ -172,16 +172,16 @@ func (w *bodyWriter) Write(text []byte) (int, error) {
 // That happens in the background, unless p.waits is set.
 func (p *passthroughRequest) charge(ctx context.Context, o *passthrough.Resource, description []byte) error {
 	record, exact := passthrough.Charge(p.catalog, o, description, time.Now())
-	row, id := passthrough.Content(o, description)
+	endpoint, id := passthrough.Content(o, description)
 	switch {
-	case exact, row == nil:
+	case exact, endpoint == nil:
 		return p.book(ctx, o, record)
 	case !p.waits:
 		p.chargeLater(ctx, o)
 		return nil
 	}
 	results := passthrough.NewResults(p.catalog, o, time.Now(), func(size int64) error { return p.grow(ctx, size) })
-	err := p.read(ctx, row, o, id, results)
+	err := p.read(ctx, endpoint, o, id, results)
 	if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
 		p.logger.Warn("the cost of a batch is not known, because its results are gone", zap.String("batch", o.ID),
 			zap.String("user", o.UserID))
@@ -255,8 +255,8 @@ func (h *Handler) chargeBatches(ctx context.Context) {
 	}
 }
 
-// chargeSome requests the descriptions of batches that no client has asked for since before, and charges the batches
-// that have ended.
+// chargeSome charges batches that have ended. It requests the descriptions of those uncharged batches that no client
+// has asked for since the time before.
 func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
 	defer h.app.Acquire()()
 	gw, err := h.app.Gateway()
@@ -267,14 +267,14 @@ func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
 	if err != nil {
 		return // the database reports the error itself
 	}
-	all := &passthroughRequest{Handler: h, gw: gw}
+	base := &passthroughRequest{Handler: h, gw: gw}
 	for i := range objects {
 		o := &objects[i]
 		account, err := gw.Keychain.Account(ctx, o.UserID)
 		if err != nil {
 			return
 		}
-		if all.chargingJob(o, account).chargeOne(ctx, o) != nil {
+		if base.chargingJob(o, account).chargeOne(ctx, o) != nil {
 			return
 		}
 	}

@@ -90,8 +90,8 @@ type Handler struct {
 	// off.
 	EntryFallback bool `json:"entry_fallback,omitempty"`
 
-	// AnswerItems is how long the items of Responses API answers are stored. Later requests with the same gateway key can
-	// refer to these items (item_reference). They are encrypted. Items of requests with "store": false are not stored, and
+	// AnswerItems is how long the items of Responses API answers are stored, encrypted. Later requests with the same
+	// gateway key can refer to these items (item_reference). Items of requests with "store": false are not stored, and
 	// a negative value stores no items. Default: 24h.
 	AnswerItems caddy.Duration `json:"answer_items,omitempty"`
 
@@ -119,10 +119,10 @@ type Handler struct {
 	// HideFailedAttempts leaves error.failed_attempts out of error answers. Default: off.
 	HideFailedAttempts bool `json:"hide_failed_attempts,omitempty"`
 
-	// Anonymous is the user whose models answer requests without a verified key, and who is charged for them. The usage
-	// log has such requests without a key. They are limited only by limits that the operator has imposed on the user, and
-	// by budgets before this handler. If it is empty, such requests get a 401, and a configuration that verifies no key
-	// before this handler is refused.
+	// Anonymous is the user whose models answer requests without a verified key, and who is charged for these requests.
+	// The usage log has them without a key. The only limits that apply to them are the limits that the operator has
+	// imposed on the user, and budgets before this handler. If Anonymous is empty, such requests get a 401, and a
+	// configuration that verifies no key before this handler is refused.
 	Anonymous string `json:"anonymous,omitempty"`
 
 	app       *gatewayapp.App
@@ -285,7 +285,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return refuse(http.StatusNotFound, "not_found", "there is nothing at this path")
 }
 
-// model answers requests at the path of a format. offer is nil if no translate handler came before this handler.
+// model answers a request at a path of a model API. place is the result of parsing the path. offer is nil if no
+// translate handler came before this handler.
 func (h *Handler) model(w http.ResponseWriter, r *http.Request, offer *body.Offer, place *formats.Place) error {
 	format := place.Format
 	if r.Method != http.MethodPost {

@@ -18,11 +18,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Inside returns the cascade as an http.RoundTripper, for a service of the same configuration, which needs no network
-// connection. It accepts POST /v1/chat/completions without streaming and POST /v1/embeddings, at any host. The user's
-// models answer, with the same fallbacks, metrics and usage log as for clients with a key. An entry that fails is
-// replaced by its tier. A key may be passed instead of a user. It determines the user; its budgets and allowed models
-// apply, but not its limit of requests per minute. ctx is the context of the module that is being provisioned.
+// Inside returns an http.RoundTripper that calls the cascade within the process, for another service of the
+// configuration. It accepts POST /v1/chat/completions without streaming and POST /v1/embeddings, at any host. Requests
+// are answered by the models of user, or of the owner of the gateway key, with the same fallbacks, metrics and usage
+// log as for clients. Only one of user and key is set. If a requested model entry fails, other models of its tier are
+// tried. The budgets and allowed models of key apply, but not its limit of requests per minute. ctx is the context of
+// the module that is being provisioned.
 func Inside(ctx caddy.Context, user, key string) (http.RoundTripper, error) {
 	h := &Handler{Anonymous: cmp.Or(user, userOfKey), EntryFallback: true}
 	if err := h.Provision(ctx); err != nil {
@@ -31,7 +32,7 @@ func Inside(ctx caddy.Context, user, key string) (http.RoundTripper, error) {
 	return &inside{h, key}, nil
 }
 
-// userOfKey is the user of a transport with a key, until a request looks up the key's real user.
+// userOfKey stands for the user of a transport with a key. Each request looks up the key's real user.
 const userOfKey = "key"
 
 type inside struct {
@@ -39,11 +40,12 @@ type inside struct {
 	key string // empty if the user is named
 }
 
-// minPatience is the shortest time limit for a model's answer. Otherwise a model gets half of the remaining time, so
-// that another model can be tried.
+// minPatience is the shortest time limit for a model's answer. The limit is half of the time that remains until the
+// request's deadline, so that another model can be tried, but at least minPatience.
 const minPatience = 5 * time.Second
 
-// handlerFor returns a copy of the handler for one request, with the time limit and the key's owner.
+// handlerFor returns a copy of the handler for one request. The copy has time limits that suit the deadline of ctx and,
+// if the transport has a key, the owner of the key as the user who is charged.
 func (i *inside) handlerFor(ctx context.Context) (*Handler, error) {
 	h := *i.Handler
 	if end, ok := ctx.Deadline(); ok {

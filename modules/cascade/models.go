@@ -48,7 +48,7 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 			Data   []modellist.Model      `json:"data"`
 			Models []modellist.CodexModel `json:"models,omitempty"`
 		}{Object: "list", Data: all}
-		if r.URL.Query().Has("client_version") { // Codex
+		if r.URL.Query().Has("client_version") { // only Codex sends this parameter
 			answer.Models = modellist.Codex(all)
 		}
 		return writeJSON(w, answer)
@@ -132,9 +132,9 @@ func (o *usableModels) forClaude(all []modellist.Model) []modellist.Model {
 	var more []modellist.Model
 	for _, m := range all {
 		lower := strings.ToLower(m.ID)
-		own := strings.HasPrefix(lower, "claude") || strings.HasPrefix(lower, "anthropic") ||
+		anthropic := strings.HasPrefix(lower, "claude") || strings.HasPrefix(lower, "anthropic") ||
 			strings.HasPrefix(lower, "vendor-")
-		if name := keychain.Claude + m.ID; !own && o.routing.Resolve(name) != name {
+		if name := keychain.Claude + m.ID; !anthropic && o.routing.Resolve(name) != name {
 			more = append(more, m.Alias(name))
 		}
 	}

@@ -29,22 +29,22 @@ import (
 // passthroughRequest is a request to an endpoint whose bodies are passed on without translation.
 type passthroughRequest struct {
 	*Handler
-	endpoint *passthrough.Endpoint
-	id       string
-	gw       *gateway.Gateway
-	catalog  *catalog.Catalog
-	request  *cascade.Request
-	share    *memory.Share
-	input    *passthrough.Resource // the file that a new batch is made from, or the object that is deleted
-	waits    bool                  // whether charge reads the results of a batch before it returns
-	self     string                // the address of this gateway for the client; empty if there is no client
+	endpoint   *passthrough.Endpoint
+	id         string
+	gw         *gateway.Gateway
+	catalog    *catalog.Catalog
+	request    *cascade.Request
+	share      *memory.Share
+	input      *passthrough.Resource // the input file of a new batch, or the object to delete
+	waits      bool                  // whether charge reads the results of a batch before it returns
+	ownAddress string                // the address of this gateway for the client; empty if there is no client
 }
 
 // recordTime limits the time for storing in the database which objects a provider has created or deleted.
 const recordTime = 10 * time.Second
 
-// self returns the address of this gateway that the client uses, without /v1.
-func self(r *http.Request) string {
+// ownAddress returns the address of this gateway that the client uses, without /v1.
+func ownAddress(r *http.Request) string {
 	path := r.URL.Path
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
 		path = original.URL.Path
@@ -65,7 +65,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	defer share.Free()
 	p := &passthroughRequest{
 		Handler: h, endpoint: e, id: id, gw: gw, catalog: h.app.Catalog(), request: newRequest(r, gw, identity),
-		share: &share, self: self(r),
+		share: &share, ownAddress: ownAddress(r),
 	}
 	defer p.request.Release()
 	if p.request.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
@@ -101,7 +101,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 		return statusError(gateway.Unavailable(err))
 	}
 	result, err := engine.Answer(r.Context(), w, p.request)
-	used = account(r, p.request, gw, result, traced, started)
+	used = reportResult(r, p.request, gw, result, traced, started)
 	if p.request.Forward.Broken {
 		panic(http.ErrAbortHandler) // otherwise the client would take a part for the whole
 	}
@@ -114,7 +114,7 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 	f := &cascade.Forward{Surface: e.Surface, Method: e.Method, Endpoint: e.Name, Path: e.Below(p.id)}
 	p.request.Forward = f
 	label := []byte("{}")
-	file, spoken := "", int64(0)
+	file, characters := "", int64(0)
 	switch e.Body {
 	case passthrough.NoBody:
 	case passthrough.JSONBody:
@@ -132,7 +132,7 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 		f.Model, f.ContentType = object.Model, "application/json"
 		f.Body = object.For
 		if e.Name == "audio/speech" {
-			spoken = object.Characters
+			characters = object.Characters
 		}
 		if e.Input != "" {
 			if file = object.Text(e.Input); file == "" {
@@ -157,10 +157,10 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 	}
 	if e.NeedsModel() {
 		f.Answered = func(_ *keychain.Candidate, _ *keychain.Key, _ int, tail []byte) (wire.Usage, error) {
-			if usage := passthrough.Usage(tail); usage.Known || spoken == 0 {
+			if usage := passthrough.Usage(tail); usage.Known || characters == 0 {
 				return usage, nil
 			}
-			return passthrough.Spoken(spoken), nil
+			return passthrough.Spoken(characters), nil
 		}
 		return nil
 	}
@@ -173,9 +173,9 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 	return p.rename(r.Context(), label)
 }
 
-// pin chooses the provider and the key for a request about objects. These are the provider and key of the object or of
-// the input file. For a new object without an input file, it is the provider named in a request header, or else the
-// first provider that stores such objects. file is the id of the input file, or empty.
+// pin chooses the provider and the provider key for a request about objects. For an existing object, or an input file,
+// pin chooses the provider and key with which it was made; file is the id of the input file, or empty. Otherwise pin
+// chooses the provider named in a request header, or else the first provider that stores such objects.
 func (p *passthroughRequest) pin(r *http.Request, file string) error {
 	e, f := p.endpoint, p.request.Forward
 	kind, id := e.Object, p.id
@@ -229,8 +229,8 @@ func (p *passthroughRequest) candidate(provider, key string) *keychain.Candidate
 	return c
 }
 
-// providerFor returns the provider for a new object: the named provider or, if named is empty, the first with a key. It
-// returns nil if there is no such provider.
+// providerFor returns the provider for a new object: the provider with the code named or, if named is empty, the first
+// provider with a key for the user. It returns nil if there is no such provider.
 func (p *passthroughRequest) providerFor(named string) *keychain.Candidate {
 	if named != "" {
 		return p.candidate(named, "")
@@ -243,8 +243,9 @@ func (p *passthroughRequest) providerFor(named string) *keychain.Candidate {
 	return nil
 }
 
-// recordObjects stores which objects a provider's answer reports as created, deleted or completed. It charges a batch
-// that has ended, once.
+// recordObjects records the objects that answer, a provider's response, reports as created or deleted. If answer
+// describes a batch that has ended and was not charged before, recordObjects charges it. known is the existing object
+// that the request is about.
 func (p *passthroughRequest) recordObjects(
 	ctx context.Context, c *keychain.Candidate, key *keychain.Key, known *passthrough.Resource, answer []byte,
 ) error {
@@ -284,23 +285,23 @@ func (p *passthroughRequest) recordObjects(
 	return p.charge(ctx, known, answer)
 }
 
-// fetch requests the description of an object on behalf of its owner. It returns nil if the provider does not have the
-// object.
+// fetch requests the description of the object o from its provider, on behalf of its owner, and passes it to
+// recordObjects, which charges a batch that has ended. It returns nil if the provider does not have the object.
 func (p *passthroughRequest) fetch(ctx context.Context, o *passthrough.Resource) []byte {
-	row, _, _ := passthrough.Find(http.MethodGet, "/"+p.endpoint.Name+"/"+o.ID)
-	if row == nil {
+	endpoint, _, _ := passthrough.Find(http.MethodGet, "/"+p.endpoint.Name+"/"+o.ID)
+	if endpoint == nil {
 		return nil
 	}
 	fetching := *p
 	request := *p.request
-	fetching.endpoint, fetching.id, fetching.request = row, o.ID, &request
+	fetching.endpoint, fetching.id, fetching.request = endpoint, o.ID, &request
 	c := fetching.candidate(o.Provider, o.ProviderKey)
 	if c == nil {
 		return nil
 	}
 	request.Forward = &cascade.Forward{
-		Surface: row.Surface, Method: row.Method, Endpoint: row.Name, Path: row.Below(o.ID), Pinned: c, Held: true,
-		Edit: fetching.edit,
+		Surface: endpoint.Surface, Method: endpoint.Method, Endpoint: endpoint.Name, Path: endpoint.Below(o.ID),
+		Pinned: c, Held: true, Edit: fetching.edit,
 		Answered: func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
 			return wire.Usage{}, fetching.recordObjects(ctx, c, key, o, answer)
 		},

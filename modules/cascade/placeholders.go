@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// publish sets the placeholders of Handler.
-func publish(r *http.Request, record *spending.Record) {
+// setPlaceholders sets the placeholders of Handler.
+func setPlaceholders(r *http.Request, record *spending.Record) {
 	repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	if !ok {
 		return

@@ -87,8 +87,9 @@ func (h *Handler) read(
 	return nil
 }
 
-// expand replaces references to stored items with the items. The memory for the items is taken from the budget and held
-// as long as the body.
+// expand returns the request body text with the stored items that it refers to: references to items are replaced by the
+// items, and the earlier items of a continued response or conversation are inserted. The memory for the items is taken
+// from the budget. lease holds the memory of text, and the returned lease that of the returned body.
 func (h *Handler) expand(
 	r *http.Request, request *cascade.Request, format formats.Format, text []byte, lease *wire.Lease,
 ) ([]byte, *wire.Lease, error) {

@@ -95,7 +95,8 @@ type keeper struct {
 	turn    *stored.Turn // nil if the request neither stores nor continues anything
 }
 
-// keeper returns the keeper for a request in a format. It returns nil if responses of this format are not stored.
+// keeper returns the keeper for a request of identity. It returns nil if responses of the request's format are not
+// stored.
 func (h *Handler) keeper(gw *gateway.Gateway, identity *keychain.Identity, format formats.Format) *keeper {
 	if h.stored == nil || format == nil || format.Facts().Name != hub.Responses {
 		return nil
@@ -111,7 +112,8 @@ func (k *keeper) FindItems(ctx context.Context, ids []string) (map[string]string
 // KeepItem implements cascade.Stored.
 func (k *keeper) KeepItem(id string, text []byte) bool { return k.turn.KeepItem(id, text) }
 
-// begin inserts the earlier items of the response or conversation that a request continues into its body.
+// begin returns the request body text with the earlier items of the response or conversation that the request
+// continues.
 func (k *keeper) begin(ctx context.Context, text []byte) (_ []byte, err error) {
 	k.turn, text, err = k.service.Begin(ctx, k.owner, k.options, text)
 	return text, err
@@ -138,14 +140,14 @@ func (h *Handler) background(
 ) error {
 	release := h.app.Acquire()
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), caddy.ReplacerCtxKey, caddy.NewReplacer())
-	behind := r.WithContext(ctx)
+	backgroundRequest := r.WithContext(ctx)
 	engine := h.engine(gw)
 	patience := k.options.Time / 2 // leaves time for a second candidate
 	engine.Options.Answer = catalog.PerTier{Low: patience, Medium: patience, High: patience}
 	completion := body.NewCompletion(r.Context())
 	var used int64
 	done := func() {
-		h.done(behind, admission, used)
+		h.done(backgroundRequest, admission, used)
 		completion.End(ctx)
 		request.Release()
 		release()
@@ -155,7 +157,7 @@ func (h *Handler) background(
 		ctx, k.turn, request.Hub.Model, request.Hub.Answer.Echo,
 		func(ctx context.Context, w http.ResponseWriter) error {
 			result, err := engine.Answer(ctx, w, request)
-			used = account(behind, request, gw, result, nil, started)
+			used = reportResult(backgroundRequest, request, gw, result, nil, started)
 			return err
 		}, done,
 	)
@@ -199,7 +201,7 @@ func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.
 	)
 }
 
-// notStored returns the error for a request to such an endpoint if the option store_responses is not set.
+// notStored returns the error for a request about stored objects if the option store_responses is not set.
 func notStored() error {
 	return refuse(http.StatusNotFound, "unsupported_endpoint",
 		"responses are not stored here: send the whole input with each request, or ask the operator for `store_responses`")

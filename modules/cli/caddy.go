@@ -75,7 +75,7 @@ func adopt(root *cobra.Command) {
 	var rename func(cmd *cobra.Command)
 	rename = func(cmd *cobra.Command) {
 		cmd.Short, cmd.Example = useOwnName(cmd.Short), useOwnName(cmd.Example)
-		if cmd != root { // the text of the root is ours, and speaks of Caddy
+		if cmd != root { // the long text of the root is written for this program
 			cmd.Long = useOwnName(cmd.Long)
 		}
 		for _, c := range cmd.Commands() {

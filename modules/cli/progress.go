@@ -31,8 +31,8 @@ const (
 	barWidth   = 30
 )
 
-// NewProgress returns the progress of a command that processes total units. unit is their name with a leading space,
-// such as " reports"; count formats a number of them.
+// NewProgress returns the progress of a command that processes total units. unit is the name of the units with a
+// leading space, such as " reports"; count formats a number of units.
 func NewProgress(out io.Writer, total int64, unit string, count func(n int64) string) *Progress {
 	p := &Progress{out: out, total: total, unit: unit, count: count, begin: time.Now()}
 	if f, ok := out.(*os.File); ok {

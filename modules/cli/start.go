@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// The functions in this file find conditions that keep a server from starting. They report them in one sentence, before
+// The functions in this file find conditions that keep a server from starting, and report each in one sentence, before
 // anything is started, created or logged. Without them, two servers could share a port unnoticed, and each would get
 // some of the requests.
 

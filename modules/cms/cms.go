@@ -73,8 +73,8 @@ type Handler struct {
 	// /admin.
 	Admin string `json:"admin,omitempty"`
 	// BaseURL is the address at which clients reach the site, such as https://www.example.com. It is needed if a proxy
-	// terminates TLS or uses another host name. Absolute addresses begin with it, and with https, cookies are Secure.
-	// Default: the address of each request.
+	// terminates TLS or uses another host name. Absolute addresses begin with BaseURL, and cookies are Secure if its
+	// scheme is https. Default: the address of each request.
 	BaseURL string `json:"base_url,omitempty"`
 	// OIDC is an OpenID provider at which users of the administration may sign in, in addition to passwords. Default:
 	// none.

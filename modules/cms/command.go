@@ -149,7 +149,7 @@ served because their paths belong to the API.
 		if err != nil {
 			return err
 		}
-		hidden, err := o.hidden(s)
+		hidden, err := o.hiddenPages(s)
 		if err != nil {
 			s.Note("The pages were not checked: %v", err)
 		}
@@ -175,9 +175,9 @@ served because their paths belong to the API.
 	return cmd
 }
 
-// hidden returns the pages that cannot be reached because an API route has the same path. It returns nil if there is no
-// database yet.
-func (o *options) hidden(s *cli.Session) ([]string, error) {
+// hiddenPages returns the pages that cannot be reached because an API route has the same path. It returns nil if there
+// is no database yet.
+func (o *options) hiddenPages(s *cli.Session) ([]string, error) {
 	if s.App.Exists(serviceName) != nil {
 		return nil, nil
 	}

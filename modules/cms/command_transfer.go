@@ -109,7 +109,7 @@ interruption run the import again; nothing is added twice.
 `,
 	}
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
-		in, size := cmd.InOrStdin(), int64(0)
+		input, size := cmd.InOrStdin(), int64(0)
 		if args[0] != "-" {
 			f, err := os.Open(args[0])
 			if err != nil {
@@ -119,13 +119,13 @@ interruption run the import again; nothing is added twice.
 			if info, err := f.Stat(); err == nil {
 				size = info.Size()
 			}
-			in = f
+			input = f
 		}
 		if _, err := s.Content().Install(s.Ctx); err != nil {
 			return err
 		}
 		bar := cli.NewProgress(s.Notes, size, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
-		done, err := s.Transfer().Import(s.Ctx, &progressReader{in, func(n int64) { bar.Step(n, size) }})
+		done, err := s.Transfer().Import(s.Ctx, &progressReader{input, func(n int64) { bar.Step(n, size) }})
 		bar.Clear()
 		answer := newTransferred(args[0], done)
 		if err != nil {

@@ -14,7 +14,7 @@ var form string
 // The short form of the service in a Caddyfile, with the options of the directive:
 //
 //	tollgate [<matcher>] cms {
-//		site <folder>
+//		…
 //	}
 func init() {
 	tollgate.Register(tollgate.Service{

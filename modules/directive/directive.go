@@ -29,11 +29,11 @@ func Register[H any, P interface {
 // RegisterFunc registers the directive of a handler that parse returns.
 func RegisterFunc(name string, parse httpcaddyfile.UnmarshalHandlerFunc) {
 	httpcaddyfile.RegisterHandlerDirective(name, func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
-		noted, ok := h.Option(optionName).(*places)
+		recorded, ok := h.Option(optionName).(*places)
 		if !ok {
 			return parse(h)
 		}
-		index := noted.add(h.Dispenser)
+		index := recorded.add(h.Dispenser)
 		handler, err := parse(h)
 		if err != nil {
 			return nil, err
@@ -44,16 +44,16 @@ func RegisterFunc(name string, parse httpcaddyfile.UnmarshalHandlerFunc) {
 
 // Expand supports a directive that expands to other directives in a generated file. It must be called before any token
 // is read. The returned function must be called with the name of the generated file, after the other directives were
-// parsed. Their errors are then reported for a line of this directive.
+// parsed. Errors of the other directives are then reported for a line of this directive.
 func Expand(h httpcaddyfile.Helper) (done func(file string)) {
-	noted, ok := h.Option(optionName).(*places)
+	recorded, ok := h.Option(optionName).(*places)
 	if !ok {
 		return func(string) {}
 	}
-	outer := noted.add(h.Dispenser)
+	outer := recorded.add(h.Dispenser)
 	return func(file string) {
-		for i := outer + 1; i < len(*noted); i++ {
-			(*noted)[i].short, (*noted)[i].long = (*noted)[outer].tokens, file
+		for i := outer + 1; i < len(*recorded); i++ {
+			(*recorded)[i].short, (*recorded)[i].long = (*recorded)[outer].tokens, file
 		}
 	}
 }

@@ -64,13 +64,14 @@ var (
 
 // explainParseError moves the line to the front of a parse error. If the error names several lines, the first is the
 // innermost.
-func explainParseError(words, filename string, text []byte) string {
-	words = tokensFor.ReplaceAllString(words, "")
-	match := lines.FindStringSubmatchIndex(words)
+func explainParseError(message, filename string, text []byte) string {
+	message = tokensFor.ReplaceAllString(message, "")
+	match := lines.FindStringSubmatchIndex(message)
 	if match == nil {
-		return words
+		return message
 	}
-	return words[match[2]:match[3]] + ": " + words[:match[0]] + unsetVariableHint(words[match[2]:match[3]], filename, text)
+	line := message[match[2]:match[3]]
+	return line + ": " + message[:match[0]] + unsetVariableHint(line, filename, text)
 }
 
 // unsetVariableHint returns a hint if a line uses an environment variable that is not set. The parser replaces such a
@@ -105,11 +106,11 @@ func serverError(message string) string {
 
 // placeOfHandler returns the place of the directive whose handler an error is about, and the error without the path to
 // the handler.
-func placeOfHandler(filename string, text []byte, words string) (place, string) {
-	var noted places
+func placeOfHandler(filename string, text []byte, message string) (place, string) {
+	var recorded places
 	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(text,
-		map[string]any{"filename": filename, optionName: &noted})
-	step := servers.FindStringSubmatchIndex(words)
+		map[string]any{"filename": filename, optionName: &recorded})
+	step := servers.FindStringSubmatchIndex(message)
 	if err != nil || step == nil {
 		return place{}, ""
 	}
@@ -117,7 +118,7 @@ func placeOfHandler(filename string, text []byte, words string) (place, string) 
 		if step[i] < 0 {
 			return ""
 		}
-		return words[step[i]:step[i+1]]
+		return message[step[i]:step[i+1]]
 	}
 	all := gjson.GetBytes(adapted, "apps.http.servers")
 	server := all.Get(gjson.Escape(name(2)))
@@ -129,21 +130,21 @@ func placeOfHandler(filename string, text []byte, words string) (place, string) 
 	case name(8) != "":
 		handler = all.Get(gjson.Escape(name(8))).Get("named_routes").Get(gjson.Escape(name(2)))
 	}
-	for words = words[step[1]:]; ; routes = handler.Get("routes") {
-		if step = handlers.FindStringSubmatchIndex(words); step == nil {
+	for message = message[step[1]:]; ; routes = handler.Get("routes") {
+		if step = handlers.FindStringSubmatchIndex(message); step == nil {
 			break
 		}
 		if step[2] >= 0 {
 			handler = routes.Get(name(2))
 		}
 		handler = handler.Get("handle").Get(name(4))
-		words = words[step[1]:]
+		message = message[step[1]:]
 	}
 	index := handler.Get(memberName)
 	if !index.Exists() {
 		return place{}, ""
 	}
-	return noted[index.Int()], words
+	return recorded[index.Int()], message
 }
 
 // placeOfOption returns the place of an app's global option. The name of the app begins with the name of the option.

@@ -19,7 +19,7 @@ func (p place) line(message string) caddyfile.Token {
 		best = p.short[0]
 	}
 	for _, tokens := range [][]caddyfile.Token{p.tokens, p.short} {
-		if found, score := match(tokens, message); score > highest && (p.short == nil || found.File != p.long) {
+		if found, score := bestLine(tokens, message); score > highest && (p.short == nil || found.File != p.long) {
 			best, highest = found, score
 		}
 	}
@@ -31,8 +31,9 @@ func (p place) line(message string) caddyfile.Token {
 	return best
 }
 
-// match returns the first token of the best line after the first line, and its score.
-func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, highest int) {
+// bestLine returns the first token of the line that matches the message best, and the line's score. The first line of
+// tokens is not considered.
+func bestLine(tokens []caddyfile.Token, message string) (best caddyfile.Token, highest int) {
 	var blocks []int // scores of the open blocks
 	for i := 0; i < len(tokens); {
 		first := tokens[i]
@@ -78,11 +79,11 @@ func containsWord(message, word string) bool {
 		previous, _ := utf8.DecodeLastRuneInString(message[:from+i])
 		rest := message[from+i+len(word):]
 		next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "s"))
-		if !ofWord(previous) && !ofWord(next) {
+		if !isWordRune(previous) && !isWordRune(next) {
 			return true
 		}
 		from += i + len(word)
 	}
 }
 
-func ofWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+func isWordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -51,7 +51,7 @@ func Flag(d *caddyfile.Dispenser, into *bool) error {
 }
 
 // NoOption returns the error for an unknown word in a block. format gets the word as its first argument, then args. If
-// the word is a brace, an option that takes no block was followed by one, and the error says that.
+// the word is a brace, the user has given a block to an option that takes none, and the error states that.
 func NoOption(d *caddyfile.Dispenser, format, option string, args ...any) error {
 	if option == "{" {
 		if name := lineOf(d); name != "{" {

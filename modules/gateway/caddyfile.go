@@ -49,7 +49,7 @@ func (c *Catalog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "disable":
 			return directive.Texts(d, &c.Disable)
 		case "alias":
-			return pair(d, &c.Aliases)
+			return parsePair(d, &c.Aliases)
 		case "provider":
 			return c.provider(d)
 		}
@@ -58,8 +58,8 @@ func (c *Catalog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}, "enable", "disable", "alias", "provider")
 }
 
-// pair parses a name and its value into a map. Each name may occur only once.
-func pair(d *caddyfile.Dispenser, table *map[string]string) error {
+// parsePair parses a name and its value into a map. Each name may occur only once.
+func parsePair(d *caddyfile.Dispenser, table *map[string]string) error {
 	option := d.Val()
 	var name, value string
 	if !d.AllArgs(&name, &value) {
@@ -95,7 +95,7 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 			return directive.Text(d, into)
 		}
 		if table := tables[option]; table != nil {
-			return pair(d, table)
+			return parsePair(d, table)
 		}
 		switch option {
 		case "workload_identity":

@@ -80,18 +80,18 @@ func (c *Catalog) Provision(ctx caddy.Context) (err error) {
 func (c *Catalog) fillUnset(logger *zap.Logger) {
 	for _, code := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[code]
-		leave := func(option string, value *string, harmless string) {
+		fill := func(option string, value *string, harmless string) {
 			if _, err := placeholder.Resolve(*value); err != nil {
 				logger.Warn("an option of a provider is not set here; the server needs it",
 					zap.String("provider", code), zap.String("option", option), zap.Error(err))
 				*value = harmless
 			}
 		}
-		leave("api_key", &p.APIKey, "")
-		leave("base_url", &p.BaseURL, "http://unset.invalid")
+		fill("api_key", &p.APIKey, "")
+		fill("base_url", &p.BaseURL, "http://unset.invalid")
 		for _, name := range slices.Sorted(maps.Keys(p.Params)) {
 			value := p.Params[name]
-			leave("param "+name, &value, "unset")
+			fill("param "+name, &value, "unset")
 			p.Params[name] = value
 		}
 	}

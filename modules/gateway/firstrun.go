@@ -206,9 +206,9 @@ func storedKeys(ctx context.Context, service *keychain.Service) ([]string, error
 }
 
 // keysFromEnvironment creates provider keys from the environment variables that are set, and removes keys whose
-// variable is no longer set. found describes these keys. A key with a base URL in another variable belongs to the
-// server at that URL and not to the provider; servers has these servers with their keys. It also has the server at
-// OPENAI_BASE_URL if there is no key.
+// variable is no longer set. found describes the created keys. If another variable sets a base URL for a key, the key
+// belongs to the server at that URL and not to the provider; servers has these servers with their keys. servers also
+// has the server at OPENAI_BASE_URL if there is no key for it.
 func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service,
 ) (found []string, servers []keychain.ModelServer, err error) {
 	for _, p := range a.Catalog().Providers() {
@@ -237,8 +237,9 @@ func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service
 	return found, servers, nil
 }
 
-// banner prints instructions for the first steps. They are not logged, because they contain the key, which is shown
-// only once and must not be written to a log file.
+// banner prints instructions for the first steps. created means that key is new and must be shown. serving describes
+// the sources of models; without any, scripted reports whether the scripted model is used. The instructions are not
+// logged, because a new key is shown only once and must not be written to a log file.
 func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scripted bool) {
 	var b strings.Builder
 	b.WriteString("\n  Tollgate is up at " + a.first.URL + "\n\n")

@@ -111,7 +111,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		return err
 	}
 	o := home.Options{
-		Services: h.services, State: h.state, Local: isDirect, Bar: h.app.Bar(home.SchemaName), Conceal: conceal,
+		Services: h.services, State: h.state, Local: isDirect, Bar: h.app.Bar(home.SchemaName), Conceal: skipAccessLog,
 		Logger: ctx.Logger(), Documents: library, DocumentsFor: audience,
 		BaseURL: strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/"),
 		Signer:  func() signed.Signer { return signed.Signer{Key: randomKey(), Label: "home form"} },
@@ -153,8 +153,8 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 // isDirect reports whether a program on this machine sent the request without a proxy.
 func isDirect(r *http.Request) bool { return loopback.Direct(r, edge.Address(r)) }
 
-// conceal keeps a request out of the access log.
-func conceal(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true) }
+// skipAccessLog keeps a request out of the access log.
+func skipAccessLog(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true) }
 
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {

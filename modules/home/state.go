@@ -62,7 +62,7 @@ func faults(ctx context.Context, app *tollgate.App, service string) (all []home.
 	return all
 }
 
-// database describes a database.
+// database returns the properties of a database that the page shows to administrators.
 func database(ctx context.Context, d tollgate.ServedDatabase) home.Database {
 	shown := home.Database{Engine: "PostgreSQL", Place: "on a server", Services: d.Services}
 	if d.DB.Dialect() == store.SQLite {

@@ -20,8 +20,8 @@ type Watch struct {
 	// count. A negative number disables these alerts. Default: 20.
 	Errors int `json:"errors,omitempty"`
 
-	// Latency is the time until an answer is complete at which an alert is sent. It is compared with the 95th percentile.
-	// Default: no alerts.
+	// Latency is the response time at which an alert is sent: the 95th percentile of the time until an answer is
+	// complete. Default: no alerts.
 	Latency caddy.Duration `json:"latency,omitempty"`
 
 	// Window is the period that is evaluated, from a minute to a day. A rate or latency that has exceeded its threshold

@@ -74,16 +74,16 @@ created without keys. For a provider key the file says where to read it: {env.NA
 
 // readFile reads a file, or standard input if name is "-".
 func readFile(cmd *cobra.Command, name string) ([]byte, error) {
-	in := cmd.InOrStdin()
+	input := cmd.InOrStdin()
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close() //nolint:errcheck // nothing was written
-		in = f
+		input = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, declared.MaxFile+1))
+	text, err := io.ReadAll(io.LimitReader(input, declared.MaxFile+1))
 	if err == nil && len(text) > declared.MaxFile {
 		err = errors.New("the file is too large")
 	}

@@ -256,7 +256,8 @@ func showOptions(w io.Writer, k *keychain.GatewayKey) {
 	}
 }
 
-// scopeText describes the holder that imposed limits apply to, and who set them if that was not the operator.
+// scopeText describes the scope of imposed limits: the holder on which the operator has imposed them, or a team that
+// has imposed them on itself.
 func scopeText(i *keychain.Imposed) string {
 	if i.By == keychain.ByTeam {
 		return "by the team on itself"
@@ -264,7 +265,8 @@ func scopeText(i *keychain.Imposed) string {
 	return "on the " + i.On
 }
 
-// imposedText describes the limits that are imposed on a key. It returns "" if there are no such limits.
+// imposedText describes the imposed limits that apply to k, each with its scope. It returns "" if there are no such
+// limits.
 func imposedText(k *keychain.GatewayKey) string {
 	parts := make([]string, 0, len(k.Imposed))
 	for i := range k.Imposed {

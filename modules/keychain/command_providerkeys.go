@@ -38,8 +38,8 @@ func providerKeyCommands(o *options) *cobra.Command {
 // ownerUsage represents the flags of forOwner in a usage line.
 const ownerUsage = "--user <id> | --team <team> | --organisation"
 
-// forOwner completes a command that works on the provider keys or aliases of an owner: a user, a team or the
-// organisation.
+// forOwner adds flags to cmd that select the owner of provider keys or aliases: a user, a team or the organisation. The
+// command calls work with the owner.
 func (o *options) forOwner(
 	cmd *cobra.Command, work func(s *session, cmd *cobra.Command, args []string, owner keychain.Owner) error,
 ) {

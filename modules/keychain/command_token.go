@@ -44,7 +44,7 @@ keyring, so keep its lifetime short.
 		return s.Answer(map[string]any{"user_id": args[0], "token": token, "expires_at": expires}, func(w io.Writer) {
 			// Only the token goes to standard output, so that $(tollgate keychain token alice) works.
 			_, _ = fmt.Fprintln(w, token)
-			if localOff(gjson.ParseBytes(s.App.ConfigJSON())) {
+			if localTokensOff(gjson.ParseBytes(s.App.ConfigJSON())) {
 				s.Note("This configuration has `local off`: none of its sites accepts the token.")
 				return
 			}
@@ -54,8 +54,8 @@ keyring, so keep its lifetime short.
 	return cmd
 }
 
-// localOff reports whether a configuration verifies users' tokens but accepts local tokens nowhere.
-func localOff(config gjson.Result) bool {
+// localTokensOff reports whether a configuration verifies users' tokens but accepts local tokens nowhere.
+func localTokensOff(config gjson.Result) bool {
 	checked, accepted := false, false
 	var look func(v gjson.Result)
 	look = func(v gjson.Result) {

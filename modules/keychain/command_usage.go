@@ -109,9 +109,9 @@ func showRequests(w io.Writer, records []spending.Record) {
 	cli.Row(w, "ID", "AT", "ASKED", "PROVIDER AND MODEL", "STATUS", "TRIES", "TOKENS IN", "OUT", "USD", "SECONDS")
 	for i := range records {
 		r := &records[i]
-		answered, status, cost := "", strconv.Itoa(r.Status), ""
+		model, status, cost := "", strconv.Itoa(r.Status), ""
 		if r.Model != "" {
-			answered = r.Provider + "/" + r.Model
+			model = r.Provider + "/" + r.Model
 		}
 		if r.Code != "" {
 			status += " " + r.Code
@@ -119,7 +119,7 @@ func showRequests(w io.Writer, records []spending.Record) {
 		if r.CostKnown {
 			cost = strconv.FormatFloat(float64(r.CostMicroUSD)/1e6, 'f', 6, 64)
 		}
-		cli.Row(w, r.ID, formatTime(&r.At), r.AskedModel, answered, status, r.Attempts, r.InputTokens, r.OutputTokens, cost,
+		cli.Row(w, r.ID, formatTime(&r.At), r.AskedModel, model, status, r.Attempts, r.InputTokens, r.OutputTokens, cost,
 			strconv.FormatFloat(r.Latency.Seconds(), 'f', 3, 64))
 	}
 }

@@ -34,7 +34,7 @@ func init() {
 //	GET /models        all models of these providers, with tiers, limits and prices
 //	GET /openapi.json  all routes, as OpenAPI 3.1
 //	GET /docs, /redoc  pages that show the routes
-//	GET /console/      pages in which users do by hand what this API does
+//	GET /console/      pages with which users do what this API does
 //
 // The routes under /users, /keychain-keys and /operator need `api_auth user_jwt` or `api_auth oauth` before this
 // handler. Users manage their keys, models and preferences, and see health and usage; operators manage users, teams and
@@ -74,7 +74,7 @@ type Handler struct {
 	service *management.Service
 	router  *rest.Router
 	console *management.Console // nil if the console is off
-	once    *sync.Once          // for giving the service its gateway
+	once    *sync.Once          // passes the gateway to the service once
 }
 
 // CaddyModule returns the Caddy module information.

@@ -117,9 +117,9 @@ func (n *NewUsers) unmarshal(d *caddyfile.Dispenser) error {
 	return directive.Options(d, func(option string) (err error) {
 		switch number, usd := numbers[option], dollars[option]; {
 		case number != nil:
-			*number, err = amount(d, parseWhole)
+			*number, err = parseArgument(d, parseWhole)
 		case usd != nil:
-			*usd, err = amount(d, spending.ParseUSD)
+			*usd, err = parseArgument(d, spending.ParseUSD)
 		case option == "team":
 			err = directive.Text(d, &n.Team)
 		case option == "allow":
@@ -138,8 +138,8 @@ func (n *NewUsers) unmarshal(d *caddyfile.Dispenser) error {
 // parseWhole parses a whole number.
 func parseWhole(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
-// amount parses the single argument of an option with the function parse.
-func amount[T any](d *caddyfile.Dispenser, parse func(string) (T, error)) (*T, error) {
+// parseArgument parses the single argument of an option with the function parse.
+func parseArgument[T any](d *caddyfile.Dispenser, parse func(string) (T, error)) (*T, error) {
 	option := d.Val()
 	var text string
 	if !d.AllArgs(&text) {

@@ -12,12 +12,12 @@ type People struct {
 	// Users are user ids, or mail addresses that the identity provider has confirmed.
 	Users []string `json:"users,omitempty"`
 
-	// Claims are accepted values by the name of a claim. The token's claim must be one of the values, or a list that
-	// contains one, such as groups: llm-admins.
+	// Claims maps names of claims to accepted values, such as groups to llm-admins. A user is selected if one of these
+	// claims in the user's token is an accepted value, or a list that contains one.
 	Claims map[string][]string `json:"claims,omitempty"`
 }
 
-// who converts the option to the type of the management API. A nil receiver selects nobody.
+// who converts the option for the management API. A nil receiver selects nobody.
 func (p *People) who() management.Who {
 	if p == nil {
 		return management.Who{}

@@ -21,8 +21,8 @@ var form string
 //
 //	tollgate [<matcher>] gateway {
 //		max_body <size>           # default and maximum: 32MB
-//		user_jwt { … }            # who may manage keys: the options of api_auth user_jwt
-//		oauth { … }               # or those of api_auth oauth
+//		user_jwt { … }            # tokens of users who manage keys: the options of api_auth user_jwt
+//		oauth { … }               # the same by access tokens: the options of api_auth oauth
 //		cascade { … }             # the options of cascade
 //	}
 func init() {
@@ -35,6 +35,7 @@ func init() {
 	})
 }
 
+// readSize returns the argument of the option max_body unchanged if it is a valid size.
 func readSize(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	option := d.Val()
 	words, err := tollgate.ReadWord(d)

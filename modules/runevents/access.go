@@ -42,15 +42,15 @@ var (
 	submitDefault = Access{Certificate: true, AnyUser: true}
 )
 
-// names reports whether the right is restricted to certain users or certificates.
-func (a *Access) names() bool {
+// restricted reports whether the right is restricted to certain users or certificates.
+func (a *Access) restricted() bool {
 	return !a.Any && (len(a.Users) > 0 || len(a.Certnames) > 0)
 }
 
 // allows reports whether the sender of a request has the right, according to the client's address, its certificate, or
 // the user that an earlier handler has authenticated.
 func (a *Access) allows(r *http.Request) bool {
-	if a.Any || a.Loopback && local(r) {
+	if a.Any || a.Loopback && isLocal(r) {
 		return true
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 &&
@@ -68,7 +68,7 @@ func (a *Access) allows(r *http.Request) bool {
 	return id != "" && (a.AnyUser || slices.Contains(a.Users, id))
 }
 
-// local reports whether a program on this machine has sent the request, without a proxy.
-func local(r *http.Request) bool {
+// isLocal reports whether a program on this machine has sent the request, without a proxy.
+func isLocal(r *http.Request) bool {
 	return loopback.Direct(r, cmp.Or(edge.Address(r), r.RemoteAddr))
 }

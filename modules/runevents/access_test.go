@@ -117,7 +117,7 @@ func TestAccessNames(t *testing.T) {
 		{readDefault, false},
 		{Access{Any: true}, false},
 	} {
-		if got := test.access.names(); got != test.want {
+		if got := test.access.restricted(); got != test.want {
 			t.Errorf("%+v: %v", test.access, got)
 		}
 	}

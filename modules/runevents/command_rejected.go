@@ -50,7 +50,7 @@ func (s *session) listRejected() error {
 	})
 }
 
-func number(text string) (int64, error) {
+func parseID(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not the id of a rejected command; list them with: tollgate events rejected list", text)
@@ -60,7 +60,7 @@ func number(text string) (int64, error) {
 
 // showRejected shows a rejected command and its payload.
 func (s *session) showRejected(args []string) error {
-	id, err := number(args[0])
+	id, err := parseID(args[0])
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (s *session) retry(args []string, all bool) error {
 	}
 	var ids []int64
 	for _, arg := range args {
-		id, err := number(arg)
+		id, err := parseID(arg)
 		if err != nil {
 			return err
 		}

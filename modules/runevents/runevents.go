@@ -185,7 +185,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		h.Read = &readDefault
 	}
 	if h.Submit == nil {
-		if h.Read.names() {
+		if h.Read.restricted() {
 			h.logger.Warn("read names users or certificates, and no submit line says who may send commands: every user of api_auth and every verified certificate may; write submit lines to name them")
 		}
 		h.Submit = &submitDefault
@@ -273,7 +273,7 @@ func (h *Handler) Validate() error {
 // maxWideQueries is the limit of the option wide_queries. It is more than a machine can process at the same time.
 const maxWideQueries = 100
 
-// validatePaths checks the prefix and its aliases. No path may be equal to another of them or below it.
+// validatePaths checks the prefix and its aliases. No two of these paths may be equal, and none may be below another.
 func (h *Handler) validatePaths() error {
 	paths := append([]string{cmp.Or(h.Prefix, defaultPrefix)}, h.Aliases...)
 	for i, p := range paths {

@@ -16,8 +16,8 @@ var form string
 // The short form of the service in a Caddyfile, with these options in addition to those of the directive:
 //
 //	tollgate [<matcher>] events {
-//		user_jwt { … }            # whose tokens identify users: the options of api_auth user_jwt
-//		budget <units> [<window>] # of a user, or else an address; default: none, window 1m
+//		user_jwt { … }            # tokens that identify users: the options of api_auth user_jwt
+//		budget <units> [<window>] # for each user or, without a user, each address; default: none, window 1m
 //	}
 func init() {
 	tollgate.Register(tollgate.Service{

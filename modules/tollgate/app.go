@@ -34,7 +34,7 @@ type CounterStore interface {
 }
 
 // App manages the resources that the modules of Tollgate share: databases, counters, the keyring and memory. The first
-// module that needs it loads it. Without configuration it stores everything in the folder data of the working
+// module that needs the app loads it. Without configuration it stores everything in the folder data of the working
 // directory. A database is opened, and its tables are created, only if a module needs it. The keyring is opened, and a
 // key file created, only if a module encrypts or signs something. All resources survive reloads: connections stay open,
 // budgets keep their counts, and requests and streams of the previous configuration continue.
@@ -48,7 +48,7 @@ type CounterStore interface {
 //			counters memory
 //			keyring  aes {env.TOLLGATE_MASTER_KEY}
 //			memory   <size>
-//			catalog  {
+//			catalog  {   # the most common options; all are in Catalog of modules/gateway
 //				file    <path>
 //				enable  <code>...
 //				disable <code>...
@@ -245,9 +245,9 @@ func (a *App) OnStart(do func() error) { a.onStart = append(a.onStart, do) }
 // settleTime is how long a configuration must have run before any data is deleted according to its settings.
 const settleTime = 3 * time.Second
 
-// OnSettled registers a function that is called once the configuration has run for settleTime, for work that deletes
-// old data. Earlier, another app may fail to start and the reload be undone; then the settings must not have deleted
-// anything. A module calls OnSettled while it is provisioned.
+// OnSettled registers a function that is called once the configuration has run for settleTime. It is meant for work
+// that deletes old data: until then the reload may still be undone because another app fails to start, and nothing may
+// have been deleted by then. A module calls OnSettled while it is provisioned.
 func (a *App) OnSettled(do func()) { a.onSettled = append(a.onSettled, do) }
 
 func (a *App) settle() {

@@ -40,7 +40,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return directive.Options(d, func(option string) (err error) {
 		switch option {
 		case "database":
-			err = a.database(d)
+			err = a.databaseOption(d)
 		case "counters":
 			err = oneGuest(d, "tollgate.counters.", "store", &a.CountersRaw)
 		case "keyring":
@@ -94,8 +94,8 @@ func (a *App) startWaitOption(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// database parses `database [<service>] <engine> …`.
-func (a *App) database(d *caddyfile.Dispenser) error {
+// databaseOption parses `database [<service>] <engine> …`.
+func (a *App) databaseOption(d *caddyfile.Dispenser) error {
 	if !d.NextArg() {
 		return d.ArgErr()
 	}
@@ -140,7 +140,8 @@ func Guests(namespace string) string {
 	return strings.Join(names, ", ")
 }
 
-// oneGuest parses the guest module named by the next argument.
+// oneGuest parses the guest module that the next argument names, and stores the module's JSON in raw. key is the member
+// of the JSON with the module's name.
 func oneGuest(d *caddyfile.Dispenser, namespace, key string, raw *json.RawMessage) error {
 	option := d.Val()
 	if !d.NextArg() {

@@ -17,7 +17,8 @@ const (
 	// cutTime is how long requests may take to end after they were cut off.
 	cutTime = 2 * time.Second
 	cutStep = 5 * time.Millisecond
-	// afterCut is the time for the work that follows these requests: a charge, or the last bytes of an answer.
+	// afterCut is the time for work that follows requests after they were cut off: a charge, or the last bytes of an
+	// answer.
 	afterCut = 250 * time.Millisecond
 )
 

@@ -37,7 +37,7 @@ func (a *App) optionsRaw() map[string]json.RawMessage {
 	return options
 }
 
-// Option returns an option that belongs to a service, catalog or first_run, as the loaded module tollgate.<name>. It
+// Option returns the option catalog or first_run, which belong to a service, as the loaded module tollgate.<name>. It
 // returns nil if the option is not configured.
 func (a *App) Option(name string) (any, error) {
 	raw, isSet := a.optionsRaw()[name]

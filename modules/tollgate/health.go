@@ -26,7 +26,7 @@ func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 			continue
 		}
 		name := "database"
-		if _, own := a.named[service]; own && len(services) != 1 {
+		if _, separate := a.named[service]; separate && len(services) != 1 {
 			name += "/" + service
 		}
 		parts[name] = a.databaseReady(db)
@@ -49,7 +49,7 @@ func (a *App) databaseReady(db *store.DB) error {
 	return db.Ready()
 }
 
-// IsStopping reports whether the process is about to end, or the request's server to close. With the option
+// IsStopping reports whether the process is about to end or the request's server is about to close. With the option
 // shutdown_delay, load balancers have time to notice that. ctx is a request's context.
 func IsStopping(ctx context.Context) bool {
 	if caddy.Exiting() {

@@ -68,7 +68,7 @@ func (a *App) LookAhead(ctx context.Context) error {
 // usesCommon reports whether any service in the configuration uses the common database.
 func (a *App) usesCommon() (used bool) {
 	for _, name := range Services() {
-		if _, own := a.named[name]; own {
+		if _, separate := a.named[name]; separate {
 			continue
 		}
 		err := a.handlers(registered[name], func(json.RawMessage) error {

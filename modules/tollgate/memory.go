@@ -19,18 +19,18 @@ var (
 	memoryTaken = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "tollgate", Subsystem: "memory", Name: "taken_bytes",
 		Help: "Memory that bodies of requests and whole answers of upstreams have taken.",
-	}, ofBudget((*memory.Budget).Taken))
+	}, budgetValue((*memory.Budget).Taken))
 	memorySize = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "tollgate", Subsystem: "memory", Name: "size_bytes",
 		Help: "Memory that bodies of requests and whole answers of upstreams may take together.",
-	}, ofBudget((*memory.Budget).Size))
+	}, budgetValue((*memory.Budget).Size))
 	memoryRefused = prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "memory", Name: "refused_total",
 		Help: "Bodies and answers that found no memory in time.",
-	}, ofBudget((*memory.Budget).Refused))
+	}, budgetValue((*memory.Budget).Refused))
 )
 
-func ofBudget(number func(*memory.Budget) int64) func() float64 {
+func budgetValue(number func(*memory.Budget) int64) func() float64 {
 	return func() float64 {
 		var n int64
 		budgets.Range(func(_, value any) bool {

@@ -24,9 +24,9 @@ func RegisterMetrics(ctx caddy.Context, collectors ...prometheus.Collector) erro
 // JobMetrics counts the runs of a service's background jobs. The metrics live for the process.
 type JobMetrics struct{ runs, done *prometheus.CounterVec }
 
-// NewJobMetrics creates the metrics tollgate_<service>_job_runs_total and tollgate_<service>_job_done_total. did
-// describes the work of the jobs in the metrics' help texts.
-func NewJobMetrics(service, did string) *JobMetrics {
+// NewJobMetrics creates the metrics tollgate_<service>_job_runs_total and tollgate_<service>_job_done_total. doneHelp
+// describes the objects that job_done_total counts, for its help text.
+func NewJobMetrics(service, doneHelp string) *JobMetrics {
 	return &JobMetrics{
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "tollgate", Subsystem: service, Name: "job_runs_total",
@@ -34,7 +34,7 @@ func NewJobMetrics(service, did string) *JobMetrics {
 		}, []string{"job", "outcome"}),
 		done: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "tollgate", Subsystem: service, Name: "job_done_total",
-			Help: "What these runs did by job: " + did + ".",
+			Help: "What these runs did by job: " + doneHelp + ".",
 		}, []string{"job"}),
 	}
 }

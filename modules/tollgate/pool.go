@@ -7,7 +7,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// The pools keep values across reloads, by the settings that matter for them.
+// These pools keep values across reloads. The key of a value contains the settings on which the value depends.
 var (
 	databases     = caddy.NewUsagePool()
 	counterStores = caddy.NewUsagePool()

@@ -61,7 +61,8 @@ func (a Address) String() string {
 }
 
 // linkBase returns the beginning of links from a page that r requests to paths of the handler. On the same site that is
-// only the prefix. distance is smaller for nearer addresses. ok is false if the sender of r cannot reach the handler.
+// only the prefix. distance ranks the addresses of a service, the smallest is preferred: 0 on the same site, 1 with
+// HTTPS, 2 without. ok is false if the sender of r cannot reach the handler.
 func (a Address) linkBase(r *http.Request) (base string, distance int, ok bool) {
 	name, port := splitHost(r.Host)
 	scheme := origin.Scheme(r)
@@ -163,7 +164,7 @@ func (a *App) findServices() {
 		}
 	}
 	slices.SortStableFunc(all, func(m, n *Mounted) int {
-		return cmp.Or(boolCompare(n.Service == homeService, m.Service == homeService), cmp.Compare(m.Title, n.Title))
+		return cmp.Or(compareBool(n.Service == homeService, m.Service == homeService), cmp.Compare(m.Title, n.Title))
 	})
 	a.mounted.Store(&all)
 }
@@ -171,7 +172,7 @@ func (a *App) findServices() {
 // homeService is the name of the service whose page lists all services.
 const homeService = "home"
 
-func boolCompare(x, y bool) int {
+func compareBool(x, y bool) int {
 	switch {
 	case x == y:
 		return 0
@@ -189,7 +190,7 @@ func listening(app *caddyhttp.App, server *caddyhttp.Server) (all []Address) {
 		if err != nil || address.IsUnixNetwork() || address.IsFdNetwork() { // no URL leads there
 			continue
 		}
-		a := Address{Scheme: "http", Here: ofMachine(address.Host)}
+		a := Address{Scheme: "http", Here: isLocalHost(address.Host)}
 		if len(server.TLSConnPolicies) > 0 && int(address.StartPort) != plain {
 			a.Scheme = "https"
 		}
@@ -216,8 +217,8 @@ func splitHost(host string) (name, port string) {
 	return strings.Trim(host, "[]"), ""
 }
 
-// ofMachine reports whether a host is a name or an address that only this machine can reach.
-func ofMachine(host string) bool {
+// isLocalHost reports whether a host is a name or an address that only this machine can reach.
+func isLocalHost(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") ||
 		ip != nil && ip.IsLoopback()
@@ -268,7 +269,7 @@ func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, address Address,
 	return address
 }
 
-// narrowAddress returns the addresses behind matchers. outer is the address in front of them.
+// narrowAddress returns the addresses behind matchers. outer is the address in front of the matchers.
 func narrowAddress(outer Address, sets caddyhttp.MatcherSets) []Address {
 	all := make([]Address, 0, len(sets))
 	for _, set := range sets {
@@ -288,7 +289,7 @@ func narrowAddress(outer Address, sets caddyhttp.MatcherSets) []Address {
 		}
 		for _, host := range hosts {
 			address := narrow
-			address.Host, address.Here = host, outer.Here || ofMachine(host)
+			address.Host, address.Here = host, outer.Here || isLocalHost(host)
 			all = append(all, address)
 		}
 	}

@@ -190,8 +190,8 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 		return nil, h.ArgErr()
 	}
 	service := registered[name]
-	var w userTokens
-	values, err := service.read(h.Dispenser, &w)
+	var written userTokens
+	values, err := service.read(h.Dispenser, &written)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	route, err := parseLongForm(h, name, long, w)
+	route, err := parseLongForm(h, name, long, written)
 	if err != nil {
 		return nil, err
 	}
@@ -210,23 +210,25 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	return withHome(h, name, route)
 }
 
-// parseLongForm parses a long form to a route. The marks in long are replaced with the tokens in w.
-func parseLongForm(h httpcaddyfile.Helper, service, long string, w userTokens) (route caddyhttp.Route, err error) {
+// parseLongForm parses a long form to a route. The marks in long are replaced with the tokens in written.
+func parseLongForm(
+	h httpcaddyfile.Helper, service, long string, written userTokens,
+) (route caddyhttp.Route, err error) {
 	// The block around the text makes the text a segment that Caddy can parse.
 	tokens, err := caddyfile.Tokenize([]byte("tollgate {\n"+long+"}\n"), "tollgate "+service)
 	if err != nil {
 		return route, err
 	}
-	handler, err := httpcaddyfile.ParseSegmentAsSubroute(h.WithDispenser(caddyfile.NewDispenser(w.insert(tokens))))
+	handler, err := httpcaddyfile.ParseSegmentAsSubroute(h.WithDispenser(caddyfile.NewDispenser(written.insert(tokens))))
 	if err != nil {
 		return route, err
 	}
 	return handler.(*caddyhttp.Subroute).Routes[0], nil
 }
 
-// read parses the block of the line. It returns the values for the template. The values contain marks; the user's
-// tokens are added to w.
-func (s *Service) read(d *caddyfile.Dispenser, w *userTokens) (map[string]any, error) {
+// read parses the block of the line. It returns the values for the template. The values contain marks; read adds the
+// user's tokens to written.
+func (s *Service) read(d *caddyfile.Dispenser, written *userTokens) (map[string]any, error) {
 	values := make(map[string]any)
 	var block []string
 	for d.NextBlock(0) {
@@ -234,14 +236,14 @@ func (s *Service) read(d *caddyfile.Dispenser, w *userTokens) (map[string]any, e
 		i := slices.IndexFunc(s.Options, func(o Option) bool { return o.Name == name })
 		switch {
 		case i < 0 && slices.Contains(s.Block, name): // its directive reports options that are given twice
-			block = append(block, w.add(d.NextSegment()...))
+			block = append(block, written.add(d.NextSegment()...))
 		case i < 0:
 			return nil, directive.NoOption(d, "unknown option %q; there are: %s",
 				name, strings.Join(s.optionNames(), ", "))
 		case values[name] != nil:
 			return nil, d.Errf("%s is given twice", name)
 		case s.Options[i].Read == nil:
-			values[name] = w.add(d.NextSegment()...)
+			values[name] = written.add(d.NextSegment()...)
 		default:
 			tokens, err := s.Options[i].Read(d)
 			if err != nil {
@@ -249,7 +251,7 @@ func (s *Service) read(d *caddyfile.Dispenser, w *userTokens) (map[string]any, e
 			}
 			value := make(arguments, len(tokens))
 			for i, token := range tokens {
-				value[i] = w.add(token)
+				value[i] = written.add(token)
 			}
 			values[name] = value
 		}

@@ -39,8 +39,8 @@ func siteOf(h httpcaddyfile.Helper) *site {
 	return s
 }
 
-// withHome returns the routes of a line: the route of its service and, with the second service of a site, the route of
-// a home page, unless the site has a home page. A line `tollgate home` replaces a home page that was added
+// withHome returns the routes of a line: the route of its service and, if the service is the second of its site and the
+// site has no home page, the route of a home page. A line `tollgate home` replaces a home page that was added
 // automatically.
 func withHome(h httpcaddyfile.Helper, service string, route caddyhttp.Route) ([]httpcaddyfile.ConfigValue, error) {
 	routes := []httpcaddyfile.ConfigValue{{Class: "route", Value: route}}

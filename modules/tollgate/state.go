@@ -140,20 +140,20 @@ func (a *App) handlers(service *Service, do func(handler json.RawMessage) error)
 	if err := json.Unmarshal(a.ConfigJSON(), &config); err != nil {
 		return err
 	}
-	return handlers(config, service.Handlers, do)
+	return forEachHandler(config, service.Handlers, do)
 }
 
-func handlers(in any, names []string, do func(handler json.RawMessage) error) error {
-	switch in := in.(type) {
+func forEachHandler(config any, names []string, do func(handler json.RawMessage) error) error {
+	switch config := config.(type) {
 	case []any:
-		for _, value := range in {
-			if err := handlers(value, names, do); err != nil {
+		for _, value := range config {
+			if err := forEachHandler(value, names, do); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
-		if name, _ := in["handler"].(string); slices.Contains(names, name) {
-			text, err := json.Marshal(in)
+		if name, _ := config["handler"].(string); slices.Contains(names, name) {
+			text, err := json.Marshal(config)
 			if err == nil {
 				err = do(text)
 			}
@@ -161,8 +161,8 @@ func handlers(in any, names []string, do func(handler json.RawMessage) error) er
 				return err
 			}
 		}
-		for _, key := range slices.Sorted(maps.Keys(in)) {
-			if err := handlers(in[key], names, do); err != nil {
+		for _, key := range slices.Sorted(maps.Keys(config)) {
+			if err := forEachHandler(config[key], names, do); err != nil {
 				return err
 			}
 		}

@@ -21,8 +21,8 @@ type conversion struct {
 	err     error
 }
 
-// convert reads the client's request and converts it to a chat completion. The first call does so; later calls return
-// the same result.
+// convert reads the client's request and converts it to a chat completion. It does so only once; later calls return the
+// same result.
 func (t *translation) convert() *conversion {
 	t.once.Do(func() {
 		result := new(conversion)

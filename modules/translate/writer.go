@@ -28,8 +28,8 @@ const (
 	maxError = 64 << 10
 )
 
-// Keep-alives of a stream (specification 2.7). After maxKeepAlives in a row no more are sent, so that the client's
-// timeout can end the stream of a silent server.
+// These constants bound the keep-alives of a stream. After maxKeepAlives in a row no more are sent, so that the
+// client's timeout can end the stream of a silent server.
 const (
 	keepAliveEvery = 10 * time.Second
 	maxKeepAlives  = 30 // in a row
@@ -52,19 +52,19 @@ type writer struct {
 	status int
 	err    error // sent in place of a refused answer
 	pass   hub.Pass
-	reply  []byte       // the answer so far, in the modes whole and refused
+	reply  []byte       // the answer so far, in the modes buffered and refused
 	share  memory.Share // for reply and its translation, or for unusually large events
 
 	events *wire.EventReader
-	coming []byte // bytes of the stream that events has not read yet
+	unread []byte // bytes of the stream that events has not read yet
 
-	mu     sync.Mutex // guards the stream to the client, including pass: watch writes too
-	out    []byte
-	begun  bool // whether something was written to the client
-	done   bool // whether the stream is complete, or has failed and the client was informed
-	flush  *http.ResponseController
-	watch  *time.Timer // runs onSilence once the stream is silent; nil before it begins
-	silent int         // number of keep-alives since the last event of the server
+	mu           sync.Mutex // guards the stream to the client, including pass: onSilence writes too
+	out          []byte
+	begun        bool // whether something was written to the client
+	done         bool // whether the stream is complete, or has failed and the client was informed
+	flush        *http.ResponseController
+	silenceTimer *time.Timer // runs onSilence once the stream is silent; nil before it begins
+	silent       int         // number of keep-alives since the last event of the server
 }
 
 // WriteHeader chooses the mode from the status and the header.
@@ -108,16 +108,16 @@ func (w *writer) WriteHeader(status int) {
 	}
 }
 
-// feed is the reader for events. It returns only the bytes that have arrived so far.
+// feed is the io.Reader from which writer.events reads the stream. It returns only the bytes that have arrived so far.
 type feed writer
 
 // Read implements io.Reader. It returns wire.ErrWait if all bytes were read.
 func (f *feed) Read(p []byte) (int, error) {
-	if len(f.coming) == 0 {
+	if len(f.unread) == 0 {
 		return 0, wire.ErrWait
 	}
-	n := copy(p, f.coming)
-	f.coming = f.coming[n:]
+	n := copy(p, f.unread)
+	f.unread = f.unread[n:]
 	return n, nil
 }
 
@@ -168,11 +168,12 @@ func (w *writer) keep(p []byte) error {
 	return nil
 }
 
-// mend replaces invalid UTF-8 in the buffered answer. It takes memory from the budget if that makes the answer larger.
-func (w *writer) mend() error {
+// repairUTF8 replaces invalid UTF-8 in the buffered answer. It takes memory from the budget if that makes the answer
+// larger.
+func (w *writer) repairUTF8() error {
 	size := wire.ValidUTF8Len(w.reply)
 	if size > maxReply {
-		return upstream(errTooLarge)
+		return upstreamError(errTooLarge)
 	}
 	if size > len(w.reply) {
 		if err := w.share.Grow(w.t.Request.Context(), int64(cap(w.reply)+2*size)); err != nil {
@@ -187,7 +188,7 @@ func (w *writer) mend() error {
 func (w *writer) stream(p []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.coming, w.silent = p, 0
+	w.unread, w.silent = p, 0
 	w.out = w.out[:0]
 	for !w.done {
 		event, err := w.events.Next()
@@ -228,15 +229,15 @@ func (w *writer) send() error {
 	err := w.flush.Flush()
 	switch {
 	case w.done:
-	case w.watch == nil: // only after the header is written, whose fields the mutex does not guard
-		w.watch = time.AfterFunc(keepAliveEvery, w.onSilence)
+	case w.silenceTimer == nil: // only after the header is written, whose fields the mutex does not guard
+		w.silenceTimer = time.AfterFunc(keepAliveEvery, w.onSilence)
 	default:
-		w.watch.Reset(keepAliveEvery)
+		w.silenceTimer.Reset(keepAliveEvery)
 	}
 	return err
 }
 
-// streamHeader sets the header fields of a stream (specification 2.7).
+// streamHeader sets the header fields of a stream.
 func streamHeader(header http.Header, facts *hub.Facts) {
 	rest.NoSniff(header)
 	header.Set("Content-Type", cmp.Or(facts.StreamType, "text/event-stream; charset=utf-8"))
@@ -261,7 +262,7 @@ func (w *writer) onSilence() {
 func (w *writer) fail(err error) error {
 	w.done = true
 	if !w.begun && len(w.out) == 0 {
-		w.mode, w.err = refused, upstream(err)
+		w.mode, w.err = refused, upstreamError(err)
 		return nil
 	}
 	code, kind := failureKind(err)
@@ -337,12 +338,12 @@ func (w *writer) finish(err error) error {
 		}
 		return w.send()
 	case w.mode == buffered:
-		if err := w.mend(); err != nil {
+		if err := w.repairUTF8(); err != nil {
 			return statusError(err)
 		}
 		answer, broken := w.pass.Whole(nil, w.reply)
 		if broken != nil {
-			return statusError(upstream(broken))
+			return statusError(upstreamError(broken))
 		}
 		if result := w.t.convert(); result.request.Stream {
 			streamHeader(w.Header(), w.t.Format.Facts())
@@ -362,8 +363,8 @@ func (w *writer) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done = true
-	if w.watch != nil {
-		w.watch.Stop()
+	if w.silenceTimer != nil {
+		w.silenceTimer.Stop()
 	}
 	if w.events != nil {
 		w.events.Release()
@@ -374,8 +375,8 @@ func (w *writer) release() {
 // noMemory returns the error with status 503 if there is no memory for an answer.
 func noMemory(err error) *apierror.Error { return apierror.Unavailable("memory for this answer", err) }
 
-// upstream returns the error with status 502 for a server's answer that is an error or cannot be read.
-func upstream(err error) error {
+// upstreamError returns the error with status 502 for a server's answer that is an error or cannot be read.
+func upstreamError(err error) error {
 	if errors.Is(err, memory.ErrFull) {
 		return noMemory(err)
 	}

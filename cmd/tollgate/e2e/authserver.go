@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// NewAuthserver runs the authorization server from a settings file alone. The words PORT and ADMIN in text are replaced
-// by two free ports.
+// NewAuthserver starts an authorization server that is configured by a settings file alone, whose content is text. The
+// words PORT and ADMIN in text are replaced by two free ports. public and admin are the URLs at these ports.
 func NewAuthserver(t *testing.T, text string, env ...string) (n *Node, public, admin string) {
 	t.Helper()
 	n, public, admin = PrepareAuthserver(t, text, env...)
@@ -28,8 +28,8 @@ func PrepareAuthserver(t *testing.T, text string, env ...string) (n *Node, publi
 	return n, "http://localhost:" + ports[0], "http://localhost:" + ports[1]
 }
 
-// ShippedAuthserver returns a node that is not started, with the shipped example name, which has a settings file. The
-// node serves port, and the admin pages on the port admin.
+// ShippedAuthserver returns a node with the configuration in the folder name of caddyfiles, which includes a settings
+// file. The node is not started. It serves clients on port, and the administration on the port admin.
 func ShippedAuthserver(t *testing.T, name, port, admin string) *Node {
 	t.Helper()
 	keys, err := os.ReadFile(Repo("caddyfiles", name, "config.yaml"))

@@ -54,7 +54,7 @@ func CheckConsole(t *testing.T, document, root, connect string) string {
 // browsers lets one test at a time use a browser, because each browser takes a processor or two.
 var browsers sync.Mutex
 
-// RunBrowser runs a file of cases in a browser.
+// RunBrowser runs the test cases in file, a program for node, in a browser. env is added to the program's environment.
 func RunBrowser(t *testing.T, file string, env ...string) {
 	t.Helper()
 	browsers.Lock()

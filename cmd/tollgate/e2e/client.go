@@ -46,8 +46,8 @@ func Shipped(t *testing.T, name string, replace ...string) string {
 	return config
 }
 
-// Gateway is a node with the shipped gateway Caddyfile, without TLS, on a port of its own. Users may add models on this
-// machine.
+// Gateway is a node with the shipped gateway Caddyfile, without TLS, on a separate port. Users may add models whose
+// servers run on this machine.
 type Gateway struct {
 	*Node
 	*keychain.Service
@@ -189,12 +189,12 @@ func NewUpstream(t *testing.T) *Upstream {
 
 func (u *Upstream) Base() string { return fmt.Sprintf("%s/%d/v1", u.URL, u.bases.Add(1)) }
 
-// AwaitRequests waits until n requests have begun.
+// AwaitRequests waits until at least n requests have begun since u was created.
 func (u *Upstream) AwaitRequests(ctx context.Context, n int64) error {
 	return u.Wait(ctx, func(s scriptedmodel.Stats) bool { return s.Requests >= n })
 }
 
-// AwaitCancelled waits until n clients have left.
+// AwaitCancelled waits until at least n requests were cancelled by their clients since u was created.
 func (u *Upstream) AwaitCancelled(ctx context.Context, n int64) error {
 	return u.Wait(ctx, func(s scriptedmodel.Stats) bool { return s.Cancelled >= n })
 }
@@ -258,7 +258,7 @@ func (a *Answer) Failure(t *testing.T) failure {
 	return f
 }
 
-// Refused checks the status and the code of an error response.
+// Refused checks the status and the code of an error response, and returns the response's error.
 func (a *Answer) Refused(t *testing.T, status int, code string) failure {
 	t.Helper()
 	if a.Err != nil {
@@ -304,7 +304,7 @@ func (a *Answer) Text(t *testing.T) string {
 	return reply.Choices[0].Message.Content
 }
 
-// Streamed returns the text of a stream and its last event.
+// Streamed returns the text of a streamed chat completion and the data of its last event.
 func Streamed(t *testing.T, body string) (text, last string) {
 	t.Helper()
 	var b strings.Builder
@@ -330,7 +330,7 @@ func Streamed(t *testing.T, body string) (text, last string) {
 	return b.String(), last
 }
 
-// Prompt returns the body of a request.
+// Prompt returns the body of a chat request with the message "Hi".
 func Prompt(model string, stream bool) string {
 	return fmt.Sprintf(`{"model":%q,"stream":%t,"messages":[{"role":"user","content":"Hi"}]}`, model, stream)
 }
@@ -397,7 +397,8 @@ func Do(t *testing.T, c *http.Client, method, target, key, body string, header .
 	return a
 }
 
-// FirstEvent reads a stream up to its first event with text.
+// FirstEvent reads the events of a streamed chat completion up to the first event with text. It returns them, and a
+// reader of the remaining stream.
 func FirstEvent(t *testing.T, resp *http.Response) (*bufio.Reader, string) {
 	t.Helper()
 	reader := bufio.NewReader(resp.Body)
@@ -479,9 +480,9 @@ func (g *Gateway) Ready() {
 	})
 }
 
-// ForNode adds two things to the scripted model for the Node.js clients: /stats, and an answer to tool results, which
-// is the request itself. The script of a conversation calls tools in the first turn, and would otherwise do so in every
-// turn.
+// ForNode adapts the scripted model to the tests with Node.js clients; it has the form of Upstream.Answer. It serves
+// /stats. If a request has the result of a tool call, it changes the request so that the model answers with the
+// request's own text. Otherwise the script of the conversation, which calls tools, would call them again in every turn.
 func (u *Upstream) ForNode(w http.ResponseWriter, r *http.Request) bool {
 	if r.URL.Path == "/stats" {
 		u.statsForNode(w, r)

@@ -22,7 +22,7 @@ func AwayFromMinuteEnd() {
 	}
 }
 
-// load is a number of clients that send requests without a pause.
+// load is a number of clients that send one request after another until Stop is called.
 type load struct {
 	done    chan struct{}
 	clients sync.WaitGroup
@@ -50,9 +50,9 @@ func Unanswered(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF)
 }
 
-// StartLoad starts clients that send requests for keychain-high, every other one of them streamed, with a pause after
-// each. Every other client opens a new connection for each request. Like SDKs, all clients repeat a request that gets
-// no response.
+// StartLoad starts clients that send requests for the model keychain-high until Stop is called, with a pause after each
+// request. Each client streams every second request. Every second client opens a new connection for each request. Like
+// SDKs, all clients repeat a request that gets no response.
 func StartLoad(base, key string, clients int, pause time.Duration) *load {
 	l := &load{done: make(chan struct{})}
 	for c := range clients {

@@ -67,7 +67,7 @@ func (n *Node) Integrity() string {
 const (
 	StartLimit = 2 * time.Minute // until a process serves; machines under load are slow
 	StopLimit  = 2 * time.Minute
-	WaitLimit  = 2 * time.Minute // for what happens by itself
+	WaitLimit  = 2 * time.Minute // until an event that needs no action of the test
 	poll       = 10 * time.Millisecond
 )
 
@@ -76,7 +76,7 @@ type Node struct {
 	T    *testing.T
 	Dir  string
 	Env  []string
-	Args []string // after run; nil for --config Caddyfile
+	Args []string // arguments of the command run; nil means --config Caddyfile
 	Logs *Output  // standard error
 	Out  *Output  // standard output
 	// Program replaces the program under test if it is not empty.
@@ -232,7 +232,7 @@ func (n *Node) Change(change func() error) error {
 		return err
 	}
 	awaitEnd(previous)
-	// Connections to the previous servers end with them, perhaps during a request.
+	// The previous servers close their connections, perhaps while the next request is being sent.
 	Client.CloseIdleConnections()
 	for _, client := range n.clients {
 		client.CloseIdleConnections()

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 )
 
-// Person is a browser without scripts, and its user. The user goes from an application to the authorization server,
-// signs in, and returns.
+// Person is a user with a browser without scripts. The user goes from an application to the authorization server, signs
+// in, and returns.
 type Person struct {
 	*http.Client
 	t              *testing.T

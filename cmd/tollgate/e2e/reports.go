@@ -7,7 +7,8 @@ import (
 
 const Submission = "/store/cmd/v1?command=store_report&version=8&certname=x"
 
-// AgentRunAt returns the report of an agent's run that began at a number of minutes after the hour.
+// AgentRunAt returns a report by the agent of the node certname about a run that began on 2 March 2026 at 10:00 UTC
+// plus minutes.
 func AgentRunAt(certname string, minutes int) []byte {
 	begin := time.Date(2026, 3, 2, 10, minutes, 0, 0, time.UTC)
 	timestamp := func(second int) string {

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// sentinels opens idle connections to the servers that run now. A server that shuts down first closes its listeners and
-// then its idle connections. When these end, a new connection belongs to the next servers. A connection opened earlier
-// may be reset, see docs/known-limits.md.
+// sentinels opens idle connections to the servers of the current configuration. A server that shuts down first closes
+// its listeners and then its idle connections. So when the opened connections end, new connections reach the servers of
+// the next configuration. A connection that a client opens earlier may be reset, see docs/known-limits.md.
 func (n *Node) sentinels() (opened []net.Conn) {
 	text, err := n.Admin(http.MethodGet, "/config/apps/http/servers", "", "")
 	var servers map[string]struct {

@@ -80,7 +80,7 @@ type Surface struct{ Name, Path string }
 
 var Surfaces = []Surface{{"chat", "/v1/chat/completions"}, {"messages", "/v1/messages"}, {"responses", "/v1/responses"}}
 
-// Body returns a request with a text.
+// Body returns the body of a request in the API's format. text is the user's message.
 func (s Surface) Body(model string, stream bool, text string) string {
 	head := fmt.Sprintf(`{"model":%q,"stream":%t,`, model, stream)
 	switch s.Name {
@@ -92,8 +92,8 @@ func (s Surface) Body(model string, stream bool, text string) string {
 	return head + fmt.Sprintf(`"messages":[{"role":"user","content":%q}]}`, text)
 }
 
-// Says returns the text of a response. It fails the test if the response is not successful or is streamed although
-// stream is false, or the reverse.
+// Says returns the text of a response in the API's format. It fails the test if the status is not 200, if a streamed
+// response does not end properly, or if stream does not state whether the response is streamed.
 func (s Surface) Says(t *testing.T, a *Answer, stream bool) string {
 	t.Helper()
 	if kind := a.Header.Get("Content-Type"); a.Status != 200 || strings.HasPrefix(kind, "text/event-stream") != stream {
@@ -130,7 +130,7 @@ func (s Surface) Says(t *testing.T, a *Answer, stream bool) string {
 	return text.String()
 }
 
-// Open begins a stream.
+// Open sends a request for a stream, and returns the response with its body unread.
 func (s Surface) Open(t *testing.T, base, key string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+s.Path,

@@ -52,9 +52,9 @@ func (Adapter) Adapt(body []byte, options map[string]any) ([]byte, []caddyconfig
 		return nil, nil, fmt.Errorf("the keys in %s:\n%w", file, err)
 	}
 	var sites []site
-	add := func(address, listener string, alone bool) {
+	add := func(address, listener string, localOnly bool) {
 		host, port, _ := net.SplitHostPort(address) // config.Parse has checked the address
-		if host == "" && alone {
+		if host == "" && localOnly {
 			host = "localhost"
 		}
 		sites = append(sites, site{port, host, listener})
