@@ -57,7 +57,7 @@ func (s *Server) encryptor() (encryption.Encryptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	remote, err := s.farEncryptor()
+	remote, err := s.kmsEncryptor()
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func masterOf(current, old string) (encryption.Encryptor, error) {
 }
 
 // farEncryptor returns the encryptor that uses a key management server, or nil if none is configured.
-func (s *Server) farEncryptor() (encryption.Encryptor, error) {
+func (s *Server) kmsEncryptor() (encryption.Encryptor, error) {
 	c := &s.config.DataEncryption.KMSTransitEncrypt
 	if c.Address == "" {
 		return nil, nil //nolint:nilnil // see above

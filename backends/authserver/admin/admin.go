@@ -138,9 +138,9 @@ func (c *call) page() (limit, offset int, err error) {
 	return limit, offset, err
 }
 
-// rows returns the requested page of a list that supports cursors: its limit, its offset or cursor, and its order. The
-// default order is the parameter. A cursor costs the same at any position in the list. The limit is one more than
-// requested, so that answer can detect further rows.
+// rows returns the requested page of a list that supports cursors: its limit, its offset or cursor, and its order,
+// which defaults to the parameter order. A cursor costs the same at any position in the list. The limit is one more
+// than requested, so that answer can detect further rows.
 func (c *call) rows(order string) (p kernel.Page, err error) {
 	if p.Limit, p.Offset, err = c.page(); err != nil {
 		return p, err
@@ -166,9 +166,10 @@ const oldest, newest = "oldest", "newest"
 // countMost is the number up to which the rows of a list are counted.
 const countMost = 10_000
 
-// answer returns the response for a page: the rows as tell converts them, under a name, and the total number of rows if
-// the request asks for it. The rows in found were read with the limit that rows returned, which is one more than the
-// page has. If that additional row exists, answer removes it and adds the member next, the cursor of the next page.
+// answer returns the response for a page of a list: an object whose member name holds the rows, converted by tell, and
+// which has the total number of rows if the request asks for it. The rows in found were read with the limit that rows
+// returned, which is one more than the page has. If that additional row exists, answer removes it and adds the member
+// next, the cursor of the next page.
 func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, found []T, p kernel.Page, tell func(T) U,
 	count func(limit int) (int, error),
 ) (map[string]any, error) {

@@ -51,8 +51,8 @@ type Authorize struct {
 	FormPost bool
 }
 
-// Seal returns the signed transaction that carries a request. The visit is the secret of the browser in which the
-// transaction is valid.
+// Seal returns the signed transaction that carries a request. It is valid only in the browser that has the secret
+// visit.
 func (s *Authorize) Seal(r *Request, visit string) string {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Reque
 	return r, client, nil
 }
 
-// Within returns an error if the scope of a request exceeds the client's current ceiling.
+// Within returns an error if the scope of a request exceeds the maximum scope that the client may now request.
 func (s *Authorize) Within(r *Request, client *clients.Client) error {
 	return resources.Within(r.Scope, s.Clients.Ceiling(client))
 }

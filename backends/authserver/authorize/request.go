@@ -172,8 +172,8 @@ func (s *Authorize) client(
 	return client, nil
 }
 
-// check checks the parameters whose errors are sent to the client. If badMode is not empty, it is the fault of the
-// parameter response_mode.
+// check checks the parameters whose errors are sent to the client. A non-empty badMode is a fault that was already
+// found in the parameter response_mode; check returns it as an error.
 func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Client, a asked, badMode string) error {
 	for name, values := range a.Values {
 		if len(values) > 1 && name != "resource" {

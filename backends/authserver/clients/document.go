@@ -63,7 +63,7 @@ func (cs *Clients) Refresh(ctx context.Context, id string) (*Client, error) {
 var ErrNoDocument = errors.New("the client has no metadata document that is used")
 
 // fetch fetches a document once for all concurrent callers. Each caller waits no longer than its own context lasts. If
-// again is set, fetch ignores that the stored copy is still fresh.
+// refetch is set, fetch ignores that the stored copy is still fresh.
 func (cs *Clients) fetch(ctx context.Context, id string, refetch bool) (*Client, error) {
 	flight := cs.flights.DoChan(id, func() (any, error) {
 		ctx := context.WithoutCancel(ctx)

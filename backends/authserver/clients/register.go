@@ -102,9 +102,9 @@ func withUser(grant string) bool {
 	return grant == GrantCode || grant == GrantRefresh || grant == GrantDevice
 }
 
-// Ceiling returns the maximum scope that a client may request from users. If it is empty, the maximum is the scopes
-// that the resources declare. A self-declared client has the default scope, whatever its grant types, unless an
-// administrator has set another scope.
+// Ceiling returns the maximum scope that a client may request from users. An empty result permits all scopes that the
+// resources declare. For a self-declared client (see Client.SelfDeclared) it is the default scope, whatever the
+// client's grant types, unless an administrator has set another scope.
 func (cs *Clients) Ceiling(c *Client) []string {
 	if len(c.Scope) == 0 && c.Source != Admin {
 		return cs.options.DefaultScope
@@ -428,8 +428,8 @@ func (cs *Clients) modeIn(c store.Conn) (mode string, err error) {
 	return mode, err
 }
 
-// SetMode sets the mode of dynamic registration. An empty mode restores Options.Mode. SetMode calls each function of
-// checks with the current mode, which can forbid the change by returning an error.
+// SetMode sets the mode of dynamic registration. An empty mode restores Options.Mode. SetMode first calls each function
+// of checks with the current mode. If one returns an error, the mode is not changed.
 func (cs *Clients) SetMode(ctx context.Context, mode string, checks ...func(now string) error) error {
 	switch mode {
 	case Open, ApprovedRedirects, AdminOnly, "":

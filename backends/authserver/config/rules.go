@@ -70,7 +70,7 @@ var (
 		"data_encryption.driver is kms_transit_encrypt",
 		func(c *Config) bool { return c.DataEncryption.Driver == KMSTransitEncrypt },
 	}
-	// A server that encrypts with the other driver still decrypts with this one.
+	// A server whose driver is aes_master still uses a configured key management server to decrypt.
 	openedByKMS = condition{"data_encryption.driver is kms_transit_encrypt or its address is set", func(c *Config) bool {
 		return sealedByKMS.holds(c) || c.DataEncryption.KMSTransitEncrypt.Address != ""
 	}}

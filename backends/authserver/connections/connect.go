@@ -329,7 +329,8 @@ func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *
 	return w, random, nil
 }
 
-// withParameters returns the URL to with parameters set to the given names and values.
+// withParameters returns a URL whose query parameters are set to the given names and values. The other parameters of
+// the URL are kept. An invalid URL is returned unchanged.
 func withParameters(to string, pairs ...string) string {
 	u, err := url.Parse(to)
 	if err != nil {

@@ -121,7 +121,7 @@ func (x *Connections) Of(ctx context.Context, user string) ([]*Connection, error
 	})
 }
 
-// mostOf is the maximum length of the list. There are no more providers than that.
+// mostOf is the maximum number of connections that Of returns. There are no more providers than that.
 const mostOf = 1000
 
 // find returns the connection of a user to a provider, or errNone. The provider may have ended the connection.
@@ -280,8 +280,8 @@ func upstream(r *resources.Resource, scope []string) (list []string) {
 	return list
 }
 
-// Granted returns the scopes of this server that a connection covers: those scopes of the provider's resources whose
-// provider scopes were all granted.
+// Granted returns the scopes of this server that a connection covers. A scope is covered if the provider has granted
+// all of the provider scopes that it stands for.
 func (x *Connections) Granted(ctx context.Context, connection *Connection) ([]string, error) {
 	all, err := x.options.Catalog.All(ctx)
 	if err != nil {

@@ -143,8 +143,8 @@ func (x *Connections) fresh(ctx context.Context, p *brokers.Provider, connection
 	}
 }
 
-// renewed waits while another process renews the credential. If no process does, it takes the lease and renews the
-// credential.
+// renewed returns the connection with a renewed credential. While another process renews the credential, it waits. If
+// no process does, it takes the lease and renews the credential itself.
 func (x *Connections) renewed(ctx context.Context, p *brokers.Provider, user string) (*Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*leaseLasts)
 	defer cancel()
@@ -175,8 +175,8 @@ func (x *Connections) renewed(ctx context.Context, p *brokers.Provider, user str
 	}
 }
 
-// lease reserves the refresh token of this version of a connection for this process. It returns "" if another process
-// has the lease.
+// lease returns a new lease on a connection, which permits only this process to use the refresh token. It returns "" if
+// another process has the lease, or if the connection has changed since it was read.
 func (x *Connections) lease(ctx context.Context, connection *Connection) (lease string, err error) {
 	now := x.Now()
 	lease = x.holder + "." + kernel.NewID()

@@ -71,8 +71,9 @@ type asked struct {
 	Resources []string `json:"resources,omitempty"` // ids
 }
 
-// Begin starts the authorization of a device that requests a scope of resources. Without resources, the scope may be
-// declared by any resource.
+// Begin starts the authorization of a device that requests a scope, and returns the response for the device. The
+// targets are the requested resources, which must declare all of the scope. Without targets, any resource may declare
+// it.
 func (s *Devices) Begin(
 	ctx context.Context, client *clients.Client, scope string, targets []*resources.Resource,
 ) (Authorization, error) {

@@ -124,7 +124,8 @@ func header(algorithm string, typ Type, kid string) string {
 	return encode([]byte(`{"alg":"` + algorithm + `","typ":"` + typeNames[typ] + `","kid":"` + kid + `"}`))
 }
 
-// isHeader reports whether a segment could have been returned by header for a type, with any key id.
+// isHeader reports whether the first segment of a token is a header of the given type as the function header writes it,
+// with any key id.
 func isHeader(segment string, typ Type) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(segment)
 	if err != nil {

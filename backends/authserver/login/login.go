@@ -152,7 +152,7 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 		u, err = l.users.Verify(ctx, a.Email, a.Password)
 	}
 	if err == nil {
-		if waiting, err = l.waits(ctx, u, a.Browser, ""); waiting != "" {
+		if waiting, err = l.waitingText(ctx, u, a.Browser, ""); waiting != "" {
 			// The key was locked in the meantime: an attacker must not learn which guess was right.
 			if wait := l.Lockout.Locked(key); wait > 0 {
 				return "", "", l.locked(wait)
@@ -243,8 +243,9 @@ func (l *Login) refuse(ctx context.Context, key lockout.Key, address string, ref
 	return refusal
 }
 
-// begin creates a session. authTime is when the user signed in, and methods are the authentication methods. It returns
-// users.ErrCredentials if the user has changed since the password was checked, which takes a while.
+// begin creates a session and returns its cookie. The session of the cookie former ends. authTime is when the user
+// signed in, and methods are the authentication methods. It returns users.ErrCredentials if the user was changed while
+// the password was being checked.
 func (l *Login) begin(
 	ctx context.Context, u *users.User, former string, authTime time.Time, methods ...string,
 ) (cookie string, err error) {

@@ -35,9 +35,9 @@ type passed struct {
 	Upstream string `json:"upstream,omitempty"`
 }
 
-// waits returns the signed text for the form that asks for a second factor, or "" for a user without second factors.
-// The upstream is that of Waiting.
-func (l *Login) waits(ctx context.Context, u *users.User, browser, upstream string) (waiting string, err error) {
+// waitingText returns the signed text for the form that asks for a second factor, or "" for a user without second
+// factors. The upstream is that of Waiting.
+func (l *Login) waitingText(ctx context.Context, u *users.User, browser, upstream string) (waiting string, err error) {
 	if l.options.Factors == nil {
 		return "", nil
 	}

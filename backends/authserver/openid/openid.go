@@ -163,7 +163,7 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
-	sid, err := s.joins(ctx, g.Client, g.Session)
+	sid, err := s.recordSession(ctx, g.Client, g.Session)
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}

@@ -51,7 +51,7 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 
 // below marks as revoked the issuances that match a condition, and all issuances of tokens that were exchanged from
 // them, directly or not.
-func (t *Tokens) below(c store.Conn, condition string, args ...any) error {
+func (t *Tokens) revokeDerived(c store.Conn, condition string, args ...any) error {
 	_, err := c.Exec("WITH RECURSIVE ended (jti) AS (SELECT jti FROM authserver_issuances WHERE "+condition+
 		" UNION SELECT i.jti FROM authserver_issuances i JOIN ended e ON i.parent_jti = e.jti AND i.parent_jti <> '')"+
 		" UPDATE authserver_issuances SET revoked_at = ? WHERE jti IN (SELECT jti FROM ended) AND revoked_at = 0",

@@ -77,7 +77,7 @@ func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, r
 		if err := t.denied.deny(c, until, jti); err != nil {
 			return err
 		}
-		return t.below(c, "jti = ?", jti)
+		return t.revokeDerived(c, "jti = ?", jti)
 	})
 	t.denyHere(until, jti)
 	if err == nil {
@@ -205,7 +205,7 @@ func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]s
 	if err != nil {
 		return nil, err
 	}
-	if err := t.below(c, column+" = ? AND revoked_at = 0", id); err != nil {
+	if err := t.revokeDerived(c, column+" = ? AND revoked_at = 0", id); err != nil {
 		return nil, err
 	}
 	return jtis, t.denied.deny(c, until, jtis...)
@@ -279,7 +279,7 @@ func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string
 	if err := t.denied.deny(c, until, consent); err != nil {
 		return nil, err
 	}
-	return families, t.below(c, "user_id = ? AND consent_client_id = ? AND ' ' || resource_id || ' ' LIKE ?",
+	return families, t.revokeDerived(c, "user_id = ? AND consent_client_id = ? AND ' ' || resource_id || ' ' LIKE ?",
 		user, client, "% "+escapeLike(resource)+" %")
 }
 

@@ -71,10 +71,10 @@ func (s *Upstreams) insert(c store.Conn, user, issuer, subject, called string) (
 }
 
 // groupsOfOthers returns the groups that the user has from connected accounts other than the row but.
-func groupsOfOthers(c store.Conn, but *identity) (groups []string, err error) {
-	rows, err := rowsOf(c, but.User)
+func groupsOfOthers(c store.Conn, except *identity) (groups []string, err error) {
+	rows, err := rowsOf(c, except.User)
 	for _, row := range rows {
-		if row.ID != but.ID {
+		if row.ID != except.ID {
 			groups = append(groups, row.Groups...)
 		}
 	}
@@ -193,7 +193,7 @@ func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, s
 // the same transaction. The error has status 409 if the user could no longer sign in, and 404 if the connection does
 // not exist.
 func (s *Upstreams) Unlink(ctx context.Context, user string, id int64, then func(c store.Conn) error) error {
-	return s.unlink(ctx, user, id, user, s.leaves, then)
+	return s.unlink(ctx, user, id, user, s.checkOtherWay, then)
 }
 
 // Remove is like Unlink for an operator. It may remove the user's last way to sign in, and it ends all sessions and
@@ -257,18 +257,18 @@ func lock(c store.Conn, user string) error {
 }
 
 // leaves returns errLast if the user could not sign in without the row gone.
-func (s *Upstreams) leaves(c store.Conn, gone *identity) error {
-	rows, err := rowsOf(c, gone.User)
+func (s *Upstreams) checkOtherWay(c store.Conn, removed *identity) error {
+	rows, err := rowsOf(c, removed.User)
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		if row.ID != gone.ID && s.At(row.Issuer) != nil {
+		if row.ID != removed.ID && s.At(row.Issuer) != nil {
 			return nil
 		}
 	}
 	for _, way := range s.Ways {
-		if possible, err := way(c, gone.User); err != nil || possible {
+		if possible, err := way(c, removed.User); err != nil || possible {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ func (c *call) connect() error {
 	if c.session == nil {
 		return c.ToLogin("/login")
 	}
-	if done, err := c.proves(c.needsFactor(), c.Here()); done {
+	if done, err := c.redirectToProve(c.needsFactor(), c.Here()); done {
 		return err
 	}
 	to, err := c.Connections.Begin(c.Context(), connections.Start{

@@ -50,7 +50,7 @@ func (c *call) device() error {
 	if c.session == nil {
 		return c.deviceMeanwhile()
 	}
-	if done, err := c.proves(c.needsFactor(), device.Path); done {
+	if done, err := c.redirectToProve(c.needsFactor(), device.Path); done {
 		return err
 	}
 	signer := c.Signer("device")

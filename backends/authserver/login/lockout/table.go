@@ -17,7 +17,8 @@ type table struct {
 type entry struct {
 	key  hash
 	ends time.Duration // of the window or of the lock, since the lockout began
-	// window is the end of the address's window in which this identity was counted, or 0 if it was not counted.
+	// window is set if this identity was counted as one that failed from its address: it is the end of the address's
+	// window at that time. Otherwise it is 0.
 	window     time.Duration
 	prev, next uint32
 	failures   uint32
