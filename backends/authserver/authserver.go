@@ -70,8 +70,8 @@ type Options struct {
 	Passwords password.Hasher
 	// Mail sends mails. Default: the SMTP server of mail.url, if that is set.
 	Mail mail.Transport
-	// Networks are the private networks from which documents and keys may be fetched whose URLs were set by third
-	// parties. Public addresses are always allowed.
+	// Networks are the private networks from which this server may fetch documents and keys at URLs that third parties
+	// have set. Public addresses are always allowed.
 	Networks []netip.Prefix
 	// Version is the version that the administration API reports.
 	Version string

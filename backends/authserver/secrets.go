@@ -76,7 +76,7 @@ func masterOf(current, old string) (encryption.Encryptor, error) {
 	return encryption.NewMaster(current, old)
 }
 
-// farEncryptor returns the encryptor that uses a key management server, or nil if none is configured.
+// kmsEncryptor returns the encryptor that uses a key management server, or nil if none is configured.
 func (s *Server) kmsEncryptor() (encryption.Encryptor, error) {
 	c := &s.config.DataEncryption.KMSTransitEncrypt
 	if c.Address == "" {

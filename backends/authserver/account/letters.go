@@ -63,8 +63,8 @@ var letterTexts = map[string]letterText{
 	},
 }
 
-// compose returns the mail for a link or a notice in a language. The secret is empty for a notice. The time ends is the
-// expiry of the link.
+// compose returns the mail for a link or a notice in a language. The secret is empty for a notice. A link expires at
+// the time ends.
 func (a *Accounts) compose(language *locale.Language, kind, secret string, ends time.Time) *mail.Message {
 	words := letterTexts[kind]
 	text := language.Translate(words.before) + "\n\n"

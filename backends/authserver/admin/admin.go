@@ -74,7 +74,7 @@ type Options struct {
 	// Lookback is the default period of a query of the audit feed, up to now. MaxLookback is the longest permitted
 	// period.
 	Lookback, MaxLookback time.Duration
-	// Version is the version of the program, and Begun the time of the start, for the API's status.
+	// Version is the version of the program, and Begun the time of its start. Both are part of the API's status.
 	Version string
 	Begun   time.Time
 	// Config returns the configuration in effect, without secrets.

@@ -104,8 +104,8 @@ type Options struct {
 	// DryRun stores nothing. The results are those of a real run.
 	DryRun bool
 	// Update changes existing clients and users to the data of the file; otherwise they are left unchanged. Without
-	// Secrets, existing passwords, client secrets and authenticator apps are kept. Nothing is removed that the file
-	// does not contain: authenticator apps, accounts at providers and planned deletions.
+	// Secrets, Update keeps existing passwords, client secrets and authenticator apps. Authenticator apps, accounts at
+	// providers and planned deletions that the file does not contain are never removed.
 	Update, Secrets bool
 	// By is the actor in the audit feed.
 	By string
@@ -192,8 +192,8 @@ func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (
 	return Taken, err
 }
 
-// updated returns the outcome of an update: Updated if line.Changed has fields. It records the event e if the change
-// was stored. The error of the update is err.
+// updated returns the outcome of an update that ended with the error err: Updated if line.Changed has fields, and
+// otherwise There. It records the event e if the change was stored.
 func (t *Target) updated(ctx context.Context, line *Line, err error, e kernel.Event, o Options) (string, error) {
 	switch {
 	case err != nil:

@@ -61,8 +61,8 @@ type Claims struct {
 	// RestsOn lists the ids that the token depends on: if one of them is revoked, the token ends too. They are the jtis
 	// of the tokens that it was exchanged from, and the consents for that exchange.
 	RestsOn []string `json:"rests_on"`
-	// Consented is the client at which the user signed in, if the token belongs to another client, which derived it by
-	// token exchange. Otherwise it is empty.
+	// Consented is the client at which the user signed in. It is empty unless another client obtained the token by
+	// token exchange.
 	Consented string `json:"consent_client_id"`
 	// Machine is set if the subject is a client and another client obtained the token by exchange.
 	Machine bool     `json:"sub_client"`
@@ -93,8 +93,8 @@ func (c *Claims) User() string {
 	return c.Subject
 }
 
-// Foreign reports whether the subject is a user whom only an identity provider knows. Such a subject begins with the
-// provider's URL, which no id of this server does.
+// Foreign reports whether the subject is a user of an identity provider who has no account here. Such a subject begins
+// with the provider's URL, which no id of this server does.
 func (c *Claims) Foreign() bool {
 	return c.Subject != c.Client && (strings.HasPrefix(c.Subject, "https://") || strings.HasPrefix(c.Subject, "http://"))
 }

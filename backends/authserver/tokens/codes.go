@@ -150,8 +150,8 @@ func (t *Tokens) Redeem(ctx context.Context, r Redemption) (Answer, error) {
 	return t.spend(ctx, k, r, targets)
 }
 
-// checkCode checks that a redemption has the client, redirect URI, key and code verifier that the code is bound to. A
-// wrong verifier counts as a failure.
+// checkCode checks that the client, the redirect URI and the code verifier of a redemption match the code. A wrong code
+// verifier is counted in the code's failures; see codeFailures.
 func (t *Tokens) checkCode(ctx context.Context, k *code, r Redemption) error {
 	switch {
 	case k.Client != r.Client.ID:
@@ -304,8 +304,10 @@ func whyNot(c store.Conn, digest string) error {
 	return err
 }
 
-// Start issues the first tokens of a grant that needs no code. It calls spend in the transaction that stores the
-// family. If spend returns an error, no tokens are issued, and Start returns that error.
+// Start issues the first tokens for the grant g, which needs no code. The grantType is used for the metric and the
+// audit event. If jkt is not empty, the tokens are bound to the key with that thumbprint. Start calls spend in the
+// transaction that stores the token family. If spend returns an error, no tokens are issued, and Start returns that
+// error.
 func (t *Tokens) Start(
 	ctx context.Context, c *clients.Client, g Grant, grantType, jkt, address string, spend func(c store.Conn) error,
 ) (Answer, error) {
@@ -344,7 +346,7 @@ func (t *Tokens) Start(
 	return answer, nil
 }
 
-// standing returns errWithdrawn if a consent that a grant depends on was revoked.
+// checkConsents returns errWithdrawn if a consent that a grant depends on was revoked.
 func checkConsents(c store.Conn, consents []string) error {
 	for _, id := range consents {
 		var count int

@@ -15,8 +15,8 @@ const (
 	deniedTopic = "denied"
 	// deniedAge is the maximum time until this node knows an id that another node denied.
 	deniedAge = kernel.CacheAge
-	// deniedOverlap is how far before its last read sync reads the table again. A row may become visible later than its
-	// time suggests, if its node commits slowly or its clock is behind.
+	// deniedOverlap is the period before its previous read that sync reads once more. A row may become visible later
+	// than its time suggests, if its node commits slowly or its clock is behind.
 	deniedOverlap = time.Minute
 )
 

@@ -49,8 +49,8 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 	return answer, issued.JTI, nil
 }
 
-// below marks as revoked the issuances that match a condition, and all issuances of tokens that were exchanged from
-// them, directly or not.
+// revokeDerived marks as revoked the issuances that match a condition, and all issuances of tokens that were exchanged
+// from them, directly or indirectly.
 func (t *Tokens) revokeDerived(c store.Conn, condition string, args ...any) error {
 	_, err := c.Exec("WITH RECURSIVE ended (jti) AS (SELECT jti FROM authserver_issuances WHERE "+condition+
 		" UNION SELECT i.jti FROM authserver_issuances i JOIN ended e ON i.parent_jti = e.jti AND i.parent_jti <> '')"+

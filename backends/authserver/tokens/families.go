@@ -253,7 +253,7 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 	return scope, targets, err
 }
 
-// rotate records the refresh token used as spent and stores the token next in its place. It returns errStale if the
+// rotate stores that the refresh token used is spent, and that the token next replaces it. It returns errStale if the
 // family has changed. A refresh writes nothing else.
 func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error {
 	now := t.Now()

@@ -38,8 +38,8 @@ func (t *Tokens) Introspect(ctx context.Context, client *clients.Client, text, a
 	return claims.appendIntrospection(make([]byte, 0, 600), user.Email), nil
 }
 
-// looked records in the audit feed that a client has introspected a token. The kind names the type of the id: a jti or
-// a family.
+// auditIntrospection records in the audit feed that a client has introspected a token. The kind names the type of the
+// id: a jti or a family.
 func (t *Tokens) auditIntrospection(ctx context.Context, action string, client *clients.Client, address, kind, id string) {
 	if t.looks.Allow(client.ID + " " + id) {
 		t.Audit(ctx, kernel.Event{
@@ -48,8 +48,8 @@ func (t *Tokens) auditIntrospection(ctx context.Context, action string, client *
 	}
 }
 
-// runtime reports whether a client serves one of the token's resources: the policy of the resource lists the client
-// among its runtime clients.
+// isRuntimeClient reports whether a client serves one of the token's resources: the policy of the resource lists the
+// client among its runtime clients.
 func (t *Tokens) isRuntimeClient(ctx context.Context, client *clients.Client, audience Audience) (bool, error) {
 	all, err := t.options.Catalog.All(ctx)
 	if err != nil {

@@ -70,7 +70,7 @@ func (s *Upstreams) insert(c store.Conn, user, issuer, subject, called string) (
 	return i, err
 }
 
-// groupsOfOthers returns the groups that the user has from connected accounts other than the row but.
+// groupsOfOthers returns the groups that the user has from connected accounts other than the row except.
 func groupsOfOthers(c store.Conn, except *identity) (groups []string, err error) {
 	rows, err := rowsOf(c, except.User)
 	for _, row := range rows {
@@ -189,9 +189,9 @@ func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, s
 	return err
 }
 
-// Unlink disconnects an account from a user and removes the user's groups that came from the account. It calls then in
-// the same transaction. The error has status 409 if the user could no longer sign in, and 404 if the connection does
-// not exist.
+// Unlink disconnects an account from a user and removes the user's groups that came from the account. It also calls the
+// function then in the same transaction. The error has status 409 if the user could no longer sign in, and 404 if the
+// connection does not exist.
 func (s *Upstreams) Unlink(ctx context.Context, user string, id int64, then func(c store.Conn) error) error {
 	return s.unlink(ctx, user, id, user, s.checkOtherWay, then)
 }
@@ -256,7 +256,7 @@ func lock(c store.Conn, user string) error {
 	return kernel.IfNoRows(err, errNone)
 }
 
-// leaves returns errLast if the user could not sign in without the row gone.
+// checkOtherWay returns errLast if the user cannot sign in in any other way than by the row removed.
 func (s *Upstreams) checkOtherWay(c store.Conn, removed *identity) error {
 	rows, err := rowsOf(c, removed.User)
 	if err != nil {

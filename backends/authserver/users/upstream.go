@@ -51,7 +51,7 @@ func (s *Users) FindOrCreate(ctx context.Context, p *oidclogin.Person) (u *User,
 		Linked: ByUpstream,
 		Holder: func(c store.Conn, key string) (*people.Holder[*User], error) {
 			h, password, err := HolderOf(c, key)
-			// A user who has no password could not sign in yet, so that nobody else is in the account.
+			// A user without a password could not sign in yet, so nobody else uses the account.
 			h.Proven, h.Barred = true, password || err == nil && h.ID.Provider == Upstream
 			return h, err
 		},

@@ -50,7 +50,7 @@ var errJoin = apierror.New(http.StatusBadRequest, "bad_request",
 	"This took too long, or began in another browser. Begin again at your account.")
 
 // offer sets the cookie for a person who has signed in at a provider. It redirects to the page that connects the
-// accounts, which first requires a sign-in here. The path to continues after that.
+// accounts, which first requires a sign-in here. Afterwards the browser continues at the path to.
 func (c *call) offer(provider *upstreams.Upstream, person *oidclogin.Person, to string) error {
 	called := person.Username
 	if called == "" {

@@ -78,7 +78,7 @@ type chooseForm struct {
 	New               bool // the link completes a new account
 }
 
-// choosingLink returns the data of that form for the link in a request.
+// choosingLink returns the data of a chooseForm for the link in a request.
 func (c *call) choosingLink(fields *pages.Fields) (*chooseForm, error) {
 	secret := fields.Text("link")
 	l, err := c.Accounts.Look(c.Context(), secret, account.LinkReset, account.LinkJoin, account.LinkInvite)

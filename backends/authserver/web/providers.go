@@ -77,7 +77,7 @@ func (c *call) addProviders(form *loginForm) {
 	}
 }
 
-// query returns the query that links to a provider add to the path.
+// query returns the query parameters of the links from the login form to a provider.
 func (f *loginForm) query() url.Values {
 	q := url.Values{"redirect": {f.Redirect}}
 	if f.Again {

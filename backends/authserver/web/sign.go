@@ -50,8 +50,8 @@ func (c *call) loginForm(fields *pages.Fields) *loginForm {
 	return c.loginFormTo(fields.Text("redirect"), fields.Flag("again"))
 }
 
-// loginFormTo returns the data of a login form that leads to the path to. If again is set, the user must sign in even
-// with a valid session.
+// loginFormTo returns the data of a login form after which the browser continues at the path to. If again is set, the
+// user must sign in even with a valid session.
 func (c *call) loginFormTo(to string, again bool) *loginForm {
 	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, to), NoPassword: c.NoPassword, Again: again}
 	if c.forgets() {

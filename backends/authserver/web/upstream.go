@@ -50,7 +50,7 @@ func (c *call) startUpstream() error {
 	return c.leadUpstream(c.Upstream, oidclogin.Ask{Again: c.Query.Flag("again")}, to)
 }
 
-// leadUpstream redirects to a provider. It stores in a cookie the path to, at which the browser continues after the
+// leadUpstream redirects to a provider. It stores the path to in a cookie; the browser continues there after the
 // sign-in.
 func (c *call) leadUpstream(provider *Upstream, ask oidclogin.Ask, to string) error {
 	from := oidclogin.Browser{Secret: secret.New(), Redirect: provider.Redirect}
@@ -108,7 +108,7 @@ func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
 	}
 }
 
-// keptUpstream returns the values that startUpstream stored for the sign-in with a state, and deletes its cookies.
+// keptUpstream returns the values that leadUpstream stored for the sign-in with a state, and deletes its cookies.
 // Without such cookies both values are empty.
 func (c *call) keptUpstream(state string) (secret, to string) {
 	mark := markOf(state)
@@ -176,7 +176,7 @@ func (c *call) backFromUpstream(provider *Upstream) (person *oidclogin.Person, t
 	began := time.Now()
 	person, err = provider.Provider.Finish(c.Context(), from, c.R.URL.Query())
 	c.Took("oidc_exchange_duration_seconds", "", began)
-	// The status is about the response, not about the user.
+	// Such an error is about the provider's response, not about the user's rights here.
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
 		answer := *e
 		answer.Status = http.StatusBadRequest
