@@ -205,7 +205,8 @@ func (a *Accounts) Register(ctx context.Context, email, name, from string) error
 	return err
 }
 
-// ask queues a mail of a kind for a user. The recipient is email, or the user's address if email is empty.
+// ask queues a mail of a kind for a user. The recipient is email, or the user's address if email is empty. The link in
+// the mail is valid for the duration lasts.
 func (a *Accounts) ask(
 	ctx context.Context, c store.Conn, kind string, lasts time.Duration, user, email string,
 ) error {
@@ -310,7 +311,7 @@ func (a *Accounts) Jobs() []jobs.Job {
 	return list
 }
 
-// Sweep removes expired links, and pending users without a link.
+// Sweep removes expired links, and pending users without a link. It returns the number of removed rows.
 func (a *Accounts) Sweep(ctx context.Context) (int, error) {
 	n, err := a.DB.Purge(ctx, 1000, "DELETE FROM authserver_links WHERE id IN (SELECT id FROM authserver_links WHERE expires_at <= ? LIMIT ?)", a.Micros())
 	if err != nil {

@@ -166,10 +166,10 @@ const oldest, newest = "oldest", "newest"
 // countMost is the number up to which the rows of a list are counted.
 const countMost = 10_000
 
-// answer returns the response for a page of a list: an object whose member name holds the rows, converted by tell, and
-// which has the total number of rows if the request asks for it. The rows in found were read with the limit that rows
-// returned, which is one more than the page has. If that additional row exists, answer removes it and adds the member
-// next, the cursor of the next page.
+// answer returns the response for a page of a list: an object whose member name holds the rows, converted by tell. If
+// the request asks for the total number of rows, the response has the result of count. The rows in found were read with
+// the limit that rows returned, which is one more than the page has. If that additional row exists, answer removes it
+// and adds the member next, the cursor of the next page.
 func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, found []T, p kernel.Page, tell func(T) U,
 	count func(limit int) (int, error),
 ) (map[string]any, error) {
@@ -208,7 +208,8 @@ func (c *call) search() (string, error) {
 // address returns the client address of the request.
 func (c *call) address() string { return c.api.Address(c.R) }
 
-// note adds an action to the audit feed, with the client it concerns.
+// note adds an action to the audit feed, with the client it concerns. The detail is a list of alternating names and
+// values.
 func (c *call) note(action, client string, detail ...string) {
 	c.api.Audit(c.R.Context(), kernel.Event{
 		Action: action, Actor: actor, Client: client, Address: c.address(),
@@ -216,8 +217,8 @@ func (c *call) note(action, client string, detail ...string) {
 	})
 }
 
-// part returns the response for the requested page of a list that was read as a whole. It converts the rows with tell.
-// An error err is returned unchanged.
+// part returns the response for the requested page of a list, given all rows of the list. It converts the rows with
+// tell. The error err, of reading the list, is returned unchanged.
 func part[T, U any](c *call, name string, all []T, err error, tell func(T) U) (any, error) {
 	limit, offset, wrong := c.page()
 	if err = cmp.Or(wrong, err); err != nil {

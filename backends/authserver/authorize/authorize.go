@@ -223,8 +223,8 @@ func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent
 	return needs
 }
 
-// Allow stores the user's approval and returns the response with a new code. If a form is submitted twice, each
-// submission creates a code, of which the client receives one.
+// Allow stores that the user has approved scopes of a request, and returns the response with a new code. If a form is
+// submitted twice, each submission creates a code, of which the client receives one.
 func (s *Authorize) Allow(
 	ctx context.Context, r *Request, client *clients.Client, session *login.Session, approved []string, address string,
 ) (*Response, error) {
@@ -238,7 +238,8 @@ func (s *Authorize) Allow(
 	return s.issue(ctx, r, g)
 }
 
-// Grant stores the user's approval as consents, and returns the grant for the code.
+// Grant stores the scopes that the user has approved as consents, and returns the grant for the code. A requested scope
+// that is not approved is also removed from earlier consents.
 func (s *Authorize) Grant(
 	ctx context.Context, r *Request, client *clients.Client, session *login.Session, approved []string, address string,
 ) (g tokens.Grant, err error) {

@@ -93,7 +93,7 @@ func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, 
 	return url.ParseQuery(request)
 }
 
-// Sweep removes pushed requests that have expired.
+// Sweep removes pushed requests that have expired, and returns their number.
 func (s *Authorize) Sweep(ctx context.Context) (int, error) {
 	n, err := s.DB.Purge(ctx, 1000, "DELETE FROM authserver_pushed WHERE digest IN (SELECT digest FROM authserver_pushed WHERE expires_at <= ? LIMIT ?)", s.Micros())
 	return int(n), err

@@ -128,7 +128,7 @@ const (
 	longest = 10 * 365 * 24 * time.Hour
 )
 
-// post sends a form with the client credentials.
+// post sends a form with the client credentials to a URL, and returns the status and the body of the response.
 func (b *Brokers) post(
 	ctx context.Context, c *OAuthConfig, to string, form url.Values,
 ) (status int, answer []byte, err error) {

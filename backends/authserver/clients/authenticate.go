@@ -56,7 +56,7 @@ const (
 	reasonLong      = "the secret is too long"
 )
 
-// refuse returns the error for invalid credentials.
+// refuse returns the error for invalid credentials, with the reason for the log and the audit feed.
 func (sent *credentials) refuse(reason string) error {
 	return &RefusedError{Client: sent.id, Method: sent.method, Reason: reason}
 }

@@ -137,7 +137,8 @@ func (c *Client) become(next *Client) (changed []string) {
 	return changed
 }
 
-// secretFor returns the stored form of the secret for a client that is changed from stored to next.
+// secretFor returns the stored form of the secret for a client that is changed from stored to next. If the client
+// already has a secret, that is kept unless replace is set.
 func (cs *Clients) secretFor(ctx context.Context, stored, next *Client, g Given, replace bool) (string, error) {
 	switch needs := next.AuthMethod == MethodBasic || next.AuthMethod == MethodPost; {
 	case !needs:

@@ -250,7 +250,7 @@ const (
 type DataEncryption struct {
 	AESMaster struct {
 		KeyEnv    Ref // 64 hex characters
-		OldKeyEnv Ref // only for opening
+		OldKeyEnv Ref // only for decrypting
 	}
 	Driver            string // if it is empty, secrets cannot be stored
 	KMSTransitEncrypt struct {

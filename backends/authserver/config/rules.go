@@ -82,7 +82,8 @@ var (
 	}}
 )
 
-// required refuses an empty value if the condition holds. It applies the further checks to a value that is not empty.
+// required returns a check that refuses an empty value if the condition holds. If the value is not empty, it applies
+// the further checks.
 func required(cond condition, further ...check) check {
 	return func(c *Config, value any) string {
 		empty := false
@@ -179,7 +180,7 @@ func limited(c *Config, value any) string {
 	return ""
 }
 
-// exchanged applies a check only while token exchange is enabled.
+// exchanged returns a check that applies rule only while token exchange is enabled.
 func exchanged(rule check) check {
 	return func(c *Config, value any) string {
 		if !c.TokenExchange.Enabled {
@@ -344,7 +345,7 @@ func returnURLs(_ *Config, value any) string {
 	return ""
 }
 
-// onlyLocal returns a check that refuses one of the two values of a bool, unless the issuer is localhost.
+// onlyLocal returns a check for a bool. It refuses the value refused unless the issuer is localhost.
 func onlyLocal(refused bool) check {
 	return func(c *Config, value any) string {
 		if *value.(*bool) == refused && public.holds(c) {

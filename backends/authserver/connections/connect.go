@@ -179,7 +179,8 @@ func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name st
 	return using[index], nil
 }
 
-// back returns the URL to which the browser is redirected at the end of the flow.
+// back returns the URL to which the browser is redirected at the end of the flow: the requested URL, if that is
+// allowed. If requested is empty, it is the only allowed URL.
 func (x *Connections) back(r *resources.Resource, requested string) (string, error) {
 	allowed := slices.Concat(r.Policy.Connect.AllowedReturnURLs, x.options.ReturnURLs)
 	if requested == "" {

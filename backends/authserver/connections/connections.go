@@ -156,7 +156,8 @@ func (x *Connections) open(ctx context.Context, c *Connection) (credential broke
 	return credential, json.Unmarshal(raw, &credential)
 }
 
-// storeCredential stores a credential. It replaces an existing connection of the user to the provider.
+// storeCredential stores a credential, for which the provider has granted the scope. It replaces an existing connection
+// of the user to the provider.
 func (x *Connections) storeCredential(
 	ctx context.Context, user, provider string, credential brokers.Credential, scope []string,
 ) error {
@@ -238,7 +239,7 @@ func (x *Connections) background(do func()) {
 	x.running.Go(do)
 }
 
-// tell revokes the credential of a removed connection at the provider. It only logs failures.
+// tell revokes the credential of a connection that was removed here at the provider. It only logs failures.
 func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseLasts)
 	defer cancel()
@@ -255,7 +256,7 @@ func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
 	}
 }
 
-// Sweep removes flows that were not completed in time.
+// Sweep removes flows that were not completed in time, and returns their number.
 func (x *Connections) Sweep(ctx context.Context) (int, error) {
 	n, err := x.DB.Purge(ctx, 1000, "DELETE FROM authserver_connecting WHERE digest IN (SELECT digest FROM authserver_connecting WHERE expires_at <= ? LIMIT ?)", x.Micros())
 	return int(n), err

@@ -71,8 +71,8 @@ func (x *Connections) unusable(p *brokers.Provider, err error) error {
 	return err
 }
 
-// lacking returns the error for a client whose user must first connect the provider. It contains the URL of the page
-// for that.
+// lacking returns the error for a client whose user must first connect the provider. The cause is one of the causes of
+// a kernel.ConsentError. The error contains the URL of the page on which the user connects the provider.
 func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Provider, r *resources.Resource) error {
 	to := x.Issuer + Path + url.PathEscape(p.Slug)
 	if p.Protocol == brokers.APIKey {
@@ -87,6 +87,7 @@ func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Prov
 }
 
 // personal returns a user's credential at a provider. If the access token is about to expire, personal renews it first.
+// If the provider has not granted the whole scope, the error is a *kernel.ConsentError.
 func (x *Connections) personal(
 	ctx context.Context, user string, p *brokers.Provider, r *resources.Resource, scope []string,
 ) (credential brokers.Credential, err error) {
@@ -233,8 +234,8 @@ func (x *Connections) renew(
 	return x.keep(context.WithoutCancel(ctx), p, connection, granted)
 }
 
-// keep stores a renewed credential. It repeats failed attempts for a long time, since the previous credential may no
-// longer be valid.
+// keep stores a renewed credential and returns the connection with that credential. It repeats failed attempts for a
+// long time, since the previous credential may no longer be valid.
 func (x *Connections) keep(
 	ctx context.Context, p *brokers.Provider, connection *Connection, granted brokers.Granted,
 ) (*Connection, error) {
@@ -306,7 +307,8 @@ func (x *Connections) release(ctx context.Context, connection *Connection, lease
 	}
 }
 
-// revoked records that the provider has ended a connection, with the reason, and returns errRevoked.
+// revoked records that the provider has ended a connection, with the reason, and returns errRevoked. The caller must
+// have the lease.
 func (x *Connections) revoked(
 	ctx context.Context,
 	p *brokers.Provider,

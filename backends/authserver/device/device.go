@@ -212,7 +212,8 @@ func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 	return s.waiting(ctx, code, client, request)
 }
 
-// waiting returns the request of a row. If the client may no longer request the scope, waiting returns an error.
+// waiting returns the request that is stored as JSON in request, with its user code and client. If the client may no
+// longer request the scope, waiting returns an error.
 func (s *Devices) waiting(ctx context.Context, code, client, request string) (*Waiting, error) {
 	var a asked
 	if err := json.Unmarshal([]byte(request), &a); err != nil {
@@ -233,7 +234,8 @@ func (s *Devices) waiting(ctx context.Context, code, client, request string) (*W
 	return w, err
 }
 
-// Decide records the user's decision: it grants the device the approved scopes of its request, or denies the request.
+// Decide records the user's decision. If allow is set, it grants the device the approved scopes of its request.
+// Otherwise it denies the request.
 func (s *Devices) Decide(
 	ctx context.Context, code string, session *login.Session, allow bool, approved []string, address string,
 ) error {

@@ -68,7 +68,8 @@ var errTooDeep = kernel.Refuse(kernel.InvalidRequest, "delegation chain too deep
 // IsTooDeep reports whether an exchange was refused because the chain of actors would be too long.
 func IsTooDeep(err error) bool { return errors.Is(err, errTooDeep) }
 
-// inside appends the chain of actors inner to the innermost actor of the chain outer. Other members are unchanged.
+// inside returns the chain of actors outer, with the chain inner appended to its innermost actor. Other members are
+// unchanged.
 func inside(outer, inner json.RawMessage) (json.RawMessage, error) {
 	if len(inner) == 0 {
 		return outer, nil

@@ -137,8 +137,8 @@ func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string)
 	return f.sign(making, options.Response, session, u.ID, browser)
 }
 
-// AddPasskey stores a passkey that a browser has created. If it is the user's first factor, AddPasskey returns recovery
-// codes.
+// AddPasskey stores a passkey that a browser has created, under the name label. If it is the user's first factor,
+// AddPasskey returns recovery codes.
 func (f *Factors) AddPasskey(
 	ctx context.Context, u *users.User, browser, signed, label, response string,
 ) (recovery []string, err error) {
@@ -168,7 +168,8 @@ func (f *Factors) AddPasskey(
 		base64.RawURLEncoding.EncodeToString(credential.ID))
 }
 
-// parse calls read with the response of a browser, unless the response is too long.
+// parse returns the result of calling read with the response of a browser. If the response is too long, parse returns
+// an error instead.
 func parse[T any](response string, read func([]byte) (T, error)) (parsed T, err error) {
 	if len(response) > maxAnswer {
 		return parsed, errors.New("it is too long")

@@ -90,7 +90,7 @@ func parse(ctx context.Context, s Stored) (k *key, err error) {
 	return k, nil
 }
 
-// open reads a private key.
+// open reads a private key, and returns its public key and a signer.
 func open(ctx context.Context, s Stored) (public any, signer jwt.Signer, err error) {
 	pkcs8, err := s.Open(ctx)
 	if err != nil {

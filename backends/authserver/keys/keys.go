@@ -168,7 +168,8 @@ func (ks *Keys) copies() []*key {
 	return all
 }
 
-// newSet returns a set of those keys that still sign or verify.
+// newSet returns the set of those keys that still sign or verify. The newest key of the algorithm signs. A rotated key
+// verifies for the duration retain.
 func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *set {
 	slices.SortFunc(all, func(a, b *key) int {
 		if order := b.CreatedAt.Compare(a.CreatedAt); order != 0 {

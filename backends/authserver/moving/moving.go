@@ -207,7 +207,8 @@ func (t *Target) updated(ctx context.Context, line *Line, err error, e kernel.Ev
 	return Updated, nil
 }
 
-// group sets the roles of a group. If the group already has roles, it changes them only with Options.Update.
+// group sets the roles of a group and returns the outcome. If the group already has roles, it changes them only with
+// Options.Update.
 func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options, line *Line) (outcome string, err error) {
 	if err := g.Check(); err != nil {
 		return "", err
@@ -229,8 +230,8 @@ func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options, line
 	return outcome, t.Users.SetGroupRoles(ctx, *g, o.By)
 }
 
-// user stores a user with the user's factors and status in one transaction. An interruption therefore never leaves a
-// user who can sign in with fewer factors than before.
+// user stores a user with the user's factors and status in one transaction, and returns the outcome. An interruption
+// therefore never leaves a user who can sign in with fewer factors than before.
 func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outcome string, err error) {
 	if err := u.check(t.Users); err != nil {
 		return "", err

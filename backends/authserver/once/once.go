@@ -50,7 +50,7 @@ const (
 	batch = 1000
 )
 
-// Sweep removes expired marks.
+// Sweep removes expired marks, and returns their number.
 func (m *Marks) Sweep(ctx context.Context) (int, error) {
 	n, err := m.server.DB.Purge(ctx, batch,
 		"DELETE FROM authserver_once WHERE digest IN (SELECT digest FROM authserver_once WHERE expires_at <= ? LIMIT ?)",

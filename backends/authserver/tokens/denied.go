@@ -131,7 +131,7 @@ func (d *denied) deny(c store.Conn, until time.Time, ids ...string) error {
 	return nil
 }
 
-// sweep removes expired ids from memory and from the table.
+// sweep removes expired ids from memory and from the table. It returns the number of removed rows.
 func (d *denied) sweep(ctx context.Context) (int64, error) {
 	now := d.kernel.Micros()
 	d.mu.Lock()

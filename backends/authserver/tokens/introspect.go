@@ -64,7 +64,8 @@ func (t *Tokens) isRuntimeClient(ctx context.Context, client *clients.Client, au
 	return false, nil
 }
 
-// introspectRefresh returns the introspection response for a refresh token, or nil if the client may not see it.
+// introspectRefresh returns the introspection response for a refresh token, or nil if the client may not see it. The
+// token consists of the id of its family and the bytes raw, and has the digest sum.
 func (t *Tokens) introspectRefresh(
 	ctx context.Context, client *clients.Client, id string, raw []byte, sum, address string,
 ) ([]byte, error) {

@@ -22,8 +22,8 @@ func unknown(err error) error {
 	return err
 }
 
-// revokeFamily revokes a family and all its tokens. It returns false if the family does not exist or was already
-// revoked.
+// revokeFamily revokes a family and all its tokens, and stores the reason. It returns false if the family does not
+// exist or was already revoked.
 func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked bool, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return false, err
@@ -59,8 +59,8 @@ func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
 	return nil
 }
 
-// denyHere denies ids on this node at once. It is called after a transaction even if that returned an error, since the
-// transaction may have been committed nevertheless.
+// denyHere denies ids until the given time on this node, at once. It is called after a transaction even if that
+// returned an error, since the transaction may have been committed nevertheless.
 func (t *Tokens) denyHere(until time.Time, ids ...string) {
 	for _, id := range ids {
 		t.denied.heard(id + " " + strconv.FormatInt(until.UnixMicro(), 10))
@@ -68,7 +68,7 @@ func (t *Tokens) denyHere(until time.Time, ids ...string) {
 }
 
 // RevokeToken revokes an access token by its jti, and all tokens that were exchanged from it. The time until is the
-// token's expiry.
+// token's expiry, and reason is a label of the metric.
 func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, reason string) error {
 	if err := t.Flush(ctx); err != nil {
 		return err
@@ -143,8 +143,8 @@ func (t *Tokens) denyRevocation(ctx context.Context, client *clients.Client, own
 	})
 }
 
-// revokeFamilies revokes the families that match a condition and for which fits returns true. A nil fits means all of
-// them.
+// revokeFamilies revokes the families that match a condition and for which fits returns true, and stores the reason. It
+// denies their access tokens until the given time, and returns the ids of the families. A nil fits means all of them.
 func (t *Tokens) revokeFamilies(
 	c store.Conn, until time.Time, reason, condition string, args []any, fits func(f *family) bool,
 ) (ids []string, err error) {
@@ -265,8 +265,8 @@ func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) erro
 	return err
 }
 
-// EndConsent revokes the tokens of a client for a user that depend on a consent, in a transaction of the caller. After
-// the commit the caller must pass the returned families to Ended.
+// EndConsent revokes the tokens of a client for a user that depend on a consent for a resource, in a transaction of the
+// caller. After the commit the caller must pass the returned families to Ended.
 func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string) (families []string, err error) {
 	until := t.Now().Add(t.options.LongestLife)
 	families, err = t.revokeFamilies(c, until, "consent", "user_id = ? AND client_id = ?",
@@ -283,7 +283,7 @@ func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string
 		user, client, "% "+escapeLike(resource)+" %")
 }
 
-// Ended denies on this node at once the tokens that EndConsent revoked.
+// Ended denies on this node at once the tokens that EndConsent revoked. The families are the result of EndConsent.
 func (t *Tokens) Ended(consent string, families []string) {
 	until := t.Now().Add(t.options.LongestLife)
 	t.denyHere(until, consent)
@@ -323,7 +323,7 @@ const (
 	issuanceMemory = 24 * time.Hour
 )
 
-// Sweep removes expired rows.
+// Sweep removes expired rows, and returns their number.
 func (t *Tokens) Sweep(ctx context.Context) (int, error) {
 	now := t.Now()
 	var total int64

@@ -37,8 +37,9 @@ type used struct {
 
 // In the database, tokens are separated by spaces and the parts of a token by colons.
 
-// parseRotation parses the columns present and previous. An entry of previous may be only a digest; for such an entry,
-// usedAt is the time of use, and graces the number of times that the token was accepted again.
+// parseRotation returns the rotation that is stored in the columns present and previous. An entry of previous may be
+// only a digest; for such an entry, usedAt is the time of use, and graces the number of times that the token was
+// accepted again.
 func parseRotation(good, previous string, usedAt time.Time, graces int) (r rotation) {
 	for text := range strings.FieldsSeq(good) {
 		sum, before, _ := strings.Cut(text, ":")

@@ -203,7 +203,8 @@ func (s *Upstreams) Remove(ctx context.Context, user string, id int64, actor str
 		func(c store.Conn) error { return s.Users.EndAll(c, user) })
 }
 
-// unlink implements Unlink and Remove.
+// unlink implements Unlink and Remove. It calls check with the row before its removal, and then after it, in the same
+// transaction. The audit event names the actor.
 func (s *Upstreams) unlink(ctx context.Context, user string, id int64, actor string,
 	check func(c store.Conn, gone *identity) error, then func(c store.Conn) error,
 ) error {

@@ -182,8 +182,8 @@ func storable(groups []string) []string {
 }
 
 // Arrive creates a user for a person who signed in at a provider of the list upstreams. The caller links the user with
-// the person in the same transaction. An invalid name is dropped. The error has status 409 if another user has the
-// address.
+// the person in the same transaction. If verified is set, the provider has verified the mail address. An invalid name
+// is dropped. The error has status 409 if another user has the address.
 func (s *Users) Arrive(c store.Conn, email string, verified bool, displayName string) (*User, error) {
 	displayName, err := name(displayName)
 	if err != nil {

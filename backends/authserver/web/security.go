@@ -165,7 +165,8 @@ type recoveryCodes struct {
 	Redirect string
 }
 
-// added sends the response after a second factor was set up. The factor then counts as proved in this session.
+// added sends the response after a second factor was set up: a page with the recovery codes, if there are any, and
+// otherwise a redirect to the security page, which shows the notice. The factor then counts as proved in this session.
 func (c *call) added(method string, recovery []string, notice string) error {
 	if err := c.Login.Proved(c.Context(), c.session, method); err != nil {
 		return err

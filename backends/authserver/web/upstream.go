@@ -86,7 +86,8 @@ func partOf(name string, i int) string {
 	return name + "_" + strconv.Itoa(i)
 }
 
-// keepUpstream sets the cookies of a sign-in, without replacing those of other tabs.
+// keepUpstream stores a value in the cookies of a sign-in, without replacing those of other tabs. The mark identifies
+// the sign-in; see markOf.
 func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
 	name := upstreamCookie
 	if _, err := c.R.Cookie(name); err == nil {

@@ -225,7 +225,8 @@ func texts(claim any) (list []string, ok bool) {
 	return nil, false
 }
 
-// actors returns the claim act of an assertion (RFC 8693 section 4.1), reduced to the members that identify actors.
+// actors returns the claim act of an assertion (RFC 8693 section 4.1), reduced to the members that identify actors. The
+// depth is the number of actors around this one. It returns false if the claim is invalid or nested too deeply.
 func actors(claim any, depth int) (json.RawMessage, bool) {
 	if claim == nil {
 		return nil, true

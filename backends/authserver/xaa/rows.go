@@ -365,7 +365,7 @@ func (x *XAA) Mappings(ctx context.Context, idp string, p kernel.Page) ([]*Mappi
 	return kernel.Rows(ctx, x.Server, Mappings(idp).Find, p, scanMapping)
 }
 
-// TotalMappings returns the number of mappings on all pages, up to limit.
+// TotalMappings returns the number of mappings on all pages of Mappings, up to limit.
 func (x *XAA) TotalMappings(ctx context.Context, idp string, limit int) (int, error) {
 	return kernel.CountRows(ctx, x.Server, Mappings(idp).Find, limit)
 }
