@@ -151,7 +151,7 @@ func (x *Connections) Begin(ctx context.Context, s Start) (location string, err 
 		base64.RawURLEncoding.EncodeToString(challenge[:]), w.scope), err
 }
 
-// resource returns the resource of a provider with the slug or URI name. If name is empty, the provider must have
+// resource returns the resource of a provider whose slug or URI is name. If name is empty, the provider must have
 // exactly one resource.
 func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name string) (*resources.Resource, error) {
 	all, err := x.options.Catalog.All(ctx)

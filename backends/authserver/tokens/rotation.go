@@ -40,12 +40,12 @@ type used struct {
 // parseRotation returns the rotation that is stored in the columns present and previous. An entry of previous may be
 // only a digest; for such an entry, usedAt is the time of use, and graces the number of times that the token was
 // accepted again.
-func parseRotation(good, previous string, usedAt time.Time, graces int) (r rotation) {
-	for text := range strings.FieldsSeq(good) {
+func parseRotation(presentText, previousText string, usedAt time.Time, graces int) (r rotation) {
+	for text := range strings.FieldsSeq(presentText) {
 		sum, before, _ := strings.Cut(text, ":")
 		r.present = append(r.present, present{sum, before})
 	}
-	for text := range strings.FieldsSeq(previous) {
+	for text := range strings.FieldsSeq(previousText) {
 		u := used{text, usedAt, graces}
 		if parts := strings.Split(text, ":"); len(parts) == 3 {
 			micros, _ := strconv.ParseInt(parts[1], 10, 64)
