@@ -67,10 +67,12 @@ func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Reque
 	raw, ok := s.Signer("authorize").Open(transaction, visit)
 	r := new(Request)
 	if !ok || visit == "" || json.Unmarshal(raw, r) != nil {
-		return nil, nil, page("this sign-in does not belong to this browser; go back to the application and begin there")
+		return nil, nil, pageError(
+			"this sign-in does not belong to this browser; go back to the application and begin there")
 	}
 	if s.Now().Sub(time.UnixMicro(r.At)) >= life {
-		return nil, nil, page("this sign-in was begun more than ten minutes ago; go back to the application and begin there")
+		return nil, nil, pageError(
+			"this sign-in was begun more than ten minutes ago; go back to the application and begin there")
 	}
 	redirect := ""
 	if r.RedirectGiven {
@@ -82,7 +84,8 @@ func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Reque
 		return nil, nil, err
 	}
 	if r.Redirect != former {
-		return nil, nil, page("the application has changed since this sign-in was begun; go back to it and begin there")
+		return nil, nil, pageError(
+			"the application has changed since this sign-in was begun; go back to it and begin there")
 	}
 	if err := s.Within(r, client); err != nil {
 		return nil, nil, s.refusal(r, err)
@@ -245,11 +248,11 @@ func (s *Authorize) Grant(
 ) (g tokens.Grant, err error) {
 	for _, word := range approved {
 		if !slices.Contains(r.Scope, word) {
-			return g, page("the form approves what was not asked for")
+			return g, pageError("the form approves what was not asked for")
 		}
 	}
 	if len(approved) == 0 && len(r.Scope) > 0 {
-		return g, page("nothing was chosen that the application may do; go back and choose something, or deny")
+		return g, pageError("nothing was chosen that the application may do; go back and choose something, or deny")
 	}
 	approved = slices.DeleteFunc(slices.Clone(r.Scope), func(word string) bool { return !slices.Contains(approved, word) })
 	list, err := s.resources(ctx, r)

@@ -88,7 +88,8 @@ func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, 
 		return err
 	})
 	if err != nil {
-		return nil, kernel.IfNoRows(err, page("this sign-in has expired or was begun before; go back to the application and begin there"))
+		return nil, kernel.IfNoRows(err,
+			pageError("this sign-in has expired or was begun before; go back to the application and begin there"))
 	}
 	return url.ParseQuery(request)
 }

@@ -30,7 +30,7 @@ const (
 func (cs *Clients) Current(ctx context.Context, id string) (*Client, error) {
 	known, err := cs.Find(ctx, id)
 	if err == nil {
-		cs.see(known)
+		cs.recordUse(known)
 	}
 	if !documents.IsURL(id) || err != nil && !errors.Is(err, ErrUnknown) {
 		return known, err
@@ -200,9 +200,9 @@ func unchanged(c, known *Client) bool {
 		slices.Equal(c.Redirects, known.Redirects) && slices.Equal(c.Grants, known.Grants)
 }
 
-// unused is the SQL condition for clients with metadata documents that can be removed without loss: they have no grants
-// and no tokens.
-const unused = "source = '" + Document + "' AND status = '" + Active + "' AND scope = '' AND fresh_until < ?" +
+// unusedCondition is the SQL condition for clients with metadata documents that can be removed without loss: they have
+// no grants and no tokens.
+const unusedCondition = "source = '" + Document + "' AND status = '" + Active + "' AND scope = '' AND fresh_until < ?" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_consents o WHERE o.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_families f WHERE f.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_issuances i WHERE i.client_id = c.id)"
@@ -216,7 +216,7 @@ func makeRoom(conn store.Conn, now time.Time) error {
 		return err
 	}
 	gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+
-		unused+" ORDER BY fresh_until LIMIT ?)",
+		unusedCondition+" ORDER BY fresh_until LIMIT ?)",
 		now.Add(documentsIdle).UnixMicro(), documentsRoom)
 	if err == nil && gone == 0 {
 		err = kernel.Refuse(kernel.Unavailable, "there are too many clients with metadata documents")
@@ -229,7 +229,7 @@ func makeRoom(conn store.Conn, now time.Time) error {
 func (cs *Clients) Sweep(ctx context.Context) (n int, err error) {
 	err = cs.Write(ctx, func(conn store.Conn) error {
 		gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+
-			unused+" LIMIT ?)",
+			unusedCondition+" LIMIT ?)",
 			cs.Now().Add(-documentsIdle).UnixMicro(), maxDocuments)
 		n = int(gone)
 		return err

@@ -313,7 +313,7 @@ func (cs *Clients) Manages(ctx context.Context, id, token string) (*Client, erro
 		return nil, apierror.New(http.StatusUnauthorized, "invalid_token",
 			"the registration access token is not that of this client")
 	}
-	cs.see(c)
+	cs.recordUse(c)
 	return c, nil
 }
 

@@ -223,7 +223,7 @@ func (x *Connections) remove(ctx context.Context, p *brokers.Provider, condition
 		return errNone
 	}
 	if err == nil && p.Protocol == brokers.OAuth && !gone.Revoked {
-		x.background(func() { x.tell(p, gone) })
+		x.background(func() { x.revokeUpstream(p, gone) })
 	}
 	return err
 }
@@ -239,8 +239,8 @@ func (x *Connections) background(do func()) {
 	x.running.Go(do)
 }
 
-// tell revokes the credential of a connection that was removed here at the provider. It only logs failures.
-func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
+// revokeUpstream revokes the credential of a connection that was removed here at the provider. It only logs failures.
+func (x *Connections) revokeUpstream(p *brokers.Provider, gone *Connection) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseLasts)
 	defer cancel()
 	config, err := x.options.Brokers.OAuth(ctx, p)

@@ -44,9 +44,9 @@ func (x *Connections) Exchange(
 	var credential brokers.Credential
 	switch p.Protocol {
 	case brokers.ServiceAccount:
-		credential, err = x.account(ctx, p, upstream(r, scope))
+		credential, err = x.serviceAccountToken(ctx, p, upstream(r, scope))
 	default:
-		credential, err = x.personal(ctx, user, p, r, scope)
+		credential, err = x.userCredential(ctx, user, p, r, scope)
 	}
 	if err != nil {
 		return answer, x.unusable(p, err)
@@ -71,9 +71,11 @@ func (x *Connections) unusable(p *brokers.Provider, err error) error {
 	return err
 }
 
-// lacking returns the error for a client whose user must first connect the provider. The cause is one of the causes of
-// a kernel.ConsentError. The error contains the URL of the page on which the user connects the provider.
-func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Provider, r *resources.Resource) error {
+// consentError returns the error for a client whose user must first connect the provider. The cause is one of the
+// causes of a kernel.ConsentError. The error contains the URL of the page on which the user connects the provider.
+func (x *Connections) consentError(
+	ctx context.Context, cause string, p *brokers.Provider, r *resources.Resource,
+) error {
 	to := x.Issuer + Path + url.PathEscape(p.Slug)
 	if p.Protocol == brokers.APIKey {
 		if c, err := x.options.Brokers.APIKey(p); err == nil && c.IssuanceInstructionsURL != "" {
@@ -86,30 +88,30 @@ func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Prov
 		"the person has not connected %s, or not for all of this; send them to consent_url", p.Slug)
 }
 
-// personal returns a user's credential at a provider. If the access token is about to expire, personal renews it first.
-// If the provider has not granted the whole scope, the error is a *kernel.ConsentError.
-func (x *Connections) personal(
+// userCredential returns a user's credential at a provider. If the access token is about to expire, userCredential
+// renews it first. If the provider has not granted the whole scope, the error is a *kernel.ConsentError.
+func (x *Connections) userCredential(
 	ctx context.Context, user string, p *brokers.Provider, r *resources.Resource, scope []string,
 ) (credential brokers.Credential, err error) {
 	connection, err := x.find(ctx, user, p.ID)
 	if errors.Is(err, errNone) || err == nil && connection.Revoked {
-		return credential, x.lacking(ctx, kernel.ConsentMissing, p, r)
+		return credential, x.consentError(ctx, kernel.ConsentMissing, p, r)
 	}
 	if err != nil {
 		return credential, err
 	}
 	short := func() bool { return p.Protocol == brokers.OAuth && !containsAll(upstream(r, scope), connection.Scope) }
 	if short() {
-		return credential, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
+		return credential, x.consentError(ctx, kernel.ScopeInsufficient, p, r)
 	}
 	if connection, err = x.fresh(ctx, p, connection); errors.Is(err, errRevoked) {
-		return credential, x.lacking(ctx, kernel.ConsentMissing, p, r)
+		return credential, x.consentError(ctx, kernel.ConsentMissing, p, r)
 	}
 	if err != nil {
 		return credential, err
 	}
 	if short() { // the provider has granted less this time
-		return credential, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
+		return credential, x.consentError(ctx, kernel.ScopeInsufficient, p, r)
 	}
 	return x.open(ctx, connection)
 }
@@ -214,14 +216,14 @@ func (x *Connections) renew(
 			x.release(ctx, connection, lease)
 			return connection, nil
 		}
-		return nil, x.revoked(ctx, p, connection, lease, "no_refresh_token")
+		return nil, x.recordRevoked(ctx, p, connection, lease, "no_refresh_token")
 	}
 	var granted brokers.Granted
 	if err == nil {
 		granted, err = x.options.Brokers.Renew(ctx, config, credential.Refresh)
 	}
 	if brokers.Gone(err) {
-		return nil, x.revoked(ctx, p, connection, lease, "invalid_grant")
+		return nil, x.recordRevoked(ctx, p, connection, lease, "invalid_grant")
 	}
 	if err != nil {
 		x.Count("upstream_token_refresh_total", p.Slug+" failure")
@@ -231,12 +233,12 @@ func (x *Connections) renew(
 	if granted.Scope == nil {
 		granted.Scope = connection.Scope
 	}
-	return x.keep(context.WithoutCancel(ctx), p, connection, granted)
+	return x.storeRenewed(context.WithoutCancel(ctx), p, connection, granted)
 }
 
-// keep stores a renewed credential and returns the connection with that credential. It repeats failed attempts for a
-// long time, since the previous credential may no longer be valid.
-func (x *Connections) keep(
+// storeRenewed stores a renewed credential and returns the connection with that credential. It repeats failed attempts
+// for a long time, since the previous credential may no longer be valid.
+func (x *Connections) storeRenewed(
 	ctx context.Context, p *brokers.Provider, connection *Connection, granted brokers.Granted,
 ) (*Connection, error) {
 	var logged bool
@@ -307,9 +309,9 @@ func (x *Connections) release(ctx context.Context, connection *Connection, lease
 	}
 }
 
-// revoked records that the provider has ended a connection, with the reason, and returns errRevoked. The caller must
-// have the lease.
-func (x *Connections) revoked(
+// recordRevoked records that the provider has ended a connection, with the reason, and returns errRevoked. The caller
+// must have the lease.
+func (x *Connections) recordRevoked(
 	ctx context.Context,
 	p *brokers.Provider,
 	connection *Connection,
@@ -343,8 +345,8 @@ func (x *Connections) revoked(
 // maxAccounts is the maximum number of service accounts' tokens in the cache.
 const maxAccounts = 10_000
 
-// account returns a service account's token. All users share the token until it expires.
-func (x *Connections) account(
+// serviceAccountToken returns a service account's token. All users share the token until it expires.
+func (x *Connections) serviceAccountToken(
 	ctx context.Context, p *brokers.Provider, scope []string,
 ) (credential brokers.Credential, err error) {
 	key := p.ID + " " + p.UpdatedAt.String() + " " + strings.Join(scope, " ")

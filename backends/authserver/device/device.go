@@ -39,8 +39,8 @@ const (
 	codeSize = 8
 )
 
-// typing limits the wrong user codes that a user enters (section 5.1), on all nodes together.
-var typing = attempts.Limit{Table: "authserver_attempts", What: "device code", Max: 10, Within: 10 * time.Minute}
+// wrongCodes limits the wrong user codes that a user enters (section 5.1), on all nodes together.
+var wrongCodes = attempts.Limit{Table: "authserver_attempts", What: "device code", Max: 10, Within: 10 * time.Minute}
 
 // The errors of the token endpoint (section 3.5).
 const (
@@ -132,9 +132,9 @@ func Shown(code string) string {
 	return code[:codeSize/2] + "-" + code[codeSize/2:]
 }
 
-// typed returns the user code in a text that a user has entered, without other characters between the letters. It
+// parseCode returns the user code in a text that a user has entered, without other characters between the letters. It
 // returns "" if the text is not a code.
-func typed(text string) string {
+func parseCode(text string) string {
 	if len(text) > 64 {
 		return ""
 	}
@@ -165,7 +165,7 @@ func errCode() error {
 // Find returns the request with the user code that a user has entered. The error has status 422 if there is no such
 // request, and 429 if the user has entered too many wrong codes.
 func (s *Devices) Find(ctx context.Context, session *login.Session, text string) (*Waiting, error) {
-	code, now, tries := typed(text), s.Now(), typing.Of(session.User.ID)
+	code, now, tries := parseCode(text), s.Now(), wrongCodes.Of(session.User.ID)
 	var wait time.Duration
 	var client, request string
 	err := s.Write(store.Hastily(store.ReadCommitted(ctx)), func(c store.Conn) error {
@@ -201,7 +201,7 @@ const waitingRow = "SELECT client_id, asked FROM authserver_devices WHERE user_c
 
 // find returns the request with a user code, without counting wrong codes.
 func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
-	code := typed(text)
+	code := parseCode(text)
 	var client, request string
 	err := s.Read(ctx, func(c store.Conn) error {
 		return c.Row(waitingRow, code, s.Micros()).Scan(&client, &request)
@@ -259,7 +259,7 @@ func (s *Devices) Decide(
 	}
 	return s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_devices SET status = ?, user_id = ?, granted = ? WHERE user_code = ? AND status = 'pending' AND expires_at > ?",
-			status, session.User.ID, granted, typed(code), s.Micros())
+			status, session.User.ID, granted, parseCode(code), s.Micros())
 		if err == nil && n == 0 {
 			err = errCode()
 		}

@@ -177,7 +177,7 @@ var (
 // add stores a factor of a user. The handle is the user handle of a passkey, or empty. If the factor is the user's
 // first, add returns new recovery codes.
 func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle string) (codes []string, err error) {
-	if factor.Name, err = name(factor.Name); err != nil {
+	if factor.Name, err = factorName(factor.Name); err != nil {
 		return nil, err
 	}
 	err = f.Write(ctx, func(c store.Conn) error {
@@ -221,8 +221,8 @@ func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle s
 	return codes, nil
 }
 
-// name returns the name of a factor in the stored form. The error has status 422 if the name is too long.
-func name(typed string) (string, error) {
+// factorName returns the name of a factor in the stored form. The error has status 422 if the name is too long.
+func factorName(typed string) (string, error) {
 	name := text.Storable(text.Normal(typed))
 	if name == "" || len([]rune(name)) > maxName || !text.IsLine(name) {
 		return "", &apierror.Error{

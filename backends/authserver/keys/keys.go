@@ -218,7 +218,7 @@ func (ks *Keys) current(ctx context.Context) (*set, error) {
 	s := ks.set.Load()
 	if s == nil {
 		var err error
-		if s, err = ks.first(ctx); err != nil {
+		if s, err = ks.loadFirst(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -234,9 +234,9 @@ func (ks *Keys) current(ctx context.Context) (*set, error) {
 	return next, nil
 }
 
-// first reads the keys for the first time. For a second after a failure it returns the same error without another
+// loadFirst reads the keys for the first time. For a second after a failure it returns the same error without another
 // attempt.
-func (ks *Keys) first(ctx context.Context) (*set, error) {
+func (ks *Keys) loadFirst(ctx context.Context) (*set, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	if s := ks.set.Load(); s != nil {

@@ -169,7 +169,7 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 	if err != nil {
 		return "", "", err
 	}
-	return cookie, "", l.entered(ctx, key, u, cookie, a.Address)
+	return cookie, "", l.recordSignIn(ctx, key, u, cookie, a.Address)
 }
 
 // key returns the lockout key of a mail address, in any spelling, and a client address.
@@ -177,9 +177,9 @@ func (l *Login) key(email, address string) lockout.Key {
 	return l.Lockout.Of(mailaddress.Key(email), kernel.Network(address))
 }
 
-// entered records a successful sign-in in the audit feed, with detail as further names and values. If the key was
-// locked since the password was checked, entered ends the new session and returns the refusal.
-func (l *Login) entered(
+// recordSignIn records a successful sign-in in the audit feed, with detail as further names and values. If the key was
+// locked since the password was checked, recordSignIn ends the new session and returns the refusal.
+func (l *Login) recordSignIn(
 	ctx context.Context, key lockout.Key, u *users.User, cookie, address string, detail ...string,
 ) error {
 	if wait := l.Lockout.Succeed(key); wait > 0 {

@@ -95,7 +95,7 @@ func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a A
 	if err != nil {
 		return "", err
 	}
-	return cookie, l.entered(ctx, l.key(w.User.Email, a.Address), w.User, cookie, a.Address)
+	return cookie, l.recordSignIn(ctx, l.key(w.User.Email, a.Address), w.User, cookie, a.Address)
 }
 
 // Proved records that the user of a session has proved a second factor that was just set up. It does not change a

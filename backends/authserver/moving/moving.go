@@ -121,7 +121,7 @@ func (t *Target) Apply(ctx context.Context, read Reader, file io.Reader, o Optio
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		line, err := t.take(ctx, &r, o)
+		line, err := t.storeRecord(ctx, &r, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Where, err)
 		}
@@ -129,8 +129,8 @@ func (t *Target) Apply(ctx context.Context, read Reader, file io.Reader, o Optio
 	})
 }
 
-// take stores one record and returns its result.
-func (t *Target) take(ctx context.Context, r *Record, o Options) (line Line, err error) {
+// storeRecord stores one record and returns its result.
+func (t *Target) storeRecord(ctx context.Context, r *Record, o Options) (line Line, err error) {
 	line = Line{Where: r.Where, Notes: r.Notes}
 	switch {
 	case r.Refused != "":

@@ -153,7 +153,7 @@ type idClaims struct {
 	// Methods is the claim amr (OpenID Connect Core 1.0 section 2), with the values of RFC 8176.
 	Methods []string `json:"amr,omitempty"`
 	Nonce   string   `json:"nonce,omitempty"`
-	Session string   `json:"sid,omitempty"` // see OpenID.joins
+	Session string   `json:"sid,omitempty"` // see OpenID.recordSession
 	Token   string   `json:"at_hash,omitempty"`
 }
 

@@ -310,7 +310,7 @@ func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.
 	if !t.Now().Before(until) {
 		return nil, 0, time.Time{}, keys.ErrToken
 	}
-	c.custom = c.beyond(raw)
+	c.custom = c.customMembers(raw)
 	return c, int64(len(raw)+len(c.custom)) + 400, until, nil
 }
 
@@ -320,7 +320,7 @@ func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.
 func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok bool, err error) {
 	c, err = t.verified.Verify(ctx, text)
 	if err != nil {
-		return nil, u, false, unknown(err)
+		return nil, u, false, ignoreUnknown(err)
 	}
 	if revoked, err := t.denied.has(ctx, c.ID, c.Family()); revoked || err != nil {
 		return nil, u, false, err
@@ -348,7 +348,7 @@ func (t *Tokens) activeClients(ctx context.Context, c *Claims) (bool, error) {
 			break
 		}
 		if client, err := t.options.Clients.Find(ctx, id); err != nil || !client.Active() {
-			return false, unknown(err)
+			return false, ignoreUnknown(err)
 		}
 	}
 	return true, nil

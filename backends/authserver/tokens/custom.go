@@ -37,9 +37,9 @@ func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Member
 	return members, nil
 }
 
-// beyond returns the claims in raw, a token's JSON claims, that claim rules added. They follow the claims that append
-// writes for c. The result consists of JSON members and begins with a comma, or is nil without such claims.
-func (c *Claims) beyond(raw []byte) []byte {
+// customMembers returns the claims in raw, a token's JSON claims, that claim rules added. They follow the claims that
+// append writes for c. The result consists of JSON members and begins with a comma, or is nil without such claims.
+func (c *Claims) customMembers(raw []byte) []byte {
 	known := c.append(make([]byte, 0, len(raw)))
 	n := len(known) - 1 // without the bracket at the end
 	if len(raw) <= len(known) || !bytes.HasPrefix(raw, known[:n]) || raw[n] != ',' {

@@ -36,8 +36,8 @@ func newDenied(s *kernel.Server) *denied {
 	return &denied{kernel: s, until: make(map[string]int64)}
 }
 
-// doubt makes the next lookup read the table, since notifications of other nodes may have been missed.
-func (d *denied) doubt() {
+// requireSync makes the next lookup read the table, since notifications of other nodes may have been missed.
+func (d *denied) requireSync() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.synced = time.Time{}
@@ -48,7 +48,7 @@ func (d *denied) heard(text string) {
 	id, expires, ok := strings.Cut(text, " ")
 	until, err := strconv.ParseInt(expires, 10, 64)
 	if !ok || err != nil {
-		d.doubt()
+		d.requireSync()
 		return
 	}
 	d.mu.Lock()

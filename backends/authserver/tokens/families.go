@@ -257,7 +257,7 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 // family has changed. A refresh writes nothing else.
 func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error {
 	now := t.Now()
-	to := f.rotation.turn(used, next, now, t.options.Grace)
+	to := f.rotation.replace(used, next, now, t.options.Grace)
 	present, previous := to.columns()
 	granted, err := json.Marshal(f.Grant)
 	if err != nil {

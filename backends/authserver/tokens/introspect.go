@@ -40,7 +40,9 @@ func (t *Tokens) Introspect(ctx context.Context, client *clients.Client, text, a
 
 // auditIntrospection records in the audit feed that a client has introspected a token. The kind names the type of the
 // id: a jti or a family.
-func (t *Tokens) auditIntrospection(ctx context.Context, action string, client *clients.Client, address, kind, id string) {
+func (t *Tokens) auditIntrospection(
+	ctx context.Context, action string, client *clients.Client, address, kind, id string,
+) {
 	if t.looks.Allow(client.ID + " " + id) {
 		t.Audit(ctx, kernel.Event{
 			Action: action, Actor: client.ID, Client: client.ID, Address: address, Detail: []string{kind, id},

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// unknown returns nil if err means that a token is invalid or its client unknown, and otherwise err.
-func unknown(err error) error {
+// ignoreUnknown returns nil if err means that a token is invalid or its client unknown, and otherwise err.
+func ignoreUnknown(err error) error {
 	if errors.Is(err, keys.ErrToken) || errors.Is(err, jwt.ErrLong) || errors.Is(err, clients.ErrUnknown) {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (t *Tokens) Revoke(ctx context.Context, client *clients.Client, text, addre
 	}
 	claims, err := t.verified.Verify(ctx, text)
 	if err != nil {
-		return unknown(err)
+		return ignoreUnknown(err)
 	}
 	if claims.Client != client.ID {
 		t.denyRevocation(ctx, client, claims.Client, address)

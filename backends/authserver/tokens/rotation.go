@@ -86,10 +86,10 @@ func (r *rotation) graceful(sum string, now time.Time, grace time.Duration) bool
 	})
 }
 
-// turn returns a copy of the rotation in which the token next has replaced the token sum; both are given as digests.
+// replace returns a copy of the rotation in which the token next has replaced the token sum; both are given as digests.
 // The token sum must be valid or graceful. Without a grace period the copy has no used tokens: the columns then hold
 // only the digest next, which every version of this server can read.
-func (r *rotation) turn(sum, next string, now time.Time, grace time.Duration) (to rotation) {
+func (r *rotation) replace(sum, next string, now time.Time, grace time.Duration) (to rotation) {
 	entry, before := used{sum: sum, usedAt: now}, ""
 	for _, p := range r.present {
 		if p.sum == sum {

@@ -63,7 +63,7 @@ func (c *call) accountPage() (*accountPage, error) {
 	ctx, user := c.Context(), c.session.User
 	page := &accountPage{
 		Deletes: c.Accounts.Grace > 0, User: user, Local: user.Provider == users.Local,
-		Mails: c.mails() && user.Provider == users.Local,
+		Mails: c.sendsMails() && user.Provider == users.Local,
 	}
 	sessions, err := c.Login.Browsers(ctx, user.ID)
 	if err != nil {

@@ -19,17 +19,17 @@ type consentForm struct {
 	Transaction string
 }
 
-func (c *call) authorize() error { return c.begun(c.R.URL.Query()) }
+func (c *call) authorize() error { return c.startAuthorization(c.R.URL.Query()) }
 
 func (c *call) authorizeForm() error {
 	if err := c.ReadForm(); err != nil {
 		return err
 	}
-	return c.begun(c.R.PostForm)
+	return c.startAuthorization(c.R.PostForm)
 }
 
-// begun handles a new authorization request with the given parameters.
-func (c *call) begun(values url.Values) error {
+// startAuthorization handles a new authorization request with the given parameters.
+func (c *call) startAuthorization(values url.Values) error {
 	r, err := c.Authorize.Parse(c.Context(), values)
 	if err != nil {
 		return c.refuse(err)

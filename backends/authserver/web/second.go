@@ -64,7 +64,7 @@ func (c *call) secondMeanwhile() error {
 	if err != nil {
 		return c.ShowForm(err, "login", c.T("Sign in"), c.loginForm(&c.Form))
 	}
-	return c.goOn(w.User.Email)
+	return c.continueMeanwhile(w.User.Email)
 }
 
 // againFirst answers GET requests for the form of the second factor, which needs a waiting user. It redirects to the

@@ -233,7 +233,7 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 	now := x.Now().Truncate(time.Microsecond)
 	i.ID, i.CreatedAt, i.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := kernel.CheckRoom(c, "authserver_idps", idpsMost); err != nil {
+		if err := kernel.CheckRoom(c, "authserver_idps", maxIdPs); err != nil {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_idps ("+idpColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -310,8 +310,8 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	now := x.Now().Truncate(time.Microsecond)
 	p.ID, p.CreatedAt, p.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := errors.Join(kernel.CheckRoom(c, "authserver_xaa_policies", policiesMost), checkExists(c, "authserver_idps",
-			p.IdP, "idp_id")); err != nil {
+		if err := errors.Join(kernel.CheckRoom(c, "authserver_xaa_policies", maxPolicies),
+			checkExists(c, "authserver_idps", p.IdP, "idp_id")); err != nil {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_xaa_policies ("+policyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
