@@ -1,7 +1,8 @@
 // Package factors implements second factors: authenticator apps (RFC 6238), passkeys (Web Authentication Level 3), and
-// recovery codes for users who have lost both. A second factor is required after a password, and after the sign-in at a
-// provider of the list upstreams if the user has a second factor here. After a sign-in at the provider of the section
-// oidc, this server asks for no second factor. A passkey may also sign in alone; see Factors.Alone.
+// recovery codes for users who have lost both. A user who has a second factor here must prove it after the password,
+// and after the sign-in at a provider of the list upstreams. The sign-in at the provider of the section oidc needs no
+// second factor, since that provider decides how its users authenticate. A passkey may also sign in alone; see
+// Factors.Alone.
 package factors
 
 import (

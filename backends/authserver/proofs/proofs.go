@@ -20,7 +20,7 @@ const (
 
 // Options are the settings of Proofs.
 type Options struct {
-	Lifetime     time.Duration // the greatest difference between now and the time of a proof
+	Lifetime     time.Duration // the maximum difference between now and the time of a proof
 	NonceLife    time.Duration
 	RequireNonce bool
 }

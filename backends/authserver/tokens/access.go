@@ -264,7 +264,8 @@ func newJTI(family string, now time.Time) string {
 	return family + "." + id
 }
 
-// Machine issues an access token by the client credentials grant (RFC 6749 section 4.4).
+// Machine issues an access token to a client that acts for itself, by the client credentials grant (RFC 6749 section
+// 4.4).
 func (t *Tokens) Machine(
 	ctx context.Context, c *clients.Client, scope []string, targets []*resources.Resource, jkt string,
 ) (Answer, error) {

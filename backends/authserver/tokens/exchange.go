@@ -14,11 +14,12 @@ import (
 // how often it may be exchanged in a row.
 const maxRests = 32
 
-// Exchange issues an access token by token exchange (RFC 8693) and returns the response and the token's jti. The new
-// token belongs to the family of the token from and does not expire later.
+// Exchange issues an access token in exchange for the token from (RFC 8693), and returns the response and the jti of
+// the new token. The new token belongs to the same family as the old one and does not expire later.
 //
-// The claim rests_on of the new token lists the token from, the entries of its rests_on, and the consents. Every node
-// can therefore check the ancestors of a token against the denied ids, even before the row of its issuance is written.
+// The claim rests_on of the new token lists the old token, the entries of the old token's rests_on, and the consents.
+// Every node can therefore check the ancestors of a token against the denied ids, even before the row of its issuance
+// is written.
 func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents []string) (Answer, string, error) {
 	o.restsOn = append(slices.Clone(from.RestsOn), from.ID)
 	for _, id := range consents {

@@ -70,7 +70,7 @@ func (s *Upstreams) insert(c store.Conn, user, issuer, subject, called string) (
 	return i, err
 }
 
-// groupsOfOthers returns the groups that the user has from connected accounts other than the row except.
+// groupsOfOthers returns the groups that the user has from all connected accounts but the row except.
 func groupsOfOthers(c store.Conn, except *identity) (groups []string, err error) {
 	rows, err := rowsOf(c, except.User)
 	for _, row := range rows {

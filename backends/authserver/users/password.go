@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	minPassword = 8   // the least number of characters of a new password if Users.Length is not set
-	maxPassword = 256 // the greatest number of characters
+	minPassword = 8   // the minimum number of characters of a new password if Users.Length is not set
+	maxPassword = 256 // the maximum number of characters
 )
 
 // PasswordLength returns the minimum number of characters of a new password.

@@ -129,7 +129,7 @@ func (c *call) showConsent(r *authorize.Request, client *clients.Client, transac
 	return c.Show("consent", question.Client, &consentForm{question, transaction})
 }
 
-// askConsentAnew handles a consent form that was shown to a user other than the one now signed in. It asks the current
+// askConsentAnew handles a consent form if the signed-in user has changed since the form was shown. It asks the current
 // user even if that user has already given consent, since the previous user may have denied the request.
 func (c *call) askConsentAnew() error {
 	transaction := c.Form.Text("session_id")

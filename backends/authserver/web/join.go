@@ -99,8 +99,8 @@ func (c *call) joined() (*upstreams.Upstream, *joins) {
 // afterwards.
 func (c *call) joinHere() string { return withOnward(joinPath, c.onward()) }
 
-// toJoin redirects to the page that connects accounts. It answers a form that was shown to a user other than the one
-// now signed in.
+// toJoin redirects to the page that connects accounts. It answers a form if the signed-in user has changed since the
+// form was shown.
 func (c *call) toJoin() error { return c.leave(c.At(c.joinHere())) }
 
 // mayJoin returns the account at the provider if the user has recently signed in to both accounts. Otherwise it

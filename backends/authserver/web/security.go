@@ -53,8 +53,8 @@ func (c *call) securityHere() string {
 	return securityPath + "?" + url.Values{"redirect": {to}}.Encode()
 }
 
-// toSecurity redirects to the security page. It answers a form that was shown to a user other than the one now signed
-// in.
+// toSecurity redirects to the security page. It answers a form if the signed-in user has changed since the form was
+// shown.
 func (c *call) toSecurity() error { return c.leave(c.At(c.securityHere())) }
 
 // onward returns the path at which the browser continues, from the query or the form. It returns "" if neither contains

@@ -203,7 +203,7 @@ type call struct {
 // frame is the data for the part of a page around its content; templates read it as .Site.
 type frame struct {
 	User           string // the name of the signed-in user; empty if nobody is signed in
-	PasswordLength int    // the least number of characters of a new password
+	PasswordLength int    // the minimum number of characters of a new password
 }
 
 // begin creates the call of a request, with its session.
