@@ -114,7 +114,7 @@ func pageError(message string) error {
 // Parse checks the parameters of a request. A *RefusalError must be sent to the client, and any other error shown to
 // the user.
 func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, error) {
-	values, err := s.pushed(ctx, withoutEmpty(values))
+	values, err := s.takePushed(ctx, withoutEmpty(values))
 	if err != nil {
 		return nil, err
 	}

@@ -80,9 +80,9 @@ func (cs *Clients) fetch(ctx context.Context, id string, refetch bool) (*Client,
 		}
 		document, err := get(ctx, id)
 		if err != nil {
-			return nil, cs.noDocument(id, known, err)
+			return nil, cs.documentError(id, known, err)
 		}
-		c, err := cs.documented(document)
+		c, err := cs.fromDocument(document)
 		if err != nil {
 			return nil, err
 		}
@@ -98,9 +98,9 @@ func (cs *Clients) fetch(ctx context.Context, id string, refetch bool) (*Client,
 	}
 }
 
-// noDocument returns the error for a client whose document cannot be fetched. The reason is only logged: otherwise URLs
-// could be used to probe the server's network.
-func (cs *Clients) noDocument(id string, known *Client, err error) error {
+// documentError returns the error for a client whose document cannot be fetched. The reason is only logged: otherwise
+// URLs could be used to probe the server's network.
+func (cs *Clients) documentError(id string, known *Client, err error) error {
 	if !errors.Is(err, documents.ErrUnavailable) {
 		return err
 	}
@@ -112,8 +112,8 @@ func (cs *Clients) noDocument(id string, known *Client, err error) error {
 	return kernel.Refuse(kernel.InvalidClient, "no metadata document of the client could be fetched from its client_id")
 }
 
-// documented returns the client that a metadata document describes. The client is not stored.
-func (cs *Clients) documented(document *documents.Document) (*Client, error) {
+// fromDocument returns the client that a metadata document describes. The client is not stored.
+func (cs *Clients) fromDocument(document *documents.Document) (*Client, error) {
 	r, err := ParseRegistration(document.Text)
 	if err != nil {
 		return nil, kernel.Refuse(kernel.InvalidClient,
@@ -151,14 +151,14 @@ func (cs *Clients) documented(document *documents.Document) (*Client, error) {
 // storeDocumented stores a client with the metadata of its document. It keeps the scope and status that an
 // administrator has set, and whether the client is an agent.
 func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, error) {
-	done := ""
+	action := ""
 	now := cs.Now().Truncate(time.Microsecond)
 	c.Status, c.IssuedAt, c.UpdatedAt = Active, now, now
 	err := cs.Change(ctx, topic, c.ID, func(conn store.Conn) error {
-		done = ""
+		action = ""
 		known, err := scan(conn.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+conn.Lock(), c.ID))
 		if errors.Is(err, sql.ErrNoRows) {
-			done = "client.registered"
+			action = "client.registered"
 			if err := makeRoom(conn, now); err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, err
 		if unchanged(c, known) {
 			c.UpdatedAt = known.UpdatedAt
 		} else {
-			done = "client.updated"
+			action = "client.updated"
 		}
 		_, err = conn.Exec("UPDATE authserver_clients SET name = ?, auth_method = ?, redirects = ?, grants = ?, responses = ?, agent_text = ?, metadata = ?, updated_at = ?, fresh_until = ? WHERE id = ?",
 			c.Name, c.AuthMethod, text(c.Redirects), text(c.Grants), text(c.Responses), c.AgentText, text(c.Metadata),
@@ -184,11 +184,11 @@ func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, err
 	if err != nil {
 		return nil, err
 	}
-	if done == "client.registered" {
+	if action == "client.registered" {
 		cs.Count("clients_registered_total", Document)
 	}
-	if done != "" {
-		cs.Audit(ctx, kernel.Event{Action: done, Client: c.ID, Detail: []string{"source", Document, "name", c.Name}})
+	if action != "" {
+		cs.Audit(ctx, kernel.Event{Action: action, Client: c.ID, Detail: []string{"source", Document, "name", c.Name}})
 	}
 	return c, nil
 }

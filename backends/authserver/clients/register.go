@@ -269,7 +269,7 @@ func (cs *Clients) Register(ctx context.Context, document []byte) (c *Client, cl
 	if mode == AdminOnly {
 		return nil, "", "", kernel.Refuse(kernel.AccessDenied, "clients are registered by an administrator here")
 	}
-	c, err = cs.registered(mode, document)
+	c, err = cs.fromRegistration(mode, document)
 	if err != nil {
 		return nil, "", "", err
 	}
@@ -279,9 +279,9 @@ func (cs *Clients) Register(ctx context.Context, document []byte) (c *Client, cl
 	return c, clear, token, err
 }
 
-// registered parses a registration document from a client and returns the client that it describes, if the mode allows
-// that client to register itself.
-func (cs *Clients) registered(mode string, document []byte) (*Client, error) {
+// fromRegistration parses a registration document from a client and returns the client that it describes, if the mode
+// allows that client to register itself.
+func (cs *Clients) fromRegistration(mode string, document []byte) (*Client, error) {
 	r, err := ParseRegistration(document)
 	if err != nil {
 		return nil, err
@@ -329,7 +329,7 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 			mode = ApprovedRedirects
 		}
 	}
-	fresh, err := cs.registered(mode, document)
+	fresh, err := cs.fromRegistration(mode, document)
 	if err != nil {
 		return nil, "", err
 	}

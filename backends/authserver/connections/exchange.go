@@ -104,7 +104,7 @@ func (x *Connections) userCredential(
 	if short() {
 		return credential, x.consentError(ctx, kernel.ScopeInsufficient, p, r)
 	}
-	if connection, err = x.fresh(ctx, p, connection); errors.Is(err, errRevoked) {
+	if connection, err = x.withValidToken(ctx, p, connection); errors.Is(err, errRevoked) {
 		return credential, x.consentError(ctx, kernel.ConsentMissing, p, r)
 	}
 	if err != nil {
@@ -124,16 +124,18 @@ func (x *Connections) endsSoon(connection *Connection) bool {
 	return !connection.ExpiresAt.IsZero() && !x.Now().Add(renewEarly).Before(connection.ExpiresAt)
 }
 
-// fresh returns the connection with a valid access token. Concurrent callers on all nodes cause a single renewal, which
-// is completed even if the caller's context ends.
-func (x *Connections) fresh(ctx context.Context, p *brokers.Provider, connection *Connection) (*Connection, error) {
+// withValidToken returns the connection with a valid access token. Concurrent callers on all nodes cause a single
+// renewal, which is completed even if the caller's context ends.
+func (x *Connections) withValidToken(
+	ctx context.Context, p *brokers.Provider, connection *Connection,
+) (*Connection, error) {
 	if !x.endsSoon(connection) {
 		return connection, nil
 	}
 	done := x.renewing.DoChan(connection.ID, func() (any, error) {
 		x.running.Add(1)
 		defer x.running.Done()
-		return x.renewed(context.WithoutCancel(ctx), p, connection.User)
+		return x.waitOrRenew(context.WithoutCancel(ctx), p, connection.User)
 	})
 	select {
 	case result := <-done:
@@ -146,9 +148,9 @@ func (x *Connections) fresh(ctx context.Context, p *brokers.Provider, connection
 	}
 }
 
-// renewed returns the connection with a renewed credential. While another process renews the credential, it waits. If
-// no process does, it takes the lease and renews the credential itself.
-func (x *Connections) renewed(ctx context.Context, p *brokers.Provider, user string) (*Connection, error) {
+// waitOrRenew returns the connection with a renewed credential. While another process renews the credential, it waits.
+// If no process does, it takes the lease and renews the credential itself.
+func (x *Connections) waitOrRenew(ctx context.Context, p *brokers.Provider, user string) (*Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*leaseLasts)
 	defer cancel()
 	for {
