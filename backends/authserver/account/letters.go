@@ -24,7 +24,7 @@ func Secret(path string) bool {
 	return strings.HasSuffix(path, ChoosePath) || strings.HasSuffix(path, AddressPath)
 }
 
-// address returns the URL of a link of a kind, with the secret.
+// address returns the URL of a link. The kind of the link determines the page, and the secret is part of the URL.
 func (a *Accounts) address(kind, secret string) string {
 	path := ChoosePath
 	if kind == LinkAddress {

@@ -143,8 +143,9 @@ func (a *Accounts) proof(l Link, secret string) users.Proof {
 	}
 }
 
-// Forgot mails the user with an address a link for choosing a new password. It does not reveal whether the user exists.
-// The error has status 429 if there were too many requests for the mail address, or from the client address from.
+// Forgot mails a link for choosing a new password to the user with the address email. It does not reveal whether the
+// user exists. The error has status 429 if there were too many requests for the mail address, or from the client
+// address from.
 func (a *Accounts) Forgot(ctx context.Context, email, from string) error {
 	return a.Write(ctx, func(c store.Conn) error {
 		if err := count(c, email, from, a.Now()); err != nil {

@@ -59,7 +59,7 @@ func (x *Connections) Exchange(
 	return answer, nil
 }
 
-// unusable returns the error for a client whose request failed because of a provider's error.
+// unusable converts the error of a request to a provider to the error for the client.
 func (x *Connections) unusable(p *brokers.Provider, err error) error {
 	if wrong, ok := errors.AsType[*brokers.ConfigError](err); ok {
 		return x.misconfigured(p, wrong)

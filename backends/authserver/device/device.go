@@ -212,7 +212,7 @@ func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 	return s.waiting(ctx, code, client, request)
 }
 
-// waiting returns the request that is stored as JSON in request, with its user code and client. If the client may no
+// waiting returns a device's request from its user code, its client and its stored form (JSON). If the client may no
 // longer request the scope, waiting returns an error.
 func (s *Devices) waiting(ctx context.Context, code, client, request string) (*Waiting, error) {
 	var a asked

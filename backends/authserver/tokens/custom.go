@@ -37,8 +37,9 @@ func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Member
 	return members, nil
 }
 
-// customMembers returns the claims in raw, a token's JSON claims, that claim rules added. They follow the claims that
-// append writes for c. The result consists of JSON members and begins with a comma, or is nil without such claims.
+// customMembers returns those claims of a token that claim rules added. The JSON object raw has all claims of the
+// token: first those that append writes for c, and then the added ones. The result consists of JSON members and begins
+// with a comma. It is nil if no claims were added.
 func (c *Claims) customMembers(raw []byte) []byte {
 	known := c.append(make([]byte, 0, len(raw)))
 	n := len(known) - 1 // without the bracket at the end

@@ -274,7 +274,7 @@ func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error
 	})
 }
 
-// reusedRefresh revokes a family of which a refresh token was used twice, since the token may have been stolen (RFC
+// reusedRefresh revokes a family in which a refresh token was used twice, since the token may have been stolen (RFC
 // 9700 section 4.14.2). It returns the error for the client.
 func (t *Tokens) reusedRefresh(ctx context.Context, f *family, r Renewal) error {
 	revoked, err := t.revokeFamily(ctx, f.id, "reuse")

@@ -195,9 +195,9 @@ func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 	return append(ids, jtis...), err
 }
 
-// endAlone denies the access tokens that do not end with a family of the user or client: those without a family, and
-// those obtained by exchange. The column and id select the user or client. It returns the ids of these tokens, and
-// marks them and all tokens exchanged from them as revoked.
+// endAlone denies those access tokens of a user or client that do not end when its families are revoked: tokens without
+// a family, and tokens obtained by exchange. The column and id select the user or client. It returns the ids of these
+// tokens, and marks them and all tokens exchanged from them as revoked.
 func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]string, error) {
 	jtis, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
 		"SELECT jti FROM authserver_issuances WHERE "+

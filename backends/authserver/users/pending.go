@@ -17,8 +17,8 @@ import (
 const Pending = "pending"
 
 // Pend returns the user with a mail address, whatever the user's status, and creates a pending user if there is no such
-// user. The result created is true if it created the user; the caller then records that in the audit feed after its
-// transaction. The error has status 422 if the address or the name is invalid.
+// user. The result created reports whether Pend created the user; the caller then records that in the audit feed after
+// its transaction. The error has status 422 if the address or the name is invalid.
 func (s *Users) Pend(c store.Conn, email, displayName string) (u *User, created bool, err error) {
 	if email, err = Address(email); err != nil {
 		return nil, false, err
