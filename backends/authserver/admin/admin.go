@@ -126,8 +126,8 @@ func (c *call) Path(name string) string { return stored(c.Call.Path(name)) }
 // Text returns a query parameter, in the form that stored returns.
 func (c *call) Text(name string) string { return stored(c.Call.Text(name)) }
 
-// stored returns a text in a form that a row can contain, since PostgreSQL accepts no other. A text that had to be
-// changed matches no row.
+// stored returns a text in a form that a row can contain, since PostgreSQL does not accept every text. A text that had
+// to be changed matches no row.
 func stored(sent string) string { return text.Storable(strings.ToValidUTF8(sent, "\uFFFD")) }
 
 // page returns the parameters limit and offset.

@@ -100,8 +100,8 @@ func (f *Feed) logLost(rows []Record, err error) {
 	}
 }
 
-// Pairs returns the text name=value for each name and value of a list in which they alternate, separated by spaces. A
-// value that contains spaces or quotes is quoted.
+// Pairs formats a list of alternating names and values as text: name=value, separated by spaces. It quotes a value that
+// contains spaces or quotes.
 func Pairs(pairs []string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -241,8 +241,8 @@ func (s *Authorize) Allow(
 	return s.issue(ctx, r, g)
 }
 
-// Grant stores the scopes that the user has approved as consents, and returns the grant for the code. A requested scope
-// that is not approved is also removed from earlier consents.
+// Grant stores the approved scopes as the user's consents, and returns the grant for the code. A requested scope that
+// is not approved is also removed from earlier consents.
 func (s *Authorize) Grant(
 	ctx context.Context, r *Request, client *clients.Client, session *login.Session, approved []string, address string,
 ) (g tokens.Grant, err error) {

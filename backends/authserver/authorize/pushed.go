@@ -69,8 +69,8 @@ func effectiveParameters(values url.Values, r *Request) url.Values {
 	return effective
 }
 
-// takePushed returns the parameters of the pushed request to which request_uri refers, and deletes that request. They
-// replace all other parameters. Without a request_uri of this server, pushed returns values unchanged.
+// takePushed returns the parameters of the pushed request to which request_uri refers, and deletes that request. These
+// parameters replace all others. Without a request_uri of this server, takePushed returns values unchanged.
 func (s *Authorize) takePushed(ctx context.Context, values url.Values) (url.Values, error) {
 	uris := values["request_uri"]
 	if len(uris) != 1 || !strings.HasPrefix(uris[0], pushedPrefix) {

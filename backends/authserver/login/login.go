@@ -191,8 +191,9 @@ func (l *Login) recordSignIn(
 }
 
 // Enter begins a session for a user whom another server has authenticated, and returns its cookie. authTime is when
-// that server authenticated the user; a zero or future time means now. The session of the cookie former ends. The audit
-// event contains detail. For a disabled user the error has status 403, and the caller must record it.
+// that server authenticated the user; a zero or future time means now. The session of the cookie former ends. The list
+// detail has further names and values for the audit event. For a disabled user the error has status 403, and the caller
+// must record it.
 func (l *Login) Enter(
 	ctx context.Context, u *users.User, authTime time.Time, address, former string, detail ...string,
 ) (cookie string, err error) {
@@ -278,8 +279,8 @@ func (l *Login) begin(
 	return l.Signer("session").Sign(append(payload, u.ID...)), nil
 }
 
-// replace ends the session old, in whose browser the session begun has started. If both belong to the same user,
-// clients that must be notified of a logout are moved to the session begun, since the user has not signed out.
+// replace ends the session old after the session begun has started in the same browser. If both belong to the same
+// user, clients that must be notified of a logout are moved to the session begun, since the user has not signed out.
 func (l *Login) replace(c store.Conn, user, old, begun string) error {
 	_, err := c.Exec(`UPDATE authserver_session_clients SET session_id = (SELECT id FROM authserver_sessions WHERE secret_hash = ?)
 		WHERE session_id = (SELECT id FROM authserver_sessions WHERE secret_hash = ? AND user_id = ?)`,

@@ -94,7 +94,7 @@ func (c *Claims) User() string {
 }
 
 // Foreign reports whether the subject is a user of an identity provider who has no account here. Such a subject begins
-// with the provider's URL, which no id of this server does.
+// with the provider's URL. The ids of this server never begin with a URL.
 func (c *Claims) Foreign() bool {
 	return c.Subject != c.Client && (strings.HasPrefix(c.Subject, "https://") || strings.HasPrefix(c.Subject, "http://"))
 }

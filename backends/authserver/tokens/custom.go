@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 )
 
-// custom returns the claims that claim rules of the client and of the resources add to a user's access token. It
-// returns nil for a token of a client, and if no rule applies; it then does not read the database.
+// custom returns the claims that claim rules of the client and of the resources add to a user's access token. For a
+// token of a client, and if no rule applies, it returns nil and does not read the database.
 func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Members, error) {
 	user := c.User()
 	if user == "" || t.options.Facts == nil {

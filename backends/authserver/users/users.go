@@ -276,8 +276,8 @@ type Change struct {
 	May func(u *User) error
 }
 
-// Update changes a user. A new password makes a pending user active. It also ends all sessions and tokens, since
-// somebody who knows the old password may have them. The audit event names the actor.
+// Update changes a user. A new password makes a pending user active, and ends all sessions and tokens, since somebody
+// who knows the old password may have them. The audit event names the actor.
 func (s *Users) Update(ctx context.Context, id string, ch Change, actor string) (*User, error) {
 	previous, err := s.Find(ctx, id)
 	if err != nil {

@@ -190,7 +190,7 @@ func (c *call) backFromUpstream(provider *Upstream) (person *oidclogin.Person, t
 const maxCause = 200
 
 // refusedUpstream records a failed sign-in and returns the error for the page, without the provider's response. The
-// user is the id of the user, if known. The audit event contains more.
+// user is the id of the user, if known. The list more has further names and values for the audit event.
 func (c *call) refusedUpstream(err error, user string, more ...string) error {
 	e, ok := apierror.From(err)
 	if !ok {
