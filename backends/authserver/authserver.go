@@ -1,7 +1,8 @@
 // Package authserver is an OAuth 2.1 authorization server with an OpenID layer and an administration API. It is built
-// from packages, each of which may import the packages that precede it in this list: config (the file and the
-// environment), kernel (the base of all others), documents, clients, resources, users, keys, tokens, login, consent,
-// proofs (DPoP), protocol (the endpoints) and admin.
+// from the packages in its folder. Package kernel is the base of most of them: it has the database, the clock, the
+// errors and the audit events. The packages web (the pages), protocol and openid (the endpoints) and admin (the
+// administration API) serve requests. The other packages implement the parts of the server, such as users, clients,
+// keys and tokens.
 package authserver
 
 import (
@@ -70,8 +71,8 @@ type Options struct {
 	Passwords password.Hasher
 	// Mail sends mails. Default: the SMTP server of mail.url, if that is set.
 	Mail mail.Transport
-	// Networks are the private networks from which documents and keys may be fetched whose URLs were set by third
-	// parties. Public addresses are always allowed.
+	// Networks are the private networks from which this server may fetch documents and keys at URLs that third parties
+	// have set. Public addresses are always allowed.
 	Networks []netip.Prefix
 	// Version is the version that the administration API reports.
 	Version string

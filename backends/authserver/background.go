@@ -142,7 +142,8 @@ func (s *Server) seedResources() ([]resources.Resource, error) {
 	return list, errors.Join(faults...)
 }
 
-// sweep removes expired rows of all packages. If one package fails, the rows of the other packages are still removed.
+// sweep removes expired rows of all packages, and returns their number. If one package fails, the rows of the other
+// packages are still removed.
 func (s *Server) sweep(ctx context.Context) (total int, err error) {
 	r := &s.components
 	for _, sweep := range [...]func(ctx context.Context) (int, error){

@@ -79,7 +79,7 @@ func (s *Server) surveyed(ctx context.Context) (missing []encryption.Missing, cl
 	return missing, clients, nil
 }
 
-// missing returns the encrypted columns, and their numbers of rows, whose key is not configured.
+// missing returns, for each table and key, the number of encrypted values whose key is not configured.
 func (s *Server) missing(ctx context.Context) (all []encryption.Missing, err error) {
 	for _, sealing := range s.components.sealed {
 		found, err := encryption.FindMissing(ctx, s.kernel, sealing.encryptor, sealing.columns)

@@ -57,7 +57,7 @@ func (s *Server) encryptor() (encryption.Encryptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	remote, err := s.farEncryptor()
+	remote, err := s.kmsEncryptor()
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func masterOf(current, old string) (encryption.Encryptor, error) {
 	return encryption.NewMaster(current, old)
 }
 
-// farEncryptor returns the encryptor that uses a key management server, or nil if none is configured.
-func (s *Server) farEncryptor() (encryption.Encryptor, error) {
+// kmsEncryptor returns the encryptor that uses a key management server, or nil if none is configured.
+func (s *Server) kmsEncryptor() (encryption.Encryptor, error) {
 	c := &s.config.DataEncryption.KMSTransitEncrypt
 	if c.Address == "" {
 		return nil, nil //nolint:nilnil // see above

@@ -60,8 +60,8 @@ func (s *Server) furtherUpstream(u *config.Upstream) (*upstreams.Upstream, error
 	}, nil
 }
 
-// allUpstreams returns all identity providers: first, which is the provider of the section oidc, unless it is nil, and
-// the providers of the list upstreams.
+// allUpstreams returns all identity providers: the provider of the section oidc, given as first, and the providers of
+// the list upstreams. A nil first is omitted.
 func (s *Server) allUpstreams(first *web.Upstream) []*upstreams.Upstream {
 	list := s.components.upstreams.List
 	if first == nil {

@@ -1,5 +1,6 @@
 // Package account lets users manage their accounts. They can see and end their sessions, see and revoke the access of
-// applications, change the password and the mail address, and delete the account. It also sends the mails for that.
+// applications, change the password and the mail address, and delete the account. The package also sends the mails that
+// this requires.
 package account
 
 import (
@@ -60,12 +61,12 @@ func (a *Accounts) Activity(ctx context.Context, user string) ([]audit.Record, e
 }
 
 // SetPassword replaces the password of a signed-in user. It ends all of the user's sessions and tokens, and returns the
-// cookie of a new session for this browser. The error has status 422 if the password present is wrong or the password
+// cookie of a new session for this browser. The error has status 422 if the password current is wrong or the password
 // next is not allowed, and 429 during a lockout.
 func (a *Accounts) SetPassword(
-	ctx context.Context, s *login.Session, present, next, address string,
+	ctx context.Context, s *login.Session, current, next, address string,
 ) (cookie string, err error) {
-	if err := a.Login.Confirm(ctx, s.User, present, address); err != nil {
+	if err := a.Login.Confirm(ctx, s.User, current, address); err != nil {
 		return "", err
 	}
 	u, err := a.Users.Update(ctx, s.User.ID, users.Change{Password: &next}, s.User.ID)
@@ -76,10 +77,11 @@ func (a *Accounts) SetPassword(
 }
 
 // Delete schedules the deletion of a signed-in user's account after the grace period. It ends all sessions and tokens
-// at once. If the user has a password here, it must be in present; the errors are those of SetPassword.
-func (a *Accounts) Delete(ctx context.Context, u *users.User, present, address string) error {
+// at once. If the user has a password on this server, current must be that password; the errors are those of
+// SetPassword.
+func (a *Accounts) Delete(ctx context.Context, u *users.User, current, address string) error {
 	if u.Provider == users.Local {
-		if err := a.Login.Confirm(ctx, u, present, address); err != nil {
+		if err := a.Login.Confirm(ctx, u, current, address); err != nil {
 			return err
 		}
 	}

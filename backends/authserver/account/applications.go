@@ -86,8 +86,8 @@ func (a *Accounts) name(ctx context.Context, list []Application) error {
 	return err
 }
 
-// access returns the access that a consent grants. The descriptions of the scopes are the current ones of the resource,
-// if the resource is in all.
+// access returns the access that a consent grants. The scopes have their current descriptions if the resource of the
+// consent is among all.
 func access(g *consent.Grant, all []*resources.Resource) (access Access) {
 	var described []resources.Scope
 	for _, r := range all {

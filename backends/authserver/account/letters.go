@@ -24,7 +24,7 @@ func Secret(path string) bool {
 	return strings.HasSuffix(path, ChoosePath) || strings.HasSuffix(path, AddressPath)
 }
 
-// address returns the URL of a link of a kind, with the secret.
+// address returns the URL of a link. The kind of the link determines the page, and the secret is part of the URL.
 func (a *Accounts) address(kind, secret string) string {
 	path := ChoosePath
 	if kind == LinkAddress {
@@ -63,8 +63,8 @@ var letterTexts = map[string]letterText{
 	},
 }
 
-// compose returns the mail for a link or a notice in a language. The secret is empty for a notice. The time ends is the
-// expiry of the link.
+// compose returns the mail for a link or a notice in a language. The secret is empty for a notice. A link expires at
+// the time ends.
 func (a *Accounts) compose(language *locale.Language, kind, secret string, ends time.Time) *mail.Message {
 	words := letterTexts[kind]
 	text := language.Translate(words.before) + "\n\n"

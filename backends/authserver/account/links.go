@@ -46,7 +46,7 @@ var choosing = []string{LinkReset, LinkJoin, LinkInvite}
 
 var links = maillink.Store[string]{Table: "authserver_links", Notices: []string{noticeKnown, noticeMoved}}
 
-// limit returns a limit on the number of link requests within an hour. The kind is the key of the limit.
+// limit returns a limit of max link requests within an hour. The kind is the key under which the requests are counted.
 func limit(kind string, max int64) attempts.Limit {
 	return attempts.Limit{Table: "authserver_attempts", What: kind, Max: max, Within: time.Hour}
 }
@@ -127,8 +127,8 @@ func owner(c store.Conn, l maillink.Link[string]) (*users.User, error) {
 // attacker may have requested the links.
 func EndUser(c store.Conn, user string) error { return links.Drop(c, user) }
 
-// proof returns the proof of a link that users.Users.Choose and Move take. Its function Take invalidates the link. Take
-// returns errLink if the link has become invalid since Look.
+// proof returns the proof that users.Users.Choose and Move require: that the user has opened the link with this secret.
+// The function Proof.Take invalidates the link. It returns errLink if the link has become invalid since Look.
 func (a *Accounts) proof(l Link, secret string) users.Proof {
 	return users.Proof{
 		User: l.User.ID, Pending: l.Kind != LinkReset && l.Kind != LinkAddress,
@@ -143,9 +143,9 @@ func (a *Accounts) proof(l Link, secret string) users.Proof {
 	}
 }
 
-// Forgot mails a link to the user with an address, for choosing a new password. It does not reveal whether the user
-// exists. The error has status 429 if there were too many requests from the client address from or for the mail
-// address.
+// Forgot mails a link for choosing a new password to the user with the address email. It does not reveal whether the
+// user exists. The error has status 429 if there were too many requests for the mail address, or from the client
+// address from.
 func (a *Accounts) Forgot(ctx context.Context, email, from string) error {
 	return a.Write(ctx, func(c store.Conn) error {
 		if err := count(c, email, from, a.Now()); err != nil {
@@ -154,7 +154,7 @@ func (a *Accounts) Forgot(ctx context.Context, email, from string) error {
 		id, err := links.Ask(c, LinkReset, a.Now().Add(lasts),
 			"SELECT u.id AS user_id, u.email AS email FROM authserver_users u WHERE u.email_key = ? AND u.status = ? AND u.provider = ?",
 			mailaddress.Key(email), users.Active, users.Local)
-		return speak(ctx, c, id, err)
+		return storeLanguage(ctx, c, id, err)
 	})
 }
 
@@ -206,18 +206,20 @@ func (a *Accounts) Register(ctx context.Context, email, name, from string) error
 	return err
 }
 
-// ask queues a mail of a kind for a user. The recipient is email, or the user's address if email is empty.
+// ask queues a mail of a kind for a user. The recipient is email, or the user's address if email is empty. The link in
+// the mail is valid for the duration lasts.
 func (a *Accounts) ask(
 	ctx context.Context, c store.Conn, kind string, lasts time.Duration, user, email string,
 ) error {
 	id, err := links.Ask(c, kind, a.Now().Add(lasts),
 		"SELECT u.id AS user_id, COALESCE(NULLIF(CAST(? AS TEXT), ''), u.email) AS email FROM authserver_users u WHERE u.id = ?", email, user)
-	return speak(ctx, c, id, err)
+	return storeLanguage(ctx, c, id, err)
 }
 
-// speak stores the language of the request for the mail with an id; the mail is later written in that language. An id
-// of 0 means that there is no mail. The work is then the same, so that the response time reveals nothing.
-func speak(ctx context.Context, c store.Conn, id int64, err error) error {
+// storeLanguage stores the language of the current request for the queued mail with an id, which is later written in
+// that language. An id of 0 means that no mail was queued; storeLanguage then runs the same statement, so that the
+// response time reveals nothing. An error err of the preceding step is returned unchanged.
+func storeLanguage(ctx context.Context, c store.Conn, id int64, err error) error {
 	if err != nil {
 		return err
 	}
@@ -225,15 +227,16 @@ func speak(ctx context.Context, c store.Conn, id int64, err error) error {
 	return err
 }
 
-// AskAddress mails a link to the new address that a user requests. The user's password must be in present, since the
-// owner of the new address can choose a new password. The error has status 422 if the password is wrong or the address
-// invalid, and 429 if there were too many requests. It does not reveal whether another user has the address.
-func (a *Accounts) AskAddress(ctx context.Context, u *users.User, present, email, from string) error {
+// AskAddress mails a link to the new address that a user requests. The parameter current must be the user's password,
+// since the owner of the new address can choose a new password. The error has status 422 if the password is wrong or
+// the address invalid, and 429 if there were too many requests. It does not reveal whether another user has the
+// address.
+func (a *Accounts) AskAddress(ctx context.Context, u *users.User, current, email, from string) error {
 	email, err := users.Address(email)
 	if err != nil {
 		return err
 	}
-	if err := a.Login.Confirm(ctx, u, present, from); err != nil {
+	if err := a.Login.Confirm(ctx, u, current, from); err != nil {
 		return err
 	}
 	return a.Write(ctx, func(c store.Conn) error {
@@ -309,7 +312,7 @@ func (a *Accounts) Jobs() []jobs.Job {
 	return list
 }
 
-// Sweep removes expired links, and pending users without a link.
+// Sweep removes expired links, and pending users without a link. It returns the number of removed rows.
 func (a *Accounts) Sweep(ctx context.Context) (int, error) {
 	n, err := a.DB.Purge(ctx, 1000, "DELETE FROM authserver_links WHERE id IN (SELECT id FROM authserver_links WHERE expires_at <= ? LIMIT ?)", a.Micros())
 	if err != nil {

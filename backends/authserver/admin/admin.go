@@ -74,7 +74,7 @@ type Options struct {
 	// Lookback is the default period of a query of the audit feed, up to now. MaxLookback is the longest permitted
 	// period.
 	Lookback, MaxLookback time.Duration
-	// Version is the version of the program, and Begun the time of the start, for the API's status.
+	// Version is the version of the program, and Begun the time of its start. Both are part of the API's status.
 	Version string
 	Begun   time.Time
 	// Config returns the configuration in effect, without secrets.
@@ -126,8 +126,8 @@ func (c *call) Path(name string) string { return stored(c.Call.Path(name)) }
 // Text returns a query parameter, in the form that stored returns.
 func (c *call) Text(name string) string { return stored(c.Call.Text(name)) }
 
-// stored returns a text in a form that a row can contain, since PostgreSQL accepts no other. A text that had to be
-// changed matches no row.
+// stored returns a text in a form that a row can contain, since PostgreSQL does not accept every text. A text that had
+// to be changed matches no row.
 func stored(sent string) string { return text.Storable(strings.ToValidUTF8(sent, "\uFFFD")) }
 
 // page returns the parameters limit and offset.
@@ -138,9 +138,9 @@ func (c *call) page() (limit, offset int, err error) {
 	return limit, offset, err
 }
 
-// rows returns the requested page of a list that supports cursors: its limit, its offset or cursor, and its order. The
-// default order is the parameter. A cursor costs the same at any position in the list. The limit is one more than
-// requested, so that answer can detect further rows.
+// rows returns the requested page of a list that supports cursors: its limit, its offset or cursor, and its order,
+// which defaults to the parameter order. A cursor costs the same at any position in the list. The limit is one more
+// than requested, so that answer can detect further rows.
 func (c *call) rows(order string) (p kernel.Page, err error) {
 	if p.Limit, p.Offset, err = c.page(); err != nil {
 		return p, err
@@ -166,9 +166,10 @@ const oldest, newest = "oldest", "newest"
 // countMost is the number up to which the rows of a list are counted.
 const countMost = 10_000
 
-// answer returns the response for a page: the rows as tell converts them, under a name, and the total number of rows if
-// the request asks for it. The rows in found were read with the limit that rows returned, which is one more than the
-// page has. If that additional row exists, answer removes it and adds the member next, the cursor of the next page.
+// answer returns the response for a page of a list: an object whose member name holds the rows, converted by tell. If
+// the request asks for the total number of rows, the response has the result of count. The rows in found were read with
+// the limit that rows returned, which is one more than the page has. If that additional row exists, answer removes it
+// and adds the member next, the cursor of the next page.
 func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, found []T, p kernel.Page, tell func(T) U,
 	count func(limit int) (int, error),
 ) (map[string]any, error) {
@@ -207,7 +208,8 @@ func (c *call) search() (string, error) {
 // address returns the client address of the request.
 func (c *call) address() string { return c.api.Address(c.R) }
 
-// note adds an action to the audit feed, with the client it concerns.
+// note adds an action to the audit feed, with the client it concerns. The detail is a list of alternating names and
+// values.
 func (c *call) note(action, client string, detail ...string) {
 	c.api.Audit(c.R.Context(), kernel.Event{
 		Action: action, Actor: actor, Client: client, Address: c.address(),
@@ -215,8 +217,8 @@ func (c *call) note(action, client string, detail ...string) {
 	})
 }
 
-// part returns the response for the requested page of a list that was read as a whole. It converts the rows with tell.
-// An error err is returned unchanged.
+// part returns the response for the requested page of a list, given all rows of the list. It converts the rows with
+// tell. The error err, of reading the list, is returned unchanged.
 func part[T, U any](c *call, name string, all []T, err error, tell func(T) U) (any, error) {
 	limit, offset, wrong := c.page()
 	if err = cmp.Or(wrong, err); err != nil {

@@ -284,7 +284,7 @@ func (a *API) config(*call) (any, error) {
 type Notice struct {
 	Level   string `json:"level"` // always warning
 	Message string `json:"message"`
-	// About is the path, below that of the API, of the object that the message concerns. It may be empty.
+	// About is the path of the object that the message concerns, relative to the path of the API. It may be empty.
 	About string `json:"about,omitempty"`
 }
 

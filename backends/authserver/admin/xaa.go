@@ -91,7 +91,7 @@ func idpResponse(i *xaa.IdP) map[string]any {
 }
 
 // page returns the response for the requested page of a list. It calls read with a limit that is one more than
-// requested, to detect a next page.
+// requested, to detect a next page, and converts the rows with tell.
 func page[T any](
 	c *call, name string, read func(limit, offset int) ([]T, error), tell func(T) map[string]any,
 ) (any, error) {

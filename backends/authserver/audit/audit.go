@@ -100,7 +100,8 @@ func (f *Feed) logLost(rows []Record, err error) {
 	}
 }
 
-// Pairs formats names and values as name=value, separated by spaces. A value that contains spaces or quotes is quoted.
+// Pairs formats a list of alternating names and values as text: name=value, separated by spaces. It quotes a value that
+// contains spaces or quotes.
 func Pairs(pairs []string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -229,7 +230,7 @@ func scan(r store.Row) (record Record, err error) {
 	return record, err
 }
 
-// Sweep removes events that are older than age.
+// Sweep removes events that are older than age, and returns their number.
 func (f *Feed) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	n, err := f.DB.Purge(ctx, sweepRows,
 		"DELETE FROM authserver_audit WHERE id IN (SELECT id FROM authserver_audit WHERE created_at < ? LIMIT ?)",

@@ -105,8 +105,8 @@ func TargetOf(redirect string) Target {
 	}
 }
 
-// Source returns the target as a source expression of a Content-Security-Policy, which permits a form's response to
-// redirect there.
+// Source returns the target in the form in which a Content-Security-Policy lists it, to permit that the response to a
+// form redirects to the target.
 func (t Target) Source() string {
 	if t.Host == "" || strings.HasPrefix(t.Host, "[") { // source expressions have no IPv6 addresses
 		return t.Scheme + ":"

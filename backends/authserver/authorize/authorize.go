@@ -51,8 +51,8 @@ type Authorize struct {
 	FormPost bool
 }
 
-// Seal returns the signed transaction that carries a request. The visit is the secret of the browser in which the
-// transaction is valid.
+// Seal returns the signed transaction that carries a request. It is valid only in the browser that has the secret
+// visit.
 func (s *Authorize) Seal(r *Request, visit string) string {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -67,10 +67,12 @@ func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Reque
 	raw, ok := s.Signer("authorize").Open(transaction, visit)
 	r := new(Request)
 	if !ok || visit == "" || json.Unmarshal(raw, r) != nil {
-		return nil, nil, page("this sign-in does not belong to this browser; go back to the application and begin there")
+		return nil, nil, pageError(
+			"this sign-in does not belong to this browser; go back to the application and begin there")
 	}
 	if s.Now().Sub(time.UnixMicro(r.At)) >= life {
-		return nil, nil, page("this sign-in was begun more than ten minutes ago; go back to the application and begin there")
+		return nil, nil, pageError(
+			"this sign-in was begun more than ten minutes ago; go back to the application and begin there")
 	}
 	redirect := ""
 	if r.RedirectGiven {
@@ -82,7 +84,8 @@ func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Reque
 		return nil, nil, err
 	}
 	if r.Redirect != former {
-		return nil, nil, page("the application has changed since this sign-in was begun; go back to it and begin there")
+		return nil, nil, pageError(
+			"the application has changed since this sign-in was begun; go back to it and begin there")
 	}
 	if err := s.Within(r, client); err != nil {
 		return nil, nil, s.refusal(r, err)
@@ -90,7 +93,7 @@ func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Reque
 	return r, client, nil
 }
 
-// Within returns an error if the scope of a request exceeds the client's current ceiling.
+// Within returns an error if the scope of a request exceeds the maximum scope that the client may now request.
 func (s *Authorize) Within(r *Request, client *clients.Client) error {
 	return resources.Within(r.Scope, s.Clients.Ceiling(client))
 }
@@ -223,8 +226,8 @@ func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent
 	return needs
 }
 
-// Allow stores the user's approval and returns the response with a new code. If a form is submitted twice, each
-// submission creates a code, of which the client receives one.
+// Allow stores that the user has approved scopes of a request, and returns the response with a new code. If a form is
+// submitted twice, each submission creates a code, of which the client receives one.
 func (s *Authorize) Allow(
 	ctx context.Context, r *Request, client *clients.Client, session *login.Session, approved []string, address string,
 ) (*Response, error) {
@@ -238,17 +241,18 @@ func (s *Authorize) Allow(
 	return s.issue(ctx, r, g)
 }
 
-// Grant stores the user's approval as consents, and returns the grant for the code.
+// Grant stores the approved scopes as the user's consents, and returns the grant for the code. A requested scope that
+// is not approved is also removed from earlier consents.
 func (s *Authorize) Grant(
 	ctx context.Context, r *Request, client *clients.Client, session *login.Session, approved []string, address string,
 ) (g tokens.Grant, err error) {
 	for _, word := range approved {
 		if !slices.Contains(r.Scope, word) {
-			return g, page("the form approves what was not asked for")
+			return g, pageError("the form approves what was not asked for")
 		}
 	}
 	if len(approved) == 0 && len(r.Scope) > 0 {
-		return g, page("nothing was chosen that the application may do; go back and choose something, or deny")
+		return g, pageError("nothing was chosen that the application may do; go back and choose something, or deny")
 	}
 	approved = slices.DeleteFunc(slices.Clone(r.Scope), func(word string) bool { return !slices.Contains(approved, word) })
 	list, err := s.resources(ctx, r)

@@ -36,7 +36,7 @@ func (s *Authorize) Push(ctx context.Context, client *clients.Client, values url
 	name := secret.New()
 	return pushedPrefix + name, s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		_, err := c.Exec("INSERT INTO authserver_pushed (digest, client_id, request, expires_at) VALUES (?, ?, ?, ?)",
-			secret.Hash(name), client.ID, counting(values, r).Encode(), s.Now().Add(PushedLife).UnixMicro())
+			secret.Hash(name), client.ID, effectiveParameters(values, r).Encode(), s.Now().Add(PushedLife).UnixMicro())
 		return err
 	})
 }
@@ -48,9 +48,9 @@ var parameters = []string{
 	"dpop_jkt", "prompt", "max_age", "acr_values", "ui_locales",
 }
 
-// counting returns those parameters of a valid request that have an effect. Other parameters are not stored, since
-// anybody can register a public client and send many of them.
-func counting(values url.Values, r *Request) url.Values {
+// effectiveParameters returns those parameters of a valid request that have an effect. Other parameters are not stored,
+// since anybody can register a public client and send many of them.
+func effectiveParameters(values url.Values, r *Request) url.Values {
 	effective := make(url.Values, len(parameters))
 	for _, name := range parameters {
 		if given, ok := values[name]; ok {
@@ -69,9 +69,9 @@ func counting(values url.Values, r *Request) url.Values {
 	return effective
 }
 
-// pushed returns the parameters of the pushed request to which request_uri refers, and deletes that request. They
-// replace all other parameters. Without a request_uri of this server, pushed returns values unchanged.
-func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, error) {
+// takePushed returns the parameters of the pushed request to which request_uri refers, and deletes that request. These
+// parameters replace all others. Without a request_uri of this server, takePushed returns values unchanged.
+func (s *Authorize) takePushed(ctx context.Context, values url.Values) (url.Values, error) {
 	uris := values["request_uri"]
 	if len(uris) != 1 || !strings.HasPrefix(uris[0], pushedPrefix) {
 		return values, nil
@@ -88,12 +88,13 @@ func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, 
 		return err
 	})
 	if err != nil {
-		return nil, kernel.IfNoRows(err, page("this sign-in has expired or was begun before; go back to the application and begin there"))
+		return nil, kernel.IfNoRows(err,
+			pageError("this sign-in has expired or was begun before; go back to the application and begin there"))
 	}
 	return url.ParseQuery(request)
 }
 
-// Sweep removes pushed requests that have expired.
+// Sweep removes pushed requests that have expired, and returns their number.
 func (s *Authorize) Sweep(ctx context.Context) (int, error) {
 	n, err := s.DB.Purge(ctx, 1000, "DELETE FROM authserver_pushed WHERE digest IN (SELECT digest FROM authserver_pushed WHERE expires_at <= ? LIMIT ?)", s.Micros())
 	return int(n), err

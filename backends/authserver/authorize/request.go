@@ -105,23 +105,23 @@ func (a asked) single(name string) string {
 	return a.Values[name][0]
 }
 
-// page returns an error that must be shown to the user instead of being sent to the redirect URI (RFC 6749 section
+// pageError returns an error that must be shown to the user instead of being sent to the redirect URI (RFC 6749 section
 // 4.1.2.1).
-func page(message string) error {
+func pageError(message string) error {
 	return apierror.New(400, kernel.InvalidRequest, "%s", message)
 }
 
 // Parse checks the parameters of a request. A *RefusalError must be sent to the client, and any other error shown to
 // the user.
 func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, error) {
-	values, err := s.pushed(ctx, withoutEmpty(values))
+	values, err := s.takePushed(ctx, withoutEmpty(values))
 	if err != nil {
 		return nil, err
 	}
 	a := asked{values}
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(a.Values[name]) > 1 {
-			return nil, page("the request has the parameter " + name + " twice")
+			return nil, pageError("the request has the parameter " + name + " twice")
 		}
 	}
 	r := &Request{Client: a.single("client_id"), RedirectGiven: a.single("redirect_uri") != "", At: s.Micros()}
@@ -145,11 +145,11 @@ func (s *Authorize) client(
 	ctx context.Context, r *Request, redirect string, find func(ctx context.Context, id string) (*clients.Client, error),
 ) (*clients.Client, error) {
 	if r.Client == "" {
-		return nil, page("the request does not say by client_id which application it is from")
+		return nil, pageError("the request does not say by client_id which application it is from")
 	}
 	client, err := find(ctx, r.Client)
 	if errors.Is(err, clients.ErrUnknown) {
-		return nil, page("no application is registered under the client_id of the request")
+		return nil, pageError("no application is registered under the client_id of the request")
 	}
 	if refusal, ok := apierror.From(err); ok && refusal.Code == kernel.InvalidClient {
 		return nil, apierror.New(400, kernel.InvalidClient, "%s", refusal.Message)
@@ -158,22 +158,22 @@ func (s *Authorize) client(
 		return nil, err
 	}
 	if !client.Active() {
-		return nil, page("the application of the request may not be used any more")
+		return nil, pageError("the application of the request may not be used any more")
 	}
 	uri, ok := client.MatchRedirect(redirect)
 	switch {
 	case ok:
 		r.Redirect = uri
 	case redirect == "":
-		return nil, page("the request has no redirect_uri, and the application has not registered exactly one")
+		return nil, pageError("the request has no redirect_uri, and the application has not registered exactly one")
 	default:
-		return nil, page("the redirect_uri of the request is not one that the application has registered")
+		return nil, pageError("the redirect_uri of the request is not one that the application has registered")
 	}
 	return client, nil
 }
 
-// check checks the parameters whose errors are sent to the client. If badMode is not empty, it is the fault of the
-// parameter response_mode.
+// check checks the parameters whose errors are sent to the client. A non-empty badMode is a fault that was already
+// found in the parameter response_mode; check returns it as an error.
 func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Client, a asked, badMode string) error {
 	for name, values := range a.Values {
 		if len(values) > 1 && name != "resource" {

@@ -253,8 +253,8 @@ func exists(err error) error {
 	return err
 }
 
-// Edit changes a provider. It calls edit with the stored provider, which may forbid the change by returning an error.
-// If the provider is changed concurrently, Edit calls edit again.
+// Edit changes a provider. It calls edit with the stored provider. If edit returns an error, nothing is changed. If the
+// provider is changed concurrently, Edit calls edit again.
 func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) error) (*Provider, error) {
 	for {
 		p, err := kernel.Read(ctx, b.Server, func(c store.Conn) (*Provider, error) {
@@ -280,7 +280,7 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 		var changed int64
 		err = exists(b.Change(ctx, topic, "", func(c store.Conn) (err error) {
 			changed, err = c.Exec("UPDATE authserver_brokers SET slug = ?, display_name = ?, config = ?, secret = ?, updated_at = ? WHERE id = ? AND updated_at = ? AND secret = ?",
-				// The secret may be encrypted with another key in the meantime.
+				// The secret is compared too, since it may have been encrypted with another key in the meantime.
 				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, previous.UnixMicro(), secret)
 			return err
 		}))
@@ -293,8 +293,8 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 	}
 }
 
-// Delete deletes a provider that no resource uses, and all connections to the provider. It calls each function of
-// checks with the stored provider, which can forbid the deletion by returning an error.
+// Delete deletes a provider that no resource uses, and all connections to the provider. It first calls each function of
+// checks with the stored provider. If one returns an error, nothing is deleted.
 func (b *Brokers) Delete(ctx context.Context, id string, checks ...func(p *Provider) error) error {
 	return b.Change(ctx, topic, "", func(c store.Conn) error {
 		if err := kernel.Allow(checks, func() (*Provider, error) {

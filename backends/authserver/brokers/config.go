@@ -113,8 +113,8 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 		check           func(address string) (fault string)
 	}{
 		{"authorize_url", c.AuthorizeURL, b.checkURL},
-		{"token_url", c.TokenURL, b.checkAsked},
-		{"revoke_url", c.RevokeURL, b.checkAsked},
+		{"token_url", c.TokenURL, b.checkServerURL},
+		{"revoke_url", c.RevokeURL, b.checkServerURL},
 	} {
 		if field.address == "" && field.member == "revoke_url" {
 			continue
@@ -200,7 +200,7 @@ func (b *Brokers) ServiceAccount(p *Provider) (*ServiceAccountConfig, error) {
 	if c.TTL == 0 {
 		c.TTL = 3600
 	}
-	switch fault := b.checkAsked(c.TokenURL); {
+	switch fault := b.checkServerURL(c.TokenURL); {
 	case fault != "":
 		return nil, p.fault("token_url %s", fault)
 	case c.Email == "":
@@ -255,7 +255,7 @@ func (b *Brokers) checkURL(text string) string {
 	case u.Scheme == "https":
 		return ""
 	}
-	for _, addr := range literal(u.Hostname()) {
+	for _, addr := range literalAddrs(u.Hostname()) {
 		if addr.IsLoopback() || b.isAllowed(addr) {
 			return ""
 		}
@@ -263,10 +263,10 @@ func (b *Brokers) checkURL(text string) string {
 	return "must begin with https://"
 }
 
-// checkAsked returns the fault of a URL to which this server itself sends requests, or "". In addition to the checks of
-// checkURL, an IP address must be public or in a network that the operator has allowed, since other connections would
-// fail.
-func (b *Brokers) checkAsked(text string) string {
+// checkServerURL returns the fault of a URL to which this server itself sends requests, or "". In addition to the
+// checks of checkURL, an IP address must be public or in a network that the operator has allowed, since other
+// connections would fail.
+func (b *Brokers) checkServerURL(text string) string {
 	if fault := b.checkURL(text); fault != "" {
 		return fault
 	}
@@ -274,7 +274,7 @@ func (b *Brokers) checkAsked(text string) string {
 	if err != nil {
 		return "must be a URL"
 	}
-	addrs := literal(u.Hostname())
+	addrs := literalAddrs(u.Hostname())
 	if len(addrs) > 0 &&
 		!slices.ContainsFunc(addrs, func(addr netip.Addr) bool { return outbound.Allowed(addr, b.options.Networks) }) {
 		return "leads to " + u.Hostname() +
@@ -283,8 +283,8 @@ func (b *Brokers) checkAsked(text string) string {
 	return ""
 }
 
-// literal returns the addresses of a host that is an IP address or localhost, and nil for any other name.
-func literal(host string) []netip.Addr {
+// literalAddrs returns the addresses of a host that is an IP address or localhost, and nil for any other name.
+func literalAddrs(host string) []netip.Addr {
 	if host == "localhost" {
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 	}

@@ -124,11 +124,11 @@ func (b *Brokers) Revoke(ctx context.Context, c *OAuthConfig, credential Credent
 const (
 	maxAnswer = 256 << 10
 	maxToken  = 64 << 10
-	// longest is the maximum life of a token that is accepted from a provider's response.
-	longest = 10 * 365 * 24 * time.Hour
+	// maxTokenLife is the maximum life of a token that is accepted from a provider's response.
+	maxTokenLife = 10 * 365 * 24 * time.Hour
 )
 
-// post sends a form with the client credentials.
+// post sends a form with the client credentials to a URL, and returns the status and the body of the response.
 func (b *Brokers) post(
 	ctx context.Context, c *OAuthConfig, to string, form url.Values,
 ) (status int, answer []byte, err error) {
@@ -235,7 +235,7 @@ func (b *Brokers) granted(c *OAuthConfig, status int, text []byte) (g Granted, e
 	}
 	g.Access, g.Refresh = a.Access, a.Refresh
 	if n, err := strconv.ParseFloat(strings.Trim(string(a.Expires), `"`), 64); err == nil && n > 0 {
-		g.Expires = b.Now().Add(time.Duration(min(n, longest.Seconds()) * float64(time.Second))).UnixMicro()
+		g.Expires = b.Now().Add(time.Duration(min(n, maxTokenLife.Seconds()) * float64(time.Second))).UnixMicro()
 	}
 	if a.Scope != nil {
 		g.Scope = words(*a.Scope, c.ScopeSeparator)

@@ -56,7 +56,7 @@ const (
 	reasonLong      = "the secret is too long"
 )
 
-// refuse returns the error for invalid credentials.
+// refuse returns the error for invalid credentials, with the reason for the log and the audit feed.
 func (sent *credentials) refuse(reason string) error {
 	return &RefusedError{Client: sent.id, Method: sent.method, Reason: reason}
 }
@@ -86,7 +86,7 @@ func (cs *Clients) Authenticate(ctx context.Context, authorization []string, for
 	if sent.method == MethodKey {
 		return cs.byAssertion(ctx, sent)
 	}
-	c, err := cs.begin(ctx, sent.id)
+	c, err := cs.claimedClient(ctx, sent.id)
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return nil, err
 	}
@@ -110,9 +110,9 @@ func (cs *Clients) Authenticate(ctx context.Context, authorization []string, for
 	return c, nil
 }
 
-// begin returns the client that a request claims to come from. Unlike Current it returns ErrUnknown if the client's
-// metadata document is invalid or not available.
-func (cs *Clients) begin(ctx context.Context, id string) (*Client, error) {
+// claimedClient returns the client that a request claims to come from. Unlike Current it returns ErrUnknown if the
+// client's metadata document is invalid or not available.
+func (cs *Clients) claimedClient(ctx context.Context, id string) (*Client, error) {
 	c, err := cs.Current(ctx, id)
 	if refusal, ok := apierror.From(err); ok && refusal.Code == kernel.InvalidClient {
 		return nil, ErrUnknown
@@ -198,7 +198,7 @@ func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, 
 		return nil, sent.refuse("the sub of the assertion is not the client_id of the request")
 	}
 	sent.id = id
-	c, err := cs.begin(ctx, id)
+	c, err := cs.claimedClient(ctx, id)
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return nil, err
 	}

@@ -66,8 +66,8 @@ type Client struct {
 	Redirects  []string
 	Grants     []string
 	Responses  []string
-	// Scope is the maximum scope that the client may request. If it is empty, the maximum is the scopes that the
-	// resources declare; see Clients.Ceiling.
+	// Scope is the maximum scope that the client may request. An empty Scope permits all scopes that the resources
+	// declare; but see Clients.Ceiling.
 	Scope []string
 	// Agent is set for a client that declares itself to be an autonomous agent.
 	Agent     bool

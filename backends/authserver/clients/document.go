@@ -30,7 +30,7 @@ const (
 func (cs *Clients) Current(ctx context.Context, id string) (*Client, error) {
 	known, err := cs.Find(ctx, id)
 	if err == nil {
-		cs.see(known)
+		cs.recordUse(known)
 	}
 	if !documents.IsURL(id) || err != nil && !errors.Is(err, ErrUnknown) {
 		return known, err
@@ -63,7 +63,7 @@ func (cs *Clients) Refresh(ctx context.Context, id string) (*Client, error) {
 var ErrNoDocument = errors.New("the client has no metadata document that is used")
 
 // fetch fetches a document once for all concurrent callers. Each caller waits no longer than its own context lasts. If
-// again is set, fetch ignores that the stored copy is still fresh.
+// refetch is set, fetch ignores that the stored copy is still fresh.
 func (cs *Clients) fetch(ctx context.Context, id string, refetch bool) (*Client, error) {
 	flight := cs.flights.DoChan(id, func() (any, error) {
 		ctx := context.WithoutCancel(ctx)
@@ -80,9 +80,9 @@ func (cs *Clients) fetch(ctx context.Context, id string, refetch bool) (*Client,
 		}
 		document, err := get(ctx, id)
 		if err != nil {
-			return nil, cs.noDocument(id, known, err)
+			return nil, cs.documentError(id, known, err)
 		}
-		c, err := cs.documented(document)
+		c, err := cs.fromDocument(document)
 		if err != nil {
 			return nil, err
 		}
@@ -98,9 +98,9 @@ func (cs *Clients) fetch(ctx context.Context, id string, refetch bool) (*Client,
 	}
 }
 
-// noDocument returns the error for a client whose document cannot be fetched. The reason is only logged: otherwise URLs
-// could be used to probe the server's network.
-func (cs *Clients) noDocument(id string, known *Client, err error) error {
+// documentError returns the error for a client whose document cannot be fetched. The reason is only logged: otherwise
+// URLs could be used to probe the server's network.
+func (cs *Clients) documentError(id string, known *Client, err error) error {
 	if !errors.Is(err, documents.ErrUnavailable) {
 		return err
 	}
@@ -112,8 +112,8 @@ func (cs *Clients) noDocument(id string, known *Client, err error) error {
 	return kernel.Refuse(kernel.InvalidClient, "no metadata document of the client could be fetched from its client_id")
 }
 
-// documented returns the client that a metadata document describes. The client is not stored.
-func (cs *Clients) documented(document *documents.Document) (*Client, error) {
+// fromDocument returns the client that a metadata document describes. The client is not stored.
+func (cs *Clients) fromDocument(document *documents.Document) (*Client, error) {
 	r, err := ParseRegistration(document.Text)
 	if err != nil {
 		return nil, kernel.Refuse(kernel.InvalidClient,
@@ -151,14 +151,14 @@ func (cs *Clients) documented(document *documents.Document) (*Client, error) {
 // storeDocumented stores a client with the metadata of its document. It keeps the scope and status that an
 // administrator has set, and whether the client is an agent.
 func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, error) {
-	done := ""
+	action := ""
 	now := cs.Now().Truncate(time.Microsecond)
 	c.Status, c.IssuedAt, c.UpdatedAt = Active, now, now
 	err := cs.Change(ctx, topic, c.ID, func(conn store.Conn) error {
-		done = ""
+		action = ""
 		known, err := scan(conn.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+conn.Lock(), c.ID))
 		if errors.Is(err, sql.ErrNoRows) {
-			done = "client.registered"
+			action = "client.registered"
 			if err := makeRoom(conn, now); err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, err
 		if unchanged(c, known) {
 			c.UpdatedAt = known.UpdatedAt
 		} else {
-			done = "client.updated"
+			action = "client.updated"
 		}
 		_, err = conn.Exec("UPDATE authserver_clients SET name = ?, auth_method = ?, redirects = ?, grants = ?, responses = ?, agent_text = ?, metadata = ?, updated_at = ?, fresh_until = ? WHERE id = ?",
 			c.Name, c.AuthMethod, text(c.Redirects), text(c.Grants), text(c.Responses), c.AgentText, text(c.Metadata),
@@ -184,11 +184,11 @@ func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, err
 	if err != nil {
 		return nil, err
 	}
-	if done == "client.registered" {
+	if action == "client.registered" {
 		cs.Count("clients_registered_total", Document)
 	}
-	if done != "" {
-		cs.Audit(ctx, kernel.Event{Action: done, Client: c.ID, Detail: []string{"source", Document, "name", c.Name}})
+	if action != "" {
+		cs.Audit(ctx, kernel.Event{Action: action, Client: c.ID, Detail: []string{"source", Document, "name", c.Name}})
 	}
 	return c, nil
 }
@@ -200,9 +200,9 @@ func unchanged(c, known *Client) bool {
 		slices.Equal(c.Redirects, known.Redirects) && slices.Equal(c.Grants, known.Grants)
 }
 
-// unused is the SQL condition for clients with metadata documents that can be removed without loss: they have no grants
-// and no tokens.
-const unused = "source = '" + Document + "' AND status = '" + Active + "' AND scope = '' AND fresh_until < ?" +
+// unusedCondition is the SQL condition for clients with metadata documents that can be removed without loss: they have
+// no grants and no tokens.
+const unusedCondition = "source = '" + Document + "' AND status = '" + Active + "' AND scope = '' AND fresh_until < ?" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_consents o WHERE o.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_families f WHERE f.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_issuances i WHERE i.client_id = c.id)"
@@ -216,7 +216,7 @@ func makeRoom(conn store.Conn, now time.Time) error {
 		return err
 	}
 	gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+
-		unused+" ORDER BY fresh_until LIMIT ?)",
+		unusedCondition+" ORDER BY fresh_until LIMIT ?)",
 		now.Add(documentsIdle).UnixMicro(), documentsRoom)
 	if err == nil && gone == 0 {
 		err = kernel.Refuse(kernel.Unavailable, "there are too many clients with metadata documents")
@@ -229,7 +229,7 @@ func makeRoom(conn store.Conn, now time.Time) error {
 func (cs *Clients) Sweep(ctx context.Context) (n int, err error) {
 	err = cs.Write(ctx, func(conn store.Conn) error {
 		gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+
-			unused+" LIMIT ?)",
+			unusedCondition+" LIMIT ?)",
 			cs.Now().Add(-documentsIdle).UnixMicro(), maxDocuments)
 		n = int(gone)
 		return err

@@ -70,10 +70,10 @@ func (cs *Clients) CreateGiven(ctx context.Context, c *Client, g Given) (secret 
 	return secret, cs.store(ctx, c)
 }
 
-// UpdateGiven changes the stored client with the id of g to c, and returns the names of the changed members. The
-// source, the status and whether the client is an agent are kept. So is the secret, unless replaceSecret is set or the
-// client has no secret. If dry is set, nothing is stored. The error has status 400 if c is invalid or differs in being
-// an agent, and is ErrRevoked for a revoked client.
+// UpdateGiven changes the stored client with the id of g to c, and returns the names of the changed members. The source
+// and the status are kept. The secret is kept unless replaceSecret is set or the client has no secret. If dry is set,
+// nothing is stored. The error has status 400 if c is invalid or if only one of the two clients is an agent, and is
+// ErrRevoked for a revoked client.
 func (cs *Clients) UpdateGiven(
 	ctx context.Context, c *Client, g Given, replaceSecret, dry bool,
 ) (changed []string, err error) {
@@ -137,7 +137,8 @@ func (c *Client) become(next *Client) (changed []string) {
 	return changed
 }
 
-// secretFor returns the stored form of the secret for a client that is changed from stored to next.
+// secretFor returns the stored form of the secret for a client that is changed from stored to next. If the client
+// already has a secret, that is kept unless replace is set.
 func (cs *Clients) secretFor(ctx context.Context, stored, next *Client, g Given, replace bool) (string, error) {
 	switch needs := next.AuthMethod == MethodBasic || next.AuthMethod == MethodPost; {
 	case !needs:

@@ -102,9 +102,9 @@ func withUser(grant string) bool {
 	return grant == GrantCode || grant == GrantRefresh || grant == GrantDevice
 }
 
-// Ceiling returns the maximum scope that a client may request from users. If it is empty, the maximum is the scopes
-// that the resources declare. A self-declared client has the default scope, whatever its grant types, unless an
-// administrator has set another scope.
+// Ceiling returns the maximum scope that a client may request from users. An empty result permits all scopes that the
+// resources declare. For a self-declared client (see Client.SelfDeclared) it is the default scope, whatever the
+// client's grant types, unless an administrator has set another scope.
 func (cs *Clients) Ceiling(c *Client) []string {
 	if len(c.Scope) == 0 && c.Source != Admin {
 		return cs.options.DefaultScope
@@ -269,7 +269,7 @@ func (cs *Clients) Register(ctx context.Context, document []byte) (c *Client, cl
 	if mode == AdminOnly {
 		return nil, "", "", kernel.Refuse(kernel.AccessDenied, "clients are registered by an administrator here")
 	}
-	c, err = cs.registered(mode, document)
+	c, err = cs.fromRegistration(mode, document)
 	if err != nil {
 		return nil, "", "", err
 	}
@@ -279,9 +279,9 @@ func (cs *Clients) Register(ctx context.Context, document []byte) (c *Client, cl
 	return c, clear, token, err
 }
 
-// registered parses a registration document from a client and returns the client that it describes, if the mode allows
-// that client to register itself.
-func (cs *Clients) registered(mode string, document []byte) (*Client, error) {
+// fromRegistration parses a registration document from a client and returns the client that it describes, if the mode
+// allows that client to register itself.
+func (cs *Clients) fromRegistration(mode string, document []byte) (*Client, error) {
 	r, err := ParseRegistration(document)
 	if err != nil {
 		return nil, err
@@ -313,7 +313,7 @@ func (cs *Clients) Manages(ctx context.Context, id, token string) (*Client, erro
 		return nil, apierror.New(http.StatusUnauthorized, "invalid_token",
 			"the registration access token is not that of this client")
 	}
-	cs.see(c)
+	cs.recordUse(c)
 	return c, nil
 }
 
@@ -329,7 +329,7 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 			mode = ApprovedRedirects
 		}
 	}
-	fresh, err := cs.registered(mode, document)
+	fresh, err := cs.fromRegistration(mode, document)
 	if err != nil {
 		return nil, "", err
 	}
@@ -428,8 +428,8 @@ func (cs *Clients) modeIn(c store.Conn) (mode string, err error) {
 	return mode, err
 }
 
-// SetMode sets the mode of dynamic registration. An empty mode restores Options.Mode. SetMode calls each function of
-// checks with the current mode, which can forbid the change by returning an error.
+// SetMode sets the mode of dynamic registration. An empty mode restores Options.Mode. SetMode first calls each function
+// of checks with the current mode. If one returns an error, the mode is not changed.
 func (cs *Clients) SetMode(ctx context.Context, mode string, checks ...func(now string) error) error {
 	switch mode {
 	case Open, ApprovedRedirects, AdminOnly, "":

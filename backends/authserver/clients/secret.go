@@ -116,7 +116,7 @@ func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, e
 }
 
 // provenFor is how long a secret that was verified with the slow hash is remembered. maxProven is the maximum number of
-// clients for which one is.
+// remembered secrets.
 const (
 	provenFor = 5 * time.Minute
 	maxProven = 50_000

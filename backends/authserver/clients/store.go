@@ -178,9 +178,8 @@ func (cs *Clients) Seed(ctx context.Context, list []*Client) error {
 	return nil
 }
 
-// Edit changes a client in a transaction. It calls edit with the stored client, which can forbid the change by
-// returning an error. The function must not change the id, the source, the time of issue, or whether the client is an
-// agent.
+// Edit changes a client in a transaction. It calls edit with the stored client. If edit returns an error, nothing is
+// changed. The function must not change the id, the source, the time of issue, or whether the client is an agent.
 func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) error) (edited *Client, err error) {
 	err = cs.Change(ctx, topic, id, func(conn store.Conn) error {
 		c, err := readIn(conn, id, conn.Lock())
@@ -205,8 +204,8 @@ func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) err
 }
 
 // SetStatus sets the status of a client. The status of a revoked client cannot be changed; the error is then
-// ErrRevoked. SetStatus calls each function of checks with the stored client, which can forbid the change by returning
-// an error.
+// ErrRevoked. SetStatus first calls each function of checks with the stored client. If one returns an error, nothing is
+// changed.
 func (cs *Clients) SetStatus(ctx context.Context, id, status string, checks ...func(c *Client) error) (*Client, error) {
 	return cs.Edit(ctx, id, func(c *Client) error {
 		if err := kernel.Allow(checks, func() (*Client, error) { return c, nil }); err != nil {
@@ -223,8 +222,8 @@ func (cs *Clients) SetStatus(ctx context.Context, id, status string, checks ...f
 // ErrRevoked means that a client was revoked, which cannot be undone.
 var ErrRevoked = errors.New("the client was revoked, which is for good")
 
-// Delete deletes a client and the consents for it. The caller must revoke the client's tokens. Delete calls each
-// function of checks with the stored client, which can forbid the deletion by returning an error.
+// Delete deletes a client and the consents for it. The caller must revoke the client's tokens. Delete first calls each
+// function of checks with the stored client. If one returns an error, nothing is deleted.
 func (cs *Clients) Delete(ctx context.Context, id string, checks ...func(c *Client) error) error {
 	return cs.Change(ctx, topic, id, func(c store.Conn) error {
 		if err := kernel.Allow(checks, func() (*Client, error) { return readIn(c, id, c.Lock()) }); err != nil {

@@ -27,9 +27,9 @@ const (
 	maxUnused = 50 * unusedRows
 )
 
-// see records the current time as the last use of a self-registered client. The row is written in the background, at
-// most once an hour.
-func (cs *Clients) see(c *Client) {
+// recordUse records the current time as the last use of a self-registered client. The row is written in the background,
+// at most once an hour.
+func (cs *Clients) recordUse(c *Client) {
 	if c.Source == DCR && cs.Now().Sub(c.SeenAt) >= seenEvery {
 		cs.seen.Add(c.ID) // if the batch is full, the client will be seen again
 	}
@@ -61,9 +61,9 @@ func (cs *Clients) Run(ctx context.Context) { cs.seen.Run(ctx) }
 // Flush writes the recorded uses of clients.
 func (cs *Clients) Flush(ctx context.Context) error { return cs.seen.Flush(ctx) }
 
-// idle is the SQL condition for self-registered clients that can be removed without loss. They have no stored grants
-// and no tokens, and no administrator has set their scope, suspended them or named them in a policy.
-const idle = "source = '" + DCR + "' AND status = '" + Active + "'" +
+// idleCondition is the SQL condition for self-registered clients that can be removed without loss. They have no stored
+// grants and no tokens, and no administrator has set their scope, suspended them or named them in a policy.
+const idleCondition = "source = '" + DCR + "' AND status = '" + Active + "'" +
 	" AND (scope = '' OR NOT (grants LIKE '%\"" + GrantClient + "\"%' OR grants LIKE '%\"" + GrantExchange +
 	"\"%' OR grants LIKE '%\"" + GrantJWT + "\"%'))" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_consents o WHERE o.client_id = c.id)" +
@@ -110,15 +110,15 @@ func (cs *Clients) excess(ctx context.Context) (n int, err error) {
 	return max(0, n-cs.options.MaxSelfRegistered), err
 }
 
-// removeIdle removes idle clients that match a condition, up to limit. It searches for them before the write
-// transaction, which checks each client again.
+// removeIdle removes idle clients that match an SQL condition, up to limit, and returns their number. The audit events
+// contain the reason. It searches for the clients before the write transaction, which checks each client again.
 func (cs *Clients) removeIdle(
 	ctx context.Context, limit int, reason, condition string, args ...any,
 ) (total int, err error) {
 	if limit <= 0 {
 		return 0, nil
 	}
-	condition = idle + " AND " + condition
+	condition = idleCondition + " AND " + condition
 	found, err := kernel.Read(ctx, cs.Server, func(c store.Conn) ([]string, error) {
 		return store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
 			"SELECT id FROM authserver_clients c WHERE "+condition+" ORDER BY seen_at, issued_at LIMIT ?",

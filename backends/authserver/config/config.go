@@ -250,7 +250,7 @@ const (
 type DataEncryption struct {
 	AESMaster struct {
 		KeyEnv    Ref // 64 hex characters
-		OldKeyEnv Ref // only for opening
+		OldKeyEnv Ref // only for decrypting
 	}
 	Driver            string // if it is empty, secrets cannot be stored
 	KMSTransitEncrypt struct {
@@ -362,7 +362,7 @@ type Accounts struct {
 	Registration        string
 	RegistrationDomains []string      // in lower case; empty allows all
 	DeletionGrace       time.Duration // 0 means that users cannot delete their accounts
-	PasswordLength      int           // the least number of characters of a new password
+	PasswordLength      int           // the minimum number of characters of a new password
 	LeakedPasswords     string        // a file of hashes; may be empty
 }
 

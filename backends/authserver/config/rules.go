@@ -70,7 +70,7 @@ var (
 		"data_encryption.driver is kms_transit_encrypt",
 		func(c *Config) bool { return c.DataEncryption.Driver == KMSTransitEncrypt },
 	}
-	// A server that encrypts with the other driver still decrypts with this one.
+	// A server whose driver is aes_master still uses a configured key management server to decrypt.
 	openedByKMS = condition{"data_encryption.driver is kms_transit_encrypt or its address is set", func(c *Config) bool {
 		return sealedByKMS.holds(c) || c.DataEncryption.KMSTransitEncrypt.Address != ""
 	}}
@@ -82,7 +82,8 @@ var (
 	}}
 )
 
-// required refuses an empty value if the condition holds. It applies the further checks to a value that is not empty.
+// required returns a check that refuses an empty value if the condition holds. If the value is not empty, it applies
+// the further checks.
 func required(cond condition, further ...check) check {
 	return func(c *Config, value any) string {
 		empty := false
@@ -179,7 +180,7 @@ func limited(c *Config, value any) string {
 	return ""
 }
 
-// exchanged applies a check only while token exchange is enabled.
+// exchanged returns a check that applies rule only while token exchange is enabled.
 func exchanged(rule check) check {
 	return func(c *Config, value any) string {
 		if !c.TokenExchange.Enabled {
@@ -344,7 +345,7 @@ func returnURLs(_ *Config, value any) string {
 	return ""
 }
 
-// onlyLocal returns a check that refuses one of the two values of a bool, unless the issuer is localhost.
+// onlyLocal returns a check for a bool. It refuses the value refused unless the issuer is localhost.
 func onlyLocal(refused bool) check {
 	return func(c *Config, value any) string {
 		if *value.(*bool) == refused && public.holds(c) {

@@ -130,7 +130,7 @@ func (x *Connections) Begin(ctx context.Context, s Start) (location string, err 
 		}
 	}
 	w := &pending{user: s.User, provider: p.ID, scope: upstream(r, scope), until: x.Now().Add(pendingLife).UnixMicro()}
-	if w.back, err = x.back(r, s.ReturnURL); err != nil {
+	if w.back, err = x.returnURL(r, s.ReturnURL); err != nil {
 		return "", err
 	}
 	random := rand.Text()
@@ -151,7 +151,7 @@ func (x *Connections) Begin(ctx context.Context, s Start) (location string, err 
 		base64.RawURLEncoding.EncodeToString(challenge[:]), w.scope), err
 }
 
-// resource returns the resource of a provider with the slug or URI name. If name is empty, the provider must have
+// resource returns the resource of a provider whose slug or URI is name. If name is empty, the provider must have
 // exactly one resource.
 func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name string) (*resources.Resource, error) {
 	all, err := x.options.Catalog.All(ctx)
@@ -179,8 +179,9 @@ func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name st
 	return using[index], nil
 }
 
-// back returns the URL to which the browser is redirected at the end of the flow.
-func (x *Connections) back(r *resources.Resource, requested string) (string, error) {
+// returnURL returns the URL to which the browser is redirected at the end of the flow: the requested URL, if that is
+// allowed. If requested is empty, it is the only allowed URL.
+func (x *Connections) returnURL(r *resources.Resource, requested string) (string, error) {
 	allowed := slices.Concat(r.Policy.Connect.AllowedReturnURLs, x.options.ReturnURLs)
 	if requested == "" {
 		if len(allowed) == 1 && !strings.HasSuffix(allowed[0], "/*") {
@@ -247,7 +248,7 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 	if err != nil {
 		return "", err
 	}
-	w, random, err := x.take(ctx, p, e)
+	w, random, err := x.takePending(ctx, p, e)
 	if err != nil {
 		return "", err
 	}
@@ -287,10 +288,12 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 // errorCode matches the error codes of a provider that are reported to the return URL.
 var errorCode = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 
-// take removes the pending flow with a state, and returns it with the random part of the state. A state is accepted
-// once, and only from the user who started the flow. For another user, the error has status 403 and the flow is kept.
-// An expired flow is removed and refused.
-func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *pending, random string, err error) {
+// takePending removes the pending flow with a state, and returns it with the random part of the state. A state is
+// accepted once, and only from the user who started the flow. For another user, the error has status 403 and the flow
+// is kept. An expired flow is removed and refused.
+func (x *Connections) takePending(
+	ctx context.Context, p *brokers.Provider, e End,
+) (w *pending, random string, err error) {
 	random, signature, ok := strings.Cut(e.State, ".")
 	if !ok || len(e.State) > 256 {
 		return nil, "", errState
@@ -329,7 +332,8 @@ func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *
 	return w, random, nil
 }
 
-// withParameters returns the URL to with parameters set to the given names and values.
+// withParameters returns a URL whose query parameters are set to the given names and values. The other parameters of
+// the URL are kept. An invalid URL is returned unchanged.
 func withParameters(to string, pairs ...string) string {
 	u, err := url.Parse(to)
 	if err != nil {

@@ -121,7 +121,7 @@ func (x *Connections) Of(ctx context.Context, user string) ([]*Connection, error
 	})
 }
 
-// mostOf is the maximum length of the list. There are no more providers than that.
+// mostOf is the maximum number of connections that Of returns. There are no more providers than that.
 const mostOf = 1000
 
 // find returns the connection of a user to a provider, or errNone. The provider may have ended the connection.
@@ -156,7 +156,8 @@ func (x *Connections) open(ctx context.Context, c *Connection) (credential broke
 	return credential, json.Unmarshal(raw, &credential)
 }
 
-// storeCredential stores a credential. It replaces an existing connection of the user to the provider.
+// storeCredential stores a credential, for which the provider has granted the scope. It replaces an existing connection
+// of the user to the provider.
 func (x *Connections) storeCredential(
 	ctx context.Context, user, provider string, credential brokers.Credential, scope []string,
 ) error {
@@ -222,7 +223,7 @@ func (x *Connections) remove(ctx context.Context, p *brokers.Provider, condition
 		return errNone
 	}
 	if err == nil && p.Protocol == brokers.OAuth && !gone.Revoked {
-		x.background(func() { x.tell(p, gone) })
+		x.background(func() { x.revokeUpstream(p, gone) })
 	}
 	return err
 }
@@ -238,8 +239,8 @@ func (x *Connections) background(do func()) {
 	x.running.Go(do)
 }
 
-// tell revokes the credential of a removed connection at the provider. It only logs failures.
-func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
+// revokeUpstream revokes the credential of a connection that was removed here at the provider. It only logs failures.
+func (x *Connections) revokeUpstream(p *brokers.Provider, gone *Connection) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseLasts)
 	defer cancel()
 	config, err := x.options.Brokers.OAuth(ctx, p)
@@ -255,7 +256,7 @@ func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
 	}
 }
 
-// Sweep removes flows that were not completed in time.
+// Sweep removes flows that were not completed in time, and returns their number.
 func (x *Connections) Sweep(ctx context.Context) (int, error) {
 	n, err := x.DB.Purge(ctx, 1000, "DELETE FROM authserver_connecting WHERE digest IN (SELECT digest FROM authserver_connecting WHERE expires_at <= ? LIMIT ?)", x.Micros())
 	return int(n), err
@@ -280,8 +281,8 @@ func upstream(r *resources.Resource, scope []string) (list []string) {
 	return list
 }
 
-// Granted returns the scopes of this server that a connection covers: those scopes of the provider's resources whose
-// provider scopes were all granted.
+// Granted returns the scopes of this server that a connection covers. A scope is covered if the provider has granted
+// all of the provider scopes that it stands for.
 func (x *Connections) Granted(ctx context.Context, connection *Connection) ([]string, error) {
 	all, err := x.options.Catalog.All(ctx)
 	if err != nil {

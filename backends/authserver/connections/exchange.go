@@ -44,9 +44,9 @@ func (x *Connections) Exchange(
 	var credential brokers.Credential
 	switch p.Protocol {
 	case brokers.ServiceAccount:
-		credential, err = x.account(ctx, p, upstream(r, scope))
+		credential, err = x.serviceAccountToken(ctx, p, upstream(r, scope))
 	default:
-		credential, err = x.personal(ctx, user, p, r, scope)
+		credential, err = x.userCredential(ctx, user, p, r, scope)
 	}
 	if err != nil {
 		return answer, x.unusable(p, err)
@@ -59,7 +59,7 @@ func (x *Connections) Exchange(
 	return answer, nil
 }
 
-// unusable returns the error for a client whose request failed because of a provider's error.
+// unusable converts the error of a request to a provider to the error for the client.
 func (x *Connections) unusable(p *brokers.Provider, err error) error {
 	if wrong, ok := errors.AsType[*brokers.ConfigError](err); ok {
 		return x.misconfigured(p, wrong)
@@ -71,9 +71,11 @@ func (x *Connections) unusable(p *brokers.Provider, err error) error {
 	return err
 }
 
-// lacking returns the error for a client whose user must first connect the provider. It contains the URL of the page
-// for that.
-func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Provider, r *resources.Resource) error {
+// consentError returns the error for a client whose user must first connect the provider. The cause is one of the
+// causes of a kernel.ConsentError. The error contains the URL of the page on which the user connects the provider.
+func (x *Connections) consentError(
+	ctx context.Context, cause string, p *brokers.Provider, r *resources.Resource,
+) error {
 	to := x.Issuer + Path + url.PathEscape(p.Slug)
 	if p.Protocol == brokers.APIKey {
 		if c, err := x.options.Brokers.APIKey(p); err == nil && c.IssuanceInstructionsURL != "" {
@@ -86,29 +88,30 @@ func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Prov
 		"the person has not connected %s, or not for all of this; send them to consent_url", p.Slug)
 }
 
-// personal returns a user's credential at a provider. If the access token is about to expire, personal renews it first.
-func (x *Connections) personal(
+// userCredential returns a user's credential at a provider. If the access token is about to expire, userCredential
+// renews it first. If the provider has not granted the whole scope, the error is a *kernel.ConsentError.
+func (x *Connections) userCredential(
 	ctx context.Context, user string, p *brokers.Provider, r *resources.Resource, scope []string,
 ) (credential brokers.Credential, err error) {
 	connection, err := x.find(ctx, user, p.ID)
 	if errors.Is(err, errNone) || err == nil && connection.Revoked {
-		return credential, x.lacking(ctx, kernel.ConsentMissing, p, r)
+		return credential, x.consentError(ctx, kernel.ConsentMissing, p, r)
 	}
 	if err != nil {
 		return credential, err
 	}
 	short := func() bool { return p.Protocol == brokers.OAuth && !containsAll(upstream(r, scope), connection.Scope) }
 	if short() {
-		return credential, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
+		return credential, x.consentError(ctx, kernel.ScopeInsufficient, p, r)
 	}
-	if connection, err = x.fresh(ctx, p, connection); errors.Is(err, errRevoked) {
-		return credential, x.lacking(ctx, kernel.ConsentMissing, p, r)
+	if connection, err = x.withValidToken(ctx, p, connection); errors.Is(err, errRevoked) {
+		return credential, x.consentError(ctx, kernel.ConsentMissing, p, r)
 	}
 	if err != nil {
 		return credential, err
 	}
 	if short() { // the provider has granted less this time
-		return credential, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
+		return credential, x.consentError(ctx, kernel.ScopeInsufficient, p, r)
 	}
 	return x.open(ctx, connection)
 }
@@ -121,16 +124,18 @@ func (x *Connections) endsSoon(connection *Connection) bool {
 	return !connection.ExpiresAt.IsZero() && !x.Now().Add(renewEarly).Before(connection.ExpiresAt)
 }
 
-// fresh returns the connection with a valid access token. Concurrent callers on all nodes cause a single renewal, which
-// is completed even if the caller's context ends.
-func (x *Connections) fresh(ctx context.Context, p *brokers.Provider, connection *Connection) (*Connection, error) {
+// withValidToken returns the connection with a valid access token. Concurrent callers on all nodes cause a single
+// renewal, which is completed even if the caller's context ends.
+func (x *Connections) withValidToken(
+	ctx context.Context, p *brokers.Provider, connection *Connection,
+) (*Connection, error) {
 	if !x.endsSoon(connection) {
 		return connection, nil
 	}
 	done := x.renewing.DoChan(connection.ID, func() (any, error) {
 		x.running.Add(1)
 		defer x.running.Done()
-		return x.renewed(context.WithoutCancel(ctx), p, connection.User)
+		return x.waitOrRenew(context.WithoutCancel(ctx), p, connection.User)
 	})
 	select {
 	case result := <-done:
@@ -143,9 +148,9 @@ func (x *Connections) fresh(ctx context.Context, p *brokers.Provider, connection
 	}
 }
 
-// renewed waits while another process renews the credential. If no process does, it takes the lease and renews the
-// credential.
-func (x *Connections) renewed(ctx context.Context, p *brokers.Provider, user string) (*Connection, error) {
+// waitOrRenew returns the connection with a renewed credential. While another process renews the credential, it waits.
+// If no process does, it takes the lease and renews the credential itself.
+func (x *Connections) waitOrRenew(ctx context.Context, p *brokers.Provider, user string) (*Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*leaseLasts)
 	defer cancel()
 	for {
@@ -175,8 +180,8 @@ func (x *Connections) renewed(ctx context.Context, p *brokers.Provider, user str
 	}
 }
 
-// lease reserves the refresh token of this version of a connection for this process. It returns "" if another process
-// has the lease.
+// lease returns a new lease on a connection, which permits only this process to use the refresh token. It returns "" if
+// another process has the lease, or if the connection has changed since it was read.
 func (x *Connections) lease(ctx context.Context, connection *Connection) (lease string, err error) {
 	now := x.Now()
 	lease = x.holder + "." + kernel.NewID()
@@ -213,14 +218,14 @@ func (x *Connections) renew(
 			x.release(ctx, connection, lease)
 			return connection, nil
 		}
-		return nil, x.revoked(ctx, p, connection, lease, "no_refresh_token")
+		return nil, x.recordRevoked(ctx, p, connection, lease, "no_refresh_token")
 	}
 	var granted brokers.Granted
 	if err == nil {
 		granted, err = x.options.Brokers.Renew(ctx, config, credential.Refresh)
 	}
 	if brokers.Gone(err) {
-		return nil, x.revoked(ctx, p, connection, lease, "invalid_grant")
+		return nil, x.recordRevoked(ctx, p, connection, lease, "invalid_grant")
 	}
 	if err != nil {
 		x.Count("upstream_token_refresh_total", p.Slug+" failure")
@@ -230,12 +235,12 @@ func (x *Connections) renew(
 	if granted.Scope == nil {
 		granted.Scope = connection.Scope
 	}
-	return x.keep(context.WithoutCancel(ctx), p, connection, granted)
+	return x.storeRenewed(context.WithoutCancel(ctx), p, connection, granted)
 }
 
-// keep stores a renewed credential. It repeats failed attempts for a long time, since the previous credential may no
-// longer be valid.
-func (x *Connections) keep(
+// storeRenewed stores a renewed credential and returns the connection with that credential. It repeats failed attempts
+// for a long time, since the previous credential may no longer be valid.
+func (x *Connections) storeRenewed(
 	ctx context.Context, p *brokers.Provider, connection *Connection, granted brokers.Granted,
 ) (*Connection, error) {
 	var logged bool
@@ -306,8 +311,9 @@ func (x *Connections) release(ctx context.Context, connection *Connection, lease
 	}
 }
 
-// revoked records that the provider has ended a connection, with the reason, and returns errRevoked.
-func (x *Connections) revoked(
+// recordRevoked records that the provider has ended a connection, with the reason, and returns errRevoked. The caller
+// must have the lease.
+func (x *Connections) recordRevoked(
 	ctx context.Context,
 	p *brokers.Provider,
 	connection *Connection,
@@ -341,8 +347,8 @@ func (x *Connections) revoked(
 // maxAccounts is the maximum number of service accounts' tokens in the cache.
 const maxAccounts = 10_000
 
-// account returns a service account's token. All users share the token until it expires.
-func (x *Connections) account(
+// serviceAccountToken returns a service account's token. All users share the token until it expires.
+func (x *Connections) serviceAccountToken(
 	ctx context.Context, p *brokers.Provider, scope []string,
 ) (credential brokers.Credential, err error) {
 	key := p.ID + " " + p.UpdatedAt.String() + " " + strings.Join(scope, " ")

@@ -39,8 +39,8 @@ const (
 	codeSize = 8
 )
 
-// typing limits the wrong user codes that a user enters (section 5.1), on all nodes together.
-var typing = attempts.Limit{Table: "authserver_attempts", What: "device code", Max: 10, Within: 10 * time.Minute}
+// wrongCodes limits the wrong user codes that a user enters (section 5.1), on all nodes together.
+var wrongCodes = attempts.Limit{Table: "authserver_attempts", What: "device code", Max: 10, Within: 10 * time.Minute}
 
 // The errors of the token endpoint (section 3.5).
 const (
@@ -71,8 +71,9 @@ type asked struct {
 	Resources []string `json:"resources,omitempty"` // ids
 }
 
-// Begin starts the authorization of a device that requests a scope of resources. Without resources, the scope may be
-// declared by any resource.
+// Begin starts the authorization of a device that requests a scope, and returns the response for the device. The
+// targets are the requested resources, which must declare all of the scope. Without targets, any resource may declare
+// it.
 func (s *Devices) Begin(
 	ctx context.Context, client *clients.Client, scope string, targets []*resources.Resource,
 ) (Authorization, error) {
@@ -131,9 +132,9 @@ func Shown(code string) string {
 	return code[:codeSize/2] + "-" + code[codeSize/2:]
 }
 
-// typed returns the user code in a text that a user has entered, without other characters between the letters. It
+// parseCode returns the user code in a text that a user has entered, without other characters between the letters. It
 // returns "" if the text is not a code.
-func typed(text string) string {
+func parseCode(text string) string {
 	if len(text) > 64 {
 		return ""
 	}
@@ -164,7 +165,7 @@ func errCode() error {
 // Find returns the request with the user code that a user has entered. The error has status 422 if there is no such
 // request, and 429 if the user has entered too many wrong codes.
 func (s *Devices) Find(ctx context.Context, session *login.Session, text string) (*Waiting, error) {
-	code, now, tries := typed(text), s.Now(), typing.Of(session.User.ID)
+	code, now, tries := parseCode(text), s.Now(), wrongCodes.Of(session.User.ID)
 	var wait time.Duration
 	var client, request string
 	err := s.Write(store.Hastily(store.ReadCommitted(ctx)), func(c store.Conn) error {
@@ -200,7 +201,7 @@ const waitingRow = "SELECT client_id, asked FROM authserver_devices WHERE user_c
 
 // find returns the request with a user code, without counting wrong codes.
 func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
-	code := typed(text)
+	code := parseCode(text)
 	var client, request string
 	err := s.Read(ctx, func(c store.Conn) error {
 		return c.Row(waitingRow, code, s.Micros()).Scan(&client, &request)
@@ -211,7 +212,8 @@ func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 	return s.waiting(ctx, code, client, request)
 }
 
-// waiting returns the request of a row. If the client may no longer request the scope, waiting returns an error.
+// waiting returns a device's request from its user code, its client and its stored form (JSON). If the client may no
+// longer request the scope, waiting returns an error.
 func (s *Devices) waiting(ctx context.Context, code, client, request string) (*Waiting, error) {
 	var a asked
 	if err := json.Unmarshal([]byte(request), &a); err != nil {
@@ -232,7 +234,8 @@ func (s *Devices) waiting(ctx context.Context, code, client, request string) (*W
 	return w, err
 }
 
-// Decide records the user's decision: it grants the device the approved scopes of its request, or denies the request.
+// Decide records the user's decision. If allow is set, it grants the device the approved scopes of its request.
+// Otherwise it denies the request.
 func (s *Devices) Decide(
 	ctx context.Context, code string, session *login.Session, allow bool, approved []string, address string,
 ) error {
@@ -256,7 +259,7 @@ func (s *Devices) Decide(
 	}
 	return s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_devices SET status = ?, user_id = ?, granted = ? WHERE user_code = ? AND status = 'pending' AND expires_at > ?",
-			status, session.User.ID, granted, typed(code), s.Micros())
+			status, session.User.ID, granted, parseCode(code), s.Micros())
 		if err == nil && n == 0 {
 			err = errCode()
 		}

@@ -230,7 +230,7 @@ func check(text []byte, id string) error {
 }
 
 // fresh returns how long a response is fresh (RFC 9111 section 4.2), between minFresh and the TTL. Without freshness
-// headers that is the TTL. Zero means that the response must not be stored.
+// headers it is the TTL. Zero means that the response must not be stored.
 func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 	lifetime, ok := time.Duration(0), false
 	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {

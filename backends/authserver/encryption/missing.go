@@ -64,8 +64,8 @@ func (c chain) holds(key string) bool {
 	return false
 }
 
-// FindMissing counts the sealed texts in the columns whose key e does not have. It reads only the key ids and does not
-// open the texts. If e is nil, all keys are missing.
+// FindMissing counts, in the given columns, the sealed texts whose key the encryptor e does not have. It reads only the
+// key ids and does not open the texts. If e is nil, all keys are missing.
 func FindMissing(ctx context.Context, k *kernel.Server, e Encryptor, columns []Column) (list []Missing, err error) {
 	for _, c := range columns {
 		rows := make(map[string]int)

@@ -29,9 +29,9 @@ type Resealed struct {
 	Failed int `json:"failed"`
 }
 
-// Reseal seals with the newest key all texts in the columns that are sealed with another key. Others may write to the
-// columns at the same time. If Reseal ends early, the finished work is kept, and another call continues. Unless
-// progress is nil, Reseal calls it after each batch.
+// Reseal seals with the newest key all texts in the columns that are sealed with another key, and returns the numbers
+// of texts. Other processes may write to the columns at the same time. If Reseal ends early, the finished work is kept,
+// and another call continues. Unless progress is nil, Reseal calls it after each batch.
 func Reseal(
 	ctx context.Context, k *kernel.Server, e Encryptor, columns []Column, progress func(Resealed),
 ) (done Resealed, err error) {

@@ -20,10 +20,10 @@ type actor struct {
 }
 
 const (
-	// agents is the maximum number of clients in the claim agent_chain. The oldest are omitted.
-	agents = 8
-	// deepest is the maximum number of nested objects that are read, including those that other servers added.
-	deepest = 64
+	// maxAgents is the maximum number of clients in the claim agent_chain. The oldest are omitted.
+	maxAgents = 8
+	// maxNested is the maximum number of nested objects that are read, including those that other servers added.
+	maxNested = 64
 )
 
 // delegated returns the actor of the new token. It returns nil if the exchange is an impersonation.
@@ -68,7 +68,8 @@ var errTooDeep = kernel.Refuse(kernel.InvalidRequest, "delegation chain too deep
 // IsTooDeep reports whether an exchange was refused because the chain of actors would be too long.
 func IsTooDeep(err error) bool { return errors.Is(err, errTooDeep) }
 
-// inside appends the chain of actors inner to the innermost actor of the chain outer. Other members are unchanged.
+// inside returns the chain of actors outer, with the chain inner appended to its innermost actor. Other members are
+// unchanged.
 func inside(outer, inner json.RawMessage) (json.RawMessage, error) {
 	if len(inner) == 0 {
 		return outer, nil
@@ -90,7 +91,7 @@ func inside(outer, inner json.RawMessage) (json.RawMessage, error) {
 
 // actors returns the objects of a chain, outermost first. The outermost object is the current actor.
 func actors(act json.RawMessage) (list []actor) {
-	for len(act) > 0 && len(list) < deepest {
+	for len(act) > 0 && len(list) < maxNested {
 		var a actor
 		if json.Unmarshal(act, &a) != nil {
 			break
@@ -105,7 +106,7 @@ func depth(act json.RawMessage) int { return len(actors(act)) }
 // agents returns the claim agent_chain: the clients in a chain that are registered here, oldest first.
 func (x *Exchange) agents(ctx context.Context, act json.RawMessage) (ids []string, err error) {
 	for _, a := range actors(act) {
-		if a.Client == "" || len(ids) == agents {
+		if a.Client == "" || len(ids) == maxAgents {
 			continue
 		}
 		switch _, err := x.options.Clients.Find(ctx, a.Client); {

@@ -187,7 +187,8 @@ func (x *Exchange) tokens(ctx context.Context, r *Request) (err error) {
 }
 
 // live returns the claims of a token in the request. The error is invalid_grant if the token is invalid, or if its
-// subject is a user whom only an identity provider knows. The name is that of the request parameter, for the error.
+// subject is a user of an identity provider who has no account here. The error message contains name, the name of the
+// request parameter.
 func (x *Exchange) live(ctx context.Context, name, text string) (*tokens.Claims, error) {
 	c, _, ok, err := x.options.Tokens.Live(ctx, text)
 	switch {

@@ -120,7 +120,7 @@ func (f *Factors) Prove(ctx context.Context, claim *Claim, browser, challenge st
 	if claim.User == nil {
 		return ErrWrong
 	}
-	session, err := f.opened(ctx, alone, challenge, "", browser, aloneLasts)
+	session, err := f.openSigned(ctx, alone, challenge, "", browser, aloneLasts)
 	if errors.Is(err, errOldForm) {
 		return errOldPage
 	}
@@ -136,5 +136,5 @@ func (f *Factors) Prove(ctx context.Context, claim *Claim, browser, challenge st
 	if err != nil {
 		return ErrWrong
 	}
-	return f.used(ctx, h, keys, used)
+	return f.storeUsed(ctx, h, keys, used)
 }

@@ -89,8 +89,8 @@ func (f *Factors) open(signed string, u *users.User, browser string) (secret str
 	return secret, begun, nil
 }
 
-// AddApp stores the app of a draft. The current code proves that the app has the secret. If the app is the user's first
-// factor, AddApp returns recovery codes.
+// AddApp stores the app of the draft in the signed text, under the name label. The current code proves that the app has
+// the secret. If the app is the user's first factor, AddApp returns recovery codes.
 func (f *Factors) AddApp(
 	ctx context.Context, u *users.User, browser, signed, label, code string,
 ) (recovery []string, err error) {

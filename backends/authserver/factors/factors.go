@@ -1,6 +1,7 @@
 // Package factors implements second factors: authenticator apps (RFC 6238), passkeys (Web Authentication Level 3), and
-// recovery codes for users who have lost both. A second factor is required only after a password. A user who signs in
-// at an upstream provider is authenticated by the rules of that provider. A passkey may also sign in alone; see
+// recovery codes for users who have lost both. A user who has a second factor here must prove it after the password,
+// and after the sign-in at a provider of the list upstreams. The sign-in at the provider of the section oidc needs no
+// second factor, since that provider decides how its users authenticate. A passkey may also sign in alone; see
 // Factors.Alone.
 package factors
 
@@ -177,7 +178,7 @@ var (
 // add stores a factor of a user. The handle is the user handle of a passkey, or empty. If the factor is the user's
 // first, add returns new recovery codes.
 func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle string) (codes []string, err error) {
-	if factor.Name, err = name(factor.Name); err != nil {
+	if factor.Name, err = factorName(factor.Name); err != nil {
 		return nil, err
 	}
 	err = f.Write(ctx, func(c store.Conn) error {
@@ -221,8 +222,8 @@ func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle s
 	return codes, nil
 }
 
-// name returns the name of a factor in the stored form. The error has status 422 if the name is too long.
-func name(typed string) (string, error) {
+// factorName returns the name of a factor in the stored form. The error has status 422 if the name is too long.
+func factorName(typed string) (string, error) {
 	name := text.Storable(text.Normal(typed))
 	if name == "" || len([]rune(name)) > maxName || !text.IsLine(name) {
 		return "", &apierror.Error{

@@ -191,7 +191,7 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// TestMost checks that the number of factors is bounded, and that a user cannot remove those of another.
+// TestMaxFactors checks that the number of factors is bounded, and that a user cannot remove those of another.
 func TestMaxFactors(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

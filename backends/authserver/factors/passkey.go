@@ -97,9 +97,9 @@ func (f *Factors) sign(
 	return &Challenge{string(raw), f.Signer(label).Sign(state, browser, user)}, nil
 }
 
-// opened verifies the signed state that sign returned, and returns the state. A state expires, and can be used only
+// openSigned verifies the signed state that sign returned, and returns the state. A state expires, and can be used only
 // once on all nodes.
-func (f *Factors) opened(
+func (f *Factors) openSigned(
 	ctx context.Context, label, signed, user, browser string, life time.Duration,
 ) (*webauthn.SessionData, error) {
 	raw, ok := f.Signer(label).Open(signed, browser, user)
@@ -137,15 +137,15 @@ func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string)
 	return f.sign(making, options.Response, session, u.ID, browser)
 }
 
-// AddPasskey stores a passkey that a browser has created. If it is the user's first factor, AddPasskey returns recovery
-// codes.
+// AddPasskey stores a passkey that a browser has created, under the name label. If it is the user's first factor,
+// AddPasskey returns recovery codes.
 func (f *Factors) AddPasskey(
 	ctx context.Context, u *users.User, browser, signed, label, response string,
 ) (recovery []string, err error) {
 	if f.party == nil {
 		return nil, errNoPasskeys
 	}
-	session, err := f.opened(ctx, making, signed, u.ID, browser, lasts)
+	session, err := f.openSigned(ctx, making, signed, u.ID, browser, lasts)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,8 @@ func (f *Factors) AddPasskey(
 		base64.RawURLEncoding.EncodeToString(credential.ID))
 }
 
-// parse calls read with the response of a browser, unless the response is too long.
+// parse returns the result of calling read with the response of a browser. If the response is too long, parse returns
+// an error instead.
 func parse[T any](response string, read func([]byte) (T, error)) (parsed T, err error) {
 	if len(response) > maxAnswer {
 		return parsed, errors.New("it is too long")
@@ -197,7 +198,7 @@ func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p P
 	if f.party == nil {
 		return errNoPasskeys
 	}
-	session, err := f.opened(ctx, using, p.Challenge, u.ID, browser, lasts)
+	session, err := f.openSigned(ctx, using, p.Challenge, u.ID, browser, lasts)
 	if err != nil {
 		return err
 	}
@@ -213,12 +214,12 @@ func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p P
 	if err != nil {
 		return ErrWrong
 	}
-	return f.used(ctx, h, keys, used)
+	return f.storeUsed(ctx, h, keys, used)
 }
 
-// used stores the new state of a passkey that was used. The error is ErrCopied if the signature counter has gone back,
-// and ErrWrong if the passkey was removed or used in the meantime.
-func (f *Factors) used(ctx context.Context, h *holder, keys []*Factor, used *webauthn.Credential) error {
+// storeUsed stores the new state of a passkey that was used. The error is ErrCopied if the signature counter has gone
+// back, and ErrWrong if the passkey was removed or used in the meantime.
+func (f *Factors) storeUsed(ctx context.Context, h *holder, keys []*Factor, used *webauthn.Credential) error {
 	if used.Authenticator.CloneWarning { // the authenticator may have been cloned (section 6.1.1)
 		return ErrCopied
 	}

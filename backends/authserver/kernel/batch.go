@@ -29,7 +29,7 @@ type Batch[T any] struct {
 }
 
 // NewBatch returns a batch. The function write stores either all rows of a call or, with an error, no row. The function
-// lost is called with rows that could not be stored and the error of write.
+// onLost is called with rows that could not be stored and the error of write.
 func NewBatch[T any](write func(ctx context.Context, rows []T) error, onLost func(rows []T, err error)) *Batch[T] {
 	return &Batch[T]{write: write, onLost: onLost, wake: make(chan struct{}, 1)}
 }

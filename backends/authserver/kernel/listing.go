@@ -117,7 +117,7 @@ func (l Listing) CountRows(c Conn, limit int) (n int, err error) {
 	return n, err
 }
 
-// Rows returns one page of the query that find returns.
+// Rows returns one page of the query that find returns. It converts each row with scan.
 func Rows[T any](
 	ctx context.Context, s *Server, find func(c Conn) (Listing, error), p Page, scan func(r store.Row) (T, error),
 ) ([]T, error) {

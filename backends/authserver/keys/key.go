@@ -90,7 +90,7 @@ func parse(ctx context.Context, s Stored) (k *key, err error) {
 	return k, nil
 }
 
-// open reads a private key.
+// open reads a private key, and returns its public key and a signer.
 func open(ctx context.Context, s Stored) (public any, signer jwt.Signer, err error) {
 	pkcs8, err := s.Open(ctx)
 	if err != nil {
@@ -124,7 +124,8 @@ func header(algorithm string, typ Type, kid string) string {
 	return encode([]byte(`{"alg":"` + algorithm + `","typ":"` + typeNames[typ] + `","kid":"` + kid + `"}`))
 }
 
-// isHeader reports whether a segment could have been returned by header for a type, with any key id.
+// isHeader reports whether the first segment of a token is a header of the given type as the function header writes it,
+// with any key id.
 func isHeader(segment string, typ Type) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(segment)
 	if err != nil {

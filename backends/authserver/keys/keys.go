@@ -98,7 +98,7 @@ var ErrToken = errors.New("the token is not of this server")
 
 const topic = "keys"
 
-// unlimited is the smallest Retain with which only the store removes keys.
+// unlimited is the value from which on Options.Retain means that rotated keys verify until the store removes them.
 const unlimited = 50 * 365 * 24 * time.Hour
 
 // New returns Keys that read the store, and create the first key, at the first use.
@@ -168,7 +168,8 @@ func (ks *Keys) copies() []*key {
 	return all
 }
 
-// newSet returns a set of those keys that still sign or verify.
+// newSet returns the set of those keys that still sign or verify. The newest key of the algorithm signs. A rotated key
+// verifies for the duration retain.
 func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *set {
 	slices.SortFunc(all, func(a, b *key) int {
 		if order := b.CreatedAt.Compare(a.CreatedAt); order != 0 {
@@ -212,12 +213,12 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 	return s
 }
 
-// now returns the valid keys. It drops keys that have become too old, without reading the store.
-func (ks *Keys) now(ctx context.Context) (*set, error) {
+// current returns the set of valid keys. It drops keys that have become too old, without reading the store.
+func (ks *Keys) current(ctx context.Context) (*set, error) {
 	s := ks.set.Load()
 	if s == nil {
 		var err error
-		if s, err = ks.first(ctx); err != nil {
+		if s, err = ks.loadFirst(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -233,9 +234,9 @@ func (ks *Keys) now(ctx context.Context) (*set, error) {
 	return next, nil
 }
 
-// first reads the keys for the first time. For a second after a failure it returns the same error without another
+// loadFirst reads the keys for the first time. For a second after a failure it returns the same error without another
 // attempt.
-func (ks *Keys) first(ctx context.Context) (*set, error) {
+func (ks *Keys) loadFirst(ctx context.Context) (*set, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	if s := ks.set.Load(); s != nil {
@@ -327,7 +328,7 @@ func (ks *Keys) Sweep(ctx context.Context) (n int, err error) {
 
 // List returns all keys, newest first.
 func (ks *Keys) List(ctx context.Context) ([]Info, error) {
-	s, err := ks.now(ctx)
+	s, err := ks.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -340,7 +341,7 @@ func (ks *Keys) List(ctx context.Context) ([]Info, error) {
 
 // JWKS returns the JWK set of the public keys. The caller must not modify it.
 func (ks *Keys) JWKS(ctx context.Context) ([]byte, error) {
-	s, err := ks.now(ctx)
+	s, err := ks.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +350,7 @@ func (ks *Keys) JWKS(ctx context.Context) ([]byte, error) {
 
 // Sign returns a JSON Web Signature (RFC 7515) in compact form with the given header typ.
 func (ks *Keys) Sign(ctx context.Context, typ Type, claims []byte) (string, error) {
-	s, err := ks.now(ctx)
+	s, err := ks.current(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -364,13 +365,13 @@ func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byt
 	if !ok {
 		return nil, ErrToken
 	}
-	s, err := ks.now(ctx)
+	s, err := ks.current(ctx)
 	if err != nil {
 		return nil, err
 	}
 	k := s.byHeader[header]
 	if k == nil && isHeader(header, typ) {
-		if s, err = ks.look(ctx); err != nil {
+		if s, err = ks.reread(ctx); err != nil {
 			return nil, err
 		}
 		k = s.byHeader[header]
@@ -397,8 +398,8 @@ func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byt
 	return claims, nil
 }
 
-// look reads the keys again, at most once a second.
-func (ks *Keys) look(ctx context.Context) (*set, error) {
+// reread reads the keys of the store again, at most once a second, and returns the current set.
+func (ks *Keys) reread(ctx context.Context) (*set, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	if !ks.recent(ks.looked) {

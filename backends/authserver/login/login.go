@@ -152,7 +152,7 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 		u, err = l.users.Verify(ctx, a.Email, a.Password)
 	}
 	if err == nil {
-		if waiting, err = l.waits(ctx, u, a.Browser, ""); waiting != "" {
+		if waiting, err = l.waitingText(ctx, u, a.Browser, ""); waiting != "" {
 			// The key was locked in the meantime: an attacker must not learn which guess was right.
 			if wait := l.Lockout.Locked(key); wait > 0 {
 				return "", "", l.locked(wait)
@@ -169,7 +169,7 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 	if err != nil {
 		return "", "", err
 	}
-	return cookie, "", l.entered(ctx, key, u, cookie, a.Address)
+	return cookie, "", l.recordSignIn(ctx, key, u, cookie, a.Address)
 }
 
 // key returns the lockout key of a mail address, in any spelling, and a client address.
@@ -177,9 +177,9 @@ func (l *Login) key(email, address string) lockout.Key {
 	return l.Lockout.Of(mailaddress.Key(email), kernel.Network(address))
 }
 
-// entered records a successful sign-in in the audit feed, with detail as further names and values. If the key was
-// locked since the password was checked, entered ends the new session and returns the refusal.
-func (l *Login) entered(
+// recordSignIn records a successful sign-in in the audit feed, with detail as further names and values. If the key was
+// locked since the password was checked, recordSignIn ends the new session and returns the refusal.
+func (l *Login) recordSignIn(
 	ctx context.Context, key lockout.Key, u *users.User, cookie, address string, detail ...string,
 ) error {
 	if wait := l.Lockout.Succeed(key); wait > 0 {
@@ -191,8 +191,9 @@ func (l *Login) entered(
 }
 
 // Enter begins a session for a user whom another server has authenticated, and returns its cookie. authTime is when
-// that server authenticated the user; a zero or future time means now. The session of the cookie former ends. The audit
-// event contains detail. For a disabled user the error has status 403, and the caller must record it.
+// that server authenticated the user; a zero or future time means now. The session of the cookie former ends. The list
+// detail has further names and values for the audit event. For a disabled user the error has status 403, and the caller
+// must record it.
 func (l *Login) Enter(
 	ctx context.Context, u *users.User, authTime time.Time, address, former string, detail ...string,
 ) (cookie string, err error) {
@@ -243,8 +244,9 @@ func (l *Login) refuse(ctx context.Context, key lockout.Key, address string, ref
 	return refusal
 }
 
-// begin creates a session. authTime is when the user signed in, and methods are the authentication methods. It returns
-// users.ErrCredentials if the user has changed since the password was checked, which takes a while.
+// begin creates a session and returns its cookie. The session of the cookie former ends. authTime is when the user
+// signed in, and methods are the authentication methods. It returns users.ErrCredentials if the user was changed while
+// the password was being checked.
 func (l *Login) begin(
 	ctx context.Context, u *users.User, former string, authTime time.Time, methods ...string,
 ) (cookie string, err error) {
@@ -277,8 +279,8 @@ func (l *Login) begin(
 	return l.Signer("session").Sign(append(payload, u.ID...)), nil
 }
 
-// replace ends the session old, in whose browser the session begun has started. If both belong to the same user,
-// clients that must be notified of a logout are moved to the session begun, since the user has not signed out.
+// replace ends the session old after the session begun has started in the same browser. If both belong to the same
+// user, clients that must be notified of a logout are moved to the session begun, since the user has not signed out.
 func (l *Login) replace(c store.Conn, user, old, begun string) error {
 	_, err := c.Exec(`UPDATE authserver_session_clients SET session_id = (SELECT id FROM authserver_sessions WHERE secret_hash = ?)
 		WHERE session_id = (SELECT id FROM authserver_sessions WHERE secret_hash = ? AND user_id = ?)`,

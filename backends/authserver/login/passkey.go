@@ -47,7 +47,7 @@ func (l *Login) ByPasskey(ctx context.Context, response, challenge string, a Att
 	if err != nil {
 		return "", err
 	}
-	return cookie, l.entered(ctx, key, claim.User, cookie, a.Address, "method", "passkey")
+	return cookie, l.recordSignIn(ctx, key, claim.User, cookie, a.Address, "method", "passkey")
 }
 
 // refusal returns the reason, for the audit feed, why a passkey was refused. It returns "" if err is not a refusal.

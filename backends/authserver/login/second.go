@@ -35,9 +35,9 @@ type passed struct {
 	Upstream string `json:"upstream,omitempty"`
 }
 
-// waits returns the signed text for the form that asks for a second factor, or "" for a user without second factors.
-// The upstream is that of Waiting.
-func (l *Login) waits(ctx context.Context, u *users.User, browser, upstream string) (waiting string, err error) {
+// waitingText returns the signed text for the form that asks for a second factor, or "" for a user without second
+// factors. The upstream is that of Waiting.
+func (l *Login) waitingText(ctx context.Context, u *users.User, browser, upstream string) (waiting string, err error) {
 	if l.options.Factors == nil {
 		return "", nil
 	}
@@ -95,7 +95,7 @@ func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a A
 	if err != nil {
 		return "", err
 	}
-	return cookie, l.entered(ctx, l.key(w.User.Email, a.Address), w.User, cookie, a.Address)
+	return cookie, l.recordSignIn(ctx, l.key(w.User.Email, a.Address), w.User, cookie, a.Address)
 }
 
 // Proved records that the user of a session has proved a second factor that was just set up. It does not change a

@@ -50,15 +50,15 @@ func (l *Login) EndBrowser(ctx context.Context, user string, id int64) error {
 	return l.endBrowsers(ctx, user, "id = ?", id)
 }
 
-// EndOtherBrowsers ends all sessions of a user except the session with the id but.
-func (l *Login) EndOtherBrowsers(ctx context.Context, user string, but int64) error {
-	return l.endBrowsers(ctx, user, "id <> ?", but)
+// EndOtherBrowsers ends all sessions of a user except the session with the id kept.
+func (l *Login) EndOtherBrowsers(ctx context.Context, user string, kept int64) error {
+	return l.endBrowsers(ctx, user, "id <> ?", kept)
 }
 
 // EndOthers does what EndOtherBrowsers does, within a transaction of the caller. The caller records the reason in the
 // audit feed.
-func (l *Login) EndOthers(c store.Conn, user string, but int64) error {
-	_, err := c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND id <> ?", user, but)
+func (l *Login) EndOthers(c store.Conn, user string, kept int64) error {
+	_, err := c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND id <> ?", user, kept)
 	return err
 }
 

@@ -7,16 +7,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// EnterOrWait is like Enter for a user who may have second factors here. They are required even after a sign-in at a
-// provider. For such a user it returns no cookie but the signed text waiting, for the form that asks for a second
-// factor; see Waiting. The upstream is the provider's slug, for the audit feed.
+// EnterOrWait is like Enter, but requires a second factor of a user who has one here, although a provider has
+// authenticated the user. For such a user it returns no cookie but the signed text waiting, for the form that asks for
+// the second factor; see Waiting. The upstream is the provider's slug, for the audit feed.
 func (l *Login) EnterOrWait(
 	ctx context.Context, u *users.User, authTime time.Time, upstream string, a Attempt,
 ) (cookie, waiting string, err error) {
 	if !u.Active() {
 		return "", "", users.ErrDisabled
 	}
-	if waiting, err = l.waits(ctx, u, a.Browser, upstream); err != nil || waiting != "" {
+	if waiting, err = l.waitingText(ctx, u, a.Browser, upstream); err != nil || waiting != "" {
 		return "", waiting, err
 	}
 	cookie, err = l.Enter(ctx, u, authTime, a.Address, a.Former, "upstream", upstream)

@@ -93,10 +93,10 @@ func csvRecord(line int, row map[string]string) Record {
 		Disabled: row["disabled"] == "true", ID: row["id"], Email: row["email"], Name: row["name"],
 		EmailVerified: row["email_verified"] == "true", Hash: row["password_hash"],
 	}
-	u.Groups, u.Given.Roles = several(row["groups"]), several(row["roles"])
+	u.Groups, u.Given.Roles = splitCell(row["groups"]), splitCell(row["roles"])
 	for column, cell := range row {
 		name, ok := strings.CutPrefix(column, csvAttribute)
-		if values := several(cell); ok && len(values) > 0 {
+		if values := splitCell(cell); ok && len(values) > 0 {
 			if u.Given.Attributes == nil {
 				u.Given.Attributes = make(map[string][]string)
 			}
@@ -110,7 +110,7 @@ func csvRecord(line int, row map[string]string) Record {
 	return r
 }
 
-// several returns the values of a cell. Semicolons separate them.
-func several(cell string) []string {
+// splitCell returns the values of a cell. Semicolons separate them.
+func splitCell(cell string) []string {
 	return strings.FieldsFunc(cell, func(r rune) bool { return r == ';' })
 }

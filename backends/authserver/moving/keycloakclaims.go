@@ -21,7 +21,7 @@ type keycloakGroup struct {
 // keycloakDepth is the maximum depth of nested groups.
 const keycloakDepth = 20
 
-// groups reads a group of a realm and its subgroups. It calls each for the groups that have roles.
+// groups reads a group of a realm and its subgroups. It passes the records of the groups that have roles to each.
 func (k *keycloakRealm) groups(raw json.RawMessage, each func(Record) error) error {
 	var g keycloakGroup
 	if err := json.Unmarshal(raw, &g); err != nil {
@@ -30,8 +30,8 @@ func (k *keycloakRealm) groups(raw json.RawMessage, each func(Record) error) err
 	return g.records(k, keycloakDepth, each)
 }
 
-// records calls each for the group and its subgroups, as far as they have roles. The depth is the number of further
-// levels that may be nested.
+// records passes the records of the group and its subgroups to each, without groups that have no roles. The depth is
+// the number of levels that this group may span; a group below them is reported as refused.
 func (g *keycloakGroup) records(realm *keycloakRealm, depth int, each func(Record) error) error {
 	group := "group " + g.Path
 	if depth == 0 {

@@ -37,8 +37,8 @@ func delimiter(d *json.Decoder, delim json.Delim) error {
 	return err
 }
 
-// members reads a JSON object from file. For each member whose name is in parts it calls that function, which must read
-// the value. It skips all other members.
+// members reads a JSON object from file. For a member whose name is a key of parts, it calls the function under that
+// key, which must read the value. It skips all other members.
 func members(file io.Reader, parts map[string]func(d *json.Decoder) error) error {
 	d := json.NewDecoder(file)
 	if err := delimiter(d, '{'); err != nil {
@@ -52,8 +52,8 @@ func members(file io.Reader, parts map[string]func(d *json.Decoder) error) error
 	})
 }
 
-// object calls each with the names of an object's members. The opening brace must be the next token, and each must read
-// the value.
+// object calls each with the name of every member of an object. The function must read the value of the member. The
+// next token must be the opening brace of the object.
 func object(d *json.Decoder, each func(name string) error) error {
 	if err := delimiter(d, '{'); err != nil {
 		return err

@@ -104,8 +104,8 @@ type Options struct {
 	// DryRun stores nothing. The results are those of a real run.
 	DryRun bool
 	// Update changes existing clients and users to the data of the file; otherwise they are left unchanged. Without
-	// Secrets, existing passwords, client secrets and authenticator apps are kept. Nothing is removed that the file
-	// does not contain: authenticator apps, accounts at providers and planned deletions.
+	// Secrets, Update keeps existing passwords, client secrets and authenticator apps. Authenticator apps, accounts at
+	// providers and planned deletions that the file does not contain are never removed.
 	Update, Secrets bool
 	// By is the actor in the audit feed.
 	By string
@@ -121,7 +121,7 @@ func (t *Target) Apply(ctx context.Context, read Reader, file io.Reader, o Optio
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		line, err := t.take(ctx, &r, o)
+		line, err := t.storeRecord(ctx, &r, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Where, err)
 		}
@@ -129,8 +129,8 @@ func (t *Target) Apply(ctx context.Context, read Reader, file io.Reader, o Optio
 	})
 }
 
-// take stores one record and returns its result.
-func (t *Target) take(ctx context.Context, r *Record, o Options) (line Line, err error) {
+// storeRecord stores one record and returns its result.
+func (t *Target) storeRecord(ctx context.Context, r *Record, o Options) (line Line, err error) {
 	line = Line{Where: r.Where, Notes: r.Notes}
 	switch {
 	case r.Refused != "":
@@ -192,8 +192,8 @@ func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (
 	return Taken, err
 }
 
-// updated returns the outcome of an update: Updated if line.Changed has fields. It records the event e if the change
-// was stored. The error of the update is err.
+// updated returns the outcome of an update that ended with the error err: Updated if line.Changed has fields, and
+// otherwise There. It records the event e if the change was stored.
 func (t *Target) updated(ctx context.Context, line *Line, err error, e kernel.Event, o Options) (string, error) {
 	switch {
 	case err != nil:
@@ -207,7 +207,8 @@ func (t *Target) updated(ctx context.Context, line *Line, err error, e kernel.Ev
 	return Updated, nil
 }
 
-// group sets the roles of a group. If the group already has roles, it changes them only with Options.Update.
+// group sets the roles of a group and returns the outcome. If the group already has roles, it changes them only with
+// Options.Update.
 func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options, line *Line) (outcome string, err error) {
 	if err := g.Check(); err != nil {
 		return "", err
@@ -229,8 +230,8 @@ func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options, line
 	return outcome, t.Users.SetGroupRoles(ctx, *g, o.By)
 }
 
-// user stores a user with the user's factors and status in one transaction. An interruption therefore never leaves a
-// user who can sign in with fewer factors than before.
+// user stores a user with the user's factors and status in one transaction, and returns the outcome. An interruption
+// therefore never leaves a user who can sign in with fewer factors than before.
 func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outcome string, err error) {
 	if err := u.check(t.Users); err != nil {
 		return "", err

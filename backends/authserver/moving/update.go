@@ -72,8 +72,8 @@ func (t *Target) apps(ctx context.Context, secrets []string) (apps []func(c stor
 	return apps, nil
 }
 
-// update changes a user to the data of a record, and returns the names of the changed fields. An interruption may leave
-// some fields unchanged; the next run changes them. With Options.DryRun it stores nothing.
+// update changes the user found to the data of the record u, and returns the names of the changed fields. An
+// interruption may leave some fields unchanged; the next run changes them. With Options.DryRun it stores nothing.
 func (t *Target) update(
 	ctx context.Context, found *users.User, u *User, o Options, line *Line,
 ) (changed []string, err error) {
@@ -142,8 +142,8 @@ type facts struct {
 	attributes *map[string][]string
 }
 
-// difference returns the changes that give a user the data of a record, and appends the names of the changed fields to
-// changed. If the record has no name, the user's name is kept.
+// difference returns the changes that give the user found the data of the record u, and appends the names of the
+// changed fields to changed. If the record has no name, the user's name is kept.
 func (t *Target) difference(
 	ctx context.Context, found *users.User, u *User, changed *[]string,
 ) (ch users.Change, newFacts facts, err error) {

@@ -24,9 +24,9 @@ type Marks struct {
 // New returns a counters.Store for a server whose own counters exist only in the memory of this process.
 func New(s *kernel.Server) *Marks { return &Marks{s.Counters, s} }
 
-// SetNX implements counters.Store. The caller's clock determines when the mark expires, not the database's clock. The
-// caller checks the expiry of the marked value by the same clock; with two clocks that differ, a second use could be
-// possible.
+// SetNX implements counters.Store. The mark expires by the caller's clock, not by the database's clock: the caller
+// checks the expiry of the marked value by that clock too, and a second clock might remove the mark while the value is
+// still accepted.
 func (m *Marks) SetNX(ctx context.Context, key string, ttl time.Duration) (first bool, err error) {
 	digest, now := sha256.Sum256([]byte(key)), m.server.Now()
 	var q store.Questions
@@ -50,7 +50,7 @@ const (
 	batch = 1000
 )
 
-// Sweep removes expired marks.
+// Sweep removes expired marks, and returns their number.
 func (m *Marks) Sweep(ctx context.Context) (int, error) {
 	n, err := m.server.DB.Purge(ctx, batch,
 		"DELETE FROM authserver_once WHERE digest IN (SELECT digest FROM authserver_once WHERE expires_at <= ? LIMIT ?)",

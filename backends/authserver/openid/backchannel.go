@@ -49,10 +49,10 @@ func (s *OpenID) sid(session int64) string {
 	return s.Signer("sid").Sign(nil, strconv.FormatInt(session, 10))
 }
 
-// joins records that a client received an ID token in a session, and returns the claim sid, if the client must be
-// notified of the session's end. For other clients, and for an ended session, it returns "". If a user signs in again
-// in the same browser, the session is a new one, but the client keeps the sid that it knows.
-func (s *OpenID) joins(ctx context.Context, client string, session int64) (sid string, err error) {
+// recordSession records that a client received an ID token in a session, and returns the claim sid. For a client that
+// need not be notified of the session's end, and for an ended session, it records nothing and returns "". If a user
+// signs in again in the same browser, the session is a new one, but the client keeps the sid that it knows.
+func (s *OpenID) recordSession(ctx context.Context, client string, session int64) (sid string, err error) {
 	if session == 0 {
 		return "", nil
 	}

@@ -153,7 +153,7 @@ type idClaims struct {
 	// Methods is the claim amr (OpenID Connect Core 1.0 section 2), with the values of RFC 8176.
 	Methods []string `json:"amr,omitempty"`
 	Nonce   string   `json:"nonce,omitempty"`
-	Session string   `json:"sid,omitempty"` // see OpenID.joins
+	Session string   `json:"sid,omitempty"` // see OpenID.recordSession
 	Token   string   `json:"at_hash,omitempty"`
 }
 
@@ -163,7 +163,7 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
-	sid, err := s.joins(ctx, g.Client, g.Session)
+	sid, err := s.recordSession(ctx, g.Client, g.Session)
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}

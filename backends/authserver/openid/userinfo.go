@@ -23,19 +23,19 @@ func (s *OpenID) Routes() []kernel.Route {
 	}
 }
 
-// bare is the WWW-Authenticate challenge for a request without a token.
-const bare = `Bearer realm="authserver"`
+// bareChallenge is the WWW-Authenticate challenge for a request without a token.
+const bareChallenge = `Bearer realm="authserver"`
 
 // userInfo serves the UserInfo endpoint (OpenID Connect Core section 5.3).
 func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	challenge := func(status int, code, description, more string) error {
-		h.Set("WWW-Authenticate", bare+`, error="`+code+`", error_description="`+description+`"`+more)
+		h.Set("WWW-Authenticate", bareChallenge+`, error="`+code+`", error_description="`+description+`"`+more)
 		return apierror.New(status, code, "%s", description)
 	}
 	s.Proofs.Greet(w, r)
-	token, bound, err := presented(w, r)
+	token, bound, err := presentedToken(w, r)
 	switch e, ok := apierror.From(err); {
 	case ok && e.Status == http.StatusBadRequest:
 		return challenge(e.Status, e.Code, e.Message, "")
@@ -43,7 +43,7 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if token == "" { // without an error code, also in the body (RFC 6750 section 3.1)
-		h.Set("WWW-Authenticate", bare)
+		h.Set("WWW-Authenticate", bareChallenge)
 		w.WriteHeader(http.StatusUnauthorized)
 		return nil
 	}
@@ -56,7 +56,7 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not good here", "")
 	}
 	if bound {
-		if err := s.proven(w, r, token, tokenClaims.Confirm.JKT); err != nil {
+		if err := s.checkProof(w, r, token, tokenClaims.Confirm.JKT); err != nil {
 			return err
 		}
 	}
@@ -86,9 +86,9 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// proven checks that a request has a DPoP proof of the key to which its token is bound (RFC 9449 section 7.1).
+// checkProof checks that a request has a DPoP proof of the key to which its token is bound (RFC 9449 section 7.1).
 // Otherwise it sets the challenge and returns an error.
-func (s *OpenID) proven(w http.ResponseWriter, r *http.Request, token, jkt string) error {
+func (s *OpenID) checkProof(w http.ResponseWriter, r *http.Request, token, jkt string) error {
 	key, err := s.Proofs.Key(w, r, UserInfoPath, token)
 	switch e, ok := apierror.From(err); {
 	case ok && (e.Code == proofs.Invalid || e.Code == proofs.UseNonce):
@@ -103,9 +103,9 @@ func (s *OpenID) proven(w http.ResponseWriter, r *http.Request, token, jkt strin
 	return nil
 }
 
-// presented returns the token of a request, from its header or from a form in its body (RFC 6750 section 2), but never
-// from its URL. Without a token it returns "". The result bound reports whether the scheme of the token is DPoP.
-func presented(w http.ResponseWriter, r *http.Request) (token string, bound bool, err error) {
+// presentedToken returns the token of a request, from its header or from a form in its body (RFC 6750 section 2), but
+// never from its URL. Without a token it returns "". The result bound reports whether the scheme of the token is DPoP.
+func presentedToken(w http.ResponseWriter, r *http.Request) (token string, bound bool, err error) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) > 1 {
 		return "", false, kernel.Refuse(kernel.InvalidRequest, "there is more than one Authorization header")

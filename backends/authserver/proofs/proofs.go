@@ -20,7 +20,7 @@ const (
 
 // Options are the settings of Proofs.
 type Options struct {
-	Lifetime     time.Duration // the greatest difference between now and the time of a proof
+	Lifetime     time.Duration // the maximum difference between now and the time of a proof
 	NonceLife    time.Duration
 	RequireNonce bool
 }
@@ -40,9 +40,9 @@ func New(s *kernel.Server, o Options) *Proofs {
 	}}
 }
 
-// Key returns the thumbprint of the key in a request's DPoP proof, or "" for a request without a proof. The path is
-// that of the endpoint below the issuer. The token is the access token of the request, or "". If the proof is not
-// accepted, the error is invalid_dpop_proof or use_dpop_nonce.
+// Key returns the thumbprint of the key in a request's DPoP proof, or "" for a request without a proof. The path is the
+// path of the endpoint, relative to the issuer. The token is the access token of the request, or "". If the proof is
+// not accepted, the error is invalid_dpop_proof or use_dpop_nonce.
 func (p *Proofs) Key(w http.ResponseWriter, r *http.Request, path, token string) (jkt string, err error) {
 	if p == nil || !Sent(r) {
 		return "", nil

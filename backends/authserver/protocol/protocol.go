@@ -152,7 +152,7 @@ func (p *Protocol) Share(routes []kernel.Route) []kernel.Route {
 	return routes
 }
 
-// shared adds CORS headers to the responses of a handler.
+// shared returns a handler that adds CORS headers to the responses of serve.
 func (p *Protocol) shared(
 	serve func(w http.ResponseWriter, r *http.Request) error,
 ) func(w http.ResponseWriter, r *http.Request) error {

@@ -33,7 +33,7 @@ const (
 // snapshot holds the resources at one moment. It is immutable.
 type snapshot struct {
 	all    []*Resource          // ordered by slug
-	byName map[string]*Resource // by id, slug, URI, and URI with a path; the former takes precedence
+	byName map[string]*Resource // by id, slug, URI, and URI with a path; of equal names the first kind wins
 	scopes []string             // of all mint resources, sorted
 }
 

@@ -243,8 +243,8 @@ func exists(err error) error {
 	return err
 }
 
-// Edit changes a resource in a transaction. It calls edit with the stored resource, which may forbid the change by
-// returning an error.
+// Edit changes a resource in a transaction. It calls edit with the stored resource. If edit returns an error, nothing
+// is changed.
 func (cat *Catalog) Edit(
 	ctx context.Context, idOrSlug string, edit func(r *Resource) error,
 ) (edited *Resource, err error) {
@@ -284,8 +284,8 @@ func readIn(c store.Conn, idOrSlug string) (*Resource, error) {
 	return r, kernel.IfNoRows(err, ErrUnknown)
 }
 
-// Delete deletes a resource. It calls each function of checks with the stored resource, which can forbid the deletion
-// by returning an error.
+// Delete deletes a resource. It first calls each function of checks with the stored resource. If one returns an error,
+// nothing is deleted.
 func (cat *Catalog) Delete(ctx context.Context, idOrSlug string, checks ...func(r *Resource) error) error {
 	return cat.Change(ctx, topic, "", func(c store.Conn) error {
 		if err := kernel.Allow(checks, func() (*Resource, error) { return readIn(c, idOrSlug) }); err != nil {

@@ -61,8 +61,8 @@ type Claims struct {
 	// RestsOn lists the ids that the token depends on: if one of them is revoked, the token ends too. They are the jtis
 	// of the tokens that it was exchanged from, and the consents for that exchange.
 	RestsOn []string `json:"rests_on"`
-	// Consented is the client at which the user signed in, if the token belongs to another client, which derived it by
-	// token exchange. Otherwise it is empty.
+	// Consented is the client at which the user signed in. It is empty unless another client obtained the token by
+	// token exchange.
 	Consented string `json:"consent_client_id"`
 	// Machine is set if the subject is a client and another client obtained the token by exchange.
 	Machine bool     `json:"sub_client"`
@@ -93,8 +93,8 @@ func (c *Claims) User() string {
 	return c.Subject
 }
 
-// Foreign reports whether the subject is a user whom only an identity provider knows. Such a subject begins with the
-// provider's URL, which no id of this server does.
+// Foreign reports whether the subject is a user of an identity provider who has no account here. Such a subject begins
+// with the provider's URL. The ids of this server never begin with a URL.
 func (c *Claims) Foreign() bool {
 	return c.Subject != c.Client && (strings.HasPrefix(c.Subject, "https://") || strings.HasPrefix(c.Subject, "http://"))
 }
@@ -264,7 +264,8 @@ func newJTI(family string, now time.Time) string {
 	return family + "." + id
 }
 
-// Machine issues an access token by the client credentials grant (RFC 6749 section 4.4).
+// Machine issues an access token to a client that acts for itself, by the client credentials grant (RFC 6749 section
+// 4.4).
 func (t *Tokens) Machine(
 	ctx context.Context, c *clients.Client, scope []string, targets []*resources.Resource, jkt string,
 ) (Answer, error) {
@@ -310,7 +311,7 @@ func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.
 	if !t.Now().Before(until) {
 		return nil, 0, time.Time{}, keys.ErrToken
 	}
-	c.custom = c.beyond(raw)
+	c.custom = c.customMembers(raw)
 	return c, int64(len(raw)+len(c.custom)) + 400, until, nil
 }
 
@@ -320,7 +321,7 @@ func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.
 func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok bool, err error) {
 	c, err = t.verified.Verify(ctx, text)
 	if err != nil {
-		return nil, u, false, unknown(err)
+		return nil, u, false, ignoreUnknown(err)
 	}
 	if revoked, err := t.denied.has(ctx, c.ID, c.Family()); revoked || err != nil {
 		return nil, u, false, err
@@ -348,7 +349,7 @@ func (t *Tokens) activeClients(ctx context.Context, c *Claims) (bool, error) {
 			break
 		}
 		if client, err := t.options.Clients.Find(ctx, id); err != nil || !client.Active() {
-			return false, unknown(err)
+			return false, ignoreUnknown(err)
 		}
 	}
 	return true, nil

@@ -150,8 +150,8 @@ func (t *Tokens) Redeem(ctx context.Context, r Redemption) (Answer, error) {
 	return t.spend(ctx, k, r, targets)
 }
 
-// checkCode checks that a redemption has the client, redirect URI, key and code verifier that the code is bound to. A
-// wrong verifier counts as a failure.
+// checkCode checks that the client, the redirect URI and the code verifier of a redemption match the code. A wrong code
+// verifier is counted in the code's failures; see codeFailures.
 func (t *Tokens) checkCode(ctx context.Context, k *code, r Redemption) error {
 	switch {
 	case k.Client != r.Client.ID:
@@ -270,7 +270,7 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, targets []*re
 		if err != nil {
 			return err
 		}
-		if err := standing(c, k.Consents); err != nil {
+		if err := checkConsents(c, k.Consents); err != nil {
 			return err
 		}
 		return f.insert(c)
@@ -304,10 +304,12 @@ func whyNot(c store.Conn, digest string) error {
 	return err
 }
 
-// Start issues the first tokens of a grant that needs no code. It calls spend in the transaction that stores the
-// family. If spend returns an error, no tokens are issued, and Start returns that error.
+// Start issues the first tokens for the grant g, which needs no code. The grantType is used for the metric and the
+// audit event. If jkt is not empty, the tokens are bound to the key with that thumbprint. Start calls spend in the
+// transaction that stores the token family. If spend returns an error, no tokens are issued, and Start returns that
+// error.
 func (t *Tokens) Start(
-	ctx context.Context, c *clients.Client, g Grant, grant, jkt, address string, spend func(c store.Conn) error,
+	ctx context.Context, c *clients.Client, g Grant, grantType, jkt, address string, spend func(c store.Conn) error,
 ) (Answer, error) {
 	targets, err := t.targets(ctx, g.Resources, nil)
 	if err != nil {
@@ -327,7 +329,7 @@ func (t *Tokens) Start(
 		if err := spend(conn); err != nil {
 			return err
 		}
-		if err := standing(conn, g.Consents); err != nil {
+		if err := checkConsents(conn, g.Consents); err != nil {
 			return err
 		}
 		return f.insert(conn)
@@ -335,17 +337,17 @@ func (t *Tokens) Start(
 	if err != nil {
 		return Answer{}, err
 	}
-	t.Count("tokens_issued_total", grant)
+	t.Count("tokens_issued_total", grantType)
 	t.Audit(ctx, kernel.Event{
 		Action: "token.issued", Actor: g.User, Client: g.Client, Address: address,
-		Detail: []string{"grant", grant, "jti", issued.JTI, "scope", answer.Scope},
+		Detail: []string{"grant", grantType, "jti", issued.JTI, "scope", answer.Scope},
 	})
 	t.note(ctx, issued)
 	return answer, nil
 }
 
-// standing returns errWithdrawn if a consent that a grant depends on was revoked.
-func standing(c store.Conn, consents []string) error {
+// checkConsents returns errWithdrawn if a consent that a grant depends on was revoked.
+func checkConsents(c store.Conn, consents []string) error {
 	for _, id := range consents {
 		var count int
 		err := c.Row("SELECT 1 FROM authserver_consents WHERE id = ?"+c.Keep(), id).Scan(&count)

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 )
 
-// custom returns the claims that claim rules of the client and of the resources add to a user's access token. It
-// returns nil for a token of a client, and if no rule applies; it then does not read the database.
+// custom returns the claims that claim rules of the client and of the resources add to a user's access token. For a
+// token of a client, and if no rule applies, it returns nil and does not read the database.
 func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Members, error) {
 	user := c.User()
 	if user == "" || t.options.Facts == nil {
@@ -37,9 +37,10 @@ func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Member
 	return members, nil
 }
 
-// beyond returns the claims in raw, a token's JSON claims, that claim rules added. They follow the claims that append
-// writes for c. The result consists of JSON members and begins with a comma, or is nil without such claims.
-func (c *Claims) beyond(raw []byte) []byte {
+// customMembers returns those claims of a token that claim rules added. The JSON object raw has all claims of the
+// token: first those that append writes for c, and then the added ones. The result consists of JSON members and begins
+// with a comma. It is nil if no claims were added.
+func (c *Claims) customMembers(raw []byte) []byte {
 	known := c.append(make([]byte, 0, len(raw)))
 	n := len(known) - 1 // without the bracket at the end
 	if len(raw) <= len(known) || !bytes.HasPrefix(raw, known[:n]) || raw[n] != ',' {

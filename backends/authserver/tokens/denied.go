@@ -15,8 +15,8 @@ const (
 	deniedTopic = "denied"
 	// deniedAge is the maximum time until this node knows an id that another node denied.
 	deniedAge = kernel.CacheAge
-	// deniedOverlap is how far before its last read sync reads the table again. A row may become visible later than its
-	// time suggests, if its node commits slowly or its clock is behind.
+	// deniedOverlap is the period before its previous read that sync reads once more. A row may become visible later
+	// than its time suggests, if its node commits slowly or its clock is behind.
 	deniedOverlap = time.Minute
 )
 
@@ -36,8 +36,8 @@ func newDenied(s *kernel.Server) *denied {
 	return &denied{kernel: s, until: make(map[string]int64)}
 }
 
-// doubt makes the next lookup read the table, since notifications of other nodes may have been missed.
-func (d *denied) doubt() {
+// requireSync makes the next lookup read the table, since notifications of other nodes may have been missed.
+func (d *denied) requireSync() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.synced = time.Time{}
@@ -48,7 +48,7 @@ func (d *denied) heard(text string) {
 	id, expires, ok := strings.Cut(text, " ")
 	until, err := strconv.ParseInt(expires, 10, 64)
 	if !ok || err != nil {
-		d.doubt()
+		d.requireSync()
 		return
 	}
 	d.mu.Lock()
@@ -131,7 +131,7 @@ func (d *denied) deny(c store.Conn, until time.Time, ids ...string) error {
 	return nil
 }
 
-// sweep removes expired ids from memory and from the table.
+// sweep removes expired ids from memory and from the table. It returns the number of removed rows.
 func (d *denied) sweep(ctx context.Context) (int64, error) {
 	now := d.kernel.Micros()
 	d.mu.Lock()

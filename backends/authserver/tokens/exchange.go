@@ -14,11 +14,12 @@ import (
 // how often it may be exchanged in a row.
 const maxRests = 32
 
-// Exchange issues an access token by token exchange (RFC 8693) and returns the response and the token's jti. The new
-// token belongs to the family of the token from and does not expire later.
+// Exchange issues an access token in exchange for the token from (RFC 8693), and returns the response and the jti of
+// the new token. The new token belongs to the same family as the old one and does not expire later.
 //
-// The claim rests_on of the new token lists the token from, the entries of its rests_on, and the consents. Every node
-// can therefore check the ancestors of a token against the denied ids, even before the row of its issuance is written.
+// The claim rests_on of the new token lists the old token, the entries of the old token's rests_on, and the consents.
+// Every node can therefore check the ancestors of a token against the denied ids, even before the row of its issuance
+// is written.
 func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents []string) (Answer, string, error) {
 	o.restsOn = append(slices.Clone(from.RestsOn), from.ID)
 	for _, id := range consents {
@@ -49,9 +50,9 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 	return answer, issued.JTI, nil
 }
 
-// below marks as revoked the issuances that match a condition, and all issuances of tokens that were exchanged from
-// them, directly or not.
-func (t *Tokens) below(c store.Conn, condition string, args ...any) error {
+// revokeDerived marks as revoked the issuances that match a condition, and all issuances of tokens that were exchanged
+// from them, directly or indirectly.
+func (t *Tokens) revokeDerived(c store.Conn, condition string, args ...any) error {
 	_, err := c.Exec("WITH RECURSIVE ended (jti) AS (SELECT jti FROM authserver_issuances WHERE "+condition+
 		" UNION SELECT i.jti FROM authserver_issuances i JOIN ended e ON i.parent_jti = e.jti AND i.parent_jti <> '')"+
 		" UPDATE authserver_issuances SET revoked_at = ? WHERE jti IN (SELECT jti FROM ended) AND revoked_at = 0",

@@ -253,11 +253,11 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 	return scope, targets, err
 }
 
-// rotate records the refresh token used as spent and stores the token next in its place. It returns errStale if the
+// rotate stores that the refresh token used is spent, and that the token next replaces it. It returns errStale if the
 // family has changed. A refresh writes nothing else.
 func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error {
 	now := t.Now()
-	to := f.rotation.turn(used, next, now, t.options.Grace)
+	to := f.rotation.replace(used, next, now, t.options.Grace)
 	present, previous := to.columns()
 	granted, err := json.Marshal(f.Grant)
 	if err != nil {
@@ -274,7 +274,7 @@ func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error
 	})
 }
 
-// reusedRefresh revokes a family of which a refresh token was used twice, since the token may have been stolen (RFC
+// reusedRefresh revokes a family in which a refresh token was used twice, since the token may have been stolen (RFC
 // 9700 section 4.14.2). It returns the error for the client.
 func (t *Tokens) reusedRefresh(ctx context.Context, f *family, r Renewal) error {
 	revoked, err := t.revokeFamily(ctx, f.id, "reuse")

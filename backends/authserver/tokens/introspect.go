@@ -26,21 +26,23 @@ func (t *Tokens) Introspect(ctx context.Context, client *clients.Client, text, a
 		return nil, err
 	}
 	if claims.Client != client.ID {
-		ok, err := t.runtime(ctx, client, claims.Audience)
+		ok, err := t.isRuntimeClient(ctx, client, claims.Audience)
 		if err == nil && !ok {
-			t.looked(ctx, "token.introspect_denied", client, address, "jti", claims.ID)
+			t.auditIntrospection(ctx, "token.introspect_denied", client, address, "jti", claims.ID)
 		}
 		if err != nil || !ok {
 			return nil, err
 		}
 	}
-	t.looked(ctx, "token.introspected", client, address, "jti", claims.ID)
+	t.auditIntrospection(ctx, "token.introspected", client, address, "jti", claims.ID)
 	return claims.appendIntrospection(make([]byte, 0, 600), user.Email), nil
 }
 
-// looked records in the audit feed that a client has introspected a token. The kind names the type of the id: a jti or
-// a family.
-func (t *Tokens) looked(ctx context.Context, action string, client *clients.Client, address, kind, id string) {
+// auditIntrospection records in the audit feed that a client has introspected a token. The kind names the type of the
+// id: a jti or a family.
+func (t *Tokens) auditIntrospection(
+	ctx context.Context, action string, client *clients.Client, address, kind, id string,
+) {
 	if t.looks.Allow(client.ID + " " + id) {
 		t.Audit(ctx, kernel.Event{
 			Action: action, Actor: client.ID, Client: client.ID, Address: address, Detail: []string{kind, id},
@@ -48,9 +50,9 @@ func (t *Tokens) looked(ctx context.Context, action string, client *clients.Clie
 	}
 }
 
-// runtime reports whether a client serves one of the token's resources: the policy of the resource lists the client
-// among its runtime clients.
-func (t *Tokens) runtime(ctx context.Context, client *clients.Client, audience Audience) (bool, error) {
+// isRuntimeClient reports whether a client serves one of the token's resources: the policy of the resource lists the
+// client among its runtime clients.
+func (t *Tokens) isRuntimeClient(ctx context.Context, client *clients.Client, audience Audience) (bool, error) {
 	all, err := t.options.Catalog.All(ctx)
 	if err != nil {
 		return false, err
@@ -64,7 +66,8 @@ func (t *Tokens) runtime(ctx context.Context, client *clients.Client, audience A
 	return false, nil
 }
 
-// introspectRefresh returns the introspection response for a refresh token, or nil if the client may not see it.
+// introspectRefresh returns the introspection response for a refresh token, or nil if the client may not see it. The
+// token consists of the id of its family and the bytes raw, and has the digest sum.
 func (t *Tokens) introspectRefresh(
 	ctx context.Context, client *clients.Client, id string, raw []byte, sum, address string,
 ) ([]byte, error) {
@@ -79,12 +82,12 @@ func (t *Tokens) introspectRefresh(
 		return nil, nil
 	}
 	if f.Client != client.ID {
-		t.looked(ctx, "token.introspect_denied", client, address, "family", id)
+		t.auditIntrospection(ctx, "token.introspect_denied", client, address, "family", id)
 		return nil, nil
 	}
 	if u, err := t.users.Get(ctx, f.User); err != nil || !u.Active {
 		return nil, err
 	}
-	t.looked(ctx, "token.introspected", client, address, "family", id)
+	t.auditIntrospection(ctx, "token.introspected", client, address, "family", id)
 	return appendRefresh(nil, f.Client, strings.Join(f.Scope, " "), f.expires.Unix()), nil
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// unknown returns nil if err means that a token is invalid or its client unknown, and otherwise err.
-func unknown(err error) error {
+// ignoreUnknown returns nil if err means that a token is invalid or its client unknown, and otherwise err.
+func ignoreUnknown(err error) error {
 	if errors.Is(err, keys.ErrToken) || errors.Is(err, jwt.ErrLong) || errors.Is(err, clients.ErrUnknown) {
 		return nil
 	}
 	return err
 }
 
-// revokeFamily revokes a family and all its tokens. It returns false if the family does not exist or was already
-// revoked.
+// revokeFamily revokes a family and all its tokens, and stores the reason. It returns false if the family does not
+// exist or was already revoked.
 func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked bool, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return false, err
@@ -59,8 +59,8 @@ func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
 	return nil
 }
 
-// denyHere denies ids on this node at once. It is called after a transaction even if that returned an error, since the
-// transaction may have been committed nevertheless.
+// denyHere denies ids until the given time on this node, at once. It is called after a transaction even if that
+// returned an error, since the transaction may have been committed nevertheless.
 func (t *Tokens) denyHere(until time.Time, ids ...string) {
 	for _, id := range ids {
 		t.denied.heard(id + " " + strconv.FormatInt(until.UnixMicro(), 10))
@@ -68,7 +68,7 @@ func (t *Tokens) denyHere(until time.Time, ids ...string) {
 }
 
 // RevokeToken revokes an access token by its jti, and all tokens that were exchanged from it. The time until is the
-// token's expiry.
+// token's expiry, and reason is a label of the metric.
 func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, reason string) error {
 	if err := t.Flush(ctx); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, r
 		if err := t.denied.deny(c, until, jti); err != nil {
 			return err
 		}
-		return t.below(c, "jti = ?", jti)
+		return t.revokeDerived(c, "jti = ?", jti)
 	})
 	t.denyHere(until, jti)
 	if err == nil {
@@ -94,7 +94,7 @@ func (t *Tokens) Revoke(ctx context.Context, client *clients.Client, text, addre
 	}
 	claims, err := t.verified.Verify(ctx, text)
 	if err != nil {
-		return unknown(err)
+		return ignoreUnknown(err)
 	}
 	if claims.Client != client.ID {
 		t.denyRevocation(ctx, client, claims.Client, address)
@@ -143,8 +143,8 @@ func (t *Tokens) denyRevocation(ctx context.Context, client *clients.Client, own
 	})
 }
 
-// revokeFamilies revokes the families that match a condition and for which fits returns true. A nil fits means all of
-// them.
+// revokeFamilies revokes the families that match a condition and for which fits returns true, and stores the reason. It
+// denies their access tokens until the given time, and returns the ids of the families. A nil fits means all of them.
 func (t *Tokens) revokeFamilies(
 	c store.Conn, until time.Time, reason, condition string, args []any, fits func(f *family) bool,
 ) (ids []string, err error) {
@@ -195,9 +195,9 @@ func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 	return append(ids, jtis...), err
 }
 
-// endAlone denies the access tokens that do not end with a family of the user or client: those without a family, and
-// those obtained by exchange. The column and id select the user or client. It returns the ids of these tokens, and
-// marks them and all tokens exchanged from them as revoked.
+// endAlone denies those access tokens of a user or client that do not end when its families are revoked: tokens without
+// a family, and tokens obtained by exchange. The column and id select the user or client. It returns the ids of these
+// tokens, and marks them and all tokens exchanged from them as revoked.
 func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]string, error) {
 	jtis, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
 		"SELECT jti FROM authserver_issuances WHERE "+
@@ -205,7 +205,7 @@ func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]s
 	if err != nil {
 		return nil, err
 	}
-	if err := t.below(c, column+" = ? AND revoked_at = 0", id); err != nil {
+	if err := t.revokeDerived(c, column+" = ? AND revoked_at = 0", id); err != nil {
 		return nil, err
 	}
 	return jtis, t.denied.deny(c, until, jtis...)
@@ -265,8 +265,8 @@ func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) erro
 	return err
 }
 
-// EndConsent revokes the tokens of a client for a user that depend on a consent, in a transaction of the caller. After
-// the commit the caller must pass the returned families to Ended.
+// EndConsent revokes the tokens of a client for a user that depend on a consent for a resource, in a transaction of the
+// caller. After the commit the caller must pass the returned families to Ended.
 func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string) (families []string, err error) {
 	until := t.Now().Add(t.options.LongestLife)
 	families, err = t.revokeFamilies(c, until, "consent", "user_id = ? AND client_id = ?",
@@ -279,11 +279,11 @@ func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string
 	if err := t.denied.deny(c, until, consent); err != nil {
 		return nil, err
 	}
-	return families, t.below(c, "user_id = ? AND consent_client_id = ? AND ' ' || resource_id || ' ' LIKE ?",
+	return families, t.revokeDerived(c, "user_id = ? AND consent_client_id = ? AND ' ' || resource_id || ' ' LIKE ?",
 		user, client, "% "+escapeLike(resource)+" %")
 }
 
-// Ended denies on this node at once the tokens that EndConsent revoked.
+// Ended denies on this node at once the tokens that EndConsent revoked. The families are the result of EndConsent.
 func (t *Tokens) Ended(consent string, families []string) {
 	until := t.Now().Add(t.options.LongestLife)
 	t.denyHere(until, consent)
@@ -323,7 +323,7 @@ const (
 	issuanceMemory = 24 * time.Hour
 )
 
-// Sweep removes expired rows.
+// Sweep removes expired rows, and returns their number.
 func (t *Tokens) Sweep(ctx context.Context) (int, error) {
 	now := t.Now()
 	var total int64

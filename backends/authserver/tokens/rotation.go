@@ -37,14 +37,15 @@ type used struct {
 
 // In the database, tokens are separated by spaces and the parts of a token by colons.
 
-// parseRotation parses the columns present and previous. An entry of previous that consists of a digest only gets the
-// time of use usedAt and the number of graces from the parameters.
-func parseRotation(good, previous string, usedAt time.Time, graces int) (r rotation) {
-	for text := range strings.FieldsSeq(good) {
+// parseRotation returns the rotation that is stored in the columns present and previous. An entry of previous may be
+// only a digest; for such an entry, usedAt is the time of use, and graces the number of times that the token was
+// accepted again.
+func parseRotation(presentText, previousText string, usedAt time.Time, graces int) (r rotation) {
+	for text := range strings.FieldsSeq(presentText) {
 		sum, before, _ := strings.Cut(text, ":")
 		r.present = append(r.present, present{sum, before})
 	}
-	for text := range strings.FieldsSeq(previous) {
+	for text := range strings.FieldsSeq(previousText) {
 		u := used{text, usedAt, graces}
 		if parts := strings.Split(text, ":"); len(parts) == 3 {
 			micros, _ := strconv.ParseInt(parts[1], 10, 64)
@@ -56,7 +57,7 @@ func parseRotation(good, previous string, usedAt time.Time, graces int) (r rotat
 	return r
 }
 
-// columns returns the values of the columns present and previous.
+// columns returns the valid tokens for the column present, and the used tokens for the column previous.
 func (r *rotation) columns() (present, previous string) {
 	tokens := make([]string, 0, len(r.present))
 	for _, p := range r.present {
@@ -85,10 +86,10 @@ func (r *rotation) graceful(sum string, now time.Time, grace time.Duration) bool
 	})
 }
 
-// turn returns the rotation after the token with the digest sum, which must be valid or graceful, was replaced by the
-// token with the digest next. Without a grace period it records no used tokens: the columns then hold only the digest
-// next, which every version of this server can read.
-func (r *rotation) turn(sum, next string, now time.Time, grace time.Duration) (to rotation) {
+// replace returns a copy of the rotation in which the token next has replaced the token sum; both are given as digests.
+// The token sum must be valid or graceful. Without a grace period the copy has no used tokens: the columns then hold
+// only the digest next, which every version of this server can read.
+func (r *rotation) replace(sum, next string, now time.Time, grace time.Duration) (to rotation) {
 	entry, before := used{sum: sum, usedAt: now}, ""
 	for _, p := range r.present {
 		if p.sum == sum {

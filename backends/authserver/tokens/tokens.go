@@ -92,7 +92,7 @@ func New(s *kernel.Server, o Options) *Tokens {
 	}
 	s.Watch(users.Topic, func(id string) {
 		t.users.Drop(id)
-		t.denied.doubt()
+		t.denied.requireSync()
 	})
 	s.Watch(deniedTopic, t.denied.heard)
 	return t

@@ -70,11 +70,11 @@ func (s *Upstreams) insert(c store.Conn, user, issuer, subject, called string) (
 	return i, err
 }
 
-// groupsOfOthers returns the groups that the user has from connected accounts other than the row but.
-func groupsOfOthers(c store.Conn, but *identity) (groups []string, err error) {
-	rows, err := rowsOf(c, but.User)
+// groupsOfOthers returns the groups that the user has from all connected accounts but the row except.
+func groupsOfOthers(c store.Conn, except *identity) (groups []string, err error) {
+	rows, err := rowsOf(c, except.User)
 	for _, row := range rows {
-		if row.ID != but.ID {
+		if row.ID != except.ID {
 			groups = append(groups, row.Groups...)
 		}
 	}
@@ -189,11 +189,11 @@ func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, s
 	return err
 }
 
-// Unlink disconnects an account from a user and removes the user's groups that came from the account. It calls then in
-// the same transaction. The error has status 409 if the user could no longer sign in, and 404 if the connection does
-// not exist.
+// Unlink disconnects an account from a user and removes the user's groups that came from the account. It also calls the
+// function then in the same transaction. The error has status 409 if the user could no longer sign in, and 404 if the
+// connection does not exist.
 func (s *Upstreams) Unlink(ctx context.Context, user string, id int64, then func(c store.Conn) error) error {
-	return s.unlink(ctx, user, id, user, s.leaves, then)
+	return s.unlink(ctx, user, id, user, s.checkOtherWay, then)
 }
 
 // Remove is like Unlink for an operator. It may remove the user's last way to sign in, and it ends all sessions and
@@ -203,7 +203,8 @@ func (s *Upstreams) Remove(ctx context.Context, user string, id int64, actor str
 		func(c store.Conn) error { return s.Users.EndAll(c, user) })
 }
 
-// unlink implements Unlink and Remove.
+// unlink implements Unlink and Remove. It calls check with the row before its removal, and then after it, in the same
+// transaction. The audit event names the actor.
 func (s *Upstreams) unlink(ctx context.Context, user string, id int64, actor string,
 	check func(c store.Conn, gone *identity) error, then func(c store.Conn) error,
 ) error {
@@ -256,19 +257,19 @@ func lock(c store.Conn, user string) error {
 	return kernel.IfNoRows(err, errNone)
 }
 
-// leaves returns errLast if the user could not sign in without the row gone.
-func (s *Upstreams) leaves(c store.Conn, gone *identity) error {
-	rows, err := rowsOf(c, gone.User)
+// checkOtherWay returns errLast if the user cannot sign in in any other way than by the row removed.
+func (s *Upstreams) checkOtherWay(c store.Conn, removed *identity) error {
+	rows, err := rowsOf(c, removed.User)
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		if row.ID != gone.ID && s.At(row.Issuer) != nil {
+		if row.ID != removed.ID && s.At(row.Issuer) != nil {
 			return nil
 		}
 	}
 	for _, way := range s.Ways {
-		if possible, err := way(c, gone.User); err != nil || possible {
+		if possible, err := way(c, removed.User); err != nil || possible {
 			return err
 		}
 	}

@@ -56,7 +56,7 @@ func IsOf(c store.Conn, id, issuer string) (linked bool, err error) {
 	return linked, err
 }
 
-// Leave removes the link between a user and an issuer and subject of the section oidc.
+// Leave removes the link between a user and the person who has this issuer and subject in the section oidc.
 func Leave(c store.Conn, id, issuer, subject string) error {
 	_, err := c.Exec("UPDATE authserver_users SET issuer = '', subject = '' WHERE id = ? AND issuer = ? AND subject = ?",
 		id, issuer, subject)

@@ -140,7 +140,7 @@ func (s *Users) Facts(ctx context.Context, id string) (*claims.Facts, error) {
 			return err
 		}
 		f.Groups, f.Attributes, f.Roles = u.Groups, g.Attributes, g.Roles
-		more, err := rolesOf(c, above(u.Groups))
+		more, err := rolesOf(c, withAncestors(u.Groups))
 		for _, role := range more {
 			if !slices.Contains(f.Roles, role) {
 				f.Roles = append(f.Roles, role)
@@ -155,9 +155,9 @@ func (s *Users) Facts(ctx context.Context, id string) (*claims.Facts, error) {
 	return f, nil
 }
 
-// above returns the groups and the groups that contain them. The name of a group begins with the name of the group that
-// contains it and a slash.
-func above(groups []string) (all []string) {
+// withAncestors returns the groups and the groups that contain them. The name of a group begins with the name of the
+// group that contains it and a slash.
+func withAncestors(groups []string) (all []string) {
 	for _, group := range groups {
 		for end := len(group); end > 0; end = strings.LastIndexByte(group[:end], '/') {
 			if !slices.Contains(all, group[:end]) {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	minPassword = 8   // the least number of characters of a new password if Users.Length is not set
-	maxPassword = 256 // the greatest number of characters
+	minPassword = 8   // the minimum number of characters of a new password if Users.Length is not set
+	maxPassword = 256 // the maximum number of characters
 )
 
 // PasswordLength returns the minimum number of characters of a new password.
@@ -109,9 +109,9 @@ func (s *Users) Hash(ctx context.Context, id string) (hash string, err error) {
 	return hash, err
 }
 
-// SetHash sets the password of a user to an unknown password with the given hash, in a form that password.Known
-// accepts; see Check. Like any new password it ends all sessions and tokens, and makes a pending user active. The audit
-// event names the actor.
+// SetHash stores the hash of a user's password, for example from another server. The hash must have a form that
+// password.Known accepts; see Check. Like any new password it ends all sessions and tokens, and makes a pending user
+// active. The audit event names the actor.
 func (s *Users) SetHash(ctx context.Context, id, hash, actor string) error {
 	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_users SET password = ?, status = CASE WHEN status = ? THEN ? ELSE status END, updated_at = ? WHERE id = ?",

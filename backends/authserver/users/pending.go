@@ -17,8 +17,8 @@ import (
 const Pending = "pending"
 
 // Pend returns the user with a mail address, whatever the user's status, and creates a pending user if there is no such
-// user. The result created is true if it created the user; the caller then records that in the audit feed after its
-// transaction. The error has status 422 if the address or the name is invalid.
+// user. The result created reports whether Pend created the user; the caller then records that in the audit feed after
+// its transaction. The error has status 422 if the address or the name is invalid.
 func (s *Users) Pend(c store.Conn, email, displayName string) (u *User, created bool, err error) {
 	if email, err = Address(email); err != nil {
 		return nil, false, err
@@ -126,8 +126,8 @@ func (s *Users) Move(ctx context.Context, p Proof, email string) error {
 
 var errChanged = apierror.New(http.StatusGone, "gone", "the account has changed since this link was mailed")
 
-// SweepPending removes pending users without a valid link, an hour after their creation at the earliest: a newer user
-// may be about to get a link.
+// SweepPending removes pending users without a valid link, and returns their number. A user is kept for at least an
+// hour after the creation, since a newer user may be about to get a link.
 func (s *Users) SweepPending(ctx context.Context) (int, error) {
 	n, err := s.DB.Purge(ctx, 1000, `DELETE FROM authserver_users WHERE id IN (SELECT u.id FROM authserver_users u
 		WHERE u.status = 'pending' AND u.created_at < ? AND NOT EXISTS (SELECT 1 FROM authserver_links l WHERE l.user_id = u.id) LIMIT ?)`,

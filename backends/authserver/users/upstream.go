@@ -51,7 +51,7 @@ func (s *Users) FindOrCreate(ctx context.Context, p *oidclogin.Person) (u *User,
 		Linked: ByUpstream,
 		Holder: func(c store.Conn, key string) (*people.Holder[*User], error) {
 			h, password, err := HolderOf(c, key)
-			// A user who has no password could not sign in yet, so that nobody else is in the account.
+			// A user without a password could not sign in yet, so nobody else uses the account.
 			h.Proven, h.Barred = true, password || err == nil && h.ID.Provider == Upstream
 			return h, err
 		},
@@ -182,8 +182,8 @@ func storable(groups []string) []string {
 }
 
 // Arrive creates a user for a person who signed in at a provider of the list upstreams. The caller links the user with
-// the person in the same transaction. An invalid name is dropped. The error has status 409 if another user has the
-// address.
+// the person in the same transaction. If verified is set, the provider has verified the mail address. An invalid name
+// is dropped. The error has status 409 if another user has the address.
 func (s *Users) Arrive(c store.Conn, email string, verified bool, displayName string) (*User, error) {
 	displayName, err := name(displayName)
 	if err != nil {

@@ -276,8 +276,8 @@ type Change struct {
 	May func(u *User) error
 }
 
-// Update changes a user. A new password makes a pending user active. It also ends all sessions and tokens, since
-// somebody who knows the old password may have them. The audit event names the actor.
+// Update changes a user. A new password makes a pending user active, and ends all sessions and tokens, since somebody
+// who knows the old password may have them. The audit event names the actor.
 func (s *Users) Update(ctx context.Context, id string, ch Change, actor string) (*User, error) {
 	previous, err := s.Find(ctx, id)
 	if err != nil {
@@ -361,14 +361,14 @@ func set[T any](to, from *T) {
 	}
 }
 
-// Disable disables a user and ends the user's sessions, codes and tokens. It calls each function of checks with the
-// stored user, which can forbid the change by returning an error.
+// Disable disables a user and ends the user's sessions, codes and tokens. It first calls each function of checks with
+// the stored user. If one returns an error, nothing is changed.
 func (s *Users) Disable(ctx context.Context, id, actor string, checks ...func(u *User) error) (*User, error) {
 	return s.setStatus(ctx, id, Disabled, "user.disabled", actor, checks)
 }
 
-// Enable makes a user active again. Ended sessions, codes and tokens are not restored. It calls each function of checks
-// with the stored user, which can forbid the change by returning an error.
+// Enable makes a user active again. Ended sessions, codes and tokens are not restored. It first calls each function of
+// checks with the stored user. If one returns an error, nothing is changed.
 func (s *Users) Enable(ctx context.Context, id, actor string, checks ...func(u *User) error) (*User, error) {
 	return s.setStatus(ctx, id, Active, "user.enabled", actor, checks)
 }
@@ -402,13 +402,13 @@ func (s *Users) setStatus(
 	return u, nil
 }
 
-// Delete deletes a user and ends the user's sessions, codes and tokens. It calls each function of checks with the
-// stored user, which can forbid the deletion by returning an error.
+// Delete deletes a user and ends the user's sessions, codes and tokens. It first calls each function of checks with the
+// stored user. If one returns an error, nothing is deleted.
 func (s *Users) Delete(ctx context.Context, id, actor string, checks ...func(u *User) error) error {
 	return s.remove(ctx, id, actor, func(c store.Conn) error { return allowed(c, id, checks) })
 }
 
-// remove deletes a user unless may returns an error.
+// remove deletes a user unless check returns an error.
 func (s *Users) remove(ctx context.Context, id, actor string, check func(c store.Conn) error) error {
 	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		if err := check(c); err != nil {

@@ -63,7 +63,7 @@ func (c *call) accountPage() (*accountPage, error) {
 	ctx, user := c.Context(), c.session.User
 	page := &accountPage{
 		Deletes: c.Accounts.Grace > 0, User: user, Local: user.Provider == users.Local,
-		Mails: c.mails() && user.Provider == users.Local,
+		Mails: c.sendsMails() && user.Provider == users.Local,
 	}
 	sessions, err := c.Login.Browsers(ctx, user.ID)
 	if err != nil {
@@ -85,7 +85,8 @@ func (c *call) accountPage() (*accountPage, error) {
 	return page, err
 }
 
-// toAccount redirects to the account page. It answers a form that was shown to a user other than the one now signed in.
+// toAccount redirects to the account page. It answers a form if the signed-in user has changed since the form was
+// shown.
 func (c *call) toAccount() error { return c.leave(c.At(accountPath)) }
 
 // rename handles the form that sets the user's name.

@@ -20,7 +20,7 @@ func (c *call) connect() error {
 	if c.session == nil {
 		return c.ToLogin("/login")
 	}
-	if done, err := c.proves(c.needsFactor(), c.Here()); done {
+	if done, err := c.redirectToProve(c.needsFactor(), c.Here()); done {
 		return err
 	}
 	to, err := c.Connections.Begin(c.Context(), connections.Start{
@@ -58,8 +58,9 @@ type connection struct {
 	ExpiresAt   *string  `json:"expires_at"` // of the access token, which is renewed; null if unknown
 }
 
-// program runs a handler for requests of scripts and writes its errors as JSON. It answers 401 if no user is signed in.
-func (c *call) program(serve func() error) error {
+// serveScript runs a handler for requests of scripts and writes its errors as JSON. It answers 401 if no user is signed
+// in.
+func (c *call) serveScript(serve func() error) error {
 	if c.session == nil {
 		c.W.Header().Set("WWW-Authenticate", "Cookie")
 		kernel.WriteError(c.W, apierror.New(http.StatusUnauthorized, "unauthorized", "nobody is signed in"))
@@ -73,7 +74,7 @@ func (c *call) program(serve func() error) error {
 
 // connections lists the user's connections. The response has the form token in a header.
 func (c *call) connections() error {
-	return c.program(func() error {
+	return c.serveScript(func() error {
 		found, err := c.Connections.Of(c.Context(), c.session.User.ID)
 		if err != nil {
 			return err
@@ -105,7 +106,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // disconnect removes one of the user's connections.
 func (c *call) disconnect() error {
-	return c.program(func() error {
+	return c.serveScript(func() error {
 		if err := c.Script(c.R.Header.Get(tokenHeader)); err != nil {
 			return err
 		}

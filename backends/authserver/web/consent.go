@@ -19,17 +19,17 @@ type consentForm struct {
 	Transaction string
 }
 
-func (c *call) authorize() error { return c.begun(c.R.URL.Query()) }
+func (c *call) authorize() error { return c.startAuthorization(c.R.URL.Query()) }
 
 func (c *call) authorizeForm() error {
 	if err := c.ReadForm(); err != nil {
 		return err
 	}
-	return c.begun(c.R.PostForm)
+	return c.startAuthorization(c.R.PostForm)
 }
 
-// begun handles a new authorization request with the given parameters.
-func (c *call) begun(values url.Values) error {
+// startAuthorization handles a new authorization request with the given parameters.
+func (c *call) startAuthorization(values url.Values) error {
 	r, err := c.Authorize.Parse(c.Context(), values)
 	if err != nil {
 		return c.refuse(err)
@@ -91,7 +91,7 @@ func (c *call) opened(transaction string) (r *authorize.Request, client *clients
 	if !signedIn {
 		return nil, nil, true, c.toLogin(r, transaction)
 	}
-	if done, err := c.proves(c.Authorize.Needs(r, c.session), consentAt(transaction)); done {
+	if done, err := c.redirectToProve(c.Authorize.Needs(r, c.session), consentAt(transaction)); done {
 		return nil, nil, true, err
 	}
 	return r, client, false, nil
@@ -129,7 +129,7 @@ func (c *call) showConsent(r *authorize.Request, client *clients.Client, transac
 	return c.Show("consent", question.Client, &consentForm{question, transaction})
 }
 
-// askConsentAnew handles a consent form that was shown to a user other than the one now signed in. It asks the current
+// askConsentAnew handles a consent form if the signed-in user has changed since the form was shown. It asks the current
 // user even if that user has already given consent, since the previous user may have denied the request.
 func (c *call) askConsentAnew() error {
 	transaction := c.Form.Text("session_id")

@@ -27,7 +27,7 @@ func (c *call) askDevice() error {
 	return c.Show("device", c.T("Connect a device"), &deviceForm{code})
 }
 
-// deviceMeanwhile handles a form that was shown to a user other than the one now signed in. It shows the form for the
+// deviceMeanwhile handles a form if the signed-in user has changed since the form was shown. It shows the form for the
 // user code again, with the code filled in.
 func (c *call) deviceMeanwhile() error {
 	code := c.Form.Text("user_code")
@@ -50,7 +50,7 @@ func (c *call) device() error {
 	if c.session == nil {
 		return c.deviceMeanwhile()
 	}
-	if done, err := c.proves(c.needsFactor(), device.Path); done {
+	if done, err := c.redirectToProve(c.needsFactor(), device.Path); done {
 		return err
 	}
 	signer := c.Signer("device")

@@ -50,7 +50,7 @@ var errJoin = apierror.New(http.StatusBadRequest, "bad_request",
 	"This took too long, or began in another browser. Begin again at your account.")
 
 // offer sets the cookie for a person who has signed in at a provider. It redirects to the page that connects the
-// accounts, which first requires a sign-in here. The path to continues after that.
+// accounts, which first requires a sign-in here. Afterwards the browser continues at the path to.
 func (c *call) offer(provider *upstreams.Upstream, person *oidclogin.Person, to string) error {
 	called := person.Username
 	if called == "" {
@@ -99,8 +99,8 @@ func (c *call) joined() (*upstreams.Upstream, *joins) {
 // afterwards.
 func (c *call) joinHere() string { return withOnward(joinPath, c.onward()) }
 
-// toJoin redirects to the page that connects accounts. It answers a form that was shown to a user other than the one
-// now signed in.
+// toJoin redirects to the page that connects accounts. It answers a form if the signed-in user has changed since the
+// form was shown.
 func (c *call) toJoin() error { return c.leave(c.At(c.joinHere())) }
 
 // mayJoin returns the account at the provider if the user has recently signed in to both accounts. Otherwise it

@@ -16,14 +16,16 @@ type mailForm struct {
 	Sent        bool   // the mail is on its way, if the address is valid
 }
 
-// mails reports whether the server can send mails.
-func (c *call) mails() bool { return c.Accounts != nil && c.Accounts.Mail != nil }
+// sendsMails reports whether the server can send mails.
+func (c *call) sendsMails() bool { return c.Accounts != nil && c.Accounts.Mail != nil }
 
-// registers reports whether users may register.
-func (c *call) registers() bool { return c.mails() && c.Accounts.Registration.Open && !c.NoPassword }
+// allowsRegistration reports whether users may register.
+func (c *call) allowsRegistration() bool {
+	return c.sendsMails() && c.Accounts.Registration.Open && !c.NoPassword
+}
 
-// forgets reports whether users may request a link to choose a new password.
-func (c *call) forgets() bool { return c.mails() && !c.NoPassword }
+// allowsReset reports whether users may request a link to choose a new password.
+func (c *call) allowsReset() bool { return c.sendsMails() && !c.NoPassword }
 
 const (
 	forgotPath   = "/forgot"
@@ -31,7 +33,7 @@ const (
 )
 
 func (c *call) askForgot() error {
-	if !c.forgets() {
+	if !c.allowsReset() {
 		return pages.NotFound()
 	}
 	return c.Show("forgot", c.T("Forgotten password"), &mailForm{Email: c.Query.Text("email"), Redirect: c.onward()})
@@ -39,7 +41,7 @@ func (c *call) askForgot() error {
 
 // forgot handles the form that requests a link for a new password.
 func (c *call) forgot() error {
-	if !c.forgets() {
+	if !c.allowsReset() {
 		return pages.NotFound()
 	}
 	form := &mailForm{Email: c.Form.Text("email"), Redirect: c.onward()}
@@ -52,7 +54,7 @@ func (c *call) forgot() error {
 }
 
 func (c *call) askRegister() error {
-	if !c.registers() {
+	if !c.allowsRegistration() {
 		return pages.NotFound()
 	}
 	return c.Show("register", c.T("Create an account"), &mailForm{Redirect: c.onward()})
@@ -60,7 +62,7 @@ func (c *call) askRegister() error {
 
 // register handles the form that requests an account.
 func (c *call) register() error {
-	if !c.registers() {
+	if !c.allowsRegistration() {
 		return pages.NotFound()
 	}
 	form := &mailForm{Email: c.Form.Text("email"), Name: c.Form.Text("name"), Redirect: c.onward()}
@@ -78,7 +80,7 @@ type chooseForm struct {
 	New               bool // the link completes a new account
 }
 
-// choosingLink returns the data of that form for the link in a request.
+// choosingLink returns the data of a chooseForm for the link in a request.
 func (c *call) choosingLink(fields *pages.Fields) (*chooseForm, error) {
 	secret := fields.Text("link")
 	l, err := c.Accounts.Look(c.Context(), secret, account.LinkReset, account.LinkJoin, account.LinkInvite)
@@ -141,7 +143,7 @@ func (c *call) moveAddress() error {
 	if done, err := c.signedIn(); done {
 		return err
 	}
-	if !c.mails() {
+	if !c.sendsMails() {
 		return pages.NotFound()
 	}
 	email := c.Form.Text("email")

@@ -14,30 +14,31 @@ type logoutForm struct {
 	Host        string // the host of that address, if it has one
 }
 
-func (c *call) endSession() error { return c.ending(c.R.URL.Query()) }
+func (c *call) endSession() error { return c.startLogout(c.R.URL.Query()) }
 
 func (c *call) endSessionForm() error {
 	if err := c.ReadForm(); err != nil {
 		return err
 	}
-	return c.ending(c.R.PostForm)
+	return c.startLogout(c.R.PostForm)
 }
 
-// ending handles an RP-initiated logout. The user must confirm it, since clients choose the page to which the browser
-// is redirected afterwards. No confirmation is needed if the client proves by an ID token that it knows the user.
-func (c *call) ending(values url.Values) error {
+// startLogout handles an RP-initiated logout. The user must confirm it, since clients choose the page to which the
+// browser is redirected afterwards. No confirmation is needed if the client proves by an ID token that it knows the
+// user.
+func (c *call) startLogout(values url.Values) error {
 	l, err := c.OpenID.ParseLogout(c.Context(), values)
 	if err != nil {
 		return err
 	}
 	if c.session == nil && (l.To == "" || l.Subject != "") {
-		return c.ended(l)
+		return c.finishLogout(l)
 	}
 	if c.session != nil && l.Subject == c.session.User.ID {
 		if err := c.end(); err != nil {
 			return err
 		}
-		return c.ended(l)
+		return c.finishLogout(l)
 	}
 	return c.askLogout(l.Client, l.To)
 }
@@ -66,8 +67,8 @@ func (c *call) logoutMeanwhile() error {
 	return c.askLogout("", string(next))
 }
 
-// ended sends the response after a logout that a client requested.
-func (c *call) ended(l *openid.Logout) error {
+// finishLogout sends the response after a logout that a client requested.
+func (c *call) finishLogout(l *openid.Logout) error {
 	if l.To != "" {
 		return c.leave(l.To)
 	}

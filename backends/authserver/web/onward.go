@@ -20,7 +20,8 @@ const (
 	maxOnward = 3500
 )
 
-// withOnward adds the path at which to continue, redirect, to the path of a page.
+// withOnward returns the path of a page with a query parameter for redirect, the path at which the browser continues
+// afterwards.
 func withOnward(page, redirect string) string {
 	if redirect == "" || redirect == "/" {
 		return page

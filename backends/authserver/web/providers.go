@@ -53,9 +53,9 @@ func (c *call) startAt(provider *upstreams.Upstream, q url.Values) string {
 }
 
 // addProviders adds the data about upstream providers to the sign-in form. It adds a button for each provider that is
-// not hidden, and sets ByAddress if the mail address can select a provider. In that case it allows the form to be
-// redirected to the providers (Content-Security-Policy). If the user signs in to connect an account, it sets Joins to
-// the name of that account's provider.
+// not hidden, and sets form.ByAddress if the mail address can select a provider. In that case the
+// Content-Security-Policy allows the form to be redirected to the providers. If the user signs in to connect an
+// account, addProviders sets form.Joins to the name of that account's provider.
 func (c *call) addProviders(form *loginForm) {
 	q := form.query()
 	for _, provider := range c.Upstreams.Shown() {
@@ -77,7 +77,7 @@ func (c *call) addProviders(form *loginForm) {
 	}
 }
 
-// query returns the query that links to a provider add to the path.
+// query returns the query parameters of the links from the login form to a provider.
 func (f *loginForm) query() url.Values {
 	q := url.Values{"redirect": {f.Redirect}}
 	if f.Again {

@@ -64,17 +64,17 @@ func (c *call) secondMeanwhile() error {
 	if err != nil {
 		return c.ShowForm(err, "login", c.T("Sign in"), c.loginForm(&c.Form))
 	}
-	return c.goOn(w.User.Email)
+	return c.continueMeanwhile(w.User.Email)
 }
 
 // againFirst answers GET requests for the form of the second factor, which needs a waiting user. It redirects to the
 // login page.
 func (c *call) againFirst() error { return c.leave(c.At("/login")) }
 
-// proves redirects a user who must prove a second factor, if needs is set: to the login page, or, if the user has no
-// second factor, to the page that sets one up. The browser continues at back afterwards. The result done reports
-// whether a response has been sent.
-func (c *call) proves(needs bool, back string) (done bool, err error) {
+// redirectToProve does nothing unless needs is set. It redirects a user who must prove a second factor to the login
+// page. A user who has no second factor is redirected to the page that sets one up. The browser continues at the path
+// back afterwards. The result done reports whether a response has been sent.
+func (c *call) redirectToProve(needs bool, back string) (done bool, err error) {
 	if !needs {
 		return false, nil
 	}

@@ -53,8 +53,8 @@ func (c *call) securityHere() string {
 	return securityPath + "?" + url.Values{"redirect": {to}}.Encode()
 }
 
-// toSecurity redirects to the security page. It answers a form that was shown to a user other than the one now signed
-// in.
+// toSecurity redirects to the security page. It answers a form if the signed-in user has changed since the form was
+// shown.
 func (c *call) toSecurity() error { return c.leave(c.At(c.securityHere())) }
 
 // onward returns the path at which the browser continues, from the query or the form. It returns "" if neither contains
@@ -119,7 +119,7 @@ func (c *call) addApp() error {
 		}
 		return c.ShowForm(err, "app", c.T("Set up an app"), &appForm{draft, c.onward(), label})
 	}
-	return c.added(factors.ByCode, recovery, c.T("The app is set up."))
+	return c.finishFactor(factors.ByCode, recovery, c.T("The app is set up."))
 }
 
 // passkeyForm is the data of the form that sets up a passkey.
@@ -156,7 +156,7 @@ func (c *call) addPasskey() error {
 	if err != nil {
 		return c.newPasskey(err, label)
 	}
-	return c.added(factors.ByKey, recovery, c.T("The passkey is set up."))
+	return c.finishFactor(factors.ByKey, recovery, c.T("The passkey is set up."))
 }
 
 // recoveryCodes is the data of the page that shows new recovery codes, once.
@@ -165,8 +165,10 @@ type recoveryCodes struct {
 	Redirect string
 }
 
-// added sends the response after a second factor was set up. The factor then counts as proved in this session.
-func (c *call) added(method string, recovery []string, notice string) error {
+// finishFactor sends the response after a second factor was set up: a page with the recovery codes, if there are any,
+// and otherwise a redirect to the security page, which shows the notice. The factor then counts as proved in this
+// session.
+func (c *call) finishFactor(method string, recovery []string, notice string) error {
 	if err := c.Login.Proved(c.Context(), c.session, method); err != nil {
 		return err
 	}

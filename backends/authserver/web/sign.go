@@ -50,14 +50,14 @@ func (c *call) loginForm(fields *pages.Fields) *loginForm {
 	return c.loginFormTo(fields.Text("redirect"), fields.Flag("again"))
 }
 
-// loginFormTo returns the data of a login form that leads to the path to. If again is set, the user must sign in even
-// with a valid session.
+// loginFormTo returns the data of a login form after which the browser continues at the path to. If again is set, the
+// user must sign in even with a valid session.
 func (c *call) loginFormTo(to string, again bool) *loginForm {
 	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, to), NoPassword: c.NoPassword, Again: again}
-	if c.forgets() {
+	if c.allowsReset() {
 		form.Forgot = c.At(withOnward(forgotPath, form.Redirect))
 	}
-	if c.registers() {
+	if c.allowsRegistration() {
 		form.Register = c.At(withOnward(registerPath, form.Redirect))
 	}
 	if form.Upstream = c.upstreamLink(form); form.Upstream != "" {
@@ -131,13 +131,13 @@ func (c *call) loginMeanwhile() error {
 	if c.session == nil || c.NoPassword {
 		return c.login()
 	}
-	return c.goOn(c.Form.Text("email"))
+	return c.continueMeanwhile(c.Form.Text("email"))
 }
 
-// goOn answers a form that was submitted after a user signed in in another tab. The email is the address in the form.
-// If it belongs to the signed-in user, goOn redirects to where the form leads. Otherwise it asks whether to sign in as
-// the other user.
-func (c *call) goOn(email string) error {
+// continueMeanwhile answers a form that was submitted after a user signed in in another tab. The email is the address
+// in the form. If it belongs to the signed-in user, continueMeanwhile redirects to where the form leads. Otherwise it
+// asks whether to sign in as the other user.
+func (c *call) continueMeanwhile(email string) error {
 	form, user := c.loginForm(&c.Form), c.session.User
 	if mailaddress.Key(email) == mailaddress.Key(user.Email) {
 		return c.leave(c.At(form.Redirect))

@@ -50,7 +50,7 @@ func (c *call) startUpstream() error {
 	return c.leadUpstream(c.Upstream, oidclogin.Ask{Again: c.Query.Flag("again")}, to)
 }
 
-// leadUpstream redirects to a provider. It stores in a cookie the path to, at which the browser continues after the
+// leadUpstream redirects to a provider. It stores the path to in a cookie; the browser continues there after the
 // sign-in.
 func (c *call) leadUpstream(provider *Upstream, ask oidclogin.Ask, to string) error {
 	from := oidclogin.Browser{Secret: secret.New(), Redirect: provider.Redirect}
@@ -86,7 +86,8 @@ func partOf(name string, i int) string {
 	return name + "_" + strconv.Itoa(i)
 }
 
-// keepUpstream sets the cookies of a sign-in, without replacing those of other tabs.
+// keepUpstream stores a value in the cookies of a sign-in, without replacing those of other tabs. The mark identifies
+// the sign-in; see markOf.
 func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
 	name := upstreamCookie
 	if _, err := c.R.Cookie(name); err == nil {
@@ -108,7 +109,7 @@ func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
 	}
 }
 
-// keptUpstream returns the values that startUpstream stored for the sign-in with a state, and deletes its cookies.
+// keptUpstream returns the values that leadUpstream stored for the sign-in with a state, and deletes its cookies.
 // Without such cookies both values are empty.
 func (c *call) keptUpstream(state string) (secret, to string) {
 	mark := markOf(state)
@@ -176,7 +177,7 @@ func (c *call) backFromUpstream(provider *Upstream) (person *oidclogin.Person, t
 	began := time.Now()
 	person, err = provider.Provider.Finish(c.Context(), from, c.R.URL.Query())
 	c.Took("oidc_exchange_duration_seconds", "", began)
-	// The status is about the response, not about the user.
+	// Such an error is about the provider's response, not about the user's rights here.
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
 		answer := *e
 		answer.Status = http.StatusBadRequest
@@ -189,7 +190,7 @@ func (c *call) backFromUpstream(provider *Upstream) (person *oidclogin.Person, t
 const maxCause = 200
 
 // refusedUpstream records a failed sign-in and returns the error for the page, without the provider's response. The
-// user is the id of the user, if known. The audit event contains more.
+// user is the id of the user, if known. The list more has further names and values for the audit event.
 func (c *call) refusedUpstream(err error, user string, more ...string) error {
 	e, ok := apierror.From(err)
 	if !ok {

@@ -203,7 +203,7 @@ type call struct {
 // frame is the data for the part of a page around its content; templates read it as .Site.
 type frame struct {
 	User           string // the name of the signed-in user; empty if nobody is signed in
-	PasswordLength int    // the least number of characters of a new password
+	PasswordLength int    // the minimum number of characters of a new password
 }
 
 // begin creates the call of a request, with its session.
@@ -295,8 +295,8 @@ var samples = map[string]any{
 	"devicedone":    true,
 }
 
-// Routes returns the routes of the pages for a site, which removes the path of the issuer, mount, from its requests.
-// The handler h needs that path, so Routes adds it again.
+// Routes returns the routes of the pages for a site. The site removes mount, the path of the issuer, from the paths of
+// its requests. The handler h needs that prefix, so the routes add it again.
 func Routes(h http.Handler, mount string) []kernel.Route {
 	serve := func(w http.ResponseWriter, r *http.Request) error {
 		request := *r // a copy, so that the site's request keeps its pattern

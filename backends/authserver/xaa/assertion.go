@@ -81,7 +81,7 @@ func (x *XAA) Redeem(ctx context.Context, r Request) (done Result, err error) {
 	if err != nil {
 		return done, err
 	}
-	ceiling, err := permitted(now.policies[a.idp.ID], r.Client.ID, targets)
+	ceiling, err := permittedScopes(now.policies[a.idp.ID], r.Client.ID, targets)
 	if err != nil {
 		return done, err
 	}
@@ -163,10 +163,10 @@ func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
 	if token.Expires.Before(a.until) {
 		a.until = token.Expires
 	}
-	if a.tenant, ok = text1(claims["tenant"]); !ok {
+	if a.tenant, ok = optionalString(claims["tenant"]); !ok {
 		return refuseGrant("the tenant of the assertion is not text")
 	}
-	scopeText, ok := text1(claims["scope"])
+	scopeText, ok := optionalString(claims["scope"])
 	if !ok {
 		return refuseGrant("the scope of the assertion is not text")
 	}
@@ -177,7 +177,7 @@ func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
 		}
 		a.scope = append([]string{}, words...)
 	}
-	if a.resource, ok = texts(claims["resource"]); !ok {
+	if a.resource, ok = optionalStrings(claims["resource"]); !ok {
 		return refuseGrant("the resource of the assertion is neither a text nor a list of texts")
 	}
 	if a.act, ok = actors(claims["act"], 0); !ok {
@@ -195,9 +195,9 @@ func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
 	return nil
 }
 
-// text1 returns an optional string claim. It returns false for a claim that has another type, is too long or contains
-// NUL.
-func text1(claim any) (string, bool) {
+// optionalString returns an optional string claim. It returns false for a claim that has another type, is too long or
+// contains NUL.
+func optionalString(claim any) (string, bool) {
 	if claim == nil {
 		return "", true
 	}
@@ -205,8 +205,8 @@ func text1(claim any) (string, bool) {
 	return text, ok && len(text) <= maxURI && strings.IndexByte(text, 0) < 0
 }
 
-// texts returns an optional claim that is a string or a non-empty array of strings.
-func texts(claim any) (list []string, ok bool) {
+// optionalStrings returns an optional claim that is a string or a non-empty array of strings.
+func optionalStrings(claim any) (list []string, ok bool) {
 	switch claim := claim.(type) {
 	case nil:
 		return nil, true
@@ -225,7 +225,8 @@ func texts(claim any) (list []string, ok bool) {
 	return nil, false
 }
 
-// actors returns the claim act of an assertion (RFC 8693 section 4.1), reduced to the members that identify actors.
+// actors returns the claim act of an assertion (RFC 8693 section 4.1), reduced to the members that identify actors. The
+// depth is the number of actors around this one. It returns false if the claim is invalid or nested too deeply.
 func actors(claim any, depth int) (json.RawMessage, bool) {
 	if claim == nil {
 		return nil, true
@@ -236,7 +237,7 @@ func actors(claim any, depth int) (json.RawMessage, bool) {
 	}
 	reduced := make(map[string]any)
 	for _, name := range []string{"sub", "iss", "client_id", "actor_type"} {
-		text, ok := text1(members[name])
+		text, ok := optionalString(members[name])
 		if !ok {
 			return nil, false
 		}
@@ -301,9 +302,9 @@ func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources
 	return targets, nil
 }
 
-// permitted returns the scopes that the policies of an identity provider permit to a client at the target resources. A
-// nil list permits any scope. If there are policies but no policy applies, the error is access_denied.
-func permitted(policies []*Policy, client string, targets []*resources.Resource) (scopes []string, err error) {
+// permittedScopes returns the scopes that the policies of an identity provider permit to a client at the target
+// resources. A nil list permits any scope. If there are policies but no policy applies, the error is access_denied.
+func permittedScopes(policies []*Policy, client string, targets []*resources.Resource) (scopes []string, err error) {
 	matches := 0
 	for _, p := range policies {
 		if !p.Enabled || len(p.ClientIDs) > 0 && !slices.Contains(p.ClientIDs, client) || !p.covers(targets) {

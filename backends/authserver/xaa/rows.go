@@ -233,7 +233,7 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 	now := x.Now().Truncate(time.Microsecond)
 	i.ID, i.CreatedAt, i.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := kernel.CheckRoom(c, "authserver_idps", idpsMost); err != nil {
+		if err := kernel.CheckRoom(c, "authserver_idps", maxIdPs); err != nil {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_idps ("+idpColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -248,8 +248,8 @@ func allowed[T any](
 	return kernel.Allow(checks, func() (*T, error) { return found(scan(c.Row(query+c.Lock(), id))) })
 }
 
-// ReplaceIdP replaces an identity provider. It calls each function of checks with the stored provider, which can forbid
-// the change by returning an error.
+// ReplaceIdP replaces an identity provider. It first calls each function of checks with the stored provider. If one
+// returns an error, nothing is changed.
 func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP, checks ...func(i *IdP) error) error {
 	if err := i.Check(); err != nil {
 		return err
@@ -263,8 +263,8 @@ func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP, checks ...func(i *IdP) err
 	})
 }
 
-// DeleteIdP removes an identity provider with its policies and mappings. It calls each function of checks with the
-// stored provider, which can forbid the deletion by returning an error.
+// DeleteIdP removes an identity provider with its policies and mappings. It first calls each function of checks with
+// the stored provider. If one returns an error, nothing is removed.
 func (x *XAA) DeleteIdP(ctx context.Context, id string, checks ...func(i *IdP) error) error {
 	return x.change(ctx, func(c store.Conn) (int64, error) {
 		if err := allowed(c, scanIdP, oneIdP, id, checks); err != nil {
@@ -310,8 +310,8 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	now := x.Now().Truncate(time.Microsecond)
 	p.ID, p.CreatedAt, p.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := errors.Join(kernel.CheckRoom(c, "authserver_xaa_policies", policiesMost), checkExists(c, "authserver_idps",
-			p.IdP, "idp_id")); err != nil {
+		if err := errors.Join(kernel.CheckRoom(c, "authserver_xaa_policies", maxPolicies),
+			checkExists(c, "authserver_idps", p.IdP, "idp_id")); err != nil {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_xaa_policies ("+policyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -320,8 +320,8 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	})
 }
 
-// ReplacePolicy replaces a policy. It calls each function of checks with the stored policy, which can forbid the change
-// by returning an error.
+// ReplacePolicy replaces a policy. It first calls each function of checks with the stored policy. If one returns an
+// error, nothing is changed.
 func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, checks ...func(p *Policy) error) error {
 	if err := x.checkPolicy(ctx, p); err != nil {
 		return err
@@ -338,8 +338,8 @@ func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, checks ...func(p *Po
 	})
 }
 
-// DeletePolicy removes a policy. It calls each function of checks with the stored policy, which can forbid the deletion
-// by returning an error.
+// DeletePolicy removes a policy. It first calls each function of checks with the stored policy. If one returns an
+// error, nothing is removed.
 func (x *XAA) DeletePolicy(ctx context.Context, id string, checks ...func(p *Policy) error) error {
 	return x.change(ctx, func(c store.Conn) (int64, error) {
 		if err := allowed(c, scanPolicy, onePolicy, id, checks); err != nil {
@@ -365,7 +365,7 @@ func (x *XAA) Mappings(ctx context.Context, idp string, p kernel.Page) ([]*Mappi
 	return kernel.Rows(ctx, x.Server, Mappings(idp).Find, p, scanMapping)
 }
 
-// TotalMappings returns the number of mappings on all pages, up to limit.
+// TotalMappings returns the number of mappings on all pages of Mappings, up to limit.
 func (x *XAA) TotalMappings(ctx context.Context, idp string, limit int) (int, error) {
 	return kernel.CountRows(ctx, x.Server, Mappings(idp).Find, limit)
 }

@@ -53,8 +53,8 @@ type XAA struct {
 
 const (
 	topic = "xaa"
-	// idpsMost and policiesMost are the maximum numbers of rows.
-	idpsMost, policiesMost = 1000, 10_000
+	// maxIdPs and maxPolicies are the maximum numbers of rows.
+	maxIdPs, maxPolicies = 1000, 10_000
 	// keysGap is the minimum time between two fetches of a provider's keys.
 	keysGap = 30 * time.Second
 )
@@ -87,12 +87,12 @@ func (x *XAA) read(ctx context.Context, _ string) (*snapshot, error) {
 	s := &snapshot{idps: make(map[string]*IdP), policies: make(map[string][]*Policy)}
 	err := x.Read(ctx, func(c store.Conn) error {
 		idps, err := store.List(c, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps ORDER BY created_at, id LIMIT ?",
-			idpsMost)
+			maxIdPs)
 		if err != nil {
 			return err
 		}
 		policies, err := store.List(c, scanPolicy, "SELECT "+
-			policyColumns+" FROM authserver_xaa_policies ORDER BY created_at, id LIMIT ?", policiesMost)
+			policyColumns+" FROM authserver_xaa_policies ORDER BY created_at, id LIMIT ?", maxPolicies)
 		for _, idp := range idps {
 			s.idps[idp.Issuer] = idp
 		}

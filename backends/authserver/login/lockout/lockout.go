@@ -55,7 +55,7 @@ type Lockout struct {
 	warnedAt  time.Duration // zero if there was no warning yet
 }
 
-// Key identifies an identity at a source address, and that address. It contains only hashes.
+// Key identifies a pair of an identity and a source address, and also the address alone. It contains only hashes.
 type Key struct{ identity, address hash }
 
 // New returns an empty Lockout.
@@ -76,7 +76,7 @@ func (l *Lockout) Of(identity, address string) Key {
 	text = append(text, identity[:min(len(identity), MaxIdentity)]...)
 	text = append(append(text, 0), address...) // no address contains NUL
 	identityHash := sha256.Sum256(text)
-	// Without NUL, so that it differs from the hash of any identity.
+	// The hashed text has no NUL, so that the hash differs from the hash of any identity.
 	all := sha256.Sum256(append(append(text[:0], l.salt[:]...), address...))
 	return Key{hash(identityHash[:16]), hash(all[:16])}
 }

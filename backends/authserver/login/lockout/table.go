@@ -17,7 +17,8 @@ type table struct {
 type entry struct {
 	key  hash
 	ends time.Duration // of the window or of the lock, since the lockout began
-	// window is the end of the address's window in which this identity was counted, or 0 if it was not counted.
+	// window is set if this identity was counted as one that failed from its address: it is the end of the address's
+	// window at that time. Otherwise it is 0.
 	window     time.Duration
 	prev, next uint32
 	failures   uint32
@@ -59,7 +60,7 @@ func (t *table) sweep(now time.Duration) (ended int) {
 	return ended
 }
 
-// expire removes the first entry of a list if it has ended.
+// expire removes the first entry of a list if it has ended, and reports whether it did so.
 func (t *table) expire(list uint32, now time.Duration) bool {
 	first := t.entries[list].next
 	if first == list || t.entries[first].ends > now {
@@ -69,7 +70,7 @@ func (t *table) expire(list uint32, now time.Duration) bool {
 	return true
 }
 
-// add adds an entry whose window ends at the given time.
+// add adds an entry whose window ends at the given time, and returns its index.
 func (t *table) add(h hash, ends time.Duration) (index uint32) {
 	if index = t.free; index != 0 {
 		t.free = t.entries[index].next
