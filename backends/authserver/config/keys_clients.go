@@ -5,7 +5,7 @@ import "time"
 var dcrKeys = []Key{
 	{
 		Name: "dcr.approved_redirects", check: redirects,
-		Rule: "redirect URIs that the mode `approved_redirects` allows, whole",
+		Rule: "the redirect URIs that the mode `approved_redirects` allows, compared as a whole",
 	},
 	{
 		Name: "dcr.default_refresh_expiry", Default: "168h", check: positive,
@@ -17,7 +17,7 @@ var dcrKeys = []Key{
 	},
 	{
 		Name: "dcr.idle_client_expiry", Default: "4320h", Own: true, check: notNegative,
-		Rule: "a client that registered itself, has not come for this long and holds nothing is removed; 0 means never",
+		Rule: "a client that registered itself is removed when it has not been used for this long and has no consents and tokens; 0 means never",
 	},
 	{
 		Name: "dcr.mode", Default: "open", check: oneOf(Open, ApprovedRedirects, AdminOnly),
@@ -33,7 +33,7 @@ var dcrKeys = []Key{
 	},
 	{
 		Name: "dcr.unused_client_expiry", Default: "720h", Own: true, check: notNegative,
-		Rule: "a client that registered itself and has not come since for this long is removed; 0 means never, however many there are",
+		Rule: "a client that registered itself is removed when it has not been used within this time after its registration; 0 means never, however many there are",
 	},
 }
 
@@ -44,7 +44,7 @@ var cimdKeys = []Key{
 	},
 	{
 		Name: "cimd.cache_ttl", Default: "1h", check: positive,
-		Rule: "how long a document is used at most, from 60s",
+		Rule: "how long a document is cached at most; at least 60s",
 	},
 	{
 		Name: "cimd.enabled", Default: "true",
@@ -52,7 +52,7 @@ var cimdKeys = []Key{
 	},
 	{
 		Name: "cimd.fetch_timeout", Default: "10s", check: positive,
-		Rule: "whole time of a fetch",
+		Rule: "time limit of a whole fetch",
 	},
 	{
 		Name: "cimd.require_https", Default: "true", check: onlyLocal(false),
@@ -79,7 +79,7 @@ var oauthKeys = []Key{
 	},
 	{
 		Name: "oauth.refresh_reuse_grace", Default: "0s", Own: true, check: notNegative,
-		Rule: "for this long a refresh token that was used is answered with a new pair, at most 3 times, instead of ending its family; each holder goes on",
+		Rule: "within this time after its first use, a refresh token may be used again, at most 3 times, and gets a new pair of tokens; later uses revoke all tokens of its family",
 	},
 	{
 		Name: "oauth.state_max_age", Default: "10m", check: positive,
@@ -105,7 +105,7 @@ var dpopKeys = []Key{
 	},
 	{
 		Name: "dpop.nonce_ttl", Default: "60s", check: positive,
-		Rule: "how long a nonce is good",
+		Rule: "how long a nonce is valid",
 	},
 	{
 		Name: "dpop.proof_lifetime", Default: "60s", check: positive,
@@ -146,7 +146,7 @@ var agentsKeys = []Key{
 var connectKeys = []Key{
 	{
 		Name: "connect.allowed_return_urls", check: returnURLs,
-		Rule: "where a user may be sent back to; an entry that ends in `/*` allows all below it",
+		Rule: "URLs to which a user may be sent back; an entry that ends in `/*` allows all URLs below it",
 	},
 	{
 		Name: "connect.redirect_base_url", check: address,
@@ -165,7 +165,7 @@ var xaaKeys = []Key{
 	},
 	{
 		Name: "xaa.jwks_cache_ttl", Default: "1h", check: positive,
-		Rule: "how long keys of an identity provider are used",
+		Rule: "how long the keys of an identity provider are cached",
 	},
 	{
 		Name: "xaa.max_assertion_age", Default: "5m", check: positive,

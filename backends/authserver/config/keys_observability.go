@@ -3,7 +3,7 @@ package config
 var observabilityKeys = []Key{
 	{
 		Name: "observability.logging.add_source", Env: "AUTHSERVER_LOG_ADD_SOURCE",
-		Rule: "adds the place in the source to a line",
+		Rule: "adds the position in the source code to each line",
 	},
 	{
 		Name: "observability.logging.format", Default: "json", Env: "AUTHSERVER_LOG_FORMAT",

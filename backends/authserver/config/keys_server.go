@@ -3,11 +3,11 @@ package config
 var serverKeys = []Key{
 	{
 		Name: "server.address", Default: ":9000", check: listenAddress,
-		Rule: "where the public listener listens",
+		Rule: "address of the public listener",
 	},
 	{
 		Name: "server.allow_networks", Own: true, check: networks,
-		Rule: "networks (CIDR) that documents and keys of clients, and keys of identity providers, may be fetched from beside public ones; in a Caddyfile the app's `allow_networks` too",
+		Rule: "networks (CIDR), beside the public ones, from which documents and keys of clients and keys of identity providers may be fetched; in a Caddyfile the app's `allow_networks` counts too",
 	},
 	{
 		Name: "server.allowed_origins", check: origins,
@@ -19,7 +19,7 @@ var serverKeys = []Key{
 	},
 	{
 		Name: "server.issuer", Default: "http://localhost:9000", check: issuer,
-		Rule: "who the server is, byte for byte as in tokens and metadata: an http or https URL without a query, a fragment, or a slash at its end",
+		Rule: "identifier of the server, exactly as in tokens and metadata: an http or https URL without a query, a fragment or a final slash",
 	},
 	{
 		Name: "server.read_timeout", Default: "30s", check: positive,
@@ -27,7 +27,7 @@ var serverKeys = []Key{
 	},
 	{
 		Name: "server.shutdown_wait", Default: "10s", check: positive,
-		Rule: "how long requests may go on when the server stops or reloads",
+		Rule: "how long open requests may continue when the server stops or reloads",
 	},
 	{
 		Name: "server.write_timeout", Default: "30s", check: positive,
@@ -58,7 +58,7 @@ var storageKeys = []Key{
 	},
 	{
 		Name: "storage.postgres.min_conns", Default: "5", check: keptConns,
-		Rule: "connections that are kept, at most max_conns",
+		Rule: "connections that are kept open, at most max_conns",
 	},
 	{
 		Name: "storage.sqlite.path", Default: "data/authserver.db", check: required(onSQLite),
@@ -66,14 +66,14 @@ var storageKeys = []Key{
 	},
 	{
 		Name: "storage.sqlite.wal", Default: "true",
-		Rule: "write-ahead log; off, readers wait for the writer",
+		Rule: "write-ahead log; without it readers wait for the writer",
 	},
 }
 
 var rateLimitKeys = []Key{
 	{
 		Name: "rate_limit.auth_fail_max", Default: "10", check: notNegative,
-		Rule: "wrong passwords in the window that lock an identity from an address; 0 means no lockout",
+		Rule: "number of wrong passwords in the window after which an identity is locked for an address; 0 means no lockout",
 	},
 	{
 		Name: "rate_limit.auth_fail_window", Default: "10m", check: positive,
@@ -85,15 +85,15 @@ var rateLimitKeys = []Key{
 	},
 	{
 		Name: "rate_limit.auth_spray_factor", Own: true, Default: "10", check: notNegative,
-		Rule: "so many times `auth_fail_max` different identities may fail from one address in the window; one more locks the address for `auth_lockout`; 0 means no address is locked",
+		Rule: "an address is locked for `auth_lockout` if more than this number times `auth_fail_max` different identities fail from it in the window; 0 means that no address is locked",
 	},
 	{
 		Name: "rate_limit.burst", Default: "200", check: limited,
-		Rule: "requests of an address at once; must be greater than zero",
+		Rule: "number of requests that an address may send at once; must be greater than zero",
 	},
 	{
 		Name: "rate_limit.enabled", Default: "true",
-		Rule: "the limit on requests; the lockout of wrong passwords is there all the same",
+		Rule: "limits the requests of an address; the lockout after wrong passwords does not depend on it",
 	},
 	{
 		Name: "rate_limit.max_tracked_identities", Default: "250000", check: positive,
@@ -108,7 +108,7 @@ var rateLimitKeys = []Key{
 var adminKeys = []Key{
 	{
 		Name: "admin.address", Default: ":9001", check: ownAddress,
-		Rule: "where the admin listener listens; without a host, and without admin.api_key, on this machine only",
+		Rule: "address of the admin listener; without a host and without admin.api_key it listens on this machine only",
 	},
 	{
 		Name: "admin.api_key", Secret: true, check: required(publicAdmin),
@@ -128,7 +128,7 @@ var adminKeys = []Key{
 	},
 	{
 		Name: "admin.enabled", Default: "true",
-		Rule: "whether there is an admin listener; off, `listener admin` of a Caddyfile serves nothing",
+		Rule: "turns the admin listener on; if it is off, `listener admin` of a Caddyfile serves nothing",
 	},
 	{
 		Name: "admin.requests_per_second", Env: none, check: notNegative,
@@ -139,6 +139,6 @@ var adminKeys = []Key{
 var countersKeys = []Key{
 	{
 		Name: "counters.redis_env", Own: true,
-		Rule: "name of the env var holding the URL of the Redis or Valkey in which nodes count together what is good once; read by the adapter alone, and without it PostgreSQL keeps that, and on SQLite the memory of the process",
+		Rule: "name of the env var holding the URL of a Redis or Valkey server in which the nodes record what may be used only once; only the adapter reads it; without it PostgreSQL records that, or with SQLite the memory of the process",
 	},
 }

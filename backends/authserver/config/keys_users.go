@@ -15,7 +15,7 @@ var sessionKeys = []Key{
 	},
 	{
 		Name: "session.passkey_login", Default: "true", Own: true,
-		Rule: "whoever has set up a passkey may sign in with it alone, which counts as two factors; `false`: passkeys are second factors only",
+		Rule: "users with a passkey may sign in with the passkey alone, which counts as two factors; `false`: passkeys are second factors only",
 	},
 	{
 		Name: "session.same_site", Default: "lax", check: oneOf("lax", "strict", "none"),
@@ -23,7 +23,7 @@ var sessionKeys = []Key{
 	},
 	{
 		Name: "session.second_factor", Default: "optional", Own: true, check: oneOf(Optional, Required),
-		Rule: "`optional`: who has set up a passkey or an authenticator app is asked for it behind the password; `required`: without one who signs in with a password gets no further than to set one up",
+		Rule: "`optional`: users who have set up a passkey or an authenticator app are asked for it after the password; `required`: users without one must set one up when they sign in with a password",
 	},
 	{
 		Name: "session.secret", Secret: true, check: required(public),
@@ -31,7 +31,7 @@ var sessionKeys = []Key{
 	},
 	{
 		Name: "session.secure", Default: "false",
-		Rule: "the cookie is sent by https only; always so with same_site `none`",
+		Rule: "the cookie is sent over https only; always true with same_site `none`",
 	},
 }
 
@@ -78,7 +78,7 @@ var oidcKeys = []Key{
 	},
 	{
 		Name: "oidc.scopes", Default: "openid, email, profile", check: upstreamScopes,
-		Rule: "scopes asked for upstream; must hold `openid`",
+		Rule: "scopes requested from the upstream provider; must contain `openid`",
 	},
 	{
 		Name: "oidc.show_local_login", Default: "true",
@@ -89,61 +89,61 @@ var oidcKeys = []Key{
 var pagesKeys = []Key{
 	{
 		Name: "pages.folder", Own: true,
-		Rule: "folder with templates and styles that stand in for the built-in pages",
+		Rule: "folder with templates and styles that replace those of the built-in pages",
 	},
 	{
 		Name: "pages.language", Default: "en", Own: true, check: languageTags,
-		Rule: "language of pages and mails for people who ask for none that there is: `en`, `de`, or one that has a catalogue in `pages.texts`",
+		Rule: "language of pages and mails for people whose own languages are not available: `en`, `de`, or a language with a catalogue in `pages.texts`",
 	},
 	{
 		Name: "pages.languages", Own: true, check: languageTags,
-		Rule: "languages in which pages and mails are shown, such as `en,de`; empty means English and all that there is a catalogue of",
+		Rule: "languages of pages and mails, such as `en,de`; empty means English and all languages that have a catalogue",
 	},
 	{
 		Name: "pages.texts", Own: true,
-		Rule: "folder with catalogues, such as `de.json`, whose texts stand in for the built-in ones, or that add a language",
+		Rule: "folder with catalogues, such as `de.json`, that replace built-in texts or add a language",
 	},
 }
 
 var mailKeys = []Key{
 	{
 		Name: "mail.from", Own: true, check: required(mailing, sender),
-		Rule: "who mails are from, such as `Accounts <accounts@example.com>`",
+		Rule: "sender of mails, such as `Accounts <accounts@example.com>`",
 	},
 	{
 		Name: "mail.password", Own: true, Secret: true,
-		Rule: "password at the mail server, if it asks for one",
+		Rule: "password for the mail server, if it requires one",
 	},
 	{
 		Name: "mail.url", Own: true, check: mailServer,
-		Rule: "the server that sends mails on: `smtp://host:port`, which needs STARTTLS unless it is this machine, or `smtps://host:port`; without one nobody is mailed, and the pages that need mail are not there",
+		Rule: "mail server: `smtp://host:port`, which must offer STARTTLS unless it is this machine, or `smtps://host:port`; without a server no mail is sent, and the pages that need mail do not exist",
 	},
 	{
 		Name: "mail.user", Own: true,
-		Rule: "name at the mail server, if it asks for one",
+		Rule: "user name for the mail server, if it requires one",
 	},
 }
 
 var accountsKeys = []Key{
 	{
 		Name: "accounts.deletion_grace", Own: true, check: notNegative,
-		Rule: "how long an account is kept whose user has deleted it, such as `336h`: until then they can keep it; 0 means that users cannot delete their accounts",
+		Rule: "how long an account is kept after its user has deleted it, such as `336h`; until then the user can restore it; 0 means that users cannot delete their accounts",
 	},
 	{
 		Name: "accounts.leaked_passwords", Own: true,
-		Rule: "file of passwords that are refused because they have been leaked: their SHA-1 hashes in ascending order, one on each line, as Have I Been Pwned publishes them; it is searched where it is and not read into memory",
+		Rule: "file of leaked passwords, which are refused: SHA-1 hashes in ascending order, one on each line, as Have I Been Pwned publishes them; the file is searched on disk and not read into memory",
 	},
 	{
 		Name: "accounts.password_length", Default: "8", Own: true, check: between(8, 64),
-		Rule: "characters that a new password has at least",
+		Rule: "minimum number of characters of a new password",
 	},
 	{
 		Name: "accounts.registration", Default: "off", Own: true,
 		check: all(oneOf(RegistrationOff, RegistrationOpen), registration),
-		Rule:  "`off`: the operator makes or invites each user; `open`: whoever confirms a mail address may have an account, which needs `mail.url`",
+		Rule:  "`off`: the operator creates or invites each user; `open`: everybody who confirms a mail address gets an account, which needs `mail.url`",
 	},
 	{
 		Name: "accounts.registration_domains", Own: true, check: mailDomains,
-		Rule: "domains that the mail addresses of those who register must have; empty means all",
+		Rule: "allowed domains of the mail addresses of people who register; empty means all",
 	},
 }
