@@ -28,7 +28,7 @@ func (s *Service) aliasRoutesOf(path, tag, owner, kind string) []rest.Route {
 			Method: "PUT", Path: path + "/{alias...}", Tag: tag, Serve: guard(s.setAlias), Body: "AliasInput", Answer: "Alias",
 			Errors:      []int{403, 404, 409},
 			Summary:     "Set an alias of " + owner,
-			Description: "A request for it is one for its target: provider/model, the id of a model, or low, medium, high. It lifts no limit. A user's aliases win over those of the team, these over those of everybody.",
+			Description: "A request for the alias is a request for its target: provider/model, the id of a model, or low, medium, high. An alias does not circumvent limits. A user's aliases win over those of the team, and these over those of the organisation.",
 		},
 		{
 			Method: "DELETE", Path: path + "/{alias...}", Tag: tag, Serve: guard(s.removeAlias), Errors: []int{403, 404},

@@ -18,7 +18,7 @@ func (s *Service) offerRoutes() []rest.Route {
 		{
 			Method: "GET", Path: "/operator/models", Serve: s.forOperator(s.offer), Answer: "OfferList",
 			Summary: "List the models on offer",
-			Description: "With what is paid for them, who may use them, and their health through the keys that serve more than one user, as the node that answers knows it. " +
+			Description: "The answer has their prices, who may use them, and the health of the shared keys as this node knows it. " +
 				"Limits of single gateway keys are left out.",
 		},
 		{
@@ -30,8 +30,8 @@ func (s *Service) offerRoutes() []rest.Route {
 			Method: "PUT", Path: "/operator/prices/{name...}", Serve: s.forOperator(s.setPrice), Body: "OwnPriceInput",
 			Answer: "OwnPrice", Errors: []int{404, 409},
 			Summary: "Set an own price",
-			Description: "For a model, or for all whose names begin with what is before the star, as in openai/*. It counts from the next request, on other nodes within 5 seconds; " +
-				"what was spent before does not change.",
+			Description: "The name is that of a model or, with a star at its end as in openai/*, a prefix of names. The price applies from the next request, on other nodes within 5 seconds; " +
+				"earlier spending does not change.",
 		},
 		{
 			Method: "DELETE", Path: "/operator/prices/{name...}", Serve: s.forOperator(s.removePrice), Errors: []int{404},

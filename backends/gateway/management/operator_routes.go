@@ -27,14 +27,14 @@ var (
 	}
 	spendingParams = []rest.Param{
 		{Name: "from", Description: "First day, in UTC. Default: 30 days before the end.", Schema: `{"type":"string"}`},
-		{Name: "to", Description: "End; its day is not in it. Default: tomorrow.", Schema: `{"type":"string"}`},
+		{Name: "to", Description: "End of the period; that day is not included. Default: tomorrow.", Schema: `{"type":"string"}`},
 		{Name: "by", Description: "What to sum by, between commas: organisation, team, user, key, provider, model, tag, end_user, day, hour. user and key cannot be combined with team, tag and end_user; within a team, there is no key, and user is not with provider and model; tag and end_user cannot be combined with each other or with hour.", Schema: `{"type":"string","default":"team,model"}`},
 		{
 			Name: "compare", Description: "Compare with the period of the same length before it; not by day and hour.",
 			Schema: `{"type":"boolean","default":false}`,
 		},
 		{
-			Name: "limit", Description: "The maximum number of lines: the first ones by day or hour, else those with the highest cost.",
+			Name: "limit", Description: "The maximum number of lines: by day or hour the first lines, otherwise those with the highest cost.",
 			Schema: `{"type":"integer","minimum":1,"maximum":10000,"default":10000}`,
 		},
 		{Name: "format", Description: "json or csv.", Schema: `{"type":"string","enum":["json","csv"],"default":"json"}`},
@@ -61,16 +61,16 @@ func (s *Service) peopleRoutes() []rest.Route {
 	return append(raises, []rest.Route{
 		{
 			Method: "GET", Path: "/operator/self", Serve: s.forCaller(s.self), Answer: "Self",
-			Summary: "Tell who signed in and what they may do", Description: "For every user.",
+			Summary: "Show the signed-in user and their permissions", Description: "For every user.",
 		},
 		{
 			Method: "GET", Path: "/operator/self/budgets", Serve: s.forCaller(s.budgets), Answer: "BudgetsLeft",
-			Summary:     "Tell what is left of the budgets that bind who signed in",
-			Description: "For every user: the budgets on the organisation, their teams, themselves and their active keys, at most 50 of them.",
+			Summary:     "Show what is left of the signed-in user's budgets",
+			Description: "For every user. Lists the budgets of the organisation, of the user's teams, of the user and of at most 50 active keys.",
 		},
 		{
 			Method: "GET", Path: "/operator/users", Serve: s.forOperator(s.users), Answer: "UserList",
-			Summary: "List the users", Description: "By id. For operators and auditors.",
+			Summary: "List the users", Description: "Ordered by id. For operators and auditors.",
 			Query: append([]rest.Param{{
 				Name: "q", Description: "Part of the id, mail address or name.", Schema: `{"type":"string"}`,
 			}}, pageParams...),
@@ -78,26 +78,26 @@ func (s *Service) peopleRoutes() []rest.Route {
 		{
 			Method: "POST", Path: "/operator/users", Serve: s.forOperator(s.makeUser), Body: "UserInput", Answer: "InitResult",
 			Status: 201, Errors: []int{409},
-			Summary: "Make a user", Description: "With a first gateway key, whose text is shown only once.",
+			Summary: "Make a user", Description: "The answer has a first gateway key, whose text is shown only once.",
 		},
 		{
 			Method: "GET", Path: "/operator/users/{user_id}", Serve: s.forOperator(s.user), Answer: "UserDetails",
 			Errors:      []int{404, 409},
 			Summary:     "Show a user",
-			Description: "By id or by mail address, with the teams they are in and the limits on them.",
+			Description: "The user is named by id or mail address. The answer has the user's teams and limits.",
 		},
 		{
 			Method: "POST", Path: "/operator/users/{user_id}/suspend", Serve: s.forOperator(s.suspend), Errors: []int{404},
 			Summary:     "Suspend a user",
-			Description: "Their gateway keys and tokens are refused at once, on other nodes within 5 seconds. What they have stays.",
+			Description: "The user's gateway keys and tokens are refused at once, on other nodes within 5 seconds. Nothing of the user is deleted.",
 		},
 		{
 			Method: "POST", Path: "/operator/users/{user_id}/resume", Serve: s.forOperator(s.resume), Errors: []int{404},
-			Summary: "Let a suspended user go on", Description: "Lets in a user who waits for approval, too.",
+			Summary: "Reactivate a suspended user", Description: "Also approves a user who waits for approval.",
 		},
 		{
 			Method: "DELETE", Path: "/operator/users/{user_id}", Serve: s.forOperator(s.removeUser), Errors: []int{404},
-			Summary: "Remove a user", Description: "With all that they have. Their usage stays.",
+			Summary: "Remove a user", Description: "Removes the user's keys, models and limits too. The usage log keeps their requests.",
 		},
 		{
 			Method: "GET", Path: "/operator/users/{user_id}/limits", Serve: s.forOperator(s.limits(keychain.OnUser, onUser)),
@@ -108,7 +108,7 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Method: "PUT", Path: "/operator/users/{user_id}/limits", Serve: s.forOperator(s.setLimits(keychain.OnUser, onUser)),
 			Body: "Limits", Answer: "Limits", Errors: []int{404},
 			Summary:     "Replace the limits on a user",
-			Description: "All keys of the user share them. What is left away is without limit.",
+			Description: "All keys of the user share these limits. An omitted limit is removed.",
 		},
 		{
 			Method: "GET", Path: "/operator/users/{user_id}/keychain-keys", Serve: s.forOperator(s.keysOf),
@@ -129,12 +129,12 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Method: "PUT", Path: "/operator/users/{user_id}/keychain-keys/{key_id}/limits",
 			Serve: s.forOperator(s.limitKeyOf(onUser)), Body: "Limits", Answer: "GatewayKey", Errors: []int{404, 409},
 			Summary:     "Replace the limits on a gateway key of a user",
-			Description: "They are imposed, and shared by the keys that replace it. What is absent or null is without limit. For operators alone.",
+			Description: "The limits are imposed, and keys that replace this key share them. A limit that is absent or null is removed. Only for operators.",
 		},
 
 		{
 			Method: "GET", Path: "/operator/teams", Serve: s.forOperator(s.teams), Answer: "TeamList",
-			Summary: "List the teams", Description: "By name. For operators and auditors.", Query: pageParams,
+			Summary: "List the teams", Description: "Ordered by name. For operators and auditors.", Query: pageParams,
 		},
 		{
 			Method: "POST", Path: "/operator/teams", Serve: s.forOperator(s.makeTeam), Body: "TeamInput", Answer: "Team",
@@ -145,7 +145,7 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Method: "GET", Path: "/operator/teams/{team_id}", Serve: s.forTeamID(s.team), Answer: "TeamDetails",
 			Errors:      []int{404},
 			Summary:     "Show a team",
-			Description: "With the limits on it. For its administrators, too, as all that follows on its members and its spending.",
+			Description: "The answer has the team's limits. Also for the team's administrators, as are its members, keys and spending.",
 		},
 		{
 			Method: "PATCH", Path: "/operator/teams/{team_id}", Serve: s.forOperator(s.renameTeam), Body: "TeamInput",
@@ -155,41 +155,41 @@ func (s *Service) peopleRoutes() []rest.Route {
 		{
 			Method: "DELETE", Path: "/operator/teams/{team_id}", Serve: s.forOperator(s.removeTeam), Errors: []int{404},
 			Summary:     "Remove a team",
-			Description: "With its limits. Its members stay as users, and its spending in the reports.",
+			Description: "Removes its limits too. The members stay as users, and reports keep the team's spending.",
 		},
 		{
 			Method: "PUT", Path: "/operator/teams/{team_id}/limits", Serve: s.forOperator(s.setLimits(keychain.OnTeam, onTeam)),
 			Body: "Limits", Answer: "Limits", Errors: []int{404},
 			Summary:     "Replace the limits on a team",
-			Description: "All members share them. What is left away is without limit.",
+			Description: "All members share these limits. An omitted limit is removed.",
 		},
 		{
 			Method: "GET", Path: "/operator/teams/{team_id}/members", Serve: s.forTeamID(s.members), Answer: "MemberList",
 			Errors:  []int{404},
-			Summary: "List the members of a team", Description: "By user id.", Query: pageParams,
+			Summary: "List the members of a team", Description: "Ordered by user id.", Query: pageParams,
 		},
 		{
 			Method: "PUT", Path: "/operator/teams/{team_id}/members/{user_id}", Serve: s.forTeamID(s.setMember),
 			Body: "MemberInput", OptionalBody: true, Errors: []int{404, 409},
 			Summary:     "Add a user to a team",
-			Description: "By id or mail address. Or change how they are in it: only operators make default teams. The first team of a user is their default one.",
+			Description: "Adds a user, named by id or mail address, or changes their role. Only operators change default teams. A user's first team becomes their default team.",
 		},
 		{
 			Method: "DELETE", Path: "/operator/teams/{team_id}/members/{user_id}", Serve: s.forTeamID(s.removeMember),
 			Errors:      []int{404},
 			Summary:     "Take a user out of a team",
-			Description: "Their keys of that team count for their default team then. Only operators take somebody out of their only team: 403 only_team.",
+			Description: "The user's keys for this team then count for their default team. Only operators may take a user out of their only team; others get 403 only_team.",
 		},
 		{
 			Method: "GET", Path: "/operator/teams/{team_id}/keychain-keys", Serve: s.forTeamID(s.teamKeys),
 			Answer: "GatewayKeyList", Errors: []int{404},
-			Summary: "List the gateway keys of a team", Description: "Those that belong to the team and to no person.",
+			Summary: "List the gateway keys of a team", Description: "The keys that belong to the team rather than to a person.",
 		},
 		{
 			Method: "POST", Path: "/operator/teams/{team_id}/keychain-keys", Serve: s.forTeamID(s.makeTeamKey),
 			Body: "GatewayKeyInput", OptionalBody: true, Answer: "NewGatewayKey", Status: 201, Errors: []int{404, 409},
 			Summary:     "Make a gateway key for a team",
-			Description: "It belongs to the team and to no person: it counts for the team, and goes on whoever leaves. For administrators of the team, too.",
+			Description: "The key belongs to the team rather than to a person: it counts for the team and stays valid when members leave. Also for the team's administrators.",
 		},
 		{
 			Method: "DELETE", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}", Serve: s.forTeamID(s.revokeTeamKey),
@@ -200,29 +200,29 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Method: "PUT", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}/limits",
 			Serve: s.forOperator(s.limitKeyOf(onTeam)), Body: "Limits", Answer: "GatewayKey", Errors: []int{404, 409},
 			Summary:     "Replace the limits on a gateway key of a team",
-			Description: "They are imposed, and shared by the keys that replace it. What is absent or null is without limit. For operators alone.",
+			Description: "The limits are imposed, and keys that replace this key share them. A limit that is absent or null is removed. Only for operators.",
 		},
 		{
 			Method: "GET", Path: "/operator/teams/{team_id}/spending", Serve: s.forTeamID(s.spendingOf), Answer: "SpendingList",
 			Media:   "text/csv",
-			Summary: "Add up what a team spent", Query: spendingParams,
+			Summary: "Report a team's spending", Query: spendingParams,
 		},
 
 		{
 			Method: "GET", Path: "/operator/invitations", Serve: s.forOperator(s.invitations), Answer: "InvitationList",
-			Summary: "List the invitations", Description: "By id, accepted ones too. For operators and auditors.",
+			Summary: "List the invitations", Description: "Ordered by id, including accepted invitations. For operators and auditors.",
 			Query: pageParams,
 		},
 		{
 			Method: "POST", Path: "/operator/invitations", Serve: s.forOperator(s.inviteUser), Body: "InvitationInput",
 			Answer: "NewInvitation", Status: 201, Errors: []int{404, 409},
 			Summary:     "Invite a person",
-			Description: "Whoever signs in by the link is let in, whatever new_users says. It works once; its token is shown only once.",
+			Description: "Whoever signs in through the link gets access, regardless of new_users. The link works once, and its token is shown only once.",
 		},
 		{
 			Method: "DELETE", Path: "/operator/invitations/{invitation_id}", Serve: s.forOperator(s.withdraw),
 			Errors:  []int{404},
-			Summary: "Withdraw an invitation", Description: "Whoever has accepted it stays.",
+			Summary: "Withdraw an invitation", Description: "A user who has accepted the invitation stays.",
 		},
 		{
 			Method: "POST", Path: "/operator/invitations/accept", Serve: s.forSignedIn(s.acceptInvitation),
@@ -236,15 +236,15 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Description: "Newest first. Their text is never shown again.",
 			Query: append([]rest.Param{
 				{Name: "q", Description: "Part of the label, or of the id, mail address or name of the user or team.", Schema: `{"type":"string"}`},
-				{Name: "revoked", Description: "With those that are revoked.", Schema: `{"type":"boolean","default":false}`},
+				{Name: "revoked", Description: "Includes revoked keys.", Schema: `{"type":"boolean","default":false}`},
 			}, pageParams...),
 		},
 		{
 			Method: "GET", Path: "/operator/limits", Serve: s.forOperator(s.limited), Answer: "LimitedList",
-			Summary:     "List who has limits, and what is left of their budgets",
-			Description: "Those on the organisation, then on teams, users and gateway keys. What was spent in the last second may be missing.",
+			Summary:     "List the imposed limits, with what is left of their budgets",
+			Description: "The limits on the organisation come first, then those on teams, users and gateway keys. Spending of the last second may be missing.",
 			Query: append([]rest.Param{{
-				Name: "on", Description: "Of one kind alone.",
+				Name: "on", Description: "Lists only the limits of one kind.",
 				Schema: `{"type":"string","enum":["all","organisation","team","team_own","user","key"],"default":"all"}`,
 			}}, pageParams...),
 		},
@@ -261,23 +261,23 @@ func (s *Service) peopleRoutes() []rest.Route {
 		{
 			Method: "GET", Path: "/operator/spending", Serve: s.forOperator(s.spending), Answer: "SpendingList",
 			Media:       "text/csv",
-			Summary:     "Add up what all users spent",
-			Description: "The most money first. What was used in the last second may be missing.", Query: spendingParams,
+			Summary:     "Report the spending of all users",
+			Description: "Ordered by cost, highest first. Spending of the last second may be missing.", Query: spendingParams,
 		},
 		{
 			Method: "GET", Path: "/operator/alerts", Serve: s.forOperator(s.listAlerts), Answer: "AlertList",
 			Summary:     "List the alerts",
-			Description: "Newest first, with who was told, and whether it got there. Kept for 180 days; those of budgets in total stay.",
+			Description: "Newest first, with the recipients and the outcome of each delivery. Alerts are kept for 180 days; those of total budgets are kept for ever.",
 			Query:       auditParams,
 		},
 		{
 			Method: "POST", Path: "/operator/alerts/test", Serve: s.forOperator(s.testAlerts), Errors: []int{409},
-			Summary:     "Send an alert of no consequence",
-			Description: "To the addresses and webhooks of the option alerts. 409 alerts_off without it.",
+			Summary:     "Send a test alert",
+			Description: "Sends it to the addresses and webhooks of the option alerts. Without that option the answer is 409 alerts_off.",
 		},
 		{
 			Method: "GET", Path: "/operator/audit", Serve: s.forOperator(s.audit), Answer: "AuditList",
-			Summary: "List who changed what", Description: "Users, teams and limits, newest first.", Query: auditParams,
+			Summary: "List the changes", Description: "Changes of users, teams and limits, newest first, with who made them.", Query: auditParams,
 		},
 	}...)
 }

@@ -11,8 +11,8 @@ import (
 func (s *Service) overviewRoute() rest.Route {
 	return rest.Route{
 		Method: "GET", Path: "/operator/overview", Serve: s.forOperator(s.overview), Answer: "Overview",
-		Summary: "Show what all users spend, how much fails, and how long answers take",
-		Description: "What was spent today and this month, and what the month will have cost; requests, errors and percentiles of latency over time, by model and by team. " +
+		Summary: "Show spending, errors and latency of all users",
+		Description: "The answer has the spending of today and of this month with a forecast, and requests, errors and percentiles of latency over time, by model and by team. " +
 			"Percentiles are off by a quarter at most. What was used in the last second may be missing.",
 		Query: []rest.Param{
 			{Name: "from", Description: "First day, in UTC. Default: 30 days before the end.", Schema: `{"type":"string"}`},

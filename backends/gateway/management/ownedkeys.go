@@ -17,10 +17,10 @@ func (s *Service) ownedKeyRoutes() []rest.Route {
 			Method: "GET", Path: "/operator/provider-keys", Tag: tagOperator, Serve: s.forOperator(s.sharedKeys),
 			Answer: "SharedKeyList", Errors: []int{403},
 			Summary:     "List the provider keys of the organisation and of all teams",
-			Description: "With their limits, their health and what was spent through them. Those of users are theirs alone, and left out.",
+			Description: "The answer has the keys' limits, health and spending. Keys of users are private and left out.",
 		}},
 		s.keyRoutesOf("/operator/teams/{team_id}/provider-keys", "a team",
-			"They serve what counts for the team. For its administrators, too.", keychain.OnTeam))
+			"The keys serve requests that count for the team. Also for the team's administrators.", keychain.OnTeam))
 }
 
 // keyRoutesOf returns the routes for the provider keys of one kind of owner. owner and about are for the documentation:
@@ -33,7 +33,7 @@ func (s *Service) keyRoutesOf(path, owner, about, kind string) []rest.Route {
 			Method: "GET", Path: path, Serve: guard(s.ownedKeys), Answer: "OwnedKeyList", Errors: []int{404},
 			Summary: "List the provider keys of " + owner,
 			Description: about +
-				" With their limits, their health and what was spent through them. Their text is never shown.",
+				" The answer has the keys' limits, health and spending. Their text is never shown.",
 		},
 		{
 			Method: "POST", Path: path, Serve: guard(s.addOwnedKey), Body: "ProviderKeyInput", Answer: "ProviderKey",
@@ -48,11 +48,11 @@ func (s *Service) keyRoutesOf(path, owner, about, kind string) []rest.Route {
 			Method: "PUT", Path: keyPath + "/limits", Serve: guard(s.limitOwnedKey), Body: "KeyLimits", Answer: "OwnedKey",
 			Errors:      []int{404},
 			Summary:     "Replace the limits of a provider key of " + owner,
-			Description: "A key that has spent a budget is passed over until it begins anew.",
+			Description: "A key that has spent a budget is not used until the budget's next period begins.",
 		},
 		{
 			Method: "POST", Path: keyPath + "/test", Serve: guard(s.testOwnedKey), Answer: "ProbeResult", Errors: []int{404},
-			Summary: "Try a provider key of " + owner, Description: "By one small request to the provider's cheapest model.",
+			Summary: "Try a provider key of " + owner, Description: "Sends one small request to the provider's cheapest model.",
 		},
 	}
 }

@@ -59,7 +59,7 @@ func (s *Service) memberRoutes() []rest.Route {
 			Method: "POST", Path: "/users/init", Tag: tagKeys, Serve: s.forSignedIn(s.initUser), Answer: "InitResult",
 			Also: []int{201}, Errors: []int{403},
 			Summary:     "Make the signed-in user known",
-			Description: "201 with a first gateway key, whose text is shown only once; 200 without one when the user is known already. 403 where the operator lets nobody in on their own.",
+			Description: "The answer is 201 with a first gateway key, whose text is shown only once, or 200 without a key if the user is known already. It is 403 if the operator does not admit new users.",
 		},
 		{
 			Method: "GET", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: s.forUser(s.listKeys),
@@ -71,19 +71,19 @@ func (s *Service) memberRoutes() []rest.Route {
 			Method: "POST", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: s.forUser(s.createKey),
 			Body: "GatewayKeyInput", OptionalBody: true, Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
 			Summary:     "Make a gateway key",
-			Description: "Its text is shown only once. A user can have 1,000 that are not revoked. Where the operator has set limits on all keys that the user has, the new one shares those of one of them.",
+			Description: "The key's text is shown only once. A user can have 1,000 keys that are not revoked. If the operator has set limits on all keys of the user, the new key shares the limits of one of them.",
 		},
 		{
 			Method: "POST", Path: "/users/{user_id}/regenerate-key", Tag: tagKeys, Serve: s.forUser(s.regenerateKey),
 			Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
 			Summary:     "Replace the primary gateway key",
-			Description: "The old one is revoked in the same step; its label, limits and budgets go over to the new one.",
+			Description: "The old key is revoked in the same step. The new key has its label, limits and budgets.",
 		},
 		{
 			Method: "PUT", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.forCaller(s.updateKey), Body: "GatewayKeyChange",
 			Answer: "GatewayKey", Errors: []int{403, 404, 409},
 			Summary:     "Change a gateway key",
-			Description: "What is left away stays as it is; null takes a limit of one's own away. Those that the operator has set stay.",
+			Description: "Omitted limits stay unchanged; null removes a limit that the user has set. Limits that the operator has set stay.",
 		},
 		{
 			Method: "DELETE", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.forCaller(s.revokeKey),
@@ -111,7 +111,7 @@ func (s *Service) memberRoutes() []rest.Route {
 			Method: "POST", Path: "/users/{user_id}/keys/{key_id}/test", Tag: tagProvider, Serve: s.forUser(s.testKey),
 			Answer: "ProbeResult", Errors: []int{403, 404},
 			Summary:     "Try a provider key",
-			Description: "Sends one small request (a few tokens) to the provider's cheapest model. What comes of it counts for the health of the key: one that works again is used again at once.",
+			Description: "Sends one small request (a few tokens) to the provider's cheapest model. The outcome counts for the health of the key: a key that works again is used again at once.",
 		},
 
 		{
@@ -123,7 +123,7 @@ func (s *Service) memberRoutes() []rest.Route {
 		{
 			Method: "POST", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.forUser(s.addModel),
 			Body: "CustomModelInput", Answer: "ModelEntry", Status: 201, Errors: []int{403, 404, 409},
-			Summary:     "Add a model of one's own",
+			Summary:     "Add a custom model",
 			Description: "Any server that speaks chat completions. A base_url that leads to a private address is refused unless the operator has allowed its network (allow_networks).",
 		},
 		{
@@ -135,8 +135,8 @@ func (s *Service) memberRoutes() []rest.Route {
 		{
 			Method: "DELETE", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: s.forUser(s.removeModel),
 			Errors:      []int{403, 404},
-			Summary:     "Remove what was changed",
-			Description: "A model of one's own is gone; one of the catalog is as the catalog has it.",
+			Summary:     "Remove a custom model or a change",
+			Description: "A custom model is removed; a changed model of the catalog gets the catalog's settings again.",
 		},
 		{
 			Method: "GET", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: s.forUser(s.preferences),

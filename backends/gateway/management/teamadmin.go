@@ -14,7 +14,7 @@ func (s *Service) teamAdminRoutes() []rest.Route {
 			Method: "GET", Path: "/operator/teams/{team_id}/limits", Serve: s.forTeam(s.limits(keychain.OnTeam, onTeam)),
 			Answer: "Limits", Errors: []int{404},
 			Summary:     "Show the limits that the operator has set on a team",
-			Description: "For its administrators, too, who cannot change them.",
+			Description: "Also for the team's administrators, who cannot change them.",
 		},
 		{
 			Method: "GET", Path: "/operator/teams/{team_id}/own-limits", Serve: s.forTeam(s.limits(keychain.OnTeamOwn, onTeam)),
@@ -25,7 +25,7 @@ func (s *Service) teamAdminRoutes() []rest.Route {
 			Method: "PUT", Path: "/operator/teams/{team_id}/own-limits",
 			Serve: s.forTeam(s.setLimits(keychain.OnTeamOwn, onTeam)), Body: "Limits", Answer: "Limits", Errors: []int{404},
 			Summary:     "Replace the limits that a team has set on itself",
-			Description: "For its administrators, too. They count beside those of the operator, the tighter of both: they lift none of them. What is left away is without limit.",
+			Description: "Also for the team's administrators. These limits apply in addition to those of the operator, so that the tighter limit counts. An omitted limit is removed.",
 		},
 		{
 			Method: "POST", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}/regenerate",
@@ -36,7 +36,7 @@ func (s *Service) teamAdminRoutes() []rest.Route {
 		{
 			Method: "GET", Path: "/operator/teams/{team_id}/audit", Serve: s.forTeamID(s.auditOfTeam), Answer: "AuditList",
 			Errors:      []int{404},
-			Summary:     "List who changed what about a team",
+			Summary:     "List the changes of a team",
 			Description: "The team itself, its members, its limits, its keys and its aliases, newest first. For its administrators, too.",
 			Query:       auditParams,
 		},
