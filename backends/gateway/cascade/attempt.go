@@ -133,8 +133,8 @@ func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, starte
 	}
 }
 
-// shape returns the changes that a candidate needs in the request (specification 14.3). They include those for the
-// parameters in fixed, which the candidate has just refused.
+// shape returns the changes that a candidate needs in the request. They include those for the parameters in fixed,
+// which the candidate has just refused.
 func (r *run) shape(c *keychain.Candidate, fixed ...string) *shape {
 	s := &c.Provider.Shape
 	shape := &shape{Shape: native.Shape{

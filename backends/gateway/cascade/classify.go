@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// class is the kind of a failure, which decides the next step (specification 13.3).
+// class is the kind of a failure, which decides the next step.
 type class uint8
 
 const (
@@ -241,8 +241,8 @@ func ofCallID(param string) bool {
 		".tool_calls[")
 }
 
-// droppable are the parameters that may be left out or renamed when a provider refuses them (specification 13.3).
-// Longer names come first, since the message is searched for them in this order.
+// droppable are the parameters that may be left out or renamed when a provider refuses them. Longer names come first,
+// since the message is searched for them in this order.
 var droppable = []string{
 	"max_completion_tokens", "parallel_tool_calls", "reasoning_effort", "prompt_cache_key", "stream_options",
 	"service_tier", "max_tokens", "temperature", "verbosity", "top_p",

@@ -16,8 +16,8 @@ import (
 // all requests of a conversation.
 type conversation [16]byte
 
-// conversation returns the conversation that the request belongs to (specification 13.1). A conversation is identified
-// by its prompt_cache_key, its agent's session or its metadata.user_id, whichever is found first. Without these it is
+// conversation returns the conversation that the request belongs to. A conversation is identified by its
+// prompt_cache_key, its agent's session or its metadata.user_id, whichever is found first. Without these it is
 // identified by its system text and first message. ok is false for a request that has no messages. The first call reads
 // the client's body, so it must be made before the body is released.
 func (r *run) conversation() (name conversation, ok bool) {

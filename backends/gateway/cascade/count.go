@@ -17,11 +17,10 @@ import (
 // countTime bounds the time for counting tokens.
 const countTime = 2 * time.Second
 
-// CountTokens returns the number of tokens of a request (specification 15.1). The number comes from the first candidate
-// that can carry the request, on three conditions: it is the first of the plan, its format has a call for counting, and
-// the user's own key for it is usable. Shared keys are not used, since no budget limits the counting calls. Otherwise
-// the number is estimated. A request that Answer would refuse without asking an upstream is refused here with the same
-// error.
+// CountTokens returns the number of tokens of a request. The number comes from the first candidate that can carry the
+// request, on three conditions: it is the first of the plan, its format has a call for counting, and the user's own key
+// for it is usable. Shared keys are not used, since no budget limits the counting calls. Otherwise the number is
+// estimated. A request that Answer would refuse without asking an upstream is refused here with the same error.
 func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()

@@ -254,8 +254,8 @@ func (r *run) wire(c *keychain.Candidate, s *shape) formats.Upstream {
 }
 
 // toolsWire returns another format for a request with function tools and an effort, if the candidate's chat completions
-// refuse these two together (specification 10). It returns nil for any other request, for one with members that only
-// chat can express, and for a provider that supports only chat.
+// refuse these two together. It returns nil for any other request, for one with members that only chat can express, and
+// for a provider that supports only chat.
 func (r *run) toolsWire(c *keychain.Candidate, s *shape) formats.Upstream {
 	name := catalog.WireResponses
 	if !s.toolsClash {
@@ -312,7 +312,7 @@ func (r *run) unchanged(c *keychain.Candidate, changes *shape) bool {
 }
 
 // emulates reports whether the JSON schema of the answer must be described to a candidate in the prompt, because the
-// candidate does not support JSON schemas (specification 7.5).
+// candidate does not support JSON schemas.
 func (r *run) emulates(c *keychain.Candidate) bool {
 	return r.needs&wire.NeedJSONSchema != 0 && !c.Model.JSONSchema
 }

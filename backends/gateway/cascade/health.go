@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// Status is the health of a key or a provider (specification 13.5).
+// Status is the health of a key or a provider.
 type Status string
 
 // The health states.
@@ -87,7 +87,7 @@ func (w *witnesses) enough(user string, now time.Time) bool {
 	return recent == len(w)
 }
 
-// Limits of the table, and the back-off of failing providers (specification 13.3).
+// Limits of the table, and the back-off of failing providers.
 const (
 	maxStates     = 100_000
 	failureWindow = time.Minute

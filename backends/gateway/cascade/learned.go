@@ -15,9 +15,9 @@ const (
 	maxLearned = 50_000
 )
 
-// Learned remembers which parameters a model refused, so that later requests leave them out at once (specification
-// 13.3). It applies a refusal only to requests of the same user: an error's message may quote a user's request, with
-// which one user could take parameters from others.
+// Learned remembers which parameters a model refused, so that later requests leave them out at once. It applies a
+// refusal only to requests of the same user: an error's message may quote a user's request, with which one user could
+// take parameters from others.
 type Learned struct {
 	mu  sync.RWMutex
 	fix map[scope]*fixes

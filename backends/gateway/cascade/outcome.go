@@ -88,7 +88,7 @@ func (r *run) only(classes ...class) bool {
 	return occurred != 0 && rest == 0
 }
 
-// failure returns the error for the client when no candidate is left (specification 12.2).
+// failure returns the error for the client when no candidate is left.
 func (r *run) failure() error {
 	var retryAfter time.Duration
 	if !r.earliest.IsZero() {

@@ -27,7 +27,7 @@ var PseudoModels = []struct {
 	{"vendor-opus-4-6", catalog.High},
 }
 
-// families are the parts of vendor model names that choose a tier (specification 2.4).
+// families are the parts of vendor model names that choose a tier.
 var families = []struct {
 	part string
 	tier catalog.Tier
@@ -64,9 +64,8 @@ func PseudoTier(model string) (catalog.Tier, bool) {
 	return 0, false
 }
 
-// plan returns the candidates of a request in the order in which they are tried (specification 13.1). The errors are
-// 400 no_provider_keys, 403 permission_denied, 404 model_not_found, 409 no_models_available and 400
-// context_length_exceeded.
+// plan returns the candidates of a request in the order in which they are tried. The errors are 400 no_provider_keys,
+// 403 permission_denied, 404 model_not_found, 409 no_models_available and 400 context_length_exceeded.
 func (r *run) plan() ([]*keychain.Candidate, error) {
 	cat := r.Catalog()
 	routing := r.req.Account.RoutingFor(cat, r.req.TeamID)
@@ -128,8 +127,8 @@ func (r *run) resolve(routing *keychain.Routing) {
 	}
 }
 
-// exact returns the candidates whose model id is the requested name and that the sender may use (specification 2.4).
-// Entries whose whole name with the provider was requested are left out, since such a name asks for that entry alone.
+// exact returns the candidates whose model id is the requested name and that the sender may use. Entries whose whole
+// name with the provider was requested are left out, since such a name asks for that entry alone.
 func (r *run) exact(routing *keychain.Routing) []*keychain.Candidate {
 	if isPseudo(r.model) {
 		return nil
@@ -162,8 +161,8 @@ func notAllowed(model, list string) error {
 	}
 }
 
-// byEffort returns the tier of a request after its reasoning effort was taken into account (specification 2.5). A tier
-// that the client requested by its name does not change.
+// byEffort returns the tier of a request after its reasoning effort was taken into account. A tier that the client
+// requested by its name does not change.
 func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
 	if isPseudo(r.model) || r.req.EffortMode == keychain.EffortModelWins {
 		return tier

@@ -110,8 +110,8 @@ func (r *run) settleUsage() {
 	}
 }
 
-// settled returns a usage in which estimates replace the numbers that the upstream did not state (specification 15.2).
-// Numbers that the upstream stated before the end of its answer are lower bounds.
+// settled returns a usage in which estimates replace the numbers that the upstream did not state. Numbers that the
+// upstream stated before the end of its answer are lower bounds.
 func (r *run) settled(u wire.Usage, textBytes int64) wire.Usage {
 	if u.Known {
 		return u

@@ -112,9 +112,9 @@ func (q *Request) parse(format formats.Format, body []byte, o hub.ReadOptions) (
 	return err
 }
 
-// Expand replaces references to items of earlier answers in a client's body by these items (specification 7.2). A body
-// without references is returned unchanged. The errors are *apierror.Error with status 400 for an item that is not
-// stored and with status 413 for a body that becomes too large, and those of answeritems.Store.
+// Expand replaces references to items of earlier answers in a client's body by these items. A body without references
+// is returned unchanged. The errors are *apierror.Error with status 400 for an item that is not stored and with status
+// 413 for a body that becomes too large, and those of answeritems.Store.
 func (q *Request) Expand(ctx context.Context, format formats.Format, body []byte) ([]byte, error) {
 	referrer, ok := format.(formats.Referrer)
 	if !ok {

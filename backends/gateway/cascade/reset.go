@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// The shortest and longest cooldowns that a provider can ask for (specification 13.4).
+// The shortest and longest cooldowns that a provider can ask for.
 const (
 	defaultReset = time.Minute
 	minReset     = time.Second

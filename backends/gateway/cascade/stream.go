@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// Time limits of a stream (specification 2.7, 12.4).
+// Time limits of a stream.
 const (
 	keepAliveEvery = 10 * time.Second
 	maxComments    = 5 * time.Minute
@@ -213,7 +213,7 @@ func (s *relay) commit() {
 	s.mu.Unlock()
 }
 
-// streamHeader sets the header fields of a stream (specification 2.7).
+// streamHeader sets the header fields of a stream.
 func streamHeader(header http.Header, facts *hub.Facts) {
 	header["Content-Type"] = eventStream
 	if facts.StreamType != "" {
@@ -371,7 +371,7 @@ func (s *relay) leave() *failure {
 }
 
 // failed ends a stream that broke with err. Before the commit point it returns the failure, so that the next candidate
-// is tried. After it, the client gets an error event in the stream (specification 12.4).
+// is tried. After it, the client gets an error event in the stream.
 func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *failure {
 	f := s.run.broken(ctx, err)
 	if e, ok := errors.AsType[*wire.UpstreamError](err); ok && f.class != gone {

@@ -157,7 +157,7 @@ func unfit(err error) *failure {
 }
 
 // cooldownInAdvance stops the use of a model through a key if the headers of this answer say that the rate limit is
-// used up (specification 13.5).
+// used up.
 func (r *run) cooldownInAdvance(c *keychain.Candidate, key *keychain.Key, h http.Header) {
 	wait, daily, ok := exhausted(h, r.Now())
 	if !ok {

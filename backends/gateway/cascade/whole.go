@@ -175,10 +175,10 @@ func (r *run) releaseBody() {
 // minReleased is the size in bytes from which on a body is released early.
 const minReleased = 64 << 10
 
-// maxDropped limits the number of names in the header that lists dropped parameters (specification 1.3).
+// maxDropped limits the number of names in the header that lists dropped parameters.
 const maxDropped = 20
 
-// gatewayHeaders sets the header fields that name the provider and model of the answer (specification 1.7).
+// gatewayHeaders sets the header fields that name the provider and model of the answer.
 func (r *run) gatewayHeaders() {
 	header := r.w.Header()
 	values := make([]string, 0, 4) // backs all values

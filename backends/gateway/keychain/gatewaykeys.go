@@ -25,7 +25,7 @@ const maxKeys = 1000
 const keyBytes = 40
 
 // EffortMode selects how the tier is chosen if a request in the messages format has an effort (output_config.effort),
-// which may suggest another tier than the model name (specification 2.5).
+// which may suggest another tier than the model name.
 type EffortMode string
 
 // The effort modes. EffortOverride chooses the tier of the effort, EffortModelWins the tier of the model name, and

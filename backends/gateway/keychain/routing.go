@@ -85,9 +85,9 @@ func (r *Routing) Entries() []string {
 	return names
 }
 
-// RoutingFor returns the account's candidates, chosen from the models of a catalog and the user's own (specification
-// 13.1). They are for requests that count for a team and may use its keys. An empty team, and a team that does not
-// serve the user, means no team. The result is computed once per team and catalog.
+// RoutingFor returns the account's candidates, chosen from the models of a catalog and the user's own. They are for
+// requests that count for a team and may use its keys. An empty team, and a team that does not serve the user, means no
+// team. The result is computed once per team and catalog.
 func (a *Account) RoutingFor(cat *catalog.Catalog, team string) *Routing {
 	if !slices.Contains(a.teams, team) {
 		team = ""

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// Model is a model in the form that serves clients of every API (specification 2.3). A value that is not published is
-// absent, or null where a client's type requires the member.
+// Model is a model in the form that serves clients of every API. A value that is not published is absent, or null where
+// a client's type requires the member.
 type Model struct {
 	ID          string    `json:"id"`
 	Object      string    `json:"object"`

@@ -18,8 +18,7 @@ var ErrNoFinish = errors.New("stream ended without a finish reason")
 
 // Progress describes how far a stream has come with one of its events.
 type Progress struct {
-	// Proof is set if the event has content for the client, so that the candidate has proved itself (specification
-	// 13.2).
+	// Proof is set if the event has content for the client, so that the candidate has proved itself.
 	Proof bool
 	// Thinks is set if the event shows that the model is thinking. This is not a proof.
 	Thinks bool

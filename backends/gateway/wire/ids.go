@@ -4,7 +4,7 @@ import "crypto/rand"
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewID returns the prefix followed by 24 random base62 characters (specification 1.6).
+// NewID returns the prefix followed by 24 random base62 characters.
 func NewID(prefix string) string {
 	id := make([]byte, len(prefix)+24)
 	copy(id, prefix)
@@ -16,7 +16,7 @@ func NewID(prefix string) string {
 	return string(id)
 }
 
-// LegalID reports whether a tool call id matches ^[A-Za-z0-9_-]{1,64}$, so that all APIs accept it (specification 1.6).
+// LegalID reports whether a tool call id matches ^[A-Za-z0-9_-]{1,64}$, so that all APIs accept it.
 func LegalID(id string) bool {
 	if id == "" || len(id) > 64 {
 		return false

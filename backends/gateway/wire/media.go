@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The token costs of a prompt beside its text (specification 15.1).
+// The token costs of a prompt beside its text.
 const (
 	MessageTokens = 4
 	AudioTokens   = 500

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// UpstreamError is an error that an upstream stated, in any of the forms of specification 12.3.
+// UpstreamError is an error that an upstream stated, in any of the forms that providers use.
 type UpstreamError struct {
 	// Status is the HTTP status. It is 200 for an error inside a successful answer.
 	Status int

@@ -66,7 +66,7 @@ func (u *Usage) ScanDetails(s *jsontext.Scanner) error {
 }
 
 // Keep stores u in last unless u counts no tokens, and reports whether it did. total is the stated total. If it shows
-// that the provider left reasoning out of the completion tokens, the reasoning is added (specification 5.1).
+// that the provider left reasoning out of the completion tokens, the reasoning is added.
 func (u *Usage) Keep(total int64, last *Usage) bool {
 	if u.Reasoning > 0 && total == u.Prompt+u.Completion+u.Reasoning {
 		u.Completion += u.Reasoning

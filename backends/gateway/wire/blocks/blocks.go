@@ -119,8 +119,8 @@ func (b *Block) rest(cut bool) []byte {
 	return jsontext.AppendEscaped(nil, dst)
 }
 
-// Input returns the object in complete arguments (specification 5). If the answer was cut off and the arguments are not
-// an object, it returns the empty object.
+// Input returns the object in complete arguments. If the answer was cut off and the arguments are not an object, it
+// returns the empty object.
 func (b *Block) Input(cut bool) (object []byte, ok bool) {
 	object, ok = hub.Object(b.Text)
 	if !ok && cut {
@@ -162,7 +162,7 @@ const (
 	MaxKept = 32 << 10
 	// MaxRefusal limits the bytes of a refusal's text.
 	MaxRefusal = 16 << 10
-	// noToken is the signature of a thinking block without a token. A signature must not be empty (specification 11.3).
+	// noToken is the signature of a thinking block without a token. A signature must not be empty.
 	noToken = hub.TokenPrefix
 )
 
@@ -244,8 +244,8 @@ func (a *Answer) addReasoning(text []byte) {
 	}
 }
 
-// addState adds a state to the reasoning before it, or to a new block without text (specification 11.3). A state for
-// which there is no token is ignored.
+// addState adds a state to the reasoning before it, or to a new block without text. A state for which there is no token
+// is ignored.
 func (a *Answer) addState(state hub.State) {
 	if state.Data == "" && a.last(Thinking) == nil {
 		return // the state only marks reasoning, and the client has no reasoning

@@ -107,9 +107,8 @@ const (
 	Refused      Stop = "refusal"
 )
 
-// Stopped returns the stop reason of an answer (specification 5), and the stop sequence if the reason is StopSequence.
-// FinishCalls without a call becomes the reason of a normal end, since with ToolUse the client would look for a tool
-// block.
+// Stopped returns the stop reason of an answer, and the stop sequence if the reason is StopSequence. FinishCalls
+// without a call becomes the reason of a normal end, since with ToolUse the client would look for a tool block.
 func (a *Answer) Stopped(e *hub.End) (reason Stop, sequence string) {
 	switch {
 	case a.refused || e.Finish == hub.FinishRefusal:
@@ -129,7 +128,7 @@ func (a *Answer) Stopped(e *hub.End) (reason Stop, sequence string) {
 // Counts is a usage whose Input does not include the cached tokens.
 type Counts struct{ Input, Read, Written, Output, Thinking int64 }
 
-// Counts converts a usage (specification 5.1).
+// Counts converts a usage.
 func (a *Answer) Counts(u *wire.Usage) Counts {
 	if !u.Known {
 		estimate := a.Reply.Estimate(a.Request, u, a.textBytes)

@@ -44,7 +44,7 @@ func leading(messages []hub.Message) int {
 }
 
 // systemFirst merges the leading system messages into one. Each later system message becomes a user message with a
-// reminder at the same position: moving it would change its meaning and break the prompt cache (specification 4.2).
+// reminder at the same position: moving it would change its meaning and break the prompt cache.
 func systemFirst(messages []hub.Message) []hub.Message {
 	n := leading(messages)
 	out := make([]hub.Message, 0, len(messages))

@@ -93,7 +93,7 @@ func (r *reader) beginCall(c *call) {
 	c.signature, c.held = nil, nil
 }
 
-// legalID returns the upstream's id, or a new id if the upstream's cannot be used (specification 1.6).
+// legalID returns the upstream's id, or a new id if the upstream's cannot be used.
 func (r *reader) legalID(id string) string {
 	if hub.LegalID(id) && !r.calls.used(id) {
 		return id

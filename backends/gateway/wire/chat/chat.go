@@ -10,6 +10,6 @@ const (
 	maxID    = 256      // bytes of an id, before it is replaced
 	maxName  = 512      // bytes of a tool's name
 	maxHeld  = 8 << 20  // bytes of arguments that wait for a name or for their end
-	maxState = 64 << 10 // bytes of reasoning state; larger state gets no token (specification 11.3)
+	maxState = 64 << 10 // bytes of reasoning state; larger state gets no token
 	maxStop  = 1 << 10  // bytes of the stop sequence that an upstream reports
 )

@@ -8,8 +8,8 @@ type finish struct {
 	sequence string // the stop sequence, if the upstream states it
 }
 
-// translate returns the finish reason (specification 5). calls is set if the answer has tool calls. A reason for a cut
-// or filtered answer is kept even then; any other reason becomes FinishCalls.
+// translate returns the finish reason. calls is set if the answer has tool calls. A reason for a cut or filtered answer
+// is kept even then; any other reason becomes FinishCalls.
 func (f *finish) translate(calls bool) hub.Finish {
 	switch f.reason {
 	case "length", "max_tokens", "MAX_TOKENS":

@@ -63,7 +63,7 @@ func (p *pass) TextBytes() int64 {
 const keepAlive = ": keep-alive\n\n"
 
 // AppendFailure appends the end of a broken chat stream: an error object without [DONE] and finish_reason, so that
-// clients raise the error (specification 12.4).
+// clients raise the error.
 func AppendFailure(dst []byte, f hub.Failure) []byte {
 	dst = jsontext.AppendMember(dst, `data: {"error":{"message":`, f.Message)
 	return append(dst, `,"type":"api_error","code":"upstream_stream_error","param":null}}`+"\n\n"...)

@@ -6,9 +6,9 @@ import (
 )
 
 // recall adds reasoning to the assistant messages: the model produced it before their tool calls, and chat clients do
-// not send it back (specification 11.3). find returns the reasoning that is stored for a call id. A thought signature
-// becomes the call's state; other reasoning is added to the message's. If a client sends reasoning back after all, the
-// upstream gets the client's, see body.hasExtra.
+// not send it back. find returns the reasoning that is stored for a call id. A thought signature becomes the call's
+// state; other reasoning is added to the message's. If a client sends reasoning back after all, the upstream gets the
+// client's, see body.hasExtra.
 func recall(messages []hub.Message, find func(call string) []hub.Reasoning) {
 	for i := range messages {
 		m := &messages[i]

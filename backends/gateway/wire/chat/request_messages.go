@@ -89,8 +89,7 @@ func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered
 	}
 	t.results[callOwner.call] = m
 	m.CallID = t.message.Calls[callOwner.call].ID
-	// Most chat APIs accept only text in results, so images are moved into a user message after the results
-	// (specification 4.2).
+	// Most chat APIs accept only text in results, so images are moved into a user message after the results.
 	texts := m.Parts[:0]
 	for _, p := range m.Parts {
 		if p.Kind == hub.PartImage {

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// customSchema is the schema of a free-text (custom) tool for upstreams (specification 7.4).
+// customSchema is the schema of a free-text (custom) tool for upstreams.
 const customSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool."}},"required":["input"],"additionalProperties":false}`
 
 func (r *request) readTools(value gjson.Result) error {
@@ -138,7 +138,7 @@ func (r *request) choiceMode(path, mode string) error {
 	return nil
 }
 
-// allowedTools removes all tools except the named ones (specification 4.4).
+// allowedTools removes all tools except the named ones.
 func (r *request) allowedTools(value gjson.Result) error {
 	if !value.IsObject() {
 		return wrongType("", "an object", value)

@@ -59,7 +59,7 @@ func currentTurn(messages []hub.Message) int {
 // chatClient reports whether the client uses chat. If so, chat-only members come from the client and are passed on.
 func (w *body) chatClient() bool { return w.request.Format == hub.Chat }
 
-// isEmpty reports whether a message has no content (specification 3, rule 4).
+// isEmpty reports whether a message has no content.
 func (w *body) isEmpty(m *hub.Message) bool {
 	if m.Role == hub.ToolResult || len(m.Calls) > 0 || (w.chatClient() && hasChatOnlyContent(m)) {
 		return false
@@ -110,8 +110,7 @@ func hasChatOnlyContent(m *hub.Message) bool {
 	})
 }
 
-// extra passes chat-only members on unchanged, except for reasoning state of another kind of provider (specification
-// 11.2).
+// extra passes chat-only members on unchanged, except for reasoning state of another kind of provider.
 func (w *body) extra(members []hub.Param) {
 	for i := range members {
 		if isStateMember(members[i].Name) && !w.takesState(members[i].Name) {

@@ -20,7 +20,7 @@ func NewReader(state hub.Form, thinkTags bool) hub.Reader {
 	return r
 }
 
-// reader implements the input side of specification 6.2.
+// reader reads the chunks of a chat completions stream.
 type reader struct {
 	state   hub.Form
 	newID   func(prefix string) string

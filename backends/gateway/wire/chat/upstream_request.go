@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Write writes the chat completions request for a candidate (specification 14.3).
+// Write writes the chat completions request for a candidate.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w := &body{request: r, target: t, shape: &t.Provider.Shape}
 	w.cacheMarks = slices.ContainsFunc(w.shape.CacheMarks, func(prefix string) bool {
@@ -93,7 +93,7 @@ func (w *body) limit() {
 	w.dst = strconv.AppendInt(w.dst, n, 10)
 }
 
-// maxStopsSent is the number of stop sequences that chat APIs accept (specification 4.1).
+// maxStopsSent is the number of stop sequences that chat APIs accept.
 const maxStopsSent = 4
 
 func (w *body) stop() {
@@ -236,7 +236,7 @@ func (w *body) schemaOutput() bool {
 }
 
 // outputLine returns the text of a system message with the requirements that the candidate does not support in
-// response_format (specification 7.5). It is empty if there are no such requirements.
+// response_format. It is empty if there are no such requirements.
 func (w *body) outputLine() string {
 	o := w.request.Output
 	if o == nil {

@@ -35,7 +35,7 @@ func (w *body) takesState(name string) bool {
 const noSignature = "skip_thought_signature_validator"
 
 // thought writes Gemini's thought signature for a call: the call's own or, for the first call, that of the reasoning
-// before the call (specification 11.2). first is set for the first call.
+// before the call. first is set for the first call.
 func (w *body) thought(m *hub.Message, c *hub.Call, first bool) {
 	if w.shape.ReasoningState != catalog.StateThought || w.hasExtra(c.Extra, "extra_content") {
 		return

@@ -10,7 +10,7 @@ import (
 )
 
 // NewWriter returns a writer of an answer for a chat client. Reasoning state is passed on only if the chat format has a
-// member for it (specification 11.3). Other state is stored, see hub.Recall.
+// member for it. Other state is stored, see hub.Recall.
 func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	w := &writer{request: r, reply: &reply, id: reply.ID("chatcmpl-"), memory: reasoningRecorder{remember: reply.Remember}}
 	w.head = w.frame(append(w.head, "data: "...), "chat.completion.chunk")

@@ -34,7 +34,7 @@ func (in *clientReader) additionalFields(o *fields.Object) error {
 	return nil
 }
 
-// claude reads thinking and output_config, which have the same form as in the messages format (specification 11.1).
+// claude reads thinking and output_config, which have the same form as in the messages format.
 func (in *clientReader) claude(extra *fields.Object) error {
 	config, _, err := optional(extra, "output_config")
 	if err != nil {

@@ -55,7 +55,7 @@ func (w *writer) Content(i int) error {
 }
 
 // parts writes the content of message i. It calls begin before each block. A system message after the first turn
-// becomes a reminder in a user turn, as in the messages format (specification 4.2).
+// becomes a reminder in a user turn, as in the messages format.
 func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 	isSystem := m.Role == hub.System || m.Role == hub.Developer
 	texts, documents := 0, w.documents

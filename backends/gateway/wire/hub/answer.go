@@ -48,7 +48,7 @@ const (
 // Finish is the reason why an answer ended.
 type Finish uint8
 
-// The finish reasons (specification 5).
+// The finish reasons.
 const (
 	FinishStop Finish = iota + 1
 	FinishCalls
@@ -72,7 +72,7 @@ type End struct {
 type Step struct {
 	// Deltas are valid until the reader's next call.
 	Deltas []Delta
-	// Proof is set if the candidate has proved itself (specification 13.2).
+	// Proof is set if the candidate has proved itself.
 	Proof bool
 	// Thinks is set if the event shows that the model is thinking. This is not a proof.
 	Thinks bool
@@ -98,7 +98,7 @@ type Writer interface {
 	// Stream appends the events for deltas. The first call also appends the events that open a stream. After DeltaEnd
 	// the stream is complete.
 	Stream(dst []byte, deltas []Delta) []byte
-	// Fail appends the events that end a broken stream (specification 12.4).
+	// Fail appends the events that end a broken stream.
 	Fail(dst []byte, f Failure) []byte
 	// KeepAlive appends an event or comment that keeps the connection open.
 	KeepAlive(dst []byte) []byte
@@ -106,8 +106,7 @@ type Writer interface {
 	Whole(deltas []Delta) ([]byte, error)
 }
 
-// ErrArguments is the error of Writer.Whole for tool arguments that are not a JSON object and cannot be repaired
-// (specification 5).
+// ErrArguments is the error of Writer.Whole for tool arguments that are not a JSON object and cannot be repaired.
 var ErrArguments = errors.New("the tool arguments are not a JSON object")
 
 // Failure describes a broken stream for the client.
@@ -124,8 +123,8 @@ type Reply struct {
 	Created time.Time
 	// Now returns the current time, for the completion time in the answer. A nil Now means time.Now.
 	Now func() time.Time
-	// InputTokens is the estimated number of prompt tokens, for streams that state the number before the upstream does
-	// (specification 6.1). If it is 0 the tokens are counted when needed.
+	// InputTokens is the estimated number of prompt tokens, for streams that state the number before the upstream does.
+	// If it is 0 the tokens are counted when needed.
 	InputTokens int64
 	// NewID makes the ids in the answer. A nil NewID means wire.NewID.
 	NewID func(prefix string) string

@@ -8,7 +8,7 @@ import (
 )
 
 // Object returns the JSON object in a tool call's arguments, which are the inside of a JSON string. Open strings and
-// brackets at the end are closed (specification 5). ok is false if the result is not an object.
+// brackets at the end are closed. ok is false if the result is not an object.
 func Object(arguments []byte) (object []byte, ok bool) {
 	object = bytes.TrimSpace(jsontext.AppendUnquoted(nil, arguments))
 	if len(object) == 0 {

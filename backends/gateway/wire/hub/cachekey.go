@@ -7,9 +7,9 @@ import (
 )
 
 // CacheKey returns the prompt_cache_key, as JSON text, for a request of a messages client, whose format has no such
-// parameter (specification 4.5). It is a hash of the gateway key, the system text and the tool names. Providers send
-// requests with the same key to the same cache. CacheKey returns an empty string for requests of other formats, and if
-// the parameter must not be sent.
+// parameter. It is a hash of the gateway key, the system text and the tool names. Providers send requests with the same
+// key to the same cache. CacheKey returns an empty string for requests of other formats, and if the parameter must not
+// be sent.
 func CacheKey(r *Request, t *Target) string {
 	const param = "prompt_cache_key"
 	if r.Format != Messages || t.KeyID == "" || slices.Contains(t.Drop, param) || r.Param(param) != "" {

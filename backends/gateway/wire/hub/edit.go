@@ -7,8 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Editor edits the bytes of a client's request for an upstream of the same format with minimal changes (specification
-// 1.2).
+// Editor edits the bytes of a client's request for an upstream of the same format with minimal changes.
 type Editor struct {
 	Request *Request
 	Target  *Target

@@ -29,8 +29,7 @@ type Facts struct {
 	Version string
 	// Lacks are the needs that the format cannot express.
 	Lacks wire.Needs
-	// Mistakes are the needs that are reported as the client's mistake if no candidate supports them (specification
-	// 4.2).
+	// Mistakes are the needs that are reported as the client's mistake if no candidate supports them.
 	Mistakes wire.Needs
 	// HTTPSImages is set if image URLs must be https addresses.
 	HTTPSImages bool

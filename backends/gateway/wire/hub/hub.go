@@ -25,8 +25,8 @@ const (
 	Messages  Format = catalog.WireMessages
 )
 
-// Request is a request for one answer of a model. Fields are named as in chat completions (specification 3), unless
-// their comments say otherwise.
+// Request is a request for one answer of a model. Fields are named as in chat completions, unless their comments say
+// otherwise.
 //
 // The client format's reader fills the request. Writers for upstreams only read it, since the request may be written
 // for several candidates.
@@ -56,7 +56,7 @@ type Request struct {
 	// Params are the other parameters in their order. They are passed on without interpretation (temperature, top_p,
 	// top_k, seed, user, parallel_tool_calls, …).
 	Params []Param
-	// Dropped names the client's fields that were left out, by their JSON path (specification 1.3).
+	// Dropped names the client's fields that were left out, by their JSON path.
 	Dropped []string
 
 	// Needs are the features that a candidate must support. TextBytes is the size of the request's text.
@@ -178,7 +178,7 @@ func (r Role) String() string {
 }
 
 // Message is one turn. Readers keep the client's order, except that tool results follow the assistant message with
-// their calls, in the order of the calls (specification 3, rule 3).
+// their calls, in the order of the calls.
 type Message struct {
 	Role  Role
 	Parts []Part
@@ -186,8 +186,8 @@ type Message struct {
 	Calls []Call
 	// CallID belongs to a tool result.
 	CallID string
-	// Failed is set if the tool result is an error. The result's text states this already (specification 4.2). Writers
-	// of formats with an error flag may set the flag too.
+	// Failed is set if the tool result is an error. The result's text states this already. Writers of formats with an
+	// error flag may set the flag too.
 	Failed bool
 	// Reasoning belongs to an assistant message, in the model's order.
 	Reasoning []Reasoning
@@ -259,7 +259,7 @@ type Tool struct {
 // ToolKind is the kind of a tool in the client's request.
 type ToolKind uint8
 
-// The kinds of tools. All but the first exist only in the Responses format (specification 7.4).
+// The kinds of tools. All but the first exist only in the Responses format.
 const (
 	ToolFunction ToolKind = iota
 	ToolCustom            // free text in {"input": text}
@@ -309,7 +309,7 @@ func (o *Output) Rule() string {
 	return rule
 }
 
-// Effort is how much a model reasons (specification 11.1).
+// Effort is how much a model reasons.
 type Effort string
 
 // The efforts, from least to most.

@@ -11,8 +11,8 @@ import (
 const maxName = 64
 
 // LegalName returns the name of a tool for upstreams. A name that matches ^[A-Za-z0-9_-]{1,64}$ is returned unchanged.
-// Any other name becomes its first 55 legal characters, "_" and 8 hexadecimal digits of its SHA-256 (specification
-// 4.3). The result depends only on the name, so it is the same in the history, tool_choice and tools.
+// Any other name becomes its first 55 legal characters, "_" and 8 hexadecimal digits of its SHA-256. The result depends
+// only on the name, so it is the same in the history, tool_choice and tools.
 func LegalName(name string) string {
 	if legal(name) {
 		return name
@@ -27,7 +27,7 @@ func LegalName(name string) string {
 	return string(hex.AppendEncode(append(out, '_'), sum[:4]))
 }
 
-// LegalID reports whether an upstream's tool call id can be used unchanged (specification 1.6).
+// LegalID reports whether an upstream's tool call id can be used unchanged.
 func LegalID(id string) bool { return legal(id) }
 
 func legal(name string) bool { return wire.LegalID(name) }

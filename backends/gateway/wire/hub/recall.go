@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The limits of a Recall (specification 11.3).
+// The limits of a Recall.
 const (
 	recallEntries = 10_000
 	recallBytes   = 32 << 20

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrSchema is the error of a whole answer that does not match the request's schema. It occurs only with candidates
-// that do not support schemas themselves (specification 7.5).
+// that do not support schemas themselves.
 var ErrSchema = errors.New("the answer does not match the JSON schema")
 
 // Checked returns a Writer that accepts a whole answer only if its text matches o. Streams are not checked, since they

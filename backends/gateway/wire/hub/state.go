@@ -1,7 +1,7 @@
 package hub
 
 // State is reasoning state: the data that a model must get back to continue from its own reasoning, in its provider's
-// form (specification 11).
+// form.
 type State struct {
 	// Provider and Family are the provider and the family of the model that made the state. Readers of answers leave
 	// them empty; the readers' callers set them.

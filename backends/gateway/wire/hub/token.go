@@ -16,9 +16,8 @@ const (
 	maxToken = 64 << 10
 )
 
-// Sealer makes tokens of reasoning state, which clients return with their next request (specification 11.3): "kcs1." +
-// base64url(nonce | AES-256-GCM(JSON)). A token can be opened only for the user for whom it was sealed, and any change
-// makes it invalid.
+// Sealer makes tokens of reasoning state, which clients return with their next request: "kcs1." + base64url(nonce |
+// AES-256-GCM(JSON)). A token can be opened only for the user for whom it was sealed, and any change makes it invalid.
 //
 // Nonces are random, which is safe for 2^32 tokens per key.
 type Sealer struct{ keys []cipher.AEAD }

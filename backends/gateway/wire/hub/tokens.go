@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// perTool is the cost of a tool beside its text (specification 15.1), in tokens.
+// perTool is the cost of a tool beside its text, in tokens.
 const perTool = 12
 
 // CountTokens estimates the tokens of a prompt. It uses no tokenizer's tables, so the result is the same for all

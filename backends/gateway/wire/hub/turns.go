@@ -7,7 +7,7 @@ import (
 )
 
 // Turns collects the messages of a conversation in formats where the results of tools are in user messages. It moves
-// each result behind the message with its call (specification 3, rule 3).
+// each result behind the message with its call.
 type Turns struct {
 	list []turn
 	// calls maps a client's call id to the last call with this id.
@@ -141,7 +141,7 @@ func (j *Joiner) End(cache string) []Part {
 	return j.parts
 }
 
-// AppendText adds a text. Empty texts are dropped (specification 3, rule 4).
+// AppendText adds a text. Empty texts are dropped.
 func AppendText(parts []Part, text, cache string) []Part {
 	if text == "" {
 		return parts

@@ -166,7 +166,7 @@ func (r *reader) summary(m *hub.Message, b *block) bool {
 	return true
 }
 
-// thinking reads a thinking block. Its text never becomes content (specification 11.2).
+// thinking reads a thinking block. Its text never becomes content.
 func (r *reader) thinking(m *hub.Message, b *block) error {
 	s, err := text(b.thinking, b.path+".thinking")
 	if err != nil {

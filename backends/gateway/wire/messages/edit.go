@@ -8,8 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Edit returns a messages client's request for a messages upstream: the client's bytes with minimal changes
-// (specification 1.2).
+// Edit returns a messages client's request for a messages upstream: the client's bytes with minimal changes.
 //
 // open opens a token of reasoning state. A nil open means that no token can be opened. If the candidate can continue
 // from the state in a token, the state replaces the token; otherwise the token's block is removed. Signatures that are
@@ -104,8 +103,8 @@ func editInner(name string) (param, inner string) {
 }
 
 // mustNotThink reports whether thinking must be switched off because the last assistant turn has calls but no thinking
-// from which the model can continue (specification 11.2). Adaptive thinking accepts such a turn, unless Edit has
-// removed thinking from it. value is the request's member thinking.
+// from which the model can continue. Adaptive thinking accepts such a turn, unless Edit has removed thinking from it.
+// value is the request's member thinking.
 func (e *editor) mustNotThink(value []byte) bool {
 	if !e.last.calls || e.last.thinking {
 		return false

@@ -51,8 +51,8 @@ func (Format) Param(name string) string {
 	return name
 }
 
-// TierEffort returns the request's output_config.effort, or an empty string. It chooses the tier (specification 2.5).
-// It may differ from r.Effort: a client that turns thinking off may still request a high tier.
+// TierEffort returns the request's output_config.effort, or an empty string. It chooses the tier. It may differ from
+// r.Effort: a client that turns thinking off may still request a high tier.
 func (Format) TierEffort(r *hub.Request) hub.Effort {
 	return hub.Effort(gjson.GetBytes(r.Body, "output_config.effort").Str)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // NewPass returns a Pass between a messages upstream and a messages client. It passes answers on byte for byte, except
-// for the model, which becomes the requested name (specification 1.2, 1.7).
+// for the model, which becomes the requested name.
 func (Format) NewPass(r *hub.Request, _ hub.Reply) hub.Pass {
 	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model))}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Read parses a request of POST /v1/messages (specification 4). The errors are *apierror.Error with status 400 and the
-// JSON path of the invalid field.
+// Read parses a request of POST /v1/messages. The errors are *apierror.Error with status 400 and the JSON path of the
+// invalid field.
 func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, false)
 }
 
-// ReadCount parses a request of POST /v1/messages/count_tokens (specification 15.1), in which max_tokens may be absent.
-// The errors are those of Read.
+// ReadCount parses a request of POST /v1/messages/count_tokens, in which max_tokens may be absent. The errors are those
+// of Read.
 func (Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, true)
 }

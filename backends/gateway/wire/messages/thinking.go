@@ -13,7 +13,7 @@ import (
 // minBudget is the smallest thinking budget, in tokens.
 const minBudget = 1024
 
-// reasoning reads thinking and output_config.effort (specification 11.1).
+// reasoning reads thinking and output_config.effort.
 func (r *reader) reasoning(f *fields) error {
 	value, err := member(f.output, "output_config", "effort")
 	if err != nil {

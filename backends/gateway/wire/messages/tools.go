@@ -19,8 +19,8 @@ type toolFields struct {
 	width, height                                  gjson.Result // size of a computer's screen
 }
 
-// tools reads the tools (specification 4.3). If all tools of a request run on the vendor's servers, the request needs
-// an upstream with these tools, since without tools its meaning would change.
+// tools reads the tools. If all tools of a request run on the vendor's servers, the request needs an upstream with
+// these tools, since without tools its meaning would change.
 func (r *reader) tools(f *fields) error {
 	if !isPresent(f.tools) {
 		return nil
@@ -162,7 +162,7 @@ func ObjectSchema(schema gjson.Result) string {
 	}
 }
 
-// choice reads tool_choice (specification 4.4). It is called after the tools were read.
+// choice reads tool_choice. It is called after the tools were read.
 func (r *reader) choice(f *fields) error {
 	ok, err := optionalObject(f.choice, "tool_choice")
 	if !ok || err != nil {

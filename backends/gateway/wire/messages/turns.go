@@ -50,7 +50,7 @@ func (r *reader) message(v gjson.Result, path string) error {
 	if err != nil {
 		return err
 	}
-	if role == "system" { // the message stays at its position (specification 4.2)
+	if role == "system" { // the message stays at its position
 		return r.midSystem(content, clear, config, path)
 	}
 	path += ".content"

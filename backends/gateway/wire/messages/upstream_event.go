@@ -371,7 +371,7 @@ func upstreamDetail(s *jsontext.Scanner, name string, into *int64) error {
 	})
 }
 
-// tokens returns the usage, counted as in chat completions (specification 5.1).
+// tokens returns the usage, counted as in chat completions.
 func (a *upstreamAnswer) tokens() wire.Usage {
 	u := a.usage.upstreamCounts
 	u.add(&a.usage.compacted)

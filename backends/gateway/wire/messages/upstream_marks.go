@@ -10,8 +10,7 @@ import (
 const upstreamMark = `,"cache_control":{"type":"ephemeral"}`
 
 // upstreamMarks are the offsets in the body where cache marks are inserted: at the closing braces of the last tool, the
-// last block of the system prompt and the last block of the conversation (specification 10). An offset of 0 means no
-// mark.
+// last block of the system prompt and the last block of the conversation. An offset of 0 means no mark.
 type upstreamMarks struct{ system, message, tool int }
 
 // write inserts the marks into a complete request. Without marks the upstream would read, and bill, the whole

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewReader returns a reader of one answer of a messages upstream (specification 10). Blocks of tools that the upstream
-// ran itself are left out, since clients of other formats cannot request such tools.
+// NewReader returns a reader of one answer of a messages upstream. Blocks of tools that the upstream ran itself are
+// left out, since clients of other formats cannot request such tools.
 func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{} }
 
 // maxUpstreamCalls limits the tool calls of an answer, whose ids and open blocks are stored.

@@ -14,7 +14,7 @@ import (
 // upstreamMaxTokens is the token limit for models without a published maximum, since the format requires a limit.
 const upstreamMaxTokens = 4096
 
-// Write returns a request for a messages upstream (specification 10).
+// Write returns a request for a messages upstream.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if kind := r.ChatOnlyOutput(); kind != "" {
 		return hub.Written{}, fmt.Errorf("modalities has %s: the messages format gives text", hub.Shown(kind))

@@ -20,7 +20,7 @@ const (
 	upstreamBudget
 )
 
-// The thinking budgets for models without an effort parameter, in tokens (specification 11.1).
+// The thinking budgets for models without an effort parameter, in tokens.
 const (
 	upstreamLowBudget    = 2048
 	upstreamMediumBudget = 8192
@@ -28,7 +28,7 @@ const (
 	upstreamLeastBudget  = 1024
 )
 
-// decideThinking converts the effort to the settings that the model supports (specification 11.1).
+// decideThinking converts the effort to the settings that the model supports.
 func (w *upstreamWriter) decideThinking() {
 	if !w.Target.Model.Reasoning || w.Request.Effort == "" || upstreamDrops(w.Target, "reasoning_effort") {
 		if w.Request.Effort != "" {
@@ -67,9 +67,9 @@ func upstreamBudgets(effort hub.Effort) int64 {
 	}
 }
 
-// forbidsThinking reports whether the request cannot be sent with thinking on (specification 4.4, 11.2). This is so if
-// it forces a tool, if its last message is to be continued, or if its last assistant turn has calls but no signed
-// thinking from which the model could continue.
+// forbidsThinking reports whether the request cannot be sent with thinking on. This is so if it forces a tool, if its
+// last message is to be continued, or if its last assistant turn has calls but no signed thinking from which the model
+// could continue.
 func (w *upstreamWriter) forbidsThinking() bool {
 	if len(w.Request.Tools) > 0 && (w.Request.Choice.Mode == "required" || w.Request.Choice.Mode == "function") {
 		return true

@@ -60,8 +60,8 @@ func (w *upstreamWriter) Content(i int) error {
 func (*upstreamWriter) EndTurn() {}
 
 // parts writes the content of message i. It calls begin before each block. A system message after the first turn
-// becomes a reminder in a user turn: not all models accept the role there, and moving the message would break the order
-// (specification 4.2).
+// becomes a reminder in a user turn: not all models accept the role there, and moving the message would break the
+// order.
 func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 	isSystem := m.Role == hub.System || m.Role == hub.Developer
 	for j := range m.Parts {

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewWriter returns a writer of the answer to a request that Read has accepted (specifications 5 and 6).
+// NewWriter returns a writer of the answer to a request that Read has accepted.
 //
 // An empty answer has one empty text block as a whole, and no block in a stream: an empty text block must not be
 // opened, and SDKs read a stream without blocks as a message without content.
@@ -160,7 +160,7 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
 	return appendFailure(dst, &f)
 }
 
-// appendFailure appends the error event that ends a broken stream (specification 12.4).
+// appendFailure appends the error event that ends a broken stream.
 func appendFailure(dst []byte, f *hub.Failure) []byte {
 	if f.Type == "" {
 		f.Type = "api_error"

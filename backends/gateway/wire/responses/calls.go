@@ -193,9 +193,9 @@ func (c *call) complete() bool {
 	return hub.IsObject(jsontext.AppendUnquoted(nil, c.text))
 }
 
-// repair closes open strings and brackets in a call's arguments (specification 5), and reports whether the arguments
-// then have the required form. It is used for whole answers. In a stream the client already has the arguments of a
-// function, and the decoded part of a custom tool's input.
+// repair closes open strings and brackets in a call's arguments, and reports whether the arguments then have the
+// required form. It is used for whole answers. In a stream the client already has the arguments of a function, and the
+// decoded part of a custom tool's input.
 func (c *call) repair() bool {
 	if c.complete() {
 		return true

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// choice reads tool_choice (specification 4.4).
+// choice reads tool_choice.
 func (in *reader) choice() error {
 	v := in.fields.Get("tool_choice")
 	switch {

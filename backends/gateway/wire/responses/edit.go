@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Edit returns a Responses client's request for a Responses upstream: the client's bytes with minimal changes
-// (specification 1.2). The upstream is asked to store nothing.
+// Edit returns a Responses client's request for a Responses upstream: the client's bytes with minimal changes. The
+// upstream is asked to store nothing.
 //
 // open opens a token of reasoning state. A nil open means that no token can be opened. If the candidate can continue
 // from the item in a token, that item replaces the reasoning item; otherwise the reasoning item is removed. A reasoning

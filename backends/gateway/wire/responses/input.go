@@ -212,8 +212,7 @@ func (d *inputDecoder) complete() bool {
 	return hub.IsObject(d.held) || !bytes.HasPrefix(bytes.TrimSpace(d.held), []byte("{"))
 }
 
-// repair closes open strings and brackets in arguments that were cut off, and reports whether they are complete then
-// (specification 5).
+// repair closes open strings and brackets in arguments that were cut off, and reports whether they are complete then.
 func (d *inputDecoder) repair() bool {
 	if d.phase == inputWithin {
 		return true

@@ -102,7 +102,7 @@ func (in *reader) assistant() *turn {
 	return t
 }
 
-// readItem reads an input item (specification 7.2).
+// readItem reads an input item.
 func (in *reader) readItem(v fields.Value) error {
 	if err := in.item.Open(v); err != nil {
 		return err

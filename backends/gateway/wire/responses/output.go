@@ -290,8 +290,7 @@ func (w *writer) beginSummaryEvent(dst []byte, name string, index int) []byte {
 	return append(dst, `,"summary_index":0`...)
 }
 
-// state ends the open reasoning item, with the token of s. Without such an item it writes one with an empty summary
-// (specification 11.3).
+// state ends the open reasoning item, with the token of s. Without such an item it writes one with an empty summary.
 func (w *writer) state(dst []byte, s hub.State) []byte {
 	if w.current == noItem || w.items[w.current].reasoning == nil {
 		if !w.takesState() {

@@ -12,7 +12,7 @@ import (
 )
 
 // NewPass returns a Pass between a Responses upstream and a Responses client. It passes answers on byte for byte,
-// except for the model, which becomes the requested name (specification 1.2, 1.7).
+// except for the model, which becomes the requested name.
 func (Format) NewPass(r *hub.Request, reply hub.Reply) hub.Pass {
 	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model)), reply: reply}
 }
@@ -86,8 +86,8 @@ func (p *pass) keepItem(item []byte) {
 	}
 }
 
-// passProves reports whether an event proves that the candidate works (specification 13.2): it has text of any kind, a
-// call, a complete item, or the end.
+// passProves reports whether an event proves that the candidate works: it has text of any kind, a call, a complete
+// item, or the end.
 func passProves(e *upstreamEvent) bool {
 	switch string(e.kind) {
 	case "response.completed", "response.incomplete", "response.output_item.done":

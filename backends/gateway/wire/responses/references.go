@@ -23,10 +23,10 @@ type reference struct {
 	from, to int // position in the body
 }
 
-// Expand returns a client's request in which items replace the references to them (specification 7.2). If there are
-// references, find is called once with their ids and returns the JSON texts of the stored items. A body that cannot be
-// parsed is returned unchanged, so that Read reports the error. The errors are those of find, and *apierror.Error with
-// status 400 for an item that is not stored and with status 413 for a request that becomes too large.
+// Expand returns a client's request in which items replace the references to them. If there are references, find is
+// called once with their ids and returns the JSON texts of the stored items. A body that cannot be parsed is returned
+// unchanged, so that Read reports the error. The errors are those of find, and *apierror.Error with status 400 for an
+// item that is not stored and with status 413 for a request that becomes too large.
 func (Format) Expand(body []byte, find func(ids []string) (map[string]string, error)) ([]byte, error) {
 	if !bytes.Contains(body, []byte(`"id"`)) { // the only member that every reference has
 		return body, nil

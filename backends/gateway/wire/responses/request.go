@@ -16,8 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Read parses a client's request (specification 7). The errors are *apierror.Error with status 400 and the path of the
-// invalid field.
+// Read parses a client's request. The errors are *apierror.Error with status 400 and the path of the invalid field.
 func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
@@ -90,8 +89,8 @@ func (in *reader) drop(path string) {
 	}
 }
 
-// evaluatedFields are the top-level fields that the reader evaluates (specification 7.1). All other fields are dropped
-// and listed, whether the reference has them (service_tier, client_metadata, …) or may add them later.
+// evaluatedFields are the top-level fields that the reader evaluates. All other fields are dropped and listed, whether
+// the reference has them (service_tier, client_metadata, …) or may add them later.
 var evaluatedFields = map[string]bool{
 	"background": true, "conversation": true, "include": true, "input": true, "instructions": true,
 	"max_output_tokens": true, "metadata": true, "model": true, "parallel_tool_calls": true,
@@ -130,7 +129,7 @@ func headerName(name string) string {
 	}, name)
 }
 
-// rejectUnsupported returns an error if the request has a field that the gateway does not support (specification 7.7).
+// rejectUnsupported returns an error if the request has a field that the gateway does not support.
 func (in *reader) rejectUnsupported() error {
 	if v := in.fields.Get("previous_response_id"); v.Given() {
 		id, err := v.Text()

@@ -30,7 +30,7 @@ var (
 	}
 )
 
-// flatName returns the name of a tool with its namespace as a prefix (specification 7.4.1).
+// flatName returns the name of a tool with its namespace as a prefix.
 func (k toolKey) flatName() string {
 	if k.namespace == "" {
 		return k.clientName
@@ -124,7 +124,7 @@ func (in *reader) itemTools(item fields.Value) error {
 	return v.Each(in.readTool)
 }
 
-// readTool reads a tool (specification 7.4).
+// readTool reads a tool.
 func (in *reader) readTool(v fields.Value) error {
 	name, err := in.tool.Typed(v)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewReader returns a reader of one answer of a Responses upstream (specification 10). Items of tools that the upstream
-// ran itself are left out, since clients of other formats cannot request such tools.
+// NewReader returns a reader of one answer of a Responses upstream. Items of tools that the upstream ran itself are
+// left out, since clients of other formats cannot request such tools.
 func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{lastText: -1} }
 
 // maxUpstreamCalls limits the tool calls of an answer, which are stored.

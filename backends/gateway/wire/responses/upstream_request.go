@@ -12,8 +12,8 @@ import (
 // upstreamLeastTokens is the smallest accepted max_output_tokens.
 const upstreamLeastTokens = 16
 
-// Write returns a request for a Responses upstream (specification 10). The upstream is asked to store nothing, so
-// reasoning state is requested with the answer.
+// Write returns a request for a Responses upstream. The upstream is asked to store nothing, so reasoning state is
+// requested with the answer.
 //
 // Custom tools are sent as custom tools if the provider supports them. All other tools are sent as functions.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
@@ -183,7 +183,7 @@ func (w *upstreamWriter) format(o *hub.Output) {
 	w.dst = append(w.dst, '}')
 }
 
-// reasoning writes the effort if the model supports it (specification 11.1).
+// reasoning writes the effort if the model supports it.
 func (w *upstreamWriter) reasoning() {
 	if w.r.Effort == "" {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewWriter returns a writer of one answer for a client (specification 8 and 9).
+// NewWriter returns a writer of one answer for a client.
 func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &writer{
 		r:       r,
@@ -56,7 +56,7 @@ var (
 	completedResult = result{status: "completed"}
 )
 
-// outcome returns the result of an answer (specification 5).
+// outcome returns the result of an answer.
 func (w *writer) outcome(end *hub.End) result {
 	r := result{status: "completed", usage: &end.Usage}
 	if !end.Usage.Known {
@@ -162,7 +162,7 @@ func appendCause(dst []byte, f *hub.Failure) []byte {
 	return append(dst, '}')
 }
 
-// failureCode returns the error code for a failure, one of those that clients know (specification 8).
+// failureCode returns the error code for a failure, one of those that clients know.
 func failureCode(f *hub.Failure) string {
 	switch f.Code {
 	case "rate_limit_exceeded", "context_length_exceeded", "insufficient_quota", "invalid_prompt":
@@ -249,7 +249,7 @@ func (w *writer) lifecycle(dst []byte, name string, r result) []byte {
 	return end(w.object(dst, r))
 }
 
-// object appends the response object (specification 8).
+// object appends the response object.
 func (w *writer) object(dst []byte, r result) []byte {
 	dst = jsontext.AppendMember(dst, `{"id":`, w.id)
 	dst = append(dst, `,"object":"response","created_at":`...)
@@ -287,8 +287,7 @@ func (w *writer) object(dst []byte, r result) []byte {
 	return append(appendUsage(dst, r.usage), '}')
 }
 
-// appendUsage appends the usage object (specification 5.1). Clients need it at the end of an answer, even if the
-// upstream stated no usage.
+// appendUsage appends the usage object. Clients need it at the end of an answer, even if the upstream stated no usage.
 func appendUsage(dst []byte, u *wire.Usage) []byte {
 	if u == nil {
 		return append(dst, "null"...)

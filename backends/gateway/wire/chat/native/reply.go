@@ -12,7 +12,7 @@ import (
 )
 
 // form is the state shared by whole replies and stream chunks. The answer gets the client's name of the model, and
-// common mistakes of upstreams are corrected (specification 16, chat identity path).
+// common mistakes of upstreams are corrected.
 type form struct {
 	object          string // "chat.completion" or "chat.completion.chunk"
 	delta           string // "message" or "delta"
@@ -69,7 +69,7 @@ func (f *form) streams() bool { return f.delta == "delta" }
 
 // seen describes the content of one body.
 type seen struct {
-	proof      bool // content that proves that the candidate works (specification 13.2)
+	proof      bool // content that proves that the candidate works
 	thinks     bool // reasoning state, which shows that the model is thinking
 	empty      bool // no members
 	choices    int

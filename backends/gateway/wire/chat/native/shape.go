@@ -22,8 +22,7 @@ type Shape struct {
 	StreamUsage bool
 }
 
-// Shape returns the body for a candidate: the client's bytes in the client's order, with the changes of shape
-// (specification 1.2, 14.3).
+// Shape returns the body for a candidate: the client's bytes in the client's order, with the changes of shape.
 func (r *Request) Shape(shape *Shape) *Shaped {
 	out := newShaped(r.Body, r.Lease)
 	if len(r.fields) == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Stream passes chat completion chunks on to a chat client, with corrections (specification 16). Its memory is constant
-// except for the ids of tool calls.
+// Stream passes chat completion chunks on to a chat client, with corrections. Its memory is constant except for the ids
+// of tool calls.
 type Stream struct {
 	form         form
 	includeUsage bool
