@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestAliases checks which alias applies to whom, and which names cannot be aliases.
+// TestAliases checks which alias applies to which user, and which names are refused as aliases.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

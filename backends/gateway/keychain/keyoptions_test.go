@@ -50,7 +50,7 @@ func TestKeyOptions(t *testing.T) {
 			t.Errorf("identity %+v, error %v", id, err)
 		}
 
-		// What is left out stays.
+		// Options that the change leaves out stay.
 		changed, err := n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{Label: new("build")})
 		want.Label = "build"
 		if err != nil || !reflect.DeepEqual(changed.options(), want) {
