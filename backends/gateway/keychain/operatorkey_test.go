@@ -8,7 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
 )
 
-// The operator's keys serve every user: behind their own, and without any.
+// TestOperatorKeysServeEveryUser checks that the operator's keys are tried after a user's own keys, and alone for users
+// without any.
 func TestOperatorKeysServeEveryUser(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -48,7 +49,7 @@ func TestOperatorKeysServeEveryUser(t *testing.T) {
 	if strings.Contains(c.Keys[1].ID+c.Keys[1].Mine, "sk-operator") {
 		t.Error("the key's name has its text")
 	}
-	// Nobody can try it, or remove it.
+	// Users cannot probe or delete the operator's key.
 	if _, _, err := account.Probe(cat, OperatorKey); err == nil {
 		t.Error("the operator's key can be tried")
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestSuspend ends everything of a user at once, on both nodes, and gives it back.
+// TestSuspend checks that a suspension takes effect at once on both nodes, and that ResumeUser restores everything.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -57,7 +57,7 @@ func TestSuspend(t *testing.T) {
 	})
 }
 
-// wantAudit checks the audit from its beginning, without details.
+// wantAudit compares the audit log, from its beginning and without details, with want.
 func wantAudit(t *testing.T, n *node, want ...string) {
 	t.Helper()
 	entries, err := n.Audit(t.Context(), 0, 100)
@@ -73,7 +73,7 @@ func wantAudit(t *testing.T, n *node, want ...string) {
 	}
 }
 
-// TestRemoveUser leaves nothing of a user but the usage.
+// TestRemoveUser checks that only the usage of a removed user remains.
 func TestRemoveUser(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -126,7 +126,7 @@ func TestRemoveUser(t *testing.T) {
 	})
 }
 
-// TestFindUsers finds users by what is known of them.
+// TestFindUsers checks the search for users by id and profile.
 func TestFindUsers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -176,7 +176,7 @@ func TestFindUsers(t *testing.T) {
 	})
 }
 
-// TestTeamRoles checks who administers a team.
+// TestTeamRoles checks which members administer a team.
 func TestTeamRoles(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

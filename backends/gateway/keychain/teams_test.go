@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// team makes a team with members, the first of which are given.
+// team creates a team with the given users as members.
 func (n *node) team(t *testing.T, name string, users ...string) Team {
 	t.Helper()
 	team, err := n.AddTeam(t.Context(), name)
@@ -37,7 +37,7 @@ func (n *node) teamOf(t *testing.T, key string) string {
 	return id.TeamID
 }
 
-// TestTeamOfKey follows the team that keys count for through all changes of membership.
+// TestTeamOfKey checks which team a key counts for through all changes of membership.
 func TestTeamOfKey(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -90,8 +90,8 @@ func TestTeamOfKey(t *testing.T) {
 	})
 }
 
-// TestTeamBudget spends the budget of a team by two members, and the one of all by a third
-// user, and looks at it from another node and after the team is gone.
+// TestTeamBudget uses up a team's budget through two members, and the organisation's budget through a third user. It
+// checks both from another node and after the team is removed.
 func TestTeamBudget(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -163,7 +163,7 @@ func TestTeamBudget(t *testing.T) {
 	})
 }
 
-// TestTeams makes, names, lists and removes teams.
+// TestTeams creates, renames, lists and removes teams.
 func TestTeams(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -218,7 +218,7 @@ func TestTeams(t *testing.T) {
 	})
 }
 
-// TestKeylessOfTeam binds what is asked in the name of a user by the limits of their team.
+// TestKeylessOfTeam checks that a team's limits bind requests made in a member's name without a key.
 func TestKeylessOfTeam(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -238,7 +238,7 @@ func TestKeylessOfTeam(t *testing.T) {
 	})
 }
 
-// TestNewUsersOfTeam adds who signs in for the first time to the team of the policy.
+// TestNewUsersOfTeam checks that a user who signs in for the first time is added to the policy's team.
 func TestNewUsersOfTeam(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -263,7 +263,7 @@ func TestNewUsersOfTeam(t *testing.T) {
 	})
 }
 
-// TestSpendingByTeam sums what teams spent.
+// TestSpendingByTeam checks the sums of spending by team.
 func TestSpendingByTeam(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -120,7 +120,7 @@ func TestUsageBatches(t *testing.T) {
 	})
 }
 
-// TestUsageWaitsForTheDatabase adds records before there is a database.
+// TestUsageWaitsForTheDatabase adds records before the database is open.
 func TestUsageWaitsForTheDatabase(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -165,7 +165,8 @@ func TestUsageWaitsForTheDatabase(t *testing.T) {
 	})
 }
 
-// TestUsageIsWrittenOnce: a batch whose commit was not heard of is not written and counted again.
+// TestUsageIsWrittenOnce checks that a batch is not written and counted again if the confirmation of its commit was
+// lost.
 func TestUsageIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -213,8 +214,8 @@ func TestUsageIsWrittenOnce(t *testing.T) {
 	})
 }
 
-// TestUsageAfterRestore: a database that has lost the last batches, as a backup or a standby may,
-// takes what comes after them.
+// TestUsageAfterRestore checks that the log goes on writing to a database that has lost the last batches, such as a
+// restored backup or a standby.
 func TestUsageAfterRestore(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -275,7 +276,7 @@ func TestUsageIsBounded(t *testing.T) {
 	}
 }
 
-// TestUsageWriter lets the writer do its work.
+// TestUsageWriter checks that the background writer writes after its interval, when a batch is full, and on Close.
 func TestUsageWriter(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -321,7 +322,7 @@ func TestUsageWriter(t *testing.T) {
 	})
 }
 
-// TestFlushEnds flushes while records keep coming.
+// TestFlushEnds checks that Flush returns while records are still being added.
 func TestFlushEnds(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -346,7 +347,7 @@ func TestFlushEnds(t *testing.T) {
 	all.Wait()
 }
 
-// TestAddDoesNotWait adds while a write hangs.
+// TestAddDoesNotWait checks that Add returns while a write hangs.
 func TestAddDoesNotWait(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -389,7 +390,7 @@ func TestAddDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestHostileTexts adds records with texts that a database refuses.
+// TestHostileTexts adds records with texts that the database would refuse.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

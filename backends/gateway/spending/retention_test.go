@@ -32,7 +32,7 @@ func (n *node) count(t *testing.T, table string) (count int) {
 	return count
 }
 
-// turn sweeps if it is due.
+// turn runs a sweep if one is due.
 func (r *Retention) turn(ctx context.Context, again bool) error {
 	return r.lease.Do(ctx, again, func(ctx context.Context) error {
 		_, err := r.sweep(ctx)
@@ -42,8 +42,8 @@ func (r *Retention) turn(ctx context.Context, again bool) error {
 
 const dayLong = 24 * time.Hour
 
-// TestRetention deletes from a log that needs more than one transaction. Only a part of it is old, and it begins with a
-// record from a clock that was wrong.
+// TestRetention deletes old records in several transactions. The log also has records to keep, and one from a clock
+// that was wrong.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -90,7 +90,7 @@ func TestRetention(t *testing.T) {
 			t.Errorf("the log: %v", n.logs.All())
 		}
 
-		// A report whose hours are gone has whole days, and what it had before.
+		// A report over days whose hours are deleted is rounded to whole days. Its totals are unchanged.
 		after, err := n.Usage(t.Context(), "alice", UsageQuery{From: start.Add(-101*dayLong - 7*time.Hour), To: start.Add(time.Hour)})
 		if err != nil || after.Totals.Requests != before.Totals.Requests || after.Totals.Requests < 24 || after.From.Hour() != 0 {
 			t.Errorf("requests %d from %s, before %d, error %v", after.Totals.Requests, after.From, before.Totals.Requests, err)
@@ -98,8 +98,7 @@ func TestRetention(t *testing.T) {
 	})
 }
 
-// TestRetentionOfManyNodes: one of them deletes, and another one takes over when it
-// says nothing any more.
+// TestRetentionOfManyNodes checks that one node deletes, and that another one takes over when the first no longer runs.
 func TestRetentionOfManyNodes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -127,7 +126,7 @@ func TestRetentionOfManyNodes(t *testing.T) {
 	})
 }
 
-// TestRetentionInTheBackground deletes nothing before it is told how long to keep.
+// TestRetentionInTheBackground checks that records are deleted only once a retention period is set.
 func TestRetentionInTheBackground(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
