@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// TestConversationBounds checks that an owner can have neither conversations nor items of one without end.
+// TestConversationBounds checks that the number of an owner's conversations and the size of each are bounded.
 func TestConversationBounds(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -38,7 +38,8 @@ func TestConversationBounds(t *testing.T) {
 	})
 }
 
-// TestFollowers checks that an owner follows a bounded number of streams, and may follow another once one has ended.
+// TestFollowers checks that the number of streams that an owner follows is bounded, and that the end of one frees its
+// place.
 func TestFollowers(t *testing.T) {
 	t.Parallel()
 	s := New(nil, nil, nil, nil, nil)
@@ -63,8 +64,8 @@ func TestFollowers(t *testing.T) {
 	}
 }
 
-// TestBackgroundMemory checks that a whole answer in the background takes its memory from the budget, and gives it back
-// also if the answer fails half way.
+// TestBackgroundMemory checks that an unstreamed background response is charged to the memory budget, and that the
+// memory is released even if the response fails.
 func TestBackgroundMemory(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -92,8 +93,8 @@ func TestBackgroundMemory(t *testing.T) {
 	})
 }
 
-// TestQuota checks that an owner has no room beyond the quota, counts everything that is stored, and has room again once
-// something is deleted. A request that does not rely on storage is answered all the same.
+// TestQuota checks that an owner's quota counts everything that is stored, and that a deletion frees room. Requests
+// that do not depend on storage are answered even without room.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {

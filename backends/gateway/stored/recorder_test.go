@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// FuzzRecorder checks that whatever a stream is, however it is cut, the client gets its complete events
-// in their order, those without a response object as they came, and that a log numbers each.
+// FuzzRecorder cuts streams of any content into pieces. The client must get the complete events in order, those without
+// a response object unchanged, and the event log must number them.
 func FuzzRecorder(f *testing.F) {
 	f.Add([]byte(strings.Join(events("1", "ONE or more"), ": keep-alive\n\n")), 7)
 	f.Add([]byte("event: response.completed\ndata: {\"response\":{}}\n\nevent: x\ndata: {\n\n\n\ndata: 1"), 1)
