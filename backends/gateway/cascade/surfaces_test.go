@@ -478,7 +478,7 @@ func TestSurfacesBreakAfterProof(t *testing.T) {
 }
 
 // TestSurfacesFail checks the rows of section 12.2 that the engine decides: the error is the same on every surface,
-// streamed or not. Package api_errors writes it in the form of the surface.
+// streamed or not. The handler api_errors writes it in the form of the surface.
 func TestSurfacesFail(t *testing.T) {
 	t.Parallel()
 	const models = `{"provider":"alpha","id":"a","tiers":["low"],"context_window":100000},{"provider":"beta","id":"b","tiers":["low"],"context_window":100000}`

@@ -83,7 +83,7 @@ func TestPassWhole(t *testing.T) {
 	}
 }
 
-// TestPassErrors: an error is told as the upstream told it, and nothing is written.
+// TestPassErrors checks that an upstream's error is returned with its message, and that nothing is written.
 func TestPassErrors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ data, message string }{
@@ -113,8 +113,8 @@ func TestPassErrors(t *testing.T) {
 	}
 }
 
-// TestPassEstimatesUsage: a client that wants the usage chunk gets one, also when the
-// upstream tells nothing.
+// TestPassEstimatesUsage checks that a client which asks for the usage chunk gets an estimate if the upstream reports
+// no usage.
 func TestPassEstimatesUsage(t *testing.T) {
 	t.Parallel()
 	const want = `"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7,` +

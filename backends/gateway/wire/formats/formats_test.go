@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// TestTable: every row is found by its names and at its path alone.
+// TestTable checks that every row is found by its names, and only at its path.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	all := formats.All()

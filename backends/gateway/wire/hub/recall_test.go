@@ -42,7 +42,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestRecallForgets what was not used for longest, by number and by size.
+// TestRecallForgets checks that the least recently used entries are removed, by number and by size.
 func TestRecallForgets(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, recallEntry / 2} {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestReleaseBody: what an answer needs of a request stays, and its number of tokens, the rest
-// goes; where that would be much, all stays.
+// TestReleaseBody checks that only the parts of a request needed for its answer, and its number of tokens, are kept. If
+// these parts are large, nothing is released.
 func TestReleaseBody(t *testing.T) {
 	t.Parallel()
 	made := func(instructions string) *Request {
