@@ -54,7 +54,7 @@ func (n *node) count(t *testing.T) (count int) {
 	return count
 }
 
-// finds checks what is found of some ids: the texts, in the order of the ids.
+// finds checks the texts that are found for ids, in the order of the ids.
 func (s *Store) finds(t *testing.T, owner, ids, want string) {
 	t.Helper()
 	list := strings.Fields(ids)
@@ -83,8 +83,8 @@ func (s *Store) settle(t *testing.T) {
 	})
 }
 
-// TestFind checks that what one node keeps is found by its owner there at once, and on
-// every node soon, and that it is sealed, stays with its owner, and ends.
+// TestFind checks that an owner finds an item at once on the node that stored it, and soon on every node. Items are
+// encrypted, found only by their owner, and expire.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -140,7 +140,7 @@ func TestFind(t *testing.T) {
 	})
 }
 
-// TestBounds checks that of an owner the newest items stay, within the bounds.
+// TestBounds checks that only the newest items of an owner are kept, within the bounds.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestDeployments: a model of the configuration can what the model of the catalog can that it is.
+// TestDeployments checks that a configured deployment has the abilities of the catalog's model that it runs.
 func TestDeployments(t *testing.T) {
 	t.Parallel()
 	azure := Override{Params: map[string]string{"resource": "contoso"}, Models: map[string]string{"prod-mini": "openai/gpt-5.4-mini"}}

@@ -187,8 +187,8 @@ func TestEmbeddedAlternates(t *testing.T) {
 	}
 }
 
-// The operator's keys: what is configured comes before the environment, the first
-// variable that is set before the next one, and a key is named by no part of it.
+// TestOperatorKeys checks that a configured key takes precedence over the environment, and that the id of a key
+// contains no part of it.
 func TestOperatorKeys(t *testing.T) {
 	t.Parallel()
 	environment := map[string]string{"ONE_API_KEY": " sk-environment\n", "TWO_API_KEY": "sk-nobody-reads-it"}
@@ -234,7 +234,7 @@ func TestOperatorKeys(t *testing.T) {
 	}
 }
 
-// TestEnvironmentKeyOfBase: a key that has a base URL beside it is for that alone.
+// TestEnvironmentKeyOfBase checks that a key with a base URL in the environment is used only at that URL.
 func TestEnvironmentKeyOfBase(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
