@@ -206,7 +206,7 @@ func TestThresholds(t *testing.T) {
 
 		// A node that has just started checks all budgets.
 		p.pass(time.Hour)
-		want() // they look at all
+		want() // the nodes check all budgets
 		p.limit(keychain.OnUser, "ada", keychain.Budgets{TokensPerMonth: new(int64(3000))})
 		want()
 		fresh := p.node()

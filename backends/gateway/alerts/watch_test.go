@@ -88,14 +88,14 @@ func TestWatch(t *testing.T) {
 		want() // too few
 		p.requests("beta", 40, 0, time.Second)
 		p.requests("alpha", 1, 1, time.Second)
-		want("errors.over alpha/large 10/11") // of all it is 10 of 51
+		want("errors.over alpha/large 10/11") // of all requests, only 10 of 51 failed
 		p.requests("alpha", 0, 3, time.Second)
 		want("errors.over organisation 13/54")
 		p.requests("alpha", 80, 0, 30*time.Second) // the rate falls, and latency rises
 		p.pass(time.Minute)
 		want("latency.over alpha/large 32s/10s", "latency.over organisation 32s/10s")
 		p.pass(8 * time.Minute)
-		want() // not yet a whole window
+		want() // less than a window has passed
 		p.pass(2*time.Minute + time.Second)
 		p.requests("beta", 20, 0, time.Second)
 		want("errors.normal alpha/large 0/0", "errors.normal organisation 0/20")
@@ -121,7 +121,7 @@ func TestWatch(t *testing.T) {
 		p.pass(5 * time.Minute)
 		p.requests(keychain.CustomProvider, 0, 20, time.Second)
 		p.pass(6 * time.Minute)
-		want() // it lasts
+		want() // the episode goes on
 		err := p.db.Read(t.Context(), func(c store.Conn) error {
 			var open int
 			err := c.Row(`SELECT count(*) FROM gateway_alert_episodes`).Scan(&open)

@@ -98,7 +98,7 @@ func TestFind(t *testing.T) {
 		here.Keep("gk_1", Item{"", "{}"}, time.Hour)
 		here.Keep("gk_1", Item{strings.Repeat("x", maxID+1), "{}"}, time.Hour)
 		here.Keep("gk_1", Item{"large", strings.Repeat("x", maxItem+1)}, time.Hour)
-		for _, items := range []*node{here, other} { // the other one waits for the first to write
+		for _, items := range []*node{here, other} { // the other node waits until the first has written
 			items.finds(t, "gk_1", "fc_2 msg_1", `{"text":"two"} {"text":"one"}`)
 			items.finds(t, "gk_2", "msg_1", `{"text":"of another"}`)
 		}

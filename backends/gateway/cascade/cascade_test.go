@@ -399,7 +399,7 @@ func TestKeyLevelFailures(t *testing.T) {
 		first  step
 		status Status
 		reason string
-		scope  string // of the block: key, or model through the key
+		scope  string // what is blocked: the key, or one model with the key
 		ends   time.Duration
 	}{
 		{"401", refusal(401, "", "m"), InvalidKey, "", "key", longCooldown},
@@ -417,7 +417,7 @@ func TestKeyLevelFailures(t *testing.T) {
 			ok := reply(200, completion("hi"))
 			r.alpha.does(c.first, ok)
 			e := r.ask("keychain-low")
-			e.wants(t, "alpha/a-low", "hi") // the other key, before the next provider
+			e.wants(t, "alpha/a-low", "hi") // the other key is tried before the next provider
 			if e.Attempts != 2 {
 				t.Fatalf("%d attempts", e.Attempts)
 			}
@@ -441,7 +441,7 @@ func TestKeyLevelFailures(t *testing.T) {
 			if keys := asked("alpha/a-low"); countOf(keys, good) != conversations {
 				t.Errorf("keys %v, the good one is %s", keys, good)
 			}
-			if c.scope == "model" { // other models may be asked through it
+			if c.scope == "model" { // other models can be asked with the key
 				if keys := asked("alpha/a-medium"); countOf(keys, bad) == 0 || countOf(keys, good) == 0 {
 					t.Errorf("keys for another model: %v", keys)
 				}

@@ -31,7 +31,7 @@ var updateGolden = flag.Bool("update", false, "write what is sent into the golde
 type cloud struct {
 	mu     sync.Mutex
 	sent   []string
-	answer func(r *http.Request) *http.Response // nil: a good answer
+	answer func(r *http.Request) *http.Response // nil, or returns nil: a good answer
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -134,7 +134,7 @@ func frames(events ...string) string {
 		message.Headers.Set(":event-type", eventstream.StringValue(events[i]))
 		message.Headers.Set(":content-type", eventstream.StringValue("application/json"))
 		message.Headers.Set(":message-type", eventstream.StringValue("event"))
-		_ = encoder.Encode(&out, message) // a buffer takes all
+		_ = encoder.Encode(&out, message) // a write to a buffer does not fail
 	}
 	return out.String()
 }

@@ -100,7 +100,7 @@ func TestConversationsStay(t *testing.T) {
 		r.alpha.always = ok
 		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
 		first, second := r.alpha.keys()[0], r.alpha.keys()[1]
-		r.clock.advance(stayTime / 2) // the first one works again
+		r.clock.advance(stayTime / 2) // the first key works again
 		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
 		r.clock.advance(stayTime - 1)
 		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")

@@ -17,7 +17,7 @@ func TestCountRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		model, more string
 		via         []string
-		code        string // empty: it is counted
+		code        string // empty: the tokens are counted
 	}{
 		"good":            {"keychain-low", say, nil, ""},
 		"unknown model":   {"nobody", say, nil, "model_not_found"},

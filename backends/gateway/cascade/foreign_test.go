@@ -23,7 +23,7 @@ var routes = []struct {
 	name     string
 	surface  hub.Format
 	upstream hub.Format
-	more     string // makes a chat request one that is written anew
+	more     string // members for which a chat request is rewritten
 }{
 	{"chat, bytes", hub.Chat, hub.Chat, ""},
 	{"chat, written", hub.Chat, hub.Chat, `"reasoning_effort":"low",`},

@@ -203,7 +203,7 @@ func TestHealthIsBounded(t *testing.T) {
 	if until, _ := h.blocked("p", "keep", "m"); until.IsZero() {
 		t.Error("a running cooldown was thrown out before states that do not matter")
 	}
-	for i := range maxStates + 1000 { // none can go by itself
+	for i := range maxStates + 1000 { // none of these expires before the others
 		h.limit("p", fmt.Sprint(i), "m", ReasonRateLimited, time.Hour)
 	}
 	if n := len(h.states); n > maxStates {

@@ -28,7 +28,7 @@ func TestChatHistories(t *testing.T) {
 		name    string
 		history string
 		members string
-		want    string // of what the upstream gets; empty: the client's
+		want    string // part of the upstream's request; empty: the client's history
 	}{
 		{"ordinary", messagesOf(hello, callsBoth, ofT2, ofT1, hello), "", ""},
 		{"a gap where it is taken", messagesOf(hello, callsBoth, ofT1, hello), "", ""},

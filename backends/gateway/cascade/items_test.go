@@ -26,7 +26,7 @@ type referrer struct {
 func newReferrer(t *testing.T, r *rig) *referrer {
 	t.Helper()
 	items := answeritems.New(people.DB(), plainRing{}, zap.NewNop(), time.Now)
-	t.Cleanup(func() { _ = items.Close(t.Context()) }) // its context has ended
+	t.Cleanup(func() { _ = items.Close(t.Context()) }) // its context is cancelled, but Close must run
 	r.engine.Options.AnswerItems = r.engine.Options.WithDefaults().AnswerItems
 	return &referrer{rig: r, items: items, key: "gk_" + r.account.UserID}
 }

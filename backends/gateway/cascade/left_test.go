@@ -20,8 +20,8 @@ func TestEarlyLeaverPaysForPrompt(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		streams bool
-		alpha   step // nil: it is not asked
-		beta    step // before it hangs
+		alpha   step // nil: alpha is not asked
+		beta    step // step of beta before it hangs
 	}{
 		"stream, no head": {true, nil, nil},
 		"stream, head":    {true, nil, stream()},

@@ -30,7 +30,7 @@ func (r *rig) warm(n int) {
 	for i := range r.alpha.script {
 		r.alpha.script[i] = func(w http.ResponseWriter, q *http.Request) {
 			inside.Done()
-			inside.Wait() // each has a connection of its own
+			inside.Wait() // so that each request has its own connection
 			reply(200, completion("warm"))(w, q)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // around returns an HTTP server in front of the rig's gateway.
 func (r *rig) around(asked *atomic.Int32) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if asked.Add(1) > 20 { // without an end otherwise
+		if asked.Add(1) > 20 { // ends an endless loop
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
@@ -110,8 +110,8 @@ func TestMark(t *testing.T) {
 		name    string
 		via     []string
 		refused bool
-		custom  string // the field for a user's own server
-		other   string // for a provider of the catalog
+		custom  string // Via header for a user's own server
+		other   string // Via header for a provider of the catalog
 	}{
 		{"none", nil, false, "1.1 " + own, ""},
 		{"own", []string{"1.1 " + own}, true, "", ""},

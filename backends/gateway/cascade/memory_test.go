@@ -31,7 +31,7 @@ func allocated(f func()) int64 {
 func inUse() int64 {
 	var now runtime.MemStats
 	runtime.GC()
-	runtime.GC() // of what was in a pool, too
+	runtime.GC() // also frees pooled memory
 	runtime.ReadMemStats(&now)
 	return int64(now.HeapAlloc) //nolint:gosec // it fits
 }
@@ -136,7 +136,7 @@ func TestAnswersOfOneUser(t *testing.T) {
 // whileStreaming is a transport whose answers send one event and stay open until the channel is closed.
 type whileStreaming struct {
 	event string
-	open  chan struct{} // closed to end them
+	open  chan struct{} // closed to end the answers
 }
 
 func (s *whileStreaming) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -187,7 +187,7 @@ func TestStreamsReleaseBodies(t *testing.T) { //nolint:paralleltest // it measur
 	}
 	for _, route := range routes {
 		if route.upstream == hub.Responses {
-			continue // as messages
+			continue // like messages
 		}
 		upstream := &whileStreaming{begun[route.upstream], make(chan struct{})}
 		r := newRig(t, setup{

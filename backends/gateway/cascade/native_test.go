@@ -188,7 +188,7 @@ func TestNativeVendorFeatures(t *testing.T) {
 			if got, want := r.alpha.got()[0].body, strings.Replace(c.body, "MODEL", "a-low", 1); got != want {
 				t.Errorf("the upstream got\n%s\nwant\n%s", got, want)
 			}
-			for range 2 { // it fails, and does not know the format after all
+			for range 2 { // first it fails, then it turns out not to know the format
 				if e := r.askOn(format, asked); e.err == nil {
 					t.Errorf("it was answered: %s", e.body)
 				}

@@ -37,7 +37,7 @@ var people *keychain.Service
 func TestMain(m *testing.M) {
 	before := runtime.NumGoroutine()
 	code := runAll(m)
-	if code == 0 && flag.Lookup("test.fuzz").Value.String() == "" && !settles(before) { // fuzzing keeps some of its own
+	if code == 0 && flag.Lookup("test.fuzz").Value.String() == "" && !settles(before) { // fuzzing keeps some goroutines
 		stacks := make([]byte, 1<<20)
 		fmt.Fprintf(os.Stderr, "goroutines are left behind: %d, were %d\n%s\n", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 		code = 1
@@ -74,7 +74,7 @@ func runAll(m *testing.M) int {
 	if err := db.WaitReady(context.Background()); err != nil {
 		panic(err)
 	}
-	var ticks atomic.Int64 // keys are ordered by the time they were made
+	var ticks atomic.Int64 // keys are ordered by the time of their creation
 	now := func() time.Time { return time.UnixMilli(1_700_000_000_000 + ticks.Add(1)) }
 	if people, err = keychain.New(db, plainRing{}, spending.NewLedger(db, zap.NewNop(), now), zap.NewNop(), now); err != nil {
 		panic(err)
@@ -243,7 +243,7 @@ func reply(status int, body string, header ...string) step {
 			w.Header().Set(header[i], header[i+1])
 		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body) // the gateway may have left
+		_, _ = io.WriteString(w, body) // the gateway may have closed the connection
 	}
 }
 
@@ -308,7 +308,7 @@ func answers(s string) step { return stream(role, text(s), finish, usageLine, do
 // setup has the parameters of a rig.
 type setup struct {
 	keys    []string // providers, one for each key; key n of alpha is key-alpha-n
-	models  string   // of the catalog; empty: three of each provider
+	models  string   // models of the catalog; empty: three for each provider
 	timeout string   // timeouts of every provider, JSON; empty: none
 	// members has additional JSON members of the providers, such as "wires":["messages"].
 	members map[string]string
@@ -461,7 +461,7 @@ func newAccount(t *testing.T, cat *catalog.Catalog, s setup) *keychain.Account {
 // ended is the outcome of a request.
 type ended struct {
 	*Result
-	err    *apierror.Error // nil: none, or not of this kind
+	err    *apierror.Error // nil: there is none, or it is of another type
 	raw    error
 	body   string
 	header http.Header

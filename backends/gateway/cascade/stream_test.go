@@ -446,7 +446,7 @@ func TestClientLeaves(t *testing.T) {
 				}
 			}
 			e := f.result(t)
-			for r.alpha.gone.Load() == 0 { // the cleanup of the server waits for it as well
+			for r.alpha.gone.Load() == 0 { // the server's cleanup waits for it as well
 				time.Sleep(time.Millisecond)
 			}
 			if e.Attempts != 1 || e.Code != "client_closed_request" {
@@ -532,7 +532,7 @@ func TestConnectionsAreReused(t *testing.T) {
 		"errors":  {false, refusal(403, "", "not in your region")},
 		"streams whose end comes late": {true, func(w http.ResponseWriter, r *http.Request) {
 			answers("hi")(w, r)
-			time.Sleep(5 * time.Millisecond) // the end of the body is written behind it
+			time.Sleep(5 * time.Millisecond) // the end of the body is written after the pause
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -605,7 +605,7 @@ func TestStreamsDoNotMix(t *testing.T) {
 // that, even if an upstream answers before it has read the request.
 func TestRequestMemory(t *testing.T) {
 	t.Parallel()
-	early := func(w http.ResponseWriter, r *http.Request) { // reads nothing of the body
+	early := func(w http.ResponseWriter, r *http.Request) { // does not read the body
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		answers("early")(w, r)
 	}
@@ -627,8 +627,8 @@ func TestRequestMemory(t *testing.T) {
 			memory := request.Chat.Body
 			given := make(chan struct{})
 			request.Chat.Lease = wire.NewLease(func(bool) {
-				clear(memory) // a read at the same time is a race that the detector sees
-				close(given)  // a second time would panic
+				clear(memory) // the race detector notices a simultaneous read
+				close(given)  // a second call would panic
 			})
 			result, err := r.engine.Answer(t.Context(), httptest.NewRecorder(), request)
 			request.Chat.Release()

@@ -140,9 +140,9 @@ func (r *rig) answered(req *Request) *ended {
 // told is the content of an answer: its text, the arguments of its calls, and its end.
 type told struct {
 	text, arguments string
-	events          []string // names; of chat "chunk", "error" and "[DONE]"
+	events          []string // event names; for chat "chunk", "error" and "[DONE]"
 	last            gjson.Result
-	whole           bool // it ended as a complete answer does
+	whole           bool // the answer ended as complete
 }
 
 // heard decodes an answer like a client of the surface.
@@ -377,7 +377,7 @@ func TestSurfacesInTime(t *testing.T) {
 					t.Errorf("%v after %s: %+v", e.raw, took, e.Result)
 				}
 				signs := map[hub.Format]string{hub.Chat: ": keep-alive\n\n", hub.Responses: ": keep-alive\n\n", hub.Messages: "event: ping\ndata: {\"type\":\"ping\"}\n\n"}
-				if n := strings.Count(e.body, signs[surface]); n < 5 { // one every ten seconds
+				if n := strings.Count(e.body, signs[surface]); n < 5 { // there is one every ten seconds
 					t.Errorf("%d signs of life:\n%s", n, e.body)
 				}
 				h := heard(t, surface, true, strings.ReplaceAll(e.body, ": keep-alive\n\n", ""))
@@ -489,7 +489,7 @@ func TestSurfacesFail(t *testing.T) {
 		more        func(surface hub.Format) []string
 		alpha, beta step
 		status      int
-		code, kind  string // kind is Type; empty: by the status
+		code, kind  string // kind is the error's Type; empty: it follows from the status
 		message     string
 		retryAfter  time.Duration
 		noRetry     bool
@@ -557,7 +557,7 @@ func TestSurfacesFail(t *testing.T) {
 				if e.err.Type != c.kind || !strings.Contains(e.err.Message, c.message) || e.err.RetryAfter != c.retryAfter || e.err.NoRetry != c.noRetry {
 					t.Errorf("%+v", e.err)
 				}
-				if strings.HasPrefix(c.message, "prompt") && !strings.HasPrefix(e.err.Message, c.message) { // clients look for the beginning
+				if strings.HasPrefix(c.message, "prompt") && !strings.HasPrefix(e.err.Message, c.message) { // clients recognize the beginning
 					t.Errorf("message %q", e.err.Message)
 				}
 				if fmt.Sprint(len(e.err.FailedAttempts)) != c.attempts || e.header.Get("X-Gateway-Attempts") != c.attempts {
@@ -594,7 +594,7 @@ func TestSurfacesClientLeaves(t *testing.T) {
 	call := chunk(`{"tool_calls":[{"index":0,"id":"call_a","type":"function","function":{"name":"f","arguments":"{\"city\":"}}]}`, "null")
 	for name, c := range map[string]struct {
 		before []string
-		seen   string // the client waits for it before it leaves; empty: it has got nothing
+		seen   string // the client waits for this text before it leaves; empty: it has received nothing
 	}{
 		"before the head":                  {nil, ""},
 		"between head and content":         {[]string{": c\n\n", role}, ""},

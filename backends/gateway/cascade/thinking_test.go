@@ -106,7 +106,7 @@ func TestThinkingTimeLimits(t *testing.T) {
 					acts  []act
 					open  bool
 					took  time.Duration
-					fails string // with this code; empty: alpha answers
+					fails string // alpha fails with this code; empty: alpha answers
 				}{
 					"for seven minutes":      {acts: append(every(20*time.Second, 21, alive), said(format, "thought well")...), took: 421 * time.Second},
 					"for a while in silence": {acts: append([]act{{59 * time.Second, ""}}, said(format, "thought well")...), took: time.Minute},

@@ -33,7 +33,7 @@ type timed struct {
 	status int           // 0: 200
 	media  string        // "": text/event-stream
 	acts   []act
-	open   bool // the body does not end by itself
+	open   bool // the body stays open after the acts
 	// connected is the time until the connection is made, for tests that set it.
 	connected time.Duration
 }
@@ -129,7 +129,7 @@ type diary struct {
 	// The first write that contains slowAt takes the time slow.
 	slowAt string
 	slow   time.Duration
-	slept  chan struct{} // closed when it was
+	slept  chan struct{} // closed after that
 }
 
 func newDiary() *diary { return &diary{start: time.Now(), header: http.Header{}} }
@@ -170,7 +170,7 @@ func timedRun(t *testing.T, s setup, model string, streams bool, scripts map[str
 	if s.keys == nil {
 		s.keys = []string{"alpha", "beta"}
 	}
-	r := newRig(t, s) // outside of the bubble: the database has goroutines of its own
+	r := newRig(t, s) // outside of the bubble, because the database has its own goroutines
 	request := r.request(model, streams, nil)
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()

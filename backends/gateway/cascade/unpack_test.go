@@ -14,7 +14,7 @@ import (
 func packed(text string) string {
 	var b strings.Builder
 	w := gzip.NewWriter(&b)
-	_, _ = io.WriteString(w, text) // to memory
+	_, _ = io.WriteString(w, text) // a write to memory does not fail
 	_ = w.Close()
 	return b.String()
 }
@@ -32,7 +32,7 @@ func packs(inner step) step {
 		w.Header().Set("Content-Encoding", "gzip")
 		p := &packer{ResponseWriter: w, gzip: gzip.NewWriter(w)}
 		inner(p, r)
-		_ = p.gzip.Close() // the gateway may have left
+		_ = p.gzip.Close() // the gateway may have closed the connection
 	}
 }
 

@@ -30,7 +30,7 @@ func TestUsageOfBrokenStreams(t *testing.T) {
 	running := `data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":null}],"usage":{"prompt_tokens":5000,"completion_tokens":1,"total_tokens":5001}}` + "\n\n"
 	created := frame("response.created", `"sequence_number":0,"response":{"id":"resp_up","status":"in_progress","model":"up","output":[],"usage":{"input_tokens":5000,"output_tokens":1}}`)
 	for name, c := range map[string]struct {
-		native     hub.Format // of alpha; empty: chat
+		native     hub.Format // format of alpha; empty: chat
 		before     []string
 		seen       string // the last of it
 		prompt     int64
@@ -214,7 +214,7 @@ func TestEstimateInLogAndAnswer(t *testing.T) {
 				t.Errorf("%s: logged %+v, estimated %t", provider, e.Usage, e.Estimated)
 			}
 			if own := surface == hub.Messages && provider == "alpha"; own || surface == hub.Chat && !streams {
-				continue // nobody tells the client
+				continue // the client gets no usage
 			}
 			input, output := toldUsage(t, surface, streams, e.body)
 			if input != e.Usage.Prompt || output != e.Usage.Completion {
@@ -310,7 +310,7 @@ func TestCannotCarryWhenWritten(t *testing.T) {
 	r.ask("keychain-low", tiff).fails(t, 502, "all_providers_failed")
 	r.beta.does(refusal(429, "", "m"))
 	r.ask("keychain-low", tiff).fails(t, 502, "all_providers_failed")
-	e = r.ask("keychain-low", tiff) // beta is cooling down: later it may do
+	e = r.ask("keychain-low", tiff) // beta is cooling down, so a later retry may succeed
 	e.fails(t, 502, "all_providers_failed")
 	if e.err.NoRetry || e.err.RetryAfter == 0 {
 		t.Errorf("%+v", e.err)

@@ -239,7 +239,7 @@ func TestEnvironmentKeyOfBase(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		provider, key, base string // variables that are set
-		at                  string // where the catalog has the provider; empty: its own
+		at                  string // base URL in the catalog; empty: the provider's own
 		variable, want      string // base URL of the key
 		used                bool
 	}{

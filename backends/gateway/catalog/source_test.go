@@ -106,7 +106,7 @@ func TestSourceEmbedded(t *testing.T) {
 	if got := len(s.Current().Providers()); got != 13 {
 		t.Errorf("%d providers", got)
 	}
-	s.Run(context.Background()) // returns at once, or the test ends by its time limit
+	s.Run(context.Background()) // must return at once, or the test times out
 }
 
 func TestSourceRunEnds(t *testing.T) {

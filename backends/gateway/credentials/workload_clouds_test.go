@@ -111,9 +111,9 @@ func TestWorkloadIdentityOfAWS(t *testing.T) {
 		name      string
 		variables map[string]string
 		answers   map[string]string
-		key       string   // in the signature
+		key       string   // access key id in the signature
 		session   string   // X-Amz-Security-Token
-		asked     []string // in this order
+		asked     []string // requests in order
 		message   string   // of the error
 	}{
 		{

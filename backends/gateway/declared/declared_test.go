@@ -187,7 +187,7 @@ func TestApply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(f) // JSON is read as well
+		text, err := json.Marshal(f) // Read accepts JSON too
 		if err != nil {
 			t.Fatal(err)
 		}

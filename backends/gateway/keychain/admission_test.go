@@ -64,7 +64,7 @@ func TestParallelRequests(t *testing.T) {
 	for range 3 {
 		admit(bob)
 	}
-	refuse(alice, "the team") // and the place of the key is given back
+	refuse(alice, "the team") // the slot of alice's key was given back
 	n.clock.Offset.Add(int64(holdFor))
 	admit(alice)
 	admit(alice)
@@ -105,7 +105,7 @@ func TestParallelRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := place{schematest.Place{Location: t.TempDir() + "/test.db"}}
 	nodes := []*node{p.start(t), p.start(t), p.start(t)}
-	count := counters.NewMemory(nil) // of all nodes
+	count := counters.NewMemory(nil) // shared by all nodes
 	limit := int64(7)
 	id := &Identity{UserID: "alice", KeyID: "a", Limits: Limits{Rates: Rates{ParallelRequests: &limit}}}
 	var most, now, refused atomic.Int64

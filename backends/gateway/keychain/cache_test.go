@@ -40,7 +40,7 @@ func TestRevokeWhileAuthenticating(t *testing.T) {
 							return
 						default:
 							_, _ = n.Authenticate(t.Context(), key.Key)
-							n.keys.Del(hashKey(key.Key)) // keep the database in play
+							n.keys.Del(hashKey(key.Key)) // so that the database is read too
 						}
 					}
 				})
@@ -85,7 +85,7 @@ func TestChangeDuringRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.providerKey(t, "alice", "beta", secret)
-	timer := time.AfterFunc(10*time.Second, func() { close(leave) }) // who joined the old read gets its answer
+	timer := time.AfterFunc(10*time.Second, func() { close(leave) }) // requests that wait for the old read get its result
 	wantUnknownKey(t, n, key.Key)
 	if got := len(n.account(t, "alice").keys); got != 2 {
 		t.Errorf("the account has %d keys", got)
@@ -157,7 +157,7 @@ func TestChangeOnAnotherNode(t *testing.T) {
 		key := here.user(t, "alice")
 		if p.Dialect == store.Postgres {
 			there.listens(t)
-			there.ttl = time.Hour // it sees what it hears of alone
+			there.ttl = time.Hour // it sees only changes of which it is notified
 		}
 		for _, n := range []*node{here, there} {
 			if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
@@ -193,7 +193,7 @@ func TestFirstKeyOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		here, there := p.start(t), p.start(t)
-		there.ttl = time.Hour // it listens to nobody
+		there.ttl = time.Hour // the node is not notified
 		here.user(t, "alice")
 		if a := there.account(t, "alice"); len(a.keys) != 0 {
 			t.Fatalf("%d keys", len(a.keys))
@@ -248,7 +248,7 @@ func TestNotices(t *testing.T) {
 	first := here.user(t, "alice")
 	cat := testCatalog(t)
 	there.listens(t)
-	there.ttl = time.Hour // it sees what it hears of alone
+	there.ttl = time.Hour // it sees only changes of which it is notified
 	limit := int64(7)
 	var made *NewKey
 	var pk *ProviderKey
@@ -297,7 +297,7 @@ func TestNotices(t *testing.T) {
 			return here.SetPreferences(t.Context(), cat, "alice", Preferences{PreferredProviders: []string{"beta"}})
 		}, func() bool { return len(there.account(t, "alice").preferences.PreferredProviders) == 1 }},
 	} {
-		if change.seen() { // which also fills the caches
+		if change.seen() { // this call also fills the caches
 			t.Fatalf("%s is there already", change.what)
 		}
 		there.keys.Wait()

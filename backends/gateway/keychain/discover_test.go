@@ -243,7 +243,7 @@ func TestSyncProviderKey(t *testing.T) {
 		sync("beta", "env B", "")
 		equal(t, held(), []string{"alpha=by-hand", "alpha=three"})
 		n.sql(t, "UPDATE gateway_provider_keys SET sealed = 'x' WHERE label = 'env A'")
-		sync("alpha", "env A", "three") // it does not open any more: written anew
+		sync("alpha", "env A", "three") // the stored key cannot be decrypted, so it is replaced
 		equal(t, held(), []string{"alpha=by-hand", "alpha=three"})
 		wantRefusal(t, n.SyncProviderKey(ctx, "alice", "alpha", "env A", "a b"), 400, "invalid_value", "api_key")
 	})

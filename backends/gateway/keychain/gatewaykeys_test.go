@@ -271,7 +271,7 @@ func TestOnlyHashIsStored(t *testing.T) {
 		}
 		dump := n.dump(t)
 		for _, s := range secrets {
-			for at := 0; at+9 <= len(s); at++ { // a mask shows less than nine in a row
+			for at := 0; at+9 <= len(s); at++ { // a mask shows fewer than nine characters in a row
 				if part := s[at : at+9]; strings.Contains(dump, part) {
 					t.Fatalf("%q of %q is in the database", part, s)
 				}
@@ -395,7 +395,7 @@ func TestUsedKeys(t *testing.T) {
 	if got := u.take(now); len(got) != 1 || got["a"] != start.Unix()/60 {
 		t.Errorf("took %v", got)
 	}
-	u.mark("a", now.Add(20*time.Second)) // the same minute: known already
+	u.mark("a", now.Add(20*time.Second)) // the same minute, which was taken already
 	if got := u.take(now); len(got) != 0 {
 		t.Errorf("took %v again", got)
 	}
@@ -434,7 +434,7 @@ func TestKeysAreBounded(t *testing.T) {
 		}
 		_, err = n.CreateKey(t.Context(), "alice", KeyOptions{})
 		wantRefusal(t, err, http.StatusConflict, "too_many", "")
-		if _, err := n.RegenerateKey(t.Context(), "alice"); err != nil { // as many as before
+		if _, err := n.RegenerateKey(t.Context(), "alice"); err != nil { // the number of keys stays the same
 			t.Error(err)
 		}
 		keys, err := n.Keys(t.Context(), "alice")

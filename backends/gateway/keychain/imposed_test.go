@@ -149,7 +149,7 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, on := range limitHolders { // the organisation comes last: it binds all
+		for _, on := range limitHolders { // the organisation comes last, because its limits bind all users
 			for name, trick := range tricks {
 				t.Run(on+"/"+name, func(t *testing.T) {
 					user := strings.ReplaceAll(t.Name(), "/", " ")

@@ -116,7 +116,7 @@ func TestKeysRotateForSlowUsers(t *testing.T) {
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	seen := make(map[uint32]bool)
-	for range 100 { // that all begin alike has a chance of 2^-99
+	for range 100 { // the chance that all begin with the same key is 2^-99
 		n.forgetAccount("alice")
 		seen[n.account(t, "alice").NextKey()%2] = true
 	}

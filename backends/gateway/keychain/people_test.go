@@ -32,7 +32,7 @@ func TestSuspend(t *testing.T) {
 		wantRefusal(t, here.Active(t.Context(), "alice"), http.StatusForbidden, "user_suspended", "")
 		_, err := here.Keyless(t.Context(), "alice")
 		wantRefusal(t, err, http.StatusForbidden, "user_suspended", "")
-		if made, err := here.CreateKey(t.Context(), "alice", KeyOptions{}); err != nil { // of the operator's
+		if made, err := here.CreateKey(t.Context(), "alice", KeyOptions{}); err != nil { // as an operator could
 			t.Error(err)
 		} else {
 			wantUnknownKey(t, here, made.Key)

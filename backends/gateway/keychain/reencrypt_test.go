@@ -64,7 +64,7 @@ func TestReencrypt(t *testing.T) {
 		n.ring = before
 		n.user(t, "alice")
 		n.user(t, "bob")
-		const keys = 2*sealed.Batch - 50 // less than a user can have
+		const keys = 2*sealed.Batch - 50 // fewer than a user may have
 		for i := range keys {
 			n.providerKey(t, "alice", "alpha", secretOf(i))
 		}
@@ -81,7 +81,7 @@ func TestReencrypt(t *testing.T) {
 
 		stop := make(chan struct{})
 		var all sync.WaitGroup
-		all.Go(func() { // readers work at every moment
+		all.Go(func() { // reads during the whole run
 			for {
 				select {
 				case <-stop:

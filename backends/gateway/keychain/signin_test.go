@@ -248,7 +248,7 @@ func TestTeamKeys(t *testing.T) {
 			t.Fatalf("%+v, error %v", id, err)
 		}
 		wantRefusal(t, n.Active(t.Context(), red.ID), http.StatusForbidden, "team_account", "")
-		green := n.team(t, "green") // which has no keys yet
+		green := n.team(t, "green") // green has no keys yet
 		_, err = n.signs(t, Arrival{ID: green.ID}, NewUsers{})
 		wantRefusal(t, err, http.StatusForbidden, "team_account", "")
 		shared, err := n.AddKeyOf(t.Context(), Owner{OnTeam, red.ID}, "alpha", "sk-of-the-team", "", func(string) bool { return true })

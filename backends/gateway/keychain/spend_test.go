@@ -66,7 +66,7 @@ func TestBudgetSetAfterRequest(t *testing.T) {
 			}
 			id.Budgets = bounded
 			wantSpent(t, n, id, "tokens_per_day", tomorrow)
-			id.Budgets = Budgets{TokensPerMonth: new(int64(11))} // it is counted once
+			id.Budgets = Budgets{TokensPerMonth: new(int64(11))} // the request is counted only once
 			wantAdmitted(t, n, id)
 		}
 	})
@@ -185,7 +185,7 @@ func TestBudgets(t *testing.T) {
 							t.Fatal(err)
 						}
 						if i == 1 {
-							n.clock.Offset.Add(int64(CacheTTL)) // read it anew
+							n.clock.Offset.Add(int64(CacheTTL)) // the sums are read anew
 						}
 					}
 				}
@@ -203,7 +203,7 @@ func TestBudgets(t *testing.T) {
 		if err := log.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		wantAdmitted(t, other, id) // for CacheTTL
+		wantAdmitted(t, other, id) // its cached sums are used for CacheTTL
 		other.clock.Offset.Add(int64(CacheTTL))
 		wantSpent(t, other, id, "tokens_per_day", tomorrow)
 
@@ -262,7 +262,7 @@ func TestSpendingIsExact(t *testing.T) {
 		own := spending.Purse{On: spending.OwnKey, ID: id.KeyID}
 		for i := range int64(300) {
 			log.Add(spend(id, n.now(), 1, 0))
-			n.clock.Offset.Add(int64(CacheTTL) / 5) // a day is long enough for that
+			n.clock.Offset.Add(int64(CacheTTL) / 5) // the whole test stays within one day
 			wantAdmitted(t, n, id)
 			sums, err := n.ledger.Spent(t.Context(), id.KeyID, own, false, n.now())
 			if err != nil || sums[spending.InDay].Tokens != i+1 || sums[spending.InWeek].Tokens != i+1 || sums[spending.InMonth].Tokens != i+1 {
@@ -333,7 +333,7 @@ func BenchmarkAdmit(b *testing.B) {
 	for _, c := range []struct {
 		name    string
 		own     Budgets
-		imposed bool // on user, team and organisation, from here on
+		imposed bool // on user, team and organisation, for all cases from this one
 	}{{name: "none"}, {name: "one", own: one}, {name: "four", own: four}, {name: "key, user, team and organisation", own: one, imposed: true}} {
 		text := n.user(b, c.name).Key
 		if !c.own.empty() {

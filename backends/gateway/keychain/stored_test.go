@@ -52,7 +52,7 @@ func TestReencryptStored(t *testing.T) {
 		before, after := rings(t)
 		n := p.start(t)
 		n.ring = before
-		owners := []string{"user a", "user b", "team c", "user d", "user e", "user f"} // more than a page of large texts
+		owners := []string{"user a", "user b", "team c", "user d", "user e", "user f"} // the large texts need more than one page
 		for _, owner := range owners {
 			n.stores(t, owner)
 		}

@@ -134,7 +134,7 @@ func TestTeamBudget(t *testing.T) {
 			log.Add(r)
 		}
 		add(ids["alice"], 60, 500)
-		add(ids["carol"], 1000, 500) // who is in no team
+		add(ids["carol"], 1000, 500) // carol is in no team
 		wantAdmitted(t, n, ids["bob"])
 		add(ids["bob"], 40, 500)
 		for _, user := range []string{"alice", "bob"} {
@@ -149,7 +149,7 @@ func TestTeamBudget(t *testing.T) {
 		wantAdmitted(t, other, ids["carol"])
 
 		add(ids["carol"], 1, 1500)
-		for _, id := range ids { // the budget that never begins anew is told of
+		for _, id := range ids { // the error names the budget that never begins anew
 			wantSpent(t, n, id, "usd_total", time.Time{})
 		}
 		if err := log.Flush(t.Context()); err != nil {

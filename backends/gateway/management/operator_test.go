@@ -107,7 +107,7 @@ func TestOperatorRoutesByRole(t *testing.T) {
 				body = `{"until":"2026-12-01T00:00:00Z","limits":{"budgets":{"usd_per_month":5}}}`
 			}
 			if route.Method == http.MethodDelete && !ofTeam[name] && caller == "operator" || caller == "operator" && name == "PATCH /operator/teams/{team_id}" {
-				continue // the last one would find nothing; see TestOperatorFlow
+				continue // after a deletion, a second one would find nothing; see TestOperatorFlow
 			}
 			if caller == "boss" && route.Method == http.MethodDelete {
 				continue

@@ -149,7 +149,7 @@ func TestTeamAdministratorAttempts(t *testing.T) {
 		{"DELETE", mine, ""},
 		{"PATCH", mine, `{"name":"crimson"}`},
 		{"PUT", mine + "/members/max", `{"default":true}`},
-		{"DELETE", mine + "/members/max", ""}, // it is his only team, whose limits bind him
+		{"DELETE", mine + "/members/max", ""}, // red is the only team of max, and its limits bind him
 		// Data of all users and teams.
 		{"GET", "/operator/spending?by=team", ""},
 		{"GET", "/operator/users", ""},

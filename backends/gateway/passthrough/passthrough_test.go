@@ -78,7 +78,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// form returns a form with fields and files. A value such as "@3" stands for a file of 3 KB.
+// form returns a form with fields and files. A value of "@" and n further characters stands for a file of about n² KB.
 func form(t *testing.T, parts ...string) (contentType, body string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -114,8 +114,8 @@ func TestReadForm(t *testing.T) {
 		name    string
 		parts   []string
 		once    bool
-		status  int // of reading
-		refused int // of passing on
+		status  int // status of the error while reading
+		refused int // status of the error while passing the form on
 	}{
 		{name: "model first", parts: []string{"model", "a", "file", small}},
 		{name: "model last", parts: []string{"file", small, "prompt", "p", "model", "a"}},

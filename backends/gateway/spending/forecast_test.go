@@ -41,7 +41,7 @@ func TestForecast(t *testing.T) {
 				t.Errorf("%s: %s today, %s this month, %s at its end, error %v", what, f.Today, f.Month, f.MonthEnd, err)
 			}
 		}
-		first := today.AddDate(0, 0, 1-today.Day()) // of a March
+		first := today.AddDate(0, 0, 1-today.Day()) // the first of March
 		noon(first)
 		want("nothing", 0, 0, 0)
 		spend(first, 5)

@@ -189,7 +189,7 @@ func TestUsageIsWrittenOnce(t *testing.T) {
 		if err := log.write(t.Context(), batch, last, nil); err != nil {
 			t.Fatal(err)
 		}
-		log.unsure = true // as Flush is when this was not heard of
+		log.unsure = true // as Flush sets it if a commit's result is unknown
 		log.Add(record(8))
 		flush()
 		log.unsure = true
@@ -197,7 +197,7 @@ func TestUsageIsWrittenOnce(t *testing.T) {
 		flush()
 		log.Add(record(10))
 		batch, last = log.batch(1)
-		if err := log.write(t.Context(), batch, last, nil); err != nil { // it comes through once it was looked for
+		if err := log.write(t.Context(), batch, last, nil); err != nil { // the commit succeeds after the log has looked for it
 			t.Fatal(err)
 		}
 		if err := log.Flush(t.Context()); err == nil {
@@ -282,7 +282,7 @@ func TestUsageWriter(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		log := NewLog(n.Ledger, &n.used, n.logger).Start()
-		log.Add(record(0)) // for the interval
+		log.Add(record(0)) // written after the interval
 		schematest.Eventually(t, "one record is written", func() bool { return len(ids(t, n, 500)) == 1 })
 		var all sync.WaitGroup
 		for i := range 10 {

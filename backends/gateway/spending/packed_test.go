@@ -52,7 +52,7 @@ func TestPackedRecordIsComplete(t *testing.T) {
 	r := reflect.ValueOf(fullRecord)
 	for i := range r.NumField() {
 		switch name := r.Type().Field(i).Name; name {
-		case "ID", "At", "UserID": // columns of their own
+		case "ID", "At", "UserID": // have their own columns
 		default:
 			if r.Field(i).IsZero() {
 				t.Errorf("%s is not tested", name)

@@ -25,7 +25,7 @@ func TestSpendingIsBounded(t *testing.T) {
 	if sums, _ := k.cached(start, false); sums[InDay].Tokens != many || len(k.local) != 0 {
 		t.Errorf("%d tokens, %d records left", sums[InDay].Tokens, len(k.local))
 	}
-	s.note(&Record{KeyID: "gk", At: start, InputTokens: 1}, many) // late: it was read already
+	s.note(&Record{KeyID: "gk", At: start, InputTokens: 1}, many) // a late record, which the last read has counted
 	if sums, _ := k.cached(start, false); sums[InDay].Tokens != many {
 		t.Errorf("%d tokens", sums[InDay].Tokens)
 	}

@@ -76,7 +76,7 @@ func TestRetention(t *testing.T) {
 		if got := n.count(t, "gateway_usage_records"); got != old+5 {
 			t.Errorf("for ever: %d records are left", got)
 		}
-		if got := n.count(t, "gateway_usage_hours"); got != hours-old-1 { // the one of 91 days stays for a day more
+		if got := n.count(t, "gateway_usage_hours"); got != hours-old-1 { // the hour 91 days ago stays for another day
 			t.Errorf("%d hours of %d are left", got, hours)
 		}
 		if err := idle(n, RequestsKept).turn(t.Context(), true); err != nil {
@@ -121,7 +121,7 @@ func TestRetentionOfManyNodes(t *testing.T) {
 		if !errors.Is(err, jobs.ErrHeld) {
 			t.Errorf("in the middle of it: error %v", err)
 		}
-		one.sql(t, "UPDATE gateway_sweeps SET until = ?", schema.Micros(start.AddDate(1, 0, 0))) // of a clock that was wrong
+		one.sql(t, "UPDATE gateway_sweeps SET until = ?", schema.Micros(start.AddDate(1, 0, 0))) // by a node whose clock was wrong
 		turn(one, false, nil)
 	})
 }

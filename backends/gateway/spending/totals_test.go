@@ -98,7 +98,7 @@ func addUp(records []Record, q *Query) map[string]string {
 			continue
 		}
 		add(&r, [5]int64{1, r.InputTokens + r.OutputTokens, r.CostMicroUSD, r.WrittenTokens, 0})
-		if len(r.FailedAttempts) > 0 && !q.has(byTag) && !q.has(byEndUser) { // they are counted for who failed
+		if len(r.FailedAttempts) > 0 && !q.has(byTag) && !q.has(byEndUser) { // a failed attempt counts for the model that failed
 			r.Provider, r.Model = "gamma", "vast"
 			add(&r, [5]int64{4: 1})
 		}
@@ -237,12 +237,12 @@ func TestSpendingMatchesRecords(t *testing.T) {
 		write(0, 2)
 		compare(2)
 		write(2, 60)
-		at(60, 12*time.Hour) // for the first time, as after an upgrade
+		at(60, 12*time.Hour) // computes the totals for the first time, as after an upgrade
 		if days := stored(); len(days) != 57 || days[0] != 1 || days[56] != 57 {
 			t.Errorf("there are totals of %v", days)
 		}
 		compare(60)
-		write(60, 61) // a record of a day without totals changes none
+		write(60, 61) // a record of a day without totals changes no totals
 		at(61, time.Hour)
 		compare(61)
 		write(61, 150)

@@ -219,7 +219,7 @@ func TestLostProcess(t *testing.T) {
 		if done, err := other.failLost(t.Context()); err != nil || done != 0 {
 			t.Errorf("%d given up though the node lives, %v", done, err)
 		}
-		other.clock.Offset.Add(int64(leaseTime)) // the node says nothing, as if it were killed
+		other.clock.Offset.Add(int64(leaseTime)) // the node does not renew its lease, as if it had been killed
 		if done, err := other.failLost(t.Context()); err != nil || done != 1 {
 			t.Errorf("%d given up, %v", done, err)
 		}

@@ -107,7 +107,7 @@ func TestQuota(t *testing.T) {
 		id, over := n.work(`{"model":"m","input":"x","background":true,"stream":true}`, streamed("2", large))
 		<-over
 
-		other := startNode(t, p) // it has stored nothing itself
+		other := startNode(t, p) // this node has stored nothing itself
 		other.options.Quota = n.options.Quota
 		if total, err := other.addUp(t.Context(), alice); err != nil || total < 200_000 || total > 400_000 {
 			t.Errorf("%d bytes are stored, %v", total, err)

@@ -20,7 +20,7 @@ func FuzzRecorder(f *testing.F) {
 	f.Add([]byte("event: x\ndata: {\"a\":1}\n\nevent: y\ndata: { }\n\n"), 5)
 	f.Fuzz(func(t *testing.T, text []byte, step int) {
 		step = max(step, 1)
-		turn := &Turn{ID: "resp_1"} // it stores nothing, so it asks no database
+		turn := &Turn{ID: "resp_1"} // the turn stores nothing, so it needs no database
 		w := httptest.NewRecorder()
 		r := turn.Record(w, memory.Share{})
 		r.Header().Set("Content-Type", "text/event-stream")

@@ -171,7 +171,7 @@ func TestConversation(t *testing.T) {
 		if got := answer.Get("conversation.id").Str; got != id {
 			t.Errorf("the response is of %s", got)
 		}
-		other.turn(`{"model":"m","input":"two","conversation":{"id":"`+id+`"}}`, "1", "TWO") // an upstream that uses its ids again
+		other.turn(`{"model":"m","input":"two","conversation":{"id":"`+id+`"}}`, "1", "TWO") // the upstream uses the same ids again
 		_, body := n.begin(`{"model":"m","input":"three","conversation":"` + id + `","store":false}`)
 		if got := inputText(body); got != "be short one thought ONE two thought TWO three" {
 			t.Errorf("the input is %s", got)
@@ -304,7 +304,7 @@ func TestBounds(t *testing.T) {
 // the database.
 func TestUnrelatedRequestIsUnchanged(t *testing.T) {
 	t.Parallel()
-	s := new(Service) // anything that it did would end the test
+	s := new(Service) // any use of its nil fields would panic
 	for _, body := range []string{
 		`{"model":"m","input":"x","store":false}`, `{"store":false,"background":false,"conversation":null,"previous_response_id":null}`,
 		`{"model":"m","store":true,"store":true}`, `{"model":"m"`, `[]`, ``, `{"a":1}x`,

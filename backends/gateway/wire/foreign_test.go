@@ -9,7 +9,7 @@ import (
 func TestForeign(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		to   API // those that do not get it
+		to   API // APIs to which it is not sent
 	}{
 		{"model", 0},
 		{"Model", anyAPI},

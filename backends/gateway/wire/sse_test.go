@@ -185,7 +185,7 @@ func TestEventReaderLargeEvents(t *testing.T) {
 			"data: " + large[:size/2] + "\ndata: " + large[size/2:] + "\n\n",
 			"data: small\n\n",
 		} {
-			_, _ = io.WriteString(pw, text) // the reader tells what is missing
+			_, _ = io.WriteString(pw, text) // the reader notices missing text
 		}
 		_ = pw.Close()
 	}()

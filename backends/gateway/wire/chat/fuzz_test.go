@@ -167,7 +167,7 @@ func FuzzRead(f *testing.F) {
 		}
 		written, err := Format{}.Write(r, same)
 		if err != nil {
-			return // nothing is left of it
+			return // nothing is left to write
 		}
 		again, err := Format{}.Read(written.Body, hub.ReadOptions{})
 		if err != nil {

@@ -49,7 +49,7 @@ func TestRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if g.has("of messages") { // as from a client without the members of chat
+			if g.has("of messages") { // as if the client did not use the chat format
 				r.Format = hub.Messages
 			}
 			before := clone(r)

@@ -178,7 +178,7 @@ func TestWriteErrors(t *testing.T) {
 func TestSchemaBounds(t *testing.T) {
 	t.Parallel()
 	var defs strings.Builder
-	for i := range 40 { // each doubles the one behind it
+	for i := range 40 { // each doubles the size of the next one
 		fmt.Fprintf(&defs, `"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
 	}
 	work := 0

@@ -26,7 +26,7 @@ type spoken struct {
 
 type spokenPiece struct {
 	kind       string // reasoning, text, refusal or call
-	text, name string // text: arguments of a call
+	text, name string // text of a call: its arguments
 	state      string // of reasoning
 	id         string
 }
@@ -167,11 +167,11 @@ func (s *spoken) chatWhole() string {
 type manners struct {
 	nulls, roles, parts, bothReasonings bool
 	repeated                            bool // id and name in every piece of a call
-	late                                bool // the name behind the first arguments
-	objects, again                      bool // arguments as an object; all of them once more at the end
+	late                                bool // the name comes after the first arguments
+	objects, again                      bool // arguments as an object; all arguments repeated at the end
 	inTurn                              bool // calls do not interleave
-	indexless, zero, jumps              bool // no index, always 0, others than 0, 1, 2; all but the last in turn
-	stop, twice, undone                 bool // finish_reason "stop" whatever is called, given twice; no [DONE]
+	indexless, zero, jumps              bool // no index, always 0, or with gaps; except with gaps, calls do not interleave
+	stop, twice, undone                 bool // finish_reason is always "stop"; is repeated; no [DONE]
 	usageBeside, usageNull, emptyChunks bool
 	crlf, comments, lines               bool
 }
@@ -186,9 +186,9 @@ func anyManners(r *rand.Rand) manners {
 	if m.indexless || m.zero {
 		m.inTurn, m.jumps = true, false
 		m.zero = !m.indexless
-		m.late = false // nobody could tell whose it is
+		m.late = false // the call of such arguments would be unknown
 	}
-	m.inTurn = m.inTurn || m.late // calls are in the order of their names
+	m.inTurn = m.inTurn || m.late // the order of the names is the order of the calls
 	return m
 }
 
@@ -227,7 +227,7 @@ func (s *spoken) chatStream(r *rand.Rand, m manners) string {
 		event(`{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{` + delta + `},"finish_reason":` + finish + `}]` + usage + `}`)
 	}
 	chunk(`"role":"assistant","content":""`, "null")
-	var pieces [][]string // of calls
+	var pieces [][]string // of each call
 	for _, p := range s.pieces {
 		switch p.kind {
 		case "reasoning":
@@ -252,7 +252,7 @@ func (s *spoken) chatStream(r *rand.Rand, m manners) string {
 		}
 	}
 	for i := range pieces {
-		if !m.inTurn { // in order they begin
+		if !m.inTurn { // calls still begin in order
 			chunk(pieces[i][0], "null")
 			pieces[i] = pieces[i][1:]
 		}
@@ -554,7 +554,7 @@ func collectChat(t *testing.T, stream []byte) map[string]any {
 				calls = append(calls, map[string]any{"id": "", "type": call.Get("type").Str, "name": "", "text": ""})
 			}
 			last := calls[call.Get("index").Int()]
-			last["id"] = last["id"].(string) + call.Get("id").Str // as an SDK adds strings up
+			last["id"] = last["id"].(string) + call.Get("id").Str // SDKs concatenate the strings
 			last["name"] = last["name"].(string) + call.Get("function.name").Str + call.Get("custom.name").Str
 			last["text"] = last["text"].(string) + call.Get("function.arguments").Str + call.Get("custom.input").Str
 		}
@@ -705,7 +705,7 @@ func TestPassedOnAgree(t *testing.T) {
 			t.Fatalf("seed %d: %v of\n%s", seed, err, events)
 		}
 		a, b := collectChat(t, stream), wholeChat(whole)
-		if !s.usage { // it is estimated for a stream alone
+		if !s.usage { // only a stream has an estimate
 			delete(a, "usage")
 		}
 		same(t, seed, a, b)

@@ -25,7 +25,7 @@ func goldenTarget(t *testing.T, provider string) *hub.Target {
 	}
 	for _, m := range c.Models(provider) {
 		if m.Tools {
-			fixed := *m // the catalog's ids and limits age
+			fixed := *m // the catalog's ids and limits change over time
 			fixed.ID, fixed.Family, fixed.MaxOutput, fixed.ReasoningEfforts = "the-model", "the-family", 64000, nil
 			return &hub.Target{Provider: p, Model: &fixed, Drop: p.Shape.Drop, MaxTokensField: p.Shape.MaxTokensField, StreamUsage: p.Shape.StreamUsage}
 		}
@@ -42,7 +42,7 @@ var tokenForms = []struct {
 	upstream string // a file of testdata/golden
 	reader   func() hub.Reader
 	write    func(*hub.Request, *hub.Target) (hub.Written, error)
-	secret   string // what only the state can bring back
+	secret   string // a text that only the state contains
 }{
 	{hub.FormThought, "gemini", "05b-signature-without-reasoning/chunks.sse", func() hub.Reader { return chat.NewReader(hub.FormThought, false) }, chat.Format{}.Write, "CiQB0e2Kb7n3Yw+/Q8xk1zT5m0vR4aH6pJcUeF9dLs2gW=="},
 	{hub.FormContent, "deepseek", "05a-reasoning-then-tool/chunks.sse", func() hub.Reader { return chat.NewReader("", false) }, chat.Format{}.Write, "I need the weather."},

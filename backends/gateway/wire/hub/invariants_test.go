@@ -112,7 +112,7 @@ func checkMessages(stream []byte) error {
 			return wrong("its name is " + raw.name)
 		case ended:
 			return wrong("it stands behind the end")
-		case e.Type == "error" && i == 0: // it failed between its commit point and its content
+		case e.Type == "error" && i == 0: // it failed after the commit point and before its first content
 		case (i == 0) != (e.Type == "message_start"):
 			return wrong("message_start is not exactly the first event")
 		case stop != "" && e.Type != "message_stop":
@@ -302,10 +302,10 @@ type responsesEvent struct {
 // itemState is the part of an item that a client has received so far.
 type itemState struct {
 	sentItem
-	parts    []string // the texts that are complete
-	part     *string  // of the part that is open
-	kind     string   // of the part that is open
-	textDone bool     // its done event came
+	parts    []string // the completed texts
+	part     *string  // the text of the open part
+	kind     string   // the kind of the open part
+	textDone bool     // its done event has been received
 	call     string   // arguments or input
 	callDone bool
 	done     json.RawMessage
@@ -329,7 +329,7 @@ func checkResponses(stream []byte, sound bool) error {
 			err = fmt.Errorf("the sequence number should be %d", i)
 		case c.ended:
 			err = errors.New("it stands behind the end")
-		case e.Type == "error" && i == 0: // nothing was begun that could fail
+		case e.Type == "error" && i == 0: // it failed before the response began
 			c.ended = true
 		case (i == 0) != (e.Type == "response.created"), (i == 1) != (e.Type == "response.in_progress"):
 			err = errors.New("the stream does not begin with created and in_progress")

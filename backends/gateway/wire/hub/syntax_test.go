@@ -13,8 +13,8 @@ func TestSyntax(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text  string
-		sound string // empty: all of it but what follows the object's last brace
-		state string // ended, broken, or what closes it; "?": it cannot be closed
+		sound string // empty: the text up to the object's last brace
+		state string // ended, broken, or the text that closes it; "?": it cannot be closed
 	}{
 		{`{}`, `{`, "ended"},
 		{" {\"a\":1} \n", ` {"a":1`, "ended"},

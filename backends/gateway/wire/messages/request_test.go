@@ -183,7 +183,7 @@ type refusalCase struct{ body, version, param, code, message string }
 func (c refusalCase) run(t *testing.T) {
 	t.Helper()
 	r, err := Format{}.Read([]byte(c.body), hub.ReadOptions{Open: testOpen, Version: c.version})
-	if err == nil { // the vendor may take it
+	if err == nil { // the vendor may accept it
 		err = r.OwnFormatError
 	}
 	var e *apierror.Error

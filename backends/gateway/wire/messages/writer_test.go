@@ -210,7 +210,7 @@ func TestWriterWholeArguments(t *testing.T) {
 	for _, c := range []struct {
 		arguments string
 		finish    hub.Finish
-		input     string // empty: an error
+		input     string // empty: an error is expected
 	}{
 		{`{"a": 1}`, hub.FinishCalls, `{"a": 1}`},
 		{" {}\n", hub.FinishCalls, `{}`},
@@ -542,7 +542,7 @@ func TestArguments(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for _, queued := range []bool{false, true} { // behind a call that is still open
+			for _, queued := range []bool{false, true} { // after a call that is still open
 				deltas := []hub.Delta{called(0, "call_a", "f"), argued(0, `{"x"`), called(1, "call_b", "f")}
 				if !queued {
 					deltas = []hub.Delta{called(1, "call_b", "f")}

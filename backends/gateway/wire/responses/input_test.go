@@ -17,7 +17,7 @@ func decodeAll(t *testing.T, pieces ...string) string {
 	for _, piece := range pieces {
 		from := len(out)
 		out = d.decode(out, jsontext.AppendEscaped(nil, piece))
-		inside(t, string(out[from:])) // each delta is good by itself
+		inside(t, string(out[from:])) // each delta is valid by itself
 	}
 	return inside(t, string(d.finish(out)))
 }

@@ -312,7 +312,7 @@ func TestReadRefused(t *testing.T) {
 		{tool(`{"type":"web_search"}],"tool_choice":{"type":"allowed_tools","tools":[{"type":"web_search"}]},"x":[0`), "unsupported_parameter", "tool_choice.tools"},
 	} {
 		r, err := Format{}.Read([]byte(c.body), opener)
-		if err == nil { // the vendor may take it
+		if err == nil { // the vendor may accept it
 			err = r.OwnFormatError
 		}
 		var got *apierror.Error

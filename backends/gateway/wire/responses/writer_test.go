@@ -594,7 +594,7 @@ func FuzzWriter(f *testing.F) {
 			return
 		}
 		if slices.ContainsFunc(w.calls, func(c *call) bool { return c.input == nil && !c.complete() }) {
-			return // it was mended in the whole answer only
+			return // only the whole answer was repaired
 		}
 		if events := readEvents(t, stream); events[len(events)-1].Get("response").Raw != string(whole) {
 			t.Fatalf("whole is %s", whole)

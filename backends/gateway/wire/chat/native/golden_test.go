@@ -191,7 +191,7 @@ func checkLines(t *testing.T, out string) {
 			done = true
 			continue
 		}
-		var chunk map[string]json.RawMessage // a struct would match names in any case
+		var chunk map[string]json.RawMessage // a struct would ignore the case of names
 		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
 			t.Fatalf("chunk %s: %v", data, err)
 		}

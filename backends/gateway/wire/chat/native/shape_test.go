@@ -27,7 +27,7 @@ func body(t *testing.T, s *Shaped) string {
 		t.Fatal(err)
 	}
 	var written bytes.Buffer
-	n, err := io.Copy(&written, s.Reader()) // through WriteTo
+	n, err := io.Copy(&written, s.Reader()) // uses WriteTo
 	if err != nil || n != s.Len() {
 		t.Errorf("wrote %d bytes of %d, %v", n, s.Len(), err)
 	}
@@ -313,7 +313,7 @@ func expected(r *Request, in []member, shape *Shape) []member {
 	given := func(name string) bool { return slices.ContainsFunc(in, func(m member) bool { return m.name == name }) }
 	limit := ""
 	if shape.MaxTokensField != "" {
-		for _, m := range in { // the new name counts more, a null not at all
+		for _, m := range in { // the new name takes precedence, null is ignored
 			switch {
 			case m.name == "max_tokens" && m.value != nil && limit == "", m.name == "max_completion_tokens" && m.value != nil:
 				limit = m.name
