@@ -43,7 +43,7 @@ func nativeWhole(format hub.Format, said string) string {
 		`"content":[{"type":"output_text","text":"` + said + `","annotations":[]}]}],"error":null,"usage":{"input_tokens":11,"input_tokens_details":{"cached_tokens":3},"output_tokens":5,"total_tokens":16}}`
 }
 
-// nativeHead returns the events with which a native stream begins. None of them is proof.
+// nativeHead returns the events with which a native stream begins. They come before the commit point.
 func nativeHead(format hub.Format) []string {
 	if format == hub.Messages {
 		return []string{
@@ -61,7 +61,7 @@ func nativeHead(format hub.Format) []string {
 	}
 }
 
-// nativeText returns the first proof of a native stream.
+// nativeText returns the first content of a native stream.
 func nativeText(format hub.Format, said string) string {
 	if format == hub.Messages {
 		return frame("content_block_delta", `"index":0,"delta":{"type":"text_delta","text":"`+said+`"}`)
@@ -90,7 +90,7 @@ func nativeStream(format hub.Format, said string) []string {
 	return append(append(nativeHead(format), nativeText(format, said)), nativeTail(format, said)...)
 }
 
-// nativeAnswer returns a good answer of a native upstream.
+// nativeAnswer returns a step with a good answer of a native upstream.
 func nativeAnswer(format hub.Format, streams bool, said string) step {
 	if streams {
 		return stream(nativeStream(format, said)...)

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// long is 360 bytes of text, an estimated 100 tokens.
+// long is a text of 360 bytes, which is estimated as 100 tokens.
 var long = strings.Repeat("word ", 72)
 
 // bigStart is a message_start with a large prompt and the first output token.

@@ -85,7 +85,7 @@ func TestChangeDuringRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.providerKey(t, "alice", "beta", secret)
-	timer := time.AfterFunc(10*time.Second, func() { close(leave) }) // requests that wait for the old read get its result
+	timer := time.AfterFunc(10*time.Second, func() { close(leave) }) // requests that joined the old read end
 	wantUnknownKey(t, n, key.Key)
 	if got := len(n.account(t, "alice").keys); got != 2 {
 		t.Errorf("the account has %d keys", got)

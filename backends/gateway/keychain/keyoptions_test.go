@@ -106,7 +106,7 @@ func TestExpiry(t *testing.T) {
 			}
 		}
 		n.keys.Wait()
-		n.clock.Offset.Store(int64(time.Minute - time.Millisecond)) // the next look at it is the minute
+		n.clock.Offset.Store(int64(time.Minute - time.Millisecond)) // the next reading of the clock is the minute
 		_, ended := n.Authenticate(t.Context(), key.Key)
 		_, unknown := n.Authenticate(t.Context(), "ak-unknown")
 		if ended == nil || ended.Error() != unknown.Error() {

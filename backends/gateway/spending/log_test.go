@@ -197,7 +197,7 @@ func TestUsageIsWrittenOnce(t *testing.T) {
 		flush()
 		log.Add(record(10))
 		batch, last = log.batch(1)
-		if err := log.write(t.Context(), batch, last, nil); err != nil { // the commit succeeds after the log has looked for it
+		if err := log.write(t.Context(), batch, last, nil); err != nil { // it is committed later
 			t.Fatal(err)
 		}
 		if err := log.Flush(t.Context()); err == nil {

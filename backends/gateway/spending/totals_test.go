@@ -98,7 +98,7 @@ func addUp(records []Record, q *Query) map[string]string {
 			continue
 		}
 		add(&r, [5]int64{1, r.InputTokens + r.OutputTokens, r.CostMicroUSD, r.WrittenTokens, 0})
-		if len(r.FailedAttempts) > 0 && !q.has(byTag) && !q.has(byEndUser) { // a failed attempt counts for the model that failed
+		if len(r.FailedAttempts) > 0 && !q.has(byTag) && !q.has(byEndUser) { // for the failed model
 			r.Provider, r.Model = "gamma", "vast"
 			add(&r, [5]int64{4: 1})
 		}

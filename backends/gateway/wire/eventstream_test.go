@@ -104,7 +104,7 @@ func FuzzEventStream(f *testing.F) {
 	})
 }
 
-// roomy is a body that accounts for memory.
+// roomy is a body that records the memory requested for it.
 type roomy struct {
 	io.Reader
 	asked []int

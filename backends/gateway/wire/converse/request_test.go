@@ -131,7 +131,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// TestFormat checks the addresses and the paths of parameters that the cascade asks for.
+// TestFormat checks the URLs and the paths of parameters that the cascade gets from the format.
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	p := &catalog.Provider{

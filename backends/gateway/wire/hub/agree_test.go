@@ -170,7 +170,7 @@ type manners struct {
 	late                                bool // the name comes after the first arguments
 	objects, again                      bool // arguments as an object; all arguments repeated at the end
 	inTurn                              bool // calls do not interleave
-	indexless, zero, jumps              bool // no index, always 0, or with gaps; except with gaps, calls do not interleave
+	indexless, zero, jumps              bool // no index, always 0, or gaps; only with gaps calls interleave
 	stop, twice, undone                 bool // finish_reason is always "stop"; is repeated; no [DONE]
 	usageBeside, usageNull, emptyChunks bool
 	crlf, comments, lines               bool
