@@ -174,10 +174,10 @@ func TestThresholds(t *testing.T) {
 		want := func(want ...string) {
 			t.Helper()
 			if got := p.told(o, one, other); !slices.Equal(got, want) {
-				t.Errorf("told of %q, want %q", got, want)
+				t.Errorf("alerts %q, want %q", got, want)
 			}
 			if again := p.told(o, one, other); len(again) > 0 {
-				t.Errorf("told again of %q", again)
+				t.Errorf("repeated alerts %q", again)
 			}
 		}
 		want()
@@ -212,7 +212,7 @@ func TestThresholds(t *testing.T) {
 		fresh := p.node()
 		fresh.optionsChanged.Store(true)
 		if got := p.told(o, fresh); !slices.Equal(got, []string{"user tokens_per_month 100"}) {
-			t.Errorf("a node that begins tells of %q", got)
+			t.Errorf("a node that has just started has the alerts %q", got)
 		}
 	})
 }
@@ -225,7 +225,7 @@ func TestFailingKeys(t *testing.T) {
 		n, other := p.node(), p.node()
 		for day, want := range []int{1, 0, 1} {
 			if got := p.told(o, n, other); len(got) != want || want > 0 && got[0] != "provider invalid_key 0" {
-				t.Errorf("%d: told of %q", day, got)
+				t.Errorf("%d: alerts %q", day, got)
 			}
 			if day > 0 {
 				p.pass(24 * time.Hour)
@@ -361,7 +361,7 @@ func TestSend(t *testing.T) {
 		one, other := p.node(), p.node()
 		p.spend(ada, 10, 8_100_000)
 		if told := p.told(o, one); !slices.Equal(told, []string{"team usd_per_month 80"}) {
-			t.Fatalf("told of %q", told)
+			t.Fatalf("alerts %q", told)
 		}
 		p.send(o, one, other)
 		got := hook.taken()
@@ -398,16 +398,16 @@ func TestSend(t *testing.T) {
 		}
 		p.send(o, one, other)
 		if len(down.taken()) != 0 {
-			t.Error("it is tried again at once")
+			t.Error("the message is sent again at once")
 		}
 		down.status.Store(http.StatusOK)
 		p.pass(time.Minute)
 		p.send(o, one, other)
 		if again := down.taken(); len(again) != 1 || again[0].Raw != got[0].Raw {
-			t.Errorf("it is tried again with %v", again)
+			t.Errorf("the message is sent again as %v", again)
 		}
 		if len(hook.taken()) != 0 || len(post.sent) != 2 {
-			t.Error("what was sent is sent again")
+			t.Error("a delivered message is sent again")
 		}
 	})
 }
@@ -440,12 +440,12 @@ func TestSendAfterKilledNode(t *testing.T) {
 		p.pass(webhookLease - time.Second)
 		p.send(o, other)
 		if len(hook.taken()) != 0 {
-			t.Error("another node does not wait")
+			t.Error("another node does not wait for the lease")
 		}
 		p.pass(time.Second)
 		p.send(&Options{Webhooks: []Webhook{{hook.URL + "/other", secret}}}, other)
 		if len(hook.taken()) != 0 {
-			t.Error("it is sent elsewhere")
+			t.Error("the message is sent to another webhook")
 		}
 		p.send(o, other)
 		if got := hook.taken(); len(got) != 1 || got[0].Get("type").Str != KindTest {
@@ -506,7 +506,7 @@ func TestUseReplacesOptions(t *testing.T) {
 		deadline := time.Now().Add(time.Minute)
 		for len(hook.taken()) == 0 {
 			if time.Now().After(deadline) {
-				t.Fatal("nothing comes")
+				t.Fatal("no message arrives")
 			}
 			time.Sleep(time.Millisecond)
 		}

@@ -77,10 +77,10 @@ func TestWatch(t *testing.T) {
 		want := func(want ...string) {
 			t.Helper()
 			if got := p.watched(o, one, other); !slices.Equal(got, want) {
-				t.Errorf("told of %q, want %q", got, want)
+				t.Errorf("alerts %q, want %q", got, want)
 			}
 			if again := p.watched(o, one, other); len(again) > 0 {
-				t.Errorf("told again of %q", again)
+				t.Errorf("repeated alerts %q", again)
 			}
 		}
 		want()

@@ -97,7 +97,7 @@ func TestLongCallIDsAreLearned(t *testing.T) {
 		e := r.ask("alpha/a-low")
 		e.fails(t, http.StatusBadRequest, "string_above_max_length")
 		if strings.Contains(e.err.Message, "prompt is too long") {
-			t.Errorf("the client is told %q", e.err.Message)
+			t.Errorf("the client gets the error %q", e.err.Message)
 		}
 	})
 }

@@ -209,7 +209,7 @@ func TestFailedAttempts(t *testing.T) {
 		t.Errorf("second %+v", b)
 	}
 	if g := got[2]; g.Message != "*** is no good key" {
-		t.Errorf("the key was told: %+v", g)
+		t.Errorf("the error contains the key: %+v", g)
 	}
 
 	r = newRig(t, setup{keys: []string{"alpha"}, options: Options{HideAttempts: true}})
@@ -240,7 +240,7 @@ func TestSecretsStayInside(t *testing.T) {
 		told += entry.Message + string(text)
 	}
 	if logs.Len() != 2 || strings.Contains(told, "key-alpha-1") || strings.Contains(told, "key-beta-1") {
-		t.Errorf("told: %s", told)
+		t.Errorf("the errors and the log contain %s", told)
 	}
 }
 

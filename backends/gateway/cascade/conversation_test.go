@@ -110,7 +110,7 @@ func TestConversationsStay(t *testing.T) {
 		r.clock.advance(stayTime + 1)
 		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
 		if keys := r.alpha.keys()[4:]; keys[0] != first {
-			t.Errorf("after a long pause it is at %v, its turn is %s", keys, first)
+			t.Errorf("after a long pause it uses the keys %v, want %s", keys, first)
 		}
 	})
 	t.Run("with a candidate", func(t *testing.T) {

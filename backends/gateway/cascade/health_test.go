@@ -304,7 +304,7 @@ func TestHealthOfEveryone(t *testing.T) {
 	}
 	h.fails("c", ReasonErrors, 0)
 	if !h.failing("p", "x") {
-		t.Error("users that came back are not counted once each")
+		t.Error("users who failed repeatedly are not counted once each")
 	}
 }
 
@@ -321,13 +321,13 @@ func TestHealthUnreachable(t *testing.T) {
 		t.Error("an unreachable provider does not fail for everyone")
 	}
 	if !h.failing("http://own", "u") || h.failing("http://own", "v") {
-		t.Error("one's own server fails for others, or not at all")
+		t.Error("a user's own server fails for others, or not at all")
 	}
 	for _, user := range []string{"v", "w", "x"} {
 		h.failed(incident{provider: "http://own", user: user, userServer: true, reason: ReasonErrors})
 	}
 	if h.failing("http://own", "y") {
-		t.Error("one's own server has a state for everyone")
+		t.Error("a user's own server has a state for everyone")
 	}
 }
 

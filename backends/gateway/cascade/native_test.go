@@ -464,7 +464,7 @@ func TestNativeBreaksAfterProof(t *testing.T) {
 						t.Errorf("the last event is %s %s, want %s", last, h.last, want)
 					}
 					if name == "error" && format == hub.Responses && !strings.Contains(h.last.Raw, "Please try again in 1.5s.") {
-						t.Errorf("what clients wait by is lost: %s", h.last)
+						t.Errorf("the waiting time for clients is lost: %s", h.last)
 					}
 					if e.Usage.Completion == 0 {
 						t.Errorf("usage %+v", e.Usage)

@@ -94,10 +94,10 @@ func TestOperatorKeyHealth(t *testing.T) {
 			health := r.engine.Memory.Health
 			until, _ := health.blockedFor("alpha", &key, "a-low")
 			if until.IsZero() == c.everyone {
-				t.Errorf("for another user it is shut until %s", until)
+				t.Errorf("for another user the key is blocked until %s", until)
 			}
 			if until, _ := health.blockedFor("alpha", &mine, "a-low"); until.IsZero() && name != "500" {
-				t.Error("for the user who met it, it is open")
+				t.Error("for the user whose request failed, the key is not blocked")
 			}
 			// A new operator key begins without a recorded state.
 			r.operates("sk-another")

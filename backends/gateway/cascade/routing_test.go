@@ -104,7 +104,7 @@ func TestRoutingByLatency(t *testing.T) {
 	}
 	r.clock.advance(latencyAge)
 	if got := ask("later"); got != "alpha" {
-		t.Error("what was not measured lately is not measured:", got)
+		t.Error("a candidate without a recent measurement is not measured:", got)
 	}
 }
 

@@ -200,16 +200,16 @@ func TestStreamBreaksAfterProof(t *testing.T) {
 				}
 				says := fmt.Sprint(got["error"]["message"])
 				if want := strings.ReplaceAll(c.says, `\"`, `"`); !strings.Contains(says, want) || len(got) != 1 {
-					t.Errorf("it says %q, want %q", says, want)
+					t.Errorf("the error says %q, want %q", says, want)
 				}
 				if got["error"]["type"] != "api_error" || got["error"]["code"] != "upstream_stream_error" {
-					t.Errorf("it is %v", got)
+					t.Errorf("the error is %v", got)
 				}
 				if strings.Contains(e.body, "[DONE]") || strings.Contains(e.body, `"finish_reason":"stop"`) || strings.Contains(e.body, "never") || strings.Contains(e.body, "key-alpha-1") {
 					t.Errorf("body\n%s", e.body)
 				}
 				if !e.Estimated {
-					t.Error("what was used up to then is not estimated")
+					t.Error("the usage until the break is not estimated")
 				}
 			})
 		}

@@ -141,7 +141,7 @@ func TestRefusedParametersAreLearnedPerUser(t *testing.T) {
 		user.ask("alpha/a-low", `"verbosity":"high"`).wants(t, "alpha/a-low", "hi")
 		calls := r.alpha.got()
 		if body := calls[len(calls)-1].body; strings.Contains(body, `"verbosity":"high"`) != sent {
-			t.Errorf("the user who met it: %t, sent %s", !sent, body)
+			t.Errorf("the user whose parameter was refused: %t, sent %s", !sent, body)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func TestUsageOfStreamWithoutDone(t *testing.T) {
 		}
 		h := heard(t, surface, true, e.body)
 		if surface == hub.Responses && (h.last.Get("response.usage.input_tokens").Int() != 97_000 || h.last.Get("response.usage.output_tokens").Int() != 100) {
-			t.Errorf("the client is told %s", h.last.Get("response.usage"))
+			t.Errorf("the client gets the usage %s", h.last.Get("response.usage"))
 		}
 	}
 	// With the upstream's final usage, the count is exact.
@@ -218,7 +218,7 @@ func TestEstimateInLogAndAnswer(t *testing.T) {
 			}
 			input, output := toldUsage(t, surface, streams, e.body)
 			if input != e.Usage.Prompt || output != e.Usage.Completion {
-				t.Errorf("%s: the client is told %d and %d:\n%s", provider, input, output, e.body)
+				t.Errorf("%s: the client gets the usage %d and %d:\n%s", provider, input, output, e.body)
 			}
 		}
 	})

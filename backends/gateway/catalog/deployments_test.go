@@ -20,7 +20,7 @@ func TestDeployments(t *testing.T) {
 		t.Fatalf("the deployment is %+v of %+v", m, of)
 	}
 	if !slices.Contains(ids(c.Tier(of.Tiers[0])), "azure/prod-mini") {
-		t.Error("it is not in the tier of its model")
+		t.Error("the deployment is not in the tier of its model")
 	}
 	if p, _ := c.Provider("azure"); p.ChatURL() != "https://contoso.openai.azure.com/openai/v1/chat/completions" {
 		t.Errorf("asked at %s", p.ChatURL())

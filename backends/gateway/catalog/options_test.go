@@ -224,7 +224,7 @@ func TestOperatorKeys(t *testing.T) {
 		return c.Provider("two")
 	}()
 	if two.APIKey != "" {
-		t.Errorf("two names no variable, and has %q", two.APIKey)
+		t.Errorf("the provider two, without a variable, has the key %q", two.APIKey)
 	}
 	for _, bad := range []string{"with space", "line\nbreak", "ü", strings.Repeat("x", maxText+1)} {
 		_, err := parseSample(t).With(Options{Overrides: map[string]Override{"one": {APIKey: bad}}})

@@ -219,7 +219,7 @@ func TestPrices(t *testing.T) {
 		}
 	}
 	if _, err := NewSource("", path+".none", Options{}, nil); err == nil {
-		t.Error("a file that is not there is no error")
+		t.Error("a missing file is not an error")
 	}
 }
 

@@ -82,7 +82,7 @@ func TestAliases(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := resolve("alice", red, "fast"); got != "keychain-low" {
-			t.Error("the organisation's alias does not count again:", got)
+			t.Error("the organisation's alias does not apply again:", got)
 		}
 		if err := n.RemoveAlias(t.Context(), Owner{OnUser, "alice"}, "fast"); err == nil {
 			t.Error("removed twice")

@@ -390,7 +390,7 @@ func TestDatabaseGone(t *testing.T) {
 	_, known := n.Authenticate(t.Context(), key.Key)
 	account, err := n.Account(t.Context(), "alice")
 	if time.Since(began) < CacheTTL && (known != nil || err != nil || len(account.keys) != 1) {
-		t.Errorf("what is cached is of no use: %v, %v", known, err)
+		t.Errorf("the cached values are not used: %v, %v", known, err)
 	}
 	wantUnavailable(t, n.RevokeKey(t.Context(), "alice", key.ID))
 	schematest.Eventually(t, "the caches are stale", func() bool {

@@ -130,7 +130,7 @@ func TestDiscover(t *testing.T) {
 		// An unknown user is an error only when there are models to add.
 		one.lists("a")
 		if _, err := n.Discover(ctx, "nobody", "local", servers(both...), http.DefaultTransport); err == nil {
-			t.Error("nobody has models")
+			t.Error("an unknown user has models")
 		}
 	})
 }

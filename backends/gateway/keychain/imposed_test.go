@@ -189,7 +189,7 @@ func imposedBy(id *Identity, on string) *Imposed {
 func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	t.Helper()
 	var id *Identity
-	schematest.Eventually(t, "the limits are heard of", func() bool {
+	schematest.Eventually(t, "the node sees the limits", func() bool {
 		found, err := n.Authenticate(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)

@@ -87,7 +87,7 @@ func TestLimited(t *testing.T) {
 			t.Errorf("users after alice: %+v, error %v", users, err)
 		}
 		if list, err := n.Limited(t.Context(), "", "user/\x00", 5); err != nil || len(list) != 0 {
-			t.Errorf("after what cannot be an id: %+v, error %v", list, err)
+			t.Errorf("after an impossible id: %+v, error %v", list, err)
 		}
 	})
 }

@@ -131,7 +131,7 @@ func TestConnected(t *testing.T) {
 	n.user(t, "alice")
 	connected := func() bool { return n.account(t, "alice").RoutingFor(cat, "").Connected }
 	if connected() {
-		t.Error("connected with nothing")
+		t.Error("connected without keys and models")
 	}
 	if _, err := n.AddModel(ctx, "alice", CustomModel{Entry: "a/b", BaseURL: "http://h", Model: "b", Tier: 1}); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func TestOperatorKeysServeEveryUser(t *testing.T) {
 	}
 	bob := n.account(t, "bob")
 	if r := bob.RoutingFor(plain, ""); r.Connected || len(r.Entries()) != 0 {
-		t.Errorf("without it bob has %q", r.Entries())
+		t.Errorf("without the operator's key bob has %q", r.Entries())
 	}
 	r := bob.RoutingFor(cat, "")
 	c, ok := r.Entry("alpha/small")
@@ -44,17 +44,17 @@ func TestOperatorKeysServeEveryUser(t *testing.T) {
 		t.Errorf("alice has %+v", c.Keys)
 	}
 	if c.Keys[1].ID != r.entries["alpha/small"].Keys[0].ID || c.Keys[1].Mine == r.entries["alpha/small"].Keys[0].Mine {
-		t.Error("the key is not the same for both, or what one met counts for the other")
+		t.Error("the two users have different keys, or one user's failures count for the other")
 	}
 	if strings.Contains(c.Keys[1].ID+c.Keys[1].Mine, "sk-operator") {
-		t.Error("the key's name has its text")
+		t.Error("the key's id contains its secret")
 	}
 	// Users cannot probe or delete the operator's key.
 	if _, _, err := account.Probe(cat, OperatorKey); err == nil {
 		t.Error("the operator's key can be tried")
 	}
 	if _, _, err := account.Probe(cat, c.Keys[1].ID); err == nil {
-		t.Error("the operator's key can be tried by its inner name")
+		t.Error("the operator's key can be tried by its internal id")
 	}
 	wantRefusal(t, n.DeleteProviderKey(t.Context(), "alice", OperatorKey), 404, "not_found", "")
 }

@@ -63,7 +63,7 @@ func TestKeysOfOwners(t *testing.T) {
 				secrets(alice, cat, red.ID), secrets(alice, cat, blue.ID), secrets(alice, cat, ""), secrets(bob, cat, red.ID),
 			}
 			if bobs := bob.RoutingFor(cat, red.ID); want.bob != "" && len(bobs.entries["alpha/small"].Keys) != 2 {
-				t.Errorf("%s: who is not in the team has its keys", policy)
+				t.Errorf("%s: a user outside of the team has its keys", policy)
 			}
 			got.bob = secrets(bob, cat, "")
 			if got != want {

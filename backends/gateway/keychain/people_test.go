@@ -25,7 +25,7 @@ func TestSuspend(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantUnknownKey(t, here, key.Key)
-		schematest.Eventually(t, "the other node hears of it", func() bool {
+		schematest.Eventually(t, "the other node sees the suspension", func() bool {
 			_, err := there.Authenticate(t.Context(), key.Key)
 			return err != nil
 		})

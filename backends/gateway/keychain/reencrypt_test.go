@@ -135,7 +135,7 @@ func TestReencrypt(t *testing.T) {
 		}
 		for id, text := range n.sealedTexts(t) {
 			if text != texts[id] {
-				t.Errorf("%s was sealed anew for nothing", id)
+				t.Errorf("%s was encrypted anew without need", id)
 			}
 		}
 		close(stop)

@@ -41,7 +41,7 @@ func TestApproval(t *testing.T) {
 		policy := NewUsers{Approve: true, Team: "newcomers", Limits: limits}
 		n.user(t, "alice")
 		if key, err := n.signs(t, Arrival{ID: "alice"}, policy); err != nil || key != nil {
-			t.Errorf("who is known: %v, error %v", key, err)
+			t.Errorf("a known user: %v, error %v", key, err)
 		}
 		bob := Arrival{ID: "bob", Profile: Profile{Email: "bob@example.com"}}
 		for range 2 {
@@ -50,7 +50,7 @@ func TestApproval(t *testing.T) {
 		}
 		wantRefusal(t, n.Active(t.Context(), "bob"), http.StatusForbidden, "user_waiting", "")
 		if _, err := n.Keyless(t.Context(), "bob"); err == nil {
-			t.Error("a request in the name of someone who waits passes")
+			t.Error("a request in the name of a waiting user is admitted")
 		}
 		forced, err := n.CreateKey(t.Context(), "bob", KeyOptions{})
 		if err != nil {

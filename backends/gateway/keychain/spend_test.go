@@ -130,7 +130,7 @@ func wantSpent(tb testing.TB, n *node, id *Identity, name string, anew time.Time
 		ends = "ask the operator"
 	}
 	if !strings.Contains(refusal.Message, name) || !strings.Contains(refusal.Message, ends) {
-		tb.Errorf("%s does not tell of %s and %v", refusal.Message, name, anew)
+		tb.Errorf("%s does not name %s and %v", refusal.Message, name, anew)
 	}
 	if anew.IsZero() {
 		if refusal.RetryAfter != 0 {

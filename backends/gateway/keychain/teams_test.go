@@ -44,7 +44,7 @@ func TestTeamOfKey(t *testing.T) {
 		n := p.start(t)
 		key := n.user(t, "alice")
 		if team := n.teamOf(t, key.Key); team != "" || key.TeamID != "" {
-			t.Errorf("the team of nobody is %q, %q", team, key.TeamID)
+			t.Errorf("without a team, the key's team is %q, %q", team, key.TeamID)
 		}
 		red, blue := n.team(t, "red", "alice"), n.team(t, "blue")
 		_, err := n.CreateKey(t.Context(), "alice", KeyOptions{TeamID: blue.ID})
@@ -255,7 +255,7 @@ func TestNewUsersOfTeam(t *testing.T) {
 			t.Errorf("%+v, error %v", team, err)
 		}
 		if of, err := n.TeamsOf(t.Context(), "alice"); err != nil || len(of) != 0 {
-			t.Errorf("who was known is in %+v, error %v", of, err)
+			t.Errorf("a known user is in %+v, error %v", of, err)
 		}
 		if (&NewUsers{Team: " "}).Check() == nil {
 			t.Error("a team without a name passes")

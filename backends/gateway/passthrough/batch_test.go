@@ -185,7 +185,7 @@ func FuzzLines(f *testing.F) {
 			return got
 		}
 		if whole, cut := collect(text), collect(text[:at], text[at:]); strings.Join(whole, "\n") != strings.Join(cut, "\n") {
-			t.Errorf("%q is %q, and cut at %d it is %q", text, whole, at, cut)
+			t.Errorf("%q gives %q, and cut at %d it gives %q", text, whole, at, cut)
 		}
 		names := &Names{Catalog: catalog.Embedded(), Account: new(keychain.Account), Provider: "openai"}
 		_, _ = NewInput(names, freely).Write(text)

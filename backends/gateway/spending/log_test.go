@@ -201,7 +201,7 @@ func TestUsageIsWrittenOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := log.Flush(t.Context()); err == nil {
-			t.Error("a batch is written over one that came through late")
+			t.Error("a batch is written although the one before it was committed late")
 		}
 		flush()
 		var rows, counted int

@@ -119,7 +119,7 @@ func TestRetentionOfManyNodes(t *testing.T) {
 		turn(one, true, jobs.ErrHeld)
 		err := one.db.Write(t.Context(), idle(one, 0).lease.Hold)
 		if !errors.Is(err, jobs.ErrHeld) {
-			t.Errorf("in the middle of it: error %v", err)
+			t.Errorf("during another node's turn: error %v", err)
 		}
 		one.sql(t, "UPDATE gateway_sweeps SET until = ?", schema.Micros(start.AddDate(1, 0, 0))) // by a node whose clock was wrong
 		turn(one, false, nil)
@@ -140,7 +140,7 @@ func TestRetentionInTheBackground(t *testing.T) {
 		NewRetention(n.Ledger, n.logger, nil).Close()
 		r := NewRetention(n.Ledger, n.logger, nil)
 		r.Keep(0)
-		schematest.Eventually(t, "it had its turn", func() bool { return n.count(t, "gateway_sweeps") == 1 })
+		schematest.Eventually(t, "the first sweep is over", func() bool { return n.count(t, "gateway_sweeps") == 1 })
 		if n.count(t, "gateway_usage_records") != 1 {
 			t.Error("the record is gone")
 		}

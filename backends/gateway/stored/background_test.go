@@ -217,7 +217,7 @@ func TestLostProcess(t *testing.T) {
 		}
 		other.clock.Offset.Add(int64(leaseTime - 5*time.Second))
 		if done, err := other.failLost(t.Context()); err != nil || done != 0 {
-			t.Errorf("%d given up though the node lives, %v", done, err)
+			t.Errorf("%d given up although their node is alive, %v", done, err)
 		}
 		other.clock.Offset.Add(int64(leaseTime)) // the node does not renew its lease, as if it had been killed
 		if done, err := other.failLost(t.Context()); err != nil || done != 1 {
@@ -287,7 +287,7 @@ func TestShutdown(t *testing.T) {
 		other.gives("GET /responses/"+id, "", "error.message", `"`+errStopped.Error()+`"`)
 		turn, _ := n.begin(`{"model":"m","input":"one","background":true}`)
 		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); refusal(t, err, http.StatusTooManyRequests) == nil {
-			t.Error("a service that is closed takes work in")
+			t.Error("a closed service accepts work")
 		}
 	})
 }
@@ -310,7 +310,7 @@ func TestParallel(t *testing.T) {
 		n.gives("GET /responses/"+ids[1], "", "status", `"queued"`)
 		turn, _ := n.begin(body)
 		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); refusal(t, err, http.StatusTooManyRequests).RetryAfter == 0 {
-			t.Error("nobody says when to come again")
+			t.Error("the refusal has no Retry-After")
 		}
 		n.gives("POST /responses/"+ids[2]+"/cancel", "", "status", `"cancelled"`)
 		<-overs[2]

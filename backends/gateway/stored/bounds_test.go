@@ -49,18 +49,18 @@ func TestFollowers(t *testing.T) {
 		}
 	}
 	if s.arrive("user a") || !s.arrive("user b") {
-		t.Error("the bound is not that of each owner")
+		t.Error("the bound does not apply to each owner separately")
 	}
 	s.depart("user a")
 	if !s.arrive("user a") {
-		t.Error("a place that is free is not given")
+		t.Error("a follower is refused although there is room")
 	}
 	for range maxFollowers {
 		s.depart("user a")
 	}
 	s.depart("user b")
 	if len(s.followers) != 0 {
-		t.Errorf("%v are counted still", s.followers)
+		t.Errorf("%v are still counted", s.followers)
 	}
 }
 

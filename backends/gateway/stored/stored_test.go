@@ -263,7 +263,7 @@ func TestBounds(t *testing.T) {
 		large := strings.Repeat("x", 2000)
 		turn, _ := n.begin(`{"model":"m","input":"` + large + `"}`)
 		if got := gjson.Parse(answered(t, turn, answerOf("1", "ONE"))); got.Get("store").Bool() {
-			t.Errorf("what is too large is stored: %s", got.Raw)
+			t.Errorf("a response with too large an input is stored: %s", got.Raw)
 		}
 		turn, _ = n.begin(`{"model":"m","input":"one"}`)
 		if got := gjson.Parse(answered(t, turn, answerOf("1", large))); got.Get("store").Bool() || got.Get("output.1.content.0.text").Str != large {

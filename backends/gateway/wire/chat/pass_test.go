@@ -60,7 +60,7 @@ func TestPassEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := p.End(nil); err != nil || string(got) != "data: [DONE]\n\n" {
-		t.Errorf("with one: %q, %v", got, err)
+		t.Errorf("with a finish reason: %q, %v", got, err)
 	}
 	got := string(p.Fail(nil, hub.Failure{Message: `a "b"`}))
 	if want := `data: {"error":{"message":"a \"b\"","type":"api_error","code":"upstream_stream_error","param":null}}` + "\n\n"; got != want {
@@ -138,7 +138,7 @@ func TestPassEstimatesUsage(t *testing.T) {
 			t.Errorf("%+v: %s", c, got)
 		}
 		if p.Usage().Known != c.told {
-			t.Errorf("%+v: an estimate is no usage that the upstream told", c)
+			t.Errorf("%+v: an estimate must not count as reported by the upstream", c)
 		}
 	}
 }

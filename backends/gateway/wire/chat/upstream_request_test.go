@@ -75,7 +75,7 @@ func TestReasoningStateReturns(t *testing.T) {
 	}
 	body := write(t, history(nil), target("deepseek", nil))
 	if !body.Get(last+"reasoning_content").Exists() || body.Get("messages.1.reasoning_content").Exists() {
-		t.Errorf("the member stands where it must not, or lacks where it must be: %s", body)
+		t.Errorf("the member is in the wrong message, or missing: %s", body)
 	}
 }
 

@@ -35,10 +35,10 @@ func TestReleaseBody(t *testing.T) {
 		t.Errorf("%d tokens, were %d", got, want)
 	}
 	if !r.ReleaseBody() || CountTokens(r) != CountTokens(before) {
-		t.Error("once more it is another")
+		t.Error("a second release changes the number of tokens")
 	}
 	large, same := made(strings.Repeat("x", maxRetained)), made(strings.Repeat("x", maxRetained))
 	if large.ReleaseBody() || !reflect.DeepEqual(large, same) {
-		t.Error("a large one has let go")
+		t.Error("a request with a large answer part was released")
 	}
 }

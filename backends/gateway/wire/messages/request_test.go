@@ -475,7 +475,7 @@ func TestReadCount(t *testing.T) {
 		t.Error("Read takes a request without max_tokens")
 	}
 	if r, err := (Format{}).ReadCount([]byte(ask(`"compaction":{"type":"summarize"}`)), hub.ReadOptions{}); err != nil || r.OwnFormatError != nil {
-		t.Errorf("counting what is to be summed up: %v, %v", err, r.OwnFormatError)
+		t.Errorf("counting a request with compaction: %v, %v", err, r.OwnFormatError)
 	}
 	if _, err := (Format{}).ReadCount([]byte(ask(`"max_tokens":-1`)), hub.ReadOptions{}); err == nil {
 		t.Error("ReadCount takes a wrong max_tokens")

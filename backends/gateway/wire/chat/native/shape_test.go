@@ -198,7 +198,7 @@ func TestSends(t *testing.T) {
 		}
 	}
 	if r.Sends(&Shape{Model: "m"}, "stream_options") {
-		t.Error("stream_options are sent though nobody asked for them")
+		t.Error("stream_options are sent although they are not needed")
 	}
 }
 
