@@ -32,7 +32,7 @@ func TestUsageOfBrokenStreams(t *testing.T) {
 	for name, c := range map[string]struct {
 		native     hub.Format // format of alpha; empty: chat
 		before     []string
-		seen       string // the last of it
+		seen       string // text at the end of before
 		prompt     int64
 		completion int64
 	}{

@@ -21,7 +21,7 @@ import (
 type machine struct {
 	t       *testing.T
 	server  *httptest.Server
-	answers map[string]string // "404 text" is an answer with a status
+	answers map[string]string // "404 text" is an answer with the status 404
 	mu      sync.Mutex
 	asked   []string
 }

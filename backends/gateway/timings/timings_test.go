@@ -109,7 +109,7 @@ func TestCounts(t *testing.T) {
 				}
 			}
 		}
-		purge(begin.Add(2 * Day)) // a minute less than the second one is old
+		purge(begin.Add(2 * Day)) // the first minute is exactly two days old
 		for q, want := range map[Query]string{
 			{Kind: All, Unit: Minute, From: day, To: month}: "/ 6+3",
 			{Kind: All, Unit: Hour, From: day, To: month}:   "/ 6+3",
