@@ -33,10 +33,10 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 
 var databases = storetest.Fixture{Schemas: []store.Schema{schema.Gateway()}}
 
-// begin is a Sunday, so that the next day has another week and another month.
+// begin is a Sunday and the last day of a month, so that the next day begins another week and another month.
 var begin = time.Date(2026, 5, 31, 10, 0, 0, 0, time.UTC)
 
-// place is a gateway with nodes that share its database and its clock.
+// place is a gateway whose nodes share its database and its clock.
 type place struct {
 	t      *testing.T
 	db     *store.DB
@@ -78,7 +78,7 @@ func (p *place) keychain() *keychain.Service {
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// node returns another process, whose jobs the test runs itself.
+// node returns another node. The test runs its jobs itself.
 func (p *place) node() *Service {
 	p.t.Helper()
 	sender := webhook.NewSender(loopback, zap.NewNop())
@@ -86,7 +86,7 @@ func (p *place) node() *Service {
 	return New(Deps{Keychain: p.keychain(), Sender: sender, Logger: zap.NewNop(), Now: p.now})
 }
 
-// user makes one with an address and a key.
+// user creates a user with a mail address, and returns the user's key.
 func (p *place) user(id string) (key string) {
 	p.t.Helper()
 	profile := keychain.Profile{Email: id + "@example.com", Name: strings.ToUpper(id)}
@@ -105,7 +105,7 @@ func (p *place) limit(on, holder string, b keychain.Budgets) {
 	}
 }
 
-// spend records the use of a key and waits until it is in the database.
+// spend records a request with a key and writes the record to the database.
 func (p *place) spend(key string, tokens, micros int64) {
 	p.t.Helper()
 	id, err := p.Authenticate(p.t.Context(), key)
@@ -121,7 +121,7 @@ func (p *place) spend(key string, tokens, micros int64) {
 	}
 }
 
-// told checks on several nodes at once, and returns what was told of for the first time.
+// told runs the check on several nodes at once, and returns the new alerts.
 func (p *place) told(o *Options, nodes ...*Service) (told []string) {
 	p.t.Helper()
 	before, err := List(p.t.Context(), p.db, 0, 500)
@@ -150,7 +150,7 @@ func (p *place) told(o *Options, nodes ...*Service) (told []string) {
 
 func usd(dollars int64) *spending.MicroUSD { return new(spending.MicroUSD(dollars * 1_000_000)) }
 
-// TestThresholds: each threshold of each budget is told of once in its time, by whichever node.
+// TestThresholds checks that each threshold of each budget causes one alert in each period, however many nodes check.
 func TestThresholds(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *place) {
@@ -174,10 +174,10 @@ func TestThresholds(t *testing.T) {
 		want := func(want ...string) {
 			t.Helper()
 			if got := p.told(o, one, other); !slices.Equal(got, want) {
-				t.Errorf("told of %q, want %q", got, want)
+				t.Errorf("alerts %q, want %q", got, want)
 			}
 			if again := p.told(o, one, other); len(again) > 0 {
-				t.Errorf("told again of %q", again)
+				t.Errorf("repeated alerts %q", again)
 			}
 		}
 		want()
@@ -192,7 +192,7 @@ func TestThresholds(t *testing.T) {
 		p.spend(made.Key, 85, 0)
 		want("key tokens_per_month 80")
 
-		// A budget that was raised is another one.
+		// A raised budget causes new alerts.
 		p.limit(keychain.OnUser, "ada", keychain.Budgets{TokensPerDay: new(int64(2000)), USDPerMonth: usd(100)})
 		p.pass(fullEvery)
 		want("user tokens_per_day 50")
@@ -204,20 +204,20 @@ func TestThresholds(t *testing.T) {
 		p.spend(ada, 2000, 0)
 		want("organisation tokens_total 50")
 
-		// A node that begins looks at all.
+		// A node that has just started checks all budgets.
 		p.pass(time.Hour)
-		want() // they look at all
+		want() // the nodes check all budgets
 		p.limit(keychain.OnUser, "ada", keychain.Budgets{TokensPerMonth: new(int64(3000))})
 		want()
 		fresh := p.node()
 		fresh.optionsChanged.Store(true)
 		if got := p.told(o, fresh); !slices.Equal(got, []string{"user tokens_per_month 100"}) {
-			t.Errorf("a node that begins tells of %q", got)
+			t.Errorf("a node that has just started has the alerts %q", got)
 		}
 	})
 }
 
-// TestFailingKeys: a key that a provider does not take is told of once a day.
+// TestFailingKeys checks that a key which its provider refuses causes one alert a day.
 func TestFailingKeys(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *place) {
@@ -225,7 +225,7 @@ func TestFailingKeys(t *testing.T) {
 		n, other := p.node(), p.node()
 		for day, want := range []int{1, 0, 1} {
 			if got := p.told(o, n, other); len(got) != want || want > 0 && got[0] != "provider invalid_key 0" {
-				t.Errorf("%d: told of %q", day, got)
+				t.Errorf("%d: alerts %q", day, got)
 			}
 			if day > 0 {
 				p.pass(24 * time.Hour)
@@ -234,7 +234,7 @@ func TestFailingKeys(t *testing.T) {
 	})
 }
 
-// receiver is the address of a webhook.
+// receiver is the server of a webhook.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -268,7 +268,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// taken returns what came since it was asked last.
+// taken returns the messages received since its last call.
 func (r *receiver) taken() []gjson.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -277,7 +277,7 @@ func (r *receiver) taken() []gjson.Result {
 	return got
 }
 
-// postman is a transport that refuses the addresses which begin with r, and fails for those with f.
+// postman is a mail transport that refuses addresses which begin with r, and fails for those that begin with f.
 type postman struct {
 	mu   sync.Mutex
 	sent []*mail.Message
@@ -300,7 +300,7 @@ func (p *postman) Send(_ context.Context, m *mail.Message) error {
 	return nil
 }
 
-// send lets nodes send what is due at the same time.
+// send makes nodes send all due messages at the same time.
 func (p *place) send(o *Options, nodes ...*Service) {
 	p.t.Helper()
 	var running sync.WaitGroup
@@ -317,7 +317,7 @@ func (p *place) send(o *Options, nodes ...*Service) {
 	running.Wait()
 }
 
-// last returns the messages of the newest alert, as texts.
+// last describes the messages of the newest alert.
 func (p *place) last() (messages []string) {
 	p.t.Helper()
 	list, err := List(p.t.Context(), p.db, 0, 1)
@@ -331,7 +331,7 @@ func (p *place) last() (messages []string) {
 	return messages
 }
 
-// TestSend: what is told comes to all who are told, once from several nodes, and again after it failed.
+// TestSend checks that an alert is sent to all its recipients, only once by several nodes, and again after a failure.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *place) {
@@ -361,7 +361,7 @@ func TestSend(t *testing.T) {
 		one, other := p.node(), p.node()
 		p.spend(ada, 10, 8_100_000)
 		if told := p.told(o, one); !slices.Equal(told, []string{"team usd_per_month 80"}) {
-			t.Fatalf("told of %q", told)
+			t.Fatalf("alerts %q", told)
 		}
 		p.send(o, one, other)
 		got := hook.taken()
@@ -398,16 +398,16 @@ func TestSend(t *testing.T) {
 		}
 		p.send(o, one, other)
 		if len(down.taken()) != 0 {
-			t.Error("it is tried again at once")
+			t.Error("the message is sent again at once")
 		}
 		down.status.Store(http.StatusOK)
 		p.pass(time.Minute)
 		p.send(o, one, other)
 		if again := down.taken(); len(again) != 1 || again[0].Raw != got[0].Raw {
-			t.Errorf("it is tried again with %v", again)
+			t.Errorf("the message is sent again as %v", again)
 		}
 		if len(hook.taken()) != 0 || len(post.sent) != 2 {
-			t.Error("what was sent is sent again")
+			t.Error("a delivered message is sent again")
 		}
 	})
 }
@@ -417,8 +417,8 @@ func sorted(list []string) []string {
 	return list
 }
 
-// TestSendAfterKilledNode: what a process that died had for itself is sent by another one when the
-// lease ends, and what is for a webhook of another configuration waits for it.
+// TestSendAfterKilledNode checks that a message claimed by a process that died is sent by another node when the lease
+// expires. A node without the message's webhook in its configuration does not send it.
 func TestSendAfterKilledNode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *place) {
@@ -440,12 +440,12 @@ func TestSendAfterKilledNode(t *testing.T) {
 		p.pass(webhookLease - time.Second)
 		p.send(o, other)
 		if len(hook.taken()) != 0 {
-			t.Error("another node does not wait")
+			t.Error("another node does not wait for the lease")
 		}
 		p.pass(time.Second)
 		p.send(&Options{Webhooks: []Webhook{{hook.URL + "/other", secret}}}, other)
 		if len(hook.taken()) != 0 {
-			t.Error("it is sent elsewhere")
+			t.Error("the message is sent to another webhook")
 		}
 		p.send(o, other)
 		if got := hook.taken(); len(got) != 1 || got[0].Get("type").Str != KindTest {
@@ -457,8 +457,8 @@ func TestSendAfterKilledNode(t *testing.T) {
 	})
 }
 
-// TestMessagesFailForGood: an address that is gone is not tried again, what waited for too long neither,
-// and old alerts are deleted.
+// TestMessagesFailForGood checks that messages to an address that is gone, and messages that have waited too long, are
+// not tried again, and that old alerts are deleted.
 func TestMessagesFailForGood(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *place) {
@@ -491,7 +491,7 @@ func TestMessagesFailForGood(t *testing.T) {
 	})
 }
 
-// TestUseReplacesOptions: the jobs begin with the first options, and go on with others.
+// TestUseReplacesOptions checks that the running jobs use options that replace the first ones.
 func TestUseReplacesOptions(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *place) {
@@ -506,14 +506,14 @@ func TestUseReplacesOptions(t *testing.T) {
 		deadline := time.Now().Add(time.Minute)
 		for len(hook.taken()) == 0 {
 			if time.Now().After(deadline) {
-				t.Fatal("nothing comes")
+				t.Fatal("no message arrives")
 			}
 			time.Sleep(time.Millisecond)
 		}
 	})
 }
 
-// TestWords: mails say what is spent, of whose budget, and what follows.
+// TestWords checks that mails name the spending, the budget's holder, and the consequence.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	ends := begin.Add(14 * time.Hour)

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// requests records requests: some that a model answered within a time, and some that failed at it.
+// requests records requests to a provider: some that were answered after a time, and some that failed.
 func (p *place) requests(provider string, answered, failed int, took time.Duration) {
 	p.t.Helper()
 	for i := range answered + failed {
@@ -38,7 +38,7 @@ func (p *place) requests(provider string, answered, failed int, took time.Durati
 	}
 }
 
-// watched checks on several nodes at once, and returns what was told of for the first time.
+// watched runs the check on several nodes at once, and returns the new alerts.
 func (p *place) watched(o *Options, nodes ...*Service) (told []string) {
 	p.t.Helper()
 	before, err := List(p.t.Context(), p.db, 0, 500)
@@ -64,7 +64,8 @@ func (p *place) watched(o *Options, nodes ...*Service) (told []string) {
 	return told
 }
 
-// TestWatch tells of errors and latencies once in an episode, by whichever node, and when it is over.
+// TestWatch checks that errors and latencies cause one alert at the beginning of an episode and one at its end, however
+// many nodes check.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *place) {
@@ -76,10 +77,10 @@ func TestWatch(t *testing.T) {
 		want := func(want ...string) {
 			t.Helper()
 			if got := p.watched(o, one, other); !slices.Equal(got, want) {
-				t.Errorf("told of %q, want %q", got, want)
+				t.Errorf("alerts %q, want %q", got, want)
 			}
 			if again := p.watched(o, one, other); len(again) > 0 {
-				t.Errorf("told again of %q", again)
+				t.Errorf("repeated alerts %q", again)
 			}
 		}
 		want()
@@ -87,14 +88,14 @@ func TestWatch(t *testing.T) {
 		want() // too few
 		p.requests("beta", 40, 0, time.Second)
 		p.requests("alpha", 1, 1, time.Second)
-		want("errors.over alpha/large 10/11") // of all it is 10 of 51
+		want("errors.over alpha/large 10/11") // of all requests, only 10 of 51 failed
 		p.requests("alpha", 0, 3, time.Second)
 		want("errors.over organisation 13/54")
 		p.requests("alpha", 80, 0, 30*time.Second) // the rate falls, and latency rises
 		p.pass(time.Minute)
 		want("latency.over alpha/large 32s/10s", "latency.over organisation 32s/10s")
 		p.pass(8 * time.Minute)
-		want() // not yet a whole window
+		want() // less than a window has passed
 		p.pass(2*time.Minute + time.Second)
 		p.requests("beta", 20, 0, time.Second)
 		want("errors.normal alpha/large 0/0", "errors.normal organisation 0/20")
@@ -102,7 +103,7 @@ func TestWatch(t *testing.T) {
 		p.pass(9 * time.Minute)
 		want("latency.normal alpha/large 1s/10s", "latency.normal organisation 1s/10s")
 
-		// Another episode is another alert. What nobody is to be told of any more ends unsaid.
+		// Another episode causes another alert. If the watch is switched off, the episode ends without an alert.
 		p.requests("alpha", 0, 20, time.Second)
 		want("errors.over alpha/large 20/40", "errors.over organisation 20/60")
 		o.Watch.Errors = 0
@@ -114,13 +115,13 @@ func TestWatch(t *testing.T) {
 		p.pass(time.Hour)
 		want("errors.normal alpha/large 0/0", "errors.normal organisation 0/0")
 
-		// Users' own servers do not alarm the operator.
+		// Users' own servers cause no alert of their own.
 		p.requests(keychain.CustomProvider, 0, 20, time.Second)
 		want("errors.over organisation 20/20")
 		p.pass(5 * time.Minute)
 		p.requests(keychain.CustomProvider, 0, 20, time.Second)
 		p.pass(6 * time.Minute)
-		want() // it lasts
+		want() // the episode goes on
 		err := p.db.Read(t.Context(), func(c store.Conn) error {
 			var open int
 			err := c.Row(`SELECT count(*) FROM gateway_alert_episodes`).Scan(&open)
@@ -135,7 +136,7 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// TestWatchWords checks that mails say what happened, of what, and when.
+// TestWatchWords checks that mails name the event, its subject and its time.
 func TestWatchWords(t *testing.T) {
 	t.Parallel()
 	for kind, test := range map[string]struct {

@@ -54,7 +54,7 @@ func (n *node) count(t *testing.T) (count int) {
 	return count
 }
 
-// finds checks what is found of some ids: the texts, in the order of the ids.
+// finds checks the texts that are found for ids, in the order of the ids.
 func (s *Store) finds(t *testing.T, owner, ids, want string) {
 	t.Helper()
 	list := strings.Fields(ids)
@@ -83,8 +83,8 @@ func (s *Store) settle(t *testing.T) {
 	})
 }
 
-// TestFind checks that what one node keeps is found by its owner there at once, and on
-// every node soon, and that it is sealed, stays with its owner, and ends.
+// TestFind checks that an owner finds an item at once on the node that stored it, and soon on every node. Items are
+// encrypted, found only by their owner, and expire.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -98,7 +98,7 @@ func TestFind(t *testing.T) {
 		here.Keep("gk_1", Item{"", "{}"}, time.Hour)
 		here.Keep("gk_1", Item{strings.Repeat("x", maxID+1), "{}"}, time.Hour)
 		here.Keep("gk_1", Item{"large", strings.Repeat("x", maxItem+1)}, time.Hour)
-		for _, items := range []*node{here, other} { // the other one waits for the first to write
+		for _, items := range []*node{here, other} { // the other node waits until the first has written
 			items.finds(t, "gk_1", "fc_2 msg_1", `{"text":"two"} {"text":"one"}`)
 			items.finds(t, "gk_2", "msg_1", `{"text":"of another"}`)
 		}
@@ -140,7 +140,7 @@ func TestFind(t *testing.T) {
 	})
 }
 
-// TestBounds checks that of an owner the newest items stay, within the bounds.
+// TestBounds checks that only the newest items of an owner are kept, within the bounds.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// TestAliases checks that an alias is served by what it leads to, is echoed as the client's name,
-// and lifts no limit.
+// TestAliases checks that a request for an alias is served by the alias's model or tier, that the answer names the
+// alias as its model, and that the alias lifts no limit.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
@@ -45,7 +45,7 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestDeprecation checks that the answer of a model that will be retired says so.
+// TestDeprecation checks the Deprecation and Sunset headers in the answer of a model that will be retired.
 func TestDeprecation(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"old","tiers":["low"],"deprecated":"2025-06-01","retires":"2027-01-31",` + able + `}`})

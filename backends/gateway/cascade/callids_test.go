@@ -10,15 +10,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// The history of a conversation that another server began, which makes ids of 46
-// characters.
+// The history of a conversation with another server, whose call ids have 46 characters.
 const (
 	longCallID = "chatcmpl-tool-0123456789abcdef0123456789abcdef"
 	longCalls  = `{"role":"assistant","content":null,"tool_calls":[{"id":"` + longCallID + `","type":"function","function":{"name":"w","arguments":"{}"}}]}`
 	longResult = `{"role":"tool","tool_call_id":"` + longCallID + `","content":"rain"}`
 )
 
-// longHistory returns that history as a client of a surface sends it.
+// longHistory returns that history in the format of a surface.
 func longHistory(surface hub.Format) string {
 	switch surface {
 	case hub.Messages:
@@ -32,8 +31,8 @@ func longHistory(surface hub.Format) string {
 	}
 }
 
-// TestLongCallIDs checks specification 1.6: a provider with a limit for the ids of calls
-// gets shorter ones, the same in the call and in its result and with every request.
+// TestLongCallIDs checks specification 1.6: a provider with a limit on the length of call ids gets shorter ids. The
+// call, its result and every later request have the same short id.
 func TestLongCallIDs(t *testing.T) {
 	t.Parallel()
 	sent := func(t *testing.T, surface hub.Format, limit int) string {
@@ -65,8 +64,8 @@ func TestLongCallIDs(t *testing.T) {
 	}
 }
 
-// TestLongCallIDsAreLearned checks that a server which refuses an id for its length gets
-// short ones at once from then on, and that nobody hears of a prompt that is too long.
+// TestLongCallIDsAreLearned checks that a server which refuses an id for its length gets short ids from then on. The
+// client must not get an error that the prompt is too long.
 func TestLongCallIDsAreLearned(t *testing.T) {
 	t.Parallel()
 	refuses := func(param string) step {
@@ -98,7 +97,7 @@ func TestLongCallIDsAreLearned(t *testing.T) {
 		e := r.ask("alpha/a-low")
 		e.fails(t, http.StatusBadRequest, "string_above_max_length")
 		if strings.Contains(e.err.Message, "prompt is too long") {
-			t.Errorf("the client is told %q", e.err.Message)
+			t.Errorf("the client gets the error %q", e.err.Message)
 		}
 	})
 }

@@ -103,15 +103,14 @@ func TestShapesByProvider(t *testing.T) {
 	}
 }
 
-// What an upstream answers, and what becomes of the request, of the next one,
-// and of the health table.
+// TestFailover checks the effects of an upstream's answer on the request, on the next request, and on the health table.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		first  step
 		failed string
-		// again: the next request tries alpha again, and may get an answer there.
+		// again means that the next request tries alpha again, and that alpha may answer it.
 		again bool
 	}{
 		{"500", refusal(500, "oops", "m"), "alpha:500:oops", true},
@@ -210,7 +209,7 @@ func TestFailedAttempts(t *testing.T) {
 		t.Errorf("second %+v", b)
 	}
 	if g := got[2]; g.Message != "*** is no good key" {
-		t.Errorf("the key was told: %+v", g)
+		t.Errorf("the error contains the key: %+v", g)
 	}
 
 	r = newRig(t, setup{keys: []string{"alpha"}, options: Options{HideAttempts: true}})
@@ -221,7 +220,8 @@ func TestFailedAttempts(t *testing.T) {
 	}
 }
 
-// Not every key looks like one: what the provider echoes must not come through.
+// TestSecretsStayInside checks that keys which a provider repeats in an error are masked, even if they do not look like
+// keys.
 func TestSecretsStayInside(t *testing.T) {
 	t.Parallel()
 	core, logs := observer.New(zap.DebugLevel)
@@ -240,7 +240,7 @@ func TestSecretsStayInside(t *testing.T) {
 		told += entry.Message + string(text)
 	}
 	if logs.Len() != 2 || strings.Contains(told, "key-alpha-1") || strings.Contains(told, "key-beta-1") {
-		t.Errorf("told: %s", told)
+		t.Errorf("the errors and the log contain %s", told)
 	}
 }
 
@@ -369,7 +369,7 @@ func TestKeysRotate(t *testing.T) {
 			t.Errorf("%s was used %d times of %d: %v", key, got, conversations, keys)
 		}
 	}
-	// Also when each request goes on to another provider with keys.
+	// Keys also rotate when each request fails over to another provider with several keys.
 	r.alpha.always = refusal(403, "", "not in your region")
 	r.beta.always = reply(200, completion("hi"))
 	for n := range conversations {
@@ -399,7 +399,7 @@ func TestKeyLevelFailures(t *testing.T) {
 		first  step
 		status Status
 		reason string
-		scope  string // of the block: key, or model through the key
+		scope  string // what is blocked: the key, or one model with the key
 		ends   time.Duration
 	}{
 		{"401", refusal(401, "", "m"), InvalidKey, "", "key", longCooldown},
@@ -417,7 +417,7 @@ func TestKeyLevelFailures(t *testing.T) {
 			ok := reply(200, completion("hi"))
 			r.alpha.does(c.first, ok)
 			e := r.ask("keychain-low")
-			e.wants(t, "alpha/a-low", "hi") // the other key, before the next provider
+			e.wants(t, "alpha/a-low", "hi") // the other key is tried before the next provider
 			if e.Attempts != 2 {
 				t.Fatalf("%d attempts", e.Attempts)
 			}
@@ -426,7 +426,7 @@ func TestKeyLevelFailures(t *testing.T) {
 			if bad == good {
 				t.Fatal("the same key twice")
 			}
-			// The bad key is left alone until the block ends.
+			// The bad key is not used until its block ends.
 			r.alpha.always = ok
 			const conversations = 30 // enough that each key has some
 			begun := 0
@@ -441,7 +441,7 @@ func TestKeyLevelFailures(t *testing.T) {
 			if keys := asked("alpha/a-low"); countOf(keys, good) != conversations {
 				t.Errorf("keys %v, the good one is %s", keys, good)
 			}
-			if c.scope == "model" { // other models may be asked through it
+			if c.scope == "model" { // other models can be asked with the key
 				if keys := asked("alpha/a-medium"); countOf(keys, bad) == 0 || countOf(keys, good) == 0 {
 					t.Errorf("keys for another model: %v", keys)
 				}
@@ -463,7 +463,7 @@ func TestKeyLevelFailures(t *testing.T) {
 	}
 }
 
-// keyID finds the id of a key by its text.
+// keyID returns the id of a key, given its secret.
 func (r *rig) keyID(secret string) string {
 	routing := r.account.RoutingFor(r.catalog, r.account.Team())
 	for _, name := range routing.Entries() {
@@ -561,8 +561,8 @@ func TestAllCandidatesInCooldown(t *testing.T) {
 	}
 }
 
-// The time that clients are told includes the jitter: who waits that long gets
-// an answer.
+// TestRetryAfterIncludesJitter checks that a client which waits for the Retry-After time gets an answer, because that
+// time includes the jitter.
 func TestRetryAfterIncludesJitter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a","tiers":["low"]}`})
@@ -618,7 +618,7 @@ func TestProviderBackoff(t *testing.T) {
 	for range 2 {
 		r.ask("keychain-low").wants(t, "beta/b-low", "hi")
 	}
-	// It is tried last now, not left out.
+	// While alpha cools down, it is tried last, not left out.
 	for range 3 {
 		if e := r.ask("keychain-low"); e.Attempts != 1 {
 			t.Errorf("%d attempts while alpha cools", e.Attempts)
@@ -653,7 +653,7 @@ func TestOverloadWaits(t *testing.T) {
 	r.ask("keychain-low").wants(t, "alpha/a-low", "back")
 }
 
-// Failures of one user's own server do not touch those of others.
+// TestCustomServersFailIndependently checks that failures of one user's own server do not affect other users' servers.
 func TestCustomServersFailIndependently(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{})
@@ -742,7 +742,7 @@ func TestParametersAreLearned(t *testing.T) {
 			if !strings.Contains(calls[0].body, c.sent) || !strings.Contains(calls[1].body, c.retried) || strings.Contains(calls[1].body, `"`+c.without+`"`) {
 				t.Errorf("sent %s\nthen %s", calls[0].body, calls[1].body)
 			}
-			// The next request leaves it out at once, other models do not.
+			// The next request leaves the parameter out at once. Requests to other models still have it.
 			e = r.send(t.Context(), c.model, c.streams, []string{c.more})
 			e.wants(t, c.model, "hi")
 			if body := u.got()[2].body; e.Attempts != 1 || strings.Contains(body, `"`+c.without+`"`) {
@@ -764,7 +764,8 @@ func TestParametersAreLearned(t *testing.T) {
 	}
 }
 
-// One client's bad value must not take the parameter from the others.
+// TestBadValuesAreNotLearned checks that a parameter which is refused for one client's bad value is still sent for
+// others.
 func TestBadValuesAreNotLearned(t *testing.T) {
 	t.Parallel()
 	ok := reply(200, completion("hi"))
@@ -810,7 +811,8 @@ func TestBadValuesAreNotLearned(t *testing.T) {
 	})
 }
 
-// A request that is mended once and is wrong all the same is the client's mistake.
+// TestFixedRequestRefusedAgain checks that a request which is refused again after one parameter was removed is answered
+// with the client's error, without a retry.
 func TestFixedRequestRefusedAgain(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]step{
@@ -852,7 +854,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	}
 }
 
-// The last attempt allowed is not tried once more.
+// TestAttemptsAreBoundedInARetry checks that the last allowed attempt is not repeated.
 func TestAttemptsAreBoundedInARetry(t *testing.T) {
 	t.Parallel()
 	models := make([]string, 0, maxAttempts+1)

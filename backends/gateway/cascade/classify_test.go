@@ -36,7 +36,7 @@ func TestClassify(t *testing.T) {
 		body   string
 		want   want
 	}{
-		// transient
+		// Transient errors.
 		{"408", 408, nil, `{}`, want{class: transient, reason: ReasonErrors, code: "request_timeout"}},
 		{"409", 409, nil, `{}`, want{class: transient, reason: ReasonErrors, code: "conflict"}},
 		{"425", 425, nil, `{}`, want{class: transient, reason: ReasonErrors, code: "too_early"}},
@@ -53,20 +53,20 @@ func TestClassify(t *testing.T) {
 		{"204", 204, nil, ``, want{class: transient, reason: ReasonErrors, code: "no_content"}},
 		{"405", 405, nil, ``, want{class: transient, reason: ReasonErrors, code: "method_not_allowed"}},
 
-		// rate limits
+		// Rate limits.
 		{"429", 429, nil, `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`, want{class: rateLimited, reason: ReasonRateLimited, wait: time.Minute, code: "rate_limit_exceeded"}},
 		{"429, wait", 429, headers("Retry-After", "12"), `{}`, want{class: rateLimited, reason: ReasonRateLimited, wait: 12 * time.Second, code: "too_many_requests"}},
 		{"429, wait in the text", 429, nil, `{"error":{"message":"Please try again in 1.5s."}}`, want{class: rateLimited, reason: ReasonRateLimited, wait: 1500 * time.Millisecond, code: "too_many_requests"}},
 		{"402, temporary", 402, headers("Retry-After", "30"), `{}`, want{class: rateLimited, reason: ReasonRateLimited, wait: 30 * time.Second, code: "payment_required"}},
 
-		// no credit
+		// Accounts without credit.
 		{"429, quota", 429, nil, `{"error":{"message":"m","code":"insufficient_quota"}}`, want{class: noCredit, code: "insufficient_quota"}},
 		{"429, type", 429, nil, `{"error":{"message":"m","type":"insufficient_quota","code":null}}`, want{class: noCredit, code: "insufficient_quota"}},
 		{"429, credit", 429, nil, `{"error":{"message":"m","code":"credit_balance_exhausted"}}`, want{class: noCredit, code: "credit_balance_exhausted"}},
 		{"429, spend limit", 429, nil, `{"error":{"message":"You have reached your spend limit"}}`, want{class: noCredit, code: "too_many_requests"}},
 		{"402", 402, nil, `{"error":{"message":"Insufficient Balance"}}`, want{class: noCredit, code: "payment_required"}},
 
-		// keys
+		// Bad keys.
 		{"401", 401, nil, `{}`, want{class: badKey, code: "unauthorized"}},
 		{"403, key", 403, nil, `{"error":{"message":"Your API key is not allowed"}}`, want{class: badKey, code: "forbidden"}},
 		{"403, code", 403, nil, `{"error":{"message":"m","code":"invalid_api_key"}}`, want{class: badKey, code: "invalid_api_key"}},
@@ -75,7 +75,7 @@ func TestClassify(t *testing.T) {
 		{"403, no reason", 403, nil, `<html>`, want{class: skip, code: "forbidden"}},
 		{"400, key (Gemini)", 400, nil, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, want{class: badKey, code: "INVALID_ARGUMENT"}},
 
-		// entries
+		// Unknown or unavailable models.
 		{"404", 404, nil, `{}`, want{class: badEntry, reason: ReasonUnknown, code: "not_found"}},
 		{"410", 410, nil, `{}`, want{class: badEntry, reason: ReasonUnknown, code: "gone"}},
 		{"400, no model", 400, nil, `{"error":{"message":"m","code":"model_not_found"}}`, want{class: badEntry, reason: ReasonUnknown, code: "model_not_found"}},
@@ -84,7 +84,7 @@ func TestClassify(t *testing.T) {
 		{"400, retired", 400, nil, `{"error":{"message":"The model x has been decommissioned"}}`, want{class: badEntry, reason: ReasonUnknown, code: "bad_request"}},
 		{"422, invalid model", 422, nil, `{"message":"Invalid model: x","type":"invalid_model"}`, want{class: badEntry, reason: ReasonUnknown, code: "invalid_model"}},
 
-		// parameters
+		// Refused parameters.
 		{
 			"400, limit", 400, nil, `{"error":{"message":"Unsupported parameter: 'max_completion_tokens'","param":"max_completion_tokens","code":"unsupported_parameter"}}`,
 			want{class: fixable, fix: "max_completion_tokens", unknown: true, code: "unsupported_parameter"},
@@ -125,7 +125,7 @@ func TestClassify(t *testing.T) {
 		{"400, not droppable", 400, nil, `{"error":{"message":"bad messages","param":"messages"}}`, want{class: client, code: "invalid_value"}},
 		{"400, only a part of a word", 400, nil, `{"error":{"message":"temperatures_x is wrong"}}`, want{class: client, code: "invalid_value"}},
 
-		// requests
+		// Bad requests.
 		{"400, context", 400, nil, `{"error":{"message":"m","code":"context_length_exceeded"}}`, want{class: tooLong, code: "context_length_exceeded"}},
 		{"400, context in words", 400, nil, `{"error":{"message":"This model's maximum context length is 8192 tokens, max_completion_tokens included"}}`, want{class: tooLong, code: "bad_request"}},
 		{"413, prompt", 413, nil, `{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}`, want{class: tooLong, code: "request_entity_too_large"}},
@@ -135,7 +135,7 @@ func TestClassify(t *testing.T) {
 		{"422", 422, nil, `{"detail":"no"}`, want{class: client, code: "invalid_value"}},
 		{"413", 413, nil, `<html>`, want{class: client, code: "invalid_value"}},
 
-		// 200 with an error
+		// Status 200 with an error in the body.
 		{"200", 200, nil, `{"error":{"message":"m"}}`, want{class: transient, reason: ReasonErrors, code: "upstream_error"}},
 		{"200, 502", 200, nil, `{"error":{"message":"m","code":502}}`, want{class: transient, reason: ReasonErrors, code: "502"}},
 		{"200, 429", 200, headers("Retry-After", "9"), `{"error":{"message":"m","code":429}}`, want{class: rateLimited, reason: ReasonRateLimited, wait: 9 * time.Second, code: "429"}},

@@ -27,11 +27,11 @@ import (
 
 var updateGolden = flag.Bool("update", false, "write what is sent into the golden files")
 
-// cloud is every host of a cloud at once. It writes down what it is sent.
+// cloud is a transport that answers for every host of a cloud, and records the requests.
 type cloud struct {
 	mu     sync.Mutex
 	sent   []string
-	answer func(r *http.Request) *http.Response // nil: a good answer
+	answer func(r *http.Request) *http.Response // nil, or returns nil: a good answer
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -100,7 +100,7 @@ func respond(status int, media, body string) *http.Response {
 	return w.Result()
 }
 
-// newCloudRig returns a rig with the built-in catalog, one of its alternate providers, and a key.
+// newCloudRig returns a rig with the built-in catalog, one of its cloud providers enabled, and a key for it.
 func newCloudRig(t *testing.T, provider, like, key string, params map[string]string) (*rig, *cloud) {
 	t.Helper()
 	cat, err := catalog.Embedded().With(catalog.Options{
@@ -125,7 +125,7 @@ func newCloudRig(t *testing.T, provider, like, key string, params map[string]str
 	return r, c
 }
 
-// frames encodes events, given as names and payloads, as a stream of Bedrock.
+// frames encodes events, given as alternating names and payloads, as an event stream of Bedrock.
 func frames(events ...string) string {
 	var out bytes.Buffer
 	encoder := eventstream.NewEncoder()
@@ -134,7 +134,7 @@ func frames(events ...string) string {
 		message.Headers.Set(":event-type", eventstream.StringValue(events[i]))
 		message.Headers.Set(":content-type", eventstream.StringValue("application/json"))
 		message.Headers.Set(":message-type", eventstream.StringValue("event"))
-		_ = encoder.Encode(&out, message) // a buffer takes all
+		_ = encoder.Encode(&out, message) // a write to a buffer does not fail
 	}
 	return out.String()
 }
@@ -145,7 +145,7 @@ const (
 	tools    = `"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`
 )
 
-// TestCloudRequests holds what is sent to each cloud to the golden files.
+// TestCloudRequests compares the requests to each cloud with the golden files.
 func TestCloudRequests(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -188,8 +188,8 @@ func TestCloudRequests(t *testing.T) {
 	}
 }
 
-// TestTokenRefused: a key for which there is no token is a failure of the key, and the provider is
-// not asked; a probe says so too, and one that works again opens the key.
+// TestTokenRefused checks that a key which gets no token counts as a failure of the key, and that the provider is not
+// asked. A probe reports the same failure. A later successful probe unblocks the key.
 func TestTokenRefused(t *testing.T) {
 	t.Parallel()
 	r, c := newCloudRig(t, "azure", "openai/gpt-5.4-mini", entraKey, map[string]string{"resource": "contoso"})
@@ -226,8 +226,8 @@ func TestTokenRefused(t *testing.T) {
 	r.ask("azure/prod").wants(t, "azure/prod", "from the cloud")
 }
 
-// TestWorkloadIdentity checks that the operator's providers of AWS and Azure serve every user by the identity of the
-// machine, whose metadata server alone hands out keys, and that a refused key is fetched once more.
+// TestWorkloadIdentity checks that the operator's AWS and Azure providers serve every user with credentials from the
+// machine's metadata server, and that refused credentials are fetched once more.
 func TestWorkloadIdentity(t *testing.T) {
 	asked, refuse := 0, false
 	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -282,8 +282,8 @@ func TestWorkloadIdentity(t *testing.T) {
 	}
 }
 
-// TestFramesTakeMemory checks that a large frame of Bedrock takes memory of the budget of all requests, and that an
-// answer for which there is none is no failure of the provider.
+// TestFramesTakeMemory checks that a large Bedrock frame is charged to the memory budget of all requests. An answer for
+// which there is no memory does not count as a failure of the provider.
 func TestFramesTakeMemory(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -309,10 +309,8 @@ func TestFramesTakeMemory(t *testing.T) {
 	}
 }
 
-// TestCustomWires: a model of the user's own is asked in the format that its server speaks, whatever
-// the client speaks.
-// TestTokenRefusedEarly: a token that the provider refuses before its end is dropped, and the request is
-// sent once more with a new one.
+// TestTokenRefusedEarly checks that a token which the provider refuses before its expiry is dropped, and that the
+// request is sent once more with a new token.
 func TestTokenRefusedEarly(t *testing.T) {
 	t.Parallel()
 	r, c := newCloudRig(t, "azure", "openai/gpt-5.4-mini", entraKey, map[string]string{"resource": "contoso"})

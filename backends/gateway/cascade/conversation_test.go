@@ -9,16 +9,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// about returns the beginning of conversation n.
+// about returns the first message of conversation n.
 func about(n int) string {
 	return fmt.Sprintf(`"messages":[{"role":"user","content":"conversation %d"}]`, n)
 }
 
-// TestKeysOfConversations checks specification 13.1: keys of a provider take turns by
-// conversation, whichever way it is told.
+// TestKeysOfConversations checks specification 13.1: a provider's keys take turns by conversation, for every way of
+// recognizing a conversation.
 func TestKeysOfConversations(t *testing.T) {
 	t.Parallel()
-	// Turn i of conversation n.
+	// turn returns turn i of conversation n.
 	ways := map[string]struct {
 		surface hub.Format
 		turn    func(n, i int) (members, session string)
@@ -80,7 +80,7 @@ func TestKeysOfConversations(t *testing.T) {
 	}
 }
 
-// goesOn sends a request whose conversation is told by how it begins.
+// goesOn sends a request whose conversation is recognized by its first messages.
 func (r *rig) goesOn(model, members string) *ended {
 	r.t.Helper()
 	request := r.request(model, false, []string{members})
@@ -88,8 +88,8 @@ func (r *rig) goesOn(model, members string) *ended {
 	return r.answered(request)
 }
 
-// TestConversationsStay checks that a conversation which has moved stays with the key and the
-// candidate that work, while others begin where their turn is.
+// TestConversationsStay checks that a conversation which has moved to a working key or candidate stays there, while
+// other conversations begin in the usual order.
 func TestConversationsStay(t *testing.T) {
 	t.Parallel()
 	ok := reply(200, completion("hi"))
@@ -100,7 +100,7 @@ func TestConversationsStay(t *testing.T) {
 		r.alpha.always = ok
 		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
 		first, second := r.alpha.keys()[0], r.alpha.keys()[1]
-		r.clock.advance(stayTime / 2) // the first one works again
+		r.clock.advance(stayTime / 2) // the first key works again
 		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
 		r.clock.advance(stayTime - 1)
 		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
@@ -110,7 +110,7 @@ func TestConversationsStay(t *testing.T) {
 		r.clock.advance(stayTime + 1)
 		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
 		if keys := r.alpha.keys()[4:]; keys[0] != first {
-			t.Errorf("after a long pause it is at %v, its turn is %s", keys, first)
+			t.Errorf("after a long pause it uses the keys %v, want %s", keys, first)
 		}
 	})
 	t.Run("with a candidate", func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestCountRefuses: what is refused of a message is not counted either.
+// TestCountRefuses checks that requests to count tokens are refused with the same errors as the messages themselves.
 func TestCountRefuses(t *testing.T) {
 	t.Parallel()
 	const models = `{"provider":"alpha","id":"a-low","tiers":["low"],"context_window":1000,"modalities":["text","image","file"]},` +
@@ -17,7 +17,7 @@ func TestCountRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		model, more string
 		via         []string
-		code        string // empty: it is counted
+		code        string // empty: the tokens are counted
 	}{
 		"good":            {"keychain-low", say, nil, ""},
 		"unknown model":   {"nobody", say, nil, "model_not_found"},
@@ -58,8 +58,8 @@ func TestCountRefuses(t *testing.T) {
 	}
 }
 
-// TestCountWithUserKey: a provider counts through a user's own key, also where its first
-// connection is dead, and never through the operator's.
+// TestCountWithUserKey checks that a provider counts tokens through a user's own key, even if the first connection is
+// dead, and never through the operator's key.
 func TestCountWithUserKey(t *testing.T) {
 	t.Parallel()
 	const counted = `{"input_tokens":4711}`
@@ -86,8 +86,8 @@ func TestCountWithUserKey(t *testing.T) {
 	}
 }
 
-// TestCountOfMistakes: a request that two providers' forms cannot carry by its own
-// mistake is not counted for a third one either.
+// TestCountOfMistakes checks that an invalid request that the formats of two providers cannot carry is refused, and not
+// counted for a third provider.
 func TestCountOfMistakes(t *testing.T) {
 	t.Parallel()
 	speaks := `"wires":["messages"],"prefer_wire":"messages"`
@@ -107,8 +107,8 @@ func TestCountOfMistakes(t *testing.T) {
 	}
 }
 
-// TestCountAsks: a provider is asked where its API counts, by the members that it takes
-// there: it refuses others, and an answer's length and way are no part of the prompt.
+// TestCountAsks checks that a provider is asked for the count if its API has one. The request has only members that
+// this API accepts: not the members about the length and the sampling of an answer.
 func TestCountAsks(t *testing.T) {
 	t.Parallel()
 	const way = `"temperature":1,"stop":["x"],"stop_sequences":["x"],"metadata":{},"service_tier":"auto","top_p":0.5`

@@ -20,7 +20,7 @@ func vectorsOf(model string) string {
 	return `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5,-1]}],"model":"` + model + `","usage":{"prompt_tokens":9,"total_tokens":9}}`
 }
 
-// embed asks for the vector of one text.
+// embed requests the embedding of one text.
 func (r *rig) embed(model string, more ...string) *ended {
 	r.t.Helper()
 	req := &Request{ID: "req_1", User: r.account.UserID, Account: r.account}
@@ -30,8 +30,7 @@ func (r *rig) embed(model string, more ...string) *ended {
 	return r.answered(req)
 }
 
-// TestEmbeddings checks that vectors are made by the model that was named, through any key and provider that has it,
-// and by no other model.
+// TestEmbeddings checks that embeddings come only from the named model, through any key and provider that has it.
 func TestEmbeddings(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "alpha", "beta"}, models: vectorModels})
@@ -50,7 +49,7 @@ func TestEmbeddings(t *testing.T) {
 		t.Errorf("recorded %+v", record)
 	}
 
-	// The same model of another provider, which knows no user.
+	// The request fails over to the same model of another provider, which does not accept the user member.
 	r.alpha.does(refusal(500, "down", "down"))
 	r.beta.does(reply(200, vectorsOf("x")))
 	e = r.embed("v-1", `"user":"u"`)
@@ -58,7 +57,7 @@ func TestEmbeddings(t *testing.T) {
 		t.Errorf("beta got %s", r.beta.got()[0].body)
 	}
 
-	// Nobody else.
+	// No other model is asked.
 	r.beta.does(refusal(500, "down", "down"))
 	r.embed("beta/v-2").fails(t, 502, "all_providers_failed")
 	if len(r.alpha.got()) != 3 {
@@ -66,7 +65,8 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-// What stands beside the members that were checked is left out, and the client is told.
+// TestEmbeddingsForeignMembers checks that unknown members are left out, and that the client learns of it from a
+// header.
 func TestEmbeddingsForeignMembers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, models: vectorModels})
@@ -93,7 +93,7 @@ func mustEmbed(t *testing.T, model string) *embeddings.Request {
 	return req.Embed
 }
 
-// An answer that has not a vector for each text reaches nobody.
+// TestEmbeddingsWithMissingVectors checks that an answer without exactly one vector for each text is not passed on.
 func TestEmbeddingsWithMissingVectors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}, models: vectorModels})
@@ -126,7 +126,8 @@ func TestEmbeddingsAreRefused(t *testing.T) {
 	}
 }
 
-// What a user's own server can do is not known: it is asked.
+// TestEmbeddingsOfAnOwnServer checks that a user's own server is asked for embeddings, although its abilities are
+// unknown.
 func TestEmbeddingsOfAnOwnServer(t *testing.T) {
 	t.Parallel()
 	own := newUpstream(t, "own")

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// TestExactNames checks specification 2.4: the exact id of a model that the user's keys
-// reach comes first, then its tier.
+// TestExactNames checks specification 2.4: a model whose exact id is requested comes first if the user's keys reach it,
+// and then the models of its tier.
 func TestExactNames(t *testing.T) {
 	t.Parallel()
 	const models = `{"provider":"alpha","id":"x-high","tiers":["high"],` + able + `},{"provider":"alpha","id":"x-low","tiers":["low"],` + able + `},` +

@@ -18,13 +18,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// routes are the ways from a surface to an upstream: the client's bytes pass, or the
-// request is written anew.
+// routes are the ways from a surface to an upstream: the client's bytes are passed on, or the request is rewritten.
 var routes = []struct {
 	name     string
 	surface  hub.Format
 	upstream hub.Format
-	more     string // makes a chat request one that is written anew
+	more     string // members for which a chat request is rewritten
 }{
 	{"chat, bytes", hub.Chat, hub.Chat, ""},
 	{"chat, written", hub.Chat, hub.Chat, `"reasoning_effort":"low",`},
@@ -50,8 +49,8 @@ func limitOf(surface hub.Format) string {
 	return "max_tokens"
 }
 
-// TestForeignMembers: beside the members that were checked no upstream gets another
-// spelling of them, nor one that sends the request elsewhere.
+// TestForeignMembers checks that no upstream gets other spellings of checked members, or members that send the request
+// elsewhere.
 func TestForeignMembers(t *testing.T) {
 	t.Parallel()
 	members := []string{
@@ -98,7 +97,7 @@ func TestForeignMembers(t *testing.T) {
 	}
 }
 
-// underscore stands where a header cannot show a character.
+// underscore replaces a character that cannot be in a header.
 func underscore(c rune) rune {
 	if c > '~' {
 		return '_'
@@ -106,7 +105,7 @@ func underscore(c rune) rune {
 	return c
 }
 
-// checkForeign looks at what an upstream got, as one that ignores case would.
+// checkForeign checks the body that an upstream got, decoding it like a server that ignores case.
 func checkForeign(t *testing.T, format hub.Format, member, body string) {
 	t.Helper()
 	var got struct {
@@ -140,8 +139,7 @@ func checkForeign(t *testing.T, format hub.Format, member, body string) {
 	}
 }
 
-// TestDuplicateMembers: a member that is given twice, however its name is escaped, is
-// refused by its name.
+// TestDuplicateMembers checks that a duplicate member is refused by its name, even if the name is escaped.
 func TestDuplicateMembers(t *testing.T) {
 	t.Parallel()
 	for surface, pairs := range map[hub.Format]map[string]string{
@@ -186,14 +184,14 @@ func TestDuplicateMembers(t *testing.T) {
 			}
 		}
 	}
-	// Another spelling of the effort alone would be one that nobody has checked.
+	// A single member with another spelling of "effort" is refused too, because nothing would check its value.
 	_, err := messages.Format{}.Read([]byte(`{"model":"m","max_tokens":9,`+say+`,"output_config":{"Effort":"max"}}`), hub.ReadOptions{})
 	if e, ok := apierror.From(err); !ok || e.Status != 400 || e.Param != "output_config.effort" {
 		t.Errorf("effort: %v", err)
 	}
 }
 
-// TestExtraBody: what Gemini's chat API has in extra_body passes, and nothing beside it.
+// TestExtraBody checks that only the members which Gemini's chat API defines in extra_body are passed on.
 func TestExtraBody(t *testing.T) {
 	t.Parallel()
 	for _, more := range []string{"", `"reasoning_effort":"low",`} {
@@ -212,7 +210,7 @@ func TestExtraBody(t *testing.T) {
 	}
 }
 
-// TestEscapedMember: one spelling alone is the member, escaped or not.
+// TestEscapedMember checks that a member is recognized if its name is escaped.
 func TestEscapedMember(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})

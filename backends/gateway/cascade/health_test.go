@@ -17,7 +17,7 @@ func newTestHealth() (*Health, *clock) {
 	return h, c
 }
 
-// fails records an incident of a user at the provider p.
+// fails records a failure of the provider p for a user.
 func (h *Health) fails(user, reason string, wait time.Duration) time.Time {
 	until, _ := h.failed(incident{provider: "p", user: user, reason: reason, wait: wait})
 	return until
@@ -29,7 +29,7 @@ func TestHealthBackoff(t *testing.T) {
 	if until := h.fails("u", ReasonErrors, 0); !until.IsZero() || h.failing("p", "u") {
 		t.Fatalf("one failure cools until %s", until)
 	}
-	// Two in a minute: 10 s, then doubling up to 5 min as long as it goes on failing.
+	// Two failures within a minute cool the provider for 10 s. The time doubles with each further round, up to 5 min.
 	for _, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
 		h.fails("u", ReasonErrors, 0)
 		until := h.fails("u", ReasonErrors, 0)
@@ -77,7 +77,7 @@ func TestHealthFailuresFarApart(t *testing.T) {
 		}
 		c.advance(failureWindow + time.Second)
 	}
-	// A long time of peace forgets the back-off.
+	// After a long time without failures, the back-off begins anew.
 	for range 4 {
 		h.fails("u", ReasonErrors, 0)
 		c.advance(11 * time.Second)
@@ -145,11 +145,11 @@ func TestHealthKeys(t *testing.T) {
 	if state := h.Lookup("p", "k", "m"); state.Status != CoolingDown || state.Reason != ReasonRateLimited || !state.Last429.Equal(c.now()) {
 		t.Errorf("limited: %+v", state)
 	}
-	// A shorter limit does not cut a longer one.
+	// A shorter limit does not shorten a longer one.
 	if again := h.limit("p", "k", "m", ReasonRateLimited, time.Second); !again.Equal(until) {
 		t.Errorf("a shorter one: %s", again)
 	}
-	// A key without credit is blocked for all models, and the longer one counts.
+	// A key without credit is blocked for all models. The longer of the two blocks applies.
 	h.blockKey("p", "k", NoCredit)
 	if until, status := h.blocked("p", "k", "m"); until.Sub(c.now()) != longCooldown || status != NoCredit {
 		t.Errorf("no credit: %s, %s", until, status)
@@ -203,13 +203,13 @@ func TestHealthIsBounded(t *testing.T) {
 	if until, _ := h.blocked("p", "keep", "m"); until.IsZero() {
 		t.Error("a running cooldown was thrown out before states that do not matter")
 	}
-	for i := range maxStates + 1000 { // none can go by itself
+	for i := range maxStates + 1000 { // none of these expires before the others
 		h.limit("p", fmt.Sprint(i), "m", ReasonRateLimited, time.Hour)
 	}
 	if n := len(h.states); n > maxStates {
 		t.Errorf("%d running states", n)
 	}
-	// What is everyone's stays, whatever one user does.
+	// A state for all users stays, even if one user's incidents fill the table.
 	for range failuresToAct {
 		h.failed(incident{provider: "down", user: "other", unreachable: true, reason: ReasonErrors})
 	}
@@ -231,7 +231,7 @@ func TestHealthIsBounded(t *testing.T) {
 	_ = c
 }
 
-// What one user meets counts for that user, however often.
+// TestHealthOfOneUser checks that failures of one user's requests count only for that user, however many there are.
 func TestHealthOfOneUser(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
@@ -244,7 +244,7 @@ func TestHealthOfOneUser(t *testing.T) {
 	if state := h.Provider("p", "v"); state.Status != Untested || !state.LastFailure.IsZero() {
 		t.Errorf("v sees %+v", state)
 	}
-	// Two users are not several yet, nor are three whose failures are minutes apart.
+	// Neither failures of two users nor those of three users minutes apart count for everyone.
 	h.fails("v", ReasonErrors, 0)
 	h.fails("v", ReasonErrors, 0)
 	if h.failing("p", "w") {
@@ -257,7 +257,8 @@ func TestHealthOfOneUser(t *testing.T) {
 	}
 }
 
-// What several users meet in a minute counts for everyone, longer each time.
+// TestHealthOfEveryone checks that failures of three users within a minute count for everyone. The cooling time grows
+// with each outage.
 func TestHealthOfEveryone(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
@@ -283,7 +284,7 @@ func TestHealthOfEveryone(t *testing.T) {
 			t.Fatal("did not end")
 		}
 	}
-	// An answer to anybody ends the count for everyone.
+	// A success of any user resets the count for everyone.
 	h.fails("u", ReasonErrors, 0)
 	h.fails("v", ReasonErrors, 0)
 	h.success("p", "x", "k")
@@ -295,7 +296,7 @@ func TestHealthOfEveryone(t *testing.T) {
 	if until := outage(); until.Sub(c.now()) != firstBackoff {
 		t.Errorf("after an hour it cools for %s", until.Sub(c.now()))
 	}
-	// Of four users the latest three count.
+	// Three different users count, however often each of them fails.
 	h, c = newTestHealth()
 	for _, user := range []string{"a", "b", "a", "b", "a"} {
 		h.fails(user, ReasonErrors, 0)
@@ -303,11 +304,12 @@ func TestHealthOfEveryone(t *testing.T) {
 	}
 	h.fails("c", ReasonErrors, 0)
 	if !h.failing("p", "x") {
-		t.Error("users that came back are not counted once each")
+		t.Error("users who failed repeatedly are not counted once each")
 	}
 }
 
-// No connection is nobody's fault, unless the server is one's own.
+// TestHealthUnreachable checks that an unreachable provider counts for everyone at once, but a user's own server only
+// for its user.
 func TestHealthUnreachable(t *testing.T) {
 	t.Parallel()
 	h, _ := newTestHealth()
@@ -319,17 +321,17 @@ func TestHealthUnreachable(t *testing.T) {
 		t.Error("an unreachable provider does not fail for everyone")
 	}
 	if !h.failing("http://own", "u") || h.failing("http://own", "v") {
-		t.Error("one's own server fails for others, or not at all")
+		t.Error("a user's own server fails for others, or not at all")
 	}
 	for _, user := range []string{"v", "w", "x"} {
 		h.failed(incident{provider: "http://own", user: user, userServer: true, reason: ReasonErrors})
 	}
 	if h.failing("http://own", "y") {
-		t.Error("one's own server has a state for everyone")
+		t.Error("a user's own server has a state for everyone")
 	}
 }
 
-// While all is well, nothing is looked up and nothing allocated.
+// TestHealthIsCheap checks that the health table allocates nothing while there are no failures.
 func TestHealthIsCheap(t *testing.T) {
 	h, _ := newTestHealth()
 	h.success("p", "u", "k")

@@ -20,15 +20,15 @@ const (
 
 func messagesOf(list ...string) string { return `"messages":[` + strings.Join(list, ",") + `]` }
 
-// Specification 3, rule 3: a provider that refuses gaps gets none from a chat client
-// either, and ordinary histories pass as they stand.
+// TestChatHistories checks specification 3, rule 3: a provider that refuses calls without results gets a result for
+// each call from a chat client's history, too. Ordinary histories are passed on unchanged.
 func TestChatHistories(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		history string
 		members string
-		want    string // of what the upstream gets; empty: the client's
+		want    string // part of the upstream's request; empty: the client's history
 	}{
 		{"ordinary", messagesOf(hello, callsBoth, ofT2, ofT1, hello), "", ""},
 		{"a gap where it is taken", messagesOf(hello, callsBoth, ofT1, hello), "", ""},
@@ -68,8 +68,8 @@ func TestChatOrphanResult(t *testing.T) {
 	}
 }
 
-// Specification 11.3: the reasoning before a call goes back to the model that made
-// it, though a chat client has no place for it.
+// TestChatClientKeepsReasoning checks specification 11.3: the reasoning before a call is sent back to the model that
+// made it, although the chat format has no member for it.
 func TestChatClientKeepsReasoning(t *testing.T) {
 	t.Parallel()
 	const tools = `"reasoning_effort":"medium","tools":[{"type":"function","function":{"name":"w","parameters":{"type":"object","properties":{}}}}]`
@@ -125,7 +125,8 @@ func TestChatClientKeepsReasoning(t *testing.T) {
 	}
 }
 
-// A thought signature that the client lost is found again; one that it kept counts.
+// TestChatClientKeepsSignature checks that a thought signature which the client has lost is restored, and that one
+// which the client has kept takes precedence.
 func TestChatClientKeepsSignature(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// referrer is a Responses client through one gateway key, which refers to what it has got.
+// referrer is a Responses client with one gateway key. Its requests refer to items of earlier answers.
 type referrer struct {
 	*rig
 	items *answeritems.Store
@@ -26,12 +26,12 @@ type referrer struct {
 func newReferrer(t *testing.T, r *rig) *referrer {
 	t.Helper()
 	items := answeritems.New(people.DB(), plainRing{}, zap.NewNop(), time.Now)
-	t.Cleanup(func() { _ = items.Close(t.Context()) }) // its context has ended
+	t.Cleanup(func() { _ = items.Close(t.Context()) }) // its context is cancelled, but Close must run
 	r.engine.Options.AnswerItems = r.engine.Options.WithDefaults().AnswerItems
 	return &referrer{rig: r, items: items, key: "gk_" + r.account.UserID}
 }
 
-// read reads a request.
+// read parses a request.
 func (c *referrer) read(body string) (*Request, error) {
 	c.t.Helper()
 	sealer, err := hub.NewSealer(make([]byte, 32))
@@ -67,7 +67,7 @@ func (c *referrer) turn(streams bool, members string) []gjson.Result {
 
 const thoughtItem = `{"id":"rs_up","type":"reasoning","summary":[],"encrypted_content":"STATE"}`
 
-// responsesThinks returns a Responses upstream that calls a tool after it has thought.
+// responsesThinks returns a Responses upstream that calls a tool after some reasoning.
 func responsesThinks(streams bool) step {
 	const called = `{"id":"fc_up","type":"function_call","status":"completed","call_id":"call_up","name":"w","arguments":"{}"}`
 	whole := `{"id":"resp_up","object":"response","created_at":1,"status":"completed","model":"up","output":[` + thoughtItem + `,` + called + `],"error":null,"usage":{"input_tokens":11,"output_tokens":5,"total_tokens":16}}`
@@ -84,7 +84,7 @@ func responsesThinks(streams bool) step {
 	)
 }
 
-// chatThinks returns a chat upstream that does the same.
+// chatThinks returns a chat upstream that calls a tool after some reasoning.
 func chatThinks(streams bool) step {
 	const calls = `"tool_calls":[{"index":0,"id":"call_up","type":"function","function":{"name":"w","arguments":"{}"}}]`
 	if !streams {
@@ -93,8 +93,8 @@ func chatThinks(streams bool) step {
 	return stream(role, chunk(`{"reasoning_content":"hm"}`, "null"), chunk(`{`+calls+`}`, "null"), chunk(`{}`, `"tool_calls"`), usageLine, doneLine)
 }
 
-// TestItemReferences checks specification 7.2: a second turn may refer to the items of the
-// first one, which go on to the upstream whole, with the state of their reasoning.
+// TestItemReferences checks specification 7.2: a second turn may refer to the items of the first one. The upstream gets
+// these items whole, with their encrypted reasoning.
 func TestItemReferences(t *testing.T) {
 	t.Parallel()
 	const ask = `"input":[{"role":"user","content":"hello"}],"reasoning":{"effort":"high"},"tools":[{"type":"function","name":"w","parameters":{"type":"object","properties":{}}}]`
@@ -140,7 +140,7 @@ func TestItemReferences(t *testing.T) {
 					t.Errorf("sent %s", sent)
 				}
 
-				// Nobody else finds them.
+				// Other keys do not find the items.
 				for name, other := range map[string]*referrer{
 					"another key":      {rig: r, items: c.items, key: "gk_other"},
 					"nobody keeps any": {rig: r, key: c.key},
@@ -156,8 +156,7 @@ func TestItemReferences(t *testing.T) {
 	}
 }
 
-// TestItemsAreNotKept checks that nothing is kept of a client that does not want it, and
-// where the operator has switched it off.
+// TestItemsAreNotKept checks that no items are stored for a client that opts out, or if the operator has disabled it.
 func TestItemsAreNotKept(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -61,7 +61,7 @@ func TestLabel(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	// What a body has too much of is left out.
+	// Excess labels of a body are left out.
 	q := new(Request)
 	if err := q.Label(nil, []byte(`{"metadata":{"tags":"1,2,3,4,5,6,7,8,9,10,11"}}`)); err != nil || len(q.Tags) != maxTags || slices.Contains(q.Tags, "11") {
 		t.Errorf("%q, error %v", q.Tags, err)

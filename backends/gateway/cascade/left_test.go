@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A client that leaves before the first content has made an upstream work: the prompt
-// counts, for the candidate that was asked last.
+// TestEarlyLeaverPaysForPrompt checks that the prompt is charged if the client leaves before the first content, because
+// an upstream has worked on it. It is charged for the candidate that was asked last.
 func TestEarlyLeaverPaysForPrompt(t *testing.T) {
 	t.Parallel()
 	head := func(w http.ResponseWriter, _ *http.Request) {
@@ -20,8 +20,8 @@ func TestEarlyLeaverPaysForPrompt(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		streams bool
-		alpha   step // nil: it is not asked
-		beta    step // before it hangs
+		alpha   step // nil: alpha is not asked
+		beta    step // step of beta before it hangs
 	}{
 		"stream, no head": {true, nil, nil},
 		"stream, head":    {true, nil, stream()},
@@ -69,7 +69,7 @@ func TestEarlyLeaverPaysForPrompt(t *testing.T) {
 	}
 }
 
-// What no upstream was sent costs nothing, whenever the client leaves.
+// TestLeavingBeforeTheRequestIsSent checks that nothing is charged if the client leaves before a request has been sent.
 func TestLeavingBeforeTheRequestIsSent(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -116,7 +116,7 @@ func TestLeavingBeforeTheRequestIsSent(t *testing.T) {
 	}
 }
 
-// leavesAt is a connection that takes a megabyte; then its client leaves.
+// leavesAt is a connection that accepts a megabyte, and then makes its client leave.
 type leavesAt struct {
 	net.Conn
 	leave   func()

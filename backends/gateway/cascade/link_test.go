@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// warm leaves so many idle connections with alpha.
+// warm opens n connections to alpha and leaves them idle.
 func (r *rig) warm(n int) {
 	r.t.Helper()
 	var inside, all sync.WaitGroup
@@ -30,7 +30,7 @@ func (r *rig) warm(n int) {
 	for i := range r.alpha.script {
 		r.alpha.script[i] = func(w http.ResponseWriter, q *http.Request) {
 			inside.Done()
-			inside.Wait() // each has a connection of its own
+			inside.Wait() // so that each request has its own connection
 			reply(200, completion("warm"))(w, q)
 		}
 	}
@@ -41,8 +41,8 @@ func (r *rig) warm(n int) {
 	all.Wait()
 }
 
-// TestDeadConnections: a request whose connection dies unanswered is sent once more,
-// on a new connection, however many idle ones there are.
+// TestDeadConnections checks that a request whose reused connection dies without an answer is sent once more, on a new
+// connection, however many idle connections there are.
 func TestDeadConnections(t *testing.T) {
 	t.Parallel()
 	const idle = 8
@@ -91,7 +91,7 @@ func TestDeadConnections(t *testing.T) {
 		if len(r.alpha.got()) != 1 || e.Attempts != 1 {
 			t.Errorf("%d requests were sent, %d attempts", len(r.alpha.got()), e.Attempts)
 		}
-		// The operator's log tells why, the answer does not.
+		// The operator's log has the cause, the answer does not.
 		const why = "the last one was alpha/a-low: connection_error: the connection to the upstream failed: "
 		if cause := e.err.Cause; cause == nil || !strings.HasPrefix(cause.Error(), why) || len(cause.Error()) == len(why) || strings.Contains(e.err.Message, "alpha") {
 			t.Errorf("the cause is %v", cause)
@@ -124,7 +124,7 @@ func TestDeadConnections(t *testing.T) {
 	})
 }
 
-// refuser is a server of HTTP/2 that ends each stream in its own way.
+// refuser is an HTTP/2 server that ends each stream by calling end.
 type refuser struct {
 	requests, connections atomic.Int32
 	end                   func(f *http2.Framer, stream uint32) error
@@ -160,8 +160,8 @@ func (s *refuser) serve(conn net.Conn) error {
 	}
 }
 
-// TestRefusedOnHTTP2: what HTTP/2 has for a request that is to be sent again counts as
-// one attempt more, not as many as the transport likes.
+// TestRefusedOnHTTP2 checks that an HTTP/2 server which refuses streams in a retryable way gets one retry, not as many
+// as the transport would make.
 func TestRefusedOnHTTP2(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(f *http2.Framer, stream uint32) error{
@@ -207,7 +207,7 @@ func TestRefusedOnHTTP2(t *testing.T) {
 	}
 }
 
-// noFiles is a transport of a process that can make no connection.
+// noFiles is a transport that fails like one without file descriptors.
 type noFiles struct{ err error }
 
 func (n noFiles) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -215,7 +215,8 @@ func (n noFiles) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, n.err
 }
 
-// TestOutOfFileDescriptors: a gateway that can make no connection, or none any more, is busy, its providers are not to blame.
+// TestOutOfFileDescriptors checks that a gateway which cannot make connections, or is shutting down, answers that it is
+// busy and does not blame its providers.
 func TestOutOfFileDescriptors(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{

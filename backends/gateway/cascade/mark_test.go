@@ -15,10 +15,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// around returns a gateway that serves its users over HTTP.
+// around returns an HTTP server in front of the rig's gateway.
 func (r *rig) around(asked *atomic.Int32) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if asked.Add(1) > 20 { // without an end otherwise
+		if asked.Add(1) > 20 { // ends an endless loop
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
@@ -46,7 +46,7 @@ func (r *rig) pointsAt(url string) {
 	r.account = newAccount(r.t, r.catalog, setup{custom: []keychain.CustomModel{{Entry: "loop/x", BaseURL: url, Model: "loop/x", Tier: catalog.Low}}})
 }
 
-// A model whose base URL is the gateway's own address is asked once, not for ever.
+// TestLoop checks that a model whose base URL is the gateway's own address is asked only once.
 func TestLoop(t *testing.T) {
 	t.Parallel()
 	for _, streams := range []bool{false, true} {
@@ -65,7 +65,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// Neither do two gateways play ball with a request.
+// TestLoopOfTwo checks that two gateways do not send a request back and forth.
 func TestLoopOfTwo(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -80,7 +80,7 @@ func TestLoopOfTwo(t *testing.T) {
 	}
 }
 
-// The next candidate serves a request whose first one is the gateway itself.
+// TestLoopFailsOver checks that a request whose first candidate is the gateway itself fails over to the next candidate.
 func TestLoopFailsOver(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -110,8 +110,8 @@ func TestMark(t *testing.T) {
 		name    string
 		via     []string
 		refused bool
-		custom  string // the field for a user's own server
-		other   string // for a provider of the catalog
+		custom  string // Via header for a user's own server
+		other   string // Via header for a provider of the catalog
 	}{
 		{"none", nil, false, "1.1 " + own, ""},
 		{"own", []string{"1.1 " + own}, true, "", ""},
@@ -143,7 +143,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// What others mean by 508 is a failure like any.
+// TestStatus508OfOthers checks that a provider's own status 508 is an ordinary failure, not a loop.
 func TestStatus508OfOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})

@@ -27,17 +27,17 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc) //nolint:gosec // it fits
 }
 
-// inUse returns how many bytes of the heap are in use.
+// inUse returns the number of heap bytes in use.
 func inUse() int64 {
 	var now runtime.MemStats
 	runtime.GC()
-	runtime.GC() // of what was in a pool, too
+	runtime.GC() // also frees pooled memory
 	runtime.ReadMemStats(&now)
 	return int64(now.HeapAlloc) //nolint:gosec // it fits
 }
 
-// TestContentLengthTakesNoMemory: the length that an upstream claims takes no memory until it
-// comes.
+// TestContentLengthTakesNoMemory checks that no memory is allocated for an upstream's Content-Length before the body
+// arrives.
 func TestContentLengthTakesNoMemory(t *testing.T) { //nolint:paralleltest // it measures the process
 	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],` + able + `}`})
 	r.engine.Budget = memory.New(1 << 30)
@@ -73,8 +73,8 @@ func TestContentLengthTakesNoMemory(t *testing.T) { //nolint:paralleltest // it 
 	}
 }
 
-// TestAnswersTakeMemory: an answer for which there is no memory is a 503 of the
-// gateway, and no failure of its provider.
+// TestAnswersTakeMemory checks that an answer for which there is no memory becomes a 503 of the gateway, and that it
+// does not count as a failure of the provider.
 func TestAnswersTakeMemory(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 300<<10)
@@ -111,8 +111,8 @@ func TestAnswersTakeMemory(t *testing.T) {
 	}
 }
 
-// TestAnswersOfOneUser: a user whose answers have taken their part of the memory leaves the
-// rest to the others.
+// TestAnswersOfOneUser checks that a user whose answers have used up the user's share of the memory budget leaves the
+// rest to others.
 func TestAnswersOfOneUser(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 300<<10)
@@ -133,10 +133,10 @@ func TestAnswersOfOneUser(t *testing.T) {
 	}
 }
 
-// whileStreaming is a transport whose answers stay open behind their first event.
+// whileStreaming is a transport whose answers send one event and stay open until the channel is closed.
 type whileStreaming struct {
 	event string
-	open  chan struct{} // closed to end them
+	open  chan struct{} // closed to end the answers
 }
 
 func (s *whileStreaming) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -151,7 +151,7 @@ func (s *whileStreaming) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, ContentLength: -1, Body: body, Request: r}, nil
 }
 
-// noticed is a client that notes the first bytes that come.
+// noticed is a client that closes came when it gets the first bytes.
 type noticed struct {
 	nobody
 	once sync.Once
@@ -166,7 +166,7 @@ func (n *noticed) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// prompted returns a request for a stream with a prompt of a size.
+// prompted returns a request for a stream with a prompt of about size bytes.
 func prompted(surface hub.Format, more string, size int) []byte {
 	prompt := strings.Repeat("word ", size/5)
 	if surface == hub.Responses {
@@ -175,8 +175,8 @@ func prompted(surface hub.Format, more string, size int) []byte {
 	return []byte(`{"model":"alpha/a-low","stream":true,"max_tokens":77,"fallbacks":[],` + more + `"messages":[{"role":"user","content":"` + prompt + `"}]}`)
 }
 
-// TestStreamsReleaseBodies: while an answer streams, what the client has sent and what was
-// sent to the upstream is in memory no more, nor counted, and its tokens are known still.
+// TestStreamsReleaseBodies checks that the client's request and the request to the upstream are released from memory
+// and from the budget while the answer streams. The number of prompt tokens must still be known at the end.
 func TestStreamsReleaseBodies(t *testing.T) { //nolint:paralleltest // it measures the process
 	const size = 24 << 20
 	begun := map[hub.Format]string{
@@ -187,7 +187,7 @@ func TestStreamsReleaseBodies(t *testing.T) { //nolint:paralleltest // it measur
 	}
 	for _, route := range routes {
 		if route.upstream == hub.Responses {
-			continue // as messages
+			continue // like messages
 		}
 		upstream := &whileStreaming{begun[route.upstream], make(chan struct{})}
 		r := newRig(t, setup{
@@ -236,8 +236,8 @@ func TestStreamsReleaseBodies(t *testing.T) { //nolint:paralleltest // it measur
 	}
 }
 
-// TestMemoryAfterTheCommitPoint: a stream that the gateway has no memory for is told
-// so in its own words.
+// TestMemoryAfterTheCommitPoint checks that a running stream for which the memory runs out ends with an error that says
+// so.
 func TestMemoryAfterTheCommitPoint(t *testing.T) {
 	t.Parallel()
 	for _, surface := range []hub.Format{hub.Chat, hub.Messages} {
@@ -255,8 +255,8 @@ func TestMemoryAfterTheCommitPoint(t *testing.T) {
 	}
 }
 
-// TestBrokenBytesTakeMemory: what becomes longer since it is no UTF-8 takes memory
-// first, and is bounded as it is then.
+// TestBrokenBytesTakeMemory checks invalid UTF-8, whose replacement makes the answer longer. The longer answer is
+// charged to the memory budget and held to the size limit.
 func TestBrokenBytesTakeMemory(t *testing.T) {
 	t.Parallel()
 	for size, status := range map[int]int{1 << 20: http.StatusServiceUnavailable, 20 << 20: http.StatusBadGateway} {
@@ -274,7 +274,8 @@ func TestBrokenBytesTakeMemory(t *testing.T) {
 	}
 }
 
-// TestMediaIsReadOnce: what a prompt with a picture costs is not worth reading it again.
+// TestMediaIsReadOnce checks that counting the tokens of a prompt with a picture does not read the body again at the
+// commit.
 func TestMediaIsReadOnce(t *testing.T) { //nolint:paralleltest // it measures the process
 	r := newRig(t, setup{keys: []string{"alpha"}})
 	const size = 20 << 20
@@ -295,7 +296,7 @@ func TestMediaIsReadOnce(t *testing.T) { //nolint:paralleltest // it measures th
 	}
 }
 
-// nobody takes an answer.
+// nobody is a response writer that discards the answer.
 type nobody struct{ header http.Header }
 
 func (d *nobody) Header() http.Header         { return d.header }
@@ -313,7 +314,7 @@ func until(t *testing.T, ended <-chan struct{}) context.Context {
 	return ctx
 }
 
-// paced notes the write deadlines that are set.
+// paced records the write deadlines that are set.
 type paced struct {
 	nobody
 	set []time.Time
@@ -324,8 +325,8 @@ func (p *paced) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// TestAnswerWriteDeadline: an answer that takes memory of the budget has a write deadline
-// until it is through.
+// TestAnswerWriteDeadline checks that an answer which is charged to the memory budget has a write deadline until it is
+// written.
 func TestAnswerWriteDeadline(t *testing.T) {
 	t.Parallel()
 	for size, limited := range map[int]bool{1 << 10: false, 300 << 10: true} {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// speaks returns the members of a provider of the rig that speaks a format beside chat, which is also preferred for
+// speaks returns JSON members that make the provider alpha speak a format in addition to chat, and prefer it for
 // clients of other formats.
 func speaks(format hub.Format) map[string]string {
 	return map[string]string{"alpha": fmt.Sprintf(`"wires":[%q],"prefer_wire":%q,"native_tools":true`, format, format)}
@@ -32,8 +32,8 @@ func frame(kind, members string) string {
 	return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"" + more(members) + "}\n\n"
 }
 
-// Native answers that say the given text; what the gateway does not know of stays
-// in them on the identity path.
+// nativeWhole returns a native answer with the given text. It has members that the gateway does not know, which are
+// passed on to clients of the same format.
 func nativeWhole(format hub.Format, said string) string {
 	if format == hub.Messages {
 		return `{"id":"msg_up","zeta":[1,  2],"type":"message","role":"assistant","model":"up","content":[{"type":"text","text":"` + said +
@@ -43,7 +43,7 @@ func nativeWhole(format hub.Format, said string) string {
 		`"content":[{"type":"output_text","text":"` + said + `","annotations":[]}]}],"error":null,"usage":{"input_tokens":11,"input_tokens_details":{"cached_tokens":3},"output_tokens":5,"total_tokens":16}}`
 }
 
-// nativeHead returns the events with which a native stream begins. None of them is proof.
+// nativeHead returns the events with which a native stream begins. They come before the commit point.
 func nativeHead(format hub.Format) []string {
 	if format == hub.Messages {
 		return []string{
@@ -61,7 +61,7 @@ func nativeHead(format hub.Format) []string {
 	}
 }
 
-// nativeText returns the first proof of a native stream.
+// nativeText returns the first content of a native stream.
 func nativeText(format hub.Format, said string) string {
 	if format == hub.Messages {
 		return frame("content_block_delta", `"index":0,"delta":{"type":"text_delta","text":"`+said+`"}`)
@@ -90,7 +90,7 @@ func nativeStream(format hub.Format, said string) []string {
 	return append(append(nativeHead(format), nativeText(format, said)), nativeTail(format, said)...)
 }
 
-// nativeAnswer returns a good answer of a native upstream.
+// nativeAnswer returns a step with a good answer of a native upstream.
 func nativeAnswer(format hub.Format, streams bool, said string) step {
 	if streams {
 		return stream(nativeStream(format, said)...)
@@ -106,9 +106,8 @@ func nativeRefusal(format hub.Format, status int, kind, code, message string, he
 	return reply(status, fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%q}}`, message, kind, code), header...)
 }
 
-// Specification 1.2: between a client and an upstream of the same format every
-// byte stays but for the model: order of keys, spaces, fields that nobody knows,
-// marks for the prompt cache.
+// TestNativeIdentity checks specification 1.2: between a client and an upstream of the same format, every byte but the
+// model stays. This includes the order of keys, spaces, unknown members and prompt cache marks.
 func TestNativeIdentity(t *testing.T) {
 	t.Parallel()
 	requests := map[hub.Format]string{
@@ -159,8 +158,8 @@ func TestNativeIdentity(t *testing.T) {
 	}
 }
 
-// What only the vendor's servers can do goes to an upstream of the client's own format as
-// it came, and to no other; without one it is the client's mistake.
+// TestNativeVendorFeatures checks that features which only the vendor's servers have are passed on unchanged to an
+// upstream of the client's own format, and to no other. Without such an upstream the request is refused.
 func TestNativeVendorFeatures(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -189,7 +188,7 @@ func TestNativeVendorFeatures(t *testing.T) {
 			if got, want := r.alpha.got()[0].body, strings.Replace(c.body, "MODEL", "a-low", 1); got != want {
 				t.Errorf("the upstream got\n%s\nwant\n%s", got, want)
 			}
-			for range 2 { // it fails, and does not know the format after all
+			for range 2 { // first it fails, then it turns out not to know the format
 				if e := r.askOn(format, asked); e.err == nil {
 					t.Errorf("it was answered: %s", e.body)
 				}
@@ -206,7 +205,7 @@ func TestNativeVendorFeatures(t *testing.T) {
 	}
 }
 
-// A native upstream serves the clients of the other formats.
+// TestNativeServesOthers checks that a native upstream serves clients of the other formats.
 func TestNativeServesOthers(t *testing.T) {
 	t.Parallel()
 	for _, format := range []hub.Format{hub.Messages, hub.Responses} {
@@ -233,8 +232,8 @@ func TestNativeServesOthers(t *testing.T) {
 	}
 }
 
-// The version of the messages format that goes to an upstream: the client's own
-// between the two, else the one that takes what is sent.
+// TestNativeVersion checks the version header for an upstream of the messages format. A messages client's own version
+// is passed on; for other clients the gateway chooses the version that accepts the request.
 func TestNativeVersion(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -273,8 +272,8 @@ func TestNativeVersion(t *testing.T) {
 	}
 }
 
-// A parameter that a native upstream refuses by its own name is left out, at once and
-// in the next request; everything else stays as the client sent it.
+// TestNativeLearns checks that a parameter which a native upstream refuses by its own name is left out, at once and in
+// the next request. All other members stay as the client sent them.
 func TestNativeLearns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{
@@ -297,7 +296,7 @@ func TestNativeLearns(t *testing.T) {
 	}
 }
 
-// Specification 4.5: prompt caches are told apart by the gateway key, not the user.
+// TestCacheKey checks specification 4.5: the prompt cache key depends on the gateway key, not on the user.
 func TestCacheKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
@@ -314,21 +313,21 @@ func TestCacheKey(t *testing.T) {
 	}
 }
 
-// Whatever a native upstream does before it has proved itself leads to the next
-// candidate, on every surface, and is remembered as what it was.
+// TestNativeFailsOver checks that every fault of a native upstream before the commit point leads to the next candidate,
+// on every surface, and is recorded with its cause.
 func TestNativeFailsOver(t *testing.T) {
 	t.Parallel()
 	type fault struct {
 		step   func(format hub.Format) step
 		failed string
-		// health is what is known of alpha's key or model afterwards; empty: nothing.
+		// health is the state recorded for alpha's key or model afterwards; empty means none.
 		health string
 		stream bool // only a stream can do this
 	}
 	refused := func(status int, kind, code, message string, header ...string) func(hub.Format) step {
 		return func(format hub.Format) step { return nativeRefusal(format, status, kind, code, message, header...) }
 	}
-	// broken breaks the stream behind what is no proof.
+	// broken returns a stream that has the event before any content, and so before the commit point.
 	broken := func(format hub.Format, event string) step {
 		return stream(append(nativeHead(format), event, nativeText(format, "never"))...)
 	}
@@ -396,7 +395,7 @@ func TestNativeFailsOver(t *testing.T) {
 	}
 }
 
-// knows checks why alpha is not asked again for a while; empty: nothing keeps it.
+// knows checks the reason for which alpha is not asked again for a while; empty means that there is none.
 func (r *rig) knows(t *testing.T, health string) {
 	t.Helper()
 	memory := r.engine.Memory.Health
@@ -424,8 +423,8 @@ func (r *rig) knows(t *testing.T, health string) {
 	}
 }
 
-// Specification 12.4 for a native upstream: an error in its stream becomes that of
-// the client's surface.
+// TestNativeBreaksAfterProof checks specification 12.4: an error in the stream of a native upstream becomes the error
+// event of the client's surface.
 func TestNativeBreaksAfterProof(t *testing.T) {
 	t.Parallel()
 	for _, format := range []hub.Format{hub.Messages, hub.Responses} {
@@ -465,7 +464,7 @@ func TestNativeBreaksAfterProof(t *testing.T) {
 						t.Errorf("the last event is %s %s, want %s", last, h.last, want)
 					}
 					if name == "error" && format == hub.Responses && !strings.Contains(h.last.Raw, "Please try again in 1.5s.") {
-						t.Errorf("what clients wait by is lost: %s", h.last)
+						t.Errorf("the waiting time for clients is lost: %s", h.last)
 					}
 					if e.Usage.Completion == 0 {
 						t.Errorf("usage %+v", e.Usage)
@@ -476,8 +475,8 @@ func TestNativeBreaksAfterProof(t *testing.T) {
 	}
 }
 
-// A provider that does not know the address of its native format is asked by chat,
-// at once, and for a day from then on without asking first.
+// TestNativeFallsBackToChat checks that a provider which answers 404 or 405 at the path of its native format is asked
+// by chat at once. For a day from then on, its native path is not tried.
 func TestNativeFallsBackToChat(t *testing.T) {
 	t.Parallel()
 	for name, missing := range map[string]step{
@@ -516,7 +515,7 @@ func TestNativeFallsBackToChat(t *testing.T) {
 			})
 		}
 	}
-	// What fails by chat too is not learned.
+	// If the chat request fails too, nothing is learned.
 	r := newNative(t, hub.Messages)
 	r.alpha.does(reply(404, `{"detail":"Not Found"}`), reply(404, `{"detail":"Not Found"}`))
 	r.beta.does(reply(200, completion("from beta")))

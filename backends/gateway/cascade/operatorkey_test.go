@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// operates gives the operator a key of alpha.
+// operates sets the operator's alpha key.
 func (r *rig) operates(secret string) {
 	r.t.Helper()
 	cat, err := r.catalog.With(catalog.Options{Overrides: map[string]catalog.Override{"alpha": {APIKey: secret}}})
@@ -20,8 +20,8 @@ func (r *rig) operates(secret string) {
 	r.engine.Catalog = func() *catalog.Catalog { return cat }
 }
 
-// A user without a key of alpha is served by the operator's; one with keys uses them
-// first, in turn, and falls back on it.
+// TestOperatorKey checks that a user without an alpha key is served by the operator's key. A user with keys uses these
+// first, in turn, and then the operator's key.
 func TestOperatorKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{})
@@ -50,8 +50,8 @@ func TestOperatorKey(t *testing.T) {
 	}
 }
 
-// The operator's key is shared, and so is what its provider says of it; but not what
-// one user's request may have made the provider say.
+// TestOperatorKeyHealth checks that a provider's verdict on the operator's key counts for every user, unless one user's
+// request may have caused it.
 func TestOperatorKeyHealth(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -94,12 +94,12 @@ func TestOperatorKeyHealth(t *testing.T) {
 			health := r.engine.Memory.Health
 			until, _ := health.blockedFor("alpha", &key, "a-low")
 			if until.IsZero() == c.everyone {
-				t.Errorf("for another user it is shut until %s", until)
+				t.Errorf("for another user the key is blocked until %s", until)
 			}
 			if until, _ := health.blockedFor("alpha", &mine, "a-low"); until.IsZero() && name != "500" {
-				t.Error("for the user who met it, it is open")
+				t.Error("for the user whose request failed, the key is not blocked")
 			}
-			// A changed key starts anew.
+			// A new operator key begins without a recorded state.
 			r.operates("sk-another")
 			if e := r.as(newAccount(t, r.catalog, setup{keys: []string{"beta"}})).ask("keychain-low"); e.Candidate.Entry != "alpha/a-low" {
 				t.Errorf("with another key: %s", e.Candidate.Entry)
@@ -108,7 +108,7 @@ func TestOperatorKeyHealth(t *testing.T) {
 	}
 }
 
-// The operator's key is sent to the provider, and nowhere else.
+// TestOperatorKeyStaysInside checks that the operator's key is sent only to the provider.
 func TestOperatorKeyStaysInside(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{})

@@ -28,7 +28,7 @@ func TestResolveTier(t *testing.T) {
 	}
 }
 
-// planned returns the order of candidates, or the error.
+// planned returns the entries of the candidates in order, or the error.
 func (r *rig) planned(model string, more ...string) ([]string, *run, error) {
 	r.t.Helper()
 	run := r.engine.run(r.t.Context(), httptest.NewRecorder(), r.request(model, false, more))
@@ -254,7 +254,7 @@ func TestNotFoundListIsBounded(t *testing.T) {
 	}
 }
 
-// TestAllowedModels: a key that may not use all of them does not hear of the others.
+// TestAllowedModels checks that errors for a key with a list of allowed models name no other models.
 func TestAllowedModels(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: everybody})
@@ -278,7 +278,7 @@ func TestAllowedModels(t *testing.T) {
 	}
 }
 
-// onlyBeta forbids the models of all other providers.
+// onlyBeta forbids all models except beta's.
 func onlyBeta(c *keychain.Candidate) (list string) {
 	if strings.HasPrefix(c.Entry, "beta/") {
 		return ""
@@ -286,8 +286,8 @@ func onlyBeta(c *keychain.Candidate) (list string) {
 	return "the list"
 }
 
-// TestAllowedModelsWithoutTool asks for a tool that only a model can run which the key may
-// not use: the refusal names both.
+// TestAllowedModelsWithoutTool requests a tool that only a forbidden model can run. The refusal names the tool and the
+// list.
 func TestAllowedModelsWithoutTool(t *testing.T) {
 	t.Parallel()
 	for format, body := range map[hub.Format]string{

@@ -13,7 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// What failed attempts used is in the log, and is paid for at their models' prices.
+// TestRecordOfLostUsage checks that the log has the usage of failed attempts, and that it is charged at the prices of
+// their models.
 func TestRecordOfLostUsage(t *testing.T) {
 	t.Parallel()
 	cat, err := catalog.Parse([]byte(`{"updated":"2026-01-01","providers":[{"code":"p","name":"P","base_url":"http://p.example/v1"}],"models":[
@@ -65,8 +66,7 @@ func TestRecordOfLostUsage(t *testing.T) {
 	}
 }
 
-// TestRecordOfServed: how an answer was served and what tools ran is in the log, and in the
-// cost.
+// TestRecordOfServed checks that the log and the cost contain the service tier of an answer and the tools that ran.
 func TestRecordOfServed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, members: map[string]string{"alpha": `"wires":["responses"]`}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],` + able +

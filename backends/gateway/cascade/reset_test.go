@@ -22,7 +22,7 @@ func TestResetTime(t *testing.T) {
 		{"nothing", nil, nil, time.Minute},
 		{"nothing in the body", nil, &wire.UpstreamError{Message: "slow down"}, time.Minute},
 
-		// retry-after-ms, retry-after
+		// Headers retry-after-ms and retry-after.
 		{"milliseconds", headers("retry-after-ms", "2500"), nil, 2500 * time.Millisecond},
 		{"milliseconds first", headers("retry-after-ms", "2500", "retry-after", "99"), nil, 2500 * time.Millisecond},
 		{"milliseconds, a fraction", headers("retry-after-ms", "1500.5"), nil, 1500500 * time.Microsecond},
@@ -41,7 +41,7 @@ func TestResetTime(t *testing.T) {
 		{"at most an hour", headers("retry-after", "7200"), nil, time.Hour},
 		{"negative", headers("retry-after", "-1"), nil, time.Minute},
 
-		// forms, in an exhausted bucket
+		// Notations of time, in exhausted buckets.
 		{"Go duration", headers("x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "6m0s"), nil, 6 * time.Minute},
 		{"Go duration, milliseconds", headers("x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "1200ms"), nil, 1200 * time.Millisecond},
 		{"Go duration, short", headers("x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "12ms"), nil, time.Second},
@@ -53,7 +53,7 @@ func TestResetTime(t *testing.T) {
 		{"RFC 3339", headers("anthropic-ratelimit-requests-remaining", "0", "anthropic-ratelimit-requests-reset", now.Add(33*time.Second).Format(time.RFC3339)), nil, 33 * time.Second},
 		{"RFC 3339, another zone", headers("anthropic-ratelimit-tokens-remaining", "0", "anthropic-ratelimit-tokens-reset", now.Add(33*time.Second).In(time.FixedZone("", 3600)).Format(time.RFC3339)), nil, 33 * time.Second},
 
-		// buckets
+		// Choice of the bucket.
 		{"not exhausted", headers("x-ratelimit-remaining-tokens", "5", "x-ratelimit-reset-tokens", "6m0s"), nil, time.Minute},
 		{"no remaining", headers("x-ratelimit-reset-tokens", "6m0s"), nil, time.Minute},
 		{"0.0", headers("x-ratelimit-remaining-tokens", " 0.0 ", "x-ratelimit-reset-tokens", "6m0s"), nil, 6 * time.Minute},
@@ -72,7 +72,7 @@ func TestResetTime(t *testing.T) {
 		{"retry-after first", headers("retry-after", "3", "x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "7s"), nil, 3 * time.Second},
 		{"Mistral", headers("ratelimitbysize-remaining", "0", "ratelimitbysize-reset", "21"), nil, 21 * time.Second},
 
-		// body
+		// Bodies.
 		{"RetryInfo", nil, &wire.UpstreamError{RetryDelay: "34s"}, 34 * time.Second},
 		{"RetryInfo, fraction", nil, &wire.UpstreamError{RetryDelay: "34.074824224s"}, 34074824224 * time.Nanosecond},
 		{"RetryInfo, odd", nil, &wire.UpstreamError{RetryDelay: "PT5S"}, time.Minute},

@@ -31,13 +31,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// people is the keychain of all tests; each test has users of its own.
+// people is the keychain that all tests share. Each test has its own users.
 var people *keychain.Service
 
 func TestMain(m *testing.M) {
 	before := runtime.NumGoroutine()
 	code := runAll(m)
-	if code == 0 && flag.Lookup("test.fuzz").Value.String() == "" && !settles(before) { // fuzzing keeps some of its own
+	if code == 0 && flag.Lookup("test.fuzz").Value.String() == "" && !settles(before) { // fuzzing keeps some goroutines
 		stacks := make([]byte, 1<<20)
 		fmt.Fprintf(os.Stderr, "goroutines are left behind: %d, were %d\n%s\n", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 		code = 1
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// settles waits until there are no more goroutines than before.
+// settles waits until there are at most before goroutines, and reports whether that happened in time.
 func settles(before int) bool {
 	for range 500 {
 		if runtime.NumGoroutine() <= before {
@@ -74,7 +74,7 @@ func runAll(m *testing.M) int {
 	if err := db.WaitReady(context.Background()); err != nil {
 		panic(err)
 	}
-	var ticks atomic.Int64 // keys are ordered by the time they were made
+	var ticks atomic.Int64 // keys are ordered by the time of their creation
 	now := func() time.Time { return time.UnixMilli(1_700_000_000_000 + ticks.Add(1)) }
 	if people, err = keychain.New(db, plainRing{}, spending.NewLedger(db, zap.NewNop(), now), zap.NewNop(), now); err != nil {
 		panic(err)
@@ -83,7 +83,7 @@ func runAll(m *testing.M) int {
 	return m.Run()
 }
 
-// plainRing seals nothing: what is kept in these tests is no secret.
+// plainRing is a keyring that does not encrypt, because these tests store no secrets.
 type plainRing struct{}
 
 func (plainRing) Seal(_ context.Context, plain, associated []byte) (string, error) {
@@ -104,7 +104,7 @@ func (plainRing) Current(string) bool { return true }
 
 func (r plainRing) As(string) (keyring.Keyring, error) { return r, nil }
 
-// clock is a time that tests move.
+// clock is a clock that tests set.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -124,10 +124,10 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// step is what an upstream does with one request.
+// step is an upstream's reaction to one request.
 type step func(w http.ResponseWriter, r *http.Request)
 
-// call is a request that an upstream got.
+// call is a request that an upstream received.
 type call struct {
 	path   string
 	header http.Header
@@ -144,7 +144,7 @@ type upstream struct {
 	mu     sync.Mutex
 	script []step
 	calls  []call
-	// always is done when the script is empty; nil: the test fails.
+	// always is the step for requests after the end of the script. If it is nil, such a request fails the test.
 	always step
 	// gone counts requests whose context ended while they were served.
 	gone atomic.Int32
@@ -193,7 +193,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	next(w, r)
 }
 
-// then sets the step that is taken once the script is empty.
+// then sets the step for requests after the end of the script.
 func (u *upstream) then(always step) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -207,14 +207,14 @@ func (u *upstream) does(steps ...step) {
 	u.script = append(u.script, steps...)
 }
 
-// got returns the requests so far.
+// got returns the requests received so far.
 func (u *upstream) got() []call {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.calls)
 }
 
-// keys lists the keys of the requests so far.
+// keys returns the keys of the requests received so far.
 func (u *upstream) keys() []string {
 	calls := u.got()
 	keys := make([]string, 0, len(calls))
@@ -224,7 +224,7 @@ func (u *upstream) keys() []string {
 	return keys
 }
 
-// idle fails the test when steps are left.
+// idle fails the test if the script has steps left.
 func (u *upstream) idle(t *testing.T) {
 	t.Helper()
 	u.mu.Lock()
@@ -234,7 +234,7 @@ func (u *upstream) idle(t *testing.T) {
 	}
 }
 
-// Steps.
+// Functions that return steps.
 
 func reply(status int, body string, header ...string) step {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -243,11 +243,11 @@ func reply(status int, body string, header ...string) step {
 			w.Header().Set(header[i], header[i+1])
 		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body) // the gateway may have left
+		_, _ = io.WriteString(w, body) // the gateway may have closed the connection
 	}
 }
 
-// refusal returns an error answer in OpenAI's form.
+// refusal returns a step with an error answer in OpenAI's form.
 func refusal(status int, code, message string, header ...string) step {
 	return reply(status, fmt.Sprintf(`{"error":{"message":%q,"type":"t","code":%q}}`, message, code), header...)
 }
@@ -259,7 +259,7 @@ func completion(text string) string {
 		`"},"finish_reason":"stop"}],"usage":` + usageJSON + `}`
 }
 
-// stream sends events as they are, flushing after each.
+// stream returns a step that sends events unchanged, flushing after each.
 func stream(events ...string) step {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -270,7 +270,7 @@ func stream(events ...string) step {
 	}
 }
 
-// then runs steps behind each other on the same answer.
+// then returns a step that runs steps one after another on the same answer.
 func then(steps ...step) step {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for _, s := range steps {
@@ -282,7 +282,7 @@ func then(steps ...step) step {
 // drop breaks the connection.
 func drop(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// hang waits until the gateway has left.
+// hang blocks until the gateway has closed the connection.
 func (u *upstream) hang(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 	u.gone.Add(1)
@@ -302,21 +302,21 @@ var (
 
 const doneLine = "data: [DONE]\n\n"
 
-// answers returns a complete good stream.
+// answers returns a step with a complete stream that says s.
 func answers(s string) step { return stream(role, text(s), finish, usageLine, doneLine) }
 
-// setup is what a rig is made of.
+// setup has the parameters of a rig.
 type setup struct {
 	keys    []string // providers, one for each key; key n of alpha is key-alpha-n
-	models  string   // of the catalog; empty: three of each provider
+	models  string   // models of the catalog; empty: three for each provider
 	timeout string   // timeouts of every provider, JSON; empty: none
-	// members are more JSON members of a provider, such as "wires":["messages"].
+	// members has additional JSON members of the providers, such as "wires":["messages"].
 	members map[string]string
 	custom  []keychain.CustomModel
 	prefer  keychain.Preferences
 	change  map[string]keychain.ModelChange
 	options Options
-	// transport is used in place of a real one.
+	// transport replaces the real transport if it is set.
 	transport http.RoundTripper
 	now       func() time.Time
 }
@@ -394,7 +394,7 @@ func newRig(t *testing.T, s setup) *rig {
 	return r
 }
 
-// more puts a comma before JSON members that follow others.
+// more puts a comma before JSON members that follow other members.
 func more(members string) string {
 	if members == "" {
 		return ""
@@ -409,7 +409,7 @@ func orText(text, fallback string) string {
 	return text
 }
 
-// able are the abilities of a model that has them all.
+// able has the members of a model with all abilities.
 const able = `"context_window":1000000,"modalities":["text","image","file","audio"],"tools":true,"json_schema":true,"prefill":true`
 
 var everyModel = func() string {
@@ -458,10 +458,10 @@ func newAccount(t *testing.T, cat *catalog.Catalog, s setup) *keychain.Account {
 	return account
 }
 
-// ended is how a request ended.
+// ended is the outcome of a request.
 type ended struct {
 	*Result
-	err    *apierror.Error // nil: none, or not of this kind
+	err    *apierror.Error // nil: there is none, or it is of another type
 	raw    error
 	body   string
 	header http.Header
@@ -469,7 +469,7 @@ type ended struct {
 
 const say = `"messages":[{"role":"user","content":"hello"}]`
 
-// ask sends a chat request without stream, more is further members.
+// ask sends a chat request without streaming. more has further members of the body.
 func (r *rig) ask(model string, more ...string) *ended {
 	return r.send(r.t.Context(), model, false, more)
 }
@@ -494,7 +494,7 @@ func (r *rig) request(model string, streams bool, more []string) *Request {
 
 var sessions atomic.Int64
 
-// newSession makes a request one of a conversation of its own, though all say the same.
+// newSession returns a new session id, so that requests with the same text belong to different conversations.
 func newSession() string { return fmt.Sprint("session ", sessions.Add(1)) }
 
 func (r *rig) send(ctx context.Context, model string, streams bool, more []string) *ended {
@@ -512,7 +512,7 @@ func (r *rig) send(ctx context.Context, model string, streams bool, more []strin
 	return e
 }
 
-// wants checks that a request ended well with a text of one model.
+// wants checks that a request succeeded with the text said from the model entry.
 func (e *ended) wants(t *testing.T, entry, said string) {
 	t.Helper()
 	if e.raw != nil || e.Candidate == nil || e.Candidate.Entry != entry || !strings.Contains(e.body, said) || e.Code != "" || e.Status != 200 {

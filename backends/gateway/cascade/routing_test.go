@@ -48,7 +48,7 @@ func TestRoutingByPrice(t *testing.T) {
 	}
 }
 
-// TestRoutingByWeights draws many conversations, and each twice.
+// TestRoutingByWeights checks the distribution of many conversations, and that each conversation keeps its candidate.
 func TestRoutingByWeights(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: abc, models: priced, options: Options{
@@ -72,8 +72,8 @@ func TestRoutingByWeights(t *testing.T) {
 	}
 }
 
-// TestRoutingByLatency checks that the fastest is asked first, that conversations stay where they
-// began, and that what was not measured lately is measured again.
+// TestRoutingByLatency checks that the fastest candidate is tried first, that conversations keep their candidate, and
+// that a candidate without a recent measurement is measured again.
 func TestRoutingByLatency(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: abc, models: priced, options: Options{Orders: ordered(OrderLatency)}})
@@ -104,12 +104,12 @@ func TestRoutingByLatency(t *testing.T) {
 	}
 	r.clock.advance(latencyAge)
 	if got := ask("later"); got != "alpha" {
-		t.Error("what was not measured lately is not measured:", got)
+		t.Error("a candidate without a recent measurement is not measured:", got)
 	}
 }
 
-// TestAffinityHeader checks that a provider's own header for conversations is the same in one and
-// another in the next, and tells nothing of the client's.
+// TestAffinityHeader checks that the affinity header for a provider is the same within a conversation, different in the
+// next, and does not reveal the client's own key.
 func TestAffinityHeader(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, models: priced, members: map[string]string{"alpha": `"affinity_header":"x-conversation"`}})

@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 )
 
-// renamed returns what a client of keychain-low gets for chunks.
+// renamed returns the stream that a client of keychain-low gets for an upstream's events.
 func renamed(events ...string) string {
 	return strings.ReplaceAll(strings.Join(events, ""), `"model":"up"`, `"model":"keychain-low"`)
 }
@@ -52,8 +52,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// Everything that is no proof (specification 13.2), and what may follow it:
-// the client must get the next candidate's answer, all of it and nothing else.
+// TestStreamFailsOverBeforeProof checks streams that break before the first proof of an answer (specification 13.2).
+// The client must get the whole answer of the next candidate, and nothing of the first.
 func TestStreamFailsOverBeforeProof(t *testing.T) {
 	t.Parallel()
 	sse := func(events ...string) step { return stream(events...) }
@@ -155,8 +155,8 @@ func endlessEvent(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Each kind of proof commits: what breaks then is told in the stream, and no
-// other model is asked.
+// TestStreamBreaksAfterProof checks that each kind of proof commits the request to its candidate. An error after it is
+// reported in the stream, and no other model is asked.
 func TestStreamBreaksAfterProof(t *testing.T) {
 	t.Parallel()
 	proofs := map[string]string{
@@ -200,23 +200,24 @@ func TestStreamBreaksAfterProof(t *testing.T) {
 				}
 				says := fmt.Sprint(got["error"]["message"])
 				if want := strings.ReplaceAll(c.says, `\"`, `"`); !strings.Contains(says, want) || len(got) != 1 {
-					t.Errorf("it says %q, want %q", says, want)
+					t.Errorf("the error says %q, want %q", says, want)
 				}
 				if got["error"]["type"] != "api_error" || got["error"]["code"] != "upstream_stream_error" {
-					t.Errorf("it is %v", got)
+					t.Errorf("the error is %v", got)
 				}
 				if strings.Contains(e.body, "[DONE]") || strings.Contains(e.body, `"finish_reason":"stop"`) || strings.Contains(e.body, "never") || strings.Contains(e.body, "key-alpha-1") {
 					t.Errorf("body\n%s", e.body)
 				}
 				if !e.Estimated {
-					t.Error("what was used up to then is not estimated")
+					t.Error("the usage until the break is not estimated")
 				}
 			})
 		}
 	}
 }
 
-// An answer that is whole but for the end of its stream is an answer.
+// TestStreamWithoutDone checks that an answer is complete with its finish reason, even if the end of the stream is
+// missing.
 func TestStreamWithoutDone(t *testing.T) {
 	t.Parallel()
 	for name, last := range map[string]step{"end": stream(), "dropped": drop, "usage, dropped": then(stream(usageLine), drop), "comment": stream(": bye\n\n")} {
@@ -245,7 +246,7 @@ func TestStreamWithoutDone(t *testing.T) {
 	})
 }
 
-// finish_reason alone is proof.
+// TestStreamFinishIsProof checks that a finish_reason without content is proof of an answer.
 func TestStreamFinishIsProof(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
@@ -254,7 +255,8 @@ func TestStreamFinishIsProof(t *testing.T) {
 	e.wants(t, "alpha/a-low", "stop")
 }
 
-// Streams that break behind the commit point count as failures of the provider.
+// TestBrokenStreamsCoolTheProvider checks that streams which break after the commit point count as failures of the
+// provider.
 func TestBrokenStreamsCoolTheProvider(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
@@ -288,7 +290,7 @@ func TestStreamErrorsAreClassified(t *testing.T) {
 	}
 }
 
-// Events of 1 MB, many of them, and of any encoding.
+// TestStreamLargeEvents checks several events of 1 MB with characters of several bytes.
 func TestStreamLargeEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
@@ -300,7 +302,7 @@ func TestStreamLargeEvents(t *testing.T) {
 	}
 }
 
-// front serves the cascade over HTTP, for what only a connection shows.
+// front serves the cascade over HTTP, for tests that need a real connection.
 type front struct {
 	*httptest.Server
 	results chan *ended
@@ -346,7 +348,7 @@ func (f *front) result(t *testing.T) *ended {
 	}
 }
 
-// Each event reaches the client before the next one is sent: nothing is held back.
+// TestStreamIsNotHeldBack checks that each event reaches the client before the upstream sends the next one.
 func TestStreamIsNotHeldBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
@@ -386,7 +388,7 @@ func TestStreamIsNotHeldBack(t *testing.T) {
 	close(next)
 }
 
-// A client that leaves ends the upstream's work, whatever phase it is in.
+// TestClientLeaves checks that the upstream request is cancelled when the client disconnects, in every phase.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	reached := func(u *upstream, before ...step) step {
@@ -444,7 +446,7 @@ func TestClientLeaves(t *testing.T) {
 				}
 			}
 			e := f.result(t)
-			for r.alpha.gone.Load() == 0 { // the cleanup of the server waits for it as well
+			for r.alpha.gone.Load() == 0 { // the server's cleanup waits for it as well
 				time.Sleep(time.Millisecond)
 			}
 			if e.Attempts != 1 || e.Code != "client_closed_request" {
@@ -468,7 +470,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// A client's broken connection may show in a write before the context ends.
+// TestBrokenClient checks that a client's broken connection is noticed by a failed write, before the context ends.
 func TestBrokenClient(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]*brokenWriter{"write": {failWrite: true}, "flush": {failFlush: true}} {
@@ -518,7 +520,7 @@ func (b *brokenWriter) FlushError() error {
 	return nil
 }
 
-// TestConnectionsAreReused checks that connections are used again, also after streams and errors.
+// TestConnectionsAreReused checks that connections are reused, also after streams and errors.
 func TestConnectionsAreReused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -530,7 +532,7 @@ func TestConnectionsAreReused(t *testing.T) {
 		"errors":  {false, refusal(403, "", "not in your region")},
 		"streams whose end comes late": {true, func(w http.ResponseWriter, r *http.Request) {
 			answers("hi")(w, r)
-			time.Sleep(5 * time.Millisecond) // the end of the body is written behind it
+			time.Sleep(5 * time.Millisecond) // the end of the body is written after the pause
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -540,7 +542,7 @@ func TestConnectionsAreReused(t *testing.T) {
 			for range 10 {
 				r.send(t.Context(), "keychain-low", c.streams, nil)
 			}
-			// One, but for a machine so busy that the end of a body comes too late.
+			// Usually there is one connection. On a busy machine, the end of a body may come too late for its reuse.
 			if n := r.alpha.opened.Load(); n > 5 {
 				t.Errorf("%d connections for 10 requests", n)
 			}
@@ -548,7 +550,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 }
 
-// Many requests at a time, some of which break: no answer may hold another's text.
+// TestStreamsDoNotMix sends many requests at a time, some of which break. No answer may have text of another one.
 func TestStreamsDoNotMix(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: everybody})
@@ -599,11 +601,11 @@ func TestStreamsDoNotMix(t *testing.T) {
 	wg.Wait()
 }
 
-// The memory of a request is given back once, and no transport reads of it
-// after that, also when an upstream answers before it has read the request.
+// TestRequestMemory checks that the memory of a request is released exactly once, and that no transport reads it after
+// that, even if an upstream answers before it has read the request.
 func TestRequestMemory(t *testing.T) {
 	t.Parallel()
-	early := func(w http.ResponseWriter, r *http.Request) { // reads nothing of the body
+	early := func(w http.ResponseWriter, r *http.Request) { // does not read the body
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		answers("early")(w, r)
 	}
@@ -625,8 +627,8 @@ func TestRequestMemory(t *testing.T) {
 			memory := request.Chat.Body
 			given := make(chan struct{})
 			request.Chat.Lease = wire.NewLease(func(bool) {
-				clear(memory) // a read at the same time is a race that the detector sees
-				close(given)  // a second time would panic
+				clear(memory) // the race detector notices a simultaneous read
+				close(given)  // a second call would panic
 			})
 			result, err := r.engine.Answer(t.Context(), httptest.NewRecorder(), request)
 			request.Chat.Release()

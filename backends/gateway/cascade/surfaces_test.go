@@ -24,7 +24,7 @@ import (
 
 var surfaces = []hub.Format{hub.Chat, hub.Messages, hub.Responses}
 
-// forms calls do for every surface, streamed and not.
+// forms runs do for every surface, streamed and not.
 func forms(t *testing.T, do func(t *testing.T, surface hub.Format, streams bool)) {
 	t.Helper()
 	for _, surface := range surfaces {
@@ -37,7 +37,7 @@ func forms(t *testing.T, do func(t *testing.T, surface hub.Format, streams bool)
 	}
 }
 
-// question returns the smallest request of a surface. more are further members.
+// question returns the smallest request of a surface. more has further members of the body.
 func question(surface hub.Format, model string, streams bool, more ...string) string {
 	members := append([]string{fmt.Sprintf(`"model":%q,"stream":%t`, model, streams)}, more...)
 	given := strings.Join(more, ",")
@@ -53,8 +53,8 @@ func question(surface hub.Format, model string, streams bool, more ...string) st
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// Specification 7.5: a model that knows no schemas is asked in words, behind those
-// that do, and what it answers is held to the schema unless it streams.
+// TestSchemaAsInstruction checks specification 7.5: a model that does not support schemas gets the schema as an
+// instruction, and is tried after models that do. Its answer is checked against the schema unless it streams.
 func TestSchemaAsInstruction(t *testing.T) {
 	t.Parallel()
 	forms(t, func(t *testing.T, surface hub.Format, streams bool) {
@@ -100,7 +100,7 @@ func TestSchemaAsInstruction(t *testing.T) {
 	})
 }
 
-// of reads a request of a surface.
+// of parses a request of a surface.
 func (r *rig) of(surface hub.Format, body string) *Request {
 	r.t.Helper()
 	req := &Request{ID: "req_1", User: r.account.UserID, Account: r.account, Session: newSession()}
@@ -137,15 +137,15 @@ func (r *rig) answered(req *Request) *ended {
 	return e
 }
 
-// told is what an answer says: its text, the arguments of its calls, and how it ended.
+// told is the content of an answer: its text, the arguments of its calls, and its end.
 type told struct {
 	text, arguments string
-	events          []string // names; of chat "chunk", "error" and "[DONE]"
+	events          []string // event names; for chat "chunk", "error" and "[DONE]"
 	last            gjson.Result
-	whole           bool // it ended as a complete answer does
+	whole           bool // the answer ended as complete
 }
 
-// heard reads an answer as a client of the surface does.
+// heard decodes an answer like a client of the surface.
 func heard(t *testing.T, surface hub.Format, streams bool, body string) (h told) {
 	t.Helper()
 	if !streams {
@@ -217,7 +217,7 @@ func heard(t *testing.T, surface hub.Format, streams bool, body string) (h told)
 	return h
 }
 
-// comesFrom checks that the answer is a complete one of a single candidate.
+// comesFrom checks that the answer is complete, comes from the model entry, and says exactly the given text.
 func (e *ended) comesFrom(t *testing.T, surface hub.Format, streams bool, entry, said string) {
 	t.Helper()
 	e.wants(t, entry, said)
@@ -230,11 +230,11 @@ func (e *ended) comesFrom(t *testing.T, surface hub.Format, streams bool, entry,
 	}
 }
 
-// badWord is in what the first candidate says, so that it would be seen.
+// badWord is in the output of the first candidate, so that its leaking to the client is noticed.
 const badWord = "alphaword"
 
-// Item 27 of the golden tests: whatever a candidate does before it has proved
-// itself, the client gets the next one's answer and nothing of the first.
+// TestSurfacesFailOver checks item 27 of the golden tests: for every fault of a candidate before the commit point, the
+// client gets the answer of the next candidate and nothing of the first.
 func TestSurfacesFailOver(t *testing.T) {
 	t.Parallel()
 	const event = `data: {"error":{"message":"` + badWord + `","code":"boom"}}` + "\n\n"
@@ -295,7 +295,7 @@ func TestSurfacesFailOver(t *testing.T) {
 	}
 }
 
-// failsOver asks alpha, which does first, then beta.
+// failsOver sends a request for which alpha performs the step first, and checks that beta's answer is used.
 func failsOver(t *testing.T, surface hub.Format, streams bool, first step) {
 	t.Helper()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],"context_window":100000},{"provider":"beta","id":"b-low","tiers":["low"],"context_window":200000}`})
@@ -321,8 +321,8 @@ func failsOver(t *testing.T, surface hub.Format, streams bool, first step) {
 	r.alpha.idle(t)
 }
 
-// A candidate that hangs, before the head or behind what is no proof, and a
-// stream that falls silent behind the commit point.
+// TestSurfacesInTime checks the timeouts for a candidate that hangs before its header or before the commit point, and
+// for a stream that falls silent after it.
 func TestSurfacesInTime(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]timed{
@@ -377,7 +377,7 @@ func TestSurfacesInTime(t *testing.T) {
 					t.Errorf("%v after %s: %+v", e.raw, took, e.Result)
 				}
 				signs := map[hub.Format]string{hub.Chat: ": keep-alive\n\n", hub.Responses: ": keep-alive\n\n", hub.Messages: "event: ping\ndata: {\"type\":\"ping\"}\n\n"}
-				if n := strings.Count(e.body, signs[surface]); n < 5 { // one every ten seconds
+				if n := strings.Count(e.body, signs[surface]); n < 5 { // there is one every ten seconds
 					t.Errorf("%d signs of life:\n%s", n, e.body)
 				}
 				h := heard(t, surface, true, strings.ReplaceAll(e.body, ": keep-alive\n\n", ""))
@@ -391,7 +391,7 @@ func TestSurfacesInTime(t *testing.T) {
 	}
 }
 
-// timedOn runs one request of a surface on the clock of a bubble.
+// timedOn runs one request of a surface with the fake clock of testing/synctest.
 func timedOn(t *testing.T, surface hub.Format, body string, scripts map[string][]timed, check func(e *ended, took time.Duration)) {
 	t.Helper()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}, transport: &scripted{t: t, scripts: scripts}, now: time.Now})
@@ -405,8 +405,8 @@ func timedOn(t *testing.T, surface hub.Format, body string, scripts map[string][
 	})
 }
 
-// Section 12.4: behind the commit point the client gets the error event of its
-// surface, nothing behind it, and no other model's text.
+// TestSurfacesBreakAfterProof checks section 12.4: after the commit point, an upstream's fault ends the stream with the
+// error event of the client's surface. Nothing follows it, and there is no text of another model.
 func TestSurfacesBreakAfterProof(t *testing.T) {
 	t.Parallel()
 	call := chunk(`{"tool_calls":[{"index":0,"id":"call_a","type":"function","function":{"name":"f","arguments":"{\"a\":"}}]}`, "null")
@@ -477,8 +477,8 @@ func TestSurfacesBreakAfterProof(t *testing.T) {
 	}
 }
 
-// Section 12.2, the rows that the engine decides: the error is the same on every
-// surface, streamed or not; api_errors writes it in the form of the surface.
+// TestSurfacesFail checks the rows of section 12.2 that the engine decides: the error is the same on every surface,
+// streamed or not. The handler api_errors writes it in the form of the surface.
 func TestSurfacesFail(t *testing.T) {
 	t.Parallel()
 	const models = `{"provider":"alpha","id":"a","tiers":["low"],"context_window":100000},{"provider":"beta","id":"b","tiers":["low"],"context_window":100000}`
@@ -489,7 +489,7 @@ func TestSurfacesFail(t *testing.T) {
 		more        func(surface hub.Format) []string
 		alpha, beta step
 		status      int
-		code, kind  string // kind is Type; empty: by the status
+		code, kind  string // kind is the error's Type; empty: it follows from the status
 		message     string
 		retryAfter  time.Duration
 		noRetry     bool
@@ -557,7 +557,7 @@ func TestSurfacesFail(t *testing.T) {
 				if e.err.Type != c.kind || !strings.Contains(e.err.Message, c.message) || e.err.RetryAfter != c.retryAfter || e.err.NoRetry != c.noRetry {
 					t.Errorf("%+v", e.err)
 				}
-				if strings.HasPrefix(c.message, "prompt") && !strings.HasPrefix(e.err.Message, c.message) { // clients look for the beginning
+				if strings.HasPrefix(c.message, "prompt") && !strings.HasPrefix(e.err.Message, c.message) { // clients recognize the beginning
 					t.Errorf("message %q", e.err.Message)
 				}
 				if fmt.Sprint(len(e.err.FailedAttempts)) != c.attempts || e.header.Get("X-Gateway-Attempts") != c.attempts {
@@ -571,7 +571,7 @@ func TestSurfacesFail(t *testing.T) {
 	}
 }
 
-// serveOn is like serve, for a surface.
+// serveOn is like serve, but for any surface.
 func (r *rig) serveOn(surface hub.Format) *front {
 	f := &front{results: make(chan *ended, 10)}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -587,14 +587,14 @@ func (r *rig) serveOn(surface hub.Format) *front {
 	return f
 }
 
-// Item 25: a client that leaves, in every phase and on every surface, ends the
-// upstream's work; what was used until then is counted, and nobody is blamed.
+// TestSurfacesClientLeaves checks item 25: a client that disconnects, in every phase and on every surface, ends the
+// upstream request. The usage until then is counted, and no failure is recorded.
 func TestSurfacesClientLeaves(t *testing.T) {
 	t.Parallel()
 	call := chunk(`{"tool_calls":[{"index":0,"id":"call_a","type":"function","function":{"name":"f","arguments":"{\"city\":"}}]}`, "null")
 	for name, c := range map[string]struct {
 		before []string
-		seen   string // the client waits for it before it leaves; empty: it has got nothing
+		seen   string // the client waits for this text before it leaves; empty: it has received nothing
 	}{
 		"before the head":                  {nil, ""},
 		"between head and content":         {[]string{": c\n\n", role}, ""},
@@ -662,7 +662,7 @@ func TestSurfacesClientLeaves(t *testing.T) {
 	}
 }
 
-// reasoningShown returns the members that make a surface show reasoning.
+// reasoningShown returns the members by which a request of a surface asks for visible reasoning.
 func reasoningShown(surface hub.Format) []string {
 	if surface == hub.Responses {
 		return []string{`"reasoning":{"summary":"auto"}`}
@@ -670,7 +670,7 @@ func reasoningShown(surface hub.Format) []string {
 	return nil
 }
 
-// readUntil reads up to some text.
+// readUntil reads until it has seen the text want.
 func readUntil(t *testing.T, body io.Reader, want string) {
 	t.Helper()
 	var seen strings.Builder

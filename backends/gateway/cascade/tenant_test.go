@@ -10,13 +10,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// as returns the rig for another user.
+// as returns the rig with another user's account.
 func (r *rig) as(account *keychain.Account) *rig {
 	return &rig{t: r.t, clock: r.clock, engine: r.engine, account: account, catalog: r.catalog, alpha: r.alpha, beta: r.beta, gamma: r.gamma}
 }
 
-// What a request of one user brings about, a provider that breaks or falls silent
-// over it, changes nothing for the others.
+// TestUsersFailIndependently checks that a provider's failures for one user's requests do not affect other users.
 func TestUsersFailIndependently(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]step{
@@ -49,7 +48,7 @@ func TestUsersFailIndependently(t *testing.T) {
 	}
 }
 
-// What three users meet is the provider's fault.
+// TestOutageCountsForEveryone checks that failures of three users' requests count against the provider for everyone.
 func TestOutageCountsForEveryone(t *testing.T) {
 	t.Parallel()
 	keys := []string{"alpha", "beta"}
@@ -73,7 +72,7 @@ func TestOutageCountsForEveryone(t *testing.T) {
 	}
 }
 
-// Nor can a request keep a connection from coming about.
+// TestUnreachableForEveryone checks that failed connections count for everyone, because no request can cause them.
 func TestUnreachableForEveryone(t *testing.T) {
 	t.Parallel()
 	keys := []string{"alpha", "beta"}
@@ -101,7 +100,7 @@ func TestUnreachableForEveryone(t *testing.T) {
 	}
 }
 
-// Two users at one address: the one who makes it fail makes it fail for themselves.
+// TestSharedAddressFailsIndependently checks that users with custom models at the same address fail independently.
 func TestSharedAddressFailsIndependently(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{})
@@ -127,8 +126,8 @@ func TestSharedAddressFailsIndependently(t *testing.T) {
 	}
 }
 
-// What a provider refuses in the request of one user, who may have chosen the words of the
-// refusal, is left out of nobody else's.
+// TestRefusedParametersAreLearnedPerUser checks that a refused parameter is left out only for the user whose request
+// was refused, because that user may have chosen the words of the refusal.
 func TestRefusedParametersAreLearnedPerUser(t *testing.T) {
 	t.Parallel()
 	keys := []string{"alpha"}
@@ -142,7 +141,7 @@ func TestRefusedParametersAreLearnedPerUser(t *testing.T) {
 		user.ask("alpha/a-low", `"verbosity":"high"`).wants(t, "alpha/a-low", "hi")
 		calls := r.alpha.got()
 		if body := calls[len(calls)-1].body; strings.Contains(body, `"verbosity":"high"`) != sent {
-			t.Errorf("the user who met it: %t, sent %s", !sent, body)
+			t.Errorf("the user whose parameter was refused: %t, sent %s", !sent, body)
 		}
 	}
 }

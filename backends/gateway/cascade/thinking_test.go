@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// thought returns the beginning of a stream in a format whose model thinks without showing it. alive is an event that
-// shows that it is still at work.
+// thought returns the beginning of a stream whose model reasons without showing it. alive is an event that shows that
+// the model is still working.
 func thought(format hub.Format) (begins []act, alive string) {
 	switch format {
 	case hub.Messages:
@@ -38,7 +38,7 @@ func thought(format hub.Format) (begins []act, alive string) {
 
 var sequenceNumber = regexp.MustCompile(`"sequence_number":\d+`)
 
-// said returns the rest of such a stream.
+// said returns the rest of the stream that thought begins, with a text.
 func said(format hub.Format, what string) []act {
 	switch format {
 	case hub.Messages:
@@ -63,8 +63,8 @@ func said(format hub.Format, what string) []act {
 	}
 }
 
-// thinks runs a request of a surface whose first candidate, of a format, does as the acts
-// say behind its first thought. The second one answers.
+// thinks runs a request of a surface. The first candidate speaks format and performs acts after the events of thought.
+// The second candidate answers at once.
 func thinks(t *testing.T, surface, format hub.Format, s setup, acts []act, open bool, check func(e *ended, took time.Duration)) {
 	t.Helper()
 	begins, _ := thought(format)
@@ -85,9 +85,8 @@ func thinks(t *testing.T, surface, format hub.Format, s setup, acts []act, open 
 	})
 }
 
-// TestThinkingTimeLimits checks specification 13.2: a sign that the model thinks ends the
-// clock of the first content. From then on silence counts, up to the time of a whole answer,
-// and an error fails over as before.
+// TestThinkingTimeLimits checks specification 13.2: a sign of reasoning ends the time limit for the first content. From
+// then on only silence and the total time are limited, and an error still fails over.
 func TestThinkingTimeLimits(t *testing.T) {
 	t.Parallel()
 	every := func(d time.Duration, times int, text string) []act {
@@ -107,7 +106,7 @@ func TestThinkingTimeLimits(t *testing.T) {
 					acts  []act
 					open  bool
 					took  time.Duration
-					fails string // with this code; empty: alpha answers
+					fails string // alpha fails with this code; empty: alpha answers
 				}{
 					"for seven minutes":      {acts: append(every(20*time.Second, 21, alive), said(format, "thought well")...), took: 421 * time.Second},
 					"for a while in silence": {acts: append([]act{{59 * time.Second, ""}}, said(format, "thought well")...), took: time.Minute},

@@ -17,29 +17,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// These tests run on a clock of their own (testing/synctest): minutes pass in
-// no time and every moment is exact. The upstreams are in memory.
+// These tests run with the fake clock of testing/synctest: minutes pass at once, and all times are exact. The upstreams
+// are in memory.
 
-// scripted is a transport of scripts by the model's name; each has one entry
-// for each request.
+// scripted is a transport with a script for each model. A script has one entry for each request.
 type scripted struct {
 	t       *testing.T
 	mu      sync.Mutex
 	scripts map[string][]timed
 }
 
-// timed is what an in-memory upstream does.
+// timed is the reaction of an in-memory upstream to one request.
 type timed struct {
 	head   time.Duration // until the head is sent; negative: never
 	status int           // 0: 200
 	media  string        // "": text/event-stream
 	acts   []act
-	open   bool // the body does not end by itself
-	// connected is when the connection is there; only looked at by tests that set it.
+	open   bool // the body stays open after the acts
+	// connected is the time until the connection is made, for tests that set it.
 	connected time.Duration
 }
 
-// act is text after a pause.
+// act is a text that is sent after a pause.
 type act struct {
 	after time.Duration
 	text  string
@@ -120,17 +119,17 @@ func (b *pipeBody) Close() error {
 	return b.PipeReader.Close()
 }
 
-// diary is a client that notes when it got what.
+// diary is a client that records the time of each event.
 type diary struct {
 	start  time.Time
 	header http.Header
 	mu     sync.Mutex
 	notes  []string
 	whole  strings.Builder
-	// slow blocks the first write with that text.
+	// The first write that contains slowAt takes the time slow.
 	slowAt string
 	slow   time.Duration
-	slept  chan struct{} // closed when it was
+	slept  chan struct{} // closed after that
 }
 
 func newDiary() *diary { return &diary{start: time.Now(), header: http.Header{}} }
@@ -163,7 +162,7 @@ func (d *diary) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// timedRun runs one request on the clock of the bubble.
+// timedRun runs one request with the fake clock of testing/synctest.
 func timedRun(t *testing.T, s setup, model string, streams bool, scripts map[string][]timed, check func(e *ended, d *diary, took time.Duration)) {
 	t.Helper()
 	transport := &scripted{t: t, scripts: scripts}
@@ -171,7 +170,7 @@ func timedRun(t *testing.T, s setup, model string, streams bool, scripts map[str
 	if s.keys == nil {
 		s.keys = []string{"alpha", "beta"}
 	}
-	r := newRig(t, s) // outside of the bubble: the database has goroutines of its own
+	r := newRig(t, s) // outside of the bubble, because the database has its own goroutines
 	request := r.request(model, streams, nil)
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
@@ -344,7 +343,8 @@ func TestConnectTimeout(t *testing.T) {
 	})
 }
 
-// What the client gets while nothing flows, and when the gateway gives up.
+// TestKeepAliveAndIdleTime checks the keep-alives that a client gets during silence, and the time after which the
+// gateway gives up.
 func TestKeepAliveAndIdleTime(t *testing.T) {
 	t.Parallel()
 	s := time.Second
@@ -442,12 +442,11 @@ func TestKeepAliveAndIdleTime(t *testing.T) {
 	}
 }
 
-// A client that takes longer to read than an upstream may be silent is not a
-// silent upstream. It runs in real time: the watch waits for a lock meanwhile,
-// which the clock of a bubble does not see.
+// TestSlowClient checks that a client which reads more slowly than the idle time is not taken for a silent upstream. It
+// runs in real time, because the watch waits for a lock, which a synctest bubble does not support.
 func TestSlowClient(t *testing.T) {
 	t.Parallel()
-	// More than is gathered in one write, and less.
+	// One text is smaller than the write buffer, the other larger.
 	for _, size := range []int{1, 2 * maxPending} {
 		t.Run(strconv.Itoa(size), func(t *testing.T) { slowClient(t, size) })
 	}
@@ -470,7 +469,7 @@ func slowClient(t *testing.T, size int) {
 	}
 }
 
-// An upstream that keeps its body open behind [DONE] holds the client for a moment only.
+// TestBodyOpenAfterDone checks that an upstream which keeps its body open after [DONE] delays the client only briefly.
 func TestBodyOpenAfterDone(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string][]act{"silent": nil, "talking": {{0, strings.Repeat("x", 1<<20)}}, "drip": {{time.Millisecond, "x"}, {time.Second, "x"}}} {
@@ -487,7 +486,7 @@ func TestBodyOpenAfterDone(t *testing.T) {
 	}
 }
 
-// The deadline of a request ends it, in whatever phase it is.
+// TestRequestDeadline checks that a request ends at its deadline, in every phase.
 func TestRequestDeadline(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

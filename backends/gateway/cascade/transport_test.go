@@ -62,7 +62,8 @@ func TestGuardedTransport(t *testing.T) {
 	}
 }
 
-// A custom model on a private address is skipped, and the next candidate answers.
+// TestGuardedCustomModel checks that a custom model on a private address is skipped, and that the next candidate
+// answers.
 func TestGuardedCustomModel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, prefer: keychain.Preferences{PreferredProviders: []string{keychain.CustomProvider}}})

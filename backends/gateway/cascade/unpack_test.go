@@ -14,7 +14,7 @@ import (
 func packed(text string) string {
 	var b strings.Builder
 	w := gzip.NewWriter(&b)
-	_, _ = io.WriteString(w, text) // to memory
+	_, _ = io.WriteString(w, text) // a write to memory does not fail
 	_ = w.Close()
 	return b.String()
 }
@@ -26,13 +26,13 @@ func miscounted(text string) string {
 	return string(b)
 }
 
-// packs answers as inner does, but in gzip, flushed where inner flushes.
+// packs returns a step that compresses the answer of inner with gzip, and flushes when inner flushes.
 func packs(inner step) step {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		p := &packer{ResponseWriter: w, gzip: gzip.NewWriter(w)}
 		inner(p, r)
-		_ = p.gzip.Close() // the gateway may have left
+		_ = p.gzip.Close() // the gateway may have closed the connection
 	}
 }
 
@@ -50,7 +50,7 @@ func (p *packer) FlushError() error {
 	return http.NewResponseController(p.ResponseWriter).Flush()
 }
 
-// TestPackedAnswers: gzip that nobody asked for is an answer as any other.
+// TestPackedAnswers checks that gzip-compressed answers are accepted although the gateway has not asked for gzip.
 func TestPackedAnswers(t *testing.T) {
 	t.Parallel()
 	for _, encoding := range []string{"gzip", "GZIP", "x-gzip"} {
@@ -76,7 +76,7 @@ func TestPackedAnswers(t *testing.T) {
 	}
 }
 
-// TestPackedStreamBreaks: behind the commit point the client is told in the stream.
+// TestPackedStreamBreaks checks that invalid gzip data after the commit point is reported in the stream.
 func TestPackedStreamBreaks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
@@ -90,11 +90,11 @@ func TestPackedStreamBreaks(t *testing.T) {
 	}
 }
 
-// TestPackedComments: little gzip makes much that is nothing for the client.
+// TestPackedComments checks the limit on comments and blank lines, of which a little gzip data can make very many.
 func TestPackedComments(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-	// Lines of some length: it is the bytes that are bounded, and each line takes its time.
+	// The limit counts bytes. Longer lines are faster, because each line costs time.
 	comment := ":" + strings.Repeat(" ", 62) + "\n"
 	comments, blanks := strings.Repeat(comment, 2*maxUnheard/len(comment)), strings.Repeat("\n", 2*maxUnheard)
 	for _, noise := range []string{comments, blanks} {
@@ -119,8 +119,8 @@ func TestPackedComments(t *testing.T) {
 	e.wants(t, "alpha/a-low", "three")
 }
 
-// TestPackedStreamIsNotHeldBack: what the upstream has flushed reaches the client
-// before more is sent.
+// TestPackedStreamIsNotHeldBack checks that the client gets everything that the upstream has flushed before the
+// upstream sends more.
 func TestPackedStreamIsNotHeldBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
@@ -154,7 +154,7 @@ func TestPackedStreamIsNotHeldBack(t *testing.T) {
 	close(next)
 }
 
-// TestPackedCount: a provider that counts may pack its answer too.
+// TestPackedCount checks that a provider's compressed answer to a request to count tokens is decoded.
 func TestPackedCount(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, members: map[string]string{"alpha": `"wires":["messages"]`}})

@@ -17,22 +17,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// long is 360 bytes of text, an estimated 100 tokens.
+// long is a text of 360 bytes, which is estimated as 100 tokens.
 var long = strings.Repeat("word ", 72)
 
 // bigStart is a message_start with a large prompt and the first output token.
 var bigStart = frame("message_start", `"message":{"id":"msg_up","type":"message","role":"assistant","model":"up","content":[],"usage":{"input_tokens":90000,"cache_read_input_tokens":7000,"output_tokens":1}}`)
 
-// Specification 12.4, 15.2: of an answer that breaks off, or whose client leaves, the
-// log has what the upstream had told, and an estimate of what had come since.
+// TestUsageOfBrokenStreams checks specification 12.4 and 15.2: if an answer breaks off or its client disconnects, the
+// log has the usage that the upstream reported, and an estimate of the content after that.
 func TestUsageOfBrokenStreams(t *testing.T) {
 	t.Parallel()
 	running := `data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":null}],"usage":{"prompt_tokens":5000,"completion_tokens":1,"total_tokens":5001}}` + "\n\n"
 	created := frame("response.created", `"sequence_number":0,"response":{"id":"resp_up","status":"in_progress","model":"up","output":[],"usage":{"input_tokens":5000,"output_tokens":1}}`)
 	for name, c := range map[string]struct {
-		native     hub.Format // of alpha; empty: chat
+		native     hub.Format // format of alpha; empty: chat
 		before     []string
-		seen       string // the last of it
+		seen       string // text at the end of before
 		prompt     int64
 		completion int64
 	}{
@@ -81,7 +81,8 @@ func TestUsageOfBrokenStreams(t *testing.T) {
 	}
 }
 
-// The upstream's first guess of the output is no usage, also when the stream is complete.
+// TestUsageOfStreamWithoutDone checks that the upstream's provisional output count at the beginning is not used, even
+// if the stream is complete.
 func TestUsageOfStreamWithoutDone(t *testing.T) {
 	t.Parallel()
 	events := []string{
@@ -98,10 +99,10 @@ func TestUsageOfStreamWithoutDone(t *testing.T) {
 		}
 		h := heard(t, surface, true, e.body)
 		if surface == hub.Responses && (h.last.Get("response.usage.input_tokens").Int() != 97_000 || h.last.Get("response.usage.output_tokens").Int() != 100) {
-			t.Errorf("the client is told %s", h.last.Get("response.usage"))
+			t.Errorf("the client gets the usage %s", h.last.Get("response.usage"))
 		}
 	}
-	// And with one it is exact.
+	// With the upstream's final usage, the count is exact.
 	r := newNative(t, hub.Messages)
 	r.alpha.does(nativeAnswer(hub.Messages, true, "hi"))
 	if e := r.askOn(hub.Messages, question(hub.Messages, "keychain-low", true)); e.Usage.Completion != 5 || e.Usage.Prompt != 11 || e.Estimated {
@@ -109,7 +110,7 @@ func TestUsageOfStreamWithoutDone(t *testing.T) {
 	}
 }
 
-// What a provider has worked on costs, though the answer is of no use.
+// TestLostUsage checks that the work of a provider is charged even if its answer is unusable.
 func TestLostUsage(t *testing.T) {
 	t.Parallel()
 	const schema = `"text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}}}`
@@ -163,7 +164,8 @@ func TestLostUsage(t *testing.T) {
 	}
 }
 
-// One user's schema, which a model does not get right, is no failure of its provider.
+// TestSchemaMismatchBlamesNobody checks that an answer which does not match a user's schema is not a failure of the
+// provider.
 func TestSchemaMismatchBlamesNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],"tools":true}`})
@@ -179,8 +181,8 @@ func TestSchemaMismatchBlamesNobody(t *testing.T) {
 	}
 }
 
-// Specification 15.1: where the upstream tells no usage, the log has the number that the
-// client is told, pictures included.
+// TestEstimateInLogAndAnswer checks specification 15.1: if the upstream reports no usage, the log and the client get
+// the same estimate, which includes pictures.
 func TestEstimateInLogAndAnswer(t *testing.T) {
 	t.Parallel()
 	var picture bytes.Buffer
@@ -212,17 +214,17 @@ func TestEstimateInLogAndAnswer(t *testing.T) {
 				t.Errorf("%s: logged %+v, estimated %t", provider, e.Usage, e.Estimated)
 			}
 			if own := surface == hub.Messages && provider == "alpha"; own || surface == hub.Chat && !streams {
-				continue // nobody tells the client
+				continue // the client gets no usage
 			}
 			input, output := toldUsage(t, surface, streams, e.body)
 			if input != e.Usage.Prompt || output != e.Usage.Completion {
-				t.Errorf("%s: the client is told %d and %d:\n%s", provider, input, output, e.body)
+				t.Errorf("%s: the client gets the usage %d and %d:\n%s", provider, input, output, e.body)
 			}
 		}
 	})
 }
 
-// toldUsage returns the usage in an answer.
+// toldUsage returns the usage that an answer reports.
 func toldUsage(t *testing.T, surface hub.Format, streams bool, body string) (input, output int64) {
 	t.Helper()
 	usage := gjson.Get(body, "usage")
@@ -242,8 +244,8 @@ func toldUsage(t *testing.T, surface hub.Format, streams bool, body string) (inp
 	return usage.Get("input_tokens").Int(), usage.Get("output_tokens").Int()
 }
 
-// Specification 10: what the format of a candidate cannot carry is no failure of it. Such
-// candidates are left out, and when no other is left a retry does not help.
+// TestCannotCarry checks specification 10: a candidate whose format cannot express a request is left out, without a
+// failure being recorded. If no other candidate remains, the error says that a retry does not help.
 func TestCannotCarry(t *testing.T) {
 	t.Parallel()
 	picture := func(url string) string {
@@ -293,7 +295,8 @@ func TestCannotCarry(t *testing.T) {
 	}
 }
 
-// The same for what only shows when the request is written.
+// TestCannotCarryWhenWritten checks the same for a member that is found to be unsupported only when the request is
+// written.
 func TestCannotCarryWhenWritten(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}, members: speaks(hub.Messages)})
@@ -307,7 +310,7 @@ func TestCannotCarryWhenWritten(t *testing.T) {
 	r.ask("keychain-low", tiff).fails(t, 502, "all_providers_failed")
 	r.beta.does(refusal(429, "", "m"))
 	r.ask("keychain-low", tiff).fails(t, 502, "all_providers_failed")
-	e = r.ask("keychain-low", tiff) // beta is cooling down: later it may do
+	e = r.ask("keychain-low", tiff) // beta is cooling down, so a later retry may succeed
 	e.fails(t, 502, "all_providers_failed")
 	if e.err.NoRetry || e.err.RetryAfter == 0 {
 		t.Errorf("%+v", e.err)

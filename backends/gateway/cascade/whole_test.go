@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// askedOf returns an answer in the format of an upstream.
+// askedOf returns a step with an answer in a format.
 func askedOf(format hub.Format, streams bool, said string) step {
 	switch {
 	case format != hub.Chat:
@@ -23,8 +23,8 @@ func askedOf(format hub.Format, streams bool, said string) step {
 	return reply(200, completion(said))
 }
 
-// TestWholeForAStream: an upstream that answers a request for a stream with all of it at
-// once serves the client of the stream, in every format.
+// TestWholeForAStream checks that an upstream which answers a request for a stream with an unstreamed answer serves the
+// client's stream, in every format.
 func TestWholeForAStream(t *testing.T) {
 	t.Parallel()
 	for _, format := range surfaces {
@@ -52,7 +52,7 @@ func TestWholeForAStream(t *testing.T) {
 		if h := heard(t, surface, true, e.body); h.arguments != `{"a":1}` || !h.whole || !strings.Contains(e.body, "why") {
 			t.Errorf("%s: it calls with %s:\n%s", surface, h.arguments, e.body)
 		}
-		// What is refused of a whole answer is no better as a stream of it.
+		// An unstreamed answer that would be refused is also refused for a client that streams.
 		if surface == hub.Chat {
 			continue
 		}
@@ -65,7 +65,7 @@ func TestWholeForAStream(t *testing.T) {
 			t.Errorf("%s: failed %s", surface, e.failedList())
 		}
 	}
-	// A chat client that wants the usage of its stream gets it.
+	// A chat client that asks for the usage in its stream gets it.
 	r := newRig(t, setup{keys: []string{"alpha"}})
 	r.alpha.does(reply(200, completion("hi")))
 	e := r.askStream("keychain-low", `"stream_options":{"include_usage":true}`)
@@ -74,7 +74,7 @@ func TestWholeForAStream(t *testing.T) {
 	}
 }
 
-// TestBrokenCharacters: bytes of an upstream that are no UTF-8 reach no client.
+// TestBrokenCharacters checks that an upstream's invalid UTF-8 does not reach clients.
 func TestBrokenCharacters(t *testing.T) {
 	t.Parallel()
 	const broken, mended = "h\xffi \xe2\x82 you\xc3", "h\ufffdi \ufffd you\ufffd"

@@ -11,7 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// The two that some models take by Responses only, as a client of a surface says them.
+// toolsOf returns a function tool in the format of a surface. Some models accept tools together with a reasoning effort
+// only in Responses.
 func toolsOf(surface hub.Format) string {
 	switch surface {
 	case hub.Messages:
@@ -37,7 +38,7 @@ func effortOf(surface hub.Format, effort string) string {
 	}
 }
 
-// clash answers as a model that refuses the two in chat completions.
+// clash answers like a model that refuses tools with an effort in chat completions.
 func clash(w http.ResponseWriter, r *http.Request) {
 	reply(http.StatusBadRequest, `{"error":{"message":"Function tools with reasoning_effort are not supported for a-low in /v1/chat/completions. Please use /v1/responses instead.",`+
 		`"type":"invalid_request_error","param":"reasoning_effort","code":null}}`)(w, r)
@@ -62,8 +63,8 @@ func newTwoWires(t *testing.T, wire string, members string, reasons bool) *rig {
 
 const bothWires = `"wires":["responses"],"native_tools":true`
 
-// TestWireByRequest checks specification 10: function tools with an effort go by Responses
-// where the provider wants it so, all else by chat.
+// TestWireByRequest checks specification 10: function tools with an effort are sent in the Responses format if the
+// provider requires it. All other requests are sent as chat.
 func TestWireByRequest(t *testing.T) {
 	t.Parallel()
 	for _, surface := range []hub.Format{hub.Chat, hub.Messages} {
@@ -117,8 +118,8 @@ func TestWireByRequest(t *testing.T) {
 	}
 }
 
-// TestWireIsLearned checks that a refusal of tools with an effort is learned for requests of
-// that shape, and for no other.
+// TestWireIsLearned checks that after a refusal of tools with an effort, only requests of that kind use the other
+// format.
 func TestWireIsLearned(t *testing.T) {
 	t.Parallel()
 	chat, responses := reply(200, completion("hi")), nativeAnswer(hub.Responses, false, "hi")

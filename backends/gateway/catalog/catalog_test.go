@@ -58,8 +58,7 @@ func TestEmbeddedProviders(t *testing.T) {
 	}
 }
 
-// TestEmbeddedHasTheDocumentedModels holds the file to the table of examples
-// in the specification, so that none is lost when the file is edited.
+// TestEmbeddedHasTheDocumentedModels checks that the file has all models of the specification's table of examples.
 func TestEmbeddedHasTheDocumentedModels(t *testing.T) {
 	t.Parallel()
 	for _, w := range []struct {
@@ -251,7 +250,8 @@ func TestTierText(t *testing.T) {
 	}
 }
 
-// TestCodeNamesNoModel: ids age, so they live in the data file only.
+// TestCodeNamesNoModel checks that the code contains no model ids. They become outdated, so they are only in the data
+// file.
 func TestCodeNamesNoModel(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

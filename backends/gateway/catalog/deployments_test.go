@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestDeployments: a model of the configuration can what the model of the catalog can that it is.
+// TestDeployments checks that a configured deployment has the abilities of the catalog's model that it runs.
 func TestDeployments(t *testing.T) {
 	t.Parallel()
 	azure := Override{Params: map[string]string{"resource": "contoso"}, Models: map[string]string{"prod-mini": "openai/gpt-5.4-mini"}}
@@ -20,7 +20,7 @@ func TestDeployments(t *testing.T) {
 		t.Fatalf("the deployment is %+v of %+v", m, of)
 	}
 	if !slices.Contains(ids(c.Tier(of.Tiers[0])), "azure/prod-mini") {
-		t.Error("it is not in the tier of its model")
+		t.Error("the deployment is not in the tier of its model")
 	}
 	if p, _ := c.Provider("azure"); p.ChatURL() != "https://contoso.openai.azure.com/openai/v1/chat/completions" {
 		t.Errorf("asked at %s", p.ChatURL())

@@ -56,8 +56,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestCostServed: factors multiply the rates, those above the limit too, and calls cost what
-// they cost. What has no price of its own costs the list price.
+// TestCostServed checks that factors multiply the token rates, including those for long prompts, but not the prices of
+// calls. A tier without a factor costs the list price.
 func TestCostServed(t *testing.T) {
 	t.Parallel()
 	price := Price{

@@ -187,8 +187,8 @@ func TestEmbeddedAlternates(t *testing.T) {
 	}
 }
 
-// The operator's keys: what is configured comes before the environment, the first
-// variable that is set before the next one, and a key is named by no part of it.
+// TestOperatorKeys checks that a configured key takes precedence over the environment, and that the id of a key
+// contains no part of it.
 func TestOperatorKeys(t *testing.T) {
 	t.Parallel()
 	environment := map[string]string{"ONE_API_KEY": " sk-environment\n", "TWO_API_KEY": "sk-nobody-reads-it"}
@@ -224,7 +224,7 @@ func TestOperatorKeys(t *testing.T) {
 		return c.Provider("two")
 	}()
 	if two.APIKey != "" {
-		t.Errorf("two names no variable, and has %q", two.APIKey)
+		t.Errorf("the provider two, without a variable, has the key %q", two.APIKey)
 	}
 	for _, bad := range []string{"with space", "line\nbreak", "ü", strings.Repeat("x", maxText+1)} {
 		_, err := parseSample(t).With(Options{Overrides: map[string]Override{"one": {APIKey: bad}}})
@@ -234,12 +234,12 @@ func TestOperatorKeys(t *testing.T) {
 	}
 }
 
-// TestEnvironmentKeyOfBase: a key that has a base URL beside it is for that alone.
+// TestEnvironmentKeyOfBase checks that a key with a base URL in the environment is used only at that URL.
 func TestEnvironmentKeyOfBase(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		provider, key, base string // variables that are set
-		at                  string // where the catalog has the provider; empty: its own
+		at                  string // base URL in the catalog; empty: the provider's own
 		variable, want      string // base URL of the key
 		used                bool
 	}{

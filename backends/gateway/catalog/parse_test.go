@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// sample is a small file with everything in it once.
+// sample is a small file that uses every member.
 const sample = `{
 	"updated": "2026-01-31",
 	"note": "a sample",

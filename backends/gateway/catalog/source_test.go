@@ -26,7 +26,7 @@ func watched(t *testing.T, text string, opts Options) (s *Source, path string, l
 	return s, path, logs
 }
 
-// replace writes a new version with a time of its own, whatever the
+// replace writes a new version of a file and sets its modification time, so that the versions differ whatever the
 // resolution of the file system's clock.
 func replace(t *testing.T, path, text string, version int) {
 	t.Helper()
@@ -72,7 +72,7 @@ func TestSourceReloads(t *testing.T) {
 		t.Errorf("a broken file was logged %d times", len(got))
 	}
 
-	// A valid file that the options do not fit is broken as well.
+	// A valid file is refused too if the options do not fit it.
 	logs.TakeAll()
 	replace(t, path, strings.NewReplacer(`"code": "two"`, `"code": "duo"`, `"provider": "two"`, `"provider": "duo"`).Replace(sample), 3)
 	s.poll()
@@ -106,7 +106,7 @@ func TestSourceEmbedded(t *testing.T) {
 	if got := len(s.Current().Providers()); got != 13 {
 		t.Errorf("%d providers", got)
 	}
-	s.Run(context.Background()) // returns at once, or the test ends by its time limit
+	s.Run(context.Background()) // must return at once, or the test times out
 }
 
 func TestSourceRunEnds(t *testing.T) {
@@ -155,7 +155,8 @@ func TestSourceWarnsOfOldFile(t *testing.T) {
 	}
 }
 
-// TestPrices: the operator's own prices replace list prices, are read again, and a mistake is told.
+// TestPrices checks that the operator's own prices replace list prices, that a changed file is read again, and that
+// mistakes are errors.
 func TestPrices(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "prices.json")
@@ -218,12 +219,12 @@ func TestPrices(t *testing.T) {
 		}
 	}
 	if _, err := NewSource("", path+".none", Options{}, nil); err == nil {
-		t.Error("a file that is not there is no error")
+		t.Error("a missing file is not an error")
 	}
 }
 
-// TestStoredPrices: prices that are stored elsewhere stand in place of those of the file with the same
-// names, also once the file has changed, and are no error where the catalog lacks a model.
+// TestStoredPrices checks that stored prices take precedence over the file's prices with the same names, also after a
+// change of the file, and that prices for unknown models are no error.
 func TestStoredPrices(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "prices.json")

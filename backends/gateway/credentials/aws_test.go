@@ -66,7 +66,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// counted counts how often a body is closed.
+// counted counts the calls of Close.
 type counted struct {
 	io.Reader
 	closed *int

@@ -27,7 +27,7 @@ import (
 
 const application1 = `{"tenant_id":"contoso.example","client_id":"app","client_secret":"s3cret/+ "}`
 
-// endpoint is a token endpoint of which every answer is made by do.
+// endpoint is a token endpoint whose answers come from do.
 type endpoint struct {
 	do    func(form url.Values) (status int, body string)
 	asked atomic.Int32
@@ -80,8 +80,8 @@ func TestAuthorizeHeaders(t *testing.T) {
 	}
 }
 
-// TestTokenIsFetchedOnce: requests at once wait for one fetch, and the token serves until shortly
-// before its end.
+// TestTokenIsFetchedOnce checks that simultaneous requests share one fetch, and that the token is used until shortly
+// before its expiry.
 func TestTokenIsFetchedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestTokenIsFetchedOnce(t *testing.T) {
 	})
 }
 
-// TestFetchIsNotTraced checks that the httptrace of the request that needs a token hears nothing of
-// the connection to the token endpoint: it would take that connection for the provider's.
+// TestFetchIsNotTraced checks that the httptrace of a request does not see the fetch of its token. It would take the
+// connection to the token endpoint for the provider's.
 func TestFetchIsNotTraced(t *testing.T) {
 	t.Parallel()
 	var e endpoint
@@ -183,8 +183,7 @@ func TestTokenErrors(t *testing.T) {
 	}
 }
 
-// TestServiceAccount checks the assertion as Google would, and that the token endpoint of the key
-// file is not asked.
+// TestServiceAccount checks the assertion like Google's server, and that the token_uri in the key file is not used.
 func TestServiceAccount(t *testing.T) {
 	t.Parallel()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -16,12 +16,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// machine is what a cloud offers on a machine: a metadata server on loopback, whose answers are by method and path, and
-// the token service on the internet, which the transport reaches.
+// machine simulates a machine in a cloud: a metadata server on loopback, whose answers are given by method and path,
+// and the token service on the internet, which is reached by the transport.
 type machine struct {
 	t       *testing.T
 	server  *httptest.Server
-	answers map[string]string // "404 text" is an answer with a status
+	answers map[string]string // "404 text" is an answer with the status 404
 	mu      sync.Mutex
 	asked   []string
 }
@@ -34,7 +34,7 @@ func newMachine(t *testing.T, answers map[string]string) *machine {
 	return m
 }
 
-// answer writes down the request with all that identifies the sender, and answers.
+// answer records the request with the headers that identify the sender, and answers it.
 func (m *machine) answer(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	line := r.Method + " " + r.URL.RequestURI()
@@ -65,7 +65,7 @@ func (m *machine) answer(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// RoundTrip implements http.RoundTripper for the internet.
+// RoundTrip implements http.RoundTripper for requests to the internet.
 func (m *machine) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	if r.URL.Scheme != "https" {
@@ -79,8 +79,8 @@ func (m *machine) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// tokens returns a cache for which the environment has these variables. {server} in them is the metadata server, {dir}
-// a folder with the files token and broken.
+// tokens returns a token cache with the given environment variables. In their values, {server} stands for the metadata
+// server, and {dir} for a folder with the files token and broken.
 func (m *machine) tokens(variables map[string]string) *Tokens {
 	dir := m.t.TempDir()
 	for name, text := range map[string]string{"token": "file-token\n", "empty": " \n", "lines": "a\nb"} {
@@ -111,9 +111,9 @@ func TestWorkloadIdentityOfAWS(t *testing.T) {
 		name      string
 		variables map[string]string
 		answers   map[string]string
-		key       string   // in the signature
+		key       string   // access key id in the signature
 		session   string   // X-Amz-Security-Token
-		asked     []string // in this order
+		asked     []string // requests in order
 		message   string   // of the error
 	}{
 		{
@@ -252,7 +252,7 @@ func TestWorkloadIdentityOfAWS(t *testing.T) {
 	}
 }
 
-// wantUnavailable checks an error that is not the fault of the key, and that it tells no secret.
+// wantUnavailable checks that an error is not a refusal of the key, and that it contains the message but no secret.
 func wantUnavailable(t *testing.T, err error, message string) {
 	t.Helper()
 	got, ok := errors.AsType[*Error](err)
@@ -342,8 +342,8 @@ func TestWorkloadIdentityOfAzure(t *testing.T) {
 	}
 }
 
-// TestTemporaryKeyIsRenewed checks that an access key that AWS has lent is fetched again before its end and after AWS has
-// refused it, which it does with the status 403.
+// TestTemporaryKeyIsRenewed checks that a temporary AWS access key is fetched again before its expiry, and after AWS
+// has refused it with status 403.
 func TestTemporaryKeyIsRenewed(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// TestWorkloadIdentity checks that the tokens of the operator's machine come from the metadata server, and that no key
-// of a user stands for them.
+// TestWorkloadIdentity checks that the tokens of the operator's machine come from the metadata server, and that a
+// user's key cannot obtain them.
 func TestWorkloadIdentity(t *testing.T) {
 	status := http.StatusOK
 	asked := 0

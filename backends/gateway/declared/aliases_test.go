@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestAliases checks that aliases of the organisation and of a team are set, changed and removed as a file says, and
-// come out of the export as they went in.
+// TestAliases checks that a file sets, changes and removes aliases of the organisation and of a team, and that an
+// export returns them unchanged.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

@@ -145,8 +145,8 @@ func equal(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// TestApply: what a file says is so, a second time nothing changes, and the export of it makes
-// the same on an empty gateway.
+// TestApply checks that a file takes effect, that applying it again changes nothing, and that its export produces the
+// same state on an empty gateway.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -187,7 +187,7 @@ func TestApply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(f) // JSON is read as well
+		text, err := json.Marshal(f) // Read accepts JSON too
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,8 +198,7 @@ func TestApply(t *testing.T) {
 	})
 }
 
-// TestPrune: what the file does not have stays without prune, and goes with it; users stay in
-// any case, with their keys.
+// TestPrune checks that objects which the file lacks are removed only with Prune. Users and their keys always stay.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -239,8 +238,7 @@ users: [{id: eve, suspended: false}]
 	})
 }
 
-// TestApplyIsAtomic: where one change is refused none is made, and the error tells the line.
-// What is known of a limit at once is so after a change.
+// TestApplyIsAtomic checks that no change is made if one is refused, and that the error names the line.
 func TestApplyIsAtomic(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -274,7 +272,7 @@ func TestApplyIsAtomic(t *testing.T) {
 	})
 }
 
-// TestAddresses: a user may be named by a mail address, but not by two names.
+// TestAddresses checks that a file may name a user by a mail address, but not by two different names.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -295,7 +293,7 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
-// TestRead: each line that is wrong is told, all of them at once.
+// TestRead checks that the errors of all lines are reported at once.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -338,7 +336,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestLimitFields: a file can say of limits what the operator's API can.
+// TestLimitFields checks that a file supports the same limits as the operator's API.
 func TestLimitFields(t *testing.T) {
 	t.Parallel()
 	var want []string

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// FuzzRead reads any text without a panic, and what it has read it can write and read again.
+// FuzzRead reads any text without a panic. A file that it accepts can be written and read again.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		whole, keys, exported, "prices: {openai/*: {discount: 15}, a/b: {input: 1, output: 2, long: {above: 5, input: 1, output: 2}}}",

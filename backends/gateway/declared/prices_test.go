@@ -11,8 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestOwnPrices: prices are set, changed and removed as a file says, and come out of the export as they
-// went in.
+// TestOwnPrices checks that a file sets, changes and removes prices, and that an export returns them unchanged.
 func TestOwnPrices(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -69,7 +68,7 @@ prices:
 	})
 }
 
-// TestReadPrices: each price that is wrong is told with its line.
+// TestReadPrices checks that each wrong price is reported with its line.
 func TestReadPrices(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// vault is texts of keys by their references.
+// vault has the secrets of keys by their references.
 type vault map[string]string
 
 func (k vault) resolve(reference string) (string, error) {
@@ -33,8 +33,8 @@ teams:
       - {provider: openai, label: research, key: "{env.OTHER}"}
 `
 
-// TestProviderKeys: keys are added, replaced by others, limited and removed as a file says, by where
-// their texts are, which are in no change and no export.
+// TestProviderKeys checks that a file adds, replaces, limits and removes keys. The file has references to the secrets,
+// which are in no list of changes and no export.
 func TestProviderKeys(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -93,7 +93,7 @@ func TestProviderKeys(t *testing.T) {
 		o.Prune = true
 		equal(t, "its own export", apply(t, s, text, o), nil)
 
-		// Another text is another key, which has the limits of the one before.
+		// A new secret replaces the key. The limits stay.
 		texts["{env.OPENAI}"] = "sk-rotated-9876543210"
 		equal(
 			t,
@@ -147,7 +147,7 @@ teams: [{name: Research}]`,
 	})
 }
 
-// TestProviderKeysRefused: what is wrong with a key is told, and never its text.
+// TestProviderKeysRefused checks the errors for wrong keys, which never contain a secret.
 func TestProviderKeysRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

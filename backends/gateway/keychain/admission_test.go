@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 )
 
-// wantTooMany checks that a request is refused with 429, and that the message names whose
-// limit it was.
+// wantTooMany checks that a request is refused with 429, and that the message contains whose.
 func wantTooMany(t *testing.T, err error, whose string) {
 	t.Helper()
 	refusal, ok := apierror.From(err)
@@ -24,7 +23,7 @@ func wantTooMany(t *testing.T, err error, whose string) {
 	}
 }
 
-// TestParallelRequests lets no more requests in at once than each limit says.
+// TestParallelRequests checks that no more requests run at the same time than each limit allows.
 func TestParallelRequests(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -54,7 +53,7 @@ func TestParallelRequests(t *testing.T) {
 	if err := first.Done(t.Context(), 10); err != nil {
 		t.Fatal(err)
 	}
-	// Of the key there is a place, of the team as well, and each is taken once.
+	// The key and its team each have one free slot, which this request takes.
 	fourth := admit(alice)
 	refuse(alice, "the gateway key")
 	for _, a := range []*Admission{second, third, fourth, fourth, nil} {
@@ -65,7 +64,7 @@ func TestParallelRequests(t *testing.T) {
 	for range 3 {
 		admit(bob)
 	}
-	refuse(alice, "the team") // and the place of the key is given back
+	refuse(alice, "the team") // the slot of alice's key was given back
 	n.clock.Offset.Add(int64(holdFor))
 	admit(alice)
 	admit(alice)
@@ -75,7 +74,7 @@ func TestParallelRequests(t *testing.T) {
 	}
 }
 
-// TestTokensPerMinute refuses what comes after the tokens of a minute are used up.
+// TestTokensPerMinute checks that requests are refused once the tokens of the minute are used up.
 func TestTokensPerMinute(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -101,12 +100,12 @@ func TestTokensPerMinute(t *testing.T) {
 	}
 }
 
-// TestParallelRequestsAtOnce lets three nodes admit 200 requests at the same time.
+// TestParallelRequestsAtOnce checks that the limit holds when three nodes admit 200 requests at the same time.
 func TestParallelRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := place{schematest.Place{Location: t.TempDir() + "/test.db"}}
 	nodes := []*node{p.start(t), p.start(t), p.start(t)}
-	count := counters.NewMemory(nil) // of all nodes
+	count := counters.NewMemory(nil) // shared by all nodes
 	limit := int64(7)
 	id := &Identity{UserID: "alice", KeyID: "a", Limits: Limits{Rates: Rates{ParallelRequests: &limit}}}
 	var most, now, refused atomic.Int64

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestAliases checks which alias applies to whom, and which names cannot be aliases.
+// TestAliases checks which alias applies to which user, and which names are refused as aliases.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -46,7 +46,7 @@ func TestAliases(t *testing.T) {
 			{"bob", "", "gpt-4o", "keychain-low"},
 			{"alice", "", "gpt-4o", "keychain-low"},
 			{"alice", red, "gpt-4o", "keychain-medium"},
-			{"bob", red, "gpt-4o", "keychain-low"}, // no member
+			{"bob", red, "gpt-4o", "keychain-low"}, // bob is not a member
 			{"alice", red, "fast", entry},
 			{"alice", red, "fast[1m]", entry},
 			{"bob", "", "fast", "keychain-low"},
@@ -68,7 +68,7 @@ func TestAliases(t *testing.T) {
 			{entry, "high", "invalid_value"}, // an exact name of the catalog
 			{"a b", "high", "invalid_value"},
 			{"x", "nowhere/at-all", "invalid_value"},
-			{"x", "fast", "invalid_value"}, // an alias leads to no alias
+			{"x", "fast", "invalid_value"}, // an alias cannot name another alias
 			{strings.Repeat("x", 101), "high", "invalid_value"},
 		} {
 			_, err := n.SetAlias(t.Context(), cat, TheOrganisation, c.name, c.target)
@@ -82,7 +82,7 @@ func TestAliases(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := resolve("alice", red, "fast"); got != "keychain-low" {
-			t.Error("the organisation's alias does not count again:", got)
+			t.Error("the organisation's alias does not apply again:", got)
 		}
 		if err := n.RemoveAlias(t.Context(), Owner{OnUser, "alice"}, "fast"); err == nil {
 			t.Error("removed twice")

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestAllKeys checks that gateway keys of users and teams are found by words, page by page.
+// TestAllKeys checks that a search by words finds the gateway keys of users and teams, page by page.
 func TestAllKeys(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

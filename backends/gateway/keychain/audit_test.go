@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestExpiredAudit deletes what is older than 400 days, and nothing else.
+// TestExpiredAudit checks that only audit entries older than 400 days are deleted.
 func TestExpiredAudit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestRevokeWhileAuthenticating lets many goroutines use a key while it is revoked. No request may be accepted once
+// TestRevokeWhileAuthenticating uses a key in many goroutines while it is revoked. No request may be accepted once
 // RevokeKey has returned.
 func TestRevokeWhileAuthenticating(t *testing.T) {
 	t.Parallel()
@@ -40,7 +40,7 @@ func TestRevokeWhileAuthenticating(t *testing.T) {
 							return
 						default:
 							_, _ = n.Authenticate(t.Context(), key.Key)
-							n.keys.Del(hashKey(key.Key)) // keep the database in play
+							n.keys.Del(hashKey(key.Key)) // so that the database is read too
 						}
 					}
 				})
@@ -60,8 +60,8 @@ func TestRevokeWhileAuthenticating(t *testing.T) {
 	})
 }
 
-// TestChangeDuringRead lets a read that began before a change return after it. Neither the requests that wait for the same
-// read nor the cache may then undo the change.
+// TestChangeDuringRead checks a database read that begins before a change and returns after it. Its old result must
+// reach neither the cache nor the requests that wait for the same read.
 func TestChangeDuringRead(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -85,7 +85,7 @@ func TestChangeDuringRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.providerKey(t, "alice", "beta", secret)
-	timer := time.AfterFunc(10*time.Second, func() { close(leave) }) // who joined the old read gets its answer
+	timer := time.AfterFunc(10*time.Second, func() { close(leave) }) // requests that joined the old read end
 	wantUnknownKey(t, n, key.Key)
 	if got := len(n.account(t, "alice").keys); got != 2 {
 		t.Errorf("the account has %d keys", got)
@@ -97,8 +97,8 @@ func TestChangeDuringRead(t *testing.T) {
 	wantUnknownKey(t, n, key.Key)
 }
 
-// TestForgetPendingCacheEntry checks that an entry which the cache took but does
-// not show yet does not turn up after it was forgotten.
+// TestForgetPendingCacheEntry checks that an entry which the cache has accepted but not yet stored does not appear
+// after it was removed.
 func TestForgetPendingCacheEntry(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -119,7 +119,7 @@ func TestForgetPendingCacheEntry(t *testing.T) {
 	}
 }
 
-// TestCacheCapacity fills them with more than a few hundred.
+// TestCacheCapacity checks that the caches hold thousands of entries.
 func TestCacheCapacity(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -148,8 +148,8 @@ func TestCacheCapacity(t *testing.T) {
 	}
 }
 
-// TestChangeOnAnotherNode runs two services on one database. On SQLite, where the other one is a command, a change is
-// seen once the cached value has expired.
+// TestChangeOnAnotherNode changes data through one of two services on one database. On PostgreSQL the other service is
+// notified. On SQLite, where the other process is a command, it sees the change once its cached value has expired.
 func TestChangeOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -157,7 +157,7 @@ func TestChangeOnAnotherNode(t *testing.T) {
 		key := here.user(t, "alice")
 		if p.Dialect == store.Postgres {
 			there.listens(t)
-			there.ttl = time.Hour // it sees what it hears of alone
+			there.ttl = time.Hour // it sees only changes of which it is notified
 		}
 		for _, n := range []*node{here, there} {
 			if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
@@ -188,12 +188,12 @@ func TestChangeOnAnotherNode(t *testing.T) {
 	})
 }
 
-// TestFirstKeyOnAnotherNode checks that a node uses the first key of a user at once, however late it hears of it.
+// TestFirstKeyOnAnotherNode checks that a node uses a user's first key at once, even if the node is not notified.
 func TestFirstKeyOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		here, there := p.start(t), p.start(t)
-		there.ttl = time.Hour // it listens to nobody
+		there.ttl = time.Hour // the node is not notified
 		here.user(t, "alice")
 		if a := there.account(t, "alice"); len(a.keys) != 0 {
 			t.Fatalf("%d keys", len(a.keys))
@@ -206,7 +206,7 @@ func TestFirstKeyOnAnotherNode(t *testing.T) {
 	})
 }
 
-// TestDatabaseNotOpen uses a database that is not there yet.
+// TestDatabaseNotOpen checks that every method returns ErrUnavailable while the database is not open yet.
 func TestDatabaseNotOpen(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -240,8 +240,7 @@ func TestDatabaseNotOpen(t *testing.T) {
 	})
 }
 
-// TestNotices makes every kind of change on one node, which the other has
-// in its caches.
+// TestNotices makes every kind of change on one node, and checks that the other node's caches follow.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	p := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}
@@ -249,7 +248,7 @@ func TestNotices(t *testing.T) {
 	first := here.user(t, "alice")
 	cat := testCatalog(t)
 	there.listens(t)
-	there.ttl = time.Hour // it sees what it hears of alone
+	there.ttl = time.Hour // it sees only changes of which it is notified
 	limit := int64(7)
 	var made *NewKey
 	var pk *ProviderKey
@@ -298,7 +297,7 @@ func TestNotices(t *testing.T) {
 			return here.SetPreferences(t.Context(), cat, "alice", Preferences{PreferredProviders: []string{"beta"}})
 		}, func() bool { return len(there.account(t, "alice").preferences.PreferredProviders) == 1 }},
 	} {
-		if change.seen() { // which also fills the caches
+		if change.seen() { // this call also fills the caches
 			t.Fatalf("%s is there already", change.what)
 		}
 		there.keys.Wait()
@@ -310,8 +309,7 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestMissedNotices: what was read before is forgotten when the node could
-// not hear for a while.
+// TestMissedNotices checks that a node empties its caches when it may have missed notifications.
 func TestMissedNotices(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}.start(t)
@@ -332,8 +330,8 @@ func TestMissedNotices(t *testing.T) {
 	}
 }
 
-// BenchmarkRevocationElsewhere measures how long another node on PostgreSQL accepts a key after it was revoked: if it
-// is notified, and if it is not and its cached value has to expire. Run it with -benchtime 50x.
+// BenchmarkRevocationElsewhere measures how long another node on PostgreSQL accepts a revoked key: with a notification,
+// and without one, when its cached value has to expire. Run it with -benchtime 50x.
 func BenchmarkRevocationElsewhere(b *testing.B) {
 	for _, mode := range []string{"heard", "by age"} {
 		b.Run(mode, func(b *testing.B) {
@@ -372,7 +370,7 @@ func BenchmarkRevocationElsewhere(b *testing.B) {
 	}
 }
 
-// TestDatabaseGone stops the server under a running service.
+// TestDatabaseGone stops the database server under a running service.
 func TestDatabaseGone(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewPostgres(t)
@@ -392,7 +390,7 @@ func TestDatabaseGone(t *testing.T) {
 	_, known := n.Authenticate(t.Context(), key.Key)
 	account, err := n.Account(t.Context(), "alice")
 	if time.Since(began) < CacheTTL && (known != nil || err != nil || len(account.keys) != 1) {
-		t.Errorf("what is cached is of no use: %v, %v", known, err)
+		t.Errorf("the cached values are not used: %v, %v", known, err)
 	}
 	wantUnavailable(t, n.RevokeKey(t.Context(), "alice", key.ID))
 	schematest.Eventually(t, "the caches are stale", func() bool {
@@ -410,7 +408,7 @@ func TestDatabaseGone(t *testing.T) {
 	wantUnknownKey(t, n, "ak-unknown")
 }
 
-// TestDatabaseHangs uses a server that does not answer a query.
+// TestDatabaseHangs uses a database server that does not answer a query.
 func TestDatabaseHangs(t *testing.T) {
 	t.Parallel()
 	p := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}
@@ -447,8 +445,8 @@ func TestDatabaseHangs(t *testing.T) {
 	}
 }
 
-// TestCancelOneOfJointReads cancels the request that a shared read began with: it
-// may leave at once, and the read goes on for the others.
+// TestCancelOneOfJointReads cancels the request that began a shared read. That request returns at once, and the read
+// continues for the others.
 func TestCancelOneOfJointReads(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)

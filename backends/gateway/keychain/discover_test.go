@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
 )
 
-// modelServer answers /v1/models with what it is told.
+// modelServer answers /v1/models with a response that the test sets.
 type modelServer struct {
 	*httptest.Server
 	answer atomic.Value // func(w http.ResponseWriter, r *http.Request)
@@ -58,7 +58,7 @@ func servers(bases ...string) []ModelServer {
 	return list
 }
 
-// own returns the entries of the user's own models with their base URLs.
+// own returns the entries of alice's own models with their base URLs and model names.
 func (n *node) own(t *testing.T) []string {
 	t.Helper()
 	rows, err := n.selectModels(t.Context(), "alice")
@@ -101,7 +101,7 @@ func TestDiscover(t *testing.T) {
 			t.Errorf("%d candidates, first %+v", len(c), c[0])
 		}
 
-		// Again: nothing changes, what the user set included.
+		// A second discovery changes nothing, not even the user's setting.
 		if _, err := n.ChangeModel(ctx, testCatalog(t), "alice", "local/a", ModelChange{Enabled: new(false)}); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestDiscover(t *testing.T) {
 			t.Error("a second look changes the database")
 		}
 
-		// The user's own entries stay, with the prefix and without.
+		// Models that the user has added stay, with the discovery's prefix and without.
 		for _, entry := range []string{"local/mine", "other/mine"} {
 			if _, err := n.AddModel(ctx, "alice", CustomModel{Entry: entry, BaseURL: "http://elsewhere/v1", Model: "m", Tier: catalog.High}); err != nil {
 				t.Fatal(err)
@@ -119,7 +119,7 @@ func TestDiscover(t *testing.T) {
 		}
 		mine := []string{"local/mine=http://elsewhere/v1 m", "other/mine=http://elsewhere/v1 m"}
 
-		// The first server goes: its models too, and a shared one moves.
+		// The first server fails: its models are removed, and the model on both servers moves to the second.
 		one.says(500, "")
 		equal(t, discover(both...), []string{two.base()})
 		equal(t, n.own(t), append(append([]string{want[3]}, mine...), "local/shared="+two.base()+" shared"))
@@ -127,10 +127,10 @@ func TestDiscover(t *testing.T) {
 		equal(t, discover(both...), nil)
 		equal(t, n.own(t), mine)
 
-		// An unknown user is an error only when there is something to add.
+		// An unknown user is an error only when there are models to add.
 		one.lists("a")
 		if _, err := n.Discover(ctx, "nobody", "local", servers(both...), http.DefaultTransport); err == nil {
-			t.Error("nobody has models")
+			t.Error("an unknown user has models")
 		}
 	})
 }
@@ -197,12 +197,12 @@ func TestDiscoverHostileLists(t *testing.T) {
 		}
 	}
 
-	// One that hangs is given up.
+	// Discover gives up on a server that hangs.
 	s.answer.Store(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	if found, err := n.Discover(ctx, "alice", "local", servers(s.base()), http.DefaultTransport); err != nil || len(found) != 0 {
 		t.Errorf("hanging: found %v, error %v", found, err)
 	}
-	// A redirect is not followed: it could lead anywhere.
+	// A redirect is not followed, because it could lead anywhere.
 	s.answer.Store(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) })
 	if found, err := n.Discover(ctx, "alice", "local", servers(s.base()), http.DefaultTransport); err != nil || len(found) != 0 {
 		t.Errorf("redirect: found %v, error %v", found, err)
@@ -243,14 +243,14 @@ func TestSyncProviderKey(t *testing.T) {
 		sync("beta", "env B", "")
 		equal(t, held(), []string{"alpha=by-hand", "alpha=three"})
 		n.sql(t, "UPDATE gateway_provider_keys SET sealed = 'x' WHERE label = 'env A'")
-		sync("alpha", "env A", "three") // it does not open any more: written anew
+		sync("alpha", "env A", "three") // the stored key cannot be decrypted, so it is replaced
 		equal(t, held(), []string{"alpha=by-hand", "alpha=three"})
 		wantRefusal(t, n.SyncProviderKey(ctx, "alice", "alpha", "env A", "a b"), 400, "invalid_value", "api_key")
 	})
 }
 
-// TestDiscoverForgets: what was found on a server that is not looked at any more goes, and
-// what the user has added under the same prefix stays.
+// TestDiscoverForgets checks that the models of a server that is no longer configured are removed, and that models
+// which the user has added under the same prefix stay.
 func TestDiscoverForgets(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -270,8 +270,7 @@ func TestDiscoverForgets(t *testing.T) {
 	})
 }
 
-// TestDiscoverWithKey: a server that wants a key gets that of its base URL and of no other,
-// and its models are asked with it.
+// TestDiscoverWithKey checks that discovery, and later requests to the models, send each server only its own key.
 func TestDiscoverWithKey(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)

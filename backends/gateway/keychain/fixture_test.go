@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// node is a service with what a test looks at.
+// node is a service with its ledger, clock and log, which tests inspect.
 type node struct {
 	*Service
 	ledger *spending.Ledger
@@ -37,7 +37,7 @@ func testRing(tb testing.TB) keyring.Keyring {
 	return ring
 }
 
-// start makes a node on the place. On PostgreSQL it has begun to listen, which empties
+// start starts a node on the database. On PostgreSQL it waits until the node listens for notifications, which empties
 // the caches once.
 func (p place) start(tb testing.TB) *node {
 	tb.Helper()
@@ -63,13 +63,13 @@ func newNode(tb testing.TB, db *store.DB) *node {
 	return n
 }
 
-// listens waits until the node hears what others change.
+// listens waits until the node receives notifications of other nodes' changes.
 func (n *node) listens(tb testing.TB) {
 	tb.Helper()
 	schematest.Eventually(tb, "the node listens", func() bool { return n.changes.current() > 0 })
 }
 
-// user makes a user and returns their first key.
+// user creates a user and returns their first key.
 func (n *node) user(tb testing.TB, id string) *NewKey {
 	tb.Helper()
 	_, key, created, err := n.InitUser(tb.Context(), id)
@@ -99,7 +99,7 @@ func (n *node) account(tb testing.TB, user string) *Account {
 	return account
 }
 
-// sql changes rows behind the back of the services.
+// sql changes rows directly, without the services' knowledge.
 func (n *node) sql(tb testing.TB, query string, args ...any) {
 	tb.Helper()
 	err := n.db.Write(tb.Context(), func(c store.Conn) error {
@@ -169,8 +169,8 @@ func wantUnknownKey(tb testing.TB, n *node, key string) {
 	wantRefusal(tb, err, http.StatusUnauthorized, "invalid_api_key", "")
 }
 
-// testCatalog returns a catalog of three providers: alpha and beta in all tiers, gamma with a model of no tier and one
-// that is retired.
+// testCatalog returns a catalog of three providers. The providers alpha and beta have models in all tiers; gamma has
+// one model without a tier and one that is retired.
 func testCatalog(tb testing.TB) *catalog.Catalog {
 	tb.Helper()
 	providers, models := make([]string, 0, 3), make([]string, 0, 9)

@@ -61,7 +61,7 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// TestInitUserOnce lets many goroutines create the same user. Only one of them gets the key.
+// TestInitUserOnce creates the same user from many goroutines. Only one of them gets the key.
 func TestInitUserOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -111,7 +111,7 @@ func TestKeyLifecycle(t *testing.T) {
 			t.Errorf("identity %+v, error %v", id, err)
 		}
 
-		// A change is seen by the next request of this service.
+		// The next request to this service sees a change.
 		changed, err := n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{Label: new("build"), EffortMode: new(EffortMax)})
 		if err != nil || changed.Label != "build" || *changed.RateLimitPerMinute != 60 || changed.EffortMode != EffortMax {
 			t.Errorf("changed %+v, error %v", changed, err)
@@ -126,7 +126,7 @@ func TestKeyLifecycle(t *testing.T) {
 			t.Error(err)
 		}
 
-		// The primary key is replaced; what it was set to goes over.
+		// The new primary key takes over the settings of the one that it replaces.
 		if _, err := n.UpdateKey(t.Context(), "alice", primary.ID, KeyChange{Label: new("mine"), EffortMode: new(EffortModelWins), Limits: func(l *Limits) { l.RateLimitPerMinute = new(int64(7)) }}); err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestKeyLifecycle(t *testing.T) {
 			t.Error(err)
 		}
 
-		// Revoked is for good.
+		// Revocation is final.
 		for range 2 {
 			if err := n.RevokeKey(t.Context(), "alice", made.ID); err != nil {
 				t.Error(err)
@@ -155,7 +155,7 @@ func TestKeyLifecycle(t *testing.T) {
 		_, err = n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{Label: new("x")})
 		wantRefusal(t, err, http.StatusConflict, "revoked", "")
 
-		// Without a primary key rotating makes one.
+		// If the user has no primary key, RegenerateKey creates one.
 		if err := n.RevokeKey(t.Context(), "alice", rotated.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,8 @@ func TestKeyRefusals(t *testing.T) {
 				wantRefusal(t, test.err, test.status, code, test.param)
 			})
 		}
-		// Unknown and foreign read the same, and nothing came of any of it.
+		// The errors for an unknown key and for another user's key are equal, and none of the calls has changed the
+		// key.
 		own, foreign := update("alice", "gk_x", KeyChange{}), update("bob", "gk_x", KeyChange{})
 		if own.Error() != foreign.Error() {
 			t.Errorf("%v and %v differ", own, foreign)
@@ -247,7 +248,7 @@ func TestAuthenticateSpellings(t *testing.T) {
 	}
 }
 
-// TestOnlyHashIsStored looks for secrets in everything that the database has.
+// TestOnlyHashIsStored searches the whole database for secrets.
 func TestOnlyHashIsStored(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -270,7 +271,7 @@ func TestOnlyHashIsStored(t *testing.T) {
 		}
 		dump := n.dump(t)
 		for _, s := range secrets {
-			for at := 0; at+9 <= len(s); at++ { // a mask shows less than nine in a row
+			for at := 0; at+9 <= len(s); at++ { // a mask shows fewer than nine characters in a row
 				if part := s[at : at+9]; strings.Contains(dump, part) {
 					t.Fatalf("%q of %q is in the database", part, s)
 				}
@@ -371,7 +372,7 @@ func TestLastUsed(t *testing.T) {
 				t.Errorf("used at %v, want %v", at, start.Add(minute))
 			}
 		}
-		// A node whose clock is behind does not turn it back.
+		// A node whose clock is behind does not set the time of last use back.
 		n.used.GiveBack(map[string]int64{key.ID: start.Unix() / 60})
 		if at := used(key.ID); !at.Equal(start.Add(3 * time.Minute)) {
 			t.Errorf("turned back to %v", at)
@@ -394,7 +395,7 @@ func TestUsedKeys(t *testing.T) {
 	if got := u.take(now); len(got) != 1 || got["a"] != start.Unix()/60 {
 		t.Errorf("took %v", got)
 	}
-	u.mark("a", now.Add(20*time.Second)) // the same minute: known already
+	u.mark("a", now.Add(20*time.Second)) // the same minute, which was taken already
 	if got := u.take(now); len(got) != 0 {
 		t.Errorf("took %v again", got)
 	}
@@ -410,7 +411,8 @@ func TestUsedKeys(t *testing.T) {
 	}
 }
 
-// TestKeysAreBounded: a key that cannot be listed cannot be revoked.
+// TestKeysAreBounded checks that a user can have no more keys than are listed, because a key that is not listed cannot
+// be revoked.
 func TestKeysAreBounded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -432,7 +434,7 @@ func TestKeysAreBounded(t *testing.T) {
 		}
 		_, err = n.CreateKey(t.Context(), "alice", KeyOptions{})
 		wantRefusal(t, err, http.StatusConflict, "too_many", "")
-		if _, err := n.RegenerateKey(t.Context(), "alice"); err != nil { // as many as before
+		if _, err := n.RegenerateKey(t.Context(), "alice"); err != nil { // the number of keys stays the same
 			t.Error(err)
 		}
 		keys, err := n.Keys(t.Context(), "alice")

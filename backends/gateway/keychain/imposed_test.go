@@ -18,7 +18,7 @@ import (
 // limitsTo returns the edit that replaces all limits.
 func limitsTo(limits Limits) func(*Limits) { return func(l *Limits) { *l = limits } }
 
-// tight returns limits of every kind, and a change that imposes them.
+// tight returns limits of every kind, and the change by which the operator imposes them.
 func tight(now time.Time) (Limits, KeyChange) {
 	rate, usd, tokens, end := int64(5), spending.MicroUSD(1_000_000), int64(1000), now.Add(time.Hour).UTC().Truncate(time.Microsecond)
 	l := Limits{
@@ -27,8 +27,8 @@ func tight(now time.Time) (Limits, KeyChange) {
 	return l, KeyChange{Impose: true, Limits: limitsTo(l)}
 }
 
-// TestUserCannotLiftImposedLimits lets users try everything that they can do against limits that the operator has imposed
-// and that are exhausted, on another node than the operator's.
+// TestUserCannotLiftImposedLimits lets users try everything that they can do to escape exhausted limits that the
+// operator has imposed. They use another node than the operator.
 func TestUserCannotLiftImposedLimits(t *testing.T) {
 	t.Parallel()
 	wide := func() KeyOptions {
@@ -44,7 +44,7 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 		}
 		return key.Key
 	}
-	// A trick returns the keys that the user has got by it.
+	// A trick returns the keys that the user has after it.
 	tricks := map[string]func(t *testing.T, n *node, user string, key *NewKey) []string{
 		"null for all": func(t *testing.T, n *node, user string, key *NewKey) []string {
 			_, err := n.UpdateKey(t.Context(), user, key.ID, KeyChange{Limits: limitsTo(Limits{})})
@@ -113,7 +113,7 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 			return nil
 		},
 		"come back after the account is deleted": func(t *testing.T, n *node, user string, _ *NewKey) []string {
-			// No route deletes accounts: what one would do at least is to end the keys.
+			// No route deletes accounts. A deletion would at least revoke the keys.
 			n.sql(t, `UPDATE gateway_keys SET revoked_at = 1, is_primary = 0 WHERE user_id = ?`, user)
 			if _, _, _, err := n.SignIn(t.Context(), Arrival{ID: user}, NewUsers{}); err != nil {
 				t.Fatal(err)
@@ -149,7 +149,7 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, on := range limitHolders { // the organisation comes last: it binds all
+		for _, on := range limitHolders { // the organisation comes last, because its limits bind all users
 			for name, trick := range tricks {
 				t.Run(on+"/"+name, func(t *testing.T) {
 					user := strings.ReplaceAll(t.Name(), "/", " ")
@@ -175,7 +175,7 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 	})
 }
 
-// imposedBy returns the limits of a kind, or nil if there are none.
+// imposedBy returns the limits that are imposed on a kind of holder, or nil if there are none.
 func imposedBy(id *Identity, on string) *Imposed {
 	for i := range id.Imposed {
 		if l := &id.Imposed[i]; l.On == on && l.By == ByOperator || on == OnTeamOwn && l.By == ByTeam {
@@ -185,11 +185,11 @@ func imposedBy(id *Identity, on string) *Imposed {
 	return nil
 }
 
-// wantBound checks that limits bind a key, and that what was spent counts.
+// wantBound checks that imposed limits bind a key, and that earlier spending counts against them.
 func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	t.Helper()
 	var id *Identity
-	schematest.Eventually(t, "the limits are heard of", func() bool {
+	schematest.Eventually(t, "the node sees the limits", func() bool {
 		found, err := n.Authenticate(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
@@ -232,8 +232,8 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	}
 }
 
-// TestOwnAndImposedLimits: users may bind themselves tighter, and the operator's
-// change of what is imposed leaves that alone.
+// TestOwnAndImposedLimits checks that users may set tighter limits on their own keys, and that these stay when the
+// operator changes the imposed limits.
 func TestOwnAndImposedLimits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -259,7 +259,7 @@ func TestOwnAndImposedLimits(t *testing.T) {
 	})
 }
 
-// TestKeyWithUnlimitedKey: who has a key without imposed limits makes others without.
+// TestKeyWithUnlimitedKey checks that new keys have no imposed limits while the user has a key without any.
 func TestKeyWithUnlimitedKey(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -286,7 +286,7 @@ func TestKeyWithUnlimitedKey(t *testing.T) {
 	})
 }
 
-// TestImposedEnd: nobody makes a key that goes on behind the end that the operator set.
+// TestImposedEnd checks that users cannot make a key that outlives the expiry imposed by the operator.
 func TestImposedEnd(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -312,7 +312,8 @@ func TestImposedEnd(t *testing.T) {
 	})
 }
 
-// TestNewUsers: someone new is refused, or bound, as the operator says; who is known goes on.
+// TestNewUsers checks that the operator's policy refuses new users or imposes limits on them, and leaves known users
+// alone.
 func TestNewUsers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -332,7 +333,7 @@ func TestNewUsers(t *testing.T) {
 		if err != nil || !created || len(key.Imposed) != 1 || key.Imposed[0].On != OnUser || !reflect.DeepEqual(key.Imposed[0].Limits, limits) {
 			t.Errorf("%+v, error %v", key, err)
 		}
-		// A user who is known is not bound by limits of new ones.
+		// The limits for new users do not bind a known user.
 		if _, _, _, err := n.SignIn(t.Context(), Arrival{ID: "alice"}, bind); err != nil {
 			t.Error(err)
 		}
@@ -346,8 +347,7 @@ func TestNewUsers(t *testing.T) {
 	})
 }
 
-// TestKeyless: what is asked in the name of a user without a key is bound by the limits of
-// the user.
+// TestKeyless checks that a user's limits bind requests made in the user's name without a key.
 func TestKeyless(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -50,7 +50,7 @@ func TestKeyOptions(t *testing.T) {
 			t.Errorf("identity %+v, error %v", id, err)
 		}
 
-		// What is left out stays.
+		// Options that the change leaves out stay.
 		changed, err := n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{Label: new("build")})
 		want.Label = "build"
 		if err != nil || !reflect.DeepEqual(changed.options(), want) {
@@ -67,7 +67,7 @@ func TestKeyOptions(t *testing.T) {
 			t.Errorf("read %+v, error %v", keys, err)
 		}
 
-		// The primary key hands its options on.
+		// The new primary key takes over the options of the one that it replaces.
 		change := fullOptions()
 		_, err = n.UpdateKey(t.Context(), "alice", first.ID, KeyChange{
 			Label: &change.Label, EffortMode: &change.EffortMode, Limits: limitsTo(change.Limits),
@@ -80,7 +80,7 @@ func TestKeyOptions(t *testing.T) {
 			t.Errorf("rotated %+v, error %v", rotated, err)
 		}
 
-		// But not beyond its end.
+		// An expired primary key cannot be replaced.
 		n.clock.Offset.Store(int64(2 * time.Hour))
 		_, err = n.RegenerateKey(t.Context(), "alice")
 		wantRefusal(t, err, 409, "expired", "")
@@ -90,7 +90,7 @@ func TestKeyOptions(t *testing.T) {
 	})
 }
 
-// TestExpiry lets keys end while they are in the cache, and gives them more time.
+// TestExpiry checks that keys expire while they are in the cache, and that their expiry can be put off.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -106,7 +106,7 @@ func TestExpiry(t *testing.T) {
 			}
 		}
 		n.keys.Wait()
-		n.clock.Offset.Store(int64(time.Minute - time.Millisecond)) // the next look at it is the minute
+		n.clock.Offset.Store(int64(time.Minute - time.Millisecond)) // the next reading of the clock is the minute
 		_, ended := n.Authenticate(t.Context(), key.Key)
 		_, unknown := n.Authenticate(t.Context(), "ak-unknown")
 		if ended == nil || ended.Error() != unknown.Error() {
@@ -231,7 +231,7 @@ func TestKeyJSON(t *testing.T) {
 	}
 }
 
-// hostileIDs can be in no row; PostgreSQL takes the first two for errors.
+// hostileIDs cannot be in any row. PostgreSQL returns an error for the first two.
 var hostileIDs = []string{"a\x00b", "\xff", strings.Repeat("x", schema.MaxID+1), strings.Repeat("\x00", 1<<20)}
 
 func TestHostileIDs(t *testing.T) {
@@ -299,8 +299,8 @@ func BenchmarkAllows(b *testing.B) {
 	}
 }
 
-// TestUnknownModels: a key that is bound to a model by a wrong name would be good for
-// nothing.
+// TestUnknownModels checks that allowed_models refuses unknown models, because a key bound to a misspelt name would be
+// useless.
 func TestUnknownModels(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -320,7 +320,7 @@ func TestUnknownModels(t *testing.T) {
 			_, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Catalog: cat, Limits: func(l *Limits) { l.AllowedModels = []string{name} }})
 			wantRefusal(t, err, 400, "invalid_value", "allowed_models[0]")
 		}
-		// What was there is no obstacle to another change.
+		// A name that the key already allows may stay in the list, even if the model has been removed.
 		if err := n.RemoveModel(t.Context(), "alice", "own/one"); err != nil {
 			t.Fatal(err)
 		}

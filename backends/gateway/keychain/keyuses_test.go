@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// TestExpiredKeyIsRecorded: the owner of an expired key finds in their log that somebody still
-// sends it, once a minute.
+// TestExpiredKeyIsRecorded checks that the use of an expired key appears in its owner's log, once a minute.
 func TestExpiredKeyIsRecorded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// TestLimited checks that all holders of limits are listed by pages, with what is left of their budgets.
+// TestLimited checks that all holders of limits are listed page by page, with the rest of their budgets.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -87,13 +87,13 @@ func TestLimited(t *testing.T) {
 			t.Errorf("users after alice: %+v, error %v", users, err)
 		}
 		if list, err := n.Limited(t.Context(), "", "user/\x00", 5); err != nil || len(list) != 0 {
-			t.Errorf("after what cannot be an id: %+v, error %v", list, err)
+			t.Errorf("after an impossible id: %+v, error %v", list, err)
 		}
 	})
 }
 
-// TestSharedKeys checks that the provider keys of the organisation and of teams are listed with their owners, and those
-// of users are not.
+// TestSharedKeys checks that the list has the provider keys of the organisation and of teams with their owners, but not
+// those of users.
 func TestSharedKeys(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

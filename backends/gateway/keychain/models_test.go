@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
 )
 
-// TestRouting changes one thing after another and looks at the order of trial.
+// TestRouting makes one change after another and checks the order in which candidates are tried.
 func TestRouting(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -110,13 +110,13 @@ func TestRouting(t *testing.T) {
 	})
 }
 
-// Who asks less often than the account is read anew uses all keys nevertheless.
+// TestKeysRotateForSlowUsers checks that all keys are used even if the account is read anew for each request.
 func TestKeysRotateForSlowUsers(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	seen := make(map[uint32]bool)
-	for range 100 { // that all begin alike has a chance of 2^-99
+	for range 100 { // the chance that all begin with the same key is 2^-99
 		n.forgetAccount("alice")
 		seen[n.account(t, "alice").NextKey()%2] = true
 	}
@@ -131,7 +131,7 @@ func TestConnected(t *testing.T) {
 	n.user(t, "alice")
 	connected := func() bool { return n.account(t, "alice").RoutingFor(cat, "").Connected }
 	if connected() {
-		t.Error("connected with nothing")
+		t.Error("connected without keys and models")
 	}
 	if _, err := n.AddModel(ctx, "alice", CustomModel{Entry: "a/b", BaseURL: "http://h", Model: "b", Tier: 1}); err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestCustomModels(t *testing.T) {
 			t.Errorf("%+v, error %v", e, err)
 		}
 
-		// A key that does not open leaves the model in, without it.
+		// If the key of a model cannot be decrypted, the model stays a candidate without a key.
 		if _, err := n.ChangeModel(ctx, cat, "alice", made.ID, ModelChange{Enabled: new(true)}); err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +273,7 @@ func TestModelRowsAreBounded(t *testing.T) {
 	wantRefusal(t, err, 409, "too_many", "")
 }
 
-// TestModelTable checks the table that users see, which includes models that they cannot use.
+// TestModelTable checks the table of models that users see. It also has models that they cannot use.
 func TestModelTable(t *testing.T) {
 	t.Parallel()
 	n, ctx, cat := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context(), testCatalog(t)
@@ -347,8 +347,8 @@ func TestPreferences(t *testing.T) {
 	})
 }
 
-// An address that the gateway would not connect to is refused when it is entered, with
-// words that say what would allow it.
+// TestModelAtForbiddenHost checks that an address which the gateway would not connect to is refused when it is entered.
+// The error says which setting would allow it.
 func TestModelAtForbiddenHost(t *testing.T) {
 	t.Parallel()
 	n, ctx := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()

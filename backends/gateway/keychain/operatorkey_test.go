@@ -8,7 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
 )
 
-// The operator's keys serve every user: behind their own, and without any.
+// TestOperatorKeysServeEveryUser checks that the operator's keys are tried after a user's own keys, and alone for users
+// without any.
 func TestOperatorKeysServeEveryUser(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -22,7 +23,7 @@ func TestOperatorKeysServeEveryUser(t *testing.T) {
 	}
 	bob := n.account(t, "bob")
 	if r := bob.RoutingFor(plain, ""); r.Connected || len(r.Entries()) != 0 {
-		t.Errorf("without it bob has %q", r.Entries())
+		t.Errorf("without the operator's key bob has %q", r.Entries())
 	}
 	r := bob.RoutingFor(cat, "")
 	c, ok := r.Entry("alpha/small")
@@ -43,17 +44,17 @@ func TestOperatorKeysServeEveryUser(t *testing.T) {
 		t.Errorf("alice has %+v", c.Keys)
 	}
 	if c.Keys[1].ID != r.entries["alpha/small"].Keys[0].ID || c.Keys[1].Mine == r.entries["alpha/small"].Keys[0].Mine {
-		t.Error("the key is not the same for both, or what one met counts for the other")
+		t.Error("the two users have different keys, or one user's failures count for the other")
 	}
 	if strings.Contains(c.Keys[1].ID+c.Keys[1].Mine, "sk-operator") {
-		t.Error("the key's name has its text")
+		t.Error("the key's id contains its secret")
 	}
-	// Nobody can try it, or remove it.
+	// Users cannot probe or delete the operator's key.
 	if _, _, err := account.Probe(cat, OperatorKey); err == nil {
 		t.Error("the operator's key can be tried")
 	}
 	if _, _, err := account.Probe(cat, c.Keys[1].ID); err == nil {
-		t.Error("the operator's key can be tried by its inner name")
+		t.Error("the operator's key can be tried by its internal id")
 	}
 	wantRefusal(t, n.DeleteProviderKey(t.Context(), "alice", OperatorKey), 404, "not_found", "")
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 )
 
-// ownedKeyFor stores a key of alpha for an owner.
+// ownedKeyFor stores an alpha key that belongs to an owner.
 func (n *node) ownedKeyFor(t *testing.T, owner Owner, text string) *ProviderKey {
 	t.Helper()
 	key, err := n.AddKeyOf(t.Context(), owner, "alpha", text, "", anyProvider)
@@ -23,7 +23,7 @@ func (n *node) ownedKeyFor(t *testing.T, owner Owner, text string) *ProviderKey 
 	return key
 }
 
-// secrets returns the texts of the keys of alpha in the order in which they are tried.
+// secrets returns the alpha keys in plaintext, in the order in which they are tried.
 func secrets(a *Account, cat *catalog.Catalog, team string) string {
 	keys := a.KeysFor(cat, team)["alpha"]
 	list := make([]string, 0, len(keys))
@@ -33,7 +33,7 @@ func secrets(a *Account, cat *catalog.Catalog, team string) string {
 	return strings.Join(list, " ")
 }
 
-// TestKeysOfOwners checks which keys serve whom, in which order, under each policy.
+// TestKeysOfOwners checks which owners' keys serve a user, and in which order, under each policy.
 func TestKeysOfOwners(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -63,7 +63,7 @@ func TestKeysOfOwners(t *testing.T) {
 				secrets(alice, cat, red.ID), secrets(alice, cat, blue.ID), secrets(alice, cat, ""), secrets(bob, cat, red.ID),
 			}
 			if bobs := bob.RoutingFor(cat, red.ID); want.bob != "" && len(bobs.entries["alpha/small"].Keys) != 2 {
-				t.Errorf("%s: who is not in the team has its keys", policy)
+				t.Errorf("%s: a user outside of the team has its keys", policy)
 			}
 			got.bob = secrets(bob, cat, "")
 			if got != want {
@@ -76,7 +76,7 @@ func TestKeysOfOwners(t *testing.T) {
 				t.Error("the keys of the team are not one group")
 			}
 		}
-		// Whoever else manages keys does not reach those of others.
+		// Nobody reaches keys of another owner.
 		wantRefusal(t, n.DeleteProviderKey(t.Context(), "alice", inRed.ID), http.StatusNotFound, "not_found", "")
 		wantRefusal(t, n.DeleteKeyOf(t.Context(), Owner{OnTeam, blue.ID}, inRed.ID), http.StatusNotFound, "not_found", "")
 		_, err := n.LimitKey(t.Context(), TheOrganisation, inRed.ID, KeyLimits{})
@@ -89,7 +89,7 @@ func TestKeysOfOwners(t *testing.T) {
 		if dump := n.dump(t); strings.Contains(dump, "sk-red") {
 			t.Error("the key of a team is not sealed")
 		}
-		// A change acts at once, and a team takes its keys along.
+		// A change takes effect at once, and a team's keys are removed with the team.
 		if err := n.DeleteKeyOf(t.Context(), Owner{OnTeam, red.ID}, inRed.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestKeysOfOwners(t *testing.T) {
 	})
 }
 
-// TestLimitsOfProviderKey spends the budget, the requests and the time of a key.
+// TestLimitsOfProviderKey uses up a provider key's budget, its requests and its time.
 func TestLimitsOfProviderKey(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

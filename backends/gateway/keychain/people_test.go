@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestSuspend ends everything of a user at once, on both nodes, and gives it back.
+// TestSuspend checks that a suspension takes effect at once on both nodes, and that ResumeUser restores everything.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -25,14 +25,14 @@ func TestSuspend(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantUnknownKey(t, here, key.Key)
-		schematest.Eventually(t, "the other node hears of it", func() bool {
+		schematest.Eventually(t, "the other node sees the suspension", func() bool {
 			_, err := there.Authenticate(t.Context(), key.Key)
 			return err != nil
 		})
 		wantRefusal(t, here.Active(t.Context(), "alice"), http.StatusForbidden, "user_suspended", "")
 		_, err := here.Keyless(t.Context(), "alice")
 		wantRefusal(t, err, http.StatusForbidden, "user_suspended", "")
-		if made, err := here.CreateKey(t.Context(), "alice", KeyOptions{}); err != nil { // of the operator's
+		if made, err := here.CreateKey(t.Context(), "alice", KeyOptions{}); err != nil { // as an operator could
 			t.Error(err)
 		} else {
 			wantUnknownKey(t, here, made.Key)
@@ -57,7 +57,7 @@ func TestSuspend(t *testing.T) {
 	})
 }
 
-// wantAudit checks the audit from its beginning, without details.
+// wantAudit compares the audit log, from its beginning and without details, with want.
 func wantAudit(t *testing.T, n *node, want ...string) {
 	t.Helper()
 	entries, err := n.Audit(t.Context(), 0, 100)
@@ -73,7 +73,7 @@ func wantAudit(t *testing.T, n *node, want ...string) {
 	}
 }
 
-// TestRemoveUser leaves nothing of a user but the usage.
+// TestRemoveUser checks that only the usage of a removed user remains.
 func TestRemoveUser(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -126,7 +126,7 @@ func TestRemoveUser(t *testing.T) {
 	})
 }
 
-// TestFindUsers finds users by what is known of them.
+// TestFindUsers checks the search for users by id and profile.
 func TestFindUsers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -176,7 +176,7 @@ func TestFindUsers(t *testing.T) {
 	})
 }
 
-// TestTeamRoles checks who administers a team.
+// TestTeamRoles checks which members administer a team.
 func TestTeamRoles(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
 )
 
-// start is a whole minute.
+// start is the time at which tests begin, a whole minute.
 var start = schematest.Start
 
 type clock = schematest.Clock

@@ -96,7 +96,8 @@ func TestProviderKeysAreBounded(t *testing.T) {
 	})
 }
 
-// TestSealedKeysAreBoundToTheirRow moves sealed texts about in the database.
+// TestSealedKeysAreBoundToTheirRow moves ciphertexts between database rows, and checks that they cannot be decrypted
+// there.
 func TestSealedKeysAreBoundToTheirRow(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -120,7 +121,7 @@ func TestSealedKeysAreBoundToTheirRow(t *testing.T) {
 			t.Errorf("opened for another row: error %v", err)
 		}
 
-		// Mallory's row gets the text of Alice's key, hers is damaged.
+		// Mallory's row gets the ciphertext of Alice's key, and Alice's own ciphertext is damaged.
 		n.sql(t, "UPDATE gateway_provider_keys SET sealed = ? WHERE id = ?", rows[0].sealed, m.ID)
 		n.sql(t, "UPDATE gateway_provider_keys SET sealed = ? WHERE id = ?", "aes1.AAAA", a.ID)
 		cat := testCatalog(t)
@@ -139,7 +140,7 @@ func TestSealedKeysAreBoundToTheirRow(t *testing.T) {
 	})
 }
 
-// TestUsersAreIsolated lets one user name another user's objects in every call.
+// TestUsersAreIsolated passes one user's name and another user's objects to every method.
 func TestUsersAreIsolated(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// TestRaise raises the limits of each kind of holder for a time, and lets them be as they were
-// once it has ended, on another node, too.
+// TestRaise raises the limits of each kind of holder for a time, and checks that the old limits apply again on both
+// nodes once the raise has ended.
 func TestRaise(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -61,7 +61,7 @@ func TestRaise(t *testing.T) {
 				t.Errorf("%+v, error %v", got, err)
 			}
 
-			// One that is ended by hand ends at once.
+			// A raise that is removed ends at once.
 			raise.Until = n.now().Add(time.Hour)
 			if err := n.SetRaise(t.Context(), on, holder, raise, nil); err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func TestRaise(t *testing.T) {
 	})
 }
 
-// TestTiers allows the models of a tier, which never has models of users' own.
+// TestTiers checks that allowing a tier allows its models, but never models that users have added.
 func TestTiers(t *testing.T) {
 	t.Parallel()
 	id := &Identity{Imposed: []Imposed{{On: OnTeam, Limits: Limits{AllowedModels: []string{"keychain-low", "alpha/exact"}}}}}

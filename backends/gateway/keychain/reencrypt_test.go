@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// rings returns a keyring of one key, and one with a newer key before it.
+// rings returns a keyring with one key, and a keyring with a newer key in front of it.
 func rings(t *testing.T) (before, after *keyring.AES) {
 	t.Helper()
 	first, second := []byte(strings.Repeat("1", 32)), []byte(strings.Repeat("2", 32))
@@ -29,10 +29,10 @@ func rings(t *testing.T) (before, after *keyring.AES) {
 	return before, after
 }
 
-// sealedText is the sealed text of a row.
+// sealedText is a ciphertext in the database, with the id of its row.
 type sealedText struct{ id, sealed string }
 
-// sealedTexts returns all sealed texts of the database, by id.
+// sealedTexts returns all ciphertexts in the database, by id.
 func (n *node) sealedTexts(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -49,13 +49,13 @@ func (n *node) sealedTexts(t *testing.T) map[string]string {
 
 func secretOf(i int) string { return fmt.Sprintf("sk-secret-%d", i) }
 
-// Reencrypt seals anew what an older key of the node's keyring has sealed.
+// Reencrypt encrypts anew the texts that an older key of the node's keyring has encrypted.
 func (n *node) Reencrypt(ctx context.Context, progress func(sealed.Result)) (sealed.Result, error) {
 	return Sealed.Reseal(ctx, n.db, n.ring, n.logger, progress)
 }
 
-// TestReencrypt rotates the master key: killed in the middle, run again, run
-// once more, while others read and change keys all along.
+// TestReencrypt rotates the master key while others read and change keys. The first run is killed in the middle, the
+// second completes, and the third finds nothing to do.
 func TestReencrypt(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -64,7 +64,7 @@ func TestReencrypt(t *testing.T) {
 		n.ring = before
 		n.user(t, "alice")
 		n.user(t, "bob")
-		const keys = 2*sealed.Batch - 50 // less than a user can have
+		const keys = 2*sealed.Batch - 50 // fewer than a user may have
 		for i := range keys {
 			n.providerKey(t, "alice", "alpha", secretOf(i))
 		}
@@ -81,7 +81,7 @@ func TestReencrypt(t *testing.T) {
 
 		stop := make(chan struct{})
 		var all sync.WaitGroup
-		all.Go(func() { // readers work at every moment
+		all.Go(func() { // reads during the whole run
 			for {
 				select {
 				case <-stop:
@@ -135,7 +135,7 @@ func TestReencrypt(t *testing.T) {
 		}
 		for id, text := range n.sealedTexts(t) {
 			if text != texts[id] {
-				t.Errorf("%s was sealed anew for nothing", id)
+				t.Errorf("%s was encrypted anew without need", id)
 			}
 		}
 		close(stop)
@@ -179,7 +179,7 @@ func TestReencryptLeavesChanges(t *testing.T) {
 	})
 }
 
-// meddler changes rows while texts are being sealed.
+// meddler is a keyring that changes rows, by meddle, before it encrypts a text.
 type meddler struct {
 	*keyring.AES
 	meddle func()

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
 )
 
-// TestSealedSample checks that a sample has the sealed texts of all tables, and not too many.
+// TestSealedSample checks that a sample has ciphertexts from all tables, and not too many.
 func TestSealedSample(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -43,14 +43,14 @@ func TestSealedSample(t *testing.T) {
 	})
 }
 
-// closed is a keyring that cannot be used now.
+// closed is a keyring that is unavailable.
 type closed struct{ keyring.Keyring }
 
 func (closed) Open(context.Context, string, []byte) ([]byte, error) { return nil, sealed.ErrUnfit }
 func (closed) Seal(context.Context, []byte, []byte) (string, error) { return "", sealed.ErrUnfit }
 
-// TestKeyringUnavailable: no request goes out without the user's keys, and none
-// of them is replaced.
+// TestKeyringUnavailable checks that, while the keyring is unavailable, Account fails instead of returning an account
+// without keys, and no key is replaced.
 func TestKeyringUnavailable(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)

@@ -32,7 +32,7 @@ func (n *node) teamNames(t *testing.T, user string) string {
 	return strings.Join(names, " ")
 }
 
-// TestApproval makes people wait who are not known, and lets them in once an operator says so.
+// TestApproval checks that new users have to wait until an operator approves them.
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -41,7 +41,7 @@ func TestApproval(t *testing.T) {
 		policy := NewUsers{Approve: true, Team: "newcomers", Limits: limits}
 		n.user(t, "alice")
 		if key, err := n.signs(t, Arrival{ID: "alice"}, policy); err != nil || key != nil {
-			t.Errorf("who is known: %v, error %v", key, err)
+			t.Errorf("a known user: %v, error %v", key, err)
 		}
 		bob := Arrival{ID: "bob", Profile: Profile{Email: "bob@example.com"}}
 		for range 2 {
@@ -50,7 +50,7 @@ func TestApproval(t *testing.T) {
 		}
 		wantRefusal(t, n.Active(t.Context(), "bob"), http.StatusForbidden, "user_waiting", "")
 		if _, err := n.Keyless(t.Context(), "bob"); err == nil {
-			t.Error("a request in the name of someone who waits passes")
+			t.Error("a request in the name of a waiting user is admitted")
 		}
 		forced, err := n.CreateKey(t.Context(), "bob", KeyOptions{})
 		if err != nil {
@@ -61,7 +61,7 @@ func TestApproval(t *testing.T) {
 			t.Errorf("%+v, error %v", user, err)
 		}
 
-		// The rows of a key that waits with its user are no first key.
+		// A user who had to wait gets the first key only after the approval.
 		carol := Arrival{ID: "carol"}
 		_, err = n.signs(t, carol, policy)
 		wantRefusal(t, err, http.StatusForbidden, "user_waiting", "")
@@ -84,7 +84,8 @@ func TestApproval(t *testing.T) {
 	})
 }
 
-// TestTeamsByRule follows the groups of an identity provider, and leaves alone what people do.
+// TestTeamsByRule checks that team memberships follow the identity provider's groups, except memberships that somebody
+// has set by hand.
 func TestTeamsByRule(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -108,8 +109,7 @@ func TestTeamsByRule(t *testing.T) {
 			{Arrival{}, ""},
 			{Arrival{Groups: []string{"blue"}}, "blue"},
 		} {
-			// A token that leaves the claims out, and an operator who makes the user again, take
-			// nobody out of a team.
+			// Neither a token without the claims nor InitUser removes a user from a team.
 			if before := n.teamNames(t, "ada"); before != "" {
 				if _, err := n.signs(t, Arrival{ID: "ada"}, policy); err != nil {
 					t.Fatal(err)
@@ -130,7 +130,7 @@ func TestTeamsByRule(t *testing.T) {
 			}
 		}
 
-		// A membership that somebody has made stays.
+		// A membership that was set by hand stays.
 		if err := n.SetMember(t.Context(), blue.ID, "ada", Membership{Role: RoleAdmin}); err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestTeamsByRule(t *testing.T) {
 	})
 }
 
-// TestInvitations lets people in who are invited, each once.
+// TestInvitations checks that an invited person may sign in, and that each invitation works once.
 func TestInvitations(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -186,7 +186,7 @@ func TestInvitations(t *testing.T) {
 		_, err = n.signs(t, Arrival{ID: "eve", Invitation: token}, refuse)
 		wantRefusal(t, err, http.StatusForbidden, "invitation_invalid", "")
 
-		// Somebody who waits is let in by it, too.
+		// An invitation also lets a user in who is waiting for approval.
 		_, err = n.signs(t, Arrival{ID: "bob"}, NewUsers{Approve: true})
 		wantRefusal(t, err, http.StatusForbidden, "user_waiting", "")
 		_, token = invite(Invitation{Email: "bob@example.com"})
@@ -223,8 +223,8 @@ func TestInvitations(t *testing.T) {
 	})
 }
 
-// TestTeamKeys makes keys that belong to a team: they count for it, nobody can sign in as it, and
-// they end with it.
+// TestTeamKeys checks keys that belong to a team: their usage counts for the team, nobody can sign in as their owner,
+// and they end with the team.
 func TestTeamKeys(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -256,7 +256,7 @@ func TestTeamKeys(t *testing.T) {
 			}
 		}
 		wantRefusal(t, n.Active(t.Context(), red.ID), http.StatusForbidden, "team_account", "")
-		green := n.team(t, "green") // which has no keys yet
+		green := n.team(t, "green") // green has no keys yet
 		_, err = n.signs(t, Arrival{ID: green.ID}, NewUsers{})
 		wantRefusal(t, err, http.StatusForbidden, "team_account", "")
 		shared, err := n.AddKeyOf(t.Context(), Owner{OnTeam, red.ID}, "alpha", "sk-of-the-team", "", func(string) bool { return true })

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// budgetKey makes a key with budgets and authenticates it.
+// budgetKey creates a key with budgets and authenticates it.
 func (n *node) budgetKey(tb testing.TB, b Budgets) *Identity {
 	tb.Helper()
 	key, err := n.CreateKey(tb.Context(), "alice", KeyOptions{Limits: Limits{Budgets: b}})
@@ -31,7 +31,7 @@ func (n *node) budgetKey(tb testing.TB, b Budgets) *Identity {
 	return id
 }
 
-// spend returns a record of the use of a key.
+// spend returns a record of a request with a key.
 func spend(id *Identity, at time.Time, tokens, cost int64) spending.Record {
 	return spending.Record{
 		At: at, UserID: id.UserID, KeyID: id.KeyID, Provider: "alpha", Model: "large", Status: 200,
@@ -39,8 +39,8 @@ func spend(id *Identity, at time.Time, tokens, cost int64) spending.Record {
 	}
 }
 
-// TestBudgetSetAfterRequest: a budget that is set, or met, after a request counts that request, whether
-// it has been written or not.
+// TestBudgetSetAfterRequest checks that a budget counts requests made before it was set or first checked, whether their
+// records have been written or not.
 func TestBudgetSetAfterRequest(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -66,13 +66,13 @@ func TestBudgetSetAfterRequest(t *testing.T) {
 			}
 			id.Budgets = bounded
 			wantSpent(t, n, id, "tokens_per_day", tomorrow)
-			id.Budgets = Budgets{TokensPerMonth: new(int64(11))} // it is counted once
+			id.Budgets = Budgets{TokensPerMonth: new(int64(11))} // the request is counted only once
 			wantAdmitted(t, n, id)
 		}
 	})
 }
 
-// TestBudgetsLeft checks that what is left of all budgets that bind a user is reported, each budget once.
+// TestBudgetsLeft checks that the rest of every budget that binds a user is reported, each budget once.
 func TestBudgetsLeft(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -117,7 +117,7 @@ func TestBudgetsLeft(t *testing.T) {
 	})
 }
 
-// wantSpent checks that a budget is spent and when it begins anew. The zero time stands for never.
+// wantSpent checks that a budget is used up, and when it begins anew. The zero time stands for never.
 func wantSpent(tb testing.TB, n *node, id *Identity, name string, anew time.Time) {
 	tb.Helper()
 	_, err := n.Admit(tb.Context(), nil, id)
@@ -130,7 +130,7 @@ func wantSpent(tb testing.TB, n *node, id *Identity, name string, anew time.Time
 		ends = "ask the operator"
 	}
 	if !strings.Contains(refusal.Message, name) || !strings.Contains(refusal.Message, ends) {
-		tb.Errorf("%s does not tell of %s and %v", refusal.Message, name, anew)
+		tb.Errorf("%s does not name %s and %v", refusal.Message, name, anew)
 	}
 	if anew.IsZero() {
 		if refusal.RetryAfter != 0 {
@@ -155,8 +155,7 @@ var (
 	nextMonth = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// TestBudgets spends each budget to the last token, with the records in memory,
-// in the database, and partly in both.
+// TestBudgets uses up each budget to the last token, with the records in memory, in the database, and partly in both.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -186,7 +185,7 @@ func TestBudgets(t *testing.T) {
 							t.Fatal(err)
 						}
 						if i == 1 {
-							n.clock.Offset.Add(int64(CacheTTL)) // read it anew
+							n.clock.Offset.Add(int64(CacheTTL)) // the sums are read anew
 						}
 					}
 				}
@@ -196,7 +195,7 @@ func TestBudgets(t *testing.T) {
 			}
 		}
 
-		// Another node sees what was flushed.
+		// Another node sees the flushed records, once its cached sums have expired.
 		other := p.start(t)
 		id := n.budgetKey(t, Budgets{TokensPerDay: new(int64(10))})
 		wantAdmitted(t, other, id)
@@ -204,16 +203,16 @@ func TestBudgets(t *testing.T) {
 		if err := log.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		wantAdmitted(t, other, id) // for CacheTTL
+		wantAdmitted(t, other, id) // its cached sums are used for CacheTTL
 		other.clock.Offset.Add(int64(CacheTTL))
 		wantSpent(t, other, id, "tokens_per_day", tomorrow)
 
-		// The same key with more to spend goes on at once.
+		// If the key's budget is raised, requests are admitted at once.
 		more := *id
 		more.Budgets = Budgets{TokensPerDay: new(int64(11))}
 		wantAdmitted(t, other, &more)
 
-		// A day and a month later it begins anew.
+		// The budgets begin anew with the next day and the next month.
 		wantSpent(t, n, id, "tokens_per_day", tomorrow)
 		n.clock.Offset.Store(int64(tomorrow.Sub(start)))
 		wantAdmitted(t, n, id)
@@ -222,7 +221,7 @@ func TestBudgets(t *testing.T) {
 		wantSpent(t, n, &month, "tokens_per_month", nextMonth)
 		n.clock.Offset.Store(int64(nextMonth.Sub(start)))
 		wantAdmitted(t, n, &month)
-		// A stream of the old month that ends now counts there.
+		// A stream that began in the old month counts for that month.
 		log.Add(spend(id, nextMonth.Add(-time.Second), 1000, 0))
 		wantAdmitted(t, n, &month)
 		log.Add(spend(id, nextMonth, 10, 0))
@@ -230,8 +229,7 @@ func TestBudgets(t *testing.T) {
 	})
 }
 
-// TestUnpricedCostsNothing: what a model of unknown price costs is bounded by
-// tokens only.
+// TestUnpricedCostsNothing checks that only token budgets bind requests to models of unknown price.
 func TestUnpricedCostsNothing(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -243,7 +241,7 @@ func TestUnpricedCostsNothing(t *testing.T) {
 	wantAdmitted(t, n, id)
 }
 
-// TestSpendingIsExact records spending while batches are written and the sums are read all the time. At no moment may a
+// TestSpendingIsExact records spending while batches are written and the sums are read continuously. At no moment may a
 // token count twice or not at all.
 func TestSpendingIsExact(t *testing.T) {
 	t.Parallel()
@@ -264,7 +262,7 @@ func TestSpendingIsExact(t *testing.T) {
 		own := spending.Purse{On: spending.OwnKey, ID: id.KeyID}
 		for i := range int64(300) {
 			log.Add(spend(id, n.now(), 1, 0))
-			n.clock.Offset.Add(int64(CacheTTL) / 5) // a day is long enough for that
+			n.clock.Offset.Add(int64(CacheTTL) / 5) // the whole test stays within one day
 			wantAdmitted(t, n, id)
 			sums, err := n.ledger.Spent(t.Context(), id.KeyID, own, false, n.now())
 			if err != nil || sums[spending.InDay].Tokens != i+1 || sums[spending.InWeek].Tokens != i+1 || sums[spending.InMonth].Tokens != i+1 {
@@ -277,8 +275,8 @@ func TestSpendingIsExact(t *testing.T) {
 	})
 }
 
-// TestAdmitReadsSeldom counts reads by what a change behind the service's back
-// brings about.
+// TestAdmitReadsSeldom checks that Admit reads the database only once per CacheTTL: it sees a row inserted directly
+// into the database no earlier.
 func TestAdmitReadsSeldom(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -294,8 +292,8 @@ func TestAdmitReadsSeldom(t *testing.T) {
 	wantSpent(t, n, id, "tokens_per_day", tomorrow)
 }
 
-// TestAdmitWithoutDatabase: what was read is good for CacheTTL, then the answer
-// is that of Authenticate.
+// TestAdmitWithoutDatabase checks that Admit uses sums from the cache for CacheTTL when the database is gone, and then
+// returns ErrUnavailable like Authenticate.
 func TestAdmitWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -315,9 +313,9 @@ func TestAdmitWithoutDatabase(t *testing.T) {
 	wantAdmitted(t, n, &Identity{KeyID: "gk_free"})
 }
 
-// BenchmarkAdmit measures the cost of checking a request's key and budgets: for a key without limits, for one with a
-// budget of its own, and for one with budgets on everything that it draws on. The aim is that the last takes at most 5
-// microseconds more than the second.
+// BenchmarkAdmit measures the check of a request's key and budgets: for a key without limits, for keys with one and
+// four budgets, and for a key that also has budgets on its user, team and organisation. The last should take at most 5
+// microseconds more than the key with one budget.
 func BenchmarkAdmit(b *testing.B) {
 	n := place{schematest.Place{Location: b.TempDir() + "/test.db"}}.start(b)
 	n.Service.now = time.Now
@@ -335,7 +333,7 @@ func BenchmarkAdmit(b *testing.B) {
 	for _, c := range []struct {
 		name    string
 		own     Budgets
-		imposed bool // on user, team and organisation, from here on
+		imposed bool // on user, team and organisation, for all cases from this one
 	}{{name: "none"}, {name: "one", own: one}, {name: "four", own: four}, {name: "key, user, team and organisation", own: one, imposed: true}} {
 		text := n.user(b, c.name).Key
 		if !c.own.empty() {

@@ -7,10 +7,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// storedTables are those of stored responses that have sealed texts.
+// storedTables are the tables of stored responses and conversations that have encrypted texts.
 var storedTables = []string{"gateway_responses", "gateway_response_events", "gateway_conversations", "gateway_conversation_items"}
 
-// stores writes a response with an item and an event, and a conversation with an item, as an owner's.
+// stores writes a response with an item and an event, and a conversation with an item, for an owner.
 func (n *node) stores(t *testing.T, owner string) {
 	t.Helper()
 	seal := func(table, id string) string {
@@ -45,14 +45,14 @@ func (n *node) countStored(t *testing.T) (rows int) {
 	return rows
 }
 
-// TestReencryptStored checks that stored responses are sealed anew, each text bound to its row.
+// TestReencryptStored checks that stored responses are encrypted anew, each text bound to its row.
 func TestReencryptStored(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		before, after := rings(t)
 		n := p.start(t)
 		n.ring = before
-		owners := []string{"user a", "user b", "team c", "user d", "user e", "user f"} // more than a page of large texts
+		owners := []string{"user a", "user b", "team c", "user d", "user e", "user f"} // the large texts need more than one page
 		for _, owner := range owners {
 			n.stores(t, owner)
 		}
@@ -79,7 +79,7 @@ func TestReencryptStored(t *testing.T) {
 	})
 }
 
-// TestRemovedOwners checks that what users and teams have stored goes with them.
+// TestRemovedOwners checks that stored responses are removed with the user or team that owns them.
 func TestRemovedOwners(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

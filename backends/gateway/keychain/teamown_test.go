@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestTeamOwnLimits: of the limits that the operator and the administrators of a team have set, the tighter one counts,
-// whoever has set it, and what is used counts once for both.
+// TestTeamOwnLimits checks that the tighter of two limits applies to a team, the operator's or that of the team's
+// administrators, and that usage counts once for both.
 func TestTeamOwnLimits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

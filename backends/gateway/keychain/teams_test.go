@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// team makes a team with members, the first of which are given.
+// team creates a team with the given users as members.
 func (n *node) team(t *testing.T, name string, users ...string) Team {
 	t.Helper()
 	team, err := n.AddTeam(t.Context(), name)
@@ -37,14 +37,14 @@ func (n *node) teamOf(t *testing.T, key string) string {
 	return id.TeamID
 }
 
-// TestTeamOfKey follows the team that keys count for through all changes of membership.
+// TestTeamOfKey checks which team a key counts for through all changes of membership.
 func TestTeamOfKey(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		key := n.user(t, "alice")
 		if team := n.teamOf(t, key.Key); team != "" || key.TeamID != "" {
-			t.Errorf("the team of nobody is %q, %q", team, key.TeamID)
+			t.Errorf("without a team, the key's team is %q, %q", team, key.TeamID)
 		}
 		red, blue := n.team(t, "red", "alice"), n.team(t, "blue")
 		_, err := n.CreateKey(t.Context(), "alice", KeyOptions{TeamID: blue.ID})
@@ -90,8 +90,8 @@ func TestTeamOfKey(t *testing.T) {
 	})
 }
 
-// TestTeamBudget spends the budget of a team by two members, and the one of all by a third
-// user, and looks at it from another node and after the team is gone.
+// TestTeamBudget uses up a team's budget through two members, and the organisation's budget through a third user. It
+// checks both from another node and after the team is removed.
 func TestTeamBudget(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -134,7 +134,7 @@ func TestTeamBudget(t *testing.T) {
 			log.Add(r)
 		}
 		add(ids["alice"], 60, 500)
-		add(ids["carol"], 1000, 500) // who is in no team
+		add(ids["carol"], 1000, 500) // carol is in no team
 		wantAdmitted(t, n, ids["bob"])
 		add(ids["bob"], 40, 500)
 		for _, user := range []string{"alice", "bob"} {
@@ -149,7 +149,7 @@ func TestTeamBudget(t *testing.T) {
 		wantAdmitted(t, other, ids["carol"])
 
 		add(ids["carol"], 1, 1500)
-		for _, id := range ids { // the budget that never begins anew is told of
+		for _, id := range ids { // the error names the budget that never begins anew
 			wantSpent(t, n, id, "usd_total", time.Time{})
 		}
 		if err := log.Flush(t.Context()); err != nil {
@@ -163,7 +163,7 @@ func TestTeamBudget(t *testing.T) {
 	})
 }
 
-// TestTeams makes, names, lists and removes teams.
+// TestTeams creates, renames, lists and removes teams.
 func TestTeams(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -218,7 +218,7 @@ func TestTeams(t *testing.T) {
 	})
 }
 
-// TestKeylessOfTeam binds what is asked in the name of a user by the limits of their team.
+// TestKeylessOfTeam checks that a team's limits bind requests made in a member's name without a key.
 func TestKeylessOfTeam(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -238,7 +238,7 @@ func TestKeylessOfTeam(t *testing.T) {
 	})
 }
 
-// TestNewUsersOfTeam adds who signs in for the first time to the team of the policy.
+// TestNewUsersOfTeam checks that a user who signs in for the first time is added to the policy's team.
 func TestNewUsersOfTeam(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -255,7 +255,7 @@ func TestNewUsersOfTeam(t *testing.T) {
 			t.Errorf("%+v, error %v", team, err)
 		}
 		if of, err := n.TeamsOf(t.Context(), "alice"); err != nil || len(of) != 0 {
-			t.Errorf("who was known is in %+v, error %v", of, err)
+			t.Errorf("a known user is in %+v, error %v", of, err)
 		}
 		if (&NewUsers{Team: " "}).Check() == nil {
 			t.Error("a team without a name passes")
@@ -263,7 +263,7 @@ func TestNewUsersOfTeam(t *testing.T) {
 	})
 }
 
-// TestSpendingByTeam sums what teams spent.
+// TestSpendingByTeam checks the sums of spending by team.
 func TestSpendingByTeam(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

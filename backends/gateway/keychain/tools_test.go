@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestAllowedTools: every list of a key counts, and a refusal says whose it was.
+// TestAllowedTools checks that every list of tools that binds a key applies, and that a refusal says who has set the
+// list.
 func TestAllowedTools(t *testing.T) {
 	t.Parallel()
 	list := func(text string) []string {
@@ -41,7 +42,7 @@ func TestAllowedTools(t *testing.T) {
 	}
 }
 
-// TestAllowedToolsAreKept stores lists of tools with keys and imposed limits, and takes them away.
+// TestAllowedToolsAreKept stores lists of tools with keys and imposed limits, and removes them.
 func TestAllowedToolsAreKept(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

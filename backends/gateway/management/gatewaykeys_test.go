@@ -24,14 +24,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// newRouter serves the routes with a database of their own and the user ada.
+// newRouter returns a router for the routes of a new service, whose database has the user ada.
 func newRouter(t *testing.T) *rest.Router {
 	t.Helper()
 	s := newService(t)
 	return rest.NewRouter("", s.Routes())
 }
 
-// newService returns a service with a database of its own and the user ada.
+// newService returns a service with its own database, which has the user ada.
 func newService(t *testing.T) *Service {
 	t.Helper()
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: t.TempDir() + "/test.db"}, zap.NewNop())
@@ -60,7 +60,7 @@ func newService(t *testing.T) *Service {
 	return &Service{Keychain: people, Spending: spending.NewLedger(db, zap.NewNop(), time.Now), Alerts: told, Catalog: catalog.Embedded, Reprice: func(context.Context) error { return nil }}
 }
 
-// person is a user who signed in.
+// person is the id of a signed-in user.
 type person string
 
 func (p person) UserID() string { return string(p) }
@@ -71,7 +71,7 @@ func call(t *testing.T, rt *rest.Router, method, path, body string) (gjson.Resul
 	return callAs(t, rt, "ada", method, path, body)
 }
 
-// callAs sends a request as a user. It returns the answer or the error.
+// callAs sends a request as a user. It returns the response body or the error.
 func callAs(t *testing.T, rt *rest.Router, user person, method, path, body string) (gjson.Result, error) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -144,8 +144,8 @@ func TestKeyBodiesRefused(t *testing.T) {
 	}
 }
 
-// TestUserRoutesCannotLiftLimits sends everything that the routes of a user take against limits
-// that the operator has set. They stay on every key that is good, and are shown.
+// TestUserRoutesCannotLiftLimits sends everything that the user routes accept against limits that the operator has set.
+// After each request every key of the user must still have and show these limits.
 func TestUserRoutesCannotLiftLimits(t *testing.T) {
 	t.Parallel()
 	usd, models := spending.MicroUSD(1_000_000), []string{"openai/*"}
@@ -209,8 +209,7 @@ func TestUserRoutesCannotLiftLimits(t *testing.T) {
 	}
 }
 
-// TestNewUsersAreRefused: someone new is told why there is nothing for them, and who was
-// there goes on.
+// TestNewUsersAreRefused checks that new users get an error that names the reason, and that known users are admitted.
 func TestNewUsersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newService(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/ownprices"
 )
 
-// TestOffer checks what operators see of a model as its price, keys and limits change.
+// TestOffer checks the prices, keys and limits of a model that operators see while these change.
 func TestOffer(t *testing.T) {
 	t.Parallel()
 	rt, s, team := operated(t)

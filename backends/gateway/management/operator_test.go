@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// operated serves the routes with an operator root, auditors by a group, a team red that mia
-// administers and max is in, and the users ada, who is in no team, and rob.
+// operated serves the routes with the operators root and boss@example.com, and with auditors determined by a group. The
+// team red has the administrator mia and the member max. The users ada and rob are in no team.
 func operated(t *testing.T) (rt *rest.Router, s *Service, team string) {
 	t.Helper()
 	s = newService(t)
@@ -43,7 +43,7 @@ func operated(t *testing.T) (rt *rest.Router, s *Service, team string) {
 	return rest.NewRouter("", s.Routes()), s, red.ID
 }
 
-// The callers of the tests, by what they may do.
+// callers are the callers of the tests, by role.
 var callers = map[string]*Caller{
 	"operator": NewCaller("root", nil),
 	"boss":     NewCaller("b-1", map[string]any{"email": "Boss@example.com", "email_verified": true}),
@@ -53,7 +53,7 @@ var callers = map[string]*Caller{
 	"stranger": NewCaller("ada", map[string]any{"groups": []any{"finance department"}, "email": "boss@example.com"}),
 }
 
-// ask returns the status of the answer to a caller, and its body.
+// ask sends a request as a caller, and returns the status and the body of the response.
 func ask(t *testing.T, rt *rest.Router, caller, method, path, body string) (status int, answer gjson.Result) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -71,7 +71,7 @@ func ask(t *testing.T, rt *rest.Router, caller, method, path, body string) (stat
 	return w.Code, gjson.ParseBytes(w.Body.Bytes())
 }
 
-// TestOperatorRoutesByRole asks for every route of operators in every role.
+// TestOperatorRoutesByRole requests every operator route in every role.
 func TestOperatorRoutesByRole(t *testing.T) {
 	t.Parallel()
 	rt, s, team := operated(t)
@@ -107,7 +107,7 @@ func TestOperatorRoutesByRole(t *testing.T) {
 				body = `{"until":"2026-12-01T00:00:00Z","limits":{"budgets":{"usd_per_month":5}}}`
 			}
 			if route.Method == http.MethodDelete && !ofTeam[name] && caller == "operator" || caller == "operator" && name == "PATCH /operator/teams/{team_id}" {
-				continue // the last one would find nothing; see TestOperatorFlow
+				continue // after a deletion, a second one would find nothing; see TestOperatorFlow
 			}
 			if caller == "boss" && route.Method == http.MethodDelete {
 				continue
@@ -135,7 +135,7 @@ func TestOperatorRoutesByRole(t *testing.T) {
 	}
 }
 
-// TestOperatorFlow does with a user and a team what an operator does in a day.
+// TestOperatorFlow performs an operator's usual tasks on a user and a team.
 func TestOperatorFlow(t *testing.T) {
 	t.Parallel()
 	rt, s, team := operated(t)
@@ -203,7 +203,7 @@ func TestOperatorFlow(t *testing.T) {
 	}
 }
 
-// TestSignInPolicies lets people in by an invitation, by a rule and by approval.
+// TestSignInPolicies signs users in by an invitation, by a rule and by approval.
 func TestSignInPolicies(t *testing.T) {
 	t.Parallel()
 	rt, s, _ := operated(t)
@@ -262,7 +262,7 @@ func TestSignInPolicies(t *testing.T) {
 	}
 }
 
-// mailbox takes mails, unless it is down.
+// mailbox is a mail transport that stores mails, or fails if it is down.
 type mailbox struct {
 	sent []mail.Message
 	down bool
@@ -285,7 +285,7 @@ func (m *mailbox) Send(_ context.Context, message *mail.Message) error {
 // Close implements mail.Session.
 func (*mailbox) Close() {}
 
-// TestProfileAtSignIn notes the confirmed address and the name of who signs in.
+// TestProfileAtSignIn checks that the verified email address and the name of a user are stored at sign-in.
 func TestProfileAtSignIn(t *testing.T) {
 	t.Parallel()
 	rt, s, _ := operated(t)
@@ -306,8 +306,8 @@ func TestProfileAtSignIn(t *testing.T) {
 	}
 }
 
-// TestLimitOnKey checks that operators replace the limits on a key of a user and of a team, that this is recorded, and
-// that administrators of the team cannot lift what operators have set.
+// TestLimitOnKey checks that operators replace the limits on keys of users and teams, and that this is recorded.
+// Administrators of the team cannot lift these limits.
 func TestLimitOnKey(t *testing.T) {
 	t.Parallel()
 	rt, _, team := operated(t)
@@ -342,7 +342,8 @@ func TestLimitOnKey(t *testing.T) {
 	}
 }
 
-// TestOperatorsAreLetIn checks that operators get in at their first sign-in where others are refused or have to wait.
+// TestOperatorsAreLetIn checks that operators are admitted at their first sign-in under policies that refuse other new
+// users or make them wait.
 func TestOperatorsAreLetIn(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]keychain.NewUsers{"refuse": {Refuse: true}, "approve": {Approve: true}} {

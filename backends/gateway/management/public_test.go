@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// TestRegistryPrices holds that a model is shown with all that its price is made of.
+// TestRegistryPrices checks that models are listed with all components of their prices.
 func TestRegistryPrices(t *testing.T) {
 	t.Parallel()
 	answer, err := call(t, newRouter(t), "GET", "/models", "")

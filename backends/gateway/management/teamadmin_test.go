@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// TestTeamAdministratorDay does what an administrator of a team does with it.
+// TestTeamAdministratorDay performs the usual tasks of a team administrator.
 func TestTeamAdministratorDay(t *testing.T) {
 	t.Parallel()
 	rt, s, team := operated(t)
@@ -72,8 +72,8 @@ func TestTeamAdministratorDay(t *testing.T) {
 	must(200, "GET", base+"/audit?limit=2&cursor="+must(200, "GET", base+"/audit?limit=2", "").Get("next_cursor").Str, "")
 }
 
-// TestTeamAdministratorAttempts: an administrator of one team neither reaches another one nor lifts what the operator
-// has set, whatever they try.
+// TestTeamAdministratorAttempts checks that an administrator of one team can neither reach another team nor lift the
+// operator's limits.
 func TestTeamAdministratorAttempts(t *testing.T) {
 	t.Parallel()
 	rt, s, red := operated(t)
@@ -108,7 +108,7 @@ func TestTeamAdministratorAttempts(t *testing.T) {
 	}
 	mine, other := "/operator/teams/"+red, "/operator/teams/"+blue.ID
 	for _, attempt := range []struct{ method, path, body string }{
-		// Another team.
+		// Access to another team.
 		{"GET", other, ""},
 		{"GET", "/operator/teams/blue", ""},
 		{"GET", other + "/members", ""},
@@ -128,19 +128,19 @@ func TestTeamAdministratorAttempts(t *testing.T) {
 		{"GET", other + "/spending", ""},
 		{"GET", other + "/audit", ""},
 		{"GET", other + "/aliases", ""},
-		// What another team has, by the path of the own one.
+		// Objects of another team, through paths of the administrator's own team.
 		{"POST", mine + "/keychain-keys/" + theirs.ID + "/regenerate", ""},
 		{"DELETE", mine + "/keychain-keys/" + theirs.ID, ""},
 		{"DELETE", mine + "/provider-keys/" + providerKeys[0].ID, ""},
 		{"PUT", mine + "/provider-keys/" + providerKeys[0].ID + "/limits", `{}`},
 		{"POST", mine + "/provider-keys/" + providerKeys[0].ID + "/test", ""},
 		{"DELETE", mine + "/members/rob", ""},
-		// Keys of a person in the own team.
+		// Keys of a member of the administrator's team.
 		{"POST", mine + "/keychain-keys/" + personal.ID + "/regenerate", ""},
 		{"DELETE", mine + "/keychain-keys/" + personal.ID, ""},
 		{"GET", "/operator/users/max/keychain-keys", ""},
 		{"DELETE", "/operator/users/max/keychain-keys/" + personal.ID, ""},
-		// Limits of the operator.
+		// Limits that the operator has set.
 		{"PUT", mine + "/limits", `{}`},
 		{"PUT", mine + "/raise", `{"until":"2026-12-01T00:00:00Z","limits":{"rate_limit_per_minute":1000}}`},
 		{"DELETE", mine + "/raise", ""},
@@ -149,8 +149,8 @@ func TestTeamAdministratorAttempts(t *testing.T) {
 		{"DELETE", mine, ""},
 		{"PATCH", mine, `{"name":"crimson"}`},
 		{"PUT", mine + "/members/max", `{"default":true}`},
-		{"DELETE", mine + "/members/max", ""}, // it is his only team, whose limits bind him
-		// Everybody's data.
+		{"DELETE", mine + "/members/max", ""}, // red is the only team of max, and its limits bind him
+		// Data of all users and teams.
 		{"GET", "/operator/spending?by=team", ""},
 		{"GET", "/operator/users", ""},
 		{"GET", "/operator/users/rob", ""},
@@ -164,7 +164,7 @@ func TestTeamAdministratorAttempts(t *testing.T) {
 			t.Errorf("%s %s: status %d, %s", attempt.method, attempt.path, status, answer.Raw)
 		}
 	}
-	// Wide limits of the team's own lift nothing.
+	// Wide limits that the team sets itself do not lift the operator's limits.
 	if status, answer := ask(t, rt, "admin", "PUT", mine+"/own-limits", `{"rate_limit_per_minute":1000,"allowed_models":["*"],"budgets":{}}`); status != 200 && status != 400 {
 		t.Errorf("%d, %s", status, answer.Raw)
 	}

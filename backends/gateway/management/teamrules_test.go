@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestCompleteClaims: a token that leaves a claim out says nothing of teams that one is not in.
+// TestCompleteClaims checks that claims are complete only if the token has every claim that the rules read. Only then
+// do they show that a user is not in a team.
 func TestCompleteClaims(t *testing.T) {
 	t.Parallel()
 	rules := TeamRules{{Claim: "groups", Value: "ops", Team: "operations"}, {Domain: "example.com", Team: "company"}}
@@ -25,7 +26,7 @@ func TestCompleteClaims(t *testing.T) {
 	}
 }
 
-// TestTeamRules reads teams off the claims of a token.
+// TestTeamRules checks the teams and groups that rules derive from a token's claims.
 func TestTeamRules(t *testing.T) {
 	t.Parallel()
 	rules := TeamRules{

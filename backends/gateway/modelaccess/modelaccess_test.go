@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 
 var databases = storetest.Fixture{Schemas: []store.Schema{schema.Gateway()}}
 
-// TestAccess checks who may use models as keys and limits come and go.
+// TestAccess checks who may use a model while keys and limits change.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

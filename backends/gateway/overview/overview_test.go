@@ -23,14 +23,14 @@ var databases = storetest.Fixture{Schemas: []store.Schema{schema.Gateway()}}
 
 var noon = time.Date(2026, 5, 20, 12, 0, 0, 0, time.UTC)
 
-// noUses are keys that nobody has used.
+// noUses is a source of key uses without any.
 type noUses struct{}
 
 func (noUses) Take(time.Time) map[string]int64          { return nil }
 func (noUses) GiveBack(map[string]int64)                {}
 func (noUses) Write(store.Conn, map[string]int64) error { return nil }
 
-// source writes records to the database and returns what reads them.
+// source writes records to the database and returns a Source that reads them.
 func source(t *testing.T, db *store.DB, records ...spending.Record) *Source {
 	t.Helper()
 	now := func() time.Time { return noon }
@@ -46,7 +46,7 @@ func source(t *testing.T, db *store.DB, records ...spending.Record) *Source {
 	return &Source{Ledger: ledger, DB: db, Now: now}
 }
 
-// said describes lines.
+// said describes lines in a short notation.
 func said(lines []*Line) string {
 	var b strings.Builder
 	for _, l := range lines {
@@ -67,7 +67,7 @@ func said(lines []*Line) string {
 	return strings.TrimSuffix(b.String(), "; ")
 }
 
-// TestRead joins what was spent with what failed and how long it took, over time, by model and team.
+// TestRead checks spending, failures and latencies over time, by model and by team.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -121,7 +121,8 @@ func TestRead(t *testing.T) {
 		if o.Unit != "day" || o.From.Format(time.DateOnly) != "2026-04-21" || o.To.Format(time.DateOnly) != "2026-05-21" {
 			t.Errorf("%s from %s to %s", o.Unit, o.From, o.To)
 		}
-		// It was used first two days ago, and two days before today have cost a dollar; eleven and a half are left.
+		// The two days with records before today cost a dollar together. At this pace, the eleven and a half days left
+		// cost 5.75.
 		if o.Spend.Today != 5*spending.MicrosPerUSD || o.Spend.Month != 6*spending.MicrosPerUSD ||
 			o.Spend.MonthEnd.String() != "11.75" {
 			t.Errorf("%+v", o.Spend)

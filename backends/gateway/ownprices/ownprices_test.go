@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 
 var databases = storetest.Fixture{Schemas: []store.Schema{schema.Gateway()}}
 
-// TestPutAndRemove checks what prices may be set one by one, how they are stored, and that they are bounded.
+// TestPutAndRemove checks which prices can be set one by one, how they are stored, and that their number is bounded.
 func TestPutAndRemove(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

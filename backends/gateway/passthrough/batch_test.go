@@ -15,7 +15,7 @@ import (
 
 func freely(int64) error { return nil }
 
-// TestResults sums results in both formats, whatever pieces they arrive in.
+// TestResults sums the usage of results in both formats, whatever pieces they arrive in.
 func TestResults(t *testing.T) {
 	t.Parallel()
 	const file = `{"custom_id":"1","response":{"status_code":200,"body":{"model":"gpt-5.4-mini-2026-03-17","usage":{"prompt_tokens":1000000,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":500000}}}}}
@@ -51,7 +51,7 @@ unheard-of in 5 cached 0 written 0 out 6 reasoning 0 cost 0 false map[]
 	}
 }
 
-// TestResultsAreBounded checks the number of rows, the length of a line and the memory.
+// TestResultsAreBounded checks the bounds on the number of rows, the length of a line and the memory.
 func TestResultsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := NewResults(catalog.Embedded(), &Resource{Provider: "openai"}, time.Now(), freely)
@@ -101,7 +101,7 @@ func TestResultsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCharge checks for which descriptions of a batch its results must be read.
+// TestCharge checks whether a batch can be charged by its description, or its results must be read.
 func TestCharge(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -125,7 +125,7 @@ func TestCharge(t *testing.T) {
 	}
 }
 
-// TestRename checks the names in a batch of messages.
+// TestRename checks that the model names in a batch of messages are replaced.
 func TestRename(t *testing.T) {
 	t.Parallel()
 	cat, err := catalog.Embedded().With(catalog.Options{Aliases: map[string]string{"smart": "anthropic/claude-sonnet-5-5"}})
@@ -185,7 +185,7 @@ func FuzzLines(f *testing.F) {
 			return got
 		}
 		if whole, cut := collect(text), collect(text[:at], text[at:]); strings.Join(whole, "\n") != strings.Join(cut, "\n") {
-			t.Errorf("%q is %q, and cut at %d it is %q", text, whole, at, cut)
+			t.Errorf("%q gives %q, and cut at %d it gives %q", text, whole, at, cut)
 		}
 		names := &Names{Catalog: catalog.Embedded(), Account: new(keychain.Account), Provider: "openai"}
 		_, _ = NewInput(names, freely).Write(text)

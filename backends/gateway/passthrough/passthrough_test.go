@@ -78,7 +78,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// form makes a form of fields and files; a value that begins with @ is a file of so many kilobytes.
+// form returns a form with fields and files. A value of "@" and n further characters stands for a file of about n² KB.
 func form(t *testing.T, parts ...string) (contentType, body string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -114,8 +114,8 @@ func TestReadForm(t *testing.T) {
 		name    string
 		parts   []string
 		once    bool
-		status  int // of reading
-		refused int // of passing on
+		status  int // status of the error while reading
+		refused int // status of the error while passing the form on
 	}{
 		{name: "model first", parts: []string{"model", "a", "file", small}},
 		{name: "model last", parts: []string{"file", small, "prompt", "p", "model", "a"}},
@@ -178,7 +178,7 @@ func TestReadForm(t *testing.T) {
 	})
 }
 
-// parse lists the parts of a form, that of the model first.
+// parse lists the parts of a form. The model's part comes first.
 func parse(t *testing.T, contentType, body string) string {
 	t.Helper()
 	_, params, err := mime.ParseMediaType(contentType)

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// node is a ledger with what a test looks at.
+// node is a ledger with its clock, log and key uses, which tests inspect.
 type node struct {
 	*Ledger
 	clock  *clock
@@ -24,7 +24,7 @@ type node struct {
 	used   keyUses
 }
 
-// keyUses are times that tests set.
+// keyUses holds the times at which keys were last used. Tests set them.
 type keyUses struct{ at map[string]int64 }
 
 func (u *keyUses) Take(time.Time) map[string]int64 {
@@ -44,7 +44,7 @@ func (u *keyUses) Write(c store.Conn, used map[string]int64) error {
 	return nil
 }
 
-// start makes a node on the place.
+// start starts a node on the database.
 func (p place) start(tb testing.TB) *node {
 	tb.Helper()
 	db := p.Open(tb)
@@ -59,7 +59,7 @@ func newNode(db *store.DB) *node {
 	return n
 }
 
-// sql changes rows behind the back of the services.
+// sql changes rows directly, without the services' knowledge.
 func (n *node) sql(tb testing.TB, query string, args ...any) {
 	tb.Helper()
 	err := n.db.Write(tb.Context(), func(c store.Conn) error {
@@ -94,7 +94,7 @@ func equal(tb testing.TB, got, want []string) {
 	}
 }
 
-// team makes a team and returns its id.
+// team creates a team and returns its id.
 func (n *node) team(tb testing.TB, name string) struct{ ID string } {
 	tb.Helper()
 	id := "team_" + name
@@ -102,7 +102,7 @@ func (n *node) team(tb testing.TB, name string) struct{ ID string } {
 	return struct{ ID string }{id}
 }
 
-// user makes a user with a key.
+// user creates a user with a key.
 func (n *node) user(tb testing.TB, id string) (key struct{ ID, Label string }) {
 	tb.Helper()
 	key.ID, key.Label = "gk_"+id, "primary"

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestForecast goes on at the pace of the week before, of the days there are, or of today.
+// TestForecast checks forecasts that continue the spending of the last week, of the fewer days there are, or of today.
 func TestForecast(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -33,7 +33,7 @@ func TestForecast(t *testing.T) {
 		want := func(what string, today, month int64, end float64) {
 			t.Helper()
 			f, err := n.Forecast(t.Context())
-			// The clock is some milliseconds behind noon.
+			// The clock is some milliseconds off noon.
 			if off := f.MonthEnd - MicroUSD(
 				end*MicrosPerUSD,
 			); err != nil || f.Today != MicroUSD(today*MicrosPerUSD) || f.Month != MicroUSD(month*MicrosPerUSD) || off < -10_000 ||
@@ -41,7 +41,7 @@ func TestForecast(t *testing.T) {
 				t.Errorf("%s: %s today, %s this month, %s at its end, error %v", what, f.Today, f.Month, f.MonthEnd, err)
 			}
 		}
-		first := today.AddDate(0, 0, 1-today.Day()) // of a March
+		first := today.AddDate(0, 0, 1-today.Day()) // the first of March
 		noon(first)
 		want("nothing", 0, 0, 0)
 		spend(first, 5)

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// spent describes lines of a report, shortly.
+// spent returns the lines of a spending report in a short notation.
 func (n *node) spent(t *testing.T, q Query) string {
 	t.Helper()
 	lines, err := n.Spending(t.Context(), q)
@@ -37,7 +37,8 @@ func (n *node) spent(t *testing.T, q Query) string {
 	return strings.TrimSuffix(b.String(), "; ")
 }
 
-// TestSpendingByAll sums by each group, what goes together, and refuses what does not.
+// TestSpendingByAll checks the sums by each group and each permitted combination, and that other combinations are
+// refused.
 func TestSpendingByAll(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -111,7 +112,8 @@ func TestSpendingByAll(t *testing.T) {
 	})
 }
 
-// TestLabelsAreBounded counts labels beyond the bound of a day together, by several nodes.
+// TestLabelsAreBounded checks that, once a day has MaxLabels labels, further ones are counted together, with several
+// nodes writing.
 func TestLabelsAreBounded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -148,7 +150,7 @@ func TestLabelsAreBounded(t *testing.T) {
 		if count, others := names(labelEndUser); count != 1 || others != 0 {
 			t.Errorf("%d names of end users, %d others", count, others)
 		}
-		// What is known keeps its row, another day has room.
+		// A known label keeps its own row, and another day has room for new labels.
 		for i, at := range []time.Time{start, start.AddDate(0, 0, 1)} {
 			r := record(i)
 			r.At, r.Tags = at, []string{"tag 1", "fresh"}

@@ -120,7 +120,7 @@ func TestUsageBatches(t *testing.T) {
 	})
 }
 
-// TestUsageWaitsForTheDatabase adds records before there is a database.
+// TestUsageWaitsForTheDatabase adds records before the database is open.
 func TestUsageWaitsForTheDatabase(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -165,7 +165,8 @@ func TestUsageWaitsForTheDatabase(t *testing.T) {
 	})
 }
 
-// TestUsageIsWrittenOnce: a batch whose commit was not heard of is not written and counted again.
+// TestUsageIsWrittenOnce checks that a batch is not written and counted again if the confirmation of its commit was
+// lost.
 func TestUsageIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -188,7 +189,7 @@ func TestUsageIsWrittenOnce(t *testing.T) {
 		if err := log.write(t.Context(), batch, last, nil); err != nil {
 			t.Fatal(err)
 		}
-		log.unsure = true // as Flush is when this was not heard of
+		log.unsure = true // as Flush sets it if a commit's result is unknown
 		log.Add(record(8))
 		flush()
 		log.unsure = true
@@ -196,11 +197,11 @@ func TestUsageIsWrittenOnce(t *testing.T) {
 		flush()
 		log.Add(record(10))
 		batch, last = log.batch(1)
-		if err := log.write(t.Context(), batch, last, nil); err != nil { // it comes through once it was looked for
+		if err := log.write(t.Context(), batch, last, nil); err != nil { // it is committed later
 			t.Fatal(err)
 		}
 		if err := log.Flush(t.Context()); err == nil {
-			t.Error("a batch is written over one that came through late")
+			t.Error("a batch is written although the one before it was committed late")
 		}
 		flush()
 		var rows, counted int
@@ -213,8 +214,8 @@ func TestUsageIsWrittenOnce(t *testing.T) {
 	})
 }
 
-// TestUsageAfterRestore: a database that has lost the last batches, as a backup or a standby may,
-// takes what comes after them.
+// TestUsageAfterRestore checks that the log goes on writing to a database that has lost the last batches, such as a
+// restored backup or a standby.
 func TestUsageAfterRestore(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -275,13 +276,13 @@ func TestUsageIsBounded(t *testing.T) {
 	}
 }
 
-// TestUsageWriter lets the writer do its work.
+// TestUsageWriter checks that the background writer writes after its interval, when a batch is full, and on Close.
 func TestUsageWriter(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		log := NewLog(n.Ledger, &n.used, n.logger).Start()
-		log.Add(record(0)) // for the interval
+		log.Add(record(0)) // written after the interval
 		schematest.Eventually(t, "one record is written", func() bool { return len(ids(t, n, 500)) == 1 })
 		var all sync.WaitGroup
 		for i := range 10 {
@@ -321,7 +322,7 @@ func TestUsageWriter(t *testing.T) {
 	})
 }
 
-// TestFlushEnds flushes while records keep coming.
+// TestFlushEnds checks that Flush returns while records are still being added.
 func TestFlushEnds(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -346,7 +347,7 @@ func TestFlushEnds(t *testing.T) {
 	all.Wait()
 }
 
-// TestAddDoesNotWait adds while a write hangs.
+// TestAddDoesNotWait checks that Add returns while a write hangs.
 func TestAddDoesNotWait(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -389,7 +390,7 @@ func TestAddDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestHostileTexts adds records with texts that a database refuses.
+// TestHostileTexts adds records with texts that the database would refuse.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

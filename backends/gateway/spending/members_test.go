@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestSpendingOfMembers sums by the users within a team, and compares that with the sums of the team.
+// TestSpendingOfMembers compares the sums by user within a team with the sums of the team.
 func TestSpendingOfMembers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestSpendingOfAllTeams compares the sums of all teams together, which have tables of their own, with what the sums of
-// each team add up to.
+// TestSpendingOfAllTeams compares the sums over all teams, which have their own tables, with the total of the sums of
+// the single teams.
 func TestSpendingOfAllTeams(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

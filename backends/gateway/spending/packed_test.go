@@ -46,13 +46,13 @@ func TestPackedRecords(t *testing.T) {
 	}
 }
 
-// TestPackedRecordIsComplete finds a field that is added and not stored.
+// TestPackedRecordIsComplete fails if Record gets a field that is not stored.
 func TestPackedRecordIsComplete(t *testing.T) {
 	t.Parallel()
 	r := reflect.ValueOf(fullRecord)
 	for i := range r.NumField() {
 		switch name := r.Type().Field(i).Name; name {
-		case "ID", "At", "UserID": // columns of their own
+		case "ID", "At", "UserID": // have their own columns
 		default:
 			if r.Field(i).IsZero() {
 				t.Errorf("%s is not tested", name)
@@ -78,7 +78,7 @@ func TestParsePacked(t *testing.T) {
 	}
 }
 
-// TestUsageView checks that SQL reads records by the names of the view, also short ones of before.
+// TestUsageView checks that SQL reads records by the columns of the view, including short records of earlier versions.
 func TestUsageView(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

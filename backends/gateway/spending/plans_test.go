@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestPlans: a report over any time finds the totals of two days by their primary keys, and sums them up without sorting
-// them first. Groups of one team find its rows of each day.
+// TestPlans checks that a report over any time finds the totals of two days by primary key and sums them without
+// sorting first. Reports on one team find its rows of each day.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -83,7 +83,7 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// plan returns how the database would run a statement.
+// plan returns the database's query plan for a statement.
 func (n *node) plan(t *testing.T, statement string, args []any) string {
 	t.Helper()
 	var lines []string
@@ -91,7 +91,8 @@ func (n *node) plan(t *testing.T, statement string, args []any) string {
 		explain := "EXPLAIN QUERY PLAN "
 		if c.Dialect() == store.Postgres {
 			explain = "EXPLAIN "
-			// The tables of a test are small. Only this shows which index serves.
+			// The test's tables are so small that PostgreSQL would scan them. Without this, the plan does not show the
+			// index.
 			if _, err := c.Exec("SET LOCAL enable_seqscan = off"); err != nil {
 				return err
 			}

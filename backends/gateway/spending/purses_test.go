@@ -8,8 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestSpendingIsBounded adds more records than are kept, and more keys than are
-// in use.
+// TestSpendingIsBounded adds more records than are kept in memory, and more keys than are remembered.
 func TestSpendingIsBounded(t *testing.T) {
 	t.Parallel()
 	var s purses
@@ -26,7 +25,7 @@ func TestSpendingIsBounded(t *testing.T) {
 	if sums, _ := k.cached(start, false); sums[InDay].Tokens != many || len(k.local) != 0 {
 		t.Errorf("%d tokens, %d records left", sums[InDay].Tokens, len(k.local))
 	}
-	s.note(&Record{KeyID: "gk", At: start, InputTokens: 1}, many) // late: it was read already
+	s.note(&Record{KeyID: "gk", At: start, InputTokens: 1}, many) // a late record, which the last read has counted
 	if sums, _ := k.cached(start, false); sums[InDay].Tokens != many {
 		t.Errorf("%d tokens", sums[InDay].Tokens)
 	}
@@ -39,7 +38,7 @@ func TestSpendingIsBounded(t *testing.T) {
 	}
 }
 
-// TestWritersAreForgotten looks at the table that every process writes to.
+// TestWritersAreForgotten checks that old rows are deleted from the table in which each writing process has a row.
 func TestWritersAreForgotten(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

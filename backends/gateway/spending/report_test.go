@@ -93,7 +93,7 @@ func TestUsageReport(t *testing.T) {
 			}
 		}
 
-		// The last 30 days, and nothing at all.
+		// By default, a report covers the last 30 days. For an unknown user it is empty.
 		month := report(UsageQuery{})
 		if !strings.Contains(month, `"from":"2026-01-30T10:00:00Z","to":"2026-03-01T11:00:00Z","totals":{"requests":6,`) || !strings.Contains(month, `"by_day":[`) ||
 			!strings.Contains(month, `"by_provider":[`) || !strings.Contains(month, `"by_model":[`) || strings.Contains(month, `"by_key"`) {
@@ -138,7 +138,7 @@ func TestUsageQueryRefusals(t *testing.T) {
 	}
 }
 
-// TestUsageReportIsBounded uses more models than a report has lines.
+// TestUsageReportIsBounded uses more models than a report may have lines.
 func TestUsageReportIsBounded(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
@@ -163,8 +163,8 @@ func TestUsageReportIsBounded(t *testing.T) {
 	}
 }
 
-// TestUsageMatchesRecords compares reports that mix sums of days and of hours with
-// the log itself, whatever part of which day they begin and end in.
+// TestUsageMatchesRecords compares reports that mix sums of days and of hours with the log itself, for all hours of a
+// day as beginning and end.
 func TestUsageMatchesRecords(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

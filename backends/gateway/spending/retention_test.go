@@ -32,7 +32,7 @@ func (n *node) count(t *testing.T, table string) (count int) {
 	return count
 }
 
-// turn sweeps if it is due.
+// turn runs a sweep if one is due.
 func (r *Retention) turn(ctx context.Context, again bool) error {
 	return r.lease.Do(ctx, again, func(ctx context.Context) error {
 		_, err := r.sweep(ctx)
@@ -42,8 +42,8 @@ func (r *Retention) turn(ctx context.Context, again bool) error {
 
 const dayLong = 24 * time.Hour
 
-// TestRetention deletes from a log that needs more than one transaction. Only a part of it is old, and it begins with a
-// record from a clock that was wrong.
+// TestRetention deletes old records in several transactions. The log also has records to keep, and one from a clock
+// that was wrong.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -76,7 +76,7 @@ func TestRetention(t *testing.T) {
 		if got := n.count(t, "gateway_usage_records"); got != old+5 {
 			t.Errorf("for ever: %d records are left", got)
 		}
-		if got := n.count(t, "gateway_usage_hours"); got != hours-old-1 { // the one of 91 days stays for a day more
+		if got := n.count(t, "gateway_usage_hours"); got != hours-old-1 { // the hour 91 days ago stays for another day
 			t.Errorf("%d hours of %d are left", got, hours)
 		}
 		if err := idle(n, RequestsKept).turn(t.Context(), true); err != nil {
@@ -90,7 +90,7 @@ func TestRetention(t *testing.T) {
 			t.Errorf("the log: %v", n.logs.All())
 		}
 
-		// A report whose hours are gone has whole days, and what it had before.
+		// A report over days whose hours are deleted is rounded to whole days. Its totals are unchanged.
 		after, err := n.Usage(t.Context(), "alice", UsageQuery{From: start.Add(-101*dayLong - 7*time.Hour), To: start.Add(time.Hour)})
 		if err != nil || after.Totals.Requests != before.Totals.Requests || after.Totals.Requests < 24 || after.From.Hour() != 0 {
 			t.Errorf("requests %d from %s, before %d, error %v", after.Totals.Requests, after.From, before.Totals.Requests, err)
@@ -98,8 +98,7 @@ func TestRetention(t *testing.T) {
 	})
 }
 
-// TestRetentionOfManyNodes: one of them deletes, and another one takes over when it
-// says nothing any more.
+// TestRetentionOfManyNodes checks that one node deletes, and that another one takes over when the first no longer runs.
 func TestRetentionOfManyNodes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -120,14 +119,14 @@ func TestRetentionOfManyNodes(t *testing.T) {
 		turn(one, true, jobs.ErrHeld)
 		err := one.db.Write(t.Context(), idle(one, 0).lease.Hold)
 		if !errors.Is(err, jobs.ErrHeld) {
-			t.Errorf("in the middle of it: error %v", err)
+			t.Errorf("during another node's turn: error %v", err)
 		}
-		one.sql(t, "UPDATE gateway_sweeps SET until = ?", schema.Micros(start.AddDate(1, 0, 0))) // of a clock that was wrong
+		one.sql(t, "UPDATE gateway_sweeps SET until = ?", schema.Micros(start.AddDate(1, 0, 0))) // by a node whose clock was wrong
 		turn(one, false, nil)
 	})
 }
 
-// TestRetentionInTheBackground deletes nothing before it is told how long to keep.
+// TestRetentionInTheBackground checks that records are deleted only once a retention period is set.
 func TestRetentionInTheBackground(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -141,7 +140,7 @@ func TestRetentionInTheBackground(t *testing.T) {
 		NewRetention(n.Ledger, n.logger, nil).Close()
 		r := NewRetention(n.Ledger, n.logger, nil)
 		r.Keep(0)
-		schematest.Eventually(t, "it had its turn", func() bool { return n.count(t, "gateway_sweeps") == 1 })
+		schematest.Eventually(t, "the first sweep is over", func() bool { return n.count(t, "gateway_sweeps") == 1 })
 		if n.count(t, "gateway_usage_records") != 1 {
 			t.Error("the record is gone")
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// fillStatement returns a query for the rows of a table of sums, computed from the log.
+// fillStatement returns a query that computes the rows of a table of sums from the log.
 func fillStatement(t *testing.T, p place, table string) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/sums." + p.Dialect.String() + ".sql")
@@ -35,7 +35,7 @@ func fillStatement(t *testing.T, p place, table string) string {
 	return fill
 }
 
-// sumRows returns every row of sums of a table or a statement as text.
+// sumRows returns the rows of sums that a query selects, as text.
 func (n *node) sumRows(t *testing.T, query string) []string {
 	t.Helper()
 	var all []string
@@ -67,8 +67,7 @@ func (n *node) sumRows(t *testing.T, query string) []string {
 	return all
 }
 
-// wantSumsOfLog compares the sums with what the log says, added up by the
-// database.
+// wantSumsOfLog compares the tables of sums with sums that the database computes from the log.
 func wantSumsOfLog(t *testing.T, p place, n *node) {
 	t.Helper()
 	for _, table := range []string{"gateway_usage_hours", "gateway_usage_days"} {
@@ -80,7 +79,7 @@ func wantSumsOfLog(t *testing.T, p place, n *node) {
 	}
 }
 
-// anyRecord returns a random record of one of a few users, keys, models and hours.
+// anyRecord returns a random record. It chooses among few users, keys, models and hours.
 func anyRecord(random *rand.Rand, i int) Record {
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	r := record(i)
@@ -117,7 +116,7 @@ func TestSumsMatchLog(t *testing.T) {
 				}
 			}
 		}
-		// Numbers that no sum could take twice.
+		// Two such numbers overflow a sum.
 		for _, many := range []int64{1<<63 - 1, -1 << 63} {
 			for i := range 3 {
 				r := record(i)
@@ -134,8 +133,8 @@ func TestSumsMatchLog(t *testing.T) {
 	})
 }
 
-// TestSumsAndLogAreAtomic breaks the writing of a batch behind each of its steps:
-// neither the log nor the sums may keep any of it.
+// TestSumsAndLogAreAtomic makes each step of writing a batch fail. Neither the log nor the sums may keep any part of
+// it.
 func TestSumsAndLogAreAtomic(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -169,11 +168,12 @@ func TestSumsAndLogAreAtomic(t *testing.T) {
 	})
 }
 
-// placeOfChild tells the test binary that it is a child that writes until it is
-// killed, and where.
+// placeOfChild is the environment variable by which the test binary knows that it is the child process. It names the
+// database to which the child writes until it is killed.
 const placeOfChild = "KEYCHAIN_TEST_WRITE_TO"
 
-// TestKilledWriter runs both as the parent and as the child process.
+// TestKilledWriter kills a process while it writes, and checks that the sums match the log. It runs in the parent and
+// in the child process.
 func TestKilledWriter(t *testing.T) {
 	if text, child := os.LookupEnv(placeOfChild); child {
 		writeForever(t, text)
@@ -196,7 +196,7 @@ func TestKilledWriter(t *testing.T) {
 			if exit, ok := errors.AsType[*exec.ExitError](child.Wait()); !ok || exit.Exited() {
 				t.Fatalf("the child ended by itself: %v", exit)
 			}
-			// A server may still be at the last transaction of a client that is gone.
+			// The server may still be running the last transaction of the killed client.
 			n.sql(t, "UPDATE gateway_usage_hours SET requests = requests")
 			wantSumsOfLog(t, p, n)
 		}
@@ -227,7 +227,7 @@ func writeForever(t *testing.T, text string) {
 	}
 }
 
-// TestSumsOfManyNodes lets nodes write the same rows at the same time.
+// TestSumsOfManyNodes writes the same rows from several nodes at the same time.
 func TestSumsOfManyNodes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -299,7 +299,7 @@ func BenchmarkFlushOfManyRows(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*batchRows), "ns/record")
 }
 
-// A candidate that the client did not wait for has not failed.
+// TestDisconnectIsNoFailure checks that an attempt does not count as failed when the client disconnected.
 func TestDisconnectIsNoFailure(t *testing.T) {
 	t.Parallel()
 	hours := rollUp([]Record{{

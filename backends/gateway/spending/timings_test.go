@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestTimings counts what was answered, and what failed by a fault of the gateway or of a provider,
-// for all, for models and for teams.
+// TestTimings counts answered requests, and those that failed by a fault of the gateway or of a provider, in all, by
+// model and by team.
 func TestTimings(t *testing.T) {
 	t.Parallel()
 	failed := func(status int, code string) []apierror.Attempt {
@@ -25,12 +25,12 @@ func TestTimings(t *testing.T) {
 			{Status: 200, Provider: "alpha", Model: "large", Latency: 6 * time.Second, FailedAttempts: failed(503, "overloaded")},
 			{Status: 200, Code: "upstream_stream_error", Provider: "alpha", Model: "large", Latency: time.Second},
 			{Status: 502, Code: "all_providers_failed", Latency: time.Second, FailedAttempts: failed(0, "connection_error")},
-			// What the client brought about counts for nobody.
+			// Failures that the client caused do not count.
 			{Status: 400, Code: "invalid_value", Latency: time.Second, FailedAttempts: failed(400, "invalid_value")},
 			{Status: 402, Code: "insufficient_quota", Latency: time.Millisecond},
 			{Status: 499, Code: codeClientLeft, Provider: "alpha", Model: "large", Latency: time.Second, FailedAttempts: failed(0, codeClientLeft)},
 			{Status: 200, Provider: "gamma", Model: "new", Latency: 5 * time.Second, FailedAttempts: failed(0, codeCannotCarry)},
-			// A batch of a provider, which has no time.
+			// A request of a provider's batch has no latency.
 			{Status: 200, Provider: "alpha", Model: "large"},
 		} {
 			r.At, r.RequestID, r.UserID = start, fmt.Sprint(i), "alice"
@@ -71,7 +71,7 @@ func TestTimings(t *testing.T) {
 				t.Errorf("%s: %q, want %q", kind, text, want)
 			}
 		}
-		// It counts when it ended.
+		// A request counts at the time at which it ended.
 		minute, err := timings.Read(
 			t.Context(),
 			n.db,

@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// lastOfTotals is the last day on which anyRequest may be.
+// lastOfTotals is the upper bound of the days for which anyRequest makes records.
 const lastOfTotals = 230
 
-// dayOfTotals returns the beginning of a day, counted from a Wednesday.
+// dayOfTotals returns the beginning of a day. Day 0 is a Wednesday.
 func dayOfTotals(day int) time.Time { return time.Date(2025, 1, 1+day, 0, 0, 0, 0, time.UTC) }
 
-// anyRequest returns a random record on one of many days, often at their very beginning or end.
+// anyRequest returns a random record on one of many days, often at the very beginning or end of the day.
 func anyRequest(random *rand.Rand) Record {
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	at := dayOfTotals(random.IntN(lastOfTotals))
@@ -38,7 +38,7 @@ func anyRequest(random *rand.Rand) Record {
 	return r
 }
 
-// lineOf returns the groups of a line that begins with a record, and whether the record is in any.
+// lineOf returns the groups of the report line to which a record belongs. If it belongs to none, ok is false.
 func lineOf(r *Record, by []string) (groups string, ok bool) {
 	for _, name := range by {
 		text := ""
@@ -73,7 +73,7 @@ func lineOf(r *Record, by []string) (groups string, ok bool) {
 	return groups, true
 }
 
-// addUp returns what Spending should, computed from the records.
+// addUp returns the lines that Spending should return, computed from the records.
 func addUp(records []Record, q *Query) map[string]string {
 	sum := make(map[string]*[5]int64)
 	add := func(r *Record, numbers [5]int64) {
@@ -98,7 +98,7 @@ func addUp(records []Record, q *Query) map[string]string {
 			continue
 		}
 		add(&r, [5]int64{1, r.InputTokens + r.OutputTokens, r.CostMicroUSD, r.WrittenTokens, 0})
-		if len(r.FailedAttempts) > 0 && !q.has(byTag) && !q.has(byEndUser) { // they are counted for who failed
+		if len(r.FailedAttempts) > 0 && !q.has(byTag) && !q.has(byEndUser) { // for the failed model
 			r.Provider, r.Model = "gamma", "vast"
 			add(&r, [5]int64{4: 1})
 		}
@@ -110,7 +110,7 @@ func addUp(records []Record, q *Query) map[string]string {
 	return texts
 }
 
-// linesOf returns the lines of Spending in the form of addUp.
+// linesOf returns the lines of Spending in the format of addUp.
 func (n *node) linesOf(t *testing.T, q Query) map[string]string {
 	t.Helper()
 	lines, err := n.Spending(t.Context(), q)
@@ -145,8 +145,8 @@ func (n *node) linesOf(t *testing.T, q Query) map[string]string {
 	return texts
 }
 
-// TestSpendingMatchesRecords compares sums by everything and over any days with those of the records, while more and
-// more totals are computed and those of old days are deleted.
+// TestSpendingMatchesRecords compares sums by all groups and over random days with sums of the records, while totals
+// are computed for more and more days and those of old days are deleted.
 func TestSpendingMatchesRecords(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -237,12 +237,12 @@ func TestSpendingMatchesRecords(t *testing.T) {
 		write(0, 2)
 		compare(2)
 		write(2, 60)
-		at(60, 12*time.Hour) // for the first time, as after an upgrade
+		at(60, 12*time.Hour) // computes the totals for the first time, as after an upgrade
 		if days := stored(); len(days) != 57 || days[0] != 1 || days[56] != 57 {
 			t.Errorf("there are totals of %v", days)
 		}
 		compare(60)
-		write(60, 61) // a record of a day without totals changes none
+		write(60, 61) // a record of a day without totals changes no totals
 		at(61, time.Hour)
 		compare(61)
 		write(61, 150)
@@ -262,7 +262,7 @@ func TestSpendingMatchesRecords(t *testing.T) {
 	})
 }
 
-// TestSpendingLineLimit: a report by day with too many lines has those of the first days, in order.
+// TestSpendingLineLimit checks that a report by day with too many lines has the lines of the first days, in order.
 func TestSpendingLineLimit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -286,7 +286,8 @@ func TestSpendingLineLimit(t *testing.T) {
 	})
 }
 
-// TestLimit: a short list has the highest costs, and what those users had spent before even if others had spent more.
+// TestLimit checks that a limited list has the users with the highest costs, and compares them with what the same users
+// spent before.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// events returns the events of a stream with a text, numbered as an upstream does.
+// events returns the events of an upstream's stream with a text, numbered from 0.
 func events(item, text string) []string {
 	done := strings.NewReplacer("\n", "", "\t", "").Replace(answerOf(item, text))
 	begun := strings.Replace(done, "completed", "in_progress", 1)
@@ -34,7 +34,7 @@ func events(item, text string) []string {
 	return all
 }
 
-// write writes a stream in pieces that end anywhere, and flushes it.
+// write writes a stream in pieces that do not end at event boundaries, and flushes it.
 func write(w http.ResponseWriter, text string) error {
 	for len(text) > 0 {
 		n := min(len(text), 37)
@@ -46,7 +46,7 @@ func write(w http.ResponseWriter, text string) error {
 	return http.NewResponseController(w).Flush()
 }
 
-// streamed answers with a stream.
+// streamed returns a handler that answers with a stream.
 func streamed(item, text string) func(context.Context, http.ResponseWriter) error {
 	return func(_ context.Context, w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -55,7 +55,7 @@ func streamed(item, text string) func(context.Context, http.ResponseWriter) erro
 	}
 }
 
-// numbers returns the numbers and names of the events of a stream.
+// numbers returns the sequence number and name of each event in a stream.
 func numbers(text string) (list []string) {
 	for _, frame := range strings.SplitAfter(text, "\n\n") {
 		if name, data := parseFrame([]byte(frame)); data != nil {
@@ -65,7 +65,7 @@ func numbers(text string) (list []string) {
 	return list
 }
 
-// TestStream checks a stream that the client waits for: it is stored before its last event.
+// TestStream checks that a response streamed to its client is stored before its last event is sent.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -97,7 +97,8 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// TestBackground checks that an answer is worked on behind the request, and read on every node.
+// TestBackground checks that a background response is produced after its request has ended, and can be read on every
+// node.
 func TestBackground(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -126,7 +127,7 @@ func TestBackground(t *testing.T) {
 	})
 }
 
-// TestResume checks that a stream is resumed on every node, while it goes on and later.
+// TestResume checks that a stream can be resumed on every node, while it is running and after its end.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -171,7 +172,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestCancel checks that another node ends an answer, whose work stops and whose stream ends.
+// TestCancel checks that another node can cancel a background response. Its work stops and its stream ends.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -198,8 +199,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestLostProcess checks that an answer whose process has gone is marked as failed, by another node, when its
-// lease is over and not before.
+// TestLostProcess checks that another node marks a response as failed if its process has died, once the lease has
+// expired and not before.
 func TestLostProcess(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -216,9 +217,9 @@ func TestLostProcess(t *testing.T) {
 		}
 		other.clock.Offset.Add(int64(leaseTime - 5*time.Second))
 		if done, err := other.failLost(t.Context()); err != nil || done != 0 {
-			t.Errorf("%d given up though the node lives, %v", done, err)
+			t.Errorf("%d given up although their node is alive, %v", done, err)
 		}
-		other.clock.Offset.Add(int64(leaseTime)) // the node says nothing, as if it were killed
+		other.clock.Offset.Add(int64(leaseTime)) // the node does not renew its lease, as if it had been killed
 		if done, err := other.failLost(t.Context()); err != nil || done != 1 {
 			t.Errorf("%d given up, %v", done, err)
 		}
@@ -231,7 +232,7 @@ func TestLostProcess(t *testing.T) {
 	})
 }
 
-// TestFailures checks the answers that do not come about, each with its reason.
+// TestFailures checks the error that is stored for each way in which a background response can fail.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -272,7 +273,7 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// TestShutdown checks that an answer is marked as failed when its process ends as it should.
+// TestShutdown checks that unfinished responses are marked as failed when their process shuts down.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -286,12 +287,13 @@ func TestShutdown(t *testing.T) {
 		other.gives("GET /responses/"+id, "", "error.message", `"`+errStopped.Error()+`"`)
 		turn, _ := n.begin(`{"model":"m","input":"one","background":true}`)
 		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); refusal(t, err, http.StatusTooManyRequests) == nil {
-			t.Error("a service that is closed takes work in")
+			t.Error("a closed service accepts work")
 		}
 	})
 }
 
-// TestParallel checks that so many answers are worked on at a time, others wait, and more are refused.
+// TestParallel checks that at most Parallel responses are produced at a time, that others are queued, and that requests
+// are refused once the queue is full.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -308,7 +310,7 @@ func TestParallel(t *testing.T) {
 		n.gives("GET /responses/"+ids[1], "", "status", `"queued"`)
 		turn, _ := n.begin(body)
 		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); refusal(t, err, http.StatusTooManyRequests).RetryAfter == 0 {
-			t.Error("nobody says when to come again")
+			t.Error("the refusal has no Retry-After")
 		}
 		n.gives("POST /responses/"+ids[2]+"/cancel", "", "status", `"cancelled"`)
 		<-overs[2]

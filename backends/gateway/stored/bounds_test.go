@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// TestConversationBounds checks that an owner can have neither conversations nor items of one without end.
+// TestConversationBounds checks that the number of an owner's conversations and the size of each are bounded.
 func TestConversationBounds(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -38,7 +38,8 @@ func TestConversationBounds(t *testing.T) {
 	})
 }
 
-// TestFollowers checks that an owner follows a bounded number of streams, and may follow another once one has ended.
+// TestFollowers checks that the number of streams that an owner follows is bounded, and that the end of one frees its
+// place.
 func TestFollowers(t *testing.T) {
 	t.Parallel()
 	s := New(nil, nil, nil, nil, nil)
@@ -48,23 +49,23 @@ func TestFollowers(t *testing.T) {
 		}
 	}
 	if s.arrive("user a") || !s.arrive("user b") {
-		t.Error("the bound is not that of each owner")
+		t.Error("the bound does not apply to each owner separately")
 	}
 	s.depart("user a")
 	if !s.arrive("user a") {
-		t.Error("a place that is free is not given")
+		t.Error("a follower is refused although there is room")
 	}
 	for range maxFollowers {
 		s.depart("user a")
 	}
 	s.depart("user b")
 	if len(s.followers) != 0 {
-		t.Errorf("%v are counted still", s.followers)
+		t.Errorf("%v are still counted", s.followers)
 	}
 }
 
-// TestBackgroundMemory checks that a whole answer in the background takes its memory from the budget, and gives it back
-// also if the answer fails half way.
+// TestBackgroundMemory checks that an unstreamed background response is charged to the memory budget, and that the
+// memory is released even if the response fails.
 func TestBackgroundMemory(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -92,8 +93,8 @@ func TestBackgroundMemory(t *testing.T) {
 	})
 }
 
-// TestQuota checks that an owner has no room beyond the quota, counts everything that is stored, and has room again once
-// something is deleted. A request that does not rely on storage is answered all the same.
+// TestQuota checks that an owner's quota counts everything that is stored, and that a deletion frees room. Requests
+// that do not depend on storage are answered even without room.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -106,7 +107,7 @@ func TestQuota(t *testing.T) {
 		id, over := n.work(`{"model":"m","input":"x","background":true,"stream":true}`, streamed("2", large))
 		<-over
 
-		other := startNode(t, p) // it has stored nothing itself
+		other := startNode(t, p) // this node has stored nothing itself
 		other.options.Quota = n.options.Quota
 		if total, err := other.addUp(t.Context(), alice); err != nil || total < 200_000 || total > 400_000 {
 			t.Errorf("%d bytes are stored, %v", total, err)

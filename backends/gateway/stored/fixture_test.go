@@ -21,10 +21,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// alice is whose most of what is stored is.
+// alice is the owner of most stored objects in the tests.
 const alice = "user a"
 
-// node is a service on a database that others may share, with a clock of its own.
+// node is a service with its own clock, on a database that it may share with others.
 type node struct {
 	*Service
 	t       *testing.T
@@ -53,7 +53,7 @@ func answerOf(item, text string) string {
 		{"id":"msg_` + item + `","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"` + text + `"}]}],"usage":null}`
 }
 
-// begin begins a turn, which must come about.
+// begin begins a turn, which must succeed.
 func (n *node) begin(body string) (*Turn, string) {
 	n.t.Helper()
 	turn, text, err := n.Begin(n.t.Context(), alice, n.options, []byte(body))
@@ -63,7 +63,7 @@ func (n *node) begin(body string) (*Turn, string) {
 	return turn, string(text)
 }
 
-// refuses checks that a request is refused with a status, and by a text in the error.
+// refuses checks that a request is refused with a status, and with an error that contains text.
 func (n *node) refuses(owner, body string, status int, text string) {
 	n.t.Helper()
 	_, _, err := n.Begin(n.t.Context(), owner, n.options, []byte(body))
@@ -81,7 +81,7 @@ func refusal(t *testing.T, err error, status int) *apierror.Error {
 	return e
 }
 
-// turn asks and is answered, and returns the response as the client gets it.
+// turn sends a request, answers it with text, and returns the response that the client gets.
 func (n *node) turn(body, item, text string) gjson.Result {
 	n.t.Helper()
 	turn, _ := n.begin(body)
@@ -89,7 +89,7 @@ func (n *node) turn(body, item, text string) gjson.Result {
 	return gjson.Parse(answered(n.t, turn, answerOf(item, text)))
 }
 
-// answered passes a whole answer through a turn's recorder.
+// answered writes an unstreamed response through a turn's recorder, and returns the body that the client gets.
 func answered(t *testing.T, turn *Turn, object string) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -108,7 +108,7 @@ func answered(t *testing.T, turn *Turn, object string) string {
 	return w.Body.String()
 }
 
-// call asks the API, and returns the status and the answer.
+// call sends a request to the API of stored objects, and returns the status and the body of the answer.
 func (n *node) call(owner, request, body string) (int, gjson.Result) {
 	n.t.Helper()
 	method, target, _ := strings.Cut(request, " ")
@@ -135,7 +135,7 @@ func (n *node) call(owner, request, body string) (int, gjson.Result) {
 	return w.Code, gjson.Parse(w.Body.String())
 }
 
-// gives checks what the API answers at a path of the answer.
+// gives checks the value that the API's answer has at a path.
 func (n *node) gives(request, body, path, want string) {
 	n.t.Helper()
 	status, answer := n.call(alice, request, body)
@@ -144,7 +144,7 @@ func (n *node) gives(request, body, path, want string) {
 	}
 }
 
-// lacks checks that the API answers with a 404.
+// lacks checks that the API answers a request with 404.
 func (n *node) lacks(owner, request string) {
 	n.t.Helper()
 	if status, answer := n.call(owner, request, ""); status != http.StatusNotFound {
@@ -173,8 +173,7 @@ func (n *node) exec(statement string, args ...any) {
 	}
 }
 
-// work begins an answer in the background, which gives is asked for. What it returns is closed when
-// the work is over.
+// work starts a background response, which gives produces. The channel is closed when the work is over.
 func (n *node) work(body string, gives func(ctx context.Context, w http.ResponseWriter) error) (id string, over chan struct{}) {
 	n.t.Helper()
 	turn, _ := n.begin(body)
@@ -189,7 +188,7 @@ func (n *node) work(body string, gives func(ctx context.Context, w http.Response
 	return gjson.GetBytes(object, "id").Str, over
 }
 
-// whole answers with a whole response.
+// whole returns a handler that answers with an unstreamed response.
 func whole(item, text string) func(context.Context, http.ResponseWriter) error {
 	return func(_ context.Context, w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", "application/json")
@@ -199,7 +198,7 @@ func whole(item, text string) func(context.Context, http.ResponseWriter) error {
 	}
 }
 
-// waits answers when it may, or not at all when the context ends.
+// waits returns a handler that calls then once may is closed, or returns the cause if the context ends first.
 func waits(may <-chan struct{}, then func(context.Context, http.ResponseWriter) error) func(context.Context, http.ResponseWriter) error {
 	return func(ctx context.Context, w http.ResponseWriter) error {
 		select {

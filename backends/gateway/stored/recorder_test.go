@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// FuzzRecorder checks that whatever a stream is, however it is cut, the client gets its complete events
-// in their order, those without a response object as they came, and that a log numbers each.
+// FuzzRecorder cuts streams of any content into pieces. The client must get the complete events in order, those without
+// a response object unchanged, and the event log must number them.
 func FuzzRecorder(f *testing.F) {
 	f.Add([]byte(strings.Join(events("1", "ONE or more"), ": keep-alive\n\n")), 7)
 	f.Add([]byte("event: response.completed\ndata: {\"response\":{}}\n\nevent: x\ndata: {\n\n\n\ndata: 1"), 1)
@@ -20,7 +20,7 @@ func FuzzRecorder(f *testing.F) {
 	f.Add([]byte("event: x\ndata: {\"a\":1}\n\nevent: y\ndata: { }\n\n"), 5)
 	f.Fuzz(func(t *testing.T, text []byte, step int) {
 		step = max(step, 1)
-		turn := &Turn{ID: "resp_1"} // it stores nothing, so it asks no database
+		turn := &Turn{ID: "resp_1"} // the turn stores nothing, so it needs no database
 		w := httptest.NewRecorder()
 		r := turn.Record(w, memory.Share{})
 		r.Header().Set("Content-Type", "text/event-stream")

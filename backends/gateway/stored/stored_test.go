@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// inputOf returns the texts and types of an input, in short.
+// inputText returns the texts of a request's input items, or their types if they have no text.
 func inputText(body string) string {
 	var parts []string
 	gjson.Get(body, "input").ForEach(func(_, item gjson.Result) bool {
@@ -33,8 +33,8 @@ func inputText(body string) string {
 	return strings.Join(parts, " ")
 }
 
-// TestChain checks that a response continues others with all that was said and thought, on every node,
-// and that nobody but its owner sees any of it.
+// TestChain checks that a response continues a chain of earlier ones with all their messages and reasoning, on every
+// node. Only the owner can see it.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -63,7 +63,7 @@ func TestChain(t *testing.T) {
 			t.Errorf("%d responses are stored", rows)
 		}
 
-		// Branches share what is before them.
+		// Branches share the responses before them.
 		_, branch := n.begin(`{"model":"m","input":"other","previous_response_id":"` + id + `"}`)
 		if got := inputText(branch); got != "one thought ONE other" {
 			t.Errorf("the branch is %s", got)
@@ -99,7 +99,7 @@ func TestChain(t *testing.T) {
 	})
 }
 
-// TestSealed checks that no text stands in the database as it is.
+// TestSealed checks that the database has no text in plaintext.
 func TestSealed(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -128,7 +128,7 @@ func TestSealed(t *testing.T) {
 	})
 }
 
-// TestInputItems checks the pages of what a response was made of.
+// TestInputItems checks the pages of a response's input items.
 func TestInputItems(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -156,8 +156,8 @@ func TestInputItems(t *testing.T) {
 	})
 }
 
-// TestConversation checks that a conversation gets what is said in it, in order, and that it can be
-// changed, paged and deleted by its owner alone.
+// TestConversation checks that the messages of a conversation are added to it in order, and that only its owner can
+// change, page and delete it.
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -171,7 +171,7 @@ func TestConversation(t *testing.T) {
 		if got := answer.Get("conversation.id").Str; got != id {
 			t.Errorf("the response is of %s", got)
 		}
-		other.turn(`{"model":"m","input":"two","conversation":{"id":"`+id+`"}}`, "1", "TWO") // an upstream that uses its ids again
+		other.turn(`{"model":"m","input":"two","conversation":{"id":"`+id+`"}}`, "1", "TWO") // the upstream uses the same ids again
 		_, body := n.begin(`{"model":"m","input":"three","conversation":"` + id + `","store":false}`)
 		if got := inputText(body); got != "be short one thought ONE two thought TWO three" {
 			t.Errorf("the input is %s", got)
@@ -217,7 +217,7 @@ func TestConversation(t *testing.T) {
 	})
 }
 
-// TestRetention checks that what is old is gone, and that a chain that is continued is kept as a whole.
+// TestRetention checks that expired objects are deleted, and that continuing a chain keeps all of it.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -254,7 +254,7 @@ func TestRetention(t *testing.T) {
 	})
 }
 
-// TestBounds checks what is too large, too deep, or does not go together.
+// TestBounds checks requests that are too large, exceed the depth of a chain, or have contradictory members.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
@@ -263,7 +263,7 @@ func TestBounds(t *testing.T) {
 		large := strings.Repeat("x", 2000)
 		turn, _ := n.begin(`{"model":"m","input":"` + large + `"}`)
 		if got := gjson.Parse(answered(t, turn, answerOf("1", "ONE"))); got.Get("store").Bool() {
-			t.Errorf("what is too large is stored: %s", got.Raw)
+			t.Errorf("a response with too large an input is stored: %s", got.Raw)
 		}
 		turn, _ = n.begin(`{"model":"m","input":"one"}`)
 		if got := gjson.Parse(answered(t, turn, answerOf("1", large))); got.Get("store").Bool() || got.Get("output.1.content.0.text").Str != large {
@@ -300,10 +300,11 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestUnrelatedRequestIsUnchanged checks that a request that stores nothing is not changed and asks no database.
+// TestUnrelatedRequestIsUnchanged checks that a request that stores nothing is passed on unchanged, without access to
+// the database.
 func TestUnrelatedRequestIsUnchanged(t *testing.T) {
 	t.Parallel()
-	s := new(Service) // anything that it did would end the test
+	s := new(Service) // any use of its nil fields would panic
 	for _, body := range []string{
 		`{"model":"m","input":"x","store":false}`, `{"store":false,"background":false,"conversation":null,"previous_response_id":null}`,
 		`{"model":"m","store":true,"store":true}`, `{"model":"m"`, `[]`, ``, `{"a":1}x`,
@@ -315,7 +316,7 @@ func TestUnrelatedRequestIsUnchanged(t *testing.T) {
 	}
 }
 
-// TestCompose checks that only what is said of stored things leaves a body.
+// TestCompose checks that only members about stored objects are removed from a body.
 func TestCompose(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -351,7 +352,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// FuzzBegin checks that no body ends in something that is no JSON where it was.
+// FuzzBegin checks that a valid JSON body never becomes an invalid one.
 func FuzzBegin(f *testing.F) {
 	for _, seed := range []string{
 		`{"model":"m","input":"x"}`, `{"input":[{"b":2}],"conversation":{"id":"c"},"store":false}`, `{"background":true,"previous_response_id":"r","stream":true}`,
@@ -374,7 +375,7 @@ func FuzzBegin(f *testing.F) {
 	})
 }
 
-// TestFind checks which paths are answered.
+// TestFind checks which methods and paths have a route.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	for request, want := range map[string]string{
@@ -392,7 +393,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestUnreadableText checks that a text that does not open is an error, and no answer without it.
+// TestUnreadableText checks that a stored text which cannot be decrypted is an error, and is not left out of an answer.
 func TestUnreadableText(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {

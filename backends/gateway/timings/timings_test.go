@@ -31,7 +31,7 @@ func write(tb testing.TB, db *store.DB, samples ...Sample) {
 	}
 }
 
-// found describes what a query finds.
+// found describes the results of a query.
 func found(t *testing.T, db *store.DB, q Query) string {
 	t.Helper()
 	lines, err := Read(t.Context(), db, q)
@@ -48,8 +48,8 @@ func found(t *testing.T, db *store.DB, q Query) string {
 	return strings.TrimSuffix(b.String(), "; ")
 }
 
-// TestCounts counts by minute, hour and day, what several batches have of the same row together, and
-// deletes what is old.
+// TestCounts checks the counts by minute, hour and day, the sums of several batches in the same row, and the deletion
+// of old rows.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -109,7 +109,7 @@ func TestCounts(t *testing.T) {
 				}
 			}
 		}
-		purge(begin.Add(2 * Day)) // a minute less than the second one is old
+		purge(begin.Add(2 * Day)) // the first minute is exactly two days old
 		for q, want := range map[Query]string{
 			{Kind: All, Unit: Minute, From: day, To: month}: "/ 6+3",
 			{Kind: All, Unit: Hour, From: day, To: month}:   "/ 6+3",
@@ -133,7 +133,7 @@ func TestCounts(t *testing.T) {
 	})
 }
 
-// TestLargeBatch writes more rows than one statement takes.
+// TestLargeBatch writes more rows than one statement accepts.
 func TestLargeBatch(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -159,7 +159,7 @@ func TestLargeBatch(t *testing.T) {
 	})
 }
 
-// TestPercentile compares percentiles with those of all durations: they are off by a quarter at most.
+// TestPercentile compares the percentiles with exact ones. They differ by at most a quarter.
 func TestPercentile(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -202,7 +202,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// BenchmarkRead reads a month of many models and of many teams, as much as a page shows at most.
+// BenchmarkRead reads a month of many models and teams, the most that a page shows.
 func BenchmarkRead(b *testing.B) {
 	for name, open := range map[string]func(testing.TB) *store.DB{"sqlite": databases.SQLite, "postgres": databases.Postgres} {
 		db := open(b)

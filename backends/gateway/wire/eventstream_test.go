@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 )
 
-// frame encodes a frame with some headers, given as names and values.
+// frame encodes a frame. headers are alternating names and values.
 func frame(t testing.TB, payload string, headers ...string) []byte {
 	t.Helper()
 	message := eventstream.Message{Payload: []byte(payload)}
@@ -27,7 +27,7 @@ func frame(t testing.TB, payload string, headers ...string) []byte {
 	return out.Bytes()
 }
 
-// TestEventStream checks that frames become server-sent events, wherever the body is cut into reads.
+// TestEventStream checks that frames become server-sent events, however the body is divided into reads.
 func TestEventStream(t *testing.T) {
 	t.Parallel()
 	body := bytes.Join([][]byte{
@@ -54,8 +54,7 @@ func TestEventStream(t *testing.T) {
 	}
 }
 
-// TestEventStreamBroken checks that what is no stream ends with an error, and that frames before it are
-// delivered.
+// TestEventStreamBroken checks that invalid data ends with an error, and that the frames before it are delivered.
 func TestEventStreamBroken(t *testing.T) {
 	t.Parallel()
 	good := frame(t, `{}`, ":message-type", "event", ":event-type", "messageStart")
@@ -105,7 +104,7 @@ func FuzzEventStream(f *testing.F) {
 	})
 }
 
-// roomy is a body that accounts for memory.
+// roomy is a body that records the memory requested for it.
 type roomy struct {
 	io.Reader
 	asked []int
@@ -122,8 +121,8 @@ func (r *roomy) Room(size int) error {
 	return nil
 }
 
-// TestEventStreamTakesMemory checks that large frames ask for memory as they arrive, whatever length they claim, and give
-// it back after them.
+// TestEventStreamTakesMemory checks that memory for large frames is requested as they arrive, whatever length they
+// claim, and released after them.
 func TestEventStreamTakesMemory(t *testing.T) {
 	t.Parallel()
 	small := frame(t, `{}`, ":message-type", "event", ":event-type", "small")

@@ -9,7 +9,7 @@ import (
 func TestForeign(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		to   API // those that do not get it
+		to   API // APIs to which it is not sent
 	}{
 		{"model", 0},
 		{"Model", anyAPI},
@@ -69,7 +69,7 @@ func TestForeign(t *testing.T) {
 		{"extra_body", APIResponses | APIMessages},
 		{"extraBody", anyAPI},
 		{"user_config", anyAPI},
-		// None of its business.
+		// Names that are not foreign members.
 		{"", 0},
 		{"___", 0},
 		{"temperature", 0},
@@ -94,7 +94,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// FuzzForeign: whatever encoding/json takes for one of ours is no other's.
+// FuzzForeign checks that every other spelling of a checked member that encoding/json accepts is foreign.
 func FuzzForeign(f *testing.F) {
 	f.Add("MODEL")
 	f.Add("\u017ftream")

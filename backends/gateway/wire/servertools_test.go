@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestServerTools finds what a request asks its provider to run.
+// TestServerTools checks the server tools that are found in a request.
 func TestServerTools(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -42,7 +42,7 @@ func TestServerTools(t *testing.T) {
 	}
 }
 
-// FuzzServerTools: no text makes it panic, and what it finds has no date.
+// FuzzServerTools checks that no text causes a panic, and that the tools' names have no dates.
 func FuzzServerTools(f *testing.F) {
 	f.Add(`{"tools":[{"type":"web_search_20250305"}],"mcp_servers":[{}],"input":[{"tools":[{"type":"x"}]}]}`)
 	f.Fuzz(func(t *testing.T, body string) {

@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-// readEvents reads to the end; the last line tells the error if it is not io.EOF.
+// readEvents returns the events until the end of the stream. The last line is the error if it is not io.EOF.
 func readEvents(r io.Reader) []string {
 	events := NewEventReader(r)
 	defer events.Release()
@@ -110,8 +110,8 @@ func TestEventReader(t *testing.T) {
 	}
 }
 
-// All cases behind each other and longer than the first buffer, so that events
-// lie across its end at every offset.
+// TestEventReaderMovesItsBuffer reads more events than the first buffer holds, so that events cross its end at every
+// offset.
 func TestEventReaderMovesItsBuffer(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
@@ -141,7 +141,7 @@ func TestEventReaderError(t *testing.T) {
 	if event, err := events.Next(); err != nil || string(event.Data) != "1" {
 		t.Fatalf("first: %q, %v", event.Data, err)
 	}
-	// Half an event must not be taken for one when the stream broke.
+	// An incomplete event is not returned when the stream breaks.
 	if event, err := events.Next(); !errors.Is(err, broken) {
 		t.Fatalf("second: %q, %v", event.Data, err)
 	}
@@ -150,7 +150,7 @@ func TestEventReaderError(t *testing.T) {
 	}
 }
 
-// ask counts what is asked of a reader: one that still has an event must not ask.
+// ask counts the reads. There must be none while the EventReader still has an event in its buffer.
 type ask struct {
 	r     io.Reader
 	calls int
@@ -185,7 +185,7 @@ func TestEventReaderLargeEvents(t *testing.T) {
 			"data: " + large[:size/2] + "\ndata: " + large[size/2:] + "\n\n",
 			"data: small\n\n",
 		} {
-			_, _ = io.WriteString(pw, text) // the reader tells what is missing
+			_, _ = io.WriteString(pw, text) // the reader notices missing text
 		}
 		_ = pw.Close()
 	}()
@@ -205,7 +205,7 @@ func TestEventReaderLargeEvents(t *testing.T) {
 	}
 }
 
-// endless gives the same text for ever and counts it.
+// endless repeats a text for ever, and counts its bytes.
 type endless struct {
 	text string
 	n    int
@@ -239,7 +239,7 @@ func TestEventReaderTooLarge(t *testing.T) {
 		}
 		events.Release()
 	}
-	// Blank lines and comments are no event: they never add up to one.
+	// Blank lines and comments are not part of an event, so they do not count towards its size.
 	r := io.MultiReader(io.LimitReader(&endless{text: "\n: c\n"}, 2*MaxEvent), strings.NewReader("data: x\n\n"))
 	events := NewEventReader(r)
 	defer events.Release()
@@ -273,7 +273,7 @@ func TestEventReaderJustBelowTheLimit(t *testing.T) {
 	}
 }
 
-// plainEvents parses the same format in a simple way: the whole text, line by line.
+// plainEvents parses a whole text in a simple way, line by line.
 func plainEvents(text string) []string {
 	text = strings.TrimPrefix(text, "\ufeff")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
@@ -327,7 +327,7 @@ func FuzzEventReader(f *testing.F) {
 	})
 }
 
-// drip gives one byte at a time, with nothing to read between two of them.
+// drip returns one byte at a time, and ErrWait before each.
 type drip struct {
 	text  string
 	ready bool
@@ -367,7 +367,7 @@ func TestEventReaderWaits(t *testing.T) {
 	}
 }
 
-// TestValidUTF8Len: the length is known before the text is made.
+// TestValidUTF8Len checks that ValidUTF8Len returns the length of the text that ValidUTF8 makes.
 func TestValidUTF8Len(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "good", "h\u00e9", "\xff", "\xff\xfe", "a\xffb\xff\xc3", "\xe2\x82 you\xc3", "\ufffd\xff\ufffd"} {

@@ -132,7 +132,7 @@ func TestMask(t *testing.T) {
 	if got := Mask("abc", 0); got != "" {
 		t.Errorf("cut to nothing: %q", got)
 	}
-	// Masked before it is cut: no part of a key may stay.
+	// Mask masks before it cuts, so that no part of a key remains.
 	if got := Mask(strings.Repeat(".", 90)+" sk-abcdefghijklmnopqrstuvwxyz", 100); strings.Contains(got, "sk-") {
 		t.Errorf("kept %q", got)
 	}

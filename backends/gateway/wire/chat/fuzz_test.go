@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// seeds adds the inputs of the golden files.
+// seeds adds the inputs of the golden files to the seed corpus.
 func seeds(f *testing.F, folder string, add func(in []byte)) {
 	f.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.txt"))
@@ -31,7 +31,7 @@ func seeds(f *testing.F, folder string, add func(in []byte)) {
 	}
 }
 
-// promises checks what package hub says of the order of deltas.
+// promises checks the order of deltas that package hub documents.
 type promises struct {
 	t         *testing.T
 	ids       map[string]bool
@@ -87,8 +87,7 @@ func (p *promises) check(deltas []hub.Delta) {
 
 var forms = [...]hub.Form{"", hub.FormThought, hub.FormDetails}
 
-// FuzzReader reads any lines as events, and as a whole answer, and writes what
-// comes out.
+// FuzzReader reads any lines as the events of a stream and as a whole answer, and writes the result.
 func FuzzReader(f *testing.F) {
 	seeds(f, "stream", func(in []byte) {
 		for options := range byte(6) {
@@ -138,8 +137,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzRead reads any request, writes it for every kind of provider, and reads
-// what was written for one that changes nothing.
+// FuzzRead reads any request and writes it for every kind of provider. The request for a provider without changes is
+// read again and compared.
 func FuzzRead(f *testing.F) {
 	seeds(f, "request", func(in []byte) { f.Add(in) })
 	f.Add(largeRequest()[:2000])
@@ -168,7 +167,7 @@ func FuzzRead(f *testing.F) {
 		}
 		written, err := Format{}.Write(r, same)
 		if err != nil {
-			return // nothing is left of it
+			return // nothing is left to write
 		}
 		again, err := Format{}.Read(written.Body, hub.ReadOptions{})
 		if err != nil {
@@ -178,7 +177,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// compare holds a request to what came back from a provider's form of it.
+// compare compares a request with the request that was read from a provider's form of it.
 func compare(t *testing.T, r, again *hub.Request) {
 	t.Helper()
 	if !reflect.DeepEqual(essence(r), essence(again)) {
@@ -189,8 +188,8 @@ func compare(t *testing.T, r, again *hub.Request) {
 	}
 }
 
-// essence returns a conversation in the form that survives: the texts of one message of the assistant, or of one
-// result, are joined.
+// essence returns a conversation in a form that survives writing and reading: the texts of an assistant message, or of
+// a result, are joined.
 func essence(r *hub.Request) []hub.Message {
 	w := &body{request: r}
 	out := make([]hub.Message, 0, len(r.Messages))
@@ -225,7 +224,7 @@ func essence(r *hub.Request) []hub.Message {
 	return out
 }
 
-// FuzzSchema makes the subset of any schema.
+// FuzzSchema computes the supported subset of any schema.
 func FuzzSchema(f *testing.F) {
 	f.Add([]byte(`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"items":[true,{"$ref":"#"}]}}}`))
 	f.Fuzz(func(t *testing.T, in []byte) {

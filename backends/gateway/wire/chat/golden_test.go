@@ -10,8 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out into the golden files")
 
-// golden is a file of testdata: options, one a line, and sections that begin
-// with a line such as "-- in --".
+// golden is a file of testdata. It has options, one per line, and sections that begin with a line such as "-- in --".
 type golden struct {
 	path, options string
 	names         []string
@@ -50,7 +49,7 @@ func (g *golden) has(option string) bool { return strings.Contains("\n"+g.option
 
 func (g *golden) name() string { return strings.TrimSuffix(filepath.Base(g.path), ".txt") }
 
-// check compares a section, or keeps what came out for save.
+// check compares the output with a section, or keeps the output for save.
 func (g *golden) check(t *testing.T, section, got string) {
 	t.Helper()
 	got = strings.TrimRight(got, "\n") + "\n"
@@ -66,7 +65,7 @@ func (g *golden) check(t *testing.T, section, got string) {
 	}
 }
 
-// save writes the file when it is to be updated.
+// save writes the file if golden files are to be updated.
 func (g *golden) save(t *testing.T) {
 	t.Helper()
 	if !*update {

@@ -11,8 +11,8 @@ import (
 
 const askWeather = `{"model":"m","messages":[{"role":"user","content":"x"},`
 
-// TestIllegalIDs: an id that only its own provider takes gets a form that all take,
-// in the call and in its result.
+// TestIllegalIDs checks that an id which only one provider accepts is replaced by one that all accept, in the call and
+// in its result.
 func TestIllegalIDs(t *testing.T) {
 	t.Parallel()
 	r, err := Format{}.Read([]byte(askWeather+`{"role":"assistant","tool_calls":[{"id":"functions.weather:0","type":"function","function":{"name":"weather","arguments":"{}"}},{"id":"b-1_","type":"function","function":{"name":"weather","arguments":"{}"}}]},
@@ -29,7 +29,7 @@ func TestIllegalIDs(t *testing.T) {
 	}
 }
 
-// TestOrphanIsNamed as the client knows it.
+// TestOrphanIsNamed checks that the error for a result without a call has the id that the client sent.
 func TestOrphanIsNamed(t *testing.T) {
 	t.Parallel()
 	_, err := Format{}.Read([]byte(askWeather+`{"role":"tool","tool_call_id":"functions.weather:0","content":"r"}]}`), hub.ReadOptions{})
@@ -38,8 +38,7 @@ func TestOrphanIsNamed(t *testing.T) {
 	}
 }
 
-// TestGaps: a call without a result gets one where the provider refuses gaps, and
-// nowhere else.
+// TestGaps checks that a call without a result gets one only for providers that require it.
 func TestGaps(t *testing.T) {
 	t.Parallel()
 	const calls = `{"role":"assistant","tool_calls":[{"id":"t1aaaaaaa","type":"function","function":{"name":"w","arguments":"{}"}},{"id":"t2aaaaaaa","type":"function","function":{"name":"w","arguments":"{}"}}]},`
@@ -83,7 +82,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestCutStopList: a list that is cut is reported by the client's own name for it.
+// TestCutStopList checks that a shortened list of stop sequences is reported by the client's name of the member.
 func TestCutStopList(t *testing.T) {
 	t.Parallel()
 	for format, name := range map[hub.Format]string{hub.Messages: "stop_sequences", hub.Chat: "stop"} {

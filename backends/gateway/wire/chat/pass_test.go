@@ -60,7 +60,7 @@ func TestPassEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := p.End(nil); err != nil || string(got) != "data: [DONE]\n\n" {
-		t.Errorf("with one: %q, %v", got, err)
+		t.Errorf("with a finish reason: %q, %v", got, err)
 	}
 	got := string(p.Fail(nil, hub.Failure{Message: `a "b"`}))
 	if want := `data: {"error":{"message":"a \"b\"","type":"api_error","code":"upstream_stream_error","param":null}}` + "\n\n"; got != want {
@@ -83,7 +83,7 @@ func TestPassWhole(t *testing.T) {
 	}
 }
 
-// TestPassErrors: an error is told as the upstream told it, and nothing is written.
+// TestPassErrors checks that an upstream's error is returned with its message, and that nothing is written.
 func TestPassErrors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ data, message string }{
@@ -113,8 +113,8 @@ func TestPassErrors(t *testing.T) {
 	}
 }
 
-// TestPassEstimatesUsage: a client that wants the usage chunk gets one, also when the
-// upstream tells nothing.
+// TestPassEstimatesUsage checks that a client which asks for the usage chunk gets an estimate if the upstream reports
+// no usage.
 func TestPassEstimatesUsage(t *testing.T) {
 	t.Parallel()
 	const want = `"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7,` +
@@ -138,7 +138,7 @@ func TestPassEstimatesUsage(t *testing.T) {
 			t.Errorf("%+v: %s", c, got)
 		}
 		if p.Usage().Known != c.told {
-			t.Errorf("%+v: an estimate is no usage that the upstream told", c)
+			t.Errorf("%+v: an estimate must not count as reported by the upstream", c)
 		}
 	}
 }

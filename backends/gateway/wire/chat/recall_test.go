@@ -6,7 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// TestReasoningRecorderCountsPieces: many small ones hold memory too.
+// TestReasoningRecorderCountsPieces checks that many small pieces of reasoning reach the limit too, because each takes
+// memory.
 func TestReasoningRecorderCountsPieces(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{100: 100, maxState / hub.RecallItem: 0} {

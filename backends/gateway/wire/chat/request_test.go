@@ -38,9 +38,8 @@ func target(provider string, change func(*catalog.Model)) *hub.Target {
 
 var plain = func(m *catalog.Model) { m.Reasoning, m.JSONSchema = false, false }
 
-// TestRequest reads requests and writes them for the providers that the sections
-// of a golden file name; "plain" behind one: a model that neither reasons nor
-// knows schemas.
+// TestRequest reads requests and writes them for the providers that name the sections of a golden file. The word
+// "plain" after a provider means a model that neither reasons nor supports schemas.
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	for _, g := range goldens(t, "request") {
@@ -50,7 +49,7 @@ func TestRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if g.has("of messages") { // as from a client without the members of chat
+			if g.has("of messages") { // as if the client did not use the chat format
 				r.Format = hub.Messages
 			}
 			before := clone(r)
@@ -82,7 +81,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// breakLines puts each message and each member behind the messages on a line.
+// breakLines puts each message, and each member after the messages, on its own line.
 func breakLines(body string) string {
 	return strings.NewReplacer(`,{"role":`, "\n,{\"role\":", `[{"role":`, "[\n{\"role\":", `],"`, "]\n,\"").Replace(body)
 }
@@ -179,7 +178,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// The effort counts in the words of aggregators and of the messages API too.
+// TestReadEffort checks that the effort is also read from the members of aggregators and of the messages API.
 func TestReadEffort(t *testing.T) {
 	t.Parallel()
 	for members, want := range map[string]hub.Effort{
@@ -211,7 +210,7 @@ func TestReadEffort(t *testing.T) {
 	}
 }
 
-// A message with a text for content is marked itself.
+// TestReadMarks checks prompt cache marks. A message whose content is a string has the mark itself.
 func TestReadMarks(t *testing.T) {
 	t.Parallel()
 	const mark, own = `{"type":"ephemeral"}`, `{"type":"ephemeral","ttl":"1h"}`

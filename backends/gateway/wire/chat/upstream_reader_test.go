@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// steadyReader makes ids that tests can name.
+// steadyReader returns a reader with predictable ids.
 func steadyReader(state hub.Form, tags bool) *reader {
 	r := NewReader(state, tags).(*reader)
 	n := 0
@@ -27,7 +27,7 @@ var finishes = map[hub.Finish]string{
 	hub.FinishStop: "stop", hub.FinishCalls: "calls", hub.FinishLength: "length", hub.FinishContext: "context", hub.FinishRefusal: "refusal",
 }
 
-// show returns a delta in one line.
+// show returns a delta as one line.
 func show(d *hub.Delta) string {
 	switch d.Kind {
 	case hub.DeltaCall:
@@ -54,8 +54,7 @@ func show(d *hub.Delta) string {
 	}
 }
 
-// play reads a stream to its end and lists its deltas; the last line is the
-// error, if there is one.
+// play reads a stream to its end and returns its deltas. The last line is the error, if there is one.
 func play(r hub.Reader, events ...string) []string {
 	var out []string
 	take := func(step hub.Step, err error) bool {
@@ -390,7 +389,7 @@ func TestReaderProof(t *testing.T) {
 	}
 }
 
-// TestFrame holds the short way for chunks in a known frame to the long one.
+// TestFrame compares the fast path for chunks in a known frame with the slow path.
 func TestFrame(t *testing.T) {
 	t.Parallel()
 	chunks := []string{

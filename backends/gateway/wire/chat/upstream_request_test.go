@@ -31,7 +31,7 @@ func write(t *testing.T, r *hub.Request, to *hub.Target) gjson.Result {
 	return gjson.ParseBytes(written.Body)
 }
 
-// TestReasoningStateReturns: a model gets its own state, and no other model's.
+// TestReasoningStateReturns checks that a model gets its own reasoning state, and no other model's.
 func TestReasoningStateReturns(t *testing.T) {
 	t.Parallel()
 	state := func(provider, family string, form hub.Form, data string) *hub.State {
@@ -75,11 +75,11 @@ func TestReasoningStateReturns(t *testing.T) {
 	}
 	body := write(t, history(nil), target("deepseek", nil))
 	if !body.Get(last+"reasoning_content").Exists() || body.Get("messages.1.reasoning_content").Exists() {
-		t.Errorf("the member stands where it must not, or lacks where it must be: %s", body)
+		t.Errorf("the member is in the wrong message, or missing: %s", body)
 	}
 }
 
-// TestCacheMarks: marks go to models that take them, in the parts that had them.
+// TestCacheMarks checks that prompt cache marks are sent only to models that support them, on the parts that had them.
 func TestCacheMarks(t *testing.T) {
 	t.Parallel()
 	const mark = `{"type":"ephemeral","ttl":"1h"}`
@@ -178,7 +178,7 @@ func TestWriteErrors(t *testing.T) {
 func TestSchemaBounds(t *testing.T) {
 	t.Parallel()
 	var defs strings.Builder
-	for i := range 40 { // each doubles the one behind it
+	for i := range 40 { // each doubles the size of the next one
 		fmt.Fprintf(&defs, `"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
 	}
 	work := 0
@@ -189,7 +189,7 @@ func TestSchemaBounds(t *testing.T) {
 	if _, err := appendSubset(nil, deep, &work); !errors.Is(err, errSchema) {
 		t.Errorf("a deep schema gave %v", err)
 	}
-	// Long chains at whose end there is little to write.
+	// Long chains of references that lead to an almost empty schema.
 	var chain strings.Builder
 	for i := range 60 {
 		fmt.Fprintf(&chain, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
@@ -199,7 +199,7 @@ func TestSchemaBounds(t *testing.T) {
 	if _, err := appendSubset(nil, chained, &work); !errors.Is(err, errSchema) {
 		t.Errorf("long chains gave %v", err)
 	}
-	// Much to look at and nothing to write.
+	// A schema that takes long to read and of which nothing is written.
 	idle := `{"$defs":{"x":{"format":"` + strings.Repeat("x", 100_000) + `"}},"allOf":[` + strings.Repeat(`{"$ref":"#/$defs/x"},`, 20_000) + `{}]}`
 	work = 0
 	if _, err := appendSubset(nil, idle, &work); !errors.Is(err, errSchema) {
@@ -257,7 +257,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// TestLargeRequest holds the benchmarks' request to what they measure.
+// TestLargeRequest checks that the benchmarks' request is as large as they assume.
 func TestLargeRequest(t *testing.T) {
 	t.Parallel()
 	body := largeRequest()

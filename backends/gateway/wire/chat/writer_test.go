@@ -40,8 +40,7 @@ var steadyReply = hub.Reply{
 	NewID:   func(prefix string) string { return prefix + "MADE" },
 }
 
-// TestStream reads the chunks of an upstream and writes them for a client, as a
-// stream and, from the same steps, as a whole.
+// TestStream reads an upstream's chunks and writes them for a client, as a stream and as a whole answer.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	for _, g := range goldens(t, "stream") {
@@ -81,8 +80,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamReadsBack: what the writer writes, the reader and the identity path
-// understand.
+// TestStreamReadsBack checks that the reader and the identity path understand the writer's output.
 func TestStreamReadsBack(t *testing.T) {
 	t.Parallel()
 	for _, g := range goldens(t, "stream") {
@@ -171,8 +169,8 @@ func BenchmarkTranslateText(b *testing.B) {
 	}
 }
 
-// TestCustomInput: what is no {"input": text} is the text itself, and a cut in an
-// escape does no harm.
+// TestCustomInput checks that arguments other than {"input": text} are taken as the text itself, and that arguments may
+// be cut within an escape.
 func TestCustomInput(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

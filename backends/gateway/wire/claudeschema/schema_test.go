@@ -8,7 +8,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// What the vendor has no grammar for is told in the description: it refuses the keywords.
+// TestGrammar checks that keywords which the vendor's schemas do not support are moved to the description, because the
+// vendor refuses them.
 func TestGrammar(t *testing.T) {
 	t.Parallel()
 	const none = "(none)"
@@ -54,7 +55,7 @@ func TestGrammar(t *testing.T) {
 	}
 }
 
-// The vendor takes tools with schemas of draft 2020-12 alone, and none with a choice at the top.
+// TestTool checks tool schemas: the vendor accepts only draft 2020-12, and no anyOf, oneOf or allOf at the top.
 func TestTool(t *testing.T) {
 	t.Parallel()
 	object := func(members string) string { return `{"type":"object",` + members + `}` }
@@ -95,7 +96,7 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// A schema with many names, branches or references is read in time that grows with its length.
+// TestToolIsBounded checks that the time for schemas with many names, branches or references grows with their length.
 func TestToolIsBounded(t *testing.T) {
 	t.Parallel()
 	listed := func(n int, item func(i int) string) string {

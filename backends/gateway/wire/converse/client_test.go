@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// open opens the tokens of the tests: "kcs1.<form>:<data>".
+// open opens the test's tokens, "kcs1.<form>:<data>".
 func open(token string) (hub.State, bool) {
 	rest, ours := strings.CutPrefix(token, hub.TokenPrefix)
 	form, data, _ := strings.Cut(rest, ":")
@@ -31,7 +31,7 @@ func clientOptions() hub.ReadOptions {
 
 var redactedToken = base64.StdEncoding.EncodeToString([]byte("kcs1.redacted:cmVk"))
 
-// client is a request with everything that is carried.
+// client is a request with all supported members.
 var client = `{
 	"system":[{"text":"Long."},{"text":"Longer."},{"cachePoint":{"type":"default","ttl":"1h"}},{"guardContent":{"text":{"text":"Guarded.","qualifiers":["query"]}}}],
 	"inferenceConfig":{"maxTokens":9000,"temperature":0.5,"topP":0.9,"stopSequences":["END"]},
@@ -53,7 +53,7 @@ var client = `{
 		{"role":"user","content":[{"toolResult":{"toolUseId":"b","content":[{"text":"no"},{"image":{"format":"png","source":{"bytes":"iVBORw0KGgo="}}}],"status":"error"}},
 			{"toolResult":{"toolUseId":"a:1","content":[{"json":{"sky": "blue"}}]}},{"cachePoint":{"type":"default"}},{"text":"And now?"}]}]}`
 
-// TestClientRead reads requests of clients and compares what upstreams get of them with golden files.
+// TestClientRead reads clients' requests and compares the requests to upstreams with golden files.
 func TestClientRead(t *testing.T) {
 	t.Parallel()
 	hi := `"messages":[{"role":"user","content":[{"text":"Hi"}]}]`
@@ -80,7 +80,7 @@ func TestClientRead(t *testing.T) {
 	}
 }
 
-// TestClientFacts checks what the cascade chooses candidates by.
+// TestClientFacts checks the properties of a request by which the cascade chooses candidates.
 func TestClientFacts(t *testing.T) {
 	t.Parallel()
 	r, err := Format{}.Read([]byte(client), clientOptions())
@@ -101,7 +101,7 @@ func TestClientFacts(t *testing.T) {
 	}
 }
 
-// TestClientDropped lists what is left out, by name.
+// TestClientDropped checks the names of the members that are left out.
 func TestClientDropped(t *testing.T) {
 	t.Parallel()
 	for member, want := range map[string]string{
@@ -130,7 +130,8 @@ func TestClientDropped(t *testing.T) {
 	}
 }
 
-// TestClientRefused lists what is a client's mistake, or changes the answer and is not carried.
+// TestClientRefused checks that invalid requests are refused, and requests with unsupported members that change the
+// answer.
 func TestClientRefused(t *testing.T) {
 	t.Parallel()
 	user := func(block string) string { return `{"messages":[{"role":"user","content":[` + block + `]}]}` }
@@ -177,7 +178,7 @@ func TestClientRefused(t *testing.T) {
 	}
 }
 
-// answered returns the deltas of the answer that the events of TestStream make.
+// answered returns the deltas for the events of TestStream.
 func answered(t testing.TB) (all []hub.Delta) {
 	t.Helper()
 	r := Format{}.NewReader(nil)
@@ -194,7 +195,7 @@ func answered(t testing.TB) (all []hub.Delta) {
 	return all
 }
 
-// newClientWriter returns a writer of the answer to plainRequest, which takes 25 ms.
+// newClientWriter returns a writer for the answer to plainRequest. The answer takes 25 ms.
 func newClientWriter(t testing.TB) hub.Writer {
 	t.Helper()
 	r, err := Format{}.Read([]byte(plainRequest), clientOptions())
@@ -205,7 +206,7 @@ func newClientWriter(t testing.TB) hub.Writer {
 	return Format{}.NewWriter(r, hub.Reply{Created: created, Now: func() time.Time { return created.Add(25 * time.Millisecond) }, Seal: seal})
 }
 
-// decoded returns the events of a stream, as a client decodes them.
+// decoded returns the events of a stream, decoded like a client.
 func decoded(t testing.TB, out []byte) string {
 	t.Helper()
 	events, err := io.ReadAll(wire.NewEventStream(io.NopCloser(bytes.NewReader(out))))
@@ -316,7 +317,7 @@ func TestClientWhole(t *testing.T) {
 	}
 }
 
-// TestClientFailure checks the exceptions that end a broken stream, and the sign of life.
+// TestClientFailure checks the exceptions that end a broken stream, and the keep-alive.
 func TestClientFailure(t *testing.T) {
 	t.Parallel()
 	for want, f := range map[string]hub.Failure{
@@ -334,7 +335,7 @@ func TestClientFailure(t *testing.T) {
 	}
 }
 
-// FuzzRead: a request is refused with a 400, or can be written for other upstreams without a panic.
+// FuzzRead checks that a request is either refused with a 400 or can be written for other upstreams without a panic.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(client), "m")
 	f.Add([]byte(plainRequest), "arn:aws:bedrock:eu:1:profile/a")

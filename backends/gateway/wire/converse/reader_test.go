@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// dump writes deltas a line each.
+// dump returns deltas as text, one per line.
 func dump(deltas []hub.Delta) string {
 	var b strings.Builder
 	for _, d := range deltas {
@@ -37,7 +37,7 @@ func dump(deltas []hub.Delta) string {
 
 const usage = `{"inputTokens":10,"outputTokens":5,"totalTokens":15,"cacheReadInputTokens":3,"cacheWriteInputTokens":4,"cacheDetails":[{"ttl":"1h","inputTokens":4}]}`
 
-// same is an answer with all kinds of blocks, as a whole and as a stream.
+// same has the deltas of an answer with all kinds of blocks. They are the same for the whole answer and for its stream.
 const same = "reasoning I \\\"think\\\"\nstate signature sig\nstate redacted cmVk\ntext Hello\ncall 0 tooluse_1 weather\narguments 0 {\\\"city\\\":\\\"Rome\\\"}\n" +
 	"call 1 tooluse_2 now\narguments 1 {}\nend 2 prompt 17 completion 5 read 3 written 4 hour 4 known true priority\n"
 
@@ -71,7 +71,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// stream are the events of the same answer, as names and payloads.
+// stream has the events of the same answer, as alternating names and payloads.
 var stream = []string{
 	"messageStart", `{"role":"assistant","p":"abcd"}`,
 	"contentBlockDelta", `{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"I \"think\""}}}`,
@@ -113,7 +113,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamBreaks checks what a stream means that does not reach its end.
+// TestStreamBreaks checks streams that end early.
 func TestStreamBreaks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

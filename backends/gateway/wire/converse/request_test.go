@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// models are a model of each vendor.
+// models has one model of each vendor.
 var models = map[string]*catalog.Model{
 	"claude": {ID: "eu.anthropic.claude", Family: "bedrock-converse/claude-x", MaxOutput: 64000, JSONSchema: true, Reasoning: true, ReasoningEfforts: []string{"low", "medium", "high"}},
 	"nova":   {ID: "amazon.nova", Family: "nova-2", Reasoning: true, ReasoningEfforts: []string{"low", "medium", "high"}},
@@ -35,7 +35,7 @@ const (
 	pdf   = "data:application/pdf;base64,JVBERi0xLjQ="
 )
 
-// TestWrite holds the requests for each kind of model to golden files.
+// TestWrite compares the requests for each kind of model with golden files.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, model, body string }{
@@ -70,7 +70,7 @@ func TestWrite(t *testing.T) {
 			golden(t, c.name, r, c.model)
 		})
 	}
-	// A client of the messages format has marks for the prompt cache, failed results and reasoning.
+	// A request in the messages format may have prompt cache marks, failed results and reasoning.
 	r, err := messages.Format{}.Read([]byte(`{"model":"m","max_tokens":100,"system":[{"type":"text","text":"Long.","cache_control":{"type":"ephemeral","ttl":"1h"}}],
 		"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],
 		"messages":[{"role":"user","content":[{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]},
@@ -85,7 +85,7 @@ func TestWrite(t *testing.T) {
 	golden(t, "messages", r, "claude")
 }
 
-// golden compares what is written for a request with a golden file.
+// golden compares the request written for a model with a golden file.
 func golden(t *testing.T, name string, r *hub.Request, model string) {
 	t.Helper()
 	w, err := Format{}.Write(r, target(model))
@@ -111,7 +111,7 @@ func golden(t *testing.T, name string, r *hub.Request, model string) {
 	}
 }
 
-// TestWriteRefuses lists what the format cannot express.
+// TestWriteRefuses checks that requests which the format cannot express are refused.
 func TestWriteRefuses(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -131,7 +131,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// TestFormat checks the addresses and the paths of parameters that the cascade asks for.
+// TestFormat checks the URLs and the paths of parameters that the cascade gets from the format.
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	p := &catalog.Provider{

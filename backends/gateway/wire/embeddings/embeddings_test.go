@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestFor holds what an upstream gets.
+// TestFor checks the request that an upstream gets.
 func TestFor(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -155,7 +155,7 @@ func FuzzWhole(f *testing.F) {
 	})
 }
 
-// BenchmarkBase64 packs 16 vectors of 1536 numbers.
+// BenchmarkBase64 encodes 16 vectors of 1536 numbers.
 func BenchmarkBase64(b *testing.B) {
 	r, err := Parse([]byte(`{"model":"m","encoding_format":"base64","input":["a"` + strings.Repeat(`,"a"`, 15) + `]}`))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// TestTable: every row is found by its names and at its path alone.
+// TestTable checks that every row is found by its names, and only at its path.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	all := formats.All()
@@ -38,14 +38,14 @@ func TestTable(t *testing.T) {
 		}
 		_, counts := f.(formats.Counter)
 		if counts != (facts.Count != "") {
-			t.Errorf("%s: who counts says where, and nobody else", facts.Name)
+			t.Errorf("%s: exactly the formats that count tokens must have a path for it", facts.Name)
 		}
 		if got, ok := formats.At(path + facts.Count); counts && (!ok || got != (formats.Place{Format: f, Base: facts.Base, Count: true})) {
 			t.Errorf("%s%s: %+v", path, facts.Count, got)
 		}
 		_, edits := f.(formats.Editor)
 		if _, direct := f.(formats.Native); edits && direct {
-			t.Errorf("%s: there is one way for a client's own bytes", facts.Name)
+			t.Errorf("%s: a format must not be both an Editor and Native", facts.Name)
 		}
 	}
 	if !slices.IsSorted(surfaces) || formats.Chat().Facts().Name != hub.Chat {

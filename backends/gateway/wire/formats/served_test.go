@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// TestServed: how an answer was served, and which tools the provider ran, is what the answer
-// says last, whether it is read or passed on, streamed or whole.
+// TestServed checks the service tier and the tools run by the provider: the last values in an answer count, whether it
+// is translated or passed on, streamed or whole.
 func TestServed(t *testing.T) {
 	t.Parallel()
 	const (

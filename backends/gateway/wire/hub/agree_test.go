@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 )
 
-// spoken is a made-up answer of a model, in the order in which it came.
+// spoken is a generated answer of a model. Its pieces are in the order in which they were produced.
 type spoken struct {
 	pieces []spokenPiece
 	cut    bool // at the token limit
@@ -26,7 +26,7 @@ type spoken struct {
 
 type spokenPiece struct {
 	kind       string // reasoning, text, refusal or call
-	text, name string // text: arguments of a call
+	text, name string // text of a call: its arguments
 	state      string // of reasoning
 	id         string
 }
@@ -43,8 +43,8 @@ func spokenText(r *rand.Rand) string {
 	return b.String()
 }
 
-// speak makes an answer. inOrder: reasoning, text, refusal, calls, one of each but the
-// last, as a whole chat completion has them.
+// speak generates an answer. With inOrder, it has at most one reasoning, text and refusal, and then calls, in the order
+// of a whole chat completion.
 func speak(r *rand.Rand, inOrder bool) *spoken {
 	s := &spoken{cut: r.IntN(6) == 0, usage: r.IntN(4) > 0}
 	call := func() {
@@ -96,7 +96,7 @@ func quotedJSON(text string) string {
 	return string(out)
 }
 
-// bits cuts a text at characters.
+// bits cuts a text into random pieces at characters, and calls do with each.
 func bits(r *rand.Rand, text string, do func(bit string)) {
 	runes := []rune(text)
 	for len(runes) > 0 {
@@ -125,7 +125,7 @@ func (s *spoken) joined(kind string) string {
 	return text
 }
 
-// An upstream of chat completions.
+// Answers of a chat upstream.
 
 func (s *spoken) chatFinish() string {
 	switch {
@@ -163,15 +163,15 @@ func (s *spoken) chatWhole() string {
 	return `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":` + string(message) + `,"finish_reason":"` + s.chatFinish() + `"}]` + usage + `}`
 }
 
-// manners are what chat upstreams do beside the plain form.
+// manners are the variations of chat upstreams from the standard form.
 type manners struct {
 	nulls, roles, parts, bothReasonings bool
 	repeated                            bool // id and name in every piece of a call
-	late                                bool // the name behind the first arguments
-	objects, again                      bool // arguments as an object; all of them once more at the end
+	late                                bool // the name comes after the first arguments
+	objects, again                      bool // arguments as an object; all arguments repeated at the end
 	inTurn                              bool // calls do not interleave
-	indexless, zero, jumps              bool // no index, always 0, others than 0, 1, 2; all but the last in turn
-	stop, twice, undone                 bool // finish_reason "stop" whatever is called, given twice; no [DONE]
+	indexless, zero, jumps              bool // no index, always 0, or gaps; only with gaps calls interleave
+	stop, twice, undone                 bool // finish_reason is always "stop"; is repeated; no [DONE]
 	usageBeside, usageNull, emptyChunks bool
 	crlf, comments, lines               bool
 }
@@ -186,9 +186,9 @@ func anyManners(r *rand.Rand) manners {
 	if m.indexless || m.zero {
 		m.inTurn, m.jumps = true, false
 		m.zero = !m.indexless
-		m.late = false // nobody could tell whose it is
+		m.late = false // the call of such arguments would be unknown
 	}
-	m.inTurn = m.inTurn || m.late // calls are in the order of their names
+	m.inTurn = m.inTurn || m.late // the order of the names is the order of the calls
 	return m
 }
 
@@ -227,7 +227,7 @@ func (s *spoken) chatStream(r *rand.Rand, m manners) string {
 		event(`{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{` + delta + `},"finish_reason":` + finish + `}]` + usage + `}`)
 	}
 	chunk(`"role":"assistant","content":""`, "null")
-	var pieces [][]string // of calls
+	var pieces [][]string // of each call
 	for _, p := range s.pieces {
 		switch p.kind {
 		case "reasoning":
@@ -252,7 +252,7 @@ func (s *spoken) chatStream(r *rand.Rand, m manners) string {
 		}
 	}
 	for i := range pieces {
-		if !m.inTurn { // in order they begin
+		if !m.inTurn { // calls still begin in order
 			chunk(pieces[i][0], "null")
 			pieces[i] = pieces[i][1:]
 		}
@@ -331,7 +331,7 @@ func (s *spoken) callPieces(r *rand.Rand, m manners, p *spokenPiece, n int) (pie
 	return pieces
 }
 
-// An upstream of messages.
+// Answers of a messages upstream.
 
 func (s *spoken) messagesStop() string {
 	switch {
@@ -422,7 +422,7 @@ func (s *spoken) messagesStream(r *rand.Rand) string {
 	return b.String()
 }
 
-// An upstream of Responses.
+// Answers of a Responses upstream.
 
 func (s *spoken) item(i int) string {
 	p := s.pieces[i]
@@ -524,9 +524,9 @@ func (s *spoken) responsesStream(r *rand.Rand) string {
 	return b.String()
 }
 
-// What clients make of a stream.
+// Answers that clients assemble from a stream.
 
-// collectChat returns the message of the first choice of a stream and what stands beside it.
+// collectChat returns the message of a stream's first choice, and its usage and finish reason.
 func collectChat(t *testing.T, stream []byte) map[string]any {
 	t.Helper()
 	events, err := sentEvents(stream, false)
@@ -554,7 +554,7 @@ func collectChat(t *testing.T, stream []byte) map[string]any {
 				calls = append(calls, map[string]any{"id": "", "type": call.Get("type").Str, "name": "", "text": ""})
 			}
 			last := calls[call.Get("index").Int()]
-			last["id"] = last["id"].(string) + call.Get("id").Str // as an SDK adds strings up
+			last["id"] = last["id"].(string) + call.Get("id").Str // SDKs concatenate the strings
 			last["name"] = last["name"].(string) + call.Get("function.name").Str + call.Get("custom.name").Str
 			last["text"] = last["text"].(string) + call.Get("function.arguments").Str + call.Get("custom.input").Str
 		}
@@ -624,8 +624,8 @@ func wholeMessages(t *testing.T, body []byte) map[string]any {
 	return out
 }
 
-// TestWholeAndStreamAgree: a client gets the same answer as a stream and as a whole,
-// whatever format the upstream speaks.
+// TestWholeAndStreamAgree checks that a client gets the same answer streamed and whole, whatever format the upstream
+// speaks.
 func TestWholeAndStreamAgree(t *testing.T) {
 	t.Parallel()
 	clients := map[hub.Format]*hub.Request{
@@ -685,8 +685,8 @@ func TestWholeAndStreamAgree(t *testing.T) {
 	}
 }
 
-// TestPassedOnAgree: what passes from chat to chat is the same as a stream and as a whole,
-// too, and calls are numbered from 0.
+// TestPassedOnAgree checks that a chat answer passed on to a chat client is the same streamed and whole, and that calls
+// are numbered from 0.
 func TestPassedOnAgree(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -705,7 +705,7 @@ func TestPassedOnAgree(t *testing.T) {
 			t.Fatalf("seed %d: %v of\n%s", seed, err, events)
 		}
 		a, b := collectChat(t, stream), wholeChat(whole)
-		if !s.usage { // it is estimated for a stream alone
+		if !s.usage { // only a stream has an estimate
 			delete(a, "usage")
 		}
 		same(t, seed, a, b)
@@ -726,7 +726,7 @@ func same(t *testing.T, seed uint64, stream, whole map[string]any) {
 	}
 }
 
-// drop takes away what is null or empty.
+// drop removes members that are null.
 func drop(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 )
 
-// benchBody returns a request of a coding client: long instructions, 24 tools and a few turns, about 75 KB.
+// benchBody returns a coding client's request of about 75 KB: long instructions, 24 tools and a few turns.
 func benchBody() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"model":"keychain-medium","max_tokens":32000,"stream":true,"system":[{"type":"text","text":"%s","cache_control":{"type":"ephemeral"}}],"messages":[`,
@@ -48,7 +48,7 @@ func benchTarget() *hub.Target {
 	}
 }
 
-// TestBenchBody holds the request to what is measured with it.
+// TestBenchBody checks that the request is as large as the benchmarks assume.
 func TestBenchBody(t *testing.T) {
 	t.Parallel()
 	body := benchBody()
@@ -61,8 +61,8 @@ func TestBenchBody(t *testing.T) {
 	}
 }
 
-// BenchmarkLargeMessages takes a request to a chat upstream, step by step and as a
-// whole, with the estimate that a stream begins with.
+// BenchmarkLargeMessages translates a request for a chat upstream, in single steps and as a whole, with the token
+// estimate at the beginning of a stream.
 func BenchmarkLargeMessages(b *testing.B) {
 	body, target := benchBody(), benchTarget()
 	r, err := messages.Format{}.Read(body, hub.ReadOptions{})
@@ -104,8 +104,8 @@ func BenchmarkLargeMessages(b *testing.B) {
 	}
 }
 
-// BenchmarkStream translates whole streams of 100 chunks from a chat upstream; what
-// is reported is of one event, the costs of the beginning and the end shared.
+// BenchmarkStream translates whole streams of 100 chunks from a chat upstream. The results are for one event, which
+// includes its share of the beginning and the end.
 func BenchmarkStream(b *testing.B) {
 	const events = 100
 	chunk := []byte(`{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"m","service_tier":"default","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null}`)

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// FuzzWithout: of an object one member is left out, however it is written, and nothing else.
+// FuzzWithout checks that exactly one member of an object is removed, however it is written.
 func FuzzWithout(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"effort":1}`, `{ "effort" : "high" , "a":[1] }`, `{"a":{"effort":2}, "effort":3}`, `{"effort":1,"b":2,"effort":{"x":"}"}}`,

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 )
 
-// FuzzTranslateStream: whatever an upstream sends, a client of each format gets a stream
-// that strict clients take, and the same however the upstream's bytes are cut.
+// FuzzTranslateStream checks that any bytes of an upstream become a stream that strict clients of each format accept,
+// and that the stream does not depend on how the bytes are divided.
 func FuzzTranslateStream(f *testing.F) {
 	readers := [...]func() hub.Reader{
 		func() hub.Reader { return chat.NewReader("", false) },

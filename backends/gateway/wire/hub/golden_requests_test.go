@@ -15,8 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestGoldenRequests: what chat candidates get for clients' requests, in the files
-// chat.<provider>.json of a case.
+// TestGoldenRequests compares the requests to chat candidates with the files chat.<provider>.json of each case.
 func TestGoldenRequests(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -54,19 +53,19 @@ func TestGoldenRequests(t *testing.T) {
 	}
 }
 
-// filler is a line of instructions, many of which make a request as long as real ones
-// are; golden files show each as one sign.
+// filler is a line of instructions that is repeated to make requests as long as real ones. Golden files show each line
+// as one character.
 const filler = "Use the tool for what it is made for, and \"quote\" paths with spaces.\\n"
 
 func shorter(body []byte) []byte {
 	return bytes.ReplaceAll(body, []byte(strings.ReplaceAll(filler, `"`, `\"`)), []byte("…"))
 }
 
-// claudeCodeRequest returns the first request of a session of Claude Code, about 75 KB: an attribution line, cached
-// system blocks, a system message within the conversation, 24 tools, adaptive thinking and the members that only its
-// vendor knows.
+// claudeCodeRequest returns the first request of a Claude Code session, about 75 KB. It has an attribution line, cached
+// system blocks, a system message within the conversation, 24 tools, adaptive thinking and members that only the vendor
+// knows.
 func claudeCodeRequest() []byte {
-	// The lines of filler hold their escapes already.
+	// The lines of filler are already escaped.
 	long := func(lines int) string { return strings.ReplaceAll(strings.Repeat(filler, lines), `"`, `\"`) }
 	names := [...]string{
 		"Agent", "AskUserQuestion", "Bash", "CronCreate", "CronDelete", "CronList", "Edit", "EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree",
@@ -100,8 +99,8 @@ func TestClaudeCodeRequest(t *testing.T) {
 	}
 }
 
-// TestVersionRules: what the version 2026-10-21 of the messages API refuses, and the
-// one before takes.
+// TestVersionRules checks requests that the version 2026-10-21 of the messages API refuses and the version before
+// accepts.
 func TestVersionRules(t *testing.T) {
 	t.Parallel()
 	const start = `{"model":"claude-sonnet-5","max_tokens":100,`

@@ -24,16 +24,16 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out into the golden files")
 
-// goldenCase is a folder of testdata/golden whose name begins with the number of
-// specification 17: what a chat upstream sent, and what clients of each format get.
+// goldenCase is a folder of testdata/golden. Its name begins with the item's number in specification 17. It has the
+// stream of a chat upstream and the streams for clients of each format.
 type goldenCase struct {
 	dir, name string
-	provider  string // whose reasoning state is looked for; empty: none
+	provider  string // in whose form reasoning state is read; empty: none
 	upstream  []byte
 	requests  map[hub.Format]*hub.Request
 }
 
-// goldenCases reads the cases of streams.
+// goldenCases returns the cases that have streams.
 func goldenCases(t testing.TB) []*goldenCase {
 	t.Helper()
 	files, err := filepath.Glob("testdata/golden/*/chunks.sse")
@@ -62,7 +62,7 @@ func readCase(t testing.TB, dir string) *goldenCase {
 	return c
 }
 
-// clientBody returns the request that a case's answer belongs to, or the common one if the case has none of its own.
+// clientBody returns the request to which a case's answer belongs: the case's own, or the common one.
 func clientBody(t testing.TB, dir, format string) []byte {
 	t.Helper()
 	name := format + ".request.json"
@@ -78,7 +78,7 @@ func mustRead(t testing.TB, path ...string) []byte {
 	return raw
 }
 
-// readOr reads a file that need not be there.
+// readOr reads a file, or calls otherwise if the file does not exist.
 func readOr(t testing.TB, otherwise func() []byte, path ...string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(path...))
@@ -106,7 +106,7 @@ func readRequest(t testing.TB, f hub.Format, body []byte, o hub.ReadOptions) *hu
 	return r
 }
 
-// checkGolden compares what came out with a file, or writes the file.
+// checkGolden compares output with a file, or writes the file.
 func checkGolden(t *testing.T, got []byte, path ...string) {
 	t.Helper()
 	file := filepath.Join(path...)
@@ -121,11 +121,11 @@ func checkGolden(t *testing.T, got []byte, path ...string) {
 	}
 }
 
-// sealReadably makes tokens that can be read in golden files.
+// sealReadably returns unencrypted tokens, which can be read in golden files.
 func sealReadably(s hub.State) string { return "kcs1." + string(s.Form) + ":" + s.Data }
 
-// reply makes ids that do not change. Its time is one to come: an answer is complete
-// then or later, so that both times of an answer are this one.
+// reply returns a reply with fixed ids. Its time is in the future: an answer is completed at that time or later, so
+// that both times of an answer are equal.
 func reply(r *hub.Request, seal func(hub.State) string) hub.Reply {
 	n := 0
 	return hub.Reply{
@@ -154,7 +154,7 @@ func stateForm(provider string) hub.Form {
 	return ""
 }
 
-// newPass returns the translation of a chat upstream's answer for the client of a request.
+// newPass returns the translation of a chat upstream's answer for the client that sent a request.
 func newPass(r *hub.Request, form hub.Form, seal func(hub.State) string) hub.Pass {
 	switch r.Format {
 	case hub.Messages:
@@ -166,9 +166,8 @@ func newPass(r *hub.Request, form hub.Form, seal func(hub.State) string) hub.Pas
 	return chat.NewPass(r.Model, r.IncludeUsage, hub.CountTokens(r))
 }
 
-// relay carries an upstream's bytes to a client as a cascade does: nothing is written
-// before the candidate has proved itself, and a stream that breaks behind that ends in
-// the client's own way. An error means that nothing was written.
+// relay relays an upstream's bytes to a client like the cascade. Nothing is written before the commit point, and a
+// stream that breaks after it ends in the way of the client's format. An error means that nothing was written.
 func relay(pass hub.Pass, upstream io.Reader) (out []byte, err error) {
 	events := wire.NewEventReader(upstream)
 	defer events.Release()
@@ -182,7 +181,7 @@ func relay(pass hub.Pass, upstream io.Reader) (out []byte, err error) {
 			progress.Done = true
 		case err == nil && !event.Comment:
 			out, progress, err = pass.Event(out, event.Name, event.Data)
-			spoil(event) // what it keeps is a copy
+			spoil(event) // the pass must have copied what it keeps
 		}
 		if err != nil {
 			if !committed {
@@ -197,7 +196,7 @@ func relay(pass hub.Pass, upstream io.Reader) (out []byte, err error) {
 	}
 }
 
-// spoil writes over the bytes of an event, which are valid for one call only.
+// spoil overwrites the bytes of an event, which are valid only until the next call.
 func spoil(event wire.Event) {
 	for _, text := range [][]byte{event.Name, event.Data} {
 		for i := range text {
@@ -206,7 +205,7 @@ func spoil(event wire.Event) {
 	}
 }
 
-// eventsOf returns the events in an upstream's bytes and how they end, which is all that an answer is made from.
+// eventsOf returns the events in an upstream's bytes and the final error. An answer is made from nothing else.
 func eventsOf(upstream io.Reader) (out []byte) {
 	events := wire.NewEventReader(upstream)
 	defer events.Release()
@@ -222,7 +221,8 @@ func eventsOf(upstream io.Reader) (out []byte) {
 	}
 }
 
-// checkCut: an upstream's bytes are the same events cut at a place, and byte by byte.
+// checkCut checks that an upstream's bytes give the same events when they are cut at each of the places, and byte by
+// byte.
 func checkCut(t *testing.T, upstream []byte, places []int) {
 	t.Helper()
 	want := eventsOf(bytes.NewReader(upstream))
@@ -251,9 +251,9 @@ func reason(err error) string {
 
 var madeIDs = regexp.MustCompile(`"call_[0-9A-Za-z]{24}"`)
 
-// steady gives the ids of calls that the gateway made names that do not change.
+// steady replaces call ids that the gateway generated by fixed ones.
 func (c *goldenCase) steady(out []byte) []byte {
-	if !bytes.Contains(out, []byte(`"call_`)) { // quicker than to match
+	if !bytes.Contains(out, []byte(`"call_`)) { // faster than the regular expression
 		return out
 	}
 	made := map[string]string{}
@@ -270,8 +270,8 @@ func (c *goldenCase) steady(out []byte) []byte {
 	})
 }
 
-// answer returns what a client of a format gets for the upstream's bytes, or the reason if the answer fails before its
-// commit point.
+// answer returns the bytes that a client of a format gets for an upstream's bytes, or the error if the answer fails
+// before its commit point.
 func (c *goldenCase) answer(f hub.Format, upstream io.Reader) []byte {
 	out, err := relay(newPass(c.requests[f], stateForm(c.provider), sealReadably), upstream)
 	if err != nil {
@@ -280,9 +280,8 @@ func (c *goldenCase) answer(f hub.Format, upstream io.Reader) []byte {
 	return c.steady(out)
 }
 
-// TestGoldenStreams: each client gets exactly the bytes of its golden file, however
-// the upstream's bytes are cut: the events are the same, and nothing else goes on to an
-// answer. A case with a file chat.sse takes the identity path too.
+// TestGoldenStreams checks that each client gets exactly the bytes of its golden file. It also checks that the events
+// do not depend on how the upstream's bytes are divided. A case with a file chat.sse uses the identity path too.
 func TestGoldenStreams(t *testing.T) {
 	t.Parallel()
 	for _, c := range goldenCases(t) {
@@ -313,8 +312,7 @@ func TestGoldenStreams(t *testing.T) {
 	}
 }
 
-// TestGoldenLargeEvents: an event of 1 MB comes out as a small one does, but for its
-// text.
+// TestGoldenLargeEvents checks that an event of 1 MB is translated like a small one.
 func TestGoldenLargeEvents(t *testing.T) {
 	t.Parallel()
 	const mark = "MARK"
@@ -328,7 +326,7 @@ func TestGoldenLargeEvents(t *testing.T) {
 			t.Parallel()
 			c := readCase(t, "testdata/golden/01-plain-text")
 			piece := `0123456789 \"é東\" `
-			if name == "arguments" { // a quote would end the string in them
+			if name == "arguments" { // a quote would end the string within the arguments
 				piece = `0123456789 é東 `
 			}
 			big := strings.Repeat(piece, size/len(piece)+1)
@@ -357,8 +355,8 @@ func TestGoldenLargeEvents(t *testing.T) {
 	}
 }
 
-// TestGoldenWholeErrors: an answer with status 200 whose body is an error fails, in each
-// format, so that the next candidate gets a chance.
+// TestGoldenWholeErrors checks that a whole answer with status 200 and an error as its body fails in each format, so
+// that the next candidate is tried.
 func TestGoldenWholeErrors(t *testing.T) {
 	t.Parallel()
 	const dir = "testdata/golden/13-error-in-body"

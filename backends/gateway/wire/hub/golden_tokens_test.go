@@ -25,7 +25,7 @@ func goldenTarget(t *testing.T, provider string) *hub.Target {
 	}
 	for _, m := range c.Models(provider) {
 		if m.Tools {
-			fixed := *m // the catalog's ids and limits age
+			fixed := *m // the catalog's ids and limits change over time
 			fixed.ID, fixed.Family, fixed.MaxOutput, fixed.ReasoningEfforts = "the-model", "the-family", 64000, nil
 			return &hub.Target{Provider: p, Model: &fixed, Drop: p.Shape.Drop, MaxTokensField: p.Shape.MaxTokensField, StreamUsage: p.Shape.StreamUsage}
 		}
@@ -34,15 +34,15 @@ func goldenTarget(t *testing.T, provider string) *hub.Target {
 	return nil
 }
 
-// tokenForms are the providers' forms of reasoning state: how a stream brings each,
-// and how a request takes it back.
+// tokenForms has each provider's form of reasoning state, with a stream that has it and the functions to read and write
+// it.
 var tokenForms = []struct {
 	form     hub.Form
 	provider string
 	upstream string // a file of testdata/golden
 	reader   func() hub.Reader
 	write    func(*hub.Request, *hub.Target) (hub.Written, error)
-	secret   string // what only the state can bring back
+	secret   string // a text that only the state contains
 }{
 	{hub.FormThought, "gemini", "05b-signature-without-reasoning/chunks.sse", func() hub.Reader { return chat.NewReader(hub.FormThought, false) }, chat.Format{}.Write, "CiQB0e2Kb7n3Yw+/Q8xk1zT5m0vR4aH6pJcUeF9dLs2gW=="},
 	{hub.FormContent, "deepseek", "05a-reasoning-then-tool/chunks.sse", func() hub.Reader { return chat.NewReader("", false) }, chat.Format{}.Write, "I need the weather."},
@@ -52,9 +52,8 @@ var tokenForms = []struct {
 	{hub.FormItem, "openai", "20-tokens/item.sse", func() hub.Reader { return responses.Format{}.NewReader(nil) }, responses.Format{}.Write, "gAAAAABpH0x2Zq"},
 }
 
-// TestGoldenTokens: the state of a model's reasoning goes to the client as a token and
-// comes back to the provider in its own form. A token that was changed, or that belongs
-// to another user or another family of models, is worth nothing, and no error.
+// TestGoldenTokens checks that a model's reasoning state goes to the client as a token and comes back to the provider
+// in its own form. A token that was changed, or belongs to another user or model family, is ignored without an error.
 func TestGoldenTokens(t *testing.T) {
 	t.Parallel()
 	sealer, err := hub.NewSealer(bytes.Repeat([]byte{7}, 32))
@@ -131,7 +130,7 @@ func newClientWriter(r *hub.Request, seal func(hub.State) string) hub.Writer {
 	return messages.Format{}.NewWriter(r, reply(r, seal))
 }
 
-// indented returns a body in the form of golden files. Only white space is added.
+// indented returns a body in the format of golden files, in which only white space is added.
 func indented(t *testing.T, body []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -142,8 +141,8 @@ func indented(t *testing.T, body []byte) []byte {
 	return out.Bytes()
 }
 
-// nextTurn returns the request that a client sends after an answer with a call: its earlier request, the answer, and
-// the result of the call. token is the first token of the answer.
+// nextTurn returns the request that a client sends after an answer with a call: the earlier request, the answer, and
+// the call's result. token is the first token of the answer.
 func nextTurn(t *testing.T, f hub.Format, ask, stream []byte) (body []byte, token string) {
 	t.Helper()
 	var request map[string]any

@@ -11,9 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// checkStream reads a stream as a strict client of a format does. sound: the upstream
-// sent sense, so calls of an answer that is complete have arguments that are objects; to
-// clients of the messages format they are always.
+// checkStream reads a stream like a strict client of a format. If sound is set, the upstream's output was valid, and
+// all calls of a complete answer must have objects as arguments. For the messages format this must always be so.
 func checkStream(f hub.Format, stream []byte, sound bool) error {
 	switch f {
 	case hub.Messages:
@@ -31,8 +30,8 @@ type sentEvent struct {
 	data []byte
 }
 
-// sentEvents splits a stream. The gateway's events have a form that is narrower than
-// what server-sent events may be: one event line, one data line, one blank line.
+// sentEvents splits a stream into events. The gateway's events have a narrower form than server-sent events may have:
+// at most one event line, one data line, one blank line.
 func sentEvents(stream []byte, named bool) ([]sentEvent, error) {
 	text, ok := bytes.CutSuffix(stream, []byte("\n\n"))
 	if !ok {
@@ -89,7 +88,7 @@ type messagesEvent struct {
 	Error struct{ Type, Message string }
 }
 
-// checkMessages holds the invariants of specification 6.1.
+// checkMessages checks the invariants of specification 6.1.
 func checkMessages(stream []byte) error {
 	events, err := sentEvents(stream, true)
 	if err != nil {
@@ -113,7 +112,7 @@ func checkMessages(stream []byte) error {
 			return wrong("its name is " + raw.name)
 		case ended:
 			return wrong("it stands behind the end")
-		case e.Type == "error" && i == 0: // it failed between its commit point and its content
+		case e.Type == "error" && i == 0: // it failed after the commit point and before its first content
 		case (i == 0) != (e.Type == "message_start"):
 			return wrong("message_start is not exactly the first event")
 		case stop != "" && e.Type != "message_stop":
@@ -235,7 +234,7 @@ func checkMessages(stream []byte) error {
 	return nil
 }
 
-// cutOff reports whether an answer ended because it was long enough, or broke.
+// cutOff reports whether an answer ended at its token limit or with an error.
 func cutOff(events []sentEvent) bool {
 	last := events[len(events)-1]
 	return last.name == "error" || len(events) > 1 && bytes.Contains(events[len(events)-2].data, []byte(`"stop_reason":"max_tokens"`)) ||
@@ -300,19 +299,19 @@ type responsesEvent struct {
 	}
 }
 
-// itemState is what a client has collected of an item.
+// itemState is the part of an item that a client has received so far.
 type itemState struct {
 	sentItem
-	parts    []string // the texts that are complete
-	part     *string  // of the part that is open
-	kind     string   // of the part that is open
-	textDone bool     // its done event came
+	parts    []string // the completed texts
+	part     *string  // the text of the open part
+	kind     string   // the kind of the open part
+	textDone bool     // its done event has been received
 	call     string   // arguments or input
 	callDone bool
 	done     json.RawMessage
 }
 
-// checkResponses holds the invariants of specification 9.
+// checkResponses checks the invariants of specification 9.
 func checkResponses(stream []byte, sound bool) error {
 	events, err := sentEvents(stream, true)
 	if err != nil {
@@ -330,7 +329,7 @@ func checkResponses(stream []byte, sound bool) error {
 			err = fmt.Errorf("the sequence number should be %d", i)
 		case c.ended:
 			err = errors.New("it stands behind the end")
-		case e.Type == "error" && i == 0: // nothing was begun that could fail
+		case e.Type == "error" && i == 0: // it failed before the response began
 			c.ended = true
 		case (i == 0) != (e.Type == "response.created"), (i == 1) != (e.Type == "response.in_progress"):
 			err = errors.New("the stream does not begin with created and in_progress")
@@ -455,7 +454,7 @@ func (c *responsesClient) added(e *responsesEvent) error {
 	return nil
 }
 
-// take takes what happens within an item.
+// take processes an event within an item.
 func (it *itemState) take(e *responsesEvent) error {
 	var fits bool
 	at, kind := e.ContentIndex, "message"
@@ -541,7 +540,7 @@ func (c *responsesClient) itemDone(it *itemState, e *responsesEvent) error {
 	return nil
 }
 
-// holds reports whether an item is what its deltas say.
+// holds reports whether a completed item agrees with its deltas.
 func (it *itemState) holds(last *sentItem) bool {
 	texts := it.parts
 	if it.part != nil {
@@ -560,8 +559,8 @@ func (it *itemState) holds(last *sentItem) bool {
 	return slices.EqualFunc(texts, parts, func(text string, p sentPart) bool { return text == p.text() })
 }
 
-// checkChat holds what clients ask of chat chunks: one id, one model, choices with
-// indices, calls numbered from 0, and one [DONE] at the end unless there was an error.
+// checkChat checks the properties of chat chunks on which clients rely: one id, one model, choices with indices, calls
+// numbered from 0, and one [DONE] at the end unless there was an error.
 func checkChat(stream []byte) error {
 	events, err := sentEvents(stream, false)
 	if err != nil {

@@ -22,7 +22,7 @@ func TestRecall(t *testing.T) {
 	m.Keep("bob", "a", kept("2"))
 	m.Keep("", "a", kept("3"))
 	if found("ann", "a") != "1" || found("bob", "a") != "2" || found("", "a") != "" || found("ann", "b") != "" {
-		t.Error("a user finds what is another's, or nothing")
+		t.Error("a user finds another user's entry, or not the own one")
 	}
 	m.Keep("ann", "a", kept("4"))
 	if found("ann", "a") != "4" || m.order.Len() != 2 {
@@ -42,7 +42,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestRecallForgets what was not used for longest, by number and by size.
+// TestRecallForgets checks that the least recently used entries are removed, by number and by size.
 func TestRecallForgets(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, recallEntry / 2} {
@@ -56,7 +56,7 @@ func TestRecallForgets(t *testing.T) {
 			t.Errorf("%d entries, %d keys, %d bytes", m.order.Len(), len(m.known), m.bytes)
 		}
 		if m.Find("u", "0") == nil || m.Find("u", "1") != nil {
-			t.Error("the one that is used was forgotten, or not the oldest")
+			t.Error("the entry in use was removed, or the oldest was not")
 		}
 	}
 }

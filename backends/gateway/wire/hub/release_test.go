@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestReleaseBody: what an answer needs of a request stays, and its number of tokens, the rest
-// goes; where that would be much, all stays.
+// TestReleaseBody checks that only the parts of a request needed for its answer, and its number of tokens, are kept. If
+// these parts are large, nothing is released.
 func TestReleaseBody(t *testing.T) {
 	t.Parallel()
 	made := func(instructions string) *Request {
@@ -35,10 +35,10 @@ func TestReleaseBody(t *testing.T) {
 		t.Errorf("%d tokens, were %d", got, want)
 	}
 	if !r.ReleaseBody() || CountTokens(r) != CountTokens(before) {
-		t.Error("once more it is another")
+		t.Error("a second release changes the number of tokens")
 	}
 	large, same := made(strings.Repeat("x", maxRetained)), made(strings.Repeat("x", maxRetained))
 	if large.ReleaseBody() || !reflect.DeepEqual(large, same) {
-		t.Error("a large one has let go")
+		t.Error("a request with a large answer part was released")
 	}
 }

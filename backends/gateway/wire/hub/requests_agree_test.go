@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 )
 
-// talkTurn is a turn of a made-up conversation.
+// talkTurn is a turn of a generated conversation.
 type talkTurn struct {
 	user    []string // texts
 	image   bool
@@ -60,7 +60,7 @@ func encode(v any) []byte {
 	return out
 }
 
-// talkBody returns the conversation as a client of a format sends it. Results come in any order.
+// talkBody returns the conversation in a client format. The results are in random order.
 func talkBody(f hub.Format, r *rand.Rand, system string, turns []talkTurn) []byte {
 	var list []any
 	body := object{"model": "m"}
@@ -164,7 +164,7 @@ func talkBody(f hub.Format, r *rand.Rand, system string, turns []talkTurn) []byt
 	return encode(body)
 }
 
-// gist returns what a request says, independent of its format.
+// gist returns the content of a request independently of its format.
 func gist(r *hub.Request) string {
 	var b strings.Builder
 	last := hub.Role(0)
@@ -191,8 +191,8 @@ func gist(r *hub.Request) string {
 	return b.String()
 }
 
-// TestRequestsSurvive: a conversation says the same in each client format, and what an
-// upstream of any format gets says it too.
+// TestRequestsSurvive checks that a conversation has the same content in each client format and in the request to an
+// upstream of any format.
 func TestRequestsSurvive(t *testing.T) {
 	t.Parallel()
 	read := map[hub.Format]func([]byte, hub.ReadOptions) (*hub.Request, error){hub.Chat: chat.Format{}.Read, hub.Messages: messages.Format{}.Read, hub.Responses: responses.Format{}.Read}

@@ -54,7 +54,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestMatchesBounds: what costs too much is let through.
+// TestMatchesBounds checks that a text whose check takes too much work counts as a match.
 func TestMatchesBounds(t *testing.T) {
 	t.Parallel()
 	names := strings.Repeat(`"a",`, 20_000)
@@ -69,7 +69,7 @@ func TestMatchesBounds(t *testing.T) {
 	}
 }
 
-// anyWriter writes everything.
+// anyWriter accepts every answer.
 type anyWriter struct{ Writer }
 
 func (anyWriter) Whole([]Delta) ([]byte, error) { return []byte("ok"), nil }

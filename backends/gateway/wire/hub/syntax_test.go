@@ -13,8 +13,8 @@ func TestSyntax(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text  string
-		sound string // empty: all of it but what follows the object's last brace
-		state string // ended, broken, or what closes it; "?": it cannot be closed
+		sound string // empty: the text up to the object's last brace
+		state string // ended, broken, or the text that closes it; "?": it cannot be closed
 	}{
 		{`{}`, `{`, "ended"},
 		{" {\"a\":1} \n", ` {"a":1`, "ended"},
@@ -91,7 +91,7 @@ func TestSyntax(t *testing.T) {
 	}
 }
 
-// checkExtended: one more member makes an object of what is sound.
+// checkExtended checks that Extend completes the valid beginning of a text, so that one more member makes it an object.
 func checkExtended(t *testing.T, s *Syntax, sound string) {
 	t.Helper()
 	text := string(s.Extend([]byte(sound))) + `"_raw":"x"}`
@@ -101,7 +101,7 @@ func checkExtended(t *testing.T, s *Syntax, sound string) {
 	}
 }
 
-// FuzzSyntax holds Syntax to the scanner, however the text is cut.
+// FuzzSyntax compares Syntax with IsObject, however the text is divided.
 func FuzzSyntax(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,-0.5e+3,true,{"b":"\u00fc\n"}],"c":{}}`, `{"a":nope}`, `{"a":01}`, ` {} x`, `{"a":{"b":1,`} {
 		f.Add([]byte(seed), uint8(3))

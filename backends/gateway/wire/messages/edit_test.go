@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// editOpen opens kcs1.<what>: fit, redacted and item fit the target, other does not.
+// editOpen opens tokens of the form kcs1.<name>: fit, redacted and item belong to the target, other does not.
 func editOpen(token string) (hub.State, bool) {
 	switch token {
 	case "kcs1.fit":

@@ -9,7 +9,7 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out into the golden files")
 
-// checkGolden compares what came out with a file of testdata, or writes the file.
+// checkGolden compares output with a file of testdata, or writes the file.
 func checkGolden(t *testing.T, got string, path ...string) {
 	t.Helper()
 	file := filepath.Join(append([]string{"testdata"}, path...)...)

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// passAll returns all that a client gets of a stream.
+// passAll returns the client's output for a stream.
 func passAll(t testing.TB, stream io.Reader) (out, outcome string, p hub.Pass) {
 	p = Format{}.NewPass(&hub.Request{Model: `my "model"`}, hub.Reply{})
 	var dst []byte
@@ -48,7 +48,7 @@ func TestPassStreams(t *testing.T) {
 	}
 }
 
-// A pass changes nothing but the model.
+// TestPassKeepsBytes checks that a pass changes only the model.
 func TestPassKeepsBytes(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"text", "thinking-tools", "redacted", "server-tools", "refusal"} {
@@ -69,7 +69,7 @@ func TestPassCounts(t *testing.T) {
 	if p.Usage() != want {
 		t.Errorf("usage %+v, want %+v", p.Usage(), want)
 	}
-	// The escapes count as they stand on the wire.
+	// Text is counted in its escaped form.
 	if want := int64(len(`Look at both.Reading.{\"file_path\": \"/x\\n\"}`)); p.TextBytes() != want {
 		t.Errorf("%d bytes of text, want %d", p.TextBytes(), want)
 	}
@@ -147,7 +147,7 @@ func FuzzPass(f *testing.F) {
 	})
 }
 
-// checkPassEvent fails for what is not one event with one line of JSON.
+// checkPassEvent fails unless dst is one event with one line of JSON.
 func checkPassEvent(t *testing.T, dst []byte) {
 	t.Helper()
 	lines := strings.Split(string(dst), "\n")

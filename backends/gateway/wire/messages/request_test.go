@@ -20,7 +20,7 @@ func testOpen(token string) (hub.State, bool) {
 	return hub.State{Provider: "p", Family: "f", Form: hub.Form(form), Data: data}, ours && ok
 }
 
-// ask returns a request with some members and the usual others.
+// ask returns a request with the given members and defaults for the others.
 func ask(members string) string {
 	for _, usual := range [...]string{`"model":"claude-sonnet-4-6"`, `"max_tokens":2000`, `"messages":[{"role":"user","content":"hi"}]`} {
 		if key, _, _ := strings.Cut(usual, ":"); !strings.Contains(members, key+":") {
@@ -30,7 +30,7 @@ func ask(members string) string {
 	return "{" + members + "}"
 }
 
-// talk returns a request with messages.
+// talk returns a request with the given messages.
 func talk(messages ...string) string { return ask(`"messages":[` + strings.Join(messages, ",") + `]`) }
 
 func user(content string) string { return `{"role":"user","content":` + content + `}` }
@@ -183,7 +183,7 @@ type refusalCase struct{ body, version, param, code, message string }
 func (c refusalCase) run(t *testing.T) {
 	t.Helper()
 	r, err := Format{}.Read([]byte(c.body), hub.ReadOptions{Open: testOpen, Version: c.version})
-	if err == nil { // the vendor may take it
+	if err == nil { // the vendor may accept it
 		err = r.OwnFormatError
 	}
 	var e *apierror.Error
@@ -475,7 +475,7 @@ func TestReadCount(t *testing.T) {
 		t.Error("Read takes a request without max_tokens")
 	}
 	if r, err := (Format{}).ReadCount([]byte(ask(`"compaction":{"type":"summarize"}`)), hub.ReadOptions{}); err != nil || r.OwnFormatError != nil {
-		t.Errorf("counting what is to be summed up: %v, %v", err, r.OwnFormatError)
+		t.Errorf("counting a request with compaction: %v, %v", err, r.OwnFormatError)
 	}
 	if _, err := (Format{}).ReadCount([]byte(ask(`"max_tokens":-1`)), hub.ReadOptions{}); err == nil {
 		t.Error("ReadCount takes a wrong max_tokens")
@@ -559,7 +559,7 @@ func TestReadServerTools(t *testing.T) {
 		if len(r.Tools) != 1 || r.Needs != wire.NeedTools || r.OwnFormatError != nil || r.Choice.Mode != "auto" || strings.Join(r.Dropped, ",") != "tools[0]" {
 			t.Errorf("%s: %+v", kind, r)
 		}
-		// As the only tool it is not left out in silence.
+		// If it is the only tool, the request needs a candidate of its own format.
 		r = mustRead(t, ask(`"tools":[{"type":"`+kind+`","name":"x"}],"tool_choice":{"type":"auto"}`), "")
 		var e *apierror.Error
 		if len(r.Tools) != 0 || r.Needs != wire.NeedOwnFormat || r.Choice != (hub.Choice{}) || strings.Join(r.Dropped, ",") != "tools[0],tool_choice" ||
@@ -569,7 +569,8 @@ func TestReadServerTools(t *testing.T) {
 	}
 }
 
-// What only the vendor's servers can do is left to candidates that get the client's bytes.
+// TestReadVendorFeatures checks that a request for features which only the vendor's servers have is left to candidates
+// that get the client's bytes.
 func TestReadVendorFeatures(t *testing.T) {
 	t.Parallel()
 	for at, body := range map[string]string{
@@ -623,7 +624,8 @@ func TestReadChoice(t *testing.T) {
 	}
 }
 
-// bigRequest returns a request like the first one of a coding agent: 24 tools, a system role inside messages, 75 KB.
+// bigRequest returns a request of 75 KB like a coding agent's first one: 24 tools and a system role within the
+// messages.
 func bigRequest() []byte {
 	var b strings.Builder
 	b.WriteString(`{"model":"claude-sonnet-5","max_tokens":32000,"stream":true,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},` +
@@ -682,7 +684,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// checkRequest asserts what hub promises of a request.
+// checkRequest checks the properties that package hub documents for a request.
 func checkRequest(t *testing.T, r *hub.Request) {
 	t.Helper()
 	raw := func(what, text string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 )
 
-// marked lists the paths of the blocks of a request that have a mark for the prompt cache.
+// marked returns the paths of a request's blocks that have a prompt cache mark.
 func marked(body string) []string {
 	var paths []string
 	var look func(path string, v gjson.Result)
@@ -30,9 +30,8 @@ func marked(body string) []string {
 	return paths
 }
 
-// TestCacheMarks checks specification 10: a request of another format that goes to a messages
-// upstream gets marks behind its tools, its system text and its last message, and none where the
-// client has set its own.
+// TestCacheMarks checks specification 10: a request of another format to a messages upstream gets marks after its
+// tools, its system text and its last message, unless the client has set its own.
 func TestCacheMarks(t *testing.T) {
 	t.Parallel()
 	const (

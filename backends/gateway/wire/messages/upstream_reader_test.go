@@ -111,7 +111,7 @@ func upstreamEvents(t testing.TB, r io.Reader, each func(name, data []byte) (don
 	}
 }
 
-// upstreamRead returns all that a reader makes of a stream.
+// upstreamRead returns the deltas and the outcome of reading a stream, as text.
 func upstreamRead(t testing.TB, stream io.Reader) (deltas, outcome string) {
 	reader := Format{}.NewReader(nil)
 	var b strings.Builder
@@ -210,8 +210,7 @@ func TestUpstreamReaderMakesIDsLegal(t *testing.T) {
 	}
 }
 
-// TestUpstreamUsage: the prompt is known from message_start on, the output is when the
-// answer has ended.
+// TestUpstreamUsage checks that the prompt's tokens are known from message_start on, and the output's at the end.
 func TestUpstreamUsage(t *testing.T) {
 	t.Parallel()
 	const start = `{"type":"message_start","message":{"usage":{"input_tokens":7,"cache_read_input_tokens":3,"output_tokens":1}}}`
@@ -245,7 +244,7 @@ func TestUpstreamUsage(t *testing.T) {
 	}
 }
 
-// checkUpstreamOrder fails when deltas break what hub promises of their order.
+// checkUpstreamOrder fails if deltas are not in the order that package hub documents.
 func checkUpstreamOrder(t *testing.T, deltas []hub.Delta) {
 	t.Helper()
 	arguments := []int{}

@@ -63,7 +63,7 @@ func TestUpstreamRequest(t *testing.T) {
 		name    string
 		request hub.Request
 		target  func(*hub.Target)
-		// want are results by gjson path; "" means absent.
+		// want has the expected values by gjson path; "" means absent.
 		want    map[string]string
 		dropped string
 		version string
@@ -261,7 +261,7 @@ func BenchmarkUpstreamWrite75KB(b *testing.B) {
 	}
 }
 
-// FuzzUpstreamRequest checks that what is written is a request of the format: Read accepts it.
+// FuzzUpstreamRequest checks that Read accepts every written request.
 func FuzzUpstreamRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","max_tokens":5000,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"},{"type":"text","text":"b"}]}],"tools":[{"name":"f","input_schema":{}}],"thinking":{"type":"adaptive"}}`))
 	f.Add([]byte(`{"model":"m","max_tokens":5000,"messages":[{"role":"user","content":"a"}],"output_config":{"format":{"type":"json_schema","schema":{"type":"object","properties":{"a":{"oneOf":[{"type":"string","maxLength":3},{"$ref":"#/$defs/x"}],"enum":[1,{}]}},"$defs":{"x":{"items":{"type":"array","minItems":2}}}}}},"tools":[{"name":"f","strict":true,"input_schema":{"properties":{"a":{"const":1,"x":"y"}}}}]}`))

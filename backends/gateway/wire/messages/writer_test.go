@@ -26,7 +26,7 @@ func called(call int, id, name string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaCall, Call: call, ID: id, Name: name}
 }
 
-// given arguments are JSON text; they are escaped as deltas are.
+// argued returns a delta with arguments. The given JSON text is escaped as in all deltas.
 func argued(call int, arguments string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaArguments, Call: call, Text: jsontext.AppendEscaped(nil, arguments)}
 }
@@ -47,7 +47,7 @@ func stoppedBy(text string) hub.Delta {
 	return d
 }
 
-// testReply makes tokens that can be read.
+// testReply returns a reply with readable tokens.
 func testReply() hub.Reply {
 	return hub.Reply{
 		InputTokens: 800,
@@ -210,7 +210,7 @@ func TestWriterWholeArguments(t *testing.T) {
 	for _, c := range []struct {
 		arguments string
 		finish    hub.Finish
-		input     string // empty: an error
+		input     string // empty: an error is expected
 	}{
 		{`{"a": 1}`, hub.FinishCalls, `{"a": 1}`},
 		{" {}\n", hub.FinishCalls, `{}`},
@@ -239,7 +239,7 @@ func TestWriterWholeArguments(t *testing.T) {
 	}
 }
 
-// A call that never ends must not make the writer keep all that follows.
+// TestWriterLimitsHeldText checks that the writer does not hold back all text after a call that never ends.
 func TestWriterLimitsHeldText(t *testing.T) {
 	t.Parallel()
 	w := Format{}.NewWriter(testRequest(), testReply())
@@ -257,7 +257,7 @@ func TestWriterLimitsHeldText(t *testing.T) {
 	}
 }
 
-// message is what a client makes of a stream.
+// message is the message that a client assembles from a stream.
 type message struct {
 	started, done, failed bool
 	blocks                []received
@@ -273,8 +273,7 @@ func (m *message) outline() string {
 	return strings.Join(all, " ")
 }
 
-// checkStream reads a stream as a strict client does and asserts the invariants of
-// specification 6.1.
+// checkStream reads a stream like a strict client and checks the invariants of specification 6.1.
 func checkStream(t *testing.T, stream []byte) *message {
 	t.Helper()
 	m := &message{}
@@ -390,8 +389,8 @@ func checkWhole(t *testing.T, body []byte) {
 	})
 }
 
-// script makes deltas of bytes in an order that hub allows, and what a client has to
-// get: all texts, and the arguments of each call.
+// script turns bytes into deltas in an order that package hub allows. It also returns what a client must get: all
+// texts, and the arguments of each call.
 func script(in []byte) (deltas []hub.Delta, text, reasoning string, arguments []string) {
 	pieces := [...]string{`{`, `}`, `\"`, `a`, `\\`, `:1`, `[`, `]`, `,`, `ü`, ` `}
 	for _, c := range in {
@@ -409,7 +408,7 @@ func script(in []byte) (deltas []hub.Delta, text, reasoning string, arguments []
 		case 3, 4, 5:
 			if n := len(arguments); n > 0 {
 				call := int(c>>5) % n
-				// Arguments of a call are an object and nothing behind it.
+				// The arguments of a call are an object, and nothing follows it.
 				if a := arguments[call]; a == "" {
 					piece = `{\"k\":\"`
 				} else if strings.HasSuffix(a, "}") {
@@ -507,8 +506,8 @@ func BenchmarkWriterArguments(b *testing.B) {
 	}
 }
 
-// TestArguments: arguments that are no object become one where the client has not got
-// their beginning yet (specification 5); what was left open is closed.
+// TestArguments checks specification 5: arguments that are not an object are wrapped in one if the client has not yet
+// got their beginning. Objects and arrays that were left open are closed.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -527,7 +526,7 @@ func TestArguments(t *testing.T) {
 		{"a text cut off", []string{"l"}, hub.FinishLength, "{}"},
 		{"at once, and broken", []string{`{"a":1,}`}, hub.FinishCalls, `{"_raw":"{\"a\":1,}"}`},
 		{"a long text", []string{"x" + strings.Repeat(" ", blocks.MaxDoubtful), "y"}, hub.FinishCalls, `{"_raw":"x` + strings.Repeat(" ", blocks.MaxDoubtful) + `y"}`},
-		// What is with the client already stays, and the whole is beside it.
+		// The client already has a valid beginning. It stays, and all arguments are added as _raw.
 		{"a word", []string{`{"a":1,"b":`, `nope}`}, hub.FinishCalls, `{"a":1,"b":null,"_raw":"{\"a\":1,\"b\":nope}"}`},
 		{"a word, in pieces", []string{`{`, `"b":[`, `no`, `pe`, `]}`}, hub.FinishStop, `{"b":[null],"_raw":"{\"b\":[nope]}"}`},
 		{"no quotes", []string{`{`, `b:1}`}, hub.FinishStop, `{"_raw":"{b:1}"}`},
@@ -543,7 +542,7 @@ func TestArguments(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for _, queued := range []bool{false, true} { // behind a call that is still open
+			for _, queued := range []bool{false, true} { // after a call that is still open
 				deltas := []hub.Delta{called(0, "call_a", "f"), argued(0, `{"x"`), called(1, "call_b", "f")}
 				if !queued {
 					deltas = []hub.Delta{called(1, "call_b", "f")}
@@ -577,7 +576,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestLongArguments: of much that is sent nothing is kept, so _raw begins behind it.
+// TestLongArguments checks that long arguments are not kept after they were sent, so that _raw has only the rest.
 func TestLongArguments(t *testing.T) {
 	t.Parallel()
 	x, spaces := strings.Repeat("x", blocks.MaxKept), strings.Repeat(" ", blocks.MaxDoubtful)
@@ -597,8 +596,7 @@ func TestLongArguments(t *testing.T) {
 	}
 }
 
-// FuzzArguments: whatever a model writes for arguments, in whatever pieces, the client of
-// a stream gets an object.
+// FuzzArguments checks that the client of a stream gets an object for any arguments of a model, in any pieces.
 func FuzzArguments(f *testing.F) {
 	f.Add(`{"a":[1,{"b":"x"}]}`, uint8(3), false)
 	f.Add(`{"a":{"b":1,},"c":2}`, uint8(5), true)
@@ -629,8 +627,8 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// TestEstimate: a usage that the upstream did not tell is estimated, also when nobody
-// has counted the prompt yet.
+// TestEstimate checks that the usage is estimated if the upstream reports none, even if the prompt's tokens were not
+// counted before.
 func TestEstimate(t *testing.T) {
 	t.Parallel()
 	r := testRequest()

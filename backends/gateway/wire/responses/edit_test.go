@@ -12,7 +12,7 @@ import (
 
 const editNative = `{"type":"reasoning","id":"rs_n","summary":[],"encrypted_content":"gA"}`
 
-// editOpen opens kcs1.<what>: fit fits the target.
+// editOpen opens tokens of the form kcs1.<name>: fit belongs to the target.
 func editOpen(token string) (hub.State, bool) {
 	switch token {
 	case "kcs1.fit":

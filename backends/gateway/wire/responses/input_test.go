@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// decodeAll decodes arguments that come in pieces.
+// decodeAll decodes arguments that arrive in pieces.
 func decodeAll(t *testing.T, pieces ...string) string {
 	t.Helper()
 	var d inputDecoder
@@ -17,12 +17,12 @@ func decodeAll(t *testing.T, pieces ...string) string {
 	for _, piece := range pieces {
 		from := len(out)
 		out = d.decode(out, jsontext.AppendEscaped(nil, piece))
-		inside(t, string(out[from:])) // each delta is good by itself
+		inside(t, string(out[from:])) // each delta is valid by itself
 	}
 	return inside(t, string(d.finish(out)))
 }
 
-// inside decodes the inside of a JSON string.
+// inside decodes the characters between the quotes of a JSON string.
 func inside(t *testing.T, raw string) (text string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(`"`+raw+`"`), &text); err != nil {

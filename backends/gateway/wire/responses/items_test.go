@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// text returns the line of a dump for a part that is a text.
+// text returns the line that dump writes for a text part.
 func text(words string) string {
 	return "  part 1 \"" + words + "\" url=\"\" detail=\"\" data=\"\"\n"
 }

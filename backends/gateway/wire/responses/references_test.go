@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestExpand checks specification 7.2: items that a request refers to come in the places of
-// the references, and nothing else changes.
+// TestExpand checks specification 7.2: the references in a request are replaced by their items, and nothing else
+// changes.
 func TestExpand(t *testing.T) {
 	t.Parallel()
 	kept := map[string]string{"msg_1": `{"id":"msg_1","type":"message"}`, "fc_2": `{"id":"fc_2","type":"function_call"}`, "large": `"` + strings.Repeat("x", 20<<20) + `"`}

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// opener knows two tokens.
+// opener opens two known tokens.
 var opener = hub.ReadOptions{Open: func(token string) (hub.State, bool) {
 	switch token {
 	case "kcs1.good":
@@ -28,7 +28,7 @@ var opener = hub.ReadOptions{Open: func(token string) (hub.State, bool) {
 	return hub.State{}, false
 }}
 
-// dump writes a request for people: one line for each thing that was read.
+// dump describes a request in a readable form, with one line for each part.
 func dump(r *hub.Request) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -312,7 +312,7 @@ func TestReadRefused(t *testing.T) {
 		{tool(`{"type":"web_search"}],"tool_choice":{"type":"allowed_tools","tools":[{"type":"web_search"}]},"x":[0`), "unsupported_parameter", "tool_choice.tools"},
 	} {
 		r, err := Format{}.Read([]byte(c.body), opener)
-		if err == nil { // the vendor may take it
+		if err == nil { // the vendor may accept it
 			err = r.OwnFormatError
 		}
 		var got *apierror.Error
@@ -326,7 +326,8 @@ func TestReadRefused(t *testing.T) {
 	}
 }
 
-// What only the vendor's servers can do is left to candidates that get the client's bytes.
+// TestReadVendorFeatures checks that a request for features which only the vendor's servers have is left to candidates
+// that get the client's bytes.
 func TestReadVendorFeatures(t *testing.T) {
 	t.Parallel()
 	for at, body := range map[string]string{
@@ -353,7 +354,7 @@ func TestReadVendorFeatures(t *testing.T) {
 	}
 }
 
-// The last update of the configuration counts.
+// TestReadConfigurationUpdate checks that the last configuration_update takes precedence.
 func TestReadConfigurationUpdate(t *testing.T) {
 	t.Parallel()
 	const format = `{"type":"json_schema","name":"n","schema":{"type":"object"}}`
@@ -371,7 +372,7 @@ func TestReadConfigurationUpdate(t *testing.T) {
 	}
 }
 
-// Thought signatures belong to the calls behind them, each to its own.
+// TestReadThoughts checks that each thought signature belongs to the call that follows it.
 func TestReadThoughts(t *testing.T) {
 	t.Parallel()
 	o := hub.ReadOptions{Open: func(token string) (hub.State, bool) {
@@ -394,7 +395,7 @@ func TestReadThoughts(t *testing.T) {
 	}
 }
 
-// TestErrorsQuote: what a client sent is cut and masked.
+// TestErrorsQuote checks that a client's text is shortened and masked in errors.
 func TestErrorsQuote(t *testing.T) {
 	t.Parallel()
 	_, err := Format{}.Read([]byte(with(`"input":[{"role":"sk-abcdefghijklmnopqrstuvwxyz `+strings.Repeat("y", 5000)+`"}]`)), opener)
@@ -468,7 +469,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// fragments are items and tools for a fuzzer to lay side by side.
+// fragments are items and tools that a fuzzer combines.
 var (
 	fragments = []string{
 		`{"role":"user","content":"hi"}`,
@@ -501,7 +502,7 @@ var (
 	}
 )
 
-// pick joins the fragments that the bytes of a script name.
+// pick joins the fragments that the bytes of a script select.
 func pick(from []string, script []byte) string {
 	picked := make([]string, 0, len(script))
 	for _, b := range script {
@@ -539,7 +540,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// checkRequest checks what a hub request promises.
+// checkRequest checks the properties that package hub documents for a request.
 func checkRequest(t *testing.T, r *hub.Request) {
 	t.Helper()
 	if len(r.Messages) == 0 || len(r.Dropped) > maxDropped {

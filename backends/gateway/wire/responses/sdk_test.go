@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// TestSDK lets a client library collect a stream.
+// TestSDK checks that a client library can assemble a stream.
 func TestSDK(t *testing.T) {
 	t.Parallel()
 	deltas := []hub.Delta{think("Hm."), say("Hello"), calls(0, "f"), gives(0, `{"a":1}`), calls(1, "patch"), gives(1, `{"input":"x\ny"}`), calls(2, "shell"), gives(2, `{"commands":["ls"]}`), ends(hub.FinishCalls)}

@@ -57,7 +57,7 @@ func TestReadTools(t *testing.T) {
 	}
 }
 
-// TestToolNames: names stay apart, also when they are illegal or come to the same.
+// TestToolNames checks that tools keep different names, even if these are illegal or would become equal.
 func TestToolNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 70)

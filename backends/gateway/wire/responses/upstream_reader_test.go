@@ -114,7 +114,7 @@ func upstreamEvents(t testing.TB, r io.Reader, each func(name, data []byte) (don
 	}
 }
 
-// upstreamRead returns all that a reader makes of a stream.
+// upstreamRead returns the deltas and the outcome of reading a stream, as text.
 func upstreamRead(t testing.TB, stream io.Reader) (deltas, outcome string) {
 	reader := Format{}.NewReader(nil)
 	var b strings.Builder
@@ -190,7 +190,7 @@ func TestUpstreamReaderWhole(t *testing.T) {
 	}
 }
 
-// checkUpstreamOrder fails when deltas break what hub promises of their order.
+// checkUpstreamOrder fails if deltas are not in the order that package hub documents.
 func checkUpstreamOrder(t *testing.T, deltas []hub.Delta) {
 	t.Helper()
 	arguments := []int{}

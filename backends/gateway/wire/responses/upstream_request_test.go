@@ -62,7 +62,7 @@ func TestUpstreamRequest(t *testing.T) {
 		name    string
 		request hub.Request
 		target  func(*hub.Target)
-		// want are results by gjson path; "" means absent.
+		// want has the expected values by gjson path; "" means absent.
 		want    map[string]string
 		dropped string
 		err     string
@@ -226,7 +226,7 @@ func BenchmarkUpstreamWrite75KB(b *testing.B) {
 	}
 }
 
-// FuzzUpstreamRequest checks that what is written is a request of the format: Read accepts it.
+// FuzzUpstreamRequest checks that Read accepts every written request.
 func FuzzUpstreamRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","instructions":"i","input":[{"role":"user","content":"a"},{"type":"reasoning","summary":[],"encrypted_content":"x"},{"type":"custom_tool_call","call_id":"a","name":"p","input":"x"},{"type":"custom_tool_call_output","call_id":"a","output":"y"},{"type":"function_call","call_id":"b","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"b","output":"y"}],"tools":[{"type":"custom","name":"p"},{"type":"function","name":"f","parameters":{}}],"reasoning":{"effort":"low"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {

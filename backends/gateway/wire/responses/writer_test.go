@@ -34,7 +34,7 @@ const (
 	wantLogprobs = `"message.output_text.logprobs"`
 )
 
-// newWriter makes a writer whose ids and times do not change.
+// newWriter returns a writer with fixed ids and times.
 func newWriter(r *hub.Request) *writer {
 	n := 0
 	return Format{}.NewWriter(r, hub.Reply{
@@ -65,7 +65,7 @@ func calls(n int, name string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaCall, Call: n, ID: fmt.Sprintf("call_%d", n), Name: name}
 }
 
-// gives returns a delta with arguments as the model wrote them.
+// gives returns a delta with the arguments of call n.
 func gives(n int, text string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaArguments, Call: n, Text: jsontext.AppendEscaped(nil, text)}
 }
@@ -148,7 +148,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// shorter takes the tools out of a golden file, which every response object repeats.
+// shorter removes the tools, which every response object repeats, from the text of a golden file.
 func shorter(stream string) string {
 	out := strings.Builder{}
 	for line := range strings.Lines(stream) {
@@ -161,7 +161,7 @@ func shorter(stream string) string {
 	return out.String()
 }
 
-// TestEstimate: a usage that the upstream did not tell is estimated.
+// TestEstimate checks that the usage is estimated if the upstream reports none.
 func TestEstimate(t *testing.T) {
 	t.Parallel()
 	r := request(t, "")
@@ -179,7 +179,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestEcho: the response repeats the request in full.
+// TestEcho checks that the response repeats all members of the request.
 func TestEcho(t *testing.T) {
 	t.Parallel()
 	body, err := newWriter(request(t, "")).Whole([]hub.Delta{say("ok"), ends(hub.FinishStop)})
@@ -253,7 +253,8 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestWholeArguments: arguments that are no object fail the answer, unless it was cut.
+// TestWholeArguments checks that arguments which cannot be completed to an object fail the answer, unless it was cut
+// off at its token limit.
 func TestWholeArguments(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -283,7 +284,7 @@ func TestWholeArguments(t *testing.T) {
 			t.Errorf("%s %s, cut: %v", c.tool, c.arguments, err)
 		}
 	}
-	// What a stream has sent cannot be taken back, not the blank before it either.
+	// A stream cannot change what it has sent, not even leading white space, so a whole answer keeps it too.
 	mended, err := newWriter(request(t, "")).Whole([]hub.Delta{calls(0, "f"), gives(0, ` {"a":[1,"x\ny`), ends(hub.FinishCalls)})
 	if err != nil || gjson.GetBytes(mended, "output.0.arguments").Str != ` {"a":[1,"x\ny"]}` {
 		t.Errorf("mended: %s, error %v", mended, err)
@@ -294,7 +295,7 @@ func TestWholeArguments(t *testing.T) {
 			t.Errorf("mended %s: %s, error %v", arguments, mended, err)
 		}
 	}
-	// What a stream left open is closed, else there is no way back.
+	// Arguments that a stream left open are closed, unless the answer was cut off.
 	for finish, want := range map[hub.Finish]string{hub.FinishCalls: `{"a":[1,"x"]}`, hub.FinishLength: `{"a":[1,"x`} {
 		stream := newWriter(request(t, "")).Stream(nil, []hub.Delta{calls(0, "f"), gives(0, `{"a":[1,"x`), ends(finish)})
 		checkStream(t, stream)
@@ -335,7 +336,7 @@ func readEvents(t *testing.T, stream []byte) []event {
 	return events
 }
 
-// seenItem is what a client knows of an item.
+// seenItem is the state of an item as a client sees it.
 type seenItem struct {
 	id, kind  string
 	parts     []string // text of each content part, or of the summary
@@ -346,7 +347,7 @@ type seenItem struct {
 	textEnded bool
 }
 
-// checkStream checks a stream as strict clients do (specification 9.1 and 9.4).
+// checkStream checks a stream like strict clients (specification 9.1 and 9.4).
 func checkStream(t *testing.T, stream []byte) {
 	t.Helper()
 	events := readEvents(t, stream)
@@ -478,7 +479,7 @@ func checkStream(t *testing.T, stream []byte) {
 	}
 }
 
-// checkEnd checks the last event: its output is what the events told.
+// checkEnd checks that the output of the last event agrees with the events before it.
 func checkEnd(t *testing.T, kind string, response gjson.Result, items []*seenItem) {
 	t.Helper()
 	status := response.Get("status").Str
@@ -522,7 +523,7 @@ func checkEnd(t *testing.T, kind string, response gjson.Result, items []*seenIte
 	}
 }
 
-// FuzzWriter drives a writer with deltas as readers promise them.
+// FuzzWriter drives a writer with deltas in an order that readers may produce.
 func FuzzWriter(f *testing.F) {
 	f.Add([]byte("\x01ab\x02cd\x04x\x05{}\x00"), uint8(0))
 	f.Add([]byte("\x02ab\x06c\x01d\x04a\x05{\"a\":\x04c\x05{\"input\":\"\x05\\u00\x01x\x0541\"}"), uint8(3))
@@ -593,7 +594,7 @@ func FuzzWriter(f *testing.F) {
 			return
 		}
 		if slices.ContainsFunc(w.calls, func(c *call) bool { return c.input == nil && !c.complete() }) {
-			return // it was mended in the whole answer only
+			return // only the whole answer was repaired
 		}
 		if events := readEvents(t, stream); events[len(events)-1].Get("response").Raw != string(whole) {
 			t.Fatalf("whole is %s", whole)

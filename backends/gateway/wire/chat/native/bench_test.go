@@ -60,7 +60,7 @@ func BenchmarkStreamEvent(b *testing.B) {
 	}
 }
 
-// benchmarkInFull alternates between two frames, so that each chunk is read in full.
+// benchmarkInFull alternates between two frames, so that no chunk can use the fast path for a known frame.
 func benchmarkInFull(b *testing.B, chunk []byte) {
 	b.Helper()
 	other := bytes.Replace(chunk, []byte(`"default"`), []byte(`"flex"`), 1)
@@ -79,7 +79,7 @@ func benchmarkInFull(b *testing.B, chunk []byte) {
 
 func BenchmarkStreamEventInFull(b *testing.B) { benchmarkInFull(b, benchChunk) }
 
-// An index behind the delta costs a second look.
+// An index after the delta requires a second pass over the chunk.
 func BenchmarkStreamEventIndexLast(b *testing.B) {
 	chunk := bytes.Replace(benchChunk, []byte(`"index":0,`), nil, 1)
 	benchmarkInFull(b, bytes.Replace(chunk, []byte(`"finish_reason":null`), []byte(`"finish_reason":null,"index":0`), 1))

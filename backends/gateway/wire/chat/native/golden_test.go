@@ -51,7 +51,7 @@ func goldens(t *testing.T, folder string) []*golden {
 	return all
 }
 
-// check compares, or writes the file.
+// check compares the output with the file, or writes the file.
 func (g *golden) check(t *testing.T, out, end string) {
 	t.Helper()
 	if *update {
@@ -75,7 +75,7 @@ var (
 	madeCall = regexp.MustCompile(`call_[0-9A-Za-z]{24}`)
 )
 
-// steady replaces what is made up anew each time.
+// steady replaces generated values, which differ each time.
 func steady(t *testing.T, text string, f *form) string {
 	t.Helper()
 	if strings.HasPrefix(f.id, "chatcmpl-") {
@@ -124,13 +124,12 @@ func usageText(u wire.Usage) string {
 	return fmt.Sprintf("%d in, %d read, %d written, %d out, %d reasoning", u.Prompt, u.CacheRead, u.CacheWrite, u.Completion, u.Reasoning)
 }
 
-// split returns a reader that returns text in two pieces.
+// split returns a reader that returns text in two pieces, cut at a byte.
 func split(text string, at int) io.Reader {
 	return io.MultiReader(strings.NewReader(text[:at]), strings.NewReader(text[at:]))
 }
 
-// relayStream does what the cascade does: out is what the client gets, end the
-// state then.
+// relayStream relays a stream like the cascade. out is the output for the client, end the state after the stream.
 func relayStream(t *testing.T, r io.Reader, includeUsage bool) (out, end string) {
 	t.Helper()
 	events := wire.NewEventReader(r)
@@ -171,8 +170,8 @@ func relayStream(t *testing.T, r io.Reader, includeUsage bool) (out, end string)
 	return steady(t, string(dst), &chat.form), end
 }
 
-// checkLines holds what every client relies on: one data line an event, valid
-// JSON, one id and model, nothing behind [DONE].
+// checkLines checks the properties on which every client relies: each event has one data line with valid JSON, all have
+// the same id and model, and nothing follows [DONE].
 func checkLines(t *testing.T, out string) {
 	t.Helper()
 	if out == "" {
@@ -192,7 +191,7 @@ func checkLines(t *testing.T, out string) {
 			done = true
 			continue
 		}
-		var chunk map[string]json.RawMessage // a struct would match names in any case
+		var chunk map[string]json.RawMessage // a struct would ignore the case of names
 		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
 			t.Fatalf("chunk %s: %v", data, err)
 		}
@@ -232,7 +231,7 @@ func TestChatStreamGolden(t *testing.T) {
 	}
 }
 
-// 17: events of 1 MB pass, also in pieces of any size.
+// TestChatStreamLargeEvents checks item 17: events of 1 MB are passed on, in pieces of any size.
 func TestChatStreamLargeEvents(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat(`0123456789\n\"ü`, 1<<20/16)
@@ -264,7 +263,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// The frame that is kept of a chunk is bounded as well.
+// TestChatStreamHostileFrame checks that the stored frame of a chunk is bounded.
 func TestChatStreamHostileFrame(t *testing.T) {
 	t.Parallel()
 	chat := NewStream("m", false)
@@ -280,7 +279,7 @@ func TestChatStreamHostileFrame(t *testing.T) {
 	}
 }
 
-// What a hostile upstream makes the gateway keep and repeat is bounded.
+// TestChatStreamHostileIDs checks that the ids which a hostile upstream makes the gateway store and repeat are bounded.
 func TestChatStreamHostileIDs(t *testing.T) {
 	t.Parallel()
 	chat := NewStream("m", false)
@@ -310,7 +309,8 @@ func TestChatStreamHostileIDs(t *testing.T) {
 	}
 }
 
-// TestEntriesAreBounded: each is looked for among all calls.
+// TestEntriesAreBounded checks that the number of call entries in a chunk is bounded, because each entry is searched
+// for among all calls.
 func TestEntriesAreBounded(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]error{maxEntries: nil, maxEntries + 1: wire.ErrBroken} {

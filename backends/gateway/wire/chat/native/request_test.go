@@ -13,7 +13,7 @@ import (
 
 const hello = `"messages":[{"role":"user","content":"hello"}]`
 
-// nested returns a value with a number of levels.
+// nested returns a JSON value with a number of levels.
 func nested(levels int) string {
 	return strings.Repeat("[", levels) + strings.Repeat("]", levels)
 }
@@ -25,7 +25,7 @@ func TestParseChatRefuses(t *testing.T) {
 		many = append(many, fmt.Sprintf(`"f%d":0`, i))
 	}
 	for _, c := range []struct{ name, body, code, param string }{
-		// no JSON object
+		// Not a JSON object.
 		{"empty", ``, "invalid_json", ""},
 		{"white space", " \n", "invalid_json", ""},
 		{"null", `null`, "invalid_json", ""},
@@ -55,14 +55,14 @@ func TestParseChatRefuses(t *testing.T) {
 		{"far too deep", `{"x":` + strings.Repeat("[", 1_000_000), "invalid_json", ""},
 		{"too many fields", `{` + strings.Join(many, ",") + `}`, "invalid_value", ""},
 
-		// missing
+		// Missing members.
 		{"no model", `{` + hello + `}`, "missing_required_parameter", "model"},
 		{"no messages", `{"model":"m"}`, "missing_required_parameter", "messages"},
 		{"nothing", `{}`, "missing_required_parameter", "model"},
 		{"no role", `{"model":"m","messages":[{"content":"x"}]}`, "missing_required_parameter", "messages[0].role"},
 		{"empty message", `{"model":"m","messages":[{"role":"user"},{}]}`, "missing_required_parameter", "messages[1].role"},
 
-		// twice
+		// Duplicate members.
 		{"model twice", `{"model":"m","model":"m",` + hello + `}`, "invalid_value", "model"},
 		{"model twice, escaped", `{"model":"m","mod\u0065l":"n",` + hello + `}`, "invalid_value", "model"},
 		{"model twice, escaped first", `{"\u006dodel":"m","model":"n",` + hello + `}`, "invalid_value", "model"},
@@ -74,7 +74,7 @@ func TestParseChatRefuses(t *testing.T) {
 		{"content twice", `{"model":"m","messages":[{"role":"user","content":"x","c\u006fntent":"y"}]}`, "invalid_value", "messages[0].content"},
 		{"include_usage twice", `{"model":"m",` + hello + `,"stream_options":{"include_usage":true,"include_usage":false}}`, "invalid_value", "stream_options.include_usage"},
 
-		// types and values
+		// Wrong types and values.
 		{"model null", `{"model":null,` + hello + `}`, "invalid_value", "model"},
 		{"model number", `{"model":7,` + hello + `}`, "invalid_value", "model"},
 		{"model list", `{"model":["m"],` + hello + `}`, "invalid_value", "model"},
@@ -207,7 +207,7 @@ func TestParseChat(t *testing.T) {
 			if fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
-			// What nothing has to be changed in stays as it came.
+			// A body that needs no changes stays unchanged.
 			if same := body(t, r.Shape(&Shape{Model: r.Model, Developer: true})); same != c.body {
 				t.Errorf("body became %s", same)
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// body reads a shaped body in every way it can be read.
+// body reads a shaped body in all supported ways.
 func body(t *testing.T, s *Shaped) string {
 	t.Helper()
 	all, err := io.ReadAll(s.Reader())
@@ -27,7 +27,7 @@ func body(t *testing.T, s *Shaped) string {
 		t.Fatal(err)
 	}
 	var written bytes.Buffer
-	n, err := io.Copy(&written, s.Reader()) // through WriteTo
+	n, err := io.Copy(&written, s.Reader()) // uses WriteTo
 	if err != nil || n != s.Len() {
 		t.Errorf("wrote %d bytes of %d, %v", n, s.Len(), err)
 	}
@@ -198,11 +198,11 @@ func TestSends(t *testing.T) {
 		}
 	}
 	if r.Sends(&Shape{Model: "m"}, "stream_options") {
-		t.Error("stream_options are sent though nobody asked for them")
+		t.Error("stream_options are sent although they are not needed")
 	}
 }
 
-// failingWriter takes some bytes and fails.
+// failingWriter accepts some bytes and then fails.
 type failingWriter struct{ room int }
 
 func (w *failingWriter) Write(b []byte) (int, error) {
@@ -238,8 +238,8 @@ func TestShapedReaderStops(t *testing.T) {
 	}
 }
 
-// The memory of a body is given back once, by whoever needs it last, and
-// nothing is read of it after that.
+// TestLease checks that the memory of a body is released once, by its last user, and that a closed reader reads nothing
+// from it.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	r, err := Parse([]byte(`{"model":"m",` + hello + `,"user":"` + strings.Repeat("u", smallBody) + `"}`))
@@ -280,13 +280,13 @@ func TestLease(t *testing.T) {
 	none.Give()
 }
 
-// member is one member of an object in order.
+// member is one member of a JSON object.
 type member struct {
 	name  string
 	value any
 }
 
-// members decodes an object with its order; ok is false for other JSON.
+// members decodes a JSON object and keeps the order of its members.
 func members(t *testing.T, text []byte) (list []member) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -308,12 +308,12 @@ func members(t *testing.T, text []byte) (list []member) {
 	return list
 }
 
-// expected returns what Shape should give, computed in a simple way from decoded members.
+// expected returns the members that Shape should write, computed in a simple way from decoded members.
 func expected(r *Request, in []member, shape *Shape) []member {
 	given := func(name string) bool { return slices.ContainsFunc(in, func(m member) bool { return m.name == name }) }
 	limit := ""
 	if shape.MaxTokensField != "" {
-		for _, m := range in { // the new name counts more, a null not at all
+		for _, m := range in { // the new name takes precedence, null is ignored
 			switch {
 			case m.name == "max_tokens" && m.value != nil && limit == "", m.name == "max_completion_tokens" && m.value != nil:
 				limit = m.name
@@ -369,15 +369,15 @@ func expected(r *Request, in []member, shape *Shape) []member {
 	return out
 }
 
-// onlyGoogle: an extra_body is Gemini's own.
+// onlyGoogle reports whether an extra_body has only Gemini's own member.
 func onlyGoogle(extra any) bool {
 	object, ok := extra.(map[string]any)
 	_, google := object["google"]
 	return ok && (len(object) == 0 || google && len(object) == 1)
 }
 
-// randomShape returns a shape as the catalog allows them: the essential members are neither dropped nor renamed, and no
-// two members get the same name.
+// randomShape returns a shape that the catalog allows: essential members are neither dropped nor renamed, and no two
+// members get the same name.
 func randomShape(rng *rand.Rand, r *Request) *Shape {
 	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
 	shape := &Shape{
@@ -430,7 +430,7 @@ func checkShape(t *testing.T, in []byte, r *Request, shape *Shape) {
 	}
 }
 
-// randomRequest writes a request with random members, order and white space.
+// randomRequest returns a request with random members, order and white space.
 func randomRequest(rng *rand.Rand) string {
 	fields := []string{`"model":"m"`, `"messages":[{"role":"developer","content":"d"},{"content":"x","role":"user"},{"role":"developer"}]`}
 	for _, f := range []string{
