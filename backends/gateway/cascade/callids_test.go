@@ -31,7 +31,7 @@ func longHistory(surface hub.Format) string {
 	}
 }
 
-// TestLongCallIDs checks specification 1.6: a provider with a limit on the length of call ids gets shorter ids. The
+// TestLongCallIDs checks that a provider with a limit on the length of call ids gets shorter ids. The
 // call, its result and every later request have the same short id.
 func TestLongCallIDs(t *testing.T) {
 	t.Parallel()

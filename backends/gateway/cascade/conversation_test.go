@@ -14,7 +14,7 @@ func about(n int) string {
 	return fmt.Sprintf(`"messages":[{"role":"user","content":"conversation %d"}]`, n)
 }
 
-// TestKeysOfConversations checks specification 13.1: a provider's keys take turns by conversation, for every way of
+// TestKeysOfConversations checks that a provider's keys take turns by conversation, for every way of
 // recognizing a conversation.
 func TestKeysOfConversations(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// TestExactNames checks specification 2.4: a model whose exact id is requested comes first if the user's keys reach it,
+// TestExactNames checks that a model whose exact id is requested comes first if the user's keys reach it,
 // and then the models of its tier.
 func TestExactNames(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ const (
 
 func messagesOf(list ...string) string { return `"messages":[` + strings.Join(list, ",") + `]` }
 
-// TestChatHistories checks specification 3, rule 3: a provider that refuses calls without results gets a result for
+// TestChatHistories checks that a provider that refuses calls without results gets a result for
 // each call from a chat client's history, too. Ordinary histories are passed on unchanged.
 func TestChatHistories(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestChatOrphanResult(t *testing.T) {
 	}
 }
 
-// TestChatClientKeepsReasoning checks specification 11.3: the reasoning before a call is sent back to the model that
+// TestChatClientKeepsReasoning checks that the reasoning before a call is sent back to the model that
 // made it, although the chat format has no member for it.
 func TestChatClientKeepsReasoning(t *testing.T) {
 	t.Parallel()

@@ -93,7 +93,7 @@ func chatThinks(streams bool) step {
 	return stream(role, chunk(`{"reasoning_content":"hm"}`, "null"), chunk(`{`+calls+`}`, "null"), chunk(`{}`, `"tool_calls"`), usageLine, doneLine)
 }
 
-// TestItemReferences checks specification 7.2: a second turn may refer to the items of the first one. The upstream gets
+// TestItemReferences checks that a second turn may refer to the items of the first one. The upstream gets
 // these items whole, with their encrypted reasoning.
 func TestItemReferences(t *testing.T) {
 	t.Parallel()

@@ -106,7 +106,7 @@ func nativeRefusal(format hub.Format, status int, kind, code, message string, he
 	return reply(status, fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%q}}`, message, kind, code), header...)
 }
 
-// TestNativeIdentity checks specification 1.2: between a client and an upstream of the same format, every byte but the
+// TestNativeIdentity checks that between a client and an upstream of the same format, every byte but the
 // model stays. This includes the order of keys, spaces, unknown members and prompt cache marks.
 func TestNativeIdentity(t *testing.T) {
 	t.Parallel()
@@ -296,7 +296,7 @@ func TestNativeLearns(t *testing.T) {
 	}
 }
 
-// TestCacheKey checks specification 4.5: the prompt cache key depends on the gateway key, not on the user.
+// TestCacheKey checks that the prompt cache key depends on the gateway key, not on the user.
 func TestCacheKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
@@ -423,7 +423,7 @@ func (r *rig) knows(t *testing.T, health string) {
 	}
 }
 
-// TestNativeBreaksAfterProof checks specification 12.4: an error in the stream of a native upstream becomes the error
+// TestNativeBreaksAfterProof checks that an error in the stream of a native upstream becomes the error
 // event of the client's surface.
 func TestNativeBreaksAfterProof(t *testing.T) {
 	t.Parallel()

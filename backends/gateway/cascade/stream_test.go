@@ -52,8 +52,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamFailsOverBeforeProof checks streams that break before the first proof of an answer (specification 13.2).
-// The client must get the whole answer of the next candidate, and nothing of the first.
+// TestStreamFailsOverBeforeProof checks streams that break before the first proof of an answer. The client must get the
+// whole answer of the next candidate, and nothing of the first.
 func TestStreamFailsOverBeforeProof(t *testing.T) {
 	t.Parallel()
 	sse := func(events ...string) step { return stream(events...) }

@@ -53,7 +53,7 @@ func question(surface hub.Format, model string, streams bool, more ...string) st
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// TestSchemaAsInstruction checks specification 7.5: a model that does not support schemas gets the schema as an
+// TestSchemaAsInstruction checks that a model that does not support schemas gets the schema as an
 // instruction, and is tried after models that do. Its answer is checked against the schema unless it streams.
 func TestSchemaAsInstruction(t *testing.T) {
 	t.Parallel()

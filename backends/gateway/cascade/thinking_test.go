@@ -85,7 +85,7 @@ func thinks(t *testing.T, surface, format hub.Format, s setup, acts []act, open 
 	})
 }
 
-// TestThinkingTimeLimits checks specification 13.2: a sign of reasoning ends the time limit for the first content. From
+// TestThinkingTimeLimits checks that a sign of reasoning ends the time limit for the first content. From
 // then on only silence and the total time are limited, and an error still fails over.
 func TestThinkingTimeLimits(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,7 @@ var long = strings.Repeat("word ", 72)
 // bigStart is a message_start with a large prompt and the first output token.
 var bigStart = frame("message_start", `"message":{"id":"msg_up","type":"message","role":"assistant","model":"up","content":[],"usage":{"input_tokens":90000,"cache_read_input_tokens":7000,"output_tokens":1}}`)
 
-// TestUsageOfBrokenStreams checks specification 12.4 and 15.2: if an answer breaks off or its client disconnects, the
+// TestUsageOfBrokenStreams checks that if an answer breaks off or its client disconnects, the
 // log has the usage that the upstream reported, and an estimate of the content after that.
 func TestUsageOfBrokenStreams(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestSchemaMismatchBlamesNobody(t *testing.T) {
 	}
 }
 
-// TestEstimateInLogAndAnswer checks specification 15.1: if the upstream reports no usage, the log and the client get
+// TestEstimateInLogAndAnswer checks that if the upstream reports no usage, the log and the client get
 // the same estimate, which includes pictures.
 func TestEstimateInLogAndAnswer(t *testing.T) {
 	t.Parallel()
@@ -244,7 +244,7 @@ func toldUsage(t *testing.T, surface hub.Format, streams bool, body string) (inp
 	return usage.Get("input_tokens").Int(), usage.Get("output_tokens").Int()
 }
 
-// TestCannotCarry checks specification 10: a candidate whose format cannot express a request is left out, without a
+// TestCannotCarry checks that a candidate whose format cannot express a request is left out, without a
 // failure being recorded. If no other candidate remains, the error says that a retry does not help.
 func TestCannotCarry(t *testing.T) {
 	t.Parallel()

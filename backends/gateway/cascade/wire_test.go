@@ -63,7 +63,7 @@ func newTwoWires(t *testing.T, wire string, members string, reasons bool) *rig {
 
 const bothWires = `"wires":["responses"],"native_tools":true`
 
-// TestWireByRequest checks specification 10: function tools with an effort are sent in the Responses format if the
+// TestWireByRequest checks that function tools with an effort are sent in the Responses format if the
 // provider requires it. All other requests are sent as chat.
 func TestWireByRequest(t *testing.T) {
 	t.Parallel()

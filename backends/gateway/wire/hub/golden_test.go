@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out into the golden files")
 
-// goldenCase is a folder of testdata/golden. Its name begins with the item's number in specification 17. It has the
+// goldenCase is a folder of testdata/golden. Its name begins with a number. It has the
 // stream of a chat upstream and the streams for clients of each format.
 type goldenCase struct {
 	dir, name string

@@ -88,7 +88,7 @@ type messagesEvent struct {
 	Error struct{ Type, Message string }
 }
 
-// checkMessages checks the invariants of specification 6.1.
+// checkMessages checks the invariants of the events of a messages stream.
 func checkMessages(stream []byte) error {
 	events, err := sentEvents(stream, true)
 	if err != nil {
@@ -311,7 +311,7 @@ type itemState struct {
 	done     json.RawMessage
 }
 
-// checkResponses checks the invariants of specification 9.
+// checkResponses checks the invariants of the events of a Responses stream.
 func checkResponses(stream []byte, sound bool) error {
 	events, err := sentEvents(stream, true)
 	if err != nil {

@@ -30,7 +30,7 @@ func marked(body string) []string {
 	return paths
 }
 
-// TestCacheMarks checks specification 10: a request of another format to a messages upstream gets marks after its
+// TestCacheMarks checks that a request of another format to a messages upstream gets marks after its
 // tools, its system text and its last message, unless the client has set its own.
 func TestCacheMarks(t *testing.T) {
 	t.Parallel()

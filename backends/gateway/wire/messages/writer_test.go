@@ -273,7 +273,7 @@ func (m *message) outline() string {
 	return strings.Join(all, " ")
 }
 
-// checkStream reads a stream like a strict client and checks the invariants of specification 6.1.
+// checkStream reads a stream like a strict client and checks the invariants of the events of a messages stream.
 func checkStream(t *testing.T, stream []byte) *message {
 	t.Helper()
 	m := &message{}
@@ -506,7 +506,7 @@ func BenchmarkWriterArguments(b *testing.B) {
 	}
 }
 
-// TestArguments checks specification 5: arguments that are not an object are wrapped in one if the client has not yet
+// TestArguments checks that arguments that are not an object are wrapped in one if the client has not yet
 // got their beginning. Objects and arrays that were left open are closed.
 func TestArguments(t *testing.T) {
 	t.Parallel()

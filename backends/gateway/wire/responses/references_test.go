@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// TestExpand checks specification 7.2: the references in a request are replaced by their items, and nothing else
+// TestExpand checks that the references in a request are replaced by their items, and nothing else
 // changes.
 func TestExpand(t *testing.T) {
 	t.Parallel()

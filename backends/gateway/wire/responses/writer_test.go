@@ -347,7 +347,7 @@ type seenItem struct {
 	textEnded bool
 }
 
-// checkStream checks a stream like strict clients (specification 9.1 and 9.4).
+// checkStream checks a stream like strict clients.
 func checkStream(t *testing.T, stream []byte) {
 	t.Helper()
 	events := readEvents(t, stream)

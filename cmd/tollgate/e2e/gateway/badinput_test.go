@@ -248,7 +248,7 @@ func TestSmuggling(t *testing.T) {
 		} {
 			two(pair[0], pair[1]).Refused(t, 401, "invalid_api_key")
 		}
-		// Authorization decides, x-api-key does not count beside it (specification 2.1).
+		// Authorization decides, x-api-key does not count beside it.
 		two("Authorization: Basic dTpw\r\n", "x-api-key: "+key+"\r\n").Refused(t, 401, "invalid_api_key")
 		two(wrong, "x-api-key: "+key+"\r\n").Refused(t, 401, "invalid_api_key")
 		// Bob has no models: his key gives 400.

@@ -30,7 +30,7 @@ func forms(t *testing.T, do func(t *testing.T, s e2e.Surface, stream bool)) {
 	}
 }
 
-// wrong is an error as each surface must report it (specification 12.2).
+// wrong is an error as each surface must report it.
 type wrong struct {
 	status       int
 	kind, code   string // of chat and Responses
@@ -81,7 +81,7 @@ func (w wrong) check(t *testing.T, s e2e.Surface, a *e2e.Answer) {
 	}
 }
 
-// TestErrorsOnSurfaces checks every row of the table of errors (specification 12.2) on every surface, streamed and not.
+// TestErrorsOnSurfaces checks every row of the table of errors on every surface, streamed and not.
 func TestErrorsOnSurfaces(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
