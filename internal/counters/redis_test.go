@@ -67,13 +67,13 @@ func command(t *testing.T, r *Redis, name string, args ...any) (reply any, err e
 func TestRedisServerTime(t *testing.T) {
 	t.Parallel()
 	r := redisStore(t, nil)
-	const window = MaxWindow // no bucket ends during the test, but for once a month
+	const window = MaxWindow // a bucket ends during the test only once a month
 	before := time.Now()
 	res, err := r.Take(t.Context(), "key", 1, 10, window)
 	if err != nil || !res.Allowed || res.Remaining != 9 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	// The server runs on this machine, so its clock is ours.
+	// The server runs on this machine, so both have the same clock.
 	_, rest := bucketAt(before.UnixMicro(), window.Microseconds())
 	if off := time.Duration(rest)*time.Microsecond - res.Reset; off < -time.Second || off > time.Minute {
 		t.Errorf("reset %s, off by %s", res.Reset, off)
@@ -96,7 +96,7 @@ func TestRedisKeysExpire(t *testing.T) {
 func TestRedisPasswordAndDatabase(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewRedis(t)
-	// Under -race on a busy machine the default limit is too near.
+	// Under -race on a busy machine, the default time limit may be too short.
 	admin, err := NewRedis(server.URL(), RedisOptions{Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestRedisSilentServer(t *testing.T) {
 	if d := time.Since(start); d > limit+4*time.Second {
 		t.Errorf("%d takes lasted %s", 16*redisConnections, d)
 	}
-	// Now that it is known to be down, nobody waits.
+	// Now that the server is known to be down, calls do not wait.
 	r.health.down.Store(true)
 	r.health.next.Store(time.Now().Add(probeEvery).UnixNano())
 	if _, err := r.Take(context.Background(), "key", 1, 1, time.Minute); !errors.Is(err, errDown) {
@@ -304,7 +304,7 @@ func TestRedisCallersOwnLimits(t *testing.T) {
 
 func TestRedisUnexpectedValues(t *testing.T) {
 	t.Parallel()
-	// A server of its own: SCRIPT FLUSH would disturb other tests.
+	// The test starts a separate server, since SCRIPT FLUSH would disturb other tests.
 	r, err := NewRedis(testenv.NewRedis(t).URL(), RedisOptions{Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)

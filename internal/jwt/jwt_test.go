@@ -24,7 +24,7 @@ const testSecret = "0123456789abcdef0123456789abcdef"
 // issuer is the issuer of the tokens of the tests.
 const issuer = "https://id.example.com"
 
-// The keys of all tests: making one of RSA takes long.
+// The keys are shared by all tests, since generating an RSA key takes long.
 var (
 	rsaKey, otherRSAKey = jwkstest.NewRSA(2048), jwkstest.NewRSA(2048)
 	weakRSAKey          = jwkstest.NewRSA(1024)
@@ -103,7 +103,7 @@ func TestClaims(t *testing.T) {
 	c.Issuers[0].Claims = map[string][]string{"azp": {"web", "cli"}}
 	at := func(d time.Duration) int64 { return c.Clock.Now().Add(d).Unix() }
 	for name, test := range map[string]struct {
-		claims golang.MapClaims // nil values take away
+		claims golang.MapClaims // a nil value removes the claim
 		want   error
 	}{
 		"good":                   {nil, nil},
@@ -290,7 +290,7 @@ func TestCache(t *testing.T) {
 		c.passes(text)
 	}
 	c.cache.cache.Wait()
-	c.Issuers[0].Keys = jwks.Fixed{} // whatever passes now is remembered
+	c.Issuers[0].Keys = jwks.Fixed{} // from now on, only cached tokens pass
 	c.passes(long)
 	c.passes(short)
 	c.refuses(late, ErrUnknownKey)

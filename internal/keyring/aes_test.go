@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// golden was sealed by the first release with oldKey and place. It opens for
-// as long as there are databases of that time.
+// golden was sealed by the first release with oldKey and goldenPlace. Every version must open it while there are
+// databases of that release.
 const (
 	golden      = "aes1.rY_TzvngFlKVQ3ThGdEgVMblRBYGyQcIvm_PgNnBT2ithFwOQ8yDUMNDjSL73qbJ4ZZc9BO-LO_mBA"
 	goldenText  = "sk-golden-provider-key"
@@ -138,7 +138,7 @@ func TestRotation(t *testing.T) {
 	if ring(t, newKey).Current(golden) || rotated.Current("") || rotated.Current("aes1.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA") {
 		t.Error("a text of an unknown key is current")
 	}
-	// A key that stands there twice is one key.
+	// A key that is listed twice counts as one key.
 	if twice := ring(t, oldKey, oldKey); !twice.Current(golden) {
 		t.Error("the text is never current")
 	}
@@ -153,7 +153,7 @@ func TestNewAESRefuses(t *testing.T) {
 			t.Errorf("the error shows the key: %v", err)
 		}
 	}
-	// The keyring has a copy of its own.
+	// The keyring keeps a copy of the key.
 	key := bytes.Clone(oldKey)
 	a := ring(t, key)
 	clear(key)

@@ -146,7 +146,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestOverride checks that a later folder replaces texts, English ones as well, and leaves the others.
+// TestOverride checks that a later folder replaces texts, including English texts, and leaves the other texts
+// unchanged.
 func TestOverride(t *testing.T) {
 	t.Parallel()
 	languages := load(t, "", nil, folder(

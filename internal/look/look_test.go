@@ -74,7 +74,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// TestSheet checks that the sheet loads nothing, and that each colour has a dark one.
+// TestSheet checks that the sheet loads nothing, and that each colour has a value for dark mode.
 func TestSheet(t *testing.T) {
 	t.Parallel()
 	sheet := string(Files()[Sheet])

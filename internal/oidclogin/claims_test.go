@@ -54,7 +54,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestClaimsFromUserInfo: what the ID token lacks of the claims that are named is asked for.
+// TestClaimsFromUserInfo checks that configured claims that the ID token lacks are requested from the UserInfo
+// endpoint.
 func TestClaimsFromUserInfo(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -82,7 +83,7 @@ func TestLoginHint(t *testing.T) {
 	}
 }
 
-// TestDenied: the error code of the provider is for the log.
+// TestDenied checks that the error code of the provider is only in the log, shortened, and not in the message.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -99,7 +100,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// TestCheck asks a provider what it says of itself now, whatever was known.
+// TestCheck checks that Check fetches the provider's documents each time, even if they are cached.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -134,7 +135,7 @@ func TestCheck(t *testing.T) {
 	close(hold)
 }
 
-// FuzzClaim: whatever a provider tells is a claim or none.
+// FuzzClaim checks that every JSON value of a provider is either read as a claim or ignored.
 func FuzzClaim(f *testing.F) {
 	f.Add(`{"a":{"b":["c"]}}`, "a.b")
 	f.Add(`{"a.b":"c","a":7}`, "a.b")

@@ -50,14 +50,14 @@ func TestTraces(t *testing.T) {
 		_ = response.Body.Close()
 		end("/users/{id}", 503)
 	}
-	serve("") // a share of none
+	serve("") // a request without a trace; the share of sampled ones is 0
 	if told != "" && !strings.HasSuffix(told, "-00") {
 		t.Errorf("told %q", told)
 	}
 	serve(parent)
 	_, ended := tracer.Begin(t.Context(), "of nothing")
 	ended(nil)
-	odd := httptest.NewRequest("hunter2", "/", nil) // a client can call it what it likes
+	odd := httptest.NewRequest("hunter2", "/", nil) // a client can send any method
 	odd.Header.Set("Traceparent", parent)
 	_, end := tracer.Serve(odd)
 	end("/users/{id}", 405)
@@ -173,7 +173,7 @@ func TestUnreachableCollector(t *testing.T) {
 		ended(nil)
 		end("/", 200)
 	}
-	if took := time.Since(began); took > 20*time.Second { // who waited for the collector would take 50 s and more
+	if took := time.Since(began); took > 20*time.Second { // waiting for the collector takes 50 s
 		t.Errorf("it took %s", took)
 	}
 	_ = tracer.Close()

@@ -12,8 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// TestCut checks that running exchanges end with ErrShutdown over both versions of HTTP and that no new one begins. A
-// connection that was closed before is forgotten.
+// TestCut checks that running exchanges end with ErrShutdown over both versions of HTTP and that no new exchange
+// begins. A connection that was closed before is forgotten.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// brand returns a folder with one template or file.
+// brand returns a folder with one file.
 func brand(name, text string) fstest.MapFS { return fstest.MapFS{name: {Data: []byte(text)}} }
 
 // samples are the sample data of a shop with one page.

@@ -1,7 +1,7 @@
 package password
 
 import (
-	"crypto/sha1" //nolint:gosec // the lists have it
+	"crypto/sha1" //nolint:gosec // the lists consist of SHA-1 hashes
 	"fmt"
 	"os"
 	"path/filepath"

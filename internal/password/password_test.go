@@ -38,7 +38,7 @@ func TestVerify(t *testing.T) {
 // are to be replaced.
 func TestStale(t *testing.T) {
 	t.Parallel()
-	// As the board has stored one since its beginning.
+	// A hash in the form that the board has stored since its beginning.
 	const stored = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$k9ohroejZy1PN5E1SbHNPug6vB8eQAahb5SOAp6iGF4"
 	var zero Hasher
 	made, err := zero.Hash(t.Context(), "correct horse")
@@ -57,7 +57,7 @@ func TestStale(t *testing.T) {
 }
 
 // TestImported checks that a bcrypt hash of another program is accepted, up to the length that bcrypt considers, and
-// replaced when the password is known.
+// replaced after a correct password.
 func TestImported(t *testing.T) {
 	t.Parallel()
 	h := Hasher{Params: cheap}
@@ -109,8 +109,8 @@ func TestImported(t *testing.T) {
 	}
 }
 
-// TestForms checks that a password is the same however its accents are typed, and that one that was stored as it was
-// typed stays good.
+// TestForms checks that a password matches in any Unicode form of its accents, and that a hash of the text exactly as
+// typed still matches.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	const composed, decomposed, other = "caf\u00e9 \u1ebf\ud55c", "cafe\u0301 e\u0302\u0301\u1112\u1161\u11ab", "cafe \u1ebf\ud55c"

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPhpass checks the portable hashes of phpass. The second one is the test vector of its author.
+// TestPhpass checks the portable hashes of phpass. The second is the test vector of the author of phpass.
 func TestPhpass(t *testing.T) {
 	t.Parallel()
 	h := Hasher{Params: cheap}
@@ -35,7 +35,7 @@ func TestPhpass(t *testing.T) {
 }
 
 // TestPasswordEscapedForHTML checks that a hash of another program also matches the password that was escaped for HTML
-// before it was hashed, as phpBB does, and that a hash of our own does not.
+// before it was hashed, as phpBB does, and that a hash made by this package does not.
 func TestPasswordEscapedForHTML(t *testing.T) {
 	t.Parallel()
 	h := Hasher{Params: cheap}
@@ -50,7 +50,7 @@ func TestPasswordEscapedForHTML(t *testing.T) {
 	}
 }
 
-// TestSalted checks the ways of other forums with sums that other programs have made of the passwords.
+// TestSalted checks the salted hashes of other forums.
 func TestSalted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ kind, salt, sum, password string }{

@@ -42,7 +42,7 @@ func (m *member) tag() string { return strconv.FormatInt(m.Version, 10) }
 
 type club struct {
 	members []member
-	broken  bool // reading fails behind the first page
+	broken  bool // reading fails after the first page
 	wrote   int
 }
 
@@ -252,7 +252,7 @@ func TestList(t *testing.T) {
 		t.Errorf("behind the end it leads to %s", p.Where())
 	}
 
-	// A filter is kept by the next page, the order and the file.
+	// The links to the next page, to another order and to the file keep a filter.
 	b.Get("/club/members?state=active&guest=&sort=posts&junk=1").Want(200, `value="active" selected`, `value="posts" selected`, `aria-sort="descending"`, ">Clear<",
 		"sort=name&amp;state=active", "after=", "format=csv&amp;sort=posts&amp;state=active").Lacks(`gone">banned`, "junk=1&amp;s")
 	b.Get("/club/members?guest=1").Want(200, ">m006<", `name="guest" value="1" checked`).Lacks(">m007<")
@@ -304,7 +304,7 @@ func TestActions(t *testing.T) {
 		t.Errorf("%d were greeted", s.wrote)
 	}
 
-	// Without the token of the page, or for whom the page is not, nothing is done.
+	// Without the token of the page, or for a user who may not open the page, nothing is done.
 	b.Post("/club/members", url.Values{"one": {"greet 8 m008"}}).Want(403)
 	b.Always.Set("X-User", "eve")
 	p.Send("/club/members", "one", "greet 8 m008").Want(403)
@@ -342,8 +342,8 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// TestForm creates and changes something. Problems stand beside the fields with what was typed, and whoever saves
-// second sees both versions.
+// TestForm creates a member and changes it. Problems are shown beside the fields with the submitted values, and the
+// second of two people to save sees both versions.
 func TestForm(t *testing.T) {
 	t.Parallel()
 	s, b := site(t, 0)
@@ -374,7 +374,7 @@ func TestForm(t *testing.T) {
 	theirs.Send("/club/members/1", "do", "none").Want(400)
 	theirs.Send("/club/members/new", "do", "greet").Want(400)
 	b.Get("/club/members/9").Want(404)
-	b.Post("/club/members/1", url.Values{"bio": {"x"}}).Want(403) // without a token
+	b.Post("/club/members/1", url.Values{"bio": {"x"}}).Want(403) // without the token of the form
 	b.Always.Set("X-User", "eve")
 	b.Get("/club/members/1").Want(403)
 	theirs.Send("/club/members/1", "bio", "x").Want(403)
@@ -386,7 +386,7 @@ func TestHistory(t *testing.T) {
 	b.Get("/club/history?actor=bob&action=ban").Want(200, "<h1>History", "ada bob", "<code>ban</code>", `href="/club/members/1"><bdi>bob</bdi></a>`, "spam", `value="bob"`, `value="ban" selected`, ">–<", ">never<")
 }
 
-// TestDocument checks that the example of the how-to is the one that is compiled here.
+// TestDocument checks that the example in the how-to is equal to the example that is compiled here.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	code, err := os.ReadFile("example_test.go")

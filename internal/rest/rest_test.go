@@ -45,7 +45,7 @@ func table() []Route {
 	}
 }
 
-// someone is the id of a user. It is empty for a guest.
+// someone is the id of a user, or empty for a guest.
 type someone string
 
 func (s someone) UserID() string { return string(s) }
@@ -57,7 +57,7 @@ func TestRouter(t *testing.T) {
 	for name, test := range map[string]struct {
 		method, target, user, body string
 		status                     int
-		want                       string // of the body, or the code of the error
+		want                       string // part of the body, or the code of the error
 	}{
 		"guest":                {"GET", "/things/1", "", "", 200, `{"id":"1","limit":3,"user":""}`},
 		"user":                 {"GET", "/things/1?limit=9", "ann", "", 200, `{"id":"1","limit":9,"user":"ann"}`},

@@ -125,7 +125,7 @@ func TestListenBeforeTheDatabase(t *testing.T) {
 	server.Start()
 	heard(t, notices)
 	notify(t, db, "keys", "one", nil)
-	for heard(t, notices) != "one" { // it may have begun more than once
+	for heard(t, notices) != "one" { // there may be several notices that it has begun
 	}
 	if n := said(seen, "what other nodes change is seen late for now, listening to the database has ended"); n > 2 {
 		t.Errorf("%d lines", n)

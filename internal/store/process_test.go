@@ -16,9 +16,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// The test binary plays other processes when these are set.
+// The test binary plays other processes when these variables are set.
 const (
-	childVar    = "TOLLGATE_STORE_CHILD" // what to do
+	childVar    = "TOLLGATE_STORE_CHILD" // the task of the process
 	dialectVar  = "TOLLGATE_STORE_DIALECT"
 	locationVar = "TOLLGATE_STORE_LOCATION"
 )

@@ -70,7 +70,8 @@ func TestStatementsAreKept(t *testing.T) {
 	}
 }
 
-// TestNestedStatementWithSameText checks that a running statement is not disturbed by another one with the same text.
+// TestNestedStatementWithSameText checks that a running statement is not disturbed by another statement with the same
+// text.
 func TestNestedStatementWithSameText(t *testing.T) {
 	t.Parallel()
 	db, conn := keepingPool(t)

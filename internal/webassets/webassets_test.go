@@ -81,7 +81,7 @@ func TestPage(t *testing.T) {
 }
 
 // TestBar checks that the document has the menu of services and the brand that apply to the request, and that a browser
-// that has cached it gets a new one when these change.
+// that has cached it gets a new document when these change.
 func TestBar(t *testing.T) {
 	t.Parallel()
 	files := console()

@@ -23,8 +23,8 @@ type site struct {
 	t     *testing.T
 	db    *store.DB
 	ring  keyring.Keyring
-	away  error        // of the keyring
-	ahead atomic.Int64 // how far the clock is, which the test moves
+	away  error        // the error of the keyring, if it is away
+	ahead atomic.Int64 // how far the test has moved the clock
 }
 
 var databases = storetest.Fixture{Schemas: []store.Schema{Schema("test")}}
@@ -50,7 +50,7 @@ func (s *site) use(keys ...[]byte) {
 	}
 }
 
-// node returns another Hooks on the same database, as a further process would have.
+// node returns another Hooks on the same database, as in a further process.
 func (s *site) node() *Hooks {
 	return New(Options{
 		DB: s.db, Prefix: "test", Headers: "X-Test", Agent: "Test", Topics: []string{"thing.made", "thing.lost"}, Max: 5,
@@ -80,7 +80,7 @@ func (s *site) webhook(address string) (id int64, secret string) {
 	return id, secret
 }
 
-// tell writes the event that a thing was made.
+// tell writes an event that a thing was created.
 func (s *site) tell(text string) {
 	s.t.Helper()
 	s.write(func(c store.Conn) error {
@@ -221,8 +221,8 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
-// TestKeyring checks that without the keyring there is no secret and nothing is delivered, and that the secrets move to
-// a newer first key.
+// TestKeyring checks that without the keyring secrets are unavailable and nothing is delivered, and that the secrets
+// are sealed again with a newer first key.
 func TestKeyring(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -262,7 +262,7 @@ func TestKeyring(t *testing.T) {
 		if done, err := reseal(); err != nil || done.Unreadable != 1 {
 			t.Errorf("%+v, error %v", done, err)
 		}
-		s.ring = nil // a service without one keeps secrets as they are
+		s.ring = nil // a service without a keyring stores secrets unsealed
 		plain, stored, err := s.NewSecret(ctx, "https://example.com/")
 		if opened, openErr := s.openSecret(ctx, "", stored); err != nil || openErr != nil || string(opened) != plain {
 			t.Errorf("%q, %v, %v", opened, err, openErr)
