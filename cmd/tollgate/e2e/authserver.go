@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// NewAuthserver runs the authorization server from a settings file alone. The words PORT and ADMIN in text are replaced
+// NewAuthserver runs the authorization server with a settings file only. The words PORT and ADMIN in text are replaced
 // by two free ports.
 func NewAuthserver(t *testing.T, text string, env ...string) (n *Node, public, admin string) {
 	t.Helper()

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestAdminUI runs the cases of testdata/npm/authserver_admin.mjs in a headless Chromium: the administration as people
-// use it.
+// TestAdminUI runs the cases of testdata/npm/authserver_admin.mjs in a headless Chromium: the administration pages as
+// administrators use them.
 func TestAdminUI(t *testing.T) {
 	t.Parallel()
 	const key = "an administration key of at least 32 letters"
@@ -33,8 +33,8 @@ resources:
 	n.Stop()
 }
 
-// TestAdminUIMany runs the cases of testdata/npm/authserver_admin_many.mjs: the administration of 100,000 clients and
-// users.
+// TestAdminUIMany runs the cases of testdata/npm/authserver_admin_many.mjs: the administration pages with 100,000
+// clients and users.
 func TestAdminUIMany(t *testing.T) {
 	t.Parallel()
 	const key = "an administration key of at least 32 letters"

@@ -25,7 +25,7 @@ func reloadKeys(n *e2e.Node) error {
 	})
 }
 
-// TestAuthserverLocked checks that a lockout survives the change of a setting that is not a rule of the lockout.
+// TestAuthserverLocked checks that a lockout survives a change of a setting that is unrelated to lockouts.
 func TestAuthserverLocked(t *testing.T) {
 	t.Parallel()
 	n, public, _ := e2e.NewAuthserver(t, "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\nrate_limit: {auth_fail_max: 2}\n")

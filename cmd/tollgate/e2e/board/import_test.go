@@ -60,8 +60,8 @@ func TestBoardImport(t *testing.T) {
 	}
 }
 
-// TestBoardImportOthers imports forums of other programs: a member signs in with the old password, old addresses lead
-// to the new pages, and those of a hidden forum lead nowhere.
+// TestBoardImportOthers imports forums of other programs. A member signs in with the old password, old addresses lead
+// to the new pages, and old addresses in a hidden forum lead nowhere.
 func TestBoardImportOthers(t *testing.T) {
 	t.Parallel()
 	for program, test := range map[string]struct {

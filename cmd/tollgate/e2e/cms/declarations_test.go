@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestDeclarations checks that TypeScript accepts the files of a new site, and finds the mistakes of a handler class.
+// TestDeclarations checks that TypeScript accepts the files of a new site, and finds mistakes in a handler class.
 func TestDeclarations(t *testing.T) {
 	t.Parallel()
 	node := e2e.NodeProgram(t)

@@ -45,7 +45,7 @@ func TestConsole(t *testing.T) {
 		"TOLLGATE_OIDC_URL="+signIn.Base, "TOLLGATE_OIDC_TOKEN="+token(signIn, "carla"), "IDENTITY_PROVIDER="+id.url)
 }
 
-// TestConsoleFiles checks the files of the console as a browser without script sees them.
+// TestConsoleFiles checks the files of the console with plain HTTP requests.
 func TestConsoleFiles(t *testing.T) {
 	t.Parallel()
 	g := e2e.NewGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tconsole {\n\t\t\toidc https://id.example.com/realm console\n"+
