@@ -33,7 +33,7 @@ type load struct {
 func (o Outcome) String() string { return fmt.Sprintf("%d %s %v", o.Status, o.Code, o.Err) }
 
 type Outcome struct {
-	At     time.Time // when the response ended
+	At     time.Time // the end of the response
 	ID     string
 	Status int
 	Code   string
@@ -44,15 +44,14 @@ type Outcome struct {
 var oneShot = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 
 // Unanswered reports whether a request failed with its connection before any response. A reload can do that to new
-// requests: a server of net/http that shuts down closes connections whose first request has not begun. The kernel
+// requests: a server of net/http that shuts down closes connections whose first request has not begun, and the kernel
 // resets connections that were not accepted yet, unless net.ipv4.tcp_migrate_req moves them. SDKs repeat such requests.
 func Unanswered(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF)
 }
 
-// StartLoad starts clients that send requests for keychain-high, every other one of them streamed, with a pause after
-// each. Every other client opens a new connection for each request. Like SDKs, all clients repeat a request that gets
-// no response.
+// StartLoad starts clients that send requests for keychain-high, half of them streamed, with a pause after each. Every
+// second client opens a new connection for each request. Like SDKs, all clients repeat a request that gets no response.
 func StartLoad(base, key string, clients int, pause time.Duration) *load {
 	l := &load{done: make(chan struct{})}
 	for c := range clients {

@@ -176,7 +176,7 @@ func TestBoardKill(t *testing.T) {
 				request.Header.Set("Authorization", "Bearer "+b.tokens["mod"])
 				a := e2e.Read(e2e.Client.Do(request)) //nolint:bodyclose // read does
 				if a.Err != nil {
-					return // the process is gone
+					return // the process was killed
 				}
 				if a.Status != 201 {
 					t.Errorf("a reply: %d %s", a.Status, a.Body)

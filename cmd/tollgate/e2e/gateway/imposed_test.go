@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestImposedLimits checks that limits that the operator sets by commands bind a user who tries to lift them by the
-// routes of the API, and that refusals say whose limit it was.
+// TestImposedLimits checks that limits that the operator sets by commands bind a user who tries to lift them through
+// the API, and that refusals name the owner of the limit.
 func TestImposedLimits(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

@@ -19,12 +19,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// storing returns a text of the shipped Caddyfile and its replacement, which stores responses within bounds.
+// storing returns a text of the shipped Caddyfile and a replacement that stores responses within bounds.
 func storing(bounds string) (old, with string) {
 	return "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tstore_responses 7d {\n" + bounds + "\t\t\t}\n\t\t}\n\t}\n"
 }
 
-// TestStoredResponses checks stored responses and conversations as OpenAI's client for Node.js sees them.
+// TestStoredResponses checks stored responses and conversations with OpenAI's client for Node.js.
 func TestStoredResponses(t *testing.T) {
 	t.Parallel()
 	program := e2e.NodeProgram(t)
@@ -81,8 +81,8 @@ func background(delay string) string {
 	return `{"model":"own/1","background":true,"input":` + string(text) + `}`
 }
 
-// TestBackgroundOutlives checks that an answer in the background outlives a reload and its client, counts
-// as any other, and is marked as failed when its process is killed or stopped.
+// TestBackgroundOutlives checks that an answer in the background continues after a reload and without its client, is
+// charged like any other, and is marked as failed when its process is killed or stopped.
 func TestBackgroundOutlives(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -140,7 +140,7 @@ func TestBackgroundOutlives(t *testing.T) {
 	}
 }
 
-// readIf reads a file, if it is there.
+// readIf reads a file if it exists.
 func readIf(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

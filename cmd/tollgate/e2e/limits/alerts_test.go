@@ -63,7 +63,7 @@ func newPager(t *testing.T) *pager {
 }
 
 // TestAlerts checks that one of two nodes reports that a budget is spent, even if both are killed while they report it,
-// and that operators see what was reported.
+// and that operators see the report.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	up, hook := e2e.NewUpstream(t), newPager(t)

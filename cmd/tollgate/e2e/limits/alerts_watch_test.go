@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestAlertOfErrors: of two nodes one tells that requests fail, of those of both together, and once.
+// TestAlertOfErrors checks that the failed requests of two nodes together cause one alert, which one of the nodes sends
+// once.
 func TestAlertOfErrors(t *testing.T) {
 	t.Parallel()
 	up, hook := e2e.NewUpstream(t), newPager(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestDeclaredLimits checks that limits of a file apply while the server runs, that a second gateway gets the same from the
-// file, and that limits that are removed from it no longer apply.
+// TestDeclaredLimits checks that limits in a file apply while the server runs, that a second gateway gets the same
+// limits from the file, and that limits that are removed from the file no longer apply.
 func TestDeclaredLimits(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")
@@ -25,7 +25,7 @@ func TestDeclaredLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// becomes waits until the server acts on what another process has changed.
+	// becomes waits until the server applies a change that another process has made.
 	becomes := func(what string, r refusal) {
 		t.Helper()
 		e2e.Eventually(t, e2e.WaitLimit, what, func() error { return r.of(c.ask(key, model)) })
@@ -65,7 +65,7 @@ func TestDeclaredLimits(t *testing.T) {
 	e2e.Eventually(t, e2e.WaitLimit, "nothing binds", func() error { return refusal{http.StatusOK, ""}.of(c.ask(key, model)) })
 }
 
-// TestDeclaredPrices: prices and provider keys of a file count while the server runs, and after a reload.
+// TestDeclaredPrices checks that prices and provider keys in a file apply while the server runs, and after a reload.
 func TestDeclaredPrices(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")
