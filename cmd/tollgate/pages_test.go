@@ -702,7 +702,7 @@ func TestPagesFollowed(t *testing.T) {
 		for _, block := range blocks {
 			_, marked := block.NotRun()
 			if _, ok := followed[name]; !ok && !marked && len(block.Steps()) > 0 {
-				t.Errorf("%s:%d: it is not run: add the page to the list, or mark the block", name, block.Line)
+				t.Errorf("%s:%d: the block is not run: add the page to the list, or mark the block", name, block.Line)
 			}
 		}
 	}

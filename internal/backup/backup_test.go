@@ -364,7 +364,7 @@ func TestRestoreNoticesDamage(t *testing.T) {
 					t.Fatalf("%s with %d bytes of %d is restored", path, len(damaged), len(text))
 				}
 				if _, err := os.Stat(to.dir); !errors.Is(err, fs.ErrNotExist) {
-					t.Fatalf("%s: something was made: %v", path, err)
+					t.Fatalf("%s: a target was created: %v", path, err)
 				}
 			}
 			must(os.WriteFile(path, text, 0o600))
@@ -557,7 +557,7 @@ func TestKilledBackup(t *testing.T) {
 			write(t, from, folder)
 		}
 		if halts < 3 {
-			t.Errorf("it was killed %d times", halts)
+			t.Errorf("the backup was killed %d times", halts)
 		}
 	})
 }
@@ -596,7 +596,7 @@ func TestKilledRestore(t *testing.T) {
 			}
 		}
 		if halts < 3 || marked == 0 {
-			t.Errorf("it was killed %d times, %d of them when it had begun", halts, marked)
+			t.Errorf("the restore was killed %d times, %d of them after it had begun", halts, marked)
 		}
 	})
 }

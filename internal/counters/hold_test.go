@@ -31,7 +31,7 @@ func TestHold(t *testing.T) {
 		release("c") // c holds no place
 		hold("c", false)
 		if held, err := s.Hold(t.Context(), "other key", "c", 1, ttl); err != nil || !held {
-			t.Errorf("of another key: %t, error %v", held, err)
+			t.Errorf("a place of another key: %t, error %v", held, err)
 		}
 		release("a")
 		c.advance(ttl / 4)

@@ -137,7 +137,7 @@ func TestRedisPasswordAndDatabase(t *testing.T) {
 		t.Errorf("wrong password: %v", err)
 	}
 	if text := fmt.Sprint(err, logs.All()); strings.Contains(text, "wrong-secret") {
-		t.Errorf("the password is told: %s", text)
+		t.Errorf("the error or the log contains the password: %s", text)
 	}
 }
 
@@ -324,7 +324,7 @@ func TestRedisUnexpectedValues(t *testing.T) {
 		t.Errorf("foreign type: %v", err)
 	}
 	if r.health.down.Load() {
-		t.Error("one bad key counts against the server")
+		t.Error("a single bad key counts against the server")
 	}
 	do("SCRIPT", "FLUSH")
 	if _, err := r.Take(t.Context(), "key", 1, 1, time.Minute); err != nil {
@@ -344,7 +344,7 @@ func TestRedisChecksCertificates(t *testing.T) {
 	}
 	defer r.Close()
 	if _, err := r.Take(t.Context(), "key", 1, 1, time.Minute); err == nil || !strings.Contains(err.Error(), "x509") {
-		t.Errorf("a certificate of nobody is taken: %v", err)
+		t.Errorf("an untrusted certificate is accepted: %v", err)
 	}
 }
 
@@ -378,7 +378,7 @@ func TestParseRedisURL(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want an error about %s", raw, err, want)
 		} else if strings.Contains(err.Error(), "sec") {
-			t.Errorf("%q: the error quotes it: %v", raw, err)
+			t.Errorf("%q: the error contains the password: %v", raw, err)
 		}
 		if _, again := NewRedis(raw, RedisOptions{}); again == nil || again.Error() != err.Error() {
 			t.Errorf("%q: NewRedis: %v", raw, again)
@@ -455,7 +455,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s did not come", what)
+			t.Fatalf("waited in vain until %s", what)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func TestOnceOfRequest(t *testing.T) {
 		t.Error("equal requests are not equal")
 	}
 	if first == of("/b", "key", "x") || first == of("/a", "key", "y") {
-		t.Error("others are")
+		t.Error("different requests are equal")
 	}
 	if none := of("/a", "", "x"); none != (Once{}) {
 		t.Errorf("without a key: %+v", none)

@@ -185,7 +185,7 @@ func TestStrip(t *testing.T) {
 				for y := range before[n].Bounds().Dy() {
 					for x := range before[n].Bounds().Dx() {
 						if before[n].At(x, y) != after[n].At(x, y) {
-							t.Fatalf("%s %d: the pixel at %d, %d is another", media, i, x, y)
+							t.Fatalf("%s %d: the pixel at %d, %d differs", media, i, x, y)
 						}
 					}
 				}
@@ -268,7 +268,7 @@ func fuzz(f *testing.F, media string) {
 			return
 		}
 		if _, err := Strip(&twice, bytes.NewReader(once.Bytes()), media); err != nil || !bytes.Equal(once.Bytes(), twice.Bytes()) {
-			t.Fatalf("the second time it is another: %v\n%q\n%q", err, once.Bytes(), twice.Bytes())
+			t.Fatalf("the second time the result differs: %v\n%q\n%q", err, once.Bytes(), twice.Bytes())
 		}
 	})
 }

@@ -202,7 +202,7 @@ func TestWriterWithoutDeadlines(t *testing.T) {
 	}
 	body.Done()
 	if TooSlow(io.ErrUnexpectedEOF) || TooSlow(nil) || TooSlow(context.Canceled) || !TooSlow(&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}) || TooSlow(errors.New("x")) {
-		t.Error("errors are told apart wrongly")
+		t.Error("TooSlow misjudges an error")
 	}
 }
 
@@ -298,10 +298,10 @@ func TestHTTP2(t *testing.T) {
 			t.Errorf("a byte, then nothing: %d bytes in %s, error %v", got.n, got.took, got.err)
 		}
 		if got := <-results; got.n != 5 || got.err != nil || got.took != time.Hour {
-			t.Errorf("a whole one: %d bytes in %s, error %v", got.n, got.took, got.err)
+			t.Errorf("a whole body: %d bytes in %s, error %v", got.n, got.took, got.err)
 		}
 		if err := <-whole; err != nil || dialed != 1 {
-			t.Errorf("the whole one's client: %v; %d connections", err, dialed)
+			t.Errorf("the client of the whole body: %v; %d connections", err, dialed)
 		}
 		_ = rest.Close()
 		<-slow

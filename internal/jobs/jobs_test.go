@@ -59,7 +59,7 @@ func TestRunner(t *testing.T) {
 		}
 		for message, n := range map[string]int{"job failed": 1, "the work in the background waits for the database": 2, "the work in the background goes on": 2, "job done": 3} {
 			if got := logs.FilterMessage(message).Len(); got != n {
-				t.Errorf("%q is told %d times, want %d", message, got, n)
+				t.Errorf("%q is logged %d times, want %d", message, got, n)
 			}
 		}
 	})
@@ -94,6 +94,6 @@ func TestBackoff(t *testing.T) {
 		t.Errorf("%v, want %s", got, want)
 	}
 	if Backoff(1<<40) != Backoff(9) {
-		t.Error("it is not bounded")
+		t.Error("the pause is not bounded")
 	}
 }

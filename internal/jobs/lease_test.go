@@ -111,6 +111,6 @@ func runs(t *testing.T, lease *Lease, wake <-chan struct{}, results ...error) {
 	select {
 	case <-ended:
 	case <-time.After(30 * time.Second):
-		t.Error("it is left to when the lease ends")
+		t.Error("the runs wait for the end of the lease")
 	}
 }

@@ -415,7 +415,7 @@ func TestLimit(t *testing.T) {
 	}
 	p.Set(func(p *jwkstest.Provider) { p.Status = 500 })
 	if err := s.Refresh(t.Context()); err == nil {
-		t.Error("a fetch that failed is none")
+		t.Error("a failed fetch is no error")
 	}
 	find("a", 5)
 }

@@ -60,14 +60,14 @@ func TestSealAndOpen(t *testing.T) {
 			t.Error("the same text twice is sealed alike")
 		}
 		if size > 20 && strings.Contains(one, base64.RawURLEncoding.EncodeToString(text[:18])) {
-			t.Error("the text shows through")
+			t.Error("the sealed text contains the plain text")
 		}
 		got, err := a.Open(t.Context(), one, []byte("place"))
 		if err != nil || !bytes.Equal(got, text) {
 			t.Errorf("%d bytes come back as %d, error %v", size, len(got), err)
 		}
 		if !a.Current(one) {
-			t.Error("what was just sealed is not current")
+			t.Error("a newly sealed text is not current")
 		}
 	}
 }
@@ -356,7 +356,7 @@ func TestDerive(t *testing.T) {
 		t.Fatalf("derived %x", a)
 	}
 	if b := derive("b", one); bytes.Equal(a[0], b[0]) {
-		t.Error("two labels have one key")
+		t.Error("two labels have the same key")
 	}
 	if both := derive("a", two, one); len(both) != 2 || !bytes.Equal(both[1], a[0]) || bytes.Equal(both[0], a[0]) {
 		t.Errorf("with two master keys: %x", both)

@@ -215,7 +215,7 @@ func FuzzChoose(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, wish string) {
 		if l := languages.Choose(wish, locale.Wish(wish)); l == nil {
-			t.Error("there is no language")
+			t.Error("no language was chosen")
 		}
 	})
 }

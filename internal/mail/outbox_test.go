@@ -113,7 +113,7 @@ func TestSend(t *testing.T) {
 	}
 	for _, entry := range logs.All() {
 		if strings.Contains(fmt.Sprint(entry.ContextMap()), "@") {
-			t.Errorf("%v tells the address", entry)
+			t.Errorf("%v contains the address", entry)
 		}
 	}
 

@@ -102,12 +102,12 @@ func TestLinks(t *testing.T) {
 		d.use("bob", later, "reset")
 		d.use("", other, "join")
 		if d.mail(waits) != "" {
-			t.Error("a link is mailed that has ended")
+			t.Error("an ended link is mailed")
 		}
 		d.in(func(c store.Conn) error {
 			l, text, ends, err := d.Mail(c, told, d.now)
 			if l != (Link[string]{"told", "bob", "bob@example.com"}) || text != "" || !ends.Equal(d.now.Add(time.Hour)) {
-				t.Errorf("what only tells is %+v %q", l, text)
+				t.Errorf("the notice is %+v %q", l, text)
 			}
 			return err
 		})
@@ -115,7 +115,7 @@ func TestLinks(t *testing.T) {
 		d.now = d.now.Add(time.Hour)
 		d.use("", eve, "join")
 		if d.mail(told) != "" {
-			t.Error("a link is mailed that is too old")
+			t.Error("an expired link is mailed")
 		}
 		d.now = d.now.Add(-time.Microsecond)
 		d.use("eve", eve, "join")

@@ -54,7 +54,7 @@ func TestOwners(t *testing.T) {
 		}
 		began := time.Now()
 		if err := held[2].Grow(t.Context(), small+1); !errors.Is(err, ErrFull) || time.Since(began) != Patience {
-			t.Errorf("more than half of it: %v after %s", err, time.Since(began))
+			t.Errorf("more than half of the memory: %v after %s", err, time.Since(began))
 		}
 		for _, owner := range []string{"two", ""} {
 			share := b.Share(owner)
@@ -65,7 +65,7 @@ func TestOwners(t *testing.T) {
 		}
 		all, began := b.Share("three"), time.Now()
 		if err := all.Grow(t.Context(), 2*MinBudget+1); !errors.Is(err, ErrFull) || !time.Now().Equal(began) {
-			t.Errorf("what never fits: %v after %s", err, time.Since(began))
+			t.Errorf("an amount that never fits: %v after %s", err, time.Since(began))
 		}
 		late := b.Share("one")
 		go func() {

@@ -347,7 +347,7 @@ func TestInterruptedMoveResumes(t *testing.T) {
 			server := newPostgres(t, dsn)
 			server.Start(t.Context())
 			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database has not ended") {
-				t.Errorf("a server opens it: %v", err)
+				t.Errorf("a server opens the incomplete database: %v", err)
 			}
 			_ = server.Close()
 			with(t, newSQLite(t, own), func(db *store.DB) {
@@ -364,7 +364,7 @@ func TestInterruptedMoveResumes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if cut > 0 && !r.Resumed {
-				t.Error("it has begun anew")
+				t.Error("the move did not resume")
 			}
 			with(t, newPostgres(t, dsn), func(db *store.DB) { same(t, "postgres", stateOf(t, db), want) })
 
@@ -373,7 +373,7 @@ func TestInterruptedMoveResumes(t *testing.T) {
 			server = newSQLite(t, back)
 			server.Start(t.Context())
 			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database has not ended") {
-				t.Errorf("a server opens it: %v", err)
+				t.Errorf("a server opens the incomplete database: %v", err)
 			}
 			_ = server.Close()
 			if _, err := Run(t.Context(), options(newPostgres(t, dsn), newSQLite(t, back))); err != nil {

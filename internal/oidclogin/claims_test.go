@@ -96,7 +96,7 @@ func TestDenied(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if errDenied.Cause != nil {
-		t.Error("the error of all has a cause")
+		t.Error("the shared error has been given a cause")
 	}
 }
 
@@ -111,12 +111,12 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%+v, error %v", facts, err)
 		}
 		if n := f.at.Asked(oidclogintest.Discovery); n != i+1 {
-			t.Errorf("it was asked %d times", n)
+			t.Errorf("the provider was asked %d times", n)
 		}
 	}
 	f.begin(Ask{})
 	if n := f.at.Asked(oidclogintest.Discovery); n != 2 {
-		t.Errorf("a sign-in has asked once more: %d", n)
+		t.Errorf("the sign-in requested the discovery document again: %d requests", n)
 	}
 	for path, want := range map[string]string{oidclogintest.Discovery: "502", "/keys": "its keys: "} {
 		f.at.Lost = path
@@ -130,7 +130,7 @@ func TestCheck(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := f.Check(ctx); err == nil {
-		t.Error("it waits for ever")
+		t.Error("Check does not end with its context")
 	}
 	close(hold)
 }

@@ -83,7 +83,7 @@ func TestSignIn(t *testing.T) {
 		t.Errorf("managed: %v", f.Managed())
 	}
 	if f.begin(Ask{}); f.at.Asked(oidclogintest.Discovery) != 1 {
-		t.Errorf("asked %d times what the provider is", f.at.Asked(oidclogintest.Discovery))
+		t.Errorf("the discovery document was requested %d times", f.at.Asked(oidclogintest.Discovery))
 	}
 }
 
@@ -116,7 +116,7 @@ func TestSignInIsBoundToBrowser(t *testing.T) {
 	f.refuses(browser, back, http.StatusForbidden)
 	f.now = f.now.Add(-lasts)
 	if _, err := f.Finish(t.Context(), browser, back); err != nil {
-		t.Errorf("after all that was refused: %v", err)
+		t.Errorf("after all refusals: %v", err)
 	}
 }
 
@@ -256,11 +256,11 @@ func TestProviderDown(t *testing.T) {
 	f.refuses(browser, back, http.StatusServiceUnavailable)
 	f.now = f.now.Add(2 * knownFor)
 	if _, err := f.Begin(t.Context(), browser, Ask{}); err != nil {
-		t.Errorf("what was known does not serve on: %v", err)
+		t.Errorf("the cached discovery document is no longer used: %v", err)
 	}
 	f.now = f.now.Add(staleFor)
 	if _, err := f.Begin(t.Context(), browser, Ask{}); !unavailable(err) {
-		t.Errorf("what was known serves for ever: error %v", err)
+		t.Errorf("the cached discovery document is used for too long: error %v", err)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestDiscoveryDoesNotDelaySignIn(t *testing.T) {
 		runtime.Gosched()
 	}
 	if n := f.at.Asked(oidclogintest.Discovery); n != 2 {
-		t.Errorf("it was asked %d times", n)
+		t.Errorf("the discovery document was requested %d times", n)
 	}
 }
 
@@ -357,7 +357,7 @@ func FuzzState(f *testing.F) {
 			t.Fatalf("%q: %+v %v", next, s, ok)
 		}
 		if _, ok := p.open(browser, text); ok && text != made {
-			t.Fatalf("%q was taken", text)
+			t.Fatalf("the state %q was accepted", text)
 		}
 	})
 }

@@ -52,7 +52,7 @@ func TestTraces(t *testing.T) {
 	}
 	serve("") // a request without a trace; the share of sampled ones is 0
 	if told != "" && !strings.HasSuffix(told, "-00") {
-		t.Errorf("told %q", told)
+		t.Errorf("the other server got the traceparent %q", told)
 	}
 	serve(parent)
 	_, ended := tracer.Begin(t.Context(), "of nothing")
@@ -65,7 +65,7 @@ func TestTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(told, parent[:36]) || told == parent {
-		t.Errorf("told %q", told)
+		t.Errorf("the other server got the traceparent %q", told)
 	}
 	spans := c.Spans()
 	if len(spans) != 4 || !c.Services()["test"] {
@@ -174,10 +174,10 @@ func TestUnreachableCollector(t *testing.T) {
 		end("/", 200)
 	}
 	if took := time.Since(began); took > 20*time.Second { // waiting for the collector takes 50 s
-		t.Errorf("it took %s", took)
+		t.Errorf("the requests took %s", took)
 	}
 	_ = tracer.Close()
 	if len(told) > 1 {
-		t.Errorf("told %d times", len(told))
+		t.Errorf("reported %d times", len(told))
 	}
 }

@@ -67,7 +67,7 @@ func TestCut(t *testing.T) {
 				if err == nil {
 					_ = resp.Body.Close()
 				}
-				t.Errorf("a new one: error %v", err)
+				t.Errorf("a new exchange: error %v", err)
 			}
 			kept.mu.Lock()
 			defer kept.mu.Unlock()

@@ -492,11 +492,11 @@ func TestConflictingEdit(t *testing.T) {
 		t.Errorf("the title is %s, the version %s", s.service.title, second.field("version"))
 	}
 	if again := second.send("/things/7", "title", "", "version", version).want(409); again.field("version") == version {
-		t.Error("the other version is not told")
+		t.Error("the form does not contain the other version")
 	}
 	s.service.title = "A thing"
 	if other := second.send("/things/7", "title", "", "version", version).want(422).lacks("<del>"); other.field("version") != version {
-		t.Error("a form forgets what it was made of")
+		t.Error("a form loses the version that it was made of")
 	}
 	s.service.title = "gone"
 	second.send("/things/7", "title", "x", "version", version).want(404)
@@ -531,7 +531,7 @@ func TestLongNotice(t *testing.T) {
 		}
 	}
 	if short("Saved.") != "Saved." {
-		t.Error("a short one is cut")
+		t.Error("a short notice is cut")
 	}
 }
 
@@ -771,7 +771,7 @@ func TestFields(t *testing.T) {
 		t.Error("a field is read wrongly")
 	}
 	if f.Err() != nil {
-		t.Errorf("the fields are good, but %v", f.Err())
+		t.Errorf("the fields are valid, but %v", f.Err())
 	}
 	for _, text := range []string{"-1", "x", "1.5", "99999999999999999999", " 1"} {
 		f := Fields{values: url.Values{"n": {text}, "m": {"y"}}}
@@ -802,7 +802,7 @@ func TestFormSentTwice(t *testing.T) {
 	}
 	for _, other := range []string{once("/b", "word", "x", "y"), once("/a", "another", "x", "y"), once("/a", "word", "x", "z"), once("/a", "word", "xy", "")} {
 		if other == key {
-			t.Error("two forms have one key")
+			t.Error("two forms have the same key")
 		}
 	}
 	if once("/a", "", "x") != "" || once("/a", strings.Repeat("x", maxToken+1), "x") != "" {

@@ -29,7 +29,7 @@ func TestVerify(t *testing.T) {
 	}
 	for _, broken := range []string{"", "x", "$argon2id$v=19$m=8,t=1,p=1$AA$AA", "$argon2id$v=19$m=99999999,t=1,p=1$AA$AA", strings.Replace(stored, "t=1", "t=0", 1), strings.Replace(stored, "p=1", "p=0", 1), strings.Replace(stored, "id$", "i$", 1)} {
 		if ok, err := h.Verify(ctx, broken, ""); ok || err != nil {
-			t.Errorf("%q lets somebody in: %v", broken, err)
+			t.Errorf("%q is accepted: %v", broken, err)
 		}
 	}
 }
@@ -46,10 +46,10 @@ func TestStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	if zero.Stale(made) || zero.Stale("") || zero.Stale("x") || !(Hasher{Params: cheap}).Stale(made) {
-		t.Error("the wrong ones are to be hashed again")
+		t.Error("Stale misjudges a hash")
 	}
 	if ok, err := (Hasher{Params: cheap}).Verify(t.Context(), made, "correct horse"); !ok || err != nil {
-		t.Errorf("a password of other parameters: %v, %v", ok, err)
+		t.Errorf("a hash with other parameters: %v, %v", ok, err)
 	}
 	if ok, err := zero.Verify(t.Context(), stored, "correct horse"); !ok || err != nil {
 		t.Errorf("a password of before: %v, %v", ok, err)

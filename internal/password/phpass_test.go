@@ -28,7 +28,7 @@ func TestPhpass(t *testing.T) {
 			"bits too many": stored[:33] + "z",
 		} {
 			if Known(broken) {
-				t.Errorf("%s: %q is known", what, broken)
+				t.Errorf("%s: %q is accepted as a hash", what, broken)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func TestSalted(t *testing.T) {
 		}
 		stored := Salted(test.kind, []byte(test.salt), sum)
 		if !Known(stored) || !Imported(stored) || !(Hasher{}).Stale(stored) {
-			t.Errorf("%s is not known as one of another program", stored)
+			t.Errorf("%s is not recognised as a hash of another program", stored)
 		}
 		for password, want := range map[string]bool{test.password: true, test.password + "!": false, "": false} {
 			if ok, err := (Hasher{}).Verify(t.Context(), stored, password); err != nil || ok != want {

@@ -249,7 +249,7 @@ func TestList(t *testing.T) {
 	p.Get("/club/members?after=m050").Want(200, ">m051<", ">m100<", `href="/club/members">First page`, "after=m100")
 	p.Get("/club/members?after=m100").Want(200, ">m120<", "First page").Lacks("More members")
 	if p := b.Get("/club/members?after=m120&state=active"); p.Where() != "/club/members?state=active" {
-		t.Errorf("behind the end it leads to %s", p.Where())
+		t.Errorf("after the last page, the address is %s", p.Where())
 	}
 
 	// The links to the next page, to another order and to the file keep a filter.
@@ -276,7 +276,7 @@ func TestActions(t *testing.T) {
 	at := "/club/members?guest=&state=active&junk=1"
 	ask := p.Send(at, "do", "ban", "row", "1 m001", "row", "2 m<002").Want(200, "They are signed out.", "<li>m001</li>", "<li>m&lt;002</li>", `value="1 m001"`, `name="reason"`, `aria-current="page"`)
 	if s.members[0].State != "active" {
-		t.Fatal("it was done before it was confirmed")
+		t.Fatal("the action was done before it was confirmed")
 	}
 	s.members[1].State = "banned"
 	sure := []string{"sure", "1", "do", "ban", "reason", "spam"}
@@ -287,7 +287,7 @@ func TestActions(t *testing.T) {
 	}
 	p = p.Send(at, append(sure, "row", "4 m004", "row", "5 m005")...).Want(200, "2 members were banned.").Lacks(">m004<")
 	if p.Where() != "/club/members?state=active" {
-		t.Errorf("it leads to %s", p.Where())
+		t.Errorf("the address is %s", p.Where())
 	}
 	p.Send(at, append(sure, "row", "6 m006")...).Want(200, "m006 was banned.")
 	p.Send(at, "sure", "1", "do", "ban", "reason", "", "row", "7 m007").Want(422, "Give a reason", `id="reason-problem"`, `name="sure"`)
@@ -363,7 +363,7 @@ func TestForm(t *testing.T) {
 	clash := mine.Send("/club/members/1", "version", "1", "bio", "mine", "state", "banned", "posts", "8", "days", "mo").
 		Want(409, "Somebody else has changed this", "<del>theirs</del>", "<ins>mine</ins>", "<del>Sunday</del>", "<ins>Monday</ins>", "<ins>banned</ins>", ">mine</textarea>").Lacks("<th scope=\"row\">Posts")
 	if s.members[0].Bio != "theirs" {
-		t.Error("it was saved over the other one")
+		t.Error("the form overwrote the other version")
 	}
 	clash.Send("/club/members/1", "version", clash.Hidden("version"), "bio", "both", "state", "active", "posts", "8").Want(200, "Saved.", ">both</textarea>")
 

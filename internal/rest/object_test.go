@@ -104,7 +104,7 @@ func TestReadChecksRequest(t *testing.T) {
 		}
 	}
 	if _, err := testObjects.ReadIfAny(&Call{W: httptest.NewRecorder(), R: httptest.NewRequest("POST", "/", strings.NewReader(" "))}); err == nil {
-		t.Error("a space is a body that is left away")
+		t.Error("a space counts as a missing body")
 	}
 }
 
@@ -187,6 +187,6 @@ func TestPublished(t *testing.T) {
 		}
 	}
 	if made != 1 {
-		t.Errorf("it was made %d times", made)
+		t.Errorf("the document was made %d times", made)
 	}
 }

@@ -115,14 +115,14 @@ func TestSecondKeyringIsUnfit(t *testing.T) {
 		}
 		good, bad := ring(db, aes(t, "1"), none), ring(open(), aes(t, "2"), none)
 		if usable(t, good) {
-			t.Error("it is used before it was checked")
+			t.Error("the ring is usable before it was checked")
 		}
 		if err := good.Check(t.Context()); err != nil || !usable(t, good) {
-			t.Fatalf("the first one: %v", err)
+			t.Fatalf("the first keyring: %v", err)
 		}
 		err := bad.Check(t.Context())
 		if !errors.Is(err, ErrUnfit) || errors.Is(err, keyring.ErrOpen) || !strings.Contains(err.Error(), "of gateway: give it the master key that sealed them") || usable(t, bad) {
-			t.Errorf("another one: %v", err)
+			t.Errorf("another keyring: %v", err)
 		}
 		if held, err := Held(t.Context(), db, "gateway", none); err != nil || !held {
 			t.Errorf("held %t, error %v", held, err)
@@ -134,7 +134,7 @@ func TestSecondKeyringIsUnfit(t *testing.T) {
 			t.Errorf("adopted: %v", err)
 		}
 		if err := good.Check(t.Context()); !errors.Is(err, ErrUnfit) || usable(t, good) {
-			t.Errorf("the one that was: %v", err)
+			t.Errorf("the replaced keyring: %v", err)
 		}
 	})
 }
@@ -151,7 +151,7 @@ func TestDatabaseWithoutCheckValue(t *testing.T) {
 			t.Errorf("another keyring: %v", err)
 		}
 		if err := ring(db, aes(t, "1"), old).Check(t.Context()); err != nil {
-			t.Errorf("the right one: %v", err)
+			t.Errorf("the right keyring: %v", err)
 		}
 	})
 }
@@ -252,14 +252,14 @@ func TestRun(t *testing.T) {
 	}
 	server.Stop()
 	if err := good.Check(t.Context()); !errors.Is(err, store.ErrUnavailable) || !usable(t, good) {
-		t.Errorf("a good one without its database: %v", err)
+		t.Errorf("a good ring without its database: %v", err)
 	}
 	core, logs := observer.New(zap.InfoLevel)
 	db := started(t, open())
 	bad := New(db, "gateway", aes(t, "2"), none, zap.New(core))
 	bad.every = time.Hour // so long that the ring learns changes only from notices
 	if usable(t, bad) {
-		t.Error("it is used before the database could be asked")
+		t.Error("the ring is usable before the database could be read")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -267,7 +267,7 @@ func TestRun(t *testing.T) {
 	server.Start()
 	eventually(t, "it finds out", func() bool { return logs.Len() == 1 })
 	if usable(t, bad) {
-		t.Error("it is used")
+		t.Error("an unfit ring is usable")
 	}
 	eventually(t, "its database listens", func() bool {
 		n := 0

@@ -60,7 +60,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	// A name is not mistaken for a part of the payload.
 	if _, ok := s.Open(s.Sign([]byte("\x00\x00\x00\x00\x00\x00\x00\x01apayload")), "a"); ok {
-		t.Error("a payload is taken for a name")
+		t.Error("a part of the payload is mistaken for a name")
 	}
 }
 

@@ -39,7 +39,7 @@ func TestDataFault(t *testing.T) {
 		}
 	}
 	if !IsDataFault(&pgconn.PgError{Code: "23514", ConstraintName: "positive"}) {
-		t.Error("a check of ours is none of the values")
+		t.Error("a violated check constraint is not a data fault")
 	}
 }
 

@@ -72,7 +72,7 @@ func TestRegisterTwice(t *testing.T) {
 		t.Fatalf("%d schemas", len(db.schemas))
 	}
 	if err := db.Register(Schema{Name: "a", Migrations: files("00001_t.sql", upT+" ")}); err == nil {
-		t.Fatal("a name was taken twice")
+		t.Fatal("a name was registered twice")
 	}
 }
 
@@ -162,7 +162,7 @@ func TestNewerDatabase(t *testing.T) {
 		wantError(t, err, ErrNewer)
 		wantError(t, err, ErrUnavailable)
 		if !strings.Contains(err.Error(), "its tables of a have version 4, this one knows 1") {
-			t.Errorf("the error does not say which: %v", err)
+			t.Errorf("the error does not name the versions: %v", err)
 		}
 	})
 }

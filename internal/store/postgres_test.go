@@ -317,7 +317,7 @@ func TestPostgresLostRacesGiveUp(t *testing.T) {
 				t.Errorf("error is %v, want %v", err, ErrUnavailable)
 			}
 			if calls.Load() < 2 {
-				t.Error("it was not tried again")
+				t.Error("the write was not retried")
 			}
 			if err := db.Ready(); err != nil {
 				t.Error(err)
@@ -602,7 +602,7 @@ func TestPostgresConnectionCutBeforeWrite(t *testing.T) {
 			continue
 		}
 		if !has(t, other, i+1) {
-			t.Errorf("what the first statement %d did is not there", i+1)
+			t.Errorf("the change of the first statement %d is missing", i+1)
 		}
 	}
 }

@@ -250,7 +250,7 @@ func TestSQLiteFileRemoved(t *testing.T) {
 	wantError(t, db.Ready(), ErrUnavailable)
 	wantError(t, writeItem(t.Context(), db, 2), ErrUnavailable)
 	if _, err := os.Stat(p.location); err == nil {
-		t.Error("an empty database has taken its place")
+		t.Error("an empty database has replaced the removed file")
 	}
 
 	other := p.start(t)
@@ -315,7 +315,7 @@ func TestSQLiteFileReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !has(t, db, 1) || has(t, db, 2) {
-		t.Errorf("the backup has %t, what came behind it %t", has(t, db, 1), has(t, db, 2))
+		t.Errorf("the row of the backup is there: %t, the later row: %t", has(t, db, 1), has(t, db, 2))
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

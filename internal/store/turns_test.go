@@ -59,7 +59,7 @@ func TestTurns(t *testing.T) {
 		close(ends["a4"])
 		callers.Wait()
 		if turns.free != 2 || len(turns.running) != 0 || turns.waiting.Len() != 0 {
-			t.Errorf("left are: %d free, %v, %d who wait", turns.free, turns.running, turns.waiting.Len())
+			t.Errorf("left are: %d free, %v, %d waiting", turns.free, turns.running, turns.waiting.Len())
 		}
 	})
 }

@@ -134,7 +134,7 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 				errs := group(t, db, slices.Insert(changes, place, test.spoiler)...)
 				fault := errs[place]
 				if !test.check(fault) {
-					t.Errorf("the one at fault got %v", fault)
+					t.Errorf("the change at fault got %v", fault)
 				}
 				if errors.Is(fault, ErrUnavailable) != (name == "disk full") {
 					t.Errorf("%v: unavailable %t", fault, errors.Is(fault, ErrUnavailable))

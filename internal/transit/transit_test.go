@@ -306,7 +306,7 @@ func TestNew(t *testing.T) {
 		"both": {Address: "https://kms", Token: "t", AppRole: role}, "neither": {Address: "https://kms"}, "half": {Address: "https://kms", AppRole: transit.AppRole{RoleID: "r"}},
 	} {
 		if _, err := transit.New(o); err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s is accepted", name)
 		}
 	}
 	if _, err := transit.New(transit.Options{Address: "https://kms:8200/", AppRole: role}); err != nil {

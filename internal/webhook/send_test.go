@@ -91,7 +91,7 @@ func TestDeliver(t *testing.T) {
 		}
 		to.status.Store(http.StatusNoContent)
 		if n := s.deliver(d); n != 0 {
-			t.Error("it is tried again at once")
+			t.Error("a failed delivery is retried at once")
 		}
 		s.ahead.Add(int64(time.Minute))
 		if n := s.deliver(d); n != 1 {
@@ -210,7 +210,7 @@ func TestDeliverFailures(t *testing.T) {
 		s.tell("It hears no more")
 		s.deliver(d)
 		if len(bad.taken()) != 0 || len(good.taken()) != 2 {
-			t.Error("a webhook that is gone was told, or the other was not")
+			t.Error("the disabled webhook got an event, or the other webhook did not")
 		}
 		strict := NewSender(nil, zap.NewNop())
 		defer strict.Close()
@@ -256,11 +256,11 @@ func TestDeliverSlow(t *testing.T) {
 		d.now = func() time.Time { return time.Unix(1_700_000_000, ahead.Load()) }
 		took.Store(int64(deliveriesTime))
 		if n := s.deliver(d); n != posts+1 || fastGot.Load() != posts || slowGot.Load() != 1 {
-			t.Errorf("%d delivered, %d to the fast one, %d to the slow one", n, fastGot.Load(), slowGot.Load())
+			t.Errorf("%d delivered, %d to the fast receiver, %d to the slow receiver", n, fastGot.Load(), slowGot.Load())
 		}
 		took.Store(int64(deliveriesTime / 2))
 		if n := s.deliver(d); n != posts-1 || slowGot.Load() != posts {
-			t.Errorf("%d delivered in the next run, %d to the slow one", n, slowGot.Load())
+			t.Errorf("%d delivered in the next run, %d to the slow receiver", n, slowGot.Load())
 		}
 	})
 }

@@ -150,14 +150,14 @@ func TestOutbox(t *testing.T) {
 		s.write(func(c store.Conn) error { return s.Enable(c, one, false) })
 		s.tell("it is off")
 		if due, err := s.due(t.Context()); err != nil || len(due) != 0 {
-			t.Errorf("one that is off is due: %v %v", due, err)
+			t.Errorf("a delivery of a disabled webhook is due: %v %v", due, err)
 		}
 		if err := s.db.Write(t.Context(), func(c store.Conn) error { return s.Test(c, one) }); !errors.Is(err, ErrOff) {
-			t.Errorf("one that is off is tested: %v", err)
+			t.Errorf("a disabled webhook is tested: %v", err)
 		}
 		s.write(func(c store.Conn) error { return s.Enable(c, one, true) })
 		if due, err := s.due(t.Context()); err != nil || !slices.Equal(due, []int64{one}) {
-			t.Errorf("what waited is not due: %v %v", due, err)
+			t.Errorf("the waiting delivery is not due: %v %v", due, err)
 		}
 		s.write(func(c store.Conn) error { return s.Delete(c, one) })
 		for range s.Max - 1 {
@@ -167,7 +167,7 @@ func TestOutbox(t *testing.T) {
 			_, err := s.Add(c, "https://example.com/", topics, "", "admin")
 			return err
 		}); !errors.Is(err, ErrMany) {
-			t.Errorf("there is no bound: %v", err)
+			t.Errorf("the number of webhooks is not limited: %v", err)
 		}
 	})
 }
@@ -302,12 +302,12 @@ func TestDelivered(t *testing.T) {
 			}
 			settle(o, 500)
 			if claim() != nil {
-				t.Errorf("attempt %d comes at once", attempt+1)
+				t.Errorf("attempt %d is due at once", attempt+1)
 			}
 			s.ahead.Add(int64(jobs.Backoff(attempt)))
 		}
 		if claim() != nil || state() != "failed" {
-			t.Error("it is tried for ever")
+			t.Error("the delivery does not fail after its last attempt")
 		}
 		s.test(id)
 		o := claim()
@@ -315,7 +315,7 @@ func TestDelivered(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o = claim(); o == nil || o.attempts != 1 {
-			t.Fatalf("what was cut short counts: %+v", o)
+			t.Fatalf("an interrupted attempt counts: %+v", o)
 		}
 		settle(o, 204)
 		if claim() != nil || state() != "delivered" {

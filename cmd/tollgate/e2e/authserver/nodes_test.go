@@ -258,7 +258,7 @@ func once(t *testing.T, what string, refusal int, nodes []string, ask func(base 
 		}
 	}
 	if won != 1 {
-		t.Errorf("%s was good %d times", what, won)
+		t.Errorf("%s was accepted %d times", what, won)
 	}
 }
 

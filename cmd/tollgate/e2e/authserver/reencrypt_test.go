@@ -147,7 +147,7 @@ resources:
 		done := current()
 		t.Logf("killed the server when %d of %d rows were done; it answered %d", done, rows, a.Status)
 		if a.Err == nil || done >= rows {
-			t.Error("it was done before it was killed, which shows nothing")
+			t.Error("the run ended before the kill, so the test shows nothing")
 		}
 		release()
 		n.Start()
@@ -161,7 +161,7 @@ resources:
 		for _, lines := range []int{0, 1, 20, 40} {
 			told := killedAfter(n, lines, args...)
 			if done = current(); told != lines || done < lines*100-writers {
-				t.Errorf("killed when it had told of %d batches, of %d: %d rows are done", told, lines, done)
+				t.Errorf("killed after %d reported batches, want %d: %d rows are done", told, lines, done)
 			}
 			t.Logf("killed the command after %d batches: %d of %d rows are done", told, done, rows)
 		}
@@ -198,7 +198,7 @@ resources:
 			}
 		}
 		if robot.grants(robot.machine(base)); kid() != signs {
-			t.Error("the signing key is another one")
+			t.Error("the signing key has changed")
 		}
 		if a := e2e.Get(t, e2e.Client, admin+"/admin/notices", ""); a.Status != http.StatusOK || strings.Contains(a.Body, "nobody can read") {
 			t.Errorf("%d %s", a.Status, a.Body)

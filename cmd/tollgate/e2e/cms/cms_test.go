@@ -150,6 +150,6 @@ func TestCMS(t *testing.T) {
 	// With errors in the files, the server does not start.
 	s.edit("site/api/Routes.php", "getAllUsers", "getNoUsers")
 	if told := s.RefusesToStart(); !strings.Contains(told, "has no method getNoUsers") {
-		t.Errorf("it starts, or tells %s", told)
+		t.Errorf("the server starts, or prints %s", told)
 	}
 }

@@ -48,7 +48,7 @@ class Posts {
 module.exports = { Posts };
 `)
 	if out, err := check(); err != nil {
-		t.Errorf("what is right: %v\n%s", err, out)
+		t.Errorf("the correct class: %v\n%s", err, out)
 	}
 	write(`
 /** @param {CmsContext} ctx */
@@ -62,7 +62,7 @@ function wrong(ctx) {
 `)
 	out, err := check()
 	if err == nil || strings.Count(out, "error TS") != 5 {
-		t.Errorf("what is wrong: %v\n%s", err, out)
+		t.Errorf("the class with mistakes: %v\n%s", err, out)
 	}
 	for _, said := range []string{"Posts.js(4,9)", "Posts.js(5,13)", "Posts.js(6,17)", "Posts.js(7,9)", "Posts.js(8,3)"} {
 		if !strings.Contains(out, said) {

@@ -126,14 +126,14 @@ func TestEventsBadCommands(t *testing.T) {
 		}
 	}
 	if status, body, err := n.request(http.MethodPost, target, []byte(good)); err != nil || status != http.StatusOK {
-		t.Errorf("a good one: %d %s %v", status, body, err)
+		t.Errorf("a valid report: %d %s %v", status, body, err)
 	}
 	// An acknowledgement always has a body, even for a client that has closed its side.
 	if status, text := n.halfClosed(target, good, len(good)); status != http.StatusOK || !strings.Contains(text, `"uuid"`) {
 		t.Errorf("a client that has closed its side: %d %s", status, text)
 	}
 	if rows := n.rows("/store/query/v4/events", ""); len(rows) != 3 {
-		t.Errorf("%d events of a good one", len(rows))
+		t.Errorf("%d events of a valid report", len(rows))
 	}
 }
 
@@ -231,7 +231,7 @@ func TestEventsBadQueries(t *testing.T) {
 			t.Errorf("%.200s: %d %.300s, want %d %s", c.path, a.Status, a.Body, c.status, c.want)
 		}
 		if strings.Contains(a.Body, "SQL") || strings.Contains(a.Body, "run_events") {
-			t.Errorf("%.200s tells of its insides: %s", c.path, a.Body)
+			t.Errorf("%.200s reveals internal details: %s", c.path, a.Body)
 		}
 	}
 	for _, c := range []struct {

@@ -75,7 +75,7 @@ func TestEventsDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("the library is told %s", text)
+		t.Errorf("the library gets %s", text)
 	}
 	if text, said = ask("intruder.example.com"); text != "" || !strings.Contains(said, "403 Client Error") {
 		t.Errorf("another certificate: %s %s", text, said)

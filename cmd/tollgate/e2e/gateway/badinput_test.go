@@ -209,7 +209,7 @@ func TestSmuggling(t *testing.T) {
 			}
 			if second, err := http.ReadResponse(reader, nil); err == nil {
 				_ = second.Body.Close()
-				t.Errorf("what follows was answered: %s", second.Status)
+				t.Errorf("the bytes after the request were answered: %s", second.Status)
 			}
 		})
 	}

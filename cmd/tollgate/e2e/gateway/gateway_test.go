@@ -470,7 +470,7 @@ func TestExistingService(t *testing.T) {
 		t.Errorf("429: headers %v", last.Header)
 	}
 	if a := e2e.Get(t, e2e.Client, g.Base+"/status", key); a.Status != 200 {
-		t.Errorf("what costs nothing is refused: %d", a.Status)
+		t.Errorf("a request without a cost is refused: %d", a.Status)
 	}
 	// Another key has a separate budget.
 	if a := e2e.Do(t, e2e.Client, http.MethodPost, g.Base+"/reports", g.User("bob", up), ""); a.Status != 200 {
@@ -484,10 +484,10 @@ func TestExistingService(t *testing.T) {
 	problem(a, 502, "")
 	e2e.Get(t, e2e.Client, g.Base+"/other", "", "X-Api-Key", key)
 	if strings.Contains(a.Body, "dial") || strings.Contains(a.Body, "127.0.0.1") {
-		t.Errorf("502 tells of the inside: %s", a.Body)
+		t.Errorf("502 reveals internal details: %s", a.Body)
 	}
 	g.Stop()
 	if logs := g.Logs.String(); strings.Contains(logs, key) || !strings.Contains(logs, "handled request") {
-		t.Errorf("the key is in the log, or there is none:\n%s", g.Logs.Tail(4<<10))
+		t.Errorf("the key is in the log, or there is no log:\n%s", g.Logs.Tail(4<<10))
 	}
 }

@@ -577,7 +577,7 @@ func TestTranslateWithoutServer(t *testing.T) {
 		w := wrong{status: 502, kind: "api_error", code: "all_providers_failed", messages: "api_error", retry: true}
 		w.check(t, s, a)
 		if strings.Contains(a.Body, "127.0.0.1") || strings.Contains(a.Body, "dial") {
-			t.Errorf("it tells of the inside: %s", a.Body)
+			t.Errorf("the answer reveals internal details: %s", a.Body)
 		}
 	})
 }

@@ -135,7 +135,7 @@ func TestBackgroundOutlives(t *testing.T) {
 			t.Fatal(err)
 		}
 		if bytes.Contains(text, []byte("scripted?text=ONE")) {
-			t.Errorf("%s has what was said", file)
+			t.Errorf("%s contains the text of a request", file)
 		}
 	}
 }

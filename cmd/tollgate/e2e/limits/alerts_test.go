@@ -136,7 +136,7 @@ func TestAlerts(t *testing.T) {
 		t.Errorf("the webhook took %v", hook.took)
 	}
 	if len(hook.faults) > 0 {
-		t.Errorf("not signed as it should be: %q", hook.faults)
+		t.Errorf("not signed correctly: %q", hook.faults)
 	}
 	if text := nodes[0].Tool("keychain", "alerts", "--json"); gjson.Get(text, "#").Int() != 2 || strings.Contains(text, "secret-path") {
 		t.Errorf("the command says %s", text)

@@ -283,7 +283,7 @@ func TestNewUsers(t *testing.T) {
 	self := second.call("GET", "/operator/self", "", 200).Body
 	team := gjson.Get(self, `teams.#(name=="newcomers").id`).Str
 	if team == "" || strings.Contains(self, `"role":"operator"`) {
-		t.Fatalf("she is told %s", self)
+		t.Fatalf("the new user gets %s", self)
 	}
 	c.limit("teams/"+team, `{"budgets":{"tokens_per_month":1}}`)
 	third := c.member("eve3")

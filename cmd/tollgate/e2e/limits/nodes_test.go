@@ -135,7 +135,7 @@ func rush(t *testing.T, nodes []*e2e.Gateway, keys []string, doors *gate, crowd,
 	doors.open()
 	for range allowed {
 		if a := <-answers; a.Err != nil || a.Status != http.StatusOK {
-			t.Errorf("one of those who are let in: %v %d %s", a.Err, a.Status, a.Body)
+			t.Errorf("an admitted request: %v %d %s", a.Err, a.Status, a.Body)
 			continue
 		}
 		passed++

@@ -55,7 +55,7 @@ func TestBackup(t *testing.T) {
 			told := first.Tool("backup", folder)
 			for _, part := range []string{"database common", engine} {
 				if !strings.Contains(told, part) {
-					t.Errorf("it tells:\n%s\nwithout %s", told, part)
+					t.Errorf("the backup prints:\n%s\nwithout %s", told, part)
 				}
 			}
 			if said := refused(first.Node, "backup", folder); !strings.Contains(said, "is there already") {

@@ -54,7 +54,7 @@ func TestHelp(t *testing.T) {
 		t.Errorf("%d commands", seen)
 	}
 	if help := n.Tool("help"); !strings.Contains(help, "Tollgate is an edge gateway: Caddy with modules") {
-		t.Errorf("the help does not say what it is: %s", help)
+		t.Errorf("the help does not describe the program: %s", help)
 	}
 	if said := refused(n, "gateway"); !strings.Contains(said, "keychain") {
 		t.Errorf("gateway, which is a service and no command: %s", said)

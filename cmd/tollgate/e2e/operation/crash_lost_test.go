@@ -35,7 +35,7 @@ func TestDatabaseRemoved(t *testing.T) {
 	}
 	e2e.Ask(t.Context(), g.Base, "ak-never-seen-before", e2e.Prompt("keychain-high", false)).Refused(t, 503, "overloaded")
 	if _, err := os.Stat(g.Path("data", "tollgate.db")); err == nil {
-		t.Error("an empty database has taken its place")
+		t.Error("an empty database has replaced the removed file")
 	}
 	other := strings.Fields(g.Tool("keychain", "users", "add", "eve"))
 	g.Healthy()

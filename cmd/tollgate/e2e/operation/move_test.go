@@ -229,7 +229,7 @@ func TestMoveDatabase(t *testing.T) {
 	m.killed("move", "--to", "{env.TOLLGATE_DSN}")
 	there := m.move("--to", "{env.TOLLGATE_DSN}")
 	if !there.Resumed {
-		t.Error("the move after the kill has begun anew")
+		t.Error("the move after the kill did not resume")
 	}
 	filled := 0
 	for _, table := range there.Tables {

@@ -95,7 +95,7 @@ func TestDatabaseOutage(t *testing.T) {
 			return slices.DeleteFunc(slices.Clone(list), func(id string) bool { return slices.Contains(of, id) })
 		}
 		if missing, unknown := without(ids, written), without(written, ids); len(missing) > 0 || len(unknown) > 0 {
-			return fmt.Errorf("%d requests are not there: %q; nobody made %d: %q", len(missing), missing, len(unknown), unknown)
+			return fmt.Errorf("%d requests are missing: %q; %d were never sent: %q", len(missing), missing, len(unknown), unknown)
 		}
 		return nil
 	})
@@ -113,7 +113,7 @@ func TestDatabaseDownAtStart(t *testing.T) {
 	g.Start()
 	e2e.Ask(t.Context(), g.Base, "ak-some-key", e2e.Prompt("keychain-high", false)).Refused(t, 503, "overloaded")
 	if a := e2e.Get(t, e2e.Client, g.Base+"/providers", ""); a.Status != 200 {
-		t.Errorf("what needs no database: %d %s", a.Status, a.Body)
+		t.Errorf("a request that needs no database: %d %s", a.Status, a.Body)
 	}
 	g.AwaitLog("database unavailable")
 	pg.Start()
