@@ -502,7 +502,7 @@ func child() error {
 	return err
 }
 
-// killed runs a task in a process of its own and kills the process at the given halt, if it gets that far.
+// killed runs a task in a separate process and kills the process at the given halt, if it gets that far.
 func killed(t *testing.T, task string, p place, folder string, halt int) (halted bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])

@@ -14,7 +14,7 @@ import (
 
 var databases = storetest.Fixture{Schemas: []store.Schema{Schema("test")}}
 
-// TestLease checks that one process works at a time, and that another one takes over when the first does not renew its
+// TestLease checks that one process works at a time, and that another takes over when the first does not renew its
 // lease.
 func TestLease(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ import (
 // testSecret is a secret of exactly the minimum length.
 const testSecret = "0123456789abcdef0123456789abcdef"
 
-// issuer is the issuer of the tokens of the tests.
+// issuer is the issuer of all tokens in the tests.
 const issuer = "https://id.example.com"
 
 // The keys are shared by all tests, since generating an RSA key takes long.
@@ -34,7 +34,7 @@ var (
 
 const leeway = 30 * time.Second
 
-// checker is a verifier with its clock, and a cache before it.
+// checker is a verifier with its clock and with a cache in front.
 type checker struct {
 	Verifier
 	*jwkstest.Clock
@@ -42,7 +42,7 @@ type checker struct {
 	tb    testing.TB
 }
 
-// newChecker returns a checker that accepts the signatures of the keys of a JWK set.
+// newChecker returns a checker that accepts signatures by the keys in a JWK set.
 func newChecker(tb testing.TB, keys ...string) *checker {
 	tb.Helper()
 	set, err := jwks.ParseSet([]byte(jwkstest.Keys(keys...)))

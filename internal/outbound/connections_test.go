@@ -89,7 +89,7 @@ func TestWatchedDialFails(t *testing.T) {
 	}
 }
 
-// TestWatchedBody checks that a body of any size arrives whole, and that a truncated one is an error.
+// TestWatchedBody checks that a body of any size arrives whole, and that a truncated body is an error.
 func TestWatchedBody(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

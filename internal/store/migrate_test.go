@@ -378,7 +378,7 @@ func TestMigrationLock(t *testing.T) {
 	})
 }
 
-// TestPlaceholders checks that one text creates a table on both engines.
+// TestPlaceholders checks that the same text creates a table on both engines.
 func TestPlaceholders(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

@@ -73,7 +73,7 @@ func child() error {
 	}
 }
 
-// writeUntilKilled writes numbers from first on and prints each one when it is acknowledged.
+// writeUntilKilled writes numbers from first on and prints each number when it is acknowledged.
 func writeUntilKilled(first int, write func(id int) error) error {
 	const workers = 8
 	failed := make(chan error, workers)

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// own returns the Markdown renderer of a service with its own URL scheme for its files.
+// own returns the Markdown renderer of a service that has a URL scheme for its files.
 func own(images bool) *Markdown {
 	return NewMarkdown(Options{
 		Images: images, Scheme: "own", Valid: func(u *url.URL) bool { return u.Opaque == "photo.png" },

@@ -232,7 +232,7 @@ func (n *Node) Change(change func() error) error {
 		return err
 	}
 	awaitEnd(previous)
-	// Connections to the previous servers end with them, perhaps during a request.
+	// Connections to the previous servers end together with those servers, perhaps during a request.
 	Client.CloseIdleConnections()
 	for _, client := range n.clients {
 		client.CloseIdleConnections()

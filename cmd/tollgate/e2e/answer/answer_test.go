@@ -97,7 +97,8 @@ func TestAnswersQuota(t *testing.T) {
 	})
 }
 
-// TestAnswersIdempotencyKey checks that a question with an Idempotency-Key is answered and charged once, however it is repeated.
+// TestAnswersIdempotencyKey checks that a question with an Idempotency-Key is answered and charged once, however often
+// it is repeated.
 func TestAnswersIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {

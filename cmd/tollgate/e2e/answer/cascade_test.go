@@ -50,7 +50,7 @@ func TestAnswersCascade(t *testing.T) {
 		"\nhttp://127.0.0.1:" + e2e.FreePort(t) + " {\n\ttollgate gateway\n}\n"
 	enveloped(t, d.ask(asked), 200, "Answered") // answered by the rules
 	d.reload(config)
-	e2e.Eventually(t, e2e.WaitLimit, "the gateway is asked, where nobody has given desk a key", func() error {
+	e2e.Eventually(t, e2e.WaitLimit, "the gateway is used, which has no provider key for desk", func() error {
 		if a := d.ask(asked); outcome(a) != "ServiceUnavailable" {
 			return fmt.Errorf("%d %s", a.Status, a.Body)
 		}

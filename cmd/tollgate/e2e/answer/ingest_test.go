@@ -125,11 +125,11 @@ func TestAnswersIngested(t *testing.T) {
 			_, _ = io.WriteString(sender, document("$7.5"))
 		}
 		begin()
-		e2e.Eventually(t, e2e.WaitLimit, "the second one is refused", func() error {
+		e2e.Eventually(t, e2e.WaitLimit, "the second ingest is refused", func() error {
 			select {
 			case a := <-first: // refused if the second ingest was running just then
 				begin()
-				return fmt.Errorf("the first one: %d %s %w", a.Status, a.Body, a.Err)
+				return fmt.Errorf("the first ingest: %d %s %w", a.Status, a.Body, a.Err)
 			default:
 			}
 			if _, err := d.Admin(http.MethodPost, ingest, "application/json", `{}`); err == nil || !strings.Contains(err.Error(), "goes on already") {

@@ -66,7 +66,7 @@ func TestAnswersInventions(t *testing.T) {
 			}
 			for _, lie := range []string{"777", "７", "77.7", "501.7", "evil", "9,999", "bankrupt", "no debt", "seven", "2077", "Sundrift Solar had", "gnore the rules"} {
 				if strings.Contains(result.Get("answer").Raw+result.Get("references").Raw+result.Get("subqueries").Raw, lie) {
-					t.Errorf("%q is told: %s", lie, result.Raw)
+					t.Errorf("%q is in the result: %s", lie, result.Raw)
 				}
 			}
 			for _, r := range result.Get("references").Array() {
@@ -78,12 +78,12 @@ func TestAnswersInventions(t *testing.T) {
 				prompt, _, _ = strings.Cut(prompt, "An earlier draft was refused") // the rest repeats the draft
 				for _, said := range []string{"gnore all previous", "NOTE TO AI", "ystem prompt", "$9,999"} {
 					if strings.Contains(prompt, said) {
-						t.Errorf("a model is asked with %q", said)
+						t.Errorf("a prompt contains %q", said)
 					}
 				}
 			}
 			if !strings.Contains(strings.Join(prompts, ""), c.found) {
-				t.Errorf("no model was asked with %q", c.found)
+				t.Errorf("no prompt contains %q", c.found)
 			}
 		})
 	}

@@ -133,7 +133,7 @@ func TestAnswersTable(t *testing.T) {
 			for range 3 { // two are being answered, one waits
 				go func() { asking <- d.ask(asked) }()
 			}
-			e2e.Eventually(t, e2e.WaitLimit, "the house is full", func() error {
+			e2e.Eventually(t, e2e.WaitLimit, "all places are taken", func() error {
 				if n := d.count("SELECT COUNT(*) FROM answer_reservations"); n != 3 {
 					return fmt.Errorf("%d", n)
 				}

@@ -130,7 +130,7 @@ resources:
 	assertOnce(t, admin, issuer, both)
 	proveOnce(app, issuer, both)
 
-	// A token exchanged on one node is valid on the other. Below it ends together with the original token.
+	// A token exchanged on one node is valid on the other. The revocation below ends it too.
 	narrow := app.grants(app.exchange(there, first.Access))
 	if !guard.active(here, narrow.Access) {
 		t.Fatal("the exchanged token is not active")
@@ -144,7 +144,7 @@ resources:
 		t.Fatalf("revoking: %d %s", a.Status, a.Body)
 	}
 	held("a revocation holds on the other node", inactive(there, first.Access))
-	held("also for what was exchanged", inactive(there, narrow.Access))
+	held("the revocation also ends the exchanged token", inactive(there, narrow.Access))
 	app.refuses("a refresh token that was revoked on the other node", app.refresh(there, first.Refresh))
 
 	// A client is suspended.
@@ -160,7 +160,7 @@ resources:
 		return inactive(there, machine.Access)()
 	})
 	administer(t, otherAdmin, http.MethodPatch, "/admin/clients/"+app.id+"/reactivate", "", nil)
-	held("and so does its end", func() error { _, err := read(app.machine(here)); return err })
+	held("the end of the suspension holds on the other node", func() error { _, err := read(app.machine(here)); return err })
 
 	// The signing key is rotated. The other node accepts tokens of the new key at once.
 	var key struct{ KID string }
@@ -195,7 +195,7 @@ resources:
 		t.Fatal("the token is not active")
 	}
 	administer(t, admin, http.MethodPatch, "/admin/users/"+user.ID+"/disable", "", nil)
-	held("nobody is active on the other node whom this one has disabled", func() error {
+	held("a user disabled on this node is inactive on the other node", func() error {
 		if _, err := app.codeAtOnce(there); !errors.Is(err, errNoCode) {
 			return fmt.Errorf("the session: %w", err)
 		}

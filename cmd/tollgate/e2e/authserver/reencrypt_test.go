@@ -126,14 +126,14 @@ resources:
 			_, current := openAll(t, db, fresh, provider.ID, writers)
 			return current
 		}
-		// The administration re-encrypts. Its server is killed when some rows are done and a locked row delays the
-		// rest.
+		// The administration re-encrypts the rows. Its server is killed when some rows are done and a locked row delays
+		// the rest.
 		release := hold(t, db, fmt.Sprintf("user-%06d", rows/2))
 		answered := make(chan *e2e.Answer, 1)
 		go func() {
 			answered <- askAdmin(t, http.MethodPost, admin+"/admin/encryption/re-encrypt", "")
 		}()
-		e2e.Eventually(t, e2e.WaitLimit, "some rows are sealed anew", func() error {
+		e2e.Eventually(t, e2e.WaitLimit, "some rows are re-encrypted", func() error {
 			if current() <= writers {
 				return errors.New("none is")
 			}

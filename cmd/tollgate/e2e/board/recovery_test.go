@@ -42,8 +42,8 @@ func TestBoardRecovery(t *testing.T) {
 	}
 }
 
-// TestBoardLanguages runs the case of testdata/npm/board_languages.mjs in a headless Chromium that asks for German, on a
-// board with a text of the operator.
+// TestBoardLanguages runs the case of testdata/npm/board_languages.mjs in a headless Chromium that asks for German, on
+// a board with a text of the operator.
 func TestBoardLanguages(t *testing.T) {
 	t.Parallel()
 	n, site, mails := mailingBoard(t, "", "\t\tlanguage de\n\t\ttexts texts\n")

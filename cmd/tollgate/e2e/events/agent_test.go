@@ -141,7 +141,7 @@ func TestEventsAgent(t *testing.T) {
 	submitted := func(out string) {
 		t.Helper()
 		if strings.Contains(out, "Report processor failed") || strings.Contains(out, "Failed to") {
-			t.Fatalf("the report was not taken:\n%s", out)
+			t.Fatalf("the report was not accepted:\n%s", out)
 		}
 	}
 

@@ -78,6 +78,6 @@ func TestEventsDashboard(t *testing.T) {
 		t.Errorf("the library gets %s", text)
 	}
 	if text, said = ask("intruder.example.com"); text != "" || !strings.Contains(said, "403 Client Error") {
-		t.Errorf("another certificate: %s %s", text, said)
+		t.Errorf("a certificate without rights: %s %s", text, said)
 	}
 }

@@ -120,7 +120,7 @@ func TestEventsBudget(t *testing.T) {
 
 	n := newEvents(t, "")
 	if a := e2e.Get(t, e2e.Client, n.base+"/store/query/v4/events", ""); a.Header.Get("X-Ratelimit-Limit") != "" {
-		t.Errorf("a budget that nobody asked for: %v", a.Header)
+		t.Errorf("a budget that is not configured: %v", a.Header)
 	}
 	n.Load(strings.Replace(n.config, "\t\t# read user", "\t\tread loopback\n\t\tread user\n\t\talias /pdb\n\t\tbudget 21 1h", 1))
 	for _, c := range []struct {

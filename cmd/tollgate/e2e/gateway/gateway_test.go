@@ -219,7 +219,7 @@ func TestGateway(t *testing.T) {
 		}
 		for i, m := range whole.Data {
 			if names[i] != m.ID {
-				t.Errorf("model %d is %s in pages, %s in the whole", i, names[i], m.ID)
+				t.Errorf("model %d is %s in pages, %s in the whole list", i, names[i], m.ID)
 			}
 		}
 		if back := fetch("?limit=2&before_id=" + names[3]); len(back.Data) != 2 || back.Data[0].ID != names[1] || !back.HasMore {

@@ -39,7 +39,7 @@ func TestRequestLogIsCut(t *testing.T) {
 				got = append(got, r.RequestID)
 			}
 			if fmt.Sprint(got) != fmt.Sprint(want) {
-				return fmt.Errorf("it has %v", got)
+				return fmt.Errorf("the log has %v", got)
 			}
 			return nil
 		})

@@ -68,7 +68,7 @@ func awaitStatus(t *testing.T, url, key, status string) (answer gjson.Result) {
 	t.Helper()
 	e2e.Eventually(t, time.Minute, url+" is "+status, func() error {
 		if _, answer = asks(t, http.MethodGet, url, key, ""); answer.Get("status").Str != status {
-			return fmt.Errorf("it is %s", answer.Raw)
+			return fmt.Errorf("the response is %s", answer.Raw)
 		}
 		return nil
 	})
@@ -118,7 +118,7 @@ func TestBackgroundOutlives(t *testing.T) {
 	g.Start()
 	g.Healthy()
 	if answer := awaitStatus(t, killed, key, "failed"); answer.Get("error.code").Str != "server_error" {
-		t.Errorf("after a kill it is %s", answer.Raw)
+		t.Errorf("after a kill the response is %s", answer.Raw)
 	}
 	awaitStatus(t, url, key, "completed")
 
@@ -127,7 +127,7 @@ func TestBackgroundOutlives(t *testing.T) {
 	g.Start()
 	g.Healthy()
 	if _, answer := asks(t, http.MethodGet, stopped, key, ""); answer.Get("status").Str != "failed" || !strings.Contains(answer.Get("error.message").Str, "stopped") {
-		t.Errorf("after a stop it is %s", answer.Raw)
+		t.Errorf("after a stop the response is %s", answer.Raw)
 	}
 	for _, file := range []string{"tollgate.db", "tollgate.db-wal"} {
 		text, err := readIf(g.Path("data", file))

@@ -112,7 +112,7 @@ ADMIN {
 
 	// A client that is not a browser still gets the name of the service as text.
 	if a := e2e.Get(t, e2e.Client, home+"/", ""); !strings.Contains(a.Body, "Tollgate model gateway") {
-		t.Errorf("a program is told %s", a.Body)
+		t.Errorf("a program gets %s", a.Body)
 	}
 
 	// The documents and their search are built into the program.

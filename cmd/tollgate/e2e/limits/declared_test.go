@@ -62,7 +62,7 @@ func TestDeclaredLimits(t *testing.T) {
 	if said := c.Tool("keychain", "apply", "-f", "teams.yaml", "--prune"); !strings.Contains(said, "- team Research") {
 		t.Errorf("with prune: %s", said)
 	}
-	e2e.Eventually(t, e2e.WaitLimit, "nothing binds", func() error { return refusal{http.StatusOK, ""}.of(c.ask(key, model)) })
+	e2e.Eventually(t, e2e.WaitLimit, "no limit applies", func() error { return refusal{http.StatusOK, ""}.of(c.ask(key, model)) })
 }
 
 // TestDeclaredPrices checks that prices and provider keys in a file apply while the server runs, and after a reload.
@@ -89,15 +89,15 @@ func TestDeclaredPrices(t *testing.T) {
 		}
 	}
 	apply("organisation: {provider_keys: [{provider: openai, label: company, key: \"{file." + c.Path("openai.key") + "}\"}]}\nprices: {openai/gpt-5.4-nano: {input: 7, output: 9}}")
-	e2e.Eventually(t, e2e.WaitLimit, "the price counts", costs(7))
+	e2e.Eventually(t, e2e.WaitLimit, "the price applies", costs(7))
 	keys := c.operator("GET", "/operator/organisation/provider-keys", "", 200).Body
 	if gjson.Get(keys, "data.#").Int() != 1 || gjson.Get(keys, "data.0.key_label").Str != "company" || strings.Contains(keys, "0123456789") {
 		t.Errorf("the keys are %s", keys)
 	}
 	c.Load(c.Config + "# reloaded\n")
-	e2e.Eventually(t, e2e.WaitLimit, "it counts after a reload", costs(7))
+	e2e.Eventually(t, e2e.WaitLimit, "the price applies after a reload", costs(7))
 	apply("organisation: {provider_keys: []}\nprices: {openai/gpt-5.4-nano: {input: 8, output: 9}}")
-	e2e.Eventually(t, e2e.WaitLimit, "another one counts", costs(8))
+	e2e.Eventually(t, e2e.WaitLimit, "another price applies", costs(8))
 	if keys := c.operator("GET", "/operator/organisation/provider-keys", "", 200).Body; gjson.Get(keys, "data.#").Int() != 0 {
 		t.Errorf("the keys are %s", keys)
 	}

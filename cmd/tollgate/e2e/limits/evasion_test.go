@@ -345,7 +345,7 @@ func TestLeavingCounts(t *testing.T) {
 		leave()
 		_ = resp.Body.Close()
 		want := refusal{402, h.subject + " has spent the budget tokens_total"}
-		e2e.Eventually(t, e2e.WaitLimit, "the stream that was left counts", func() error {
+		e2e.Eventually(t, e2e.WaitLimit, "the abandoned stream is charged", func() error {
 			return want.of(e2e.Do(t, e2e.Client, http.MethodPost, c.Base+"/v1/embeddings", m.first, `{"model":"`+embedding+`","input":"Hi"}`))
 		})
 		if u := c.AwaitUsage(resp.Header.Get("X-Request-Id")); u.Code != "client_closed_request" || u.Input < 200 || u.Output == 0 {

@@ -126,7 +126,7 @@ func rush(t *testing.T, nodes []*e2e.Gateway, keys []string, doors *gate, crowd,
 			refused++
 		}
 	}
-	e2e.Eventually(t, e2e.WaitLimit, "all who are let in are at the provider", func() error {
+	e2e.Eventually(t, e2e.WaitLimit, "all admitted requests are at the provider", func() error {
 		if n := doors.now.Load(); n < int64(allowed) {
 			return fmt.Errorf("%d are", n)
 		}

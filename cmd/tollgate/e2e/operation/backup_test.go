@@ -22,7 +22,7 @@ func refused(n *e2e.Node, args ...string) string {
 	cmd.Dir, cmd.Env = n.Dir, n.Env
 	out, err := cmd.CombinedOutput()
 	if err == nil {
-		n.T.Errorf("tollgate %s: it is not refused\n%s", strings.Join(args, " "), out)
+		n.T.Errorf("tollgate %s: the command is not refused\n%s", strings.Join(args, " "), out)
 	}
 	return string(out)
 }

@@ -201,7 +201,7 @@ func (m *moved) move(args ...string) (r report) {
 // submitted them.
 func (m *moved) settled() (answers map[string]string) {
 	m.T.Helper()
-	e2e.Eventually(m.T, e2e.WaitLimit, "the services have done what they were given", func() error {
+	e2e.Eventually(m.T, e2e.WaitLimit, "the services have processed everything", func() error {
 		before := answers
 		if answers = m.answers(); !maps.Equal(before, answers) {
 			return errors.New("the answers still change")
@@ -211,8 +211,8 @@ func (m *moved) settled() (answers map[string]string) {
 	return answers
 }
 
-// TestMoveDatabase checks that the data of every service is the same on SQLite, after a move to PostgreSQL, and after the move
-// back, and that each service answers as before. A process that is killed during a move loses nothing.
+// TestMoveDatabase checks that the data of every service is the same on SQLite, after a move to PostgreSQL, and after
+// the move back, and that each service answers as before. A process that is killed during a move loses nothing.
 func TestMoveDatabase(t *testing.T) {
 	t.Parallel()
 	m := newMoved(t)
@@ -224,7 +224,7 @@ func TestMoveDatabase(t *testing.T) {
 	}
 	m.Stop()
 	if said := refused(m.Node, "move", "--to", "data/other.db"); !strings.Contains(said, "a database is written as sqlite:<file> or postgres://") {
-		t.Errorf("to nothing: %s", said)
+		t.Errorf("a target without an engine: %s", said)
 	}
 	m.killed("move", "--to", "{env.TOLLGATE_DSN}")
 	there := m.move("--to", "{env.TOLLGATE_DSN}")
@@ -305,7 +305,7 @@ func (m *moved) killed(args ...string) {
 		m.T.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
-		m.T.Fatalf("it has ended before it was killed:\n%s", out.String())
+		m.T.Fatalf("the move ended before it was killed:\n%s", out.String())
 	}
 	// The session of the move ends when it gets the lock and finds that its client has gone.
 	if _, err := holder.ExecContext(ctx, "SELECT pg_advisory_unlock(1)"); err != nil {

@@ -133,8 +133,8 @@ func TestDatabaseDownAtStart(t *testing.T) {
 	pg.Start()
 }
 
-// TestCountersOutage checks that while Redis is down requests with a budget are refused with a 503 and others are
-// served, and that all are served when Redis is back.
+// TestCountersOutage checks that while Redis is down requests with a budget are refused with a 503 and other requests
+// are served, and that all are served when Redis is back.
 func TestCountersOutage(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

@@ -149,7 +149,7 @@ func TestStartWithoutDatabase(t *testing.T) {
 	begun := time.Now()
 	n.Start()
 	if took := time.Since(begun); took < time.Second {
-		t.Errorf("it listens after %v", took)
+		t.Errorf("the node listens after %v", took)
 	}
 	if a := e2e.Get(t, e2e.Client, n.Base+"/readyz", ""); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Body, `"database":"unavailable"`) {
 		t.Errorf("%d %s", a.Status, a.Body)
@@ -198,7 +198,7 @@ func TestRollingRestartWithoutChecks(t *testing.T) {
 	if seen.unavailable.Load() > 0 || seen.others.Load() > 0 {
 		t.Errorf("503 %d, others %d: %v", seen.unavailable.Load(), seen.others.Load(), seen.last.Load())
 	}
-	t.Logf("%d succeeded, %d found nobody", seen.ok.Load(), seen.refused.Load())
+	t.Logf("%d succeeded, %d were refused by a stopped node", seen.ok.Load(), seen.refused.Load())
 	for _, n := range nodes {
 		n.Stop()
 	}

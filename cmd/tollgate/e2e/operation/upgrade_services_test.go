@@ -127,8 +127,8 @@ func (e *earlier) fillAuthserver() {
 	e.noted["kid"] = e.json(http.MethodGet, e.authserver+"/.well-known/jwks.json", "").Get("keys.0.kid").Str
 }
 
-// lookAtAuthserver checks that the application gets tokens with its secret and its refresh token, that the user can sign
-// in, and that the signing key is the same.
+// lookAtAuthserver checks that the application gets tokens with its secret and its refresh token, that the user can
+// sign in, and that the signing key is the same.
 func (e *earlier) lookAtAuthserver() {
 	e.T.Helper()
 	e.has(e.authserver+"/.well-known/jwks.json", "", e.noted["kid"])
@@ -157,7 +157,8 @@ func (e *earlier) fillCMS() {
 	e.content(http.MethodPost, "webhooks", `{"url":"http://127.0.0.1:9/page","topics":["page.changed"]}`)
 }
 
-// lookAtCMS checks that the administrator can sign in, that pages and webhooks are there, and that a page can be changed.
+// lookAtCMS checks that the administrator can sign in, that pages and webhooks are there, and that a page can be
+// changed.
 func (e *earlier) lookAtCMS() {
 	e.T.Helper()
 	home := e.content(http.MethodGet, "path/home", "")
