@@ -39,8 +39,8 @@ func (d *desk) written() {
 }
 
 // TestAnswersCascade checks that after a reload the gateway of the same server writes the answers. Each request has a
-// separate name and is charged to the configured user. While a provider is down, another one writes. If no provider can
-// and it is configured, rules write the answer.
+// separate name and is charged to the configured user. While a provider is down, another provider writes. If no
+// provider can, rules write the answer if this is configured.
 func TestAnswersCascade(t *testing.T) {
 	t.Parallel()
 	first, second := newOracle(t, honest), newOracle(t, honest)
