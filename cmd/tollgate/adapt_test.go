@@ -21,9 +21,9 @@ import (
 // divider separates the Caddyfile of a case from its result.
 const divider = "\n----------\n"
 
-// TestAdapt checks every option and every error of our directives. In testdata/adapt/*.caddytest, the Caddyfile before
-// the line of dashes must adapt to the JSON after it, or be refused with the error after it. The JSON must also be a
-// valid configuration: its modules are provisioned and validated.
+// TestAdapt checks every option and every error of the directives. In testdata/adapt/*.caddytest, the Caddyfile before
+// the line of dashes must adapt to the JSON after that line, or be refused with the error after it. The JSON must also
+// be a valid configuration: its modules are provisioned and validated.
 func TestAdapt(t *testing.T) {
 	files, err := filepath.Glob("testdata/adapt/*.caddytest")
 	if err != nil {
@@ -53,7 +53,7 @@ func TestAdapt(t *testing.T) {
 			if got != want {
 				t.Errorf("adapts to\n%s\nwant\n%s", got, want)
 			}
-			// A case is an error exactly when its name says so.
+			// A case must be an error exactly when the name of its file contains _bad_.
 			if isError := !strings.HasPrefix(got, "{"); isError != strings.Contains(filepath.Base(file), "_bad_") {
 				t.Errorf("an error: %t, against the name of the file", isError)
 			}
@@ -112,7 +112,8 @@ var longForms = map[string]struct {
 	"home":          {"home", nil},
 }
 
-// TestLongForms checks that the files in docs/reference/services are what the one line stands for.
+// TestLongForms checks that the files in docs/reference/services adapt to the same JSON as the short forms of the
+// services.
 func TestLongForms(t *testing.T) {
 	t.Parallel()
 	services := make(map[string]bool)
@@ -146,7 +147,8 @@ func TestLongForms(t *testing.T) {
 	}
 }
 
-// TestServiceForms checks that the one line is exactly the text of the service's file, also with its options.
+// TestServiceForms checks that the short form of a service adapts to the same JSON as the text of the service's file,
+// also with options.
 func TestServiceForms(t *testing.T) {
 	t.Parallel()
 	long := e2e.LongForm(t, "gateway")
@@ -185,8 +187,8 @@ func TestServiceForms(t *testing.T) {
 	}
 }
 
-// TestDirectiveOrder checks that in every order of a site's lines, errors are outermost, followed by authentication,
-// costs and the answer.
+// TestDirectiveOrder checks that, whatever the order of a site's lines, errors are outermost, followed by
+// authentication, costs and the answer.
 func TestDirectiveOrder(t *testing.T) {
 	t.Parallel()
 	lines := []string{
@@ -225,7 +227,7 @@ func forEachOrder(list []string, do func([]string)) {
 	permute(len(list))
 }
 
-// handlers returns the names of the handlers of the only site in the order of execution.
+// handlers returns the names of the handlers of the only site in their order of execution.
 func handlers(t *testing.T, config []byte) []string {
 	t.Helper()
 	type route struct {
@@ -267,8 +269,8 @@ func handlers(t *testing.T, config []byte) []string {
 	return names
 }
 
-// TestShippedCaddyfiles checks that every file in caddyfiles is formatted, and that the binary accepts it unchanged
-// from an empty folder, with no variable set but those of the cluster, which has no defaults.
+// TestShippedCaddyfiles checks that every file in caddyfiles is formatted, and that the binary accepts it unchanged in
+// an empty folder. Only the variables of the cluster, which have no defaults, are set.
 func TestShippedCaddyfiles(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../../caddyfiles")
@@ -321,7 +323,7 @@ func TestShippedCaddyfiles(t *testing.T) {
 				t.Errorf("adapts to %s", config)
 			}
 			tool("validate", "--config", file)
-			// Validating opens, makes and listens on nothing of ours.
+			// Validating creates no database, key or socket.
 			for _, made := range []string{"data/tollgate.db", "data/tollgate.key", "data/admin.sock"} {
 				if _, err := os.Stat(filepath.Join(dir, made)); err == nil {
 					t.Errorf("validate made %s", made)

@@ -20,7 +20,8 @@ import (
 )
 
 // quickstart returns a node with the shipped quickstart Caddyfile. It replaces the ports 8443 and 9099 by free ports,
-// and the places where model servers are looked for by one where none is. global goes into the option tollgate.
+// and the addresses of possible model servers by an address at which no server listens. global goes into the option
+// tollgate.
 func quickstart(t *testing.T, global string, env ...string) *e2e.Node {
 	t.Helper()
 	site, scripted, nobody := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)
@@ -36,7 +37,7 @@ var (
 	bannerCurl = regexp.MustCompile(`(?s)curl -N .*?\}'\n`)
 )
 
-// readBanner waits for what the first start prints.
+// readBanner waits until the first start has printed the banner, and returns it.
 func readBanner(n *e2e.Node) string {
 	n.T.Helper()
 	var text string
@@ -47,7 +48,7 @@ func readBanner(n *e2e.Node) string {
 		}
 		return nil
 	})
-	// It may be printed a moment before the site has its certificate.
+	// The banner may be printed a moment before the site has its certificate.
 	base, c := regexp.MustCompile(`https://localhost:\d+`).FindString(text), n.Trusting()
 	e2e.Eventually(n.T, e2e.WaitLimit, base+" answers", func() error {
 		resp, err := c.Get(base + "/") //nolint:noctx // a loopback probe
@@ -59,8 +60,7 @@ func readBanner(n *e2e.Node) string {
 	return text
 }
 
-// runLine runs the line of a banner as a person does: in the folder in which
-// Tollgate was started.
+// runLine runs a command of the banner in the folder in which Tollgate was started, like a person.
 func runLine(n *e2e.Node, line string) string {
 	n.T.Helper()
 	ctx, cancel := context.WithTimeout(n.T.Context(), e2e.WaitLimit)
@@ -74,8 +74,8 @@ func runLine(n *e2e.Node, line string) string {
 	return string(out)
 }
 
-// TestQuickstart checks that the command that the first start prints returns a streamed answer from the scripted model,
-// which says that it is no language model, and that it is not printed again.
+// TestQuickstart checks that the command in the banner of the first start returns a streamed answer from the scripted
+// model, which explains that it is not a language model, and that the banner is not printed again.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	n := quickstart(t, "").Start()
@@ -113,7 +113,7 @@ func TestQuickstart(t *testing.T) {
 }
 
 // TestQuickstartProviderKey checks that a key in the environment is used and replaces the scripted model, and that the
-// provider is gone when the key is.
+// provider is removed together with the key.
 func TestQuickstartProviderKey(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -162,7 +162,7 @@ func TestQuickstartProviderKey(t *testing.T) {
 	}
 }
 
-// TestQuickstartLocalServer checks that a model server named by OPENAI_BASE_URL is found and used, and does not count
+// TestQuickstartLocalServer checks that a model server that OPENAI_BASE_URL names is found and used, and does not count
 // as a provider with a key.
 func TestQuickstartLocalServer(t *testing.T) {
 	t.Parallel()
@@ -192,8 +192,8 @@ func TestQuickstartLocalServer(t *testing.T) {
 	}
 }
 
-// TestQuickstartKeyOfBase checks that a key with a base URL beside it is sent there and to no provider, and that what
-// was found there is gone once the variables are.
+// TestQuickstartKeyOfBase checks that a key together with a base URL is sent only to that URL, and that the models
+// found there are removed together with the variables.
 func TestQuickstartKeyOfBase(t *testing.T) {
 	t.Parallel()
 	proxy := scriptedmodel.New(scriptedmodel.Options{Record: 100})
@@ -253,7 +253,7 @@ func TestQuickstartKeyOfBase(t *testing.T) {
 }
 
 // TestQuickstartTrust checks that clients in three languages trust the certificate with the lines of the banner, and do
-// not without them.
+// not trust it without them.
 func TestQuickstartTrust(t *testing.T) {
 	t.Parallel()
 	n := quickstart(t, "").Start()
@@ -277,7 +277,8 @@ func TestQuickstartTrust(t *testing.T) {
 			t.Errorf("%s: trusted without it: %s", client, out)
 		}
 	}
-	// What it would change the machine with is the root of the file.
+	// The trust command installs the root certificate that the server returns, which must be the certificate in the
+	// file.
 	if !strings.Contains(banner, e2e.Binary+" trust --config Caddyfile ") {
 		t.Errorf("the banner has no line for the machine:\n%s", banner)
 	}
@@ -313,8 +314,8 @@ func TestQuickstartStoredKey(t *testing.T) {
 	}
 }
 
-// TestQuickstartPlain checks that the listener without TLS, which is a comment in the file, serves this machine, and
-// that the listener with TLS serves no other.
+// TestQuickstartPlain checks that the listener without TLS, which is commented out in the file, serves this machine,
+// and that no listener serves other machines.
 func TestQuickstartPlain(t *testing.T) {
 	t.Parallel()
 	n := quickstart(t, "")
@@ -352,8 +353,8 @@ func TestQuickstartPlain(t *testing.T) {
 	}
 }
 
-// TestRootLeadsToConsole checks that a browser at / is redirected to the console if there is one, and that a program is
-// told what answers.
+// TestRootLeadsToConsole checks that a browser at / is redirected to the console if there is one, and that other
+// clients get the name of the service.
 func TestRootLeadsToConsole(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

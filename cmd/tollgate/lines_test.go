@@ -182,7 +182,7 @@ http://localhost {
 			config.Logging = &caddy.Logging{Logs: map[string]*caddy.CustomLog{"default": {BaseLog: caddy.BaseLog{Level: "PANIC"}}}}
 			err := caddy.Validate(&config)
 			if err == nil {
-				t.Fatal("it is valid")
+				t.Fatal("the configuration is valid")
 			}
 			for by, err := range map[string]error{
 				"run":    errors.New("loading initial config: loading new config: " + err.Error()),

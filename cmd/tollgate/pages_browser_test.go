@@ -8,10 +8,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// addedUser matches the command that adds a user with a password that it makes.
+// addedUser matches the command that adds a user with a generated password.
 var addedUser = regexp.MustCompile(`\bauthserver user add (\S+@\S+) .*--generate`)
 
-// remember notes the password of a user whom a command has added.
+// remember stores the password of a user whom a command has added.
 func (r *reader) remember(command, printed string) {
 	user, made := addedUser.FindStringSubmatch(command), madePassword.FindStringSubmatch(printed)
 	if user != nil && made != nil {
@@ -19,9 +19,9 @@ func (r *reader) remember(command, printed string) {
 	}
 }
 
-// inBrowser does in a real browser what the page says above a block. who is a role, which names the case in
-// testdata/npm/team_gateway.mjs, and the mail address of a user who was added. It returns what the browser showed,
-// which commands can refer to like output.
+// inBrowser performs in a real browser the steps that the page describes above a block. who consists of a role, which
+// selects the case in testdata/npm/team_gateway.mjs, and the mail address of a user who was added. It returns the text
+// that the browser showed, which commands can refer to like output.
 func (r *reader) inBrowser(where, who string) string {
 	r.t.Helper()
 	role, mail, _ := strings.Cut(who, " ")
@@ -40,8 +40,7 @@ func (r *reader) inBrowser(where, who string) string {
 	return string(text)
 }
 
-// standIn returns a Caddyfile in which a scripted model stands in for a model provider. An empty provider changes
-// nothing.
+// standIn returns a Caddyfile in which a scripted model replaces a model provider. An empty provider changes nothing.
 func (r *reader) standIn(text, provider string) string {
 	r.t.Helper()
 	if provider == "" {

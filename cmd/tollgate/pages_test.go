@@ -22,28 +22,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/doctest"
 )
 
-// reader follows one page in a folder of their own: runs its blocks in order, writes
-// the files that it names, and compares what is printed with what the page shows.
+// reader follows one page in a separate folder: it runs the blocks in order, writes the files that the page names, and
+// compares the output with the output on the page.
 //
-// What the page says is changed in three ways, the same for commands, files and output,
-// so that pages run beside each other, without rights and without the internet:
-//   - a port is a free one; ports 80 and 443 are moved by options of Caddy and of curl;
-//   - /etc, /usr/bin, /var/lib, /run and /backups are folders below the reader's;
-//   - `…` in a command is what was printed with the same beginning, such as ak-…
+// The commands, files and output of the page are changed in three ways, so that pages can run beside each other,
+// without root rights and without the internet:
+//   - Each port is replaced by a free port. Ports 80 and 443 are moved by options of Caddy and of curl.
+//   - /etc, /usr/bin, /var/lib, /run and /backups are folders below the reader's.
+//   - `…` in a command is replaced by the printed text with the same beginning, such as ak-…
 type reader struct {
 	t     *testing.T
 	name  string
-	text  string // of the page
-	home  string // HOME; the page begins here
+	text  string // the text of the page
+	home  string // HOME, and the folder in which the page begins
 	ports map[string]string
 	env   []string
 
-	printed string              // so far
-	last    func() string       // what the last command has printed
-	running map[string]*process // what was started and runs on, by its command
-	names   []string            // of what runs, as they were started
+	printed string              // the output of all commands so far
+	last    func() string       // returns the output of the last command
+	running map[string]*process // the processes that keep running, by command
+	names   []string            // the commands of running, in the order of their start
 
-	passwords map[string]string // of the users who were added, by mail address
+	passwords map[string]string // passwords of the added users, by mail address
 }
 
 // process is a command that keeps running.
@@ -53,16 +53,16 @@ type process struct {
 	exited chan struct{}
 }
 
-// before has what a page requires.
+// before has the requirements of a page.
 type before struct {
-	caddyfile string            // one of caddyfiles/, as the Caddyfile
-	options   string            // more lines of its global options
-	files     map[string]string // more files
-	env       []string          // more variables
-	commands  string            // run first
-	node      bool              // the packages of Node.js
-	authority string            // the root of certificates that everybody trusts
-	stands    map[string]string // what stands for a `…` that was not printed
+	caddyfile string            // the folder of caddyfiles/ with the Caddyfile to use
+	options   string            // additional global options
+	files     map[string]string // additional files
+	env       []string          // additional variables
+	commands  string            // commands to run first
+	node      bool              // whether the page needs the packages of Node.js
+	authority string            // a root certificate that all programs trust
+	stands    map[string]string // replacements for a `…` that was not printed
 	provider  string            // the model provider in the page's Caddyfile for which a scripted model stands in
 }
 
@@ -72,11 +72,11 @@ var pagePorts = regexp.MustCompile(`\b(844[3-8]|900[0-2]|9099|8080|9180|11434|80
 // rooted matches the folders that only root may write to.
 var rooted = regexp.MustCompile(`(^|[\s=":]|file\.|unix/)(/(?:etc/(?:tollgate|systemd|sysusers\.d)|usr/bin/tollgate|var/lib/tollgate|run/tollgate|backups))`)
 
-// lasting matches commands that run until they are ended.
+// lasting matches commands that run until they are stopped.
 var lasting = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )*(?:make run|(?:bin/)?tollgate run|python3 -m http\.server|sudo systemctl enable --now tollgate)\b`)
 
-// stands are programs that a reader has and a test must not use: they change the machine
-// or ask the internet. The clone is a copy of what it has for a reader.
+// stands are replacements for programs that a test must not use, because they change the machine or access the
+// internet. A clone is a copy of the files that a reader uses.
 var stands = map[string]string{
 	"git":  `[ "$1 $2" = "clone https://github.com/tollgate-gateway/tollgate" ] && cp -r "$HOME/.clone/tollgate" .`,
 	"make": `exec %s -o build "$@"`,
@@ -91,7 +91,7 @@ exec %s "$@"`,
 
 func newReader(t *testing.T, name string, b before) *reader {
 	t.Helper()
-	// Short, because the path of a socket may have 104 characters at most.
+	// The path is short, because the path of a socket may have at most 104 characters.
 	home, err := os.MkdirTemp("", "tg-")
 	if err != nil {
 		t.Fatal(err)
@@ -130,8 +130,8 @@ func newReader(t *testing.T, name string, b before) *reader {
 		}
 		r.write(r.path(".bin", name), "#!/bin/bash\n"+script+"\n", 0o700)
 	}
-	// A page that begins with the clone has to tell where the program is; others are for
-	// those who have it.
+	// A page that begins with the clone must show where the program is. Other pages are for readers who have installed
+	// it.
 	links := []string{r.path(".clone/tollgate/bin/tollgate")}
 	if !strings.Contains(r.text, "tollgate/bin") && !strings.Contains(r.text, "git clone") {
 		links = append(links, r.path(".bin", "tollgate"))
@@ -141,7 +141,7 @@ func newReader(t *testing.T, name string, b before) *reader {
 			t.Fatal(err)
 		}
 	}
-	// All names lead to this machine, and curl shows no progress where nobody looks.
+	// All names lead to this machine, and curl shows no progress.
 	r.write(r.path(".curlrc"), "silent\nshow-error\nmax-time = 120\nconnect-to = \":443:127.0.0.1:"+r.port("443")+"\"\n", 0o600)
 	r.clone("Makefile", "VERSION", "caddyfiles", "packaging", "backends/runevents/testdata")
 	if b.caddyfile != "" {
@@ -149,9 +149,9 @@ func newReader(t *testing.T, name string, b before) *reader {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The first option is one that all of them have.
+		// All these Caddyfiles have this option, so other options are added after it.
 		with := strings.Replace(string(text), "\tpersist_config off\n", "\tpersist_config off\n"+b.options, 1)
-		r.write(r.path("Caddyfile"), with, 0o600) // as local as the clone's
+		r.write(r.path("Caddyfile"), with, 0o600) // clone has already replaced its ports
 	}
 	if b.node {
 		e2e.NodeProgram(t)
@@ -225,7 +225,7 @@ func (r *reader) port(of string) string {
 	return r.ports[of]
 }
 
-// local replaces the ports and the folders in a text by those of this reader.
+// local replaces the ports and the folders in a text by this reader's.
 func (r *reader) local(text string) string {
 	text = pagePorts.ReplaceAllStringFunc(text, r.port)
 	return rooted.ReplaceAllString(text, "${1}"+r.home+"${2}")
@@ -245,7 +245,7 @@ func (r *reader) config(text string) string {
 	if !strings.Contains(text, "\tadmin ") {
 		options += "\tadmin 127.0.0.1:" + r.port("2019") + "\n"
 	}
-	// The global options are the block that begins a file, behind comments.
+	// The global options are the block at the beginning of a file, after comments.
 	lines := slices.Collect(strings.Lines(text))
 	for i, line := range lines {
 		switch {
@@ -316,8 +316,8 @@ func (r *reader) follow(b before) {
 // madePassword matches the output of the command that adds a user.
 var madePassword = regexp.MustCompile(`(?m)^(\S+)\nThe user was added\.`)
 
-// browse opens the address that was printed last, as the user who was added, and returns
-// where that ends; `…` in commands is the code then.
+// browse opens the address that was printed last, as the user who was added, and returns the URL at which the browser
+// ends. After that, `…` in commands stands for the code in that URL.
 func (r *reader) browse(b before) string {
 	r.t.Helper()
 	made := madePassword.FindStringSubmatch(r.printed)
@@ -347,7 +347,7 @@ func (r *reader) compare(where, shown, printed string, among bool) {
 	}
 }
 
-// awaitPrinted waits until the last command has printed what the page shows.
+// awaitPrinted waits until the last command has printed the output on the page.
 func (r *reader) awaitPrinted(where, shown string) {
 	r.t.Helper()
 	e2e.Eventually(r.t, e2e.WaitLimit, where+" is printed", func() error {
@@ -355,7 +355,7 @@ func (r *reader) awaitPrinted(where, shown string) {
 	})
 }
 
-// step runs a command. What it printed is nil for one that runs on.
+// step runs a command and returns its output, or nil if the command keeps running.
 func (r *reader) step(step doctest.Step, stands map[string]string) *string {
 	r.t.Helper()
 	command := r.fill(r.local(step.Command), stands)
@@ -383,7 +383,7 @@ var (
 	elided       = regexp.MustCompile(`[\w-]*…`)
 )
 
-// fill replaces each `…` by what was printed.
+// fill replaces each `…` by the printed text.
 func (r *reader) fill(command string, stands map[string]string) string {
 	r.t.Helper()
 	command = shellComment.ReplaceAllString(command, "")
@@ -392,7 +392,7 @@ func (r *reader) fill(command string, stands map[string]string) string {
 			return stand
 		}
 		if text == "…" {
-			return r.path(".clone") // of …/tollgate
+			return r.path(".clone") // the folder before …/tollgate
 		}
 		found := regexp.MustCompile(`\b`+regexp.QuoteMeta(strings.TrimSuffix(text, "…"))+`[\w-]+`).FindAllString(r.printed, -1)
 		if len(found) == 0 {
@@ -402,7 +402,7 @@ func (r *reader) fill(command string, stands map[string]string) string {
 	})
 }
 
-// The shell's folder and variables last from block to block.
+// The shell keeps its folder and variables from block to block.
 const shell = `
 set -aeo pipefail
 [ ! -e "$HOME/.env" ] || . "$HOME/.env"
@@ -423,7 +423,7 @@ func (r *reader) command(ctx context.Context, script string) *exec.Cmd {
 	return cmd
 }
 
-// run runs commands that end by themselves, and well.
+// run runs commands that must end by themselves, without an error.
 func (r *reader) run(script string) string {
 	r.t.Helper()
 	if strings.TrimSpace(script) == "" {
@@ -448,9 +448,9 @@ func (r *reader) tails() string {
 	return b.String()
 }
 
-// start runs a command that goes on, as in a terminal of its own, until it can be used.
-// What is started again has been ended before, and a server by Ctrl-C before the next
-// one: both would have the same folder.
+// start runs a command that keeps running, as in a separate terminal, and waits until it can be used. Before that, it
+// ends the previous run of the same command and, if the command is a server, any other server, since both would use the
+// same folder.
 func (r *reader) start(command string) {
 	r.t.Helper()
 	for _, other := range slices.Clone(r.names) {
@@ -470,7 +470,7 @@ func (r *reader) start(command string) {
 		}
 		script = "cd " + r.path("var/lib/tollgate") + "\n" + string(line[1])
 	}
-	// The shell becomes the program.
+	// exec replaces the shell by the program.
 	cmd := r.command(context.Background(), shell+"trap - EXIT\n"+regexp.MustCompile(`(?m)^((?:[A-Z_]+=\S+ )*)(\S.*)\z`).ReplaceAllString(script, "${1}exec ${2}"))
 	p := &process{cmd: cmd, out: new(e2e.Output), exited: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = p.out, p.out
@@ -503,11 +503,10 @@ func isServer(command string) bool {
 
 var managed = regexp.MustCompile(`"enabling automatic TLS certificate management","domains":\[([^\]]*)\]`)
 
-// localSite matches the address of a site with a port of its own.
+// localSite matches the address of a site with a port.
 var localSite = regexp.MustCompile(`(?m)^https://localhost:(\d+) \{`)
 
-// httpsPort returns the port of the site in the Caddyfile of the current folder, 443 where
-// it names none.
+// httpsPort returns the port of the site in the Caddyfile of the current folder, or 443 if it names none.
 func (r *reader) httpsPort() string {
 	text, err := os.ReadFile(filepath.Join(r.folder(), "Caddyfile"))
 	if err == nil {
@@ -518,7 +517,7 @@ func (r *reader) httpsPort() string {
 	return r.port("443")
 }
 
-// serves returns nil if a program can be used, that is, if it listens and has its certificates.
+// serves returns nil if a program can be used, which means that it listens and has its certificates.
 func (r *reader) serves(p *process, command string) error {
 	dial := (&net.Dialer{}).DialContext
 	addresses := map[string]string{}
@@ -558,7 +557,7 @@ func (r *reader) end(command string) {
 	if !ok {
 		return
 	}
-	// A make that is told to end tells what it has started.
+	// make passes the signal on to the program that it has started.
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err == nil {
 		select {
 		case <-p.exited:
@@ -575,7 +574,7 @@ func (r *reader) end(command string) {
 	}
 }
 
-// followed has the pages that are followed from the first block to the last, and what they require.
+// followed has the pages that are followed from the first block to the last, with their requirements.
 var followed = map[string]before{
 	"README.md":                      {},
 	"docs/tutorials/first-answer.md": {stands: map[string]string{"gsk_…": "gsk_0123456789"}},
@@ -663,7 +662,7 @@ forum.example.com {
 }
 `
 
-// TestPages checks that the commands of the documents do what the documents say.
+// TestPages checks that the commands in the documents have the documented effects.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, name := range slices.Sorted(maps.Keys(followed)) {
@@ -703,7 +702,7 @@ func TestPagesFollowed(t *testing.T) {
 		for _, block := range blocks {
 			_, marked := block.NotRun()
 			if _, ok := followed[name]; !ok && !marked && len(block.Steps()) > 0 {
-				t.Errorf("%s:%d: it is not run: add the page to the list, or mark the block", name, block.Line)
+				t.Errorf("%s:%d: the block is not run: add the page to the list, or mark the block", name, block.Line)
 			}
 		}
 	}

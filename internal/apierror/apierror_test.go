@@ -38,7 +38,7 @@ func TestFrom(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if _, ok := apierror.From(cause); ok {
-		t.Error("found one in a plain error")
+		t.Error("found an API error in a plain error")
 	}
 	if got := apierror.New(400, "", "x").With("a[0]").Param; got != "a[0]" {
 		t.Errorf("param %q", got)

@@ -30,9 +30,9 @@ func TestLimit(t *testing.T) {
 		waits := func(n Count, want time.Duration) {
 			t.Helper()
 			in(func(c store.Conn) error {
-				asked, later := time.Hour, now // whatever it was
+				asked, later := time.Hour, now // values that must be overwritten
 				wait, err := n.Try(c, now)
-				if err == nil { // the same once more, beside another question
+				if err == nil { // ask for the same count again, together with another question
 					err = n.GiveBack(c)
 				}
 				if err == nil {
@@ -66,18 +66,18 @@ func TestLimit(t *testing.T) {
 		now = now.Add(50 * time.Second)
 		waits(bob, 0)
 		spent(bob, 0)
-		now = now.Add(50 * time.Second) // the time began anew with the attempt before
+		now = now.Add(50 * time.Second) // the previous attempt started the time again
 		waits(bob, 0)
 		spent(bob, time.Minute)
 		now = now.Add(20 * time.Second)
 		waits(bob, 40*time.Second)
-		waits(bob, 40*time.Second) // what is refused makes it no longer
+		waits(bob, 40*time.Second) // a refused attempt does not make the wait longer
 		for _, other := range []Count{passwords.Of("bob"), passwords.Of("bob", "192.0.2.2"), passwords.Of("bob192.0.2.1"), {passwords, "x"}, Limit{Table: "tried", What: "mail", Max: 3}.Of("bob", "192.0.2.1")} {
 			spent(other, 0)
 		}
 		now = now.Add(40 * time.Second)
 		spent(bob, 0)
-		waits(bob, 0) // the first of a new time
+		waits(bob, 0) // the first attempt of a new time
 		waits(bob, 0)
 		in(bob.GiveBack)
 		waits(bob, 0)
@@ -85,7 +85,7 @@ func TestLimit(t *testing.T) {
 		waits(bob, time.Minute)
 		in(bob.Forget)
 		spent(bob, 0)
-		in(bob.GiveBack) // of nothing
+		in(bob.GiveBack) // there is no attempt to give back
 		waits(bob, 0)
 	})
 }

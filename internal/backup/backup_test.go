@@ -127,7 +127,7 @@ func (p place) fill(tb testing.TB, n int) *store.DB {
 				return err
 			}
 		}
-		// To a row that comes later, and a number that is not given any more.
+		// A reference to a row that comes later, and a number that is not assigned any more.
 		if _, err := c.Exec("UPDATE items SET other = (SELECT max(id) FROM items) WHERE id = (SELECT min(id) FROM items)"); err != nil {
 			return err
 		}
@@ -202,7 +202,7 @@ func write(tb testing.TB, from place, to string) *Manifest {
 }
 
 // TestBackupUnderLoad checks that a backup contains everything that was acknowledged before it began, files included,
-// and that what is restored from it can be used.
+// and that the restored installation can be used.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
@@ -217,7 +217,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		loaded := make(chan struct{}, 1000)
 		for w := range 4 {
 			writers.Go(func() {
-				for i := 0; ctx.Err() == nil && i < 400; i++ { // as much as a busy disk can take
+				for i := 0; ctx.Err() == nil && i < 400; i++ { // as many as a busy disk can take
 					name := fmt.Sprint("load ", w, " ", i)
 					if err := from.add(context.WithoutCancel(ctx), db, name); err != nil {
 						t.Error(err)
@@ -258,7 +258,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		if _, err := Restore(t.Context(), folder, to.mustState(t, schema(3)), Options{}); err != nil {
 			t.Fatal(err)
 		}
-		restored := to.start(t, schema(3)) // a newer program
+		restored := to.start(t, schema(3)) // with the schema of a newer program
 		items := names(t, restored, "SELECT name FROM items WHERE name LIKE 'load%'")
 		for name := range before {
 			if !items[name] {
@@ -364,7 +364,7 @@ func TestRestoreNoticesDamage(t *testing.T) {
 					t.Fatalf("%s with %d bytes of %d is restored", path, len(damaged), len(text))
 				}
 				if _, err := os.Stat(to.dir); !errors.Is(err, fs.ErrNotExist) {
-					t.Fatalf("%s: something was made: %v", path, err)
+					t.Fatalf("%s: a target was created: %v", path, err)
 				}
 			}
 			must(os.WriteFile(path, text, 0o600))
@@ -378,7 +378,7 @@ func TestRestoreNoticesDamage(t *testing.T) {
 	})
 }
 
-// TestRestoreRefuses checks that restore overwrites nothing and does not restore to where the result could not be used.
+// TestRestoreRefuses checks that restore overwrites nothing, and refuses a target where the result could not be used.
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
@@ -456,7 +456,7 @@ func wantIn(t *testing.T, err error, text string) {
 	}
 }
 
-// The test binary plays a process that is killed when these are set.
+// The test binary plays a process that is killed when these variables are set.
 const (
 	childVar = "TOLLGATE_BACKUP_CHILD" // write or restore
 	placeVar = "TOLLGATE_BACKUP_PLACE" // engine, folder, DSN and folder of the backup, a line each
@@ -502,7 +502,7 @@ func child() error {
 	return err
 }
 
-// killed runs a task in a process of its own and kills the process at the given halt, if it gets that far.
+// killed runs a task in a separate process and kills the process at the given halt, if it gets that far.
 func killed(t *testing.T, task string, p place, folder string, halt int) (halted bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -533,7 +533,7 @@ func killed(t *testing.T, task string, p place, folder string, halt int) (halted
 	return false
 }
 
-// TestKilledBackup checks that a backup that was killed does not exist, and that what is left of it is not taken for a
+// TestKilledBackup checks that a backup that was killed does not exist, and that its remains are not taken for a
 // backup.
 func TestKilledBackup(t *testing.T) {
 	t.Parallel()
@@ -557,7 +557,7 @@ func TestKilledBackup(t *testing.T) {
 			write(t, from, folder)
 		}
 		if halts < 3 {
-			t.Errorf("it was killed %d times", halts)
+			t.Errorf("the backup was killed %d times", halts)
 		}
 	})
 }
@@ -596,12 +596,12 @@ func TestKilledRestore(t *testing.T) {
 			}
 		}
 		if halts < 3 || marked == 0 {
-			t.Errorf("it was killed %d times, %d of them when it had begun", halts, marked)
+			t.Errorf("the restore was killed %d times, %d of them after it had begun", halts, marked)
 		}
 	})
 }
 
-// begun reports whether a restore has left something in a database.
+// begun reports whether a restore has left data in a database.
 func begun(t *testing.T, p place, db *store.DB) bool {
 	t.Helper()
 	if p.engine == "sqlite" {

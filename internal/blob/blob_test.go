@@ -19,12 +19,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-// shelf is a store of content with a table of who uses it.
+// shelf is a store of content with a table of its users.
 type shelf struct {
 	*Store
 	t    *testing.T
 	db   *store.DB
-	root string // of a folder
+	root string // the folder; empty in a database
 	now  time.Time
 }
 
@@ -93,7 +93,7 @@ func (s *shelf) get(f File, byteRange string) (*httptest.ResponseRecorder, error
 func TestStore(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *shelf) {
-		large := strings.Repeat("0123456789abcdef", 50_000) // three parts and more
+		large := strings.Repeat("0123456789abcdef", 50_000) // more than three parts
 		f := s.put(`C:\notes\Ünï.txt`, large)
 		sum := sha256.Sum256([]byte(large))
 		if want := (File{Name: "Ünï.txt", MediaType: "text/plain; charset=utf-8", Size: int64(len(large)), Hash: hex.EncodeToString(sum[:])}); f != want {
@@ -121,7 +121,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestSweep checks that content stays that is young, is used or was stored again.
+// TestSweep checks that a sweep keeps content that is young, is used or was stored again.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *shelf) {
@@ -135,7 +135,7 @@ func TestSweep(t *testing.T) {
 			}
 		}
 		sweep(0)
-		if s.root != "" { // its times are those of the system
+		if s.root != "" { // in a folder, the times are those of the file system
 			at := s.now.Add(-2 * time.Hour)
 			for _, f := range []File{used, unused, anew, draft} {
 				if err := os.Chtimes(filepath.Join(s.root, f.Hash[:2], f.Hash), at, at); err != nil {

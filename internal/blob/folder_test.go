@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSweepEnded checks what the next sweep does with content that was set aside when a sweep was cut short: it goes
-// back to its place if a file has it, and is removed otherwise.
+// TestSweepEnded checks that content that an interrupted sweep has set aside is handled by the next sweep: it is put
+// back if a file refers to it, and is removed otherwise.
 func TestSweepEnded(t *testing.T) {
 	t.Parallel()
 	kept, gone := strings.Repeat("a", 64), strings.Repeat("b", 64)

@@ -35,7 +35,7 @@ func TestCache(t *testing.T) {
 	want("newer", 3)
 	now = now.Add(-time.Hour)
 	want("newer", 4) // the clock was set back
-	// What changes while it is read is not remembered.
+	// A value that is dropped while it is read is not cached.
 	c.Drop("")
 	during = func() { value = "newest"; c.Drop("k") }
 	want("newer", 5)

@@ -45,7 +45,7 @@ func TestPrototypes(t *testing.T) {
 		passes, text := 0, string(r)
 		for next := pass(text); next != text; next = pass(text) {
 			if text, passes = next, passes+1; passes > 3 {
-				t.Fatalf("U+%04X passes for ever", r)
+				t.Fatalf("replacing U+%04X does not end", r)
 			}
 		}
 		if got := Skeleton(string(r)); got != text {

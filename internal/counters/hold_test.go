@@ -28,16 +28,16 @@ func TestHold(t *testing.T) {
 		c.advance(ttl / 2)
 		hold("b", true)
 		hold("c", false)
-		release("c") // holds none
+		release("c") // c holds no place
 		hold("c", false)
 		if held, err := s.Hold(t.Context(), "other key", "c", 1, ttl); err != nil || !held {
-			t.Errorf("of another key: %t, error %v", held, err)
+			t.Errorf("a place of another key: %t, error %v", held, err)
 		}
 		release("a")
 		c.advance(ttl / 4)
 		hold("c", true)
 		hold("d", false)
-		c.advance(3 * ttl / 4) // that of b is over, that of c is not
+		c.advance(3 * ttl / 4) // the place of b has expired, that of c has not
 		hold("d", true)
 		hold("e", false)
 		c.advance(2 * ttl)
@@ -54,7 +54,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// TestHoldAtOnce checks that of many who ask at once, no more hold a place than there are places.
+// TestHoldAtOnce checks that concurrent callers hold no more places than there are.
 func TestHoldAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s Store, _ *clock) {
@@ -79,7 +79,7 @@ func TestHoldAtOnce(t *testing.T) {
 	})
 }
 
-// TestHoldsAreForgotten checks what a Memory keeps of places that were given back.
+// TestHoldsAreForgotten checks that a Memory keeps no keys of places that were given back.
 func TestHoldsAreForgotten(t *testing.T) {
 	t.Parallel()
 	m := NewMemory(nil)

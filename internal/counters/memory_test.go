@@ -33,13 +33,13 @@ func TestMemoryForgets(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// Live keys plus as many dead ones at most.
+		// At most the live keys plus as many dead keys.
 		if n := m.size(); n > 2*perRound+memoryShards {
 			t.Fatalf("round %d: %d keys are kept", round, n)
 		}
 		c.advance(2 * time.Minute)
 	}
-	// Traffic on known keys, enough for every shard, clears the rest.
+	// Traffic on known keys, enough for every shard, removes the other keys.
 	const known = 1000
 	for range 100 {
 		for k := range known {
@@ -82,7 +82,7 @@ func withMost(now func() time.Time, perShard int) *Memory {
 }
 
 // TestMemoryBound checks that a flood of keys takes bounded memory. The Memory forgets only keys of the flood: it keeps
-// what was spent in longer windows, budgets that are used up, and marks.
+// the costs in longer windows, budgets that are used up, and marks.
 func TestMemoryBound(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -115,7 +115,7 @@ func TestMemoryBound(t *testing.T) {
 			t.Errorf("mark %d is forgotten", i)
 		}
 	}
-	for i := range 10_000 { // marks alone: the oldest make room
+	for i := range 10_000 { // only marks, so that the oldest ones make room
 		if fresh, err := m.SetNX(ctx, fmt.Sprint("marks", i), time.Minute); !fresh || err != nil {
 			t.Fatal(i, fresh, err)
 		}

@@ -67,13 +67,13 @@ func command(t *testing.T, r *Redis, name string, args ...any) (reply any, err e
 func TestRedisServerTime(t *testing.T) {
 	t.Parallel()
 	r := redisStore(t, nil)
-	const window = MaxWindow // no bucket ends during the test, but for once a month
+	const window = MaxWindow // a bucket ends during the test only once a month
 	before := time.Now()
 	res, err := r.Take(t.Context(), "key", 1, 10, window)
 	if err != nil || !res.Allowed || res.Remaining != 9 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	// The server runs on this machine, so its clock is ours.
+	// The server runs on this machine, so both have the same clock.
 	_, rest := bucketAt(before.UnixMicro(), window.Microseconds())
 	if off := time.Duration(rest)*time.Microsecond - res.Reset; off < -time.Second || off > time.Minute {
 		t.Errorf("reset %s, off by %s", res.Reset, off)
@@ -96,7 +96,7 @@ func TestRedisKeysExpire(t *testing.T) {
 func TestRedisPasswordAndDatabase(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewRedis(t)
-	// Under -race on a busy machine the default limit is too near.
+	// Under -race on a busy machine, the default time limit may be too short.
 	admin, err := NewRedis(server.URL(), RedisOptions{Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestRedisPasswordAndDatabase(t *testing.T) {
 		t.Errorf("wrong password: %v", err)
 	}
 	if text := fmt.Sprint(err, logs.All()); strings.Contains(text, "wrong-secret") {
-		t.Errorf("the password is told: %s", text)
+		t.Errorf("the error or the log contains the password: %s", text)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestRedisSilentServer(t *testing.T) {
 	if d := time.Since(start); d > limit+4*time.Second {
 		t.Errorf("%d takes lasted %s", 16*redisConnections, d)
 	}
-	// Now that it is known to be down, nobody waits.
+	// Now that the server is known to be down, calls do not wait.
 	r.health.down.Store(true)
 	r.health.next.Store(time.Now().Add(probeEvery).UnixNano())
 	if _, err := r.Take(context.Background(), "key", 1, 1, time.Minute); !errors.Is(err, errDown) {
@@ -304,7 +304,7 @@ func TestRedisCallersOwnLimits(t *testing.T) {
 
 func TestRedisUnexpectedValues(t *testing.T) {
 	t.Parallel()
-	// A server of its own: SCRIPT FLUSH would disturb other tests.
+	// The test starts a separate server, since SCRIPT FLUSH would disturb other tests.
 	r, err := NewRedis(testenv.NewRedis(t).URL(), RedisOptions{Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +324,7 @@ func TestRedisUnexpectedValues(t *testing.T) {
 		t.Errorf("foreign type: %v", err)
 	}
 	if r.health.down.Load() {
-		t.Error("one bad key counts against the server")
+		t.Error("a single bad key counts against the server")
 	}
 	do("SCRIPT", "FLUSH")
 	if _, err := r.Take(t.Context(), "key", 1, 1, time.Minute); err != nil {
@@ -344,7 +344,7 @@ func TestRedisChecksCertificates(t *testing.T) {
 	}
 	defer r.Close()
 	if _, err := r.Take(t.Context(), "key", 1, 1, time.Minute); err == nil || !strings.Contains(err.Error(), "x509") {
-		t.Errorf("a certificate of nobody is taken: %v", err)
+		t.Errorf("an untrusted certificate is accepted: %v", err)
 	}
 }
 
@@ -378,7 +378,7 @@ func TestParseRedisURL(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want an error about %s", raw, err, want)
 		} else if strings.Contains(err.Error(), "sec") {
-			t.Errorf("%q: the error quotes it: %v", raw, err)
+			t.Errorf("%q: the error contains the password: %v", raw, err)
 		}
 		if _, again := NewRedis(raw, RedisOptions{}); again == nil || again.Error() != err.Error() {
 			t.Errorf("%q: NewRedis: %v", raw, again)
@@ -455,7 +455,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s did not come", what)
+			t.Fatalf("waited in vain for %s", what)
 		}
 	}
 }

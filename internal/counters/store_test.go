@@ -37,7 +37,7 @@ func (c *clock) toBucket(window time.Duration) {
 // redisStore returns a store on an empty database. Unless c is nil, it replaces the time of the server.
 func redisStore(t testing.TB, c *clock) *Redis {
 	t.Helper()
-	// The machine that runs the tests may be busy; the default limit is tested apart.
+	// The machine that runs the tests may be busy. Another test checks the default time limit.
 	r, err := NewRedis(testenv.Redis(t).URL(), RedisOptions{Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestTake(t *testing.T) {
 	t.Parallel()
 	const window = time.Minute
 	type step struct {
-		after       time.Duration // since the step before
+		after       time.Duration // since the previous step
 		charge      bool
 		cost, limit int64
 		want        Result
@@ -78,7 +78,7 @@ func TestTake(t *testing.T) {
 		"spends to the limit and not beyond": {
 			{cost: 4, limit: 10, want: Result{yes, 10, 6, window, 0}},
 			{cost: 6, limit: 10, want: Result{yes, 10, 0, window, 0}},
-			// The whole must be carried down to 9 of 10.
+			// The full bucket must fade to 9 of 10.
 			{cost: 1, limit: 10, want: Result{no, 10, 0, window, window + 6*time.Second}},
 			{cost: 1, limit: 10, after: 20 * time.Second, want: Result{no, 10, 0, 40 * time.Second, 46 * time.Second}},
 		},
@@ -213,7 +213,7 @@ func TestSetNX(t *testing.T) {
 				t.Errorf("mark %d: %v, %v; want %v", i, got, err, want)
 			}
 		}
-		// A mark and a window of one name are apart.
+		// A mark and a window with the same name are independent.
 		if res, err := s.Take(ctx, "nonce", 1, 1, time.Minute); err != nil || !res.Allowed {
 			t.Errorf("take: %+v, %v", res, err)
 		}
@@ -353,8 +353,8 @@ func TestConcurrentTakesAreExact(t *testing.T) {
 	})
 }
 
-// admitted lets goroutines, each on one of the stores in turn, take 1 of limit
-// tries times and counts what they got.
+// admitted lets goroutines, each on one of the stores in turn, take 1 of limit tries times and returns how many takes
+// were admitted.
 func admitted(t *testing.T, stores []Store, goroutines, tries int, limit int64) int64 {
 	t.Helper()
 	var (

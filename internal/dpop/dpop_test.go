@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// The keys of all tests: making one of RSA takes long.
+// The keys are shared by all tests, since generating an RSA key takes long.
 var (
 	ecKey, otherKey, ec384Key = jwkstest.NewEC(elliptic.P256()), jwkstest.NewEC(elliptic.P256()), jwkstest.NewEC(elliptic.P384())
 	rsaKey, weakKey           = jwkstest.NewRSA(2048), jwkstest.NewRSA(1024)
@@ -164,7 +164,7 @@ func TestVerify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := g.Verifier
-			v.Prefix += name // so that none is a second use of another
+			v.Prefix += name // so that no case counts as the replay of another
 			proof, err := v.Verify(t.Context(), []string{test.proof}, request)
 			if !errors.Is(err, test.want) || (err == nil) != (proof != nil) {
 				t.Fatalf("%+v, error %v, want %v", proof, err, test.want)
@@ -199,7 +199,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestReplay checks that a proof can be used once. A proof that did not pass has not been used.
+// TestReplay checks that a proof can be used once. A proof that was refused does not count as used.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t)
@@ -234,7 +234,7 @@ func TestReplay(t *testing.T) {
 	}
 	other := g.proof("ES256", otherKey, nil, nil)
 	again := g.proof("ES256", ecKey, nil, map[string]any{"jti": "id2"})
-	for _, one := range []string{other, again} { // the key and the jti tell proofs apart
+	for _, one := range []string{other, again} { // another key or another jti makes another proof
 		if _, err := g.Verify(t.Context(), []string{one}, request); err != nil {
 			t.Error(err)
 		}
@@ -300,8 +300,8 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// FuzzVerify checks that Verify returns an *Error or a proof with a key for every input, and that a normalized URL
-// stays as it is.
+// FuzzVerify checks that Verify returns an *Error or a proof with a key for every input, and that normalizing a
+// normalized URL does not change it.
 func FuzzVerify(f *testing.F) {
 	g := newGuard(f)
 	good := g.proof("ES256", ecKey, nil, nil)

@@ -45,7 +45,7 @@ func TestAnswered(t *testing.T) {
 		}
 	}
 	if Answered("", "") || Answered("", "\n!\n") {
-		t.Error("no answer is one")
+		t.Error("an empty answer is accepted")
 	}
 }
 

@@ -92,7 +92,7 @@ func TestDo(t *testing.T) {
 		if done, err := do(1, Once{"k", "x"}, nil); err != nil || done.N != 7 {
 			t.Errorf("an hour later: %+v, %v", done, err)
 		}
-		for _, want := range []int64{1, 0} { // the other user's; those of the first went with the last request
+		for _, want := range []int64{1, 0} { // the last request removed the keys of the first user
 			if n, err := table.Purge(t.Context(), db, now, 10); err != nil || n != want {
 				t.Errorf("%d forgotten, want %d, %v", n, want, err)
 			}
@@ -116,7 +116,7 @@ func TestOnceOfRequest(t *testing.T) {
 		t.Error("equal requests are not equal")
 	}
 	if first == of("/b", "key", "x") || first == of("/a", "key", "y") {
-		t.Error("others are")
+		t.Error("different requests are equal")
 	}
 	if none := of("/a", "", "x"); none != (Once{}) {
 		t.Errorf("without a key: %+v", none)

@@ -65,7 +65,7 @@ func jpegWith(tb testing.TB, segments, behind string) string {
 		tb.Fatal(err)
 	}
 	text := out.String()
-	// Also between the tables and the picture.
+	// A comment between the tables and the picture too.
 	return strings.Replace(text[:2]+segments+text[2:], "\xff\xda", segment(jpegCOM, secret)+"\xff\xff\xda", 1) + behind
 }
 
@@ -115,8 +115,8 @@ func extended(flags byte) string {
 	return riff("VP8X", string([]byte{flags, 0, 0, 0, 2, 0, 0, 1, 0, 0}))
 }
 
-// files returns images with metadata of every kind, by media type. Each image comes with what must be left of it, where
-// that is known to the byte, and with an empty text otherwise.
+// files returns images with metadata of every kind, by media type. Each image comes with the exact file that must
+// remain after stripping, or with an empty text where that is not known.
 func files(tb testing.TB) map[string][][2]string {
 	tb.Helper()
 	big, little := string(camera(binary.BigEndian, 6)), string(camera(binary.LittleEndian, 8))
@@ -158,7 +158,7 @@ func files(tb testing.TB) map[string][][2]string {
 	}
 }
 
-// TestStrip checks that only the picture is left of a file, and all of it.
+// TestStrip checks that a stripped file contains the whole picture and nothing else.
 func TestStrip(t *testing.T) {
 	t.Parallel()
 	for media, list := range files(t) {
@@ -185,7 +185,7 @@ func TestStrip(t *testing.T) {
 				for y := range before[n].Bounds().Dy() {
 					for x := range before[n].Bounds().Dx() {
 						if before[n].At(x, y) != after[n].At(x, y) {
-							t.Fatalf("%s %d: the pixel at %d, %d is another", media, i, x, y)
+							t.Fatalf("%s %d: the pixel at %d, %d differs", media, i, x, y)
 						}
 					}
 				}
@@ -224,7 +224,7 @@ func TestBroken(t *testing.T) {
 		for i, file := range list {
 			whole := file[0]
 			if at := strings.LastIndex(whole, secret); at >= 0 && at+len(secret) == len(whole) {
-				whole = whole[:at] // what is behind the image
+				whole = whole[:at] // without the data behind the image
 			}
 			whole = strings.TrimSuffix(whole, "\xff\xd8")
 			for n := range len(whole) {
@@ -247,8 +247,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// fuzz checks that no input makes a parser panic or write more than it read, and that the parser leaves its own output
-// as it is.
+// fuzz checks that no input makes a parser panic or write more than it read, and that parsing its output again does not
+// change it.
 func fuzz(f *testing.F, media string) {
 	f.Helper()
 	for _, file := range files(f)[media] {
@@ -268,7 +268,7 @@ func fuzz(f *testing.F, media string) {
 			return
 		}
 		if _, err := Strip(&twice, bytes.NewReader(once.Bytes()), media); err != nil || !bytes.Equal(once.Bytes(), twice.Bytes()) {
-			t.Fatalf("the second time it is another: %v\n%q\n%q", err, once.Bytes(), twice.Bytes())
+			t.Fatalf("the second time the result differs: %v\n%q\n%q", err, once.Bytes(), twice.Bytes())
 		}
 	})
 }
@@ -278,7 +278,7 @@ func FuzzPNG(f *testing.F)  { fuzz(f, "image/png") }
 func FuzzGIF(f *testing.F)  { fuzz(f, "image/gif") }
 func FuzzWebP(f *testing.F) { fuzz(f, "image/webp") }
 
-// BenchmarkStrip shows that the memory does not grow with the image.
+// BenchmarkStrip shows that memory use does not grow with the image.
 func BenchmarkStrip(b *testing.B) {
 	for _, size := range []int{1 << 10, 16 << 20} {
 		file := strings.NewReader(pngWith(b, chunk("tEXt", strings.Repeat("x", size)), ""))

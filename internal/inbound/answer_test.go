@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// written is how a server fared with an answer.
+// written is the result of writing an answer on the server.
 type written struct {
 	took       time.Duration
 	err, later error // later is the error of a write one hour after the answer
@@ -27,7 +27,7 @@ func answer(t *testing.T, limit time.Duration, take func(io.Reader)) written {
 		err := Default.Write(r.Context(), w, []byte(strings.Repeat("x", 1<<20)))
 		got := written{took: time.Since(began), err: err}
 		if err == nil {
-			time.Sleep(time.Hour) // of the test
+			time.Sleep(time.Hour) // in the time of the test
 			_, _ = io.WriteString(w, "more")
 			got.later = http.NewResponseController(w).Flush()
 		}
@@ -52,7 +52,7 @@ func answer(t *testing.T, limit time.Duration, take func(io.Reader)) written {
 		t.Error("the server ended without a reason")
 	}
 	_ = server.Close()
-	time.Sleep(time.Second) // of the test: the server lingers on a connection that it closes
+	time.Sleep(time.Second) // in the time of the test: the server lingers on a connection that it closes
 	return got
 }
 
@@ -73,7 +73,7 @@ func sip(bytes int64) func(io.Reader) {
 func TestPaceOfAnswers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		limit    time.Duration // of the server
+		limit    time.Duration // the WriteTimeout of the server
 		take     func(io.Reader)
 		slow     bool
 		from, to time.Duration

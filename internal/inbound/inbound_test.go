@@ -30,7 +30,7 @@ func (p pipes) Close() error { return nil }
 
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// read is how a server fared with a body.
+// read is the result of reading a body on the server.
 type read struct {
 	n    int
 	took time.Duration
@@ -66,7 +66,7 @@ func serve(t *testing.T, limit time.Duration, length int, send func(net.Conn)) r
 		t.Error("the server ended without a reason")
 	}
 	_ = server.Close()
-	time.Sleep(time.Second) // of the test: the server lingers on a connection that it closes
+	time.Sleep(time.Second) // in the time of the test: the server lingers on a connection that it closes
 	return got
 }
 
@@ -112,8 +112,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestDoneRemovesDeadline checks that the time limit ends with the body, also that of the server, as it does without
-// this package.
+// TestDoneRemovesDeadline checks that both the time limit of the pace and that of the server end with the body, as the
+// server's does without this package.
 func TestDoneRemovesDeadline(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []time.Duration{0, 5 * time.Second} {
@@ -142,12 +142,12 @@ func TestDoneRemovesDeadline(t *testing.T) {
 				t.Error("the server ended without a reason")
 			}
 			_ = server.Close()
-			time.Sleep(time.Second) // of the test: the server lingers on a connection that it closes
+			time.Sleep(time.Second) // in the time of the test: the server lingers on a connection that it closes
 		})
 	}
 }
 
-// TestKeepReplacesBody checks that the reader of a body need not know that the body must keep the pace, and that the
+// TestKeepReplacesBody checks that a handler that knows nothing of the pace gets a body that must keep it, and that the
 // limit ends with the body.
 func TestKeepReplacesBody(t *testing.T) {
 	t.Parallel()
@@ -186,7 +186,7 @@ func TestKeepReplacesBody(t *testing.T) {
 					t.Error("the server ended without a reason")
 				}
 				_ = server.Close()
-				time.Sleep(time.Second) // of the test: the server lingers on a connection that it closes
+				time.Sleep(time.Second) // in the time of the test: the server lingers on a connection that it closes
 			})
 		})
 	}
@@ -202,7 +202,7 @@ func TestWriterWithoutDeadlines(t *testing.T) {
 	}
 	body.Done()
 	if TooSlow(io.ErrUnexpectedEOF) || TooSlow(nil) || TooSlow(context.Canceled) || !TooSlow(&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}) || TooSlow(errors.New("x")) {
-		t.Error("errors are told apart wrongly")
+		t.Error("TooSlow misjudges an error")
 	}
 }
 
@@ -240,7 +240,7 @@ func TestLongReplacesReadTimeout(t *testing.T) {
 			t.Error("the server ended without a reason")
 		}
 		_ = server.Close()
-		time.Sleep(time.Second) // of the test: the server lingers on a connection that it closes
+		time.Sleep(time.Second) // in the time of the test: the server lingers on a connection that it closes
 	})
 }
 
@@ -298,10 +298,10 @@ func TestHTTP2(t *testing.T) {
 			t.Errorf("a byte, then nothing: %d bytes in %s, error %v", got.n, got.took, got.err)
 		}
 		if got := <-results; got.n != 5 || got.err != nil || got.took != time.Hour {
-			t.Errorf("a whole one: %d bytes in %s, error %v", got.n, got.took, got.err)
+			t.Errorf("a whole body: %d bytes in %s, error %v", got.n, got.took, got.err)
 		}
 		if err := <-whole; err != nil || dialed != 1 {
-			t.Errorf("the whole one's client: %v; %d connections", err, dialed)
+			t.Errorf("the client of the whole body: %v; %d connections", err, dialed)
 		}
 		_ = rest.Close()
 		<-slow

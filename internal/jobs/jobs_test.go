@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestRunner checks that a job continues after errors and while the database is down, with growing pauses, and ends
-// when told.
+// TestRunner checks that a job continues after errors and while the database is down, with growing pauses, and ends on
+// request.
 func TestRunner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestRunner(t *testing.T) {
 		for i := range len(at) - 1 {
 			pauses = append(pauses, (at[i+1] - at[i]).String())
 		}
-		// The ticker goes on beside: what was missed of it comes at once.
+		// The ticker continues meanwhile, so a missed tick arrives at once.
 		if got, want := strings.Join(pauses, " "), "1s 1s 3s 5s 1s 2s 4s 5s 0s 1s"; got != want {
 			t.Errorf("pauses %s, want %s", got, want)
 		}
@@ -59,7 +59,7 @@ func TestRunner(t *testing.T) {
 		}
 		for message, n := range map[string]int{"job failed": 1, "the work in the background waits for the database": 2, "the work in the background goes on": 2, "job done": 3} {
 			if got := logs.FilterMessage(message).Len(); got != n {
-				t.Errorf("%q is told %d times, want %d", message, got, n)
+				t.Errorf("%q is logged %d times, want %d", message, got, n)
 			}
 		}
 	})
@@ -94,6 +94,6 @@ func TestBackoff(t *testing.T) {
 		t.Errorf("%v, want %s", got, want)
 	}
 	if Backoff(1<<40) != Backoff(9) {
-		t.Error("it is not bounded")
+		t.Error("the pause is not bounded")
 	}
 }

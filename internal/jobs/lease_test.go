@@ -14,7 +14,7 @@ import (
 
 var databases = storetest.Fixture{Schemas: []store.Schema{Schema("test")}}
 
-// TestLease checks that one process works at a time, and that another one takes over when the first does not renew its
+// TestLease checks that one process works at a time, and that another takes over when the first does not renew its
 // lease.
 func TestLease(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestLease(t *testing.T) {
 			}
 		}
 		do(one, false, nil, nil)
-		do(one, false, nil, ErrHeld) // not due yet
+		do(one, false, nil, ErrHeld) // the job is not due yet
 		do(one, true, nil, nil)
 		do(other, true, nil, ErrHeld)
 		now = now.Add(time.Hour)
@@ -56,7 +56,7 @@ func TestLease(t *testing.T) {
 		do(one, false, nil, nil)
 		now = now.Add(-1000 * time.Hour) // the clock was wrong
 		do(other, false, nil, nil)
-		// Who was away for too long does not say that it is done.
+		// A process that lost its lease during the run does not record that the job is done.
 		err := other.Do(t.Context(), true, func(ctx context.Context) error {
 			now = now.Add(24 * time.Hour)
 			return one.Do(ctx, false, func(context.Context) error { return nil })
@@ -67,8 +67,8 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// TestLeaseUnavailable checks that a run that was woken, or had begun, while the database was unavailable is repeated
-// as soon as it is available, since the lease is that of this process.
+// TestLeaseUnavailable checks that a run that was woken or had begun while the database was unavailable is repeated as
+// soon as the database is available, since this process holds the lease.
 func TestLeaseUnavailable(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -82,8 +82,8 @@ func TestLeaseUnavailable(t *testing.T) {
 	})
 }
 
-// TestLeaseAfterFailedRun checks that the process of a run that failed tries again when the job is due, and not when
-// its own lease ends.
+// TestLeaseAfterFailedRun checks that after a failed run the process tries again when the job is due, and does not wait
+// until its lease ends.
 func TestLeaseAfterFailedRun(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -92,8 +92,8 @@ func TestLeaseAfterFailedRun(t *testing.T) {
 	})
 }
 
-// runs a job under a lease until it has returned each of the results, one per run. It fails the test if the runs do not
-// follow each other long before the lease ends.
+// runs executes a job under a lease until the job has returned each of the results, one per run. It fails the test if
+// the runs do not follow each other long before the lease ends.
 func runs(t *testing.T, lease *Lease, wake <-chan struct{}, results ...error) {
 	t.Helper()
 	ended := make(chan struct{})
@@ -111,6 +111,6 @@ func runs(t *testing.T, lease *Lease, wake <-chan struct{}, results ...error) {
 	select {
 	case <-ended:
 	case <-time.After(30 * time.Second):
-		t.Error("it is left to when the lease ends")
+		t.Error("the runs wait for the end of the lease")
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// jsonCases are texts at the edges of RFC 8259; whether one is JSON is what
-// encoding/json says.
+// jsonCases are texts at the edges of RFC 8259. The test compares the verdicts with those of encoding/json.
 var jsonCases = []string{
 	// values
 	`null`, `true`, `false`, `0`, `-0`, `1`, `""`, `[]`, `{}`, ` null`, "\n\t\r null \n\t\r", `nul`, `nulll`, `tru`, `truE`, `True`, `fals`, `falsey`, `n`, `t`, `f`,
@@ -33,7 +32,7 @@ var jsonCases = []string{
 func TestScannerAgreesWithEncodingJSON(t *testing.T) {
 	t.Parallel()
 	for _, text := range jsonCases {
-		// Alone, and at the end of a longer text, where eight bytes at a time run out.
+		// Each text alone, and at the end of a longer text, where fewer than eight bytes are left to read at a time.
 		for _, text := range []string{text, `[` + text + `]`, `{"k":` + text + `}`, `[0,` + text + `,0]`, strings.Repeat(" ", 7) + text} {
 			s := NewScanner([]byte(text))
 			err := s.Skip()
@@ -92,7 +91,7 @@ func TestScannerDepth(t *testing.T) {
 			}
 		}
 	}
-	// Depth is of what is open, not of what was.
+	// Only values that are still open count for the depth.
 	s := NewScanner([]byte(`[` + strings.Repeat(`[],`, 1000) + `{}]`))
 	if err := s.Skip(); err != nil {
 		t.Errorf("many siblings: %v", err)
@@ -272,7 +271,7 @@ func FuzzAppendQuoted(f *testing.F) {
 	})
 }
 
-// validRunes replaces each invalid byte, where ToValidUTF8 replaces each run of them.
+// validRunes replaces each invalid byte, whereas ToValidUTF8 replaces each run of invalid bytes.
 func validRunes(text string) string { return string([]rune(text)) }
 
 // TestScannerLongText checks that any byte at any place of a long text is judged as encoding/json judges it, and that

@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// walked returns a description of what a walk over a value finds at all depths.
+// walked returns a description of all keys and values that a walk over a value finds at all depths.
 func walked(v gjson.Result, members func(gjson.Result, func(string, gjson.Result) bool), elements func(gjson.Result, func(gjson.Result) bool)) []string {
 	found := []string{fmt.Sprintf("%v %q %q %v", v.Type, v.Raw, v.Str, v.Num)}
 	members(v, func(key string, v gjson.Result) bool {

@@ -38,7 +38,7 @@ func TestThumbprint(t *testing.T) {
 	}
 }
 
-// TestMarshal checks that a published key reads back as it was, and has no other members.
+// TestMarshal checks that a published key is equal to the original after parsing, and has no other members.
 func TestMarshal(t *testing.T) {
 	t.Parallel()
 	for algorithm, public := range map[string]any{

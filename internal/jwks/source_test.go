@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
-// The keys of all tests: making one of RSA takes long.
+// The keys are shared by all tests, since generating an RSA key takes long.
 var (
 	rsaKey, otherRSAKey = jwkstest.NewRSA(2048), jwkstest.NewRSA(2048)
 	ecKey               = jwkstest.NewEC(elliptic.P256())
@@ -116,7 +116,7 @@ func TestFind(t *testing.T) {
 		{"oct", "HS256", ErrUnknownKey},
 		{"x", "RS256", ErrUnknownKey},
 		{"", "ES256", nil},
-		{"", "RS256", nil}, // b is for PS256 alone
+		{"", "RS256", nil}, // key b is for PS256 only
 		{"", "PS256", ErrNoKeyID},
 		{"", "HS256", ErrUnknownKey},
 	} {
@@ -227,7 +227,7 @@ func TestRefreshAhead(t *testing.T) {
 	close(hold)
 	source := c.Source
 	source.wait(t.Context(), source.fetch(fetchGap))
-	c.clock.Advance(700 * time.Second) // the first keys would have ended
+	c.clock.Advance(700 * time.Second) // the first keys would have expired
 	c.finds("k1")
 	if n := p.Count(); n != 2 {
 		t.Errorf("%d fetches", n)
@@ -248,7 +248,7 @@ func TestSlowProvider(t *testing.T) {
 	<-p.Arrived
 	cancel()
 	all.Wait()
-	all.Go(func() { c.finds("k1") }) // joins the fetch, which goes on
+	all.Go(func() { c.finds("k1") }) // joins the fetch that is running
 	close(hold)
 	all.Wait()
 	if n := p.Count(); n != 1 {
@@ -294,7 +294,7 @@ func TestBadKeySets(t *testing.T) {
 			}
 		})
 	}
-	// A redirect that stays where it may is followed.
+	// A redirect that stays within the allowed addresses is followed.
 	p, other := jwkstest.New(t, one), jwkstest.New(t, one)
 	p.Set(redirect(other.URL + "/keys"))
 	c := checkerOf(t, p)
@@ -384,8 +384,8 @@ func FuzzKeySet(f *testing.F) {
 	})
 }
 
-// TestLimit checks that Limit bounds how long keys serve and how often they are fetched, and that Refresh does not wait
-// for the latter.
+// TestLimit checks that Limit bounds how long keys are used and how often they are fetched, and that Refresh fetches
+// regardless of that interval.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	p := jwkstest.New(t, jwkstest.JWK("a", rsaKey))
@@ -415,7 +415,7 @@ func TestLimit(t *testing.T) {
 	}
 	p.Set(func(p *jwkstest.Provider) { p.Status = 500 })
 	if err := s.Refresh(t.Context()); err == nil {
-		t.Error("a fetch that failed is none")
+		t.Error("a failed fetch is no error")
 	}
 	find("a", 5)
 }

@@ -21,10 +21,10 @@ import (
 // testSecret is a secret of exactly the minimum length.
 const testSecret = "0123456789abcdef0123456789abcdef"
 
-// issuer is the issuer of the tokens of the tests.
+// issuer is the issuer of all tokens in the tests.
 const issuer = "https://id.example.com"
 
-// The keys of all tests: making one of RSA takes long.
+// The keys are shared by all tests, since generating an RSA key takes long.
 var (
 	rsaKey, otherRSAKey = jwkstest.NewRSA(2048), jwkstest.NewRSA(2048)
 	weakRSAKey          = jwkstest.NewRSA(1024)
@@ -34,7 +34,7 @@ var (
 
 const leeway = 30 * time.Second
 
-// checker is a verifier with its clock, and a cache before it.
+// checker is a verifier with its clock and with a cache in front.
 type checker struct {
 	Verifier
 	*jwkstest.Clock
@@ -42,7 +42,7 @@ type checker struct {
 	tb    testing.TB
 }
 
-// newChecker returns a checker that accepts the signatures of the keys of a JWK set.
+// newChecker returns a checker that accepts signatures by the keys in a JWK set.
 func newChecker(tb testing.TB, keys ...string) *checker {
 	tb.Helper()
 	set, err := jwks.ParseSet([]byte(jwkstest.Keys(keys...)))
@@ -103,7 +103,7 @@ func TestClaims(t *testing.T) {
 	c.Issuers[0].Claims = map[string][]string{"azp": {"web", "cli"}}
 	at := func(d time.Duration) int64 { return c.Clock.Now().Add(d).Unix() }
 	for name, test := range map[string]struct {
-		claims golang.MapClaims // nil values take away
+		claims golang.MapClaims // a nil value removes the claim
 		want   error
 	}{
 		"good":                   {nil, nil},
@@ -290,7 +290,7 @@ func TestCache(t *testing.T) {
 		c.passes(text)
 	}
 	c.cache.cache.Wait()
-	c.Issuers[0].Keys = jwks.Fixed{} // whatever passes now is remembered
+	c.Issuers[0].Keys = jwks.Fixed{} // from now on, only cached tokens pass
 	c.passes(long)
 	c.passes(short)
 	c.refuses(late, ErrUnknownKey)

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// golden was sealed by the first release with oldKey and place. It opens for
-// as long as there are databases of that time.
+// golden was sealed by the first release with oldKey and goldenPlace. Every version must open it while there are
+// databases of that release.
 const (
 	golden      = "aes1.rY_TzvngFlKVQ3ThGdEgVMblRBYGyQcIvm_PgNnBT2ithFwOQ8yDUMNDjSL73qbJ4ZZc9BO-LO_mBA"
 	goldenText  = "sk-golden-provider-key"
@@ -60,14 +60,14 @@ func TestSealAndOpen(t *testing.T) {
 			t.Error("the same text twice is sealed alike")
 		}
 		if size > 20 && strings.Contains(one, base64.RawURLEncoding.EncodeToString(text[:18])) {
-			t.Error("the text shows through")
+			t.Error("the sealed text contains the plain text")
 		}
 		got, err := a.Open(t.Context(), one, []byte("place"))
 		if err != nil || !bytes.Equal(got, text) {
 			t.Errorf("%d bytes come back as %d, error %v", size, len(got), err)
 		}
 		if !a.Current(one) {
-			t.Error("what was just sealed is not current")
+			t.Error("a newly sealed text is not current")
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestRotation(t *testing.T) {
 	if ring(t, newKey).Current(golden) || rotated.Current("") || rotated.Current("aes1.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA") {
 		t.Error("a text of an unknown key is current")
 	}
-	// A key that stands there twice is one key.
+	// A key that is listed twice counts as one key.
 	if twice := ring(t, oldKey, oldKey); !twice.Current(golden) {
 		t.Error("the text is never current")
 	}
@@ -153,7 +153,7 @@ func TestNewAESRefuses(t *testing.T) {
 			t.Errorf("the error shows the key: %v", err)
 		}
 	}
-	// The keyring has a copy of its own.
+	// The keyring keeps a copy of the key.
 	key := bytes.Clone(oldKey)
 	a := ring(t, key)
 	clear(key)
@@ -356,7 +356,7 @@ func TestDerive(t *testing.T) {
 		t.Fatalf("derived %x", a)
 	}
 	if b := derive("b", one); bytes.Equal(a[0], b[0]) {
-		t.Error("two labels have one key")
+		t.Error("two labels have the same key")
 	}
 	if both := derive("a", two, one); len(both) != 2 || !bytes.Equal(both[1], a[0]) || bytes.Equal(both[0], a[0]) {
 		t.Errorf("with two master keys: %x", both)

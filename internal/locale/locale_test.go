@@ -146,7 +146,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestOverride checks that a later folder replaces texts, English ones as well, and leaves the others.
+// TestOverride checks that a later folder replaces texts, including English texts, and leaves the other texts
+// unchanged.
 func TestOverride(t *testing.T) {
 	t.Parallel()
 	languages := load(t, "", nil, folder(
@@ -214,7 +215,7 @@ func FuzzChoose(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, wish string) {
 		if l := languages.Choose(wish, locale.Wish(wish)); l == nil {
-			t.Error("there is no language")
+			t.Error("no language was chosen")
 		}
 	})
 }

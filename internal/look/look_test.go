@@ -33,7 +33,7 @@ func colours(t *testing.T, inDark bool) map[string]colour {
 		}
 	}
 	if !strings.Contains(sheet, "--accent-soft: color-mix(in srgb, var(--accent) 12%, var(--surface));") {
-		t.Fatal("the soft shade of the accent is another one than softShare says")
+		t.Fatal("the soft shade of the accent in the sheet differs from softShare")
 	}
 	found["accent-soft"] = found["surface"].mix(found["accent"], softShare)
 	return found
@@ -69,12 +69,12 @@ func TestContrast(t *testing.T) {
 			grounds = dark
 		}
 		if (theme{c["ground"], c["surface"], c["sunk"]}) != grounds {
-			t.Errorf("dark %t: accents are checked against other grounds than those of the sheet", inDark)
+			t.Errorf("dark %t: the backgrounds for checking accents differ from those of the sheet", inDark)
 		}
 	}
 }
 
-// TestSheet checks that the sheet loads nothing, and that each colour has a dark one.
+// TestSheet checks that the sheet loads nothing, and that each colour has a value for dark mode.
 func TestSheet(t *testing.T) {
 	t.Parallel()
 	sheet := string(Files()[Sheet])
@@ -98,7 +98,7 @@ func TestSheet(t *testing.T) {
 		}
 	}
 	if !bytes.Contains(Files()[Icons], []byte(`id="services"`)) {
-		t.Error("there is no picture for the menu")
+		t.Error("there is no icon for the menu")
 	}
 }
 

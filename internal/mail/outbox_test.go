@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// box is an outbox of letters, which records what becomes of each.
+// box is an outbox of letters that records the outcome of each letter.
 type box struct {
 	letters []letter
 	notes   []string
@@ -21,10 +21,10 @@ type box struct {
 
 type letter struct {
 	name    string
-	err     error // of writing it
+	err     error // the error of writing the letter
 	nothing bool
-	taken   bool  // by another node
-	record  error // of recording a failure
+	taken   bool  // another node has claimed the letter
+	record  error // the error of recording a failure
 	box     *box
 }
 
@@ -38,7 +38,7 @@ func (b *box) Due(context.Context, int) (due []Due, err error) {
 
 func (l letter) Claim(context.Context) (Claimed, error) {
 	if l.taken {
-		return nil, nil //nolint:nilnil // as Due has it
+		return nil, nil //nolint:nilnil // the contract of Claim for a letter that another node has
 	}
 	return l, nil
 }
@@ -114,7 +114,7 @@ func TestSend(t *testing.T) {
 	}
 	for _, entry := range logs.All() {
 		if strings.Contains(fmt.Sprint(entry.ContextMap()), "@") {
-			t.Errorf("%v tells the address", entry)
+			t.Errorf("%v contains the address", entry)
 		}
 	}
 
@@ -137,7 +137,7 @@ func TestSend(t *testing.T) {
 		t.Errorf("a failure that was not recorded: %v, %q", err, b.notes)
 	}
 
-	// One connection is left; behind it the line is down.
+	// The transport can be opened once more. After that it is down.
 	b = &box{letters: []letter{{name: "busy"}, {name: "next"}}}
 	if _, err := Send(t.Context(), b, l, zap.NewNop()); err == nil || !slices.Equal(b.notes, []string{"busy failed: 451"}) {
 		t.Errorf("%v, %q", err, b.notes)

@@ -92,7 +92,7 @@ func TestNewSMTP(t *testing.T) {
 	}
 }
 
-// TestHeaders checks by what mail programs sort a mail, whatever the name of its list has in it.
+// TestHeaders checks the headers by which mail programs sort a mail, for any characters in the name of its list.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	s, err := NewSMTP(SMTPOptions{URL: "smtp://localhost", From: "board@example.com"})

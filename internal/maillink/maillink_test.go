@@ -45,7 +45,7 @@ func (d *desk) ask(kind, name string) (id int64) {
 	return id
 }
 
-// mail returns the secret of a link that is mailed now. It returns "" if there is no such link, or if it has no secret.
+// mail mails a link and returns its secret. It returns "" if the link does not exist or has no secret.
 func (d *desk) mail(id int64) (text string) {
 	d.t.Helper()
 	d.in(func(c store.Conn) (err error) {
@@ -58,7 +58,7 @@ func (d *desk) mail(id int64) (text string) {
 	return text
 }
 
-// use checks that a link is one of the user want, or gone if want is empty.
+// use checks that a link belongs to the user want, or is gone if want is empty.
 func (d *desk) use(want, text string, kinds ...string) {
 	d.t.Helper()
 	for _, use := range []func(store.Conn, string, time.Time, ...string) (Link[string], error){d.Look, d.Look, d.Take} {
@@ -85,29 +85,29 @@ func TestLinks(t *testing.T) {
 		for _, wrong := range []string{"", "x", secret.New()} {
 			d.use("", wrong, "reset")
 		}
-		// A link works once, for its kinds.
+		// A link works once, and only for its kinds.
 		first := d.ask("reset", "bob")
 		text := d.mail(first)
 		d.use("", text, "join")
 		d.use("", text)
 		d.use("bob", text, "join", "reset")
 		d.use("", text, "reset")
-		// A link that is mailed again gets another secret, and the former one is void.
+		// A link that is mailed again gets another secret, and its previous secret becomes void.
 		again := d.ask("reset", "bob")
 		text, later := d.mail(again), d.mail(again)
 		d.use("", text, "reset")
-		// Using a link ends the others of the user, but not the notices.
+		// Using a link ends the user's other links, but not the notices.
 		other, eve, told := d.mail(d.ask("join", "bob")), d.mail(d.ask("join", "eve")), d.ask("told", "bob")
 		waits := d.ask("join", "bob")
 		d.use("bob", later, "reset")
 		d.use("", other, "join")
 		if d.mail(waits) != "" {
-			t.Error("a link is mailed that has ended")
+			t.Error("an ended link is mailed")
 		}
 		d.in(func(c store.Conn) error {
 			l, text, ends, err := d.Mail(c, told, d.now)
 			if l != (Link[string]{"told", "bob", "bob@example.com"}) || text != "" || !ends.Equal(d.now.Add(time.Hour)) {
-				t.Errorf("what only tells is %+v %q", l, text)
+				t.Errorf("the notice is %+v %q", l, text)
 			}
 			return err
 		})
@@ -115,7 +115,7 @@ func TestLinks(t *testing.T) {
 		d.now = d.now.Add(time.Hour)
 		d.use("", eve, "join")
 		if d.mail(told) != "" {
-			t.Error("a link is mailed that is too old")
+			t.Error("an expired link is mailed")
 		}
 		d.now = d.now.Add(-time.Microsecond)
 		d.use("eve", eve, "join")

@@ -39,8 +39,8 @@ func TestShare(t *testing.T) {
 	free.Free()
 }
 
-// TestOwners checks that an owner that takes much leaves half of the memory to the others. Small amounts are not
-// counted for an owner.
+// TestOwners checks that an owner that takes much leaves half of the memory to the other owners. Small amounts do not
+// count towards the owner.
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestOwners(t *testing.T) {
 		}
 		began := time.Now()
 		if err := held[2].Grow(t.Context(), small+1); !errors.Is(err, ErrFull) || time.Since(began) != Patience {
-			t.Errorf("more than half of it: %v after %s", err, time.Since(began))
+			t.Errorf("more than half of the memory: %v after %s", err, time.Since(began))
 		}
 		for _, owner := range []string{"two", ""} {
 			share := b.Share(owner)
@@ -65,7 +65,7 @@ func TestOwners(t *testing.T) {
 		}
 		all, began := b.Share("three"), time.Now()
 		if err := all.Grow(t.Context(), 2*MinBudget+1); !errors.Is(err, ErrFull) || !time.Now().Equal(began) {
-			t.Errorf("what never fits: %v after %s", err, time.Since(began))
+			t.Errorf("an amount that never fits: %v after %s", err, time.Since(began))
 		}
 		late := b.Share("one")
 		go func() {
@@ -75,7 +75,7 @@ func TestOwners(t *testing.T) {
 		if err := late.Grow(t.Context(), MinBudget); err != nil {
 			t.Errorf("once there is room: %v", err)
 		}
-		synctest.Wait() // the one that was given back is done with
+		synctest.Wait() // until held[1] has been freed
 		late.Free()
 		for i := range held {
 			held[i].Free()
@@ -83,7 +83,7 @@ func TestOwners(t *testing.T) {
 		if b.Taken() != 0 || len(b.owned) != 0 {
 			t.Errorf("%d are taken, owned: %v", b.Taken(), b.owned)
 		}
-		// What does not fit for another reason counts for nobody.
+		// A request that fails because others have taken the memory counts for no owner.
 		other, none := b.Share(""), b.Share("one")
 		if err := other.Grow(t.Context(), 4*MinBudget); err != nil {
 			t.Fatal(err)
@@ -150,7 +150,7 @@ func TestWait(t *testing.T) {
 		}
 		wait(&large, "large", 60)
 		wait(&small, "small", 15)
-		b.Resize(105) // enough for one of them
+		b.Resize(105) // enough for one of the shares
 		synctest.Wait()
 		b.Resize(100)
 		holder.Free()
@@ -225,8 +225,8 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// TestDeclaredLengthReservesLittle checks that a declared length alone reserves no more than one piece, nor does a
-// client that sends no more.
+// TestDeclaredLengthReservesLittle checks that a declared length alone reserves at most one piece, even if the client
+// then sends nothing more.
 func TestDeclaredLengthReservesLittle(t *testing.T) {
 	t.Parallel()
 	b := New(1 << 30)

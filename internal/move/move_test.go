@@ -182,7 +182,7 @@ func fill(tb testing.TB, db *store.DB) {
 	}
 	exec(tb, db, "UPDATE test_items SET other = ? - id", items+1)
 	exec(tb, db, "INSERT INTO test_items (id, name) VALUES (1000, 'gone')")
-	exec(tb, db, "DELETE FROM test_items WHERE id = 1000") // its number is not given again
+	exec(tb, db, "DELETE FROM test_items WHERE id = 1000") // the number must not be assigned again
 	exec(tb, db, "DELETE FROM test_made WHERE n = 1")
 	exec(tb, db, "INSERT INTO test_waiting (n) VALUES (7)")
 	const all = "INSERT INTO test_types (big, mid, small, yes, real, words, short, doc, raw, at, plain) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -234,8 +234,8 @@ func same(tb testing.TB, what string, got, want map[string][]string) {
 	}
 }
 
-// filled creates a SQLite database with rows, some of which still wait to be settled. It returns its path and the state
-// that it has once nothing waits.
+// filled creates a SQLite database with rows, some of which still wait to be settled. It returns the path of the
+// database and the state that the database has once nothing waits.
 func filled(tb testing.TB) (path string, want map[string][]string) {
 	tb.Helper()
 	path = filepath.Join(tb.TempDir(), "from.db")
@@ -347,7 +347,7 @@ func TestInterruptedMoveResumes(t *testing.T) {
 			server := newPostgres(t, dsn)
 			server.Start(t.Context())
 			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database has not ended") {
-				t.Errorf("a server opens it: %v", err)
+				t.Errorf("a server opens the incomplete database: %v", err)
 			}
 			_ = server.Close()
 			with(t, newSQLite(t, own), func(db *store.DB) {
@@ -364,7 +364,7 @@ func TestInterruptedMoveResumes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if cut > 0 && !r.Resumed {
-				t.Error("it has begun anew")
+				t.Error("the move did not resume")
 			}
 			with(t, newPostgres(t, dsn), func(db *store.DB) { same(t, "postgres", stateOf(t, db), want) })
 
@@ -373,7 +373,7 @@ func TestInterruptedMoveResumes(t *testing.T) {
 			server = newSQLite(t, back)
 			server.Start(t.Context())
 			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database has not ended") {
-				t.Errorf("a server opens it: %v", err)
+				t.Errorf("a server opens the incomplete database: %v", err)
 			}
 			_ = server.Close()
 			if _, err := Run(t.Context(), options(newPostgres(t, dsn), newSQLite(t, back))); err != nil {
@@ -384,11 +384,11 @@ func TestInterruptedMoveResumes(t *testing.T) {
 	}
 }
 
-// TestUnmovableDataIsRefused checks that data is not moved that would not arrive unchanged or that others use.
+// TestUnmovableDataIsRefused checks that a move refuses data that would not arrive unchanged.
 func TestUnmovableDataIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		statement string // changes the source
+		statement string // the change of the source
 		want      string
 	}{
 		"a zero byte":      {"UPDATE test_items SET name = CAST(x'610062' AS TEXT) WHERE id = 3", "table test_items: the column name holds text with a zero byte"},
@@ -464,7 +464,7 @@ func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 	ignorant.Schemas[0].Reindex = nil
 	refused("no index", ignorant, "table test_search is an index of words")
 
-	// A command that writes while it is read is kept out.
+	// A command that writes to the source during the move is kept out.
 	slow := options(newSQLite(t, path), newPostgres(t, empty))
 	tried := false
 	slow.Progress = func(more, _ int64) {

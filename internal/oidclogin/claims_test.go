@@ -54,7 +54,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestClaimsFromUserInfo: what the ID token lacks of the claims that are named is asked for.
+// TestClaimsFromUserInfo checks that configured claims that the ID token lacks are requested from the UserInfo
+// endpoint.
 func TestClaimsFromUserInfo(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -82,7 +83,7 @@ func TestLoginHint(t *testing.T) {
 	}
 }
 
-// TestDenied: the error code of the provider is for the log.
+// TestDenied checks that the error code of the provider is only in the log, shortened, and not in the message.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -95,11 +96,11 @@ func TestDenied(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if errDenied.Cause != nil {
-		t.Error("the error of all has a cause")
+		t.Error("the shared error has been given a cause")
 	}
 }
 
-// TestCheck asks a provider what it says of itself now, whatever was known.
+// TestCheck checks that Check fetches the provider's documents each time, even if they are cached.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -110,12 +111,12 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%+v, error %v", facts, err)
 		}
 		if n := f.at.Asked(oidclogintest.Discovery); n != i+1 {
-			t.Errorf("it was asked %d times", n)
+			t.Errorf("the provider was asked %d times", n)
 		}
 	}
 	f.begin(Ask{})
 	if n := f.at.Asked(oidclogintest.Discovery); n != 2 {
-		t.Errorf("a sign-in has asked once more: %d", n)
+		t.Errorf("the sign-in requested the discovery document again: %d requests", n)
 	}
 	for path, want := range map[string]string{oidclogintest.Discovery: "502", "/keys": "its keys: "} {
 		f.at.Lost = path
@@ -129,12 +130,12 @@ func TestCheck(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := f.Check(ctx); err == nil {
-		t.Error("it waits for ever")
+		t.Error("Check does not end with its context")
 	}
 	close(hold)
 }
 
-// FuzzClaim: whatever a provider tells is a claim or none.
+// FuzzClaim checks that every JSON value of a provider is either read as a claim or ignored.
 func FuzzClaim(f *testing.F) {
 	f.Add(`{"a":{"b":["c"]}}`, "a.b")
 	f.Add(`{"a.b":"c","a":7}`, "a.b")

@@ -78,12 +78,12 @@ func TestSignIn(t *testing.T) {
 		!slices.Equal(person.Names, []string{"ann", "Ann B."}) || !slices.Equal(person.Groups, []string{"editors", "readers"}) || !person.AuthTime.IsZero() {
 		t.Errorf("%+v", person)
 	}
-	f.refuses(browser, back, http.StatusForbidden) // once
+	f.refuses(browser, back, http.StatusForbidden) // a sign-in works once
 	if !slices.Equal(f.Managed(), []string{"admins", "editors", "readers"}) {
 		t.Errorf("managed: %v", f.Managed())
 	}
 	if f.begin(Ask{}); f.at.Asked(oidclogintest.Discovery) != 1 {
-		t.Errorf("asked %d times what the provider is", f.at.Asked(oidclogintest.Discovery))
+		t.Errorf("the discovery document was requested %d times", f.at.Asked(oidclogintest.Discovery))
 	}
 }
 
@@ -102,7 +102,7 @@ func TestSignInIsBoundToBrowser(t *testing.T) {
 		for _, value := range values {
 			changed := url.Values{"state": back["state"], "code": back["code"], "iss": back["iss"]}
 			changed.Set(name, value)
-			if name == "code" && value == "another" { // this one uses the state up
+			if name == "code" && value == "another" { // a wrong code uses the state up
 				changed["state"] = f.begin(Ask{})["state"]
 			}
 			f.refuses(browser, changed, http.StatusForbidden)
@@ -116,7 +116,7 @@ func TestSignInIsBoundToBrowser(t *testing.T) {
 	f.refuses(browser, back, http.StatusForbidden)
 	f.now = f.now.Add(-lasts)
 	if _, err := f.Finish(t.Context(), browser, back); err != nil {
-		t.Errorf("after all that was refused: %v", err)
+		t.Errorf("after all refusals: %v", err)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestClockAhead checks how far the clock of a provider may be ahead of ours.
+// TestClockAhead checks how far the clock of a provider may be ahead of the local clock.
 func TestClockAhead(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -236,7 +236,7 @@ func TestUserInfo(t *testing.T) {
 	}
 	f.at.UserInfo["sub"] = "s-2"
 	f.refuses(browser, f.begin(Ask{}), http.StatusForbidden)
-	// What confirms one address does not confirm another.
+	// The confirmation of one address does not apply to another.
 	f.at.UserInfo["sub"], f.at.Claims = "s-1", map[string]any{"email": "bob@example.com"}
 	if person, err := f.Finish(t.Context(), browser, f.begin(Ask{})); err != nil || person.Confirmed || person.Email != "bob@example.com" {
 		t.Errorf("%+v, error %v", person, err)
@@ -256,11 +256,11 @@ func TestProviderDown(t *testing.T) {
 	f.refuses(browser, back, http.StatusServiceUnavailable)
 	f.now = f.now.Add(2 * knownFor)
 	if _, err := f.Begin(t.Context(), browser, Ask{}); err != nil {
-		t.Errorf("what was known does not serve on: %v", err)
+		t.Errorf("the cached discovery document is no longer used: %v", err)
 	}
 	f.now = f.now.Add(staleFor)
 	if _, err := f.Begin(t.Context(), browser, Ask{}); !unavailable(err) {
-		t.Errorf("what was known serves for ever: error %v", err)
+		t.Errorf("the cached discovery document is used for too long: error %v", err)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestDiscoveryDoesNotDelaySignIn(t *testing.T) {
 		runtime.Gosched()
 	}
 	if n := f.at.Asked(oidclogintest.Discovery); n != 2 {
-		t.Errorf("it was asked %d times", n)
+		t.Errorf("the discovery document was requested %d times", n)
 	}
 }
 
@@ -307,7 +307,7 @@ func unavailable(err error) bool {
 	return ok && e.Status == http.StatusServiceUnavailable
 }
 
-// TestForeignEndpointsAreGuarded checks that an address that the provider names, other than its own, must not be in the
+// TestForeignEndpointsAreGuarded checks that an endpoint on a host other than the provider's own must not be in the
 // operator's network.
 func TestForeignEndpointsAreGuarded(t *testing.T) {
 	t.Parallel()
@@ -357,7 +357,7 @@ func FuzzState(f *testing.F) {
 			t.Fatalf("%q: %+v %v", next, s, ok)
 		}
 		if _, ok := p.open(browser, text); ok && text != made {
-			t.Fatalf("%q was taken", text)
+			t.Fatalf("the state %q was accepted", text)
 		}
 	})
 }

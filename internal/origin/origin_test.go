@@ -14,7 +14,7 @@ func TestOf(t *testing.T) {
 	ask := func(secure bool) *http.Request {
 		r := httptest.NewRequest(http.MethodGet, "/a", http.NoBody)
 		r.Host = "www.example.com:8443"
-		r.Header.Set("X-Forwarded-Proto", "https") // nobody has said that it counts
+		r.Header.Set("X-Forwarded-Proto", "https") // not trusted, so it must not count
 		r.Header.Set("X-Forwarded-Host", "evil.example")
 		if r.TLS = nil; secure {
 			r.TLS = new(tls.ConnectionState)

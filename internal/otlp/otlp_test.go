@@ -50,14 +50,14 @@ func TestTraces(t *testing.T) {
 		_ = response.Body.Close()
 		end("/users/{id}", 503)
 	}
-	serve("") // a share of none
+	serve("") // a request without a trace; the share of sampled ones is 0
 	if told != "" && !strings.HasSuffix(told, "-00") {
-		t.Errorf("told %q", told)
+		t.Errorf("the other server got the traceparent %q", told)
 	}
 	serve(parent)
 	_, ended := tracer.Begin(t.Context(), "of nothing")
 	ended(nil)
-	odd := httptest.NewRequest("hunter2", "/", nil) // a client can call it what it likes
+	odd := httptest.NewRequest("hunter2", "/", nil) // a client can send any method
 	odd.Header.Set("Traceparent", parent)
 	_, end := tracer.Serve(odd)
 	end("/users/{id}", 405)
@@ -65,7 +65,7 @@ func TestTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(told, parent[:36]) || told == parent {
-		t.Errorf("told %q", told)
+		t.Errorf("the other server got the traceparent %q", told)
 	}
 	spans := c.Spans()
 	if len(spans) != 4 || !c.Services()["test"] {
@@ -173,11 +173,11 @@ func TestUnreachableCollector(t *testing.T) {
 		ended(nil)
 		end("/", 200)
 	}
-	if took := time.Since(began); took > 20*time.Second { // who waited for the collector would take 50 s and more
-		t.Errorf("it took %s", took)
+	if took := time.Since(began); took > 20*time.Second { // waiting for the collector takes 50 s
+		t.Errorf("the requests took %s", took)
 	}
 	_ = tracer.Close()
 	if len(told) > 1 {
-		t.Errorf("told %d times", len(told))
+		t.Errorf("reported %d times", len(told))
 	}
 }

@@ -53,7 +53,7 @@ func TestCheckIsBounded(t *testing.T) {
 	})
 }
 
-// As the machine itself resolves it.
+// TestCheckLocalhost checks localhost with the resolver of the machine.
 func TestCheckLocalhost(t *testing.T) {
 	t.Parallel()
 	if err := Check(t.Context(), "localhost", nil); !errors.Is(err, ErrNotAllowed) {

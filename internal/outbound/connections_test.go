@@ -12,8 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// TestCut checks that running exchanges end with ErrShutdown over both versions of HTTP and that no new one begins. A
-// connection that was closed before is forgotten.
+// TestCut checks that running exchanges end with ErrShutdown over both versions of HTTP and that no new exchange
+// begins. A connection that was closed before is forgotten.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
@@ -67,7 +67,7 @@ func TestCut(t *testing.T) {
 				if err == nil {
 					_ = resp.Body.Close()
 				}
-				t.Errorf("a new one: error %v", err)
+				t.Errorf("a new exchange: error %v", err)
 			}
 			kept.mu.Lock()
 			defer kept.mu.Unlock()
@@ -89,7 +89,7 @@ func TestWatchedDialFails(t *testing.T) {
 	}
 }
 
-// TestWatchedBody checks that a body of any size arrives whole, and that a truncated one is an error.
+// TestWatchedBody checks that a body of any size arrives whole, and that a truncated body is an error.
 func TestWatchedBody(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

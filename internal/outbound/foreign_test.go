@@ -71,8 +71,8 @@ func TestForeignDials(t *testing.T) {
 	}
 }
 
-// TestForeignRebinding checks that a name that resolves differently each time is resolved once, and that the address
-// that was checked is the one that is dialed.
+// TestForeignRebinding checks that a name that resolves differently each time is resolved once, and that the checked
+// address is the one that is dialed.
 func TestForeignRebinding(t *testing.T) {
 	t.Parallel()
 	looks := 0
@@ -142,7 +142,8 @@ func TestForeignAnswers(t *testing.T) {
 	}
 }
 
-// TestDialerHosts checks that the dialer of other transports refuses the addresses themselves, whatever name led there.
+// TestDialerHosts checks that the dialer of other transports refuses the forbidden addresses themselves, whatever name
+// resolved to them.
 func TestDialerHosts(t *testing.T) {
 	t.Parallel()
 	refused := 0
@@ -151,12 +152,12 @@ func TestDialerHosts(t *testing.T) {
 			host = at
 		}
 		host = strings.ReplaceAll(strings.Trim(host, "[]"), "%25", "%")
-		addrs, _ := outboundtest.Lookup(t.Context(), "ip", host) // there are none if host is not a name
+		addrs, _ := outboundtest.Lookup(t.Context(), "ip", host) // empty if host is not a name
 		if addr, err := netip.ParseAddr(host); err == nil {
 			addrs = []netip.Addr{addr}
 		}
 		for _, addr := range addrs {
-			if Allowed(addr, nil) { // of a name that leads elsewhere, too
+			if Allowed(addr, nil) { // a name may also lead to a public address
 				continue
 			}
 			refused++

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// brand returns a folder with one template or file.
+// brand returns a folder with one file.
 func brand(name, text string) fstest.MapFS { return fstest.MapFS{name: {Data: []byte(text)}} }
 
 // samples are the sample data of a shop with one page.
@@ -67,7 +67,7 @@ func TestBranded(t *testing.T) {
 		t.Errorf("an open site has %v", w.Header())
 	}
 	if sheet := get("/assets/shop.css", true).Body.String(); !strings.Contains(sheet, "red") || strings.Index(sheet, "blue") < strings.Index(sheet, "red") {
-		t.Error("the sheet is not behind the others")
+		t.Error("the brand's sheet does not come after the others")
 	}
 	if logo := get("/assets/logo.svg", true).Body.String(); logo != "<svg>logo</svg>" {
 		t.Errorf("the logo is %q", logo)

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// TestCatalogue compares the catalogue with the texts of this package and of the frame of its pages.
+// TestCatalogue compares the catalogue with the texts of this package and of the frame around its pages.
 func TestCatalogue(t *testing.T) {
 	t.Parallel()
 	texts := localetest.New()
@@ -17,7 +17,7 @@ func TestCatalogue(t *testing.T) {
 	texts.Variable(t, "language.go", "scriptTexts")
 	texts.Variable(t, "fault.go", "headings")
 	texts.Message("the board is not available right now, try again shortly")
-	texts.Except(t, "A sample.") // tries the templates of a brand
+	texts.Except(t, "A sample.") // shown only to try the templates of a brand
 	german, err := catalogues.ReadFile("languages/de.json")
 	if err != nil {
 		t.Fatal(err)

@@ -158,7 +158,7 @@ func (c *shop) thing() error {
 	return c.ShowForm(err, "thing", "Thing", form)
 }
 
-// now returns the current version of the thing, and how the title in the form differs from it.
+// now returns the current version of the thing, and the differences between it and the title in the form.
 func (c *shop) now() (string, any, error) {
 	title := c.service.title
 	if title == "gone" {
@@ -333,7 +333,7 @@ func TestPage(t *testing.T) {
 	}
 	s.browser().do(http.MethodPut, "/", "").want(405).header("Allow", "GET, HEAD, POST")
 	s.browser().get("/nothing").want(404, "<title>Page not found – The Shop</title>", "There is nothing here that you may see.", `<a href="/">To the shop</a>`)
-	s.browser().get("/logout").want(404) // what changes something is no GET
+	s.browser().get("/logout").want(404) // a page that changes something does not accept GET
 	s.browser().get("/consent").want(200).header("Content-Security-Policy",
 		"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https:; form-action 'self' https://client.example; frame-ancestors 'none'; base-uri 'none'")
 	if len(s.hidden) != 0 {
@@ -345,7 +345,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestRules checks that the rule of a page is applied before the page is served, and that it leads back to the page.
+// TestRules checks that the rule of a page is applied before the page is served, and that the page to which the rule
+// redirects leads back.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -365,7 +366,7 @@ func TestRules(t *testing.T) {
 	form := url.Values{"token": {p.field("token")}}.Encode()
 	b.do(http.MethodPost, "/settings", form, "Referer", "http://example.com/settings?c=d").want(303).header("Location", "/confirm?next=%2Fsettings%3Fc%3Dd")
 	b.do(http.MethodPost, "/settings", form, "Referer", "http://evil.example/settings").want(303).header("Location", "/confirm?next=%2F")
-	// What is the same for everybody asks nobody who it is.
+	// A page that is the same for everybody does not look up the user.
 	feed := b.get("/feed").want(200, `content=""`)
 	if feed.Header().Get("Set-Cookie") != "" {
 		t.Error("a public page sets a cookie")
@@ -417,7 +418,7 @@ func TestForms(t *testing.T) {
 	s.browser().do(http.MethodPost, "/proof", "x=sent", "Origin", "https://evil.example").want(200, "<li>sent of ")
 	s.browser().do(http.MethodPost, "/proof", "x=%zz").want(400)
 
-	// The form of a guest is bound to the browser, and good until somebody signs in.
+	// The form of a guest is bound to the browser, and valid until somebody signs in.
 	p := guest.get("/login").header("Cache-Control", "private, no-store")
 	s.browser().do(http.MethodPost, "/login", form(p.field("token"))).want(403)
 	secret := guest.cookies["shop_form"]
@@ -453,7 +454,7 @@ func TestFormOfAnotherPerson(t *testing.T) {
 	p.send("/things/7", "title", "eve").want(303).header("Location", "/else/eve")
 	p.send("/logout").want(403)
 	delete(b.cookies, "shop_session")
-	p.send("/things/7", "title", "guest").want(403) // the rule of who may send it comes first
+	p.send("/things/7", "title", "guest").want(403) // the rule of the page is checked first
 	b.cookies["shop_form"] = "x" + secret[1:]
 	p.send("/things/7", "title", "other").want(403)
 	delete(b.cookies, "shop_form")
@@ -463,7 +464,7 @@ func TestFormOfAnotherPerson(t *testing.T) {
 	}
 }
 
-// TestProblems checks that a refused form is shown again with what was typed and what is wrong with it.
+// TestProblems checks that a refused form is shown again with the submitted values and their problems.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -477,7 +478,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestConflictingEdit checks that whoever saves second sees both versions, and can then save over the first.
+// TestConflictingEdit checks that the second of two people to save sees both versions, and can then overwrite the
+// first.
 func TestConflictingEdit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -490,11 +492,11 @@ func TestConflictingEdit(t *testing.T) {
 		t.Errorf("the title is %s, the version %s", s.service.title, second.field("version"))
 	}
 	if again := second.send("/things/7", "title", "", "version", version).want(409); again.field("version") == version {
-		t.Error("the other version is not told")
+		t.Error("the form does not contain the other version")
 	}
 	s.service.title = "A thing"
 	if other := second.send("/things/7", "title", "", "version", version).want(422).lacks("<del>"); other.field("version") != version {
-		t.Error("a form forgets what it was made of")
+		t.Error("a form loses the version that it was made of")
 	}
 	s.service.title = "gone"
 	second.send("/things/7", "title", "x", "version", version).want(404)
@@ -505,7 +507,7 @@ func TestConflictingEdit(t *testing.T) {
 	}
 }
 
-// TestNotice checks that the next page shows once what a form did.
+// TestNotice checks that the result of a form is shown once, on the next page.
 func TestNotice(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -529,7 +531,7 @@ func TestLongNotice(t *testing.T) {
 		}
 	}
 	if short("Saved.") != "Saved." {
-		t.Error("a short one is cut")
+		t.Error("a short notice is cut")
 	}
 }
 
@@ -548,7 +550,7 @@ func TestFaults(t *testing.T) {
 	if policy := p.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") {
 		t.Errorf("the policy is %q", policy)
 	}
-	s.browser().get("/assets/shop.css").want(200) // for the page that tells it
+	s.browser().get("/assets/shop.css").want(200) // for the error page
 	s.service.down = io.ErrUnexpectedEOF
 	s.browser().get("/").want(500, "Something went wrong").lacks("EOF")
 }
@@ -573,7 +575,7 @@ func TestMount(t *testing.T) {
 	b.do(http.MethodPost, "/shop/settings", "token="+url.QueryEscape(token), "Referer", "http://example.com/shop/settings").want(303).header("Location", "/shop/confirm?next=%2Fsettings")
 	b.do(http.MethodPost, "/shop/settings", "token="+url.QueryEscape(token), "Referer", "https://elsewhere.example/shop/settings").want(303).header("Location", "/shop/confirm?next=%2F")
 	b.do(http.MethodPost, "/shop/settings", "token="+url.QueryEscape(token), "Referer", "http://example.com/blog").want(303).header("Location", "/shop/confirm?next=%2F")
-	// Nobody is led back to an address that holds a secret: it would be in that of the login.
+	// No redirect leads back to an address that holds a secret, since the address of the login page would contain it.
 	s.browser().get("/shop/hidden?token=x").want(303).header("Location", "/shop/login?next=%2F")
 	s.service.down = io.EOF
 	b.get("/shop/").want(500, `href="/shop/assets/shop.css?v=`, `<a href="/shop/">To the shop</a>`)
@@ -608,8 +610,8 @@ func TestBar(t *testing.T) {
 	b.get("/shop/assets/brand.png").want(404)
 }
 
-// TestConfiguredNames checks that the names of cookies, fields and parameters that a contract requires replace the
-// usual ones.
+// TestConfiguredNames checks that configured names of cookies, fields and parameters, as a contract requires them,
+// replace the defaults.
 func TestConfiguredNames(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "https://id.example.com", func(o *Options[*shop]) {
@@ -635,8 +637,8 @@ func TestCookies(t *testing.T) {
 		set       func(*Options[*shop])
 		session   string
 		sameSite  http.SameSite
-		signed    bool // the cookie of the session is secure
-		others    bool // the others are
+		signed    bool // the cookie of the session is Secure
+		others    bool // the other cookies are Secure
 		formNamed string
 	}{
 		"http":  {"http://id.example.com", func(*Options[*shop]) {}, "shop_session", http.SameSiteLaxMode, false, false, "shop_form"},
@@ -678,8 +680,8 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// TestPolicy checks that what an operator allows in the Content-Security-Policy is one source and cannot add a
-// directive.
+// TestPolicy checks that each source that an operator adds to the Content-Security-Policy is a single source and cannot
+// add a directive.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -724,7 +726,7 @@ func TestUpload(t *testing.T) {
 	if len(s.service.files) != 1 || s.service.files[0] != "a\uFFFD.txt a file" {
 		t.Errorf("%q came", s.service.files)
 	}
-	b.do(http.MethodPost, "/files", "token="+url.QueryEscape(token)).want(303) // a browser without files
+	b.do(http.MethodPost, "/files", "token="+url.QueryEscape(token)).want(303) // as a browser without files sends it
 }
 
 // TestSlowForms checks that forms and files must arrive at a minimum pace.
@@ -744,7 +746,7 @@ func TestSlowForms(t *testing.T) {
 		"/files":    {files.String(), parts.FormDataContentType()},
 	} {
 		for late, status := range map[bool]int{false: http.StatusSeeOther, true: http.StatusRequestTimeout} {
-			body := iotest.DataErrReader(strings.NewReader(form.body)) // as a server gives a body of known length
+			body := iotest.DataErrReader(strings.NewReader(form.body)) // as a server reads a body of known length
 			if late {
 				body = io.MultiReader(strings.NewReader(form.body[:10]), iotest.ErrReader(os.ErrDeadlineExceeded))
 			}
@@ -769,7 +771,7 @@ func TestFields(t *testing.T) {
 		t.Error("a field is read wrongly")
 	}
 	if f.Err() != nil {
-		t.Errorf("the fields are good, but %v", f.Err())
+		t.Errorf("the fields are valid, but %v", f.Err())
 	}
 	for _, text := range []string{"-1", "x", "1.5", "99999999999999999999", " 1"} {
 		f := Fields{values: url.Values{"n": {text}, "m": {"y"}}}
@@ -800,7 +802,7 @@ func TestFormSentTwice(t *testing.T) {
 	}
 	for _, other := range []string{once("/b", "word", "x", "y"), once("/a", "another", "x", "y"), once("/a", "word", "x", "z"), once("/a", "word", "xy", "")} {
 		if other == key {
-			t.Error("two forms have one key")
+			t.Error("two forms have the same key")
 		}
 	}
 	if once("/a", "", "x") != "" || once("/a", strings.Repeat("x", maxToken+1), "x") != "" {
@@ -838,8 +840,8 @@ func FuzzLocal(f *testing.F) {
 	})
 }
 
-// TestBehindProxy checks that a site counts as https if its address or a trusted proxy says so, and that its own forms
-// are accepted even if the proxy sends another host name.
+// TestBehindProxy checks that a site counts as https if its address or a trusted proxy has that scheme, and that the
+// site's forms are accepted even if the proxy sends another host name.
 func TestBehindProxy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
@@ -857,7 +859,7 @@ func TestBehindProxy(t *testing.T) {
 	}
 
 	s = newSite(t, "", "https://id.example.com")
-	b := s.browser() // asks example.com
+	b := s.browser() // its requests have the host example.com
 	form := "token=" + url.QueryEscape(b.get("/login").want(200).field("token"))
 	b.do(http.MethodPost, "/login", form, "Origin", "https://other.example").want(403)
 	b.do(http.MethodPost, "/login", form, "Origin", "https://id.example.com").want(303)

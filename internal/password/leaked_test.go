@@ -1,7 +1,7 @@
 package password
 
 import (
-	"crypto/sha1" //nolint:gosec // the lists have it
+	"crypto/sha1" //nolint:gosec // the lists consist of SHA-1 hashes
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,7 +51,7 @@ func TestLeaked(t *testing.T) {
 		}
 	}
 	if has, err := (*Leaked)(nil).Has("password"); has || err != nil {
-		t.Error("a list that is none has a password")
+		t.Error("a nil list contains a password")
 	}
 }
 
@@ -67,11 +67,11 @@ func TestLeakedRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := OpenLeaked(name); err == nil {
-			t.Errorf("%s: it is taken", what)
+			t.Errorf("%s: the list is accepted", what)
 		}
 	}
 	if _, err := OpenLeaked("/nothing/here"); err == nil {
-		t.Error("a file that is none is taken")
+		t.Error("a missing file is accepted")
 	}
 }
 

@@ -29,7 +29,7 @@ func TestVerify(t *testing.T) {
 	}
 	for _, broken := range []string{"", "x", "$argon2id$v=19$m=8,t=1,p=1$AA$AA", "$argon2id$v=19$m=99999999,t=1,p=1$AA$AA", strings.Replace(stored, "t=1", "t=0", 1), strings.Replace(stored, "p=1", "p=0", 1), strings.Replace(stored, "id$", "i$", 1)} {
 		if ok, err := h.Verify(ctx, broken, ""); ok || err != nil {
-			t.Errorf("%q lets somebody in: %v", broken, err)
+			t.Errorf("%q is accepted: %v", broken, err)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestVerify(t *testing.T) {
 // are to be replaced.
 func TestStale(t *testing.T) {
 	t.Parallel()
-	// As the board has stored one since its beginning.
+	// A hash in the form that the board has stored since its beginning.
 	const stored = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$k9ohroejZy1PN5E1SbHNPug6vB8eQAahb5SOAp6iGF4"
 	var zero Hasher
 	made, err := zero.Hash(t.Context(), "correct horse")
@@ -46,10 +46,10 @@ func TestStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	if zero.Stale(made) || zero.Stale("") || zero.Stale("x") || !(Hasher{Params: cheap}).Stale(made) {
-		t.Error("the wrong ones are to be hashed again")
+		t.Error("Stale misjudges a hash")
 	}
 	if ok, err := (Hasher{Params: cheap}).Verify(t.Context(), made, "correct horse"); !ok || err != nil {
-		t.Errorf("a password of other parameters: %v, %v", ok, err)
+		t.Errorf("a hash with other parameters: %v, %v", ok, err)
 	}
 	if ok, err := zero.Verify(t.Context(), stored, "correct horse"); !ok || err != nil {
 		t.Errorf("a password of before: %v, %v", ok, err)
@@ -57,7 +57,7 @@ func TestStale(t *testing.T) {
 }
 
 // TestImported checks that a bcrypt hash of another program is accepted, up to the length that bcrypt considers, and
-// replaced when the password is known.
+// replaced after a correct password.
 func TestImported(t *testing.T) {
 	t.Parallel()
 	h := Hasher{Params: cheap}
@@ -109,8 +109,8 @@ func TestImported(t *testing.T) {
 	}
 }
 
-// TestForms checks that a password is the same however its accents are typed, and that one that was stored as it was
-// typed stays good.
+// TestForms checks that a password matches in any Unicode form of its accents, and that a hash of the text exactly as
+// typed still matches.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	const composed, decomposed, other = "caf\u00e9 \u1ebf\ud55c", "cafe\u0301 e\u0302\u0301\u1112\u1161\u11ab", "cafe \u1ebf\ud55c"

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPhpass checks the portable hashes of phpass. The second one is the test vector of its author.
+// TestPhpass checks the portable hashes of phpass. The second is the test vector of the author of phpass.
 func TestPhpass(t *testing.T) {
 	t.Parallel()
 	h := Hasher{Params: cheap}
@@ -28,14 +28,14 @@ func TestPhpass(t *testing.T) {
 			"bits too many": stored[:33] + "z",
 		} {
 			if Known(broken) {
-				t.Errorf("%s: %q is known", what, broken)
+				t.Errorf("%s: %q is accepted as a hash", what, broken)
 			}
 		}
 	}
 }
 
 // TestPasswordEscapedForHTML checks that a hash of another program also matches the password that was escaped for HTML
-// before it was hashed, as phpBB does, and that a hash of our own does not.
+// before it was hashed, as phpBB does, and that a hash made by this package does not.
 func TestPasswordEscapedForHTML(t *testing.T) {
 	t.Parallel()
 	h := Hasher{Params: cheap}
@@ -50,7 +50,7 @@ func TestPasswordEscapedForHTML(t *testing.T) {
 	}
 }
 
-// TestSalted checks the ways of other forums with sums that other programs have made of the passwords.
+// TestSalted checks the salted hashes of other forums.
 func TestSalted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ kind, salt, sum, password string }{
@@ -65,7 +65,7 @@ func TestSalted(t *testing.T) {
 		}
 		stored := Salted(test.kind, []byte(test.salt), sum)
 		if !Known(stored) || !Imported(stored) || !(Hasher{}).Stale(stored) {
-			t.Errorf("%s is not known as one of another program", stored)
+			t.Errorf("%s is not recognised as a hash of another program", stored)
 		}
 		for password, want := range map[string]bool{test.password: true, test.password + "!": false, "": false} {
 			if ok, err := (Hasher{}).Verify(t.Context(), stored, password); err != nil || ok != want {

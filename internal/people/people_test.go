@@ -39,7 +39,7 @@ func TestRetry(t *testing.T) {
 	t.Parallel()
 	conflict := apierror.New(409, "conflict", "taken")
 	for _, test := range []struct {
-		errs  []error // of the calls
+		errs  []error // the error of each call
 		calls int
 		want  error
 	}{

@@ -27,7 +27,7 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// TestBorrow checks that a borrowed token is one that the bucket gains later.
+// TestBorrow checks that a borrowed token is taken from those that the bucket gains later.
 func TestBorrow(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)

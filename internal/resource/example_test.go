@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// What the service of the example has already: its type for a request, its rows and its methods.
+// The service of the example already has these: its type for a request, its rows and its methods.
 
 type (
 	call struct {
@@ -59,7 +59,7 @@ var jobList = resource.List[*call, job]{
 // end of the example
 
 func ExampleList() {
-	// The pages go into the table of the service, the templates into its look.
+	// The pages become part of the table of the service, the templates part of its look.
 	table := jobList.Pages()
 	_ = pages.Options[*call]{Table: table}
 }

@@ -42,7 +42,7 @@ func (m *member) tag() string { return strconv.FormatInt(m.Version, 10) }
 
 type club struct {
 	members []member
-	broken  bool // reading fails behind the first page
+	broken  bool // reading fails after the first page
 	wrote   int
 }
 
@@ -249,10 +249,10 @@ func TestList(t *testing.T) {
 	p.Get("/club/members?after=m050").Want(200, ">m051<", ">m100<", `href="/club/members">First page`, "after=m100")
 	p.Get("/club/members?after=m100").Want(200, ">m120<", "First page").Lacks("More members")
 	if p := b.Get("/club/members?after=m120&state=active"); p.Where() != "/club/members?state=active" {
-		t.Errorf("behind the end it leads to %s", p.Where())
+		t.Errorf("after the last page, the address is %s", p.Where())
 	}
 
-	// A filter is kept by the next page, the order and the file.
+	// The links to the next page, to another order and to the file keep a filter.
 	b.Get("/club/members?state=active&guest=&sort=posts&junk=1").Want(200, `value="active" selected`, `value="posts" selected`, `aria-sort="descending"`, ">Clear<",
 		"sort=name&amp;state=active", "after=", "format=csv&amp;sort=posts&amp;state=active").Lacks(`gone">banned`, "junk=1&amp;s")
 	b.Get("/club/members?guest=1").Want(200, ">m006<", `name="guest" value="1" checked`).Lacks(">m007<")
@@ -276,7 +276,7 @@ func TestActions(t *testing.T) {
 	at := "/club/members?guest=&state=active&junk=1"
 	ask := p.Send(at, "do", "ban", "row", "1 m001", "row", "2 m<002").Want(200, "They are signed out.", "<li>m001</li>", "<li>m&lt;002</li>", `value="1 m001"`, `name="reason"`, `aria-current="page"`)
 	if s.members[0].State != "active" {
-		t.Fatal("it was done before it was confirmed")
+		t.Fatal("the action was done before it was confirmed")
 	}
 	s.members[1].State = "banned"
 	sure := []string{"sure", "1", "do", "ban", "reason", "spam"}
@@ -287,7 +287,7 @@ func TestActions(t *testing.T) {
 	}
 	p = p.Send(at, append(sure, "row", "4 m004", "row", "5 m005")...).Want(200, "2 members were banned.").Lacks(">m004<")
 	if p.Where() != "/club/members?state=active" {
-		t.Errorf("it leads to %s", p.Where())
+		t.Errorf("the address is %s", p.Where())
 	}
 	p.Send(at, append(sure, "row", "6 m006")...).Want(200, "m006 was banned.")
 	p.Send(at, "sure", "1", "do", "ban", "reason", "", "row", "7 m007").Want(422, "Give a reason", `id="reason-problem"`, `name="sure"`)
@@ -304,7 +304,7 @@ func TestActions(t *testing.T) {
 		t.Errorf("%d were greeted", s.wrote)
 	}
 
-	// Without the token of the page, or for whom the page is not, nothing is done.
+	// Without the token of the page, or for a user who may not open the page, nothing is done.
 	b.Post("/club/members", url.Values{"one": {"greet 8 m008"}}).Want(403)
 	b.Always.Set("X-User", "eve")
 	p.Send("/club/members", "one", "greet 8 m008").Want(403)
@@ -342,8 +342,8 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// TestForm creates and changes something. Problems stand beside the fields with what was typed, and whoever saves
-// second sees both versions.
+// TestForm creates a member and changes it. Problems are shown beside the fields with the submitted values, and the
+// second of two people to save sees both versions.
 func TestForm(t *testing.T) {
 	t.Parallel()
 	s, b := site(t, 0)
@@ -363,7 +363,7 @@ func TestForm(t *testing.T) {
 	clash := mine.Send("/club/members/1", "version", "1", "bio", "mine", "state", "banned", "posts", "8", "days", "mo").
 		Want(409, "Somebody else has changed this", "<del>theirs</del>", "<ins>mine</ins>", "<del>Sunday</del>", "<ins>Monday</ins>", "<ins>banned</ins>", ">mine</textarea>").Lacks("<th scope=\"row\">Posts")
 	if s.members[0].Bio != "theirs" {
-		t.Error("it was saved over the other one")
+		t.Error("the form overwrote the other version")
 	}
 	clash.Send("/club/members/1", "version", clash.Hidden("version"), "bio", "both", "state", "active", "posts", "8").Want(200, "Saved.", ">both</textarea>")
 
@@ -374,7 +374,7 @@ func TestForm(t *testing.T) {
 	theirs.Send("/club/members/1", "do", "none").Want(400)
 	theirs.Send("/club/members/new", "do", "greet").Want(400)
 	b.Get("/club/members/9").Want(404)
-	b.Post("/club/members/1", url.Values{"bio": {"x"}}).Want(403) // without a token
+	b.Post("/club/members/1", url.Values{"bio": {"x"}}).Want(403) // without the token of the form
 	b.Always.Set("X-User", "eve")
 	b.Get("/club/members/1").Want(403)
 	theirs.Send("/club/members/1", "bio", "x").Want(403)
@@ -386,7 +386,7 @@ func TestHistory(t *testing.T) {
 	b.Get("/club/history?actor=bob&action=ban").Want(200, "<h1>History", "ada bob", "<code>ban</code>", `href="/club/members/1"><bdi>bob</bdi></a>`, "spam", `value="bob"`, `value="ban" selected`, ">–<", ">never<")
 }
 
-// TestDocument checks that the example of the how-to is the one that is compiled here.
+// TestDocument checks that the example in the how-to is equal to the example that is compiled here.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	code, err := os.ReadFile("example_test.go")

@@ -66,12 +66,12 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// TestReadChecksRequest checks what a request must be like for its body to be read.
+// TestReadChecksRequest checks the requirements on a request whose body is read.
 func TestReadChecksRequest(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		kind, body string
-		status     int // 0: it is read
+		status     int // 0: the body is read
 	}{
 		{"", "{}", 0},
 		{"application/json; charset=utf-8", "{}", 0},
@@ -104,11 +104,11 @@ func TestReadChecksRequest(t *testing.T) {
 		}
 	}
 	if _, err := testObjects.ReadIfAny(&Call{W: httptest.NewRecorder(), R: httptest.NewRequest("POST", "/", strings.NewReader(" "))}); err == nil {
-		t.Error("a space is a body that is left away")
+		t.Error("a space counts as a missing body")
 	}
 }
 
-// slow is a connection on which nothing arrives until the deadline that is set.
+// slow is a connection on which nothing arrives before its deadline.
 type slow struct {
 	*httptest.ResponseRecorder
 	deadline time.Time
@@ -143,7 +143,7 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// FuzzObject checks that a body makes the reader fail only by a refusal.
+// FuzzObject checks that the reader either accepts a body or returns a refusal.
 func FuzzObject(f *testing.F) {
 	for _, text := range []string{`{"a":1}`, `{"a":{"b":[1,2,{"c":null}]}}`, `[`, `{"a":1,"a":2}`, `{}{}`, `"x"`, "", "]", `{"a":1}]`} {
 		f.Add(text)
@@ -156,7 +156,7 @@ func FuzzObject(f *testing.F) {
 	})
 }
 
-// TestPublished checks that a document is made once, and that a client that has it gets a 304.
+// TestPublished checks that a document is made once, and that a client that has cached it gets a 304.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	made := 0
@@ -187,6 +187,6 @@ func TestPublished(t *testing.T) {
 		}
 	}
 	if made != 1 {
-		t.Errorf("it was made %d times", made)
+		t.Errorf("the document was made %d times", made)
 	}
 }

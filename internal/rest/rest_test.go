@@ -45,7 +45,7 @@ func table() []Route {
 	}
 }
 
-// someone is the id of a user. It is empty for a guest.
+// someone is the id of a user, or empty for a guest.
 type someone string
 
 func (s someone) UserID() string { return string(s) }
@@ -57,7 +57,7 @@ func TestRouter(t *testing.T) {
 	for name, test := range map[string]struct {
 		method, target, user, body string
 		status                     int
-		want                       string // of the body, or the code of the error
+		want                       string // part of the body, or the code of the error
 	}{
 		"guest":                {"GET", "/things/1", "", "", 200, `{"id":"1","limit":3,"user":""}`},
 		"user":                 {"GET", "/things/1?limit=9", "ann", "", 200, `{"id":"1","limit":9,"user":"ann"}`},
@@ -94,7 +94,7 @@ func TestRouter(t *testing.T) {
 				t.Error("there is such a path without the prefix")
 			}
 			if _, ok := mounted.Find(httptest.NewRequest(test.method, "/api/v1"+test.target, nil)); !ok {
-				t.Error("there is no such path behind the prefix")
+				t.Error("there is no such path below the prefix")
 			}
 			w := httptest.NewRecorder()
 			err := found.Serve(w, someone(test.user))
@@ -151,14 +151,14 @@ func TestQuery(t *testing.T) {
 		t.Error(word, err)
 	}
 	if _, err := call("format=x").Choice("format", "json", "csv"); err == nil {
-		t.Error("x is no choice")
+		t.Error("x is accepted as a choice")
 	}
 	if at, err := call("cursor=" + Cursor(123456789)).Cursor("cursor"); at != 123456789 || err != nil {
 		t.Error(at, err)
 	}
 	for _, bad := range []string{"cursor=x", "cursor=%00", "cursor=" + Cursor(-1), "cursor=" + strings.Repeat("A", 100)} {
 		if _, err := call(bad).Cursor("cursor"); err == nil {
-			t.Errorf("%s is a cursor", bad)
+			t.Errorf("%s is accepted as a cursor", bad)
 		}
 	}
 }

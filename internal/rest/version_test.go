@@ -14,7 +14,7 @@ func TestMatch(t *testing.T) {
 	const tag = `"abc"`
 	for _, test := range []struct {
 		lines  []string
-		status int // 0: it passes
+		status int // 0: the request passes
 	}{
 		{nil, 0},
 		{[]string{"*"}, 0},

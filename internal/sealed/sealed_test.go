@@ -32,7 +32,7 @@ func aes(t *testing.T, digits string) keyring.Keyring {
 	return ring
 }
 
-// texts returns a sample of what a keyring has sealed. If damaged is true, the sample begins with a damaged text.
+// texts returns a sample of texts that a keyring has sealed. If damaged is true, the sample begins with a damaged text.
 func texts(t *testing.T, ring keyring.Keyring, damaged bool) Sample {
 	t.Helper()
 	sealed, err := ring.Seal(t.Context(), []byte("x"), []byte("place"))
@@ -85,12 +85,12 @@ func started(t *testing.T, db *store.DB) *store.DB {
 
 func ring(db *store.DB, base keyring.Keyring, sample Sample) *Ring {
 	r := New(db, "gateway", base, sample, zap.NewNop())
-	r.settle = 0 // nobody else is on the database
+	r.settle = 0 // no other node uses the database
 	return r
 }
 
-// usable reports whether a ring seals and opens. It fails the test if a ring does only one of them, or if it fails by
-// anything but a 503.
+// usable reports whether a ring seals and opens. It fails the test if the ring does only one of the two, or returns an
+// error other than a 503.
 func usable(t *testing.T, r *Ring) bool {
 	t.Helper()
 	sealed, err := r.Seal(t.Context(), []byte("x"), nil)
@@ -105,7 +105,7 @@ func usable(t *testing.T, r *Ring) bool {
 }
 
 // TestSecondKeyringIsUnfit checks that the database keeps the keyring of the first node, whatever keyring the second
-// one has.
+// node has.
 func TestSecondKeyringIsUnfit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func() *store.DB) {
@@ -115,14 +115,14 @@ func TestSecondKeyringIsUnfit(t *testing.T) {
 		}
 		good, bad := ring(db, aes(t, "1"), none), ring(open(), aes(t, "2"), none)
 		if usable(t, good) {
-			t.Error("it is used before it was checked")
+			t.Error("the ring is usable before it was checked")
 		}
 		if err := good.Check(t.Context()); err != nil || !usable(t, good) {
-			t.Fatalf("the first one: %v", err)
+			t.Fatalf("the first keyring: %v", err)
 		}
 		err := bad.Check(t.Context())
 		if !errors.Is(err, ErrUnfit) || errors.Is(err, keyring.ErrOpen) || !strings.Contains(err.Error(), "of gateway: give it the master key that sealed them") || usable(t, bad) {
-			t.Errorf("another one: %v", err)
+			t.Errorf("another keyring: %v", err)
 		}
 		if held, err := Held(t.Context(), db, "gateway", none); err != nil || !held {
 			t.Errorf("held %t, error %v", held, err)
@@ -134,7 +134,7 @@ func TestSecondKeyringIsUnfit(t *testing.T) {
 			t.Errorf("adopted: %v", err)
 		}
 		if err := good.Check(t.Context()); !errors.Is(err, ErrUnfit) || usable(t, good) {
-			t.Errorf("the one that was: %v", err)
+			t.Errorf("the replaced keyring: %v", err)
 		}
 	})
 }
@@ -151,13 +151,13 @@ func TestDatabaseWithoutCheckValue(t *testing.T) {
 			t.Errorf("another keyring: %v", err)
 		}
 		if err := ring(db, aes(t, "1"), old).Check(t.Context()); err != nil {
-			t.Errorf("the right one: %v", err)
+			t.Errorf("the right keyring: %v", err)
 		}
 	})
 }
 
-// TestNodesStartTogether checks that of nodes that begin at once with different keyrings, those with one of the
-// keyrings win.
+// TestNodesStartTogether checks that of nodes that start at the same time with different keyrings, all nodes with one
+// of the keyrings win.
 func TestNodesStartTogether(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func() *store.DB) {
@@ -185,8 +185,8 @@ func TestNodesStartTogether(t *testing.T) {
 	})
 }
 
-// TestRotation gives nodes a new key one after the other, and checks that at each step all nodes open what any of them
-// seals.
+// TestRotation gives nodes a new key one after the other, and checks that at each step all nodes open every text that
+// any of them seals.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func() *store.DB) {
@@ -233,7 +233,7 @@ func TestRotation(t *testing.T) {
 }
 
 // TestRun checks that a node that starts before its database is available checks the keyring later, reports a fault
-// once, and notices what others do.
+// once, and notices changes by other nodes.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewPostgres(t)
@@ -252,14 +252,14 @@ func TestRun(t *testing.T) {
 	}
 	server.Stop()
 	if err := good.Check(t.Context()); !errors.Is(err, store.ErrUnavailable) || !usable(t, good) {
-		t.Errorf("a good one without its database: %v", err)
+		t.Errorf("a good ring without its database: %v", err)
 	}
 	core, logs := observer.New(zap.InfoLevel)
 	db := started(t, open())
 	bad := New(db, "gateway", aes(t, "2"), none, zap.New(core))
-	bad.every = time.Hour // what it finds out it hears
+	bad.every = time.Hour // so long that the ring learns changes only from notices
 	if usable(t, bad) {
-		t.Error("it is used before the database could be asked")
+		t.Error("the ring is usable before the database could be read")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -267,7 +267,7 @@ func TestRun(t *testing.T) {
 	server.Start()
 	eventually(t, "it finds out", func() bool { return logs.Len() == 1 })
 	if usable(t, bad) {
-		t.Error("it is used")
+		t.Error("an unfit ring is usable")
 	}
 	eventually(t, "its database listens", func() bool {
 		n := 0

@@ -70,16 +70,16 @@ func TestStore(t *testing.T) {
 			t.Errorf("a session in use is %+v", n)
 		}
 		now = now.Add(10 * time.Minute)
-		find(first, "") // idle, whatever was confirmed
+		find(first, "") // idle for too long, although it was confirmed
 		in(func(c store.Conn) error { return s.Renew(c, n.ID, start.Add(3*time.Hour)) })
 		now = start.Add(3*time.Hour - time.Microsecond)
 		find(first, "bob")
 		now = start.Add(3 * time.Hour)
-		find(first, "") // used, but too old
+		find(first, "") // in use, but too old
 
 		now = start
 		other, second, third := begin("eve"), begin("bob"), begin("bob")
-		find(first, "") // one too many
+		find(first, "") // the user has too many sessions, so the oldest has ended
 		find(second, "bob")
 		in(func(c store.Conn) error { return s.End(c, second) })
 		find(second, "")

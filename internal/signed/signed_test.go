@@ -58,9 +58,9 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %q", what, payload)
 		}
 	}
-	// A name does not pass for a part of the payload.
+	// A name is not mistaken for a part of the payload.
 	if _, ok := s.Open(s.Sign([]byte("\x00\x00\x00\x00\x00\x00\x00\x01apayload")), "a"); ok {
-		t.Error("a payload is taken for a name")
+		t.Error("a part of the payload is mistaken for a name")
 	}
 }
 

@@ -40,6 +40,6 @@ func TestWriterTellsOfErrors(t *testing.T) {
 		w.Add("https://example.com/part", time.Time{})
 	}
 	if w.Close() == nil {
-		t.Error("what was not written is taken for written")
+		t.Error("a failed write is not reported")
 	}
 }

@@ -61,7 +61,7 @@ func TestScan(t *testing.T) {
 				got = append(got, fmt.Sprintf("%d: %s", r.Line, show(r)))
 				places = append(places, r.Place)
 				if !r.Has("id") || r.Has("nothing") || r.Text("nothing") != "" || r.Int("nothing") != 0 || r.Int("name") != 0 {
-					t.Error("columns that are none")
+					t.Error("a column that does not exist has a value")
 				}
 				return nil
 			}, nil)

@@ -18,7 +18,7 @@ func TestReadBriefly(t *testing.T) {
 			t.Fatal(err)
 		}
 		count := func(c Conn) (n int, err error) { return n, c.Row("SELECT count(*) FROM items").Scan(&n) }
-		for range 20 { // more often than there are connections
+		for range 20 { // more times than there are connections
 			err := db.ReadBriefly(t.Context(), func(c Conn) error {
 				for range 2 {
 					if n, err := count(c); err != nil || n != 1 {

@@ -39,11 +39,11 @@ func TestDataFault(t *testing.T) {
 		}
 	}
 	if !IsDataFault(&pgconn.PgError{Code: "23514", ConstraintName: "positive"}) {
-		t.Error("a check of ours is none of the values")
+		t.Error("a violated check constraint is not a data fault")
 	}
 }
 
-// TestLackOfResourcesIsTemporary checks that a server that lacks a resource now counts as one that may have it later.
+// TestLackOfResourcesIsTemporary checks that a server's lack of a resource counts as a temporary failure.
 func TestLackOfResourcesIsTemporary(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"53100", "53200", "53300"} {
@@ -53,14 +53,14 @@ func TestLackOfResourcesIsTemporary(t *testing.T) {
 	}
 }
 
-// TestReadCommitted checks that a write under ReadCommitted sees what was committed since it began, and that others do
-// not.
+// TestReadCommitted checks that a write under ReadCommitted sees changes that were committed after it began, and that
+// other writes do not.
 func TestReadCommitted(t *testing.T) {
 	t.Parallel()
 	errOnce := errors.New("once is enough")
 	db := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}.start(t)
 	for _, level := range []struct {
-		ctx  context.Context //nolint:containedctx // of the write
+		ctx  context.Context //nolint:containedctx // the context of the write
 		want int
 	}{{t.Context(), 0}, {ReadCommitted(t.Context()), 1}} {
 		err := db.Write(level.ctx, func(c Conn) error {

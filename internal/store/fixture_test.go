@@ -133,9 +133,8 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// hold keeps the only writer of a DB busy until release is called, and then
-// waits for it. It does so for longer than a group is open to others, so that
-// those who wait make a group without it.
+// hold keeps the only writer of a DB busy until release is called, and release then waits for it to end. The writer is
+// busy for longer than a group stays open, so that the waiting writes form a group without it.
 func hold(t *testing.T, db *DB) (release func()) {
 	t.Helper()
 	var (
@@ -165,7 +164,7 @@ func hold(t *testing.T, db *DB) (release func()) {
 	return release
 }
 
-// queued waits until n writes wait behind the one that holds the writer.
+// queued waits until n writes wait behind the write that holds the writer.
 func queued(t *testing.T, db *DB, n int) {
 	t.Helper()
 	w := db.engine.(*sqlite).pools.Load().writer

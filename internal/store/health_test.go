@@ -8,8 +8,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// TestHealthChangesBeforeItsLine checks that the state has changed when its log line is written, so that somebody who
-// reacts to the line does not read the old state.
+// TestHealthChangesBeforeItsLine checks that the state has changed before its log line is written, so that a reaction
+// to the line does not see the old state.
 func TestHealthChangesBeforeItsLine(t *testing.T) {
 	var h *health
 	var states []error

@@ -44,7 +44,7 @@ func TestLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !has(t, db, 1) || names() != 1 {
-			t.Fatal("what was left for the end of an acknowledged change is not seen")
+			t.Fatal("the last statement of an acknowledged change has no effect")
 		}
 	})
 }
@@ -70,7 +70,7 @@ func TestLast(t *testing.T) {
 			wantError(t, db.Write(t.Context(), leave(1, failed)), failed)
 		}
 		if n := number(t, db, "SELECT count(*) FROM items WHERE id = 1 AND name = 'left with 0'"); n != 1 {
-			t.Fatalf("there are %d of what was left", n)
+			t.Fatalf("%d rows were renamed by the last statement", n)
 		}
 		if db.Dialect() != SQLite {
 			return
@@ -84,7 +84,7 @@ func TestLast(t *testing.T) {
 			}
 		}
 		if n := number(t, db, "SELECT count(*) FROM items WHERE name = 'left with ' || (id / 2)"); n != 3 || seen != 0 {
-			t.Errorf("%d of three came behind the others, in their order; another change of the commit saw %d", n, seen)
+			t.Errorf("%d of three last statements ran after the changes, in their order; another change of the commit saw %d", n, seen)
 		}
 	})
 }

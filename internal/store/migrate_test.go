@@ -72,7 +72,7 @@ func TestRegisterTwice(t *testing.T) {
 		t.Fatalf("%d schemas", len(db.schemas))
 	}
 	if err := db.Register(Schema{Name: "a", Migrations: files("00001_t.sql", upT+" ")}); err == nil {
-		t.Fatal("a name was taken twice")
+		t.Fatal("a name was registered twice")
 	}
 }
 
@@ -162,13 +162,13 @@ func TestNewerDatabase(t *testing.T) {
 		wantError(t, err, ErrNewer)
 		wantError(t, err, ErrUnavailable)
 		if !strings.Contains(err.Error(), "its tables of a have version 4, this one knows 1") {
-			t.Errorf("the error does not say which: %v", err)
+			t.Errorf("the error does not name the versions: %v", err)
 		}
 	})
 }
 
-// TestTooOldDatabase checks that a database of before the first migration of this program is refused and stays as it is,
-// and that one with exactly the version of that migration is used.
+// TestTooOldDatabase checks that a database from before the first migration of this program is refused and not changed,
+// and that a database at exactly the version of that migration is used.
 func TestTooOldDatabase(t *testing.T) {
 	t.Parallel()
 	const upV = "-- +goose Up\nCREATE TABLE v (id BIGINT);\n"
@@ -335,7 +335,7 @@ func (f probedFS) Open(name string) (fs.File, error) {
 func TestMigrationLock(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
-		look := p.start(t) // for its connections
+		look := p.start(t) // to look at the connections
 		free := func() bool {
 			if p.dialect == SQLite {
 				unlock, err := lockFile(t.Context(), p.location+".migrate.lock", time.Millisecond)
@@ -363,7 +363,7 @@ func TestMigrationLock(t *testing.T) {
 		if err := db.Register(Schema{Name: "locked", Migrations: probedFS{files("00001_t.sql", upT), &inspect}}); err != nil {
 			t.Fatal(err)
 		}
-		var looks atomic.Int64 // goose reads in parallel
+		var looks atomic.Int64 // goose reads files in parallel
 		inspect = func() {
 			looks.Add(1)
 			if free() {
@@ -378,7 +378,7 @@ func TestMigrationLock(t *testing.T) {
 	})
 }
 
-// TestPlaceholders checks that one text creates a table on both engines.
+// TestPlaceholders checks that the same text creates a table on both engines.
 func TestPlaceholders(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {

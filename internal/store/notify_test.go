@@ -44,7 +44,7 @@ func TestNotices(t *testing.T) {
 	stop := there.Listen("keys", func(text string) { keys <- text })
 	there.Listen("others", func(text string) { others <- text })
 	if text := heard(t, keys); text != "" {
-		t.Errorf("%q before anything was said", text)
+		t.Errorf("%q before any notice was sent", text)
 	}
 	heard(t, others)
 
@@ -88,7 +88,7 @@ func TestNotices(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	if len(keys) > 0 {
-		t.Errorf("told %q after it was stopped", <-keys)
+		t.Errorf("got %q after listening was stopped", <-keys)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestNotices(t *testing.T) {
 func TestNoNoticesOnSQLite(t *testing.T) {
 	t.Parallel()
 	db := sqliteAt(t).start(t)
-	stop := db.Listen("keys", func(text string) { t.Errorf("told %q", text) })
+	stop := db.Listen("keys", func(text string) { t.Errorf("got the notice %q", text) })
 	notify(t, db, "keys", "one", nil)
 	stop()
 }
@@ -125,7 +125,7 @@ func TestListenBeforeTheDatabase(t *testing.T) {
 	server.Start()
 	heard(t, notices)
 	notify(t, db, "keys", "one", nil)
-	for heard(t, notices) != "one" { // it may have begun more than once
+	for heard(t, notices) != "one" { // there may be several notices that it has begun
 	}
 	if n := said(seen, "what other nodes change is seen late for now, listening to the database has ended"); n > 2 {
 		t.Errorf("%d lines", n)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestSQLiteNoWAL checks that concurrent reads and writes succeed without a write-ahead log, and that a file can be
-// changed from one journal mode to the other and back without loss.
+// changed between the journal modes without loss.
 func TestSQLiteNoWAL(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")

@@ -123,7 +123,7 @@ func TestPostgresDownAtStart(t *testing.T) {
 	}
 	begin := time.Now()
 	db.Start(t.Context())
-	if took := time.Since(begin); took > startWait+30*time.Second { // a busy machine included
+	if took := time.Since(begin); took > startWait+30*time.Second { // with a reserve for a busy machine
 		t.Errorf("Start took %s", took)
 	}
 	err = db.Ready()
@@ -151,7 +151,7 @@ func TestPostgresDownAtStart(t *testing.T) {
 	}
 }
 
-// TestPostgresBackendTerminated checks that one broken connection does not make the server count as down.
+// TestPostgresBackendTerminated checks that a single broken connection does not make the server count as down.
 func TestPostgresBackendTerminated(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
@@ -188,7 +188,7 @@ func TestPostgresIdleConnectionsCut(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			// Often enough that the driver does not look whether they are alive.
+			// So many writes that the driver does not check whether the idle connections are alive.
 			for j := range 20 {
 				if err := writeItem(t.Context(), db, 1000*i+j); err != nil {
 					t.Error(err)
@@ -210,7 +210,7 @@ func TestPostgresIdleConnectionsCut(t *testing.T) {
 	}
 }
 
-// TestPostgresDeadlockIsRetried checks that of two writes that wait for each other's rows, one is run again.
+// TestPostgresDeadlockIsRetried checks that, when two writes wait for each other's rows, one of them is retried.
 func TestPostgresDeadlockIsRetried(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
@@ -257,8 +257,8 @@ func TestPostgresDeadlockIsRetried(t *testing.T) {
 	}
 }
 
-// loser returns a write that another one overtakes in its first transactions, as many as losses, and a count of the
-// calls of its function.
+// loser returns a write that conflicts with another write in as many of its first transactions as losses says, and the
+// number of calls of its function.
 func loser(db, other *DB, losses int64) (write func(ctx context.Context) error, calls *atomic.Int64) {
 	calls = new(atomic.Int64)
 	return func(ctx context.Context) error {
@@ -282,8 +282,7 @@ func loser(db, other *DB, losses int64) (write func(ctx context.Context) error, 
 	}, calls
 }
 
-// TestPostgresLostRacesAreRetried checks that a write that loses its race is tried again while there is time, however
-// often.
+// TestPostgresLostRacesAreRetried checks that a write that loses its race is retried as often as the time permits.
 func TestPostgresLostRacesAreRetried(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
@@ -318,7 +317,7 @@ func TestPostgresLostRacesGiveUp(t *testing.T) {
 				t.Errorf("error is %v, want %v", err, ErrUnavailable)
 			}
 			if calls.Load() < 2 {
-				t.Error("it was not tried again")
+				t.Error("the write was not retried")
 			}
 			if err := db.Ready(); err != nil {
 				t.Error(err)
@@ -332,7 +331,7 @@ func TestPostgresServerCrashes(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewPostgres(t)
 	db := place{dialect: Postgres, location: server.DSN() + "&synchronous_commit=on"}.start(t)
-	err := db.Read(t.Context(), func(c Conn) error { // the log is written for who waits for it, and else hardly ever
+	err := db.Read(t.Context(), func(c Conn) error { // so the log is written almost only for commits that wait for it
 		if _, err := c.Exec("ALTER SYSTEM SET wal_writer_delay = '10s'"); err != nil {
 			return err
 		}
@@ -379,16 +378,16 @@ func TestPostgresServerCrashes(t *testing.T) {
 	<-enough
 	backend := number(t, db, "SELECT pg_backend_pid()")
 	mu.Lock()
-	crashed = true // what is acknowledged from now on may have been written afterwards
+	crashed = true // rows acknowledged from now on may have been written after the crash
 	mu.Unlock()
-	if err := syscall.Kill(backend, syscall.SIGKILL); err != nil { // the others end with it, and their memory
+	if err := syscall.Kill(backend, syscall.SIGKILL); err != nil { // the other backends end too, and lose their memory
 		t.Fatal(err)
 	}
 	writers.Wait()
 	var kept []int
 	eventually(t, "the server has recovered", func() bool {
 		n := 1
-		err := db.Read(t.Context(), func(c Conn) error { // at once: the keeper may have met the server before, and say so later
+		err := db.Read(t.Context(), func(c Conn) error { // not Ready: the keeper may notice the recovery later
 			if err := c.Row("SELECT count(*) FROM running").Scan(&n); err != nil {
 				return err
 			}
@@ -408,8 +407,8 @@ func TestPostgresServerCrashes(t *testing.T) {
 	}
 }
 
-// TestPostgresInTurn checks that writes in turn wait for each other in the process, while the first of them waits for a
-// lock, and do not occupy connections that others need.
+// TestPostgresInTurn checks that writes in turn wait for each other in the process while the first of them waits for a
+// lock, so that they do not occupy connections that other calls need.
 func TestPostgresInTurn(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 4}
@@ -461,12 +460,12 @@ func TestPostgresInTurn(t *testing.T) {
 }
 
 // TestPostgresPlansOfWritesInTurn checks that the server plans the statements of a write in turn once for all values,
-// and reads no more rows of a value than are requested. It plans the statements of other writes as it sees fit, on the
-// same connection too.
+// and reads no more rows of a value than are requested. The server chooses the plans of other writes freely, even on
+// the same connection.
 func TestPostgresPlansOfWritesInTurn(t *testing.T) {
 	t.Parallel()
 	db := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 2}.start(t)
-	for _, statement := range []string{ // by its statistics an owner has some 13 rows, and somebody may have thousands
+	for _, statement := range []string{ // by the statistics an owner has about 13 rows
 		"CREATE TABLE owned (id BIGINT PRIMARY KEY, owner BIGINT NOT NULL, filler TEXT NOT NULL)",
 		"INSERT INTO owned SELECT n, n % 1500, repeat('x', 100) FROM generate_series(1, 20000) n",
 		"CREATE INDEX owned_owner ON owned (owner, id)",
@@ -506,8 +505,9 @@ func TestPostgresPlansOfWritesInTurn(t *testing.T) {
 	}
 }
 
-// TestPostgresByValues checks that queries under ByValues are planned each time, while others are not once they have
-// run five times. A page of a value that most rows have is read in its order, and one of a rare value by an index.
+// TestPostgresByValues checks that queries under ByValues are planned each time, while the plans of other queries are
+// reused after five runs. A page of a value that most rows have is read in its order, and a page of a rare value by an
+// index.
 func TestPostgresByValues(t *testing.T) {
 	t.Parallel()
 	db := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 1}.start(t)
@@ -534,7 +534,7 @@ func TestPostgresByValues(t *testing.T) {
 	err := db.Read(t.Context(), func(c Conn) error {
 		for _, mode := range []struct {
 			of    Conn
-			plans int64 // that are for all values
+			plans int64 // plans for all values
 		}{{c.ByValues(), 0}, {c, 1}} {
 			for range 10 {
 				if list, err := read(mode.of, "", "most"); err != nil || len(list) != 20 {
@@ -559,8 +559,8 @@ func TestPostgresByValues(t *testing.T) {
 	}
 }
 
-// TestPostgresConnectionCutBeforeWrite checks that a write that finds its connection cut runs on another one, whatever
-// its first statement is.
+// TestPostgresConnectionCutBeforeWrite checks that a write whose connection was cut before runs on another connection,
+// whatever its first statement is.
 func TestPostgresConnectionCutBeforeWrite(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 1}
@@ -602,13 +602,13 @@ func TestPostgresConnectionCutBeforeWrite(t *testing.T) {
 			continue
 		}
 		if !has(t, other, i+1) {
-			t.Errorf("what the first statement %d did is not there", i+1)
+			t.Errorf("the change of the first statement %d is missing", i+1)
 		}
 	}
 }
 
-// TestPostgresHastily checks that a write under Hastily does not wait for the disk, and that others do, also after it
-// on the same connection.
+// TestPostgresHastily checks that a write under Hastily does not wait for the disk, and that other writes do, even
+// after it on the same connection.
 func TestPostgresHastily(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewPostgres(t)

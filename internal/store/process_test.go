@@ -16,9 +16,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// The test binary plays other processes when these are set.
+// The test binary plays other processes when these variables are set.
 const (
-	childVar    = "TOLLGATE_STORE_CHILD" // what to do
+	childVar    = "TOLLGATE_STORE_CHILD" // the task of the process
 	dialectVar  = "TOLLGATE_STORE_DIALECT"
 	locationVar = "TOLLGATE_STORE_LOCATION"
 )
@@ -73,7 +73,7 @@ func child() error {
 	}
 }
 
-// writeUntilKilled writes numbers from first on and prints each one when it is acknowledged.
+// writeUntilKilled writes numbers from first on and prints each number when it is acknowledged.
 func writeUntilKilled(first int, write func(id int) error) error {
 	const workers = 8
 	failed := make(chan error, workers)

@@ -66,7 +66,7 @@ func FuzzNumberPlaceholders(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		got := numberPlaceholders(query)
-		// Undoing it gives the query back: nothing else was touched.
+		// Undoing the replacement gives the query back, so nothing else was changed.
 		n := 0
 		for i := 0; i < len(query); {
 			length := max(1, literalLength(query, i))

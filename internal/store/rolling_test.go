@@ -59,20 +59,20 @@ func TestRegisterRefusesFalseMark(t *testing.T) {
 	}
 }
 
-// addition is the migration that a release has and the one before it does not know.
+// addition is the migration that the newer release has and the older release does not know.
 const addition = `-- additive
 -- +goose Up
 ALTER TABLE items ADD COLUMN note TEXT NOT NULL DEFAULT 'none';
 CREATE TABLE notes (item BIGINT NOT NULL PRIMARY KEY REFERENCES items (id) ON DELETE CASCADE, text TEXT NOT NULL);
 `
 
-// The two releases that a rolling upgrade runs beside each other.
+// The two releases that run beside each other during a rolling upgrade.
 const (
 	olderRelease = "0.1.0"
 	newerRelease = "0.2.0"
 )
 
-// rollingSchema returns the test schema as a release has it.
+// rollingSchema returns the test schema of a release.
 func rollingSchema(release string) Schema {
 	s := testSchema()
 	if release != olderRelease {
@@ -154,7 +154,7 @@ func startServer(t *testing.T, p place, release string, first int) *server {
 	return s
 }
 
-// await waits until the server has acknowledged 60 rows more than now.
+// await waits until the server has acknowledged 60 more rows.
 func (s *server) await(t *testing.T) {
 	t.Helper()
 	count := func() int {
@@ -175,7 +175,7 @@ func (s *server) kill(t *testing.T) []int {
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for range s.changed { // until all is read
+	for range s.changed { // until everything was read
 	}
 	if err := s.cmd.Wait(); !errors.As(err, new(*exec.ExitError)) {
 		t.Fatalf("a server ended with %v, it was to be killed", err)
@@ -183,8 +183,8 @@ func (s *server) kill(t *testing.T) []int {
 	return s.acknowledged
 }
 
-// TestRollingUpgrade runs servers of two releases on one database. The newer one adds a column and a table while the
-// older one serves, which can also restart beside it. No acknowledged row is lost.
+// TestRollingUpgrade runs servers of two releases on one database. The newer release adds a column and a table while
+// the older release serves and restarts. No acknowledged row is lost.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -247,7 +247,7 @@ func openRelease(t *testing.T, p place, release string) *DB {
 	return db
 }
 
-// TestOlderRelease checks which databases of newer programs an older one uses.
+// TestOlderRelease checks which databases of newer programs an older program uses.
 func TestOlderRelease(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

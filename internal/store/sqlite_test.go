@@ -37,7 +37,7 @@ func TestFileNamed(t *testing.T) {
 		t.Run(ending, func(t *testing.T) {
 			t.Parallel()
 			p := sqliteAt(t)
-			if err := os.MkdirAll(p.location+ending, 0o700); err != nil { // root is kept out by nothing else
+			if err := os.MkdirAll(p.location+ending, 0o700); err != nil { // a folder: permissions do not stop root
 				t.Fatal(err)
 			}
 			if err := open(t, p); err == nil || !strings.Contains(err.Error(), p.location+ending+", which may be another user's") {
@@ -49,7 +49,7 @@ func TestFileNamed(t *testing.T) {
 
 func TestSQLiteFilesArePrivate(t *testing.T) {
 	t.Parallel()
-	// A name made of characters that mean something in a URI.
+	// A name of characters that have a meaning in a URI.
 	folder := filepath.Join(t.TempDir(), "new", "a b?c=d&e%20#f")
 	p := place{dialect: SQLite, location: filepath.Join(folder, "x?y%41.db")}
 	db := p.start(t)
@@ -174,7 +174,7 @@ func TestSQLiteFull(t *testing.T) {
 	testenv.Open(t, db)
 	setting := func(pragma string) {
 		t.Helper()
-		// On the writer's connection, which no transaction may have for this.
+		// The PRAGMA is executed on the writer's connection outside of a transaction, since it has no effect inside.
 		if _, err := db.engine.(*sqlite).pools.Load().writer.conn.ExecContext(t.Context(), pragma); err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestSQLiteFull(t *testing.T) {
 			return err
 		})
 	}
-	setting("PRAGMA max_page_count = 1") // never less than there are
+	setting("PRAGMA max_page_count = 1") // SQLite uses the current number of pages
 	for range 3 {
 		wantError(t, fill(), ErrUnavailable)
 	}
@@ -204,7 +204,7 @@ func TestSQLiteFull(t *testing.T) {
 		t.Errorf("after a write: %v", err)
 	}
 
-	// Without any write the keeper finds out.
+	// Without a further write, the keeper notices that the database is writable again.
 	setting("PRAGMA query_only = on")
 	wantError(t, writeItem(t.Context(), db, 2), ErrUnavailable)
 	wantError(t, db.Ready(), ErrUnavailable)
@@ -225,7 +225,7 @@ func TestSQLiteWriteInReadIsCallersFault(t *testing.T) {
 	}
 }
 
-// TestSQLiteFileRemoved checks that a removed file is noticed, and that one that takes its place is opened.
+// TestSQLiteFileRemoved checks that a removed file is noticed, and that a file that takes its place is opened.
 func TestSQLiteFileRemoved(t *testing.T) {
 	t.Parallel()
 	p := sqliteAt(t)
@@ -250,7 +250,7 @@ func TestSQLiteFileRemoved(t *testing.T) {
 	wantError(t, db.Ready(), ErrUnavailable)
 	wantError(t, writeItem(t.Context(), db, 2), ErrUnavailable)
 	if _, err := os.Stat(p.location); err == nil {
-		t.Error("an empty database has taken its place")
+		t.Error("an empty database has replaced the removed file")
 	}
 
 	other := p.start(t)
@@ -315,7 +315,7 @@ func TestSQLiteFileReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !has(t, db, 1) || has(t, db, 2) {
-		t.Errorf("the backup has %t, what came behind it %t", has(t, db, 1), has(t, db, 2))
+		t.Errorf("the row of the backup is there: %t, the later row: %t", has(t, db, 1), has(t, db, 2))
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

@@ -62,15 +62,16 @@ func TestStatementsAreKept(t *testing.T) {
 		t.Fatal("the statement is not kept")
 	}
 	if err := db.QueryRowContext(t.Context(), query, 9).Scan(new(int)); !errors.Is(err, sql.ErrNoRows) {
-		t.Errorf("what it was bound to before shows: %v", err)
+		t.Errorf("the previous argument is still bound: %v", err)
 	}
 	before := kept.Value.(*keptStatement).statement
 	if after := conn().kept[query].Value.(*keptStatement).statement; before != after {
-		t.Error("it was prepared again")
+		t.Error("the statement was prepared again")
 	}
 }
 
-// TestNestedStatementWithSameText checks that a running statement is not disturbed by another one with the same text.
+// TestNestedStatementWithSameText checks that a running statement is not disturbed by another statement with the same
+// text.
 func TestNestedStatementWithSameText(t *testing.T) {
 	t.Parallel()
 	db, conn := keepingPool(t)
@@ -126,7 +127,7 @@ func TestStatementsAreBounded(t *testing.T) {
 		t.Errorf("%d statements by text, %d in order, want %d", len(c.kept), c.order.Len(), statementsKept)
 	}
 	if c.kept["SELECT 0"] != nil || c.kept[long] != nil {
-		t.Error("an old or a long one is kept")
+		t.Error("an old or a long statement is kept")
 	}
 }
 
@@ -138,7 +139,7 @@ func TestStatementsThatFail(t *testing.T) {
 	const insert = "INSERT INTO numbers (n) VALUES (?)"
 	execute(t, db, insert, 4)
 	if _, err := db.ExecContext(t.Context(), insert, 4); err == nil {
-		t.Error("a number twice")
+		t.Error("a number was inserted twice")
 	}
 	execute(t, db, insert, 5)
 	execute(t, db, "ALTER TABLE numbers ADD COLUMN name TEXT")
@@ -147,7 +148,7 @@ func TestStatementsThatFail(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := db.QueryRowContext(ctx, endless, 1, int64(1)<<60).Scan(new(int)); err == nil {
-		t.Error("it came to an end")
+		t.Error("the endless query was not interrupted")
 	}
 	var n int
 	if err := db.QueryRowContext(t.Context(), endless, 1, 10).Scan(&n); err != nil || n != 10 {

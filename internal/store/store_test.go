@@ -61,7 +61,7 @@ func TestParallelWritesDoNotTouchEachOther(t *testing.T) {
 					switch i % 4 {
 					case 1:
 						return errTest
-					case 2: // the name is taken within the change itself
+					case 2: // a name is taken within the same change
 						_, err := c.Exec("INSERT INTO items (id, name) SELECT id + 1000, name FROM items WHERE id = ?", i)
 						return err
 					}
@@ -90,7 +90,8 @@ func TestParallelWritesDoNotTouchEachOther(t *testing.T) {
 	})
 }
 
-// TestReadModifyWriteLosesNothing checks that what the function of a Write has read is still true when it commits.
+// TestReadModifyWriteLosesNothing checks that the rows that the function of a Write has read are unchanged when it
+// commits.
 func TestReadModifyWriteLosesNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -142,7 +143,7 @@ func TestCancelledWhileWaiting(t *testing.T) {
 		wantError(t, <-done, context.Canceled) // while the writer is still held
 
 		release()
-		if err := writeItem(t.Context(), db, 1); err != nil { // behind the withdrawn one
+		if err := writeItem(t.Context(), db, 1); err != nil { // waits behind the withdrawn write
 			t.Fatal(err)
 		}
 		wantError(t, db.Write(ctx, func(Conn) error {
@@ -157,8 +158,8 @@ func TestCancelledWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestCancelledInTheMiddle checks that a context that ends in the middle leaves all changes or none, and that Write
-// reports which.
+// TestCancelledInTheMiddle checks that a context that ends during a write leaves either all or none of its changes, and
+// that Write reports which.
 func TestCancelledInTheMiddle(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -188,7 +189,7 @@ func TestPanicIsTheCallers(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		p.conns = 1
 		db := p.start(t)
-		sentinel := any(errTest) // the very value, not an error that wraps it
+		sentinel := any(errTest) // the same value, not an error that wraps it
 		for name, leave := range map[string]func(){
 			"panic":  func() { panic(sentinel) },
 			"goexit": runtime.Goexit,
@@ -285,7 +286,7 @@ func TestNotOpen(t *testing.T) {
 		}
 		refused()
 		wantError(t, db.WaitReady(t.Context()), ErrUnavailable)
-		db.Start(t.Context()) // does nothing, at once
+		db.Start(t.Context()) // has no effect and returns at once
 		refused()
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
@@ -322,7 +323,7 @@ func TestCloseRefusesThoseThatWait(t *testing.T) {
 		if err := <-closed; err != nil {
 			t.Fatal(err)
 		}
-		// It may have joined the group that was being made, or not.
+		// The write may or may not have joined the group that was being formed.
 		err = <-done
 		again := p.start(t)
 		if has(t, again, 1) != (err == nil) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestTurns checks that callers run in the order in which they came, but never next to one of the same name, and no
-// more than the limit at once.
+// TestTurns checks that callers run in the order in which they came, but never together with a caller of the same name,
+// and never more than the limit at once.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestTurns(t *testing.T) {
 				begun = append(begun, who)
 				<-end
 				mine.end()
-				mine.end() // nothing
+				mine.end() // has no effect
 			})
 			synctest.Wait()
 		}
@@ -42,7 +42,7 @@ func TestTurns(t *testing.T) {
 			want []string
 		}{
 			{"", []string{"a1", "b1"}},
-			{"b1", []string{"a1", "b1", "c1"}}, // a2 and a3 let it pass
+			{"b1", []string{"a1", "b1", "c1"}}, // a2 and a3 let b1 pass
 			{"a1", []string{"a1", "b1", "c1", "a2"}},
 			{"c1", []string{"a1", "b1", "c1", "a2"}},
 			{"a2", []string{"a1", "b1", "c1", "a2", "a3"}},
@@ -59,7 +59,7 @@ func TestTurns(t *testing.T) {
 		close(ends["a4"])
 		callers.Wait()
 		if turns.free != 2 || len(turns.running) != 0 || turns.waiting.Len() != 0 {
-			t.Errorf("left are: %d free, %v, %d who wait", turns.free, turns.running, turns.waiting.Len())
+			t.Errorf("left are: %d free, %v, %d waiting", turns.free, turns.running, turns.waiting.Len())
 		}
 	})
 }

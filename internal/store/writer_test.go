@@ -42,7 +42,7 @@ func TestWritesThatWaitShareACommit(t *testing.T) {
 	wg.Wait()
 	commits := w.commits.Load() - before
 	t.Logf("%d commits for %d writes", commits, writers+1)
-	// The time bound may end a group early; one commit for each write it is not.
+	// The time limit may end a group early, but not so early that each write has its own commit.
 	if commits > writers/4 {
 		t.Errorf("%d commits for %d writes", commits, writers+1)
 	}
@@ -75,7 +75,7 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 		if err := c.Row("PRAGMA page_count").Scan(&pages); err != nil {
 			return err
 		}
-		if _, err := c.Exec("PRAGMA max_page_count = 1"); err != nil { // clamped to what there is
+		if _, err := c.Exec("PRAGMA max_page_count = 1"); err != nil { // SQLite uses the current number of pages
 			return err
 		}
 		defer func() { _, _ = c.Exec("PRAGMA max_page_count = 4294967294") }()
@@ -111,7 +111,7 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 
 	for name, test := range map[string]struct {
 		spoiler func(Conn) error
-		others  bool // the changes beside it come through
+		others  bool // the other changes of the group succeed
 		check   func(error) bool
 	}{
 		"disk full":           {full, true, func(err error) bool { return sqliteCode(err) == sqlitelib.SQLITE_FULL }},
@@ -123,7 +123,7 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 		"commits":             {ends("COMMIT"), false, func(err error) bool { return err != nil }},
 		"rolls back":          {ends("ROLLBACK"), true, func(err error) bool { return err != nil }},
 	} {
-		for _, place := range []int{0, 2} { // the first has no savepoint
+		for _, place := range []int{0, 2} { // the first change has no savepoint
 			t.Run(fmt.Sprintf("%s at %d", name, place), func(t *testing.T) {
 				t.Parallel()
 				db := sqliteAt(t).start(t)
@@ -134,7 +134,7 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 				errs := group(t, db, slices.Insert(changes, place, test.spoiler)...)
 				fault := errs[place]
 				if !test.check(fault) {
-					t.Errorf("the one at fault got %v", fault)
+					t.Errorf("the change at fault got %v", fault)
 				}
 				if errors.Is(fault, ErrUnavailable) != (name == "disk full") {
 					t.Errorf("%v: unavailable %t", fault, errors.Is(fault, ErrUnavailable))
@@ -234,7 +234,7 @@ func TestLockedOutByAnotherProcess(t *testing.T) {
 }
 
 // TestLoneWriteIsWithdrawn checks that a write that waits for the lock of another process ends with its context, even
-// if nobody else is there to make the group.
+// if no other caller forms the group.
 func TestLoneWriteIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	p := sqliteAt(t)
@@ -263,7 +263,7 @@ func TestLoneWriteIsWithdrawn(t *testing.T) {
 }
 
 // TestWritesDuringClose checks that every caller that writes while the database closes learns whether its change was
-// kept, whoever made the group that it was in.
+// kept, no matter which caller formed its group.
 func TestWritesDuringClose(t *testing.T) {
 	t.Parallel()
 	p := sqliteAt(t)

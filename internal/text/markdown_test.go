@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// own returns the Markdown renderer of a service that has a URL scheme of its own for its files.
+// own returns the Markdown renderer of a service that has a URL scheme for its files.
 func own(images bool) *Markdown {
 	return NewMarkdown(Options{
 		Images: images, Scheme: "own", Valid: func(u *url.URL) bool { return u.Opaque == "photo.png" },
@@ -89,7 +89,7 @@ func TestRenderBareLinks(t *testing.T) {
 }
 
 // TestRenderWideTables checks that the size of a table is limited by its text, and not multiplied by the cells that
-// short rows lack. The parser would take gigabytes for the widest.
+// short rows lack. The parser would take gigabytes for the widest table.
 func TestRenderWideTables(t *testing.T) {
 	t.Parallel()
 	m := own(true)
@@ -142,8 +142,8 @@ func nodes(n ast.Node) (all int) {
 	return all + 1
 }
 
-// TestRenderRewritesAddresses checks that a service's own addresses are recognised in their other spelling and
-// validated by the service. Without images from elsewhere, its own images remain.
+// TestRenderRewritesAddresses checks that a service's own addresses are recognised in other spellings and validated by
+// the service. If external images are forbidden, the service's own images remain.
 func TestRenderRewritesAddresses(t *testing.T) {
 	t.Parallel()
 	const text = "![x](/files/photo.png) ![y](own:other.png) ![z](https://example.com/z.png) [w](own:photo.png)"

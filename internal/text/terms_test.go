@@ -45,7 +45,8 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestTermsNeedNoQuotes checks that terms contain nothing that ends a quotation, since engines get them between quotes.
+// TestTermsNeedNoQuotes checks that terms contain nothing that ends a quotation, since the database engines get them
+// between quotes.
 func TestTermsNeedNoQuotes(t *testing.T) {
 	t.Parallel()
 	for r := range rune(unicode.MaxRune) {

@@ -169,7 +169,7 @@ func TestLogin(t *testing.T) {
 		if _, err := k.Info(t.Context()); err != nil {
 			t.Error(err)
 		}
-		c.Settle() // a renewal is not waited for
+		c.Settle() // requests do not wait for a renewal
 		if s.Asked("login") != logins || s.Asked("renew") != renewals {
 			t.Fatalf("%d logins and %d renewals, want %d and %d", s.Asked("login"), s.Asked("renew"), logins, renewals)
 		}
@@ -178,9 +178,9 @@ func TestLogin(t *testing.T) {
 	pass(transittest.Lease/2 - time.Second)
 	asks(1, 0)
 	pass(time.Second)
-	asks(1, 1) // in the background
+	asks(1, 1) // the renewal is in the background
 	pass(2 * transittest.Lease)
-	asks(2, 1) // it has ended
+	asks(2, 1) // the token has expired
 	s.Revoke()
 	asks(3, 1) // 403, then a login
 	s.Set(transittest.Faults{NoRenewal: true})
@@ -189,7 +189,7 @@ func TestLogin(t *testing.T) {
 	pass(transittest.Lease / 2)
 	asks(5, 1)
 
-	// Many at once log in once.
+	// Concurrent requests log in only once.
 	s.Revoke()
 	var all sync.WaitGroup
 	for range 20 {
@@ -252,7 +252,7 @@ func TestSecrets(t *testing.T) {
 	t.Parallel()
 	s := transittest.New(t)
 	c := client(t, s, func(o *transit.Options) { o.AppRole, o.Token = transit.AppRole{}, transittest.Root })
-	s.Set(transittest.Faults{Denied: "transit/"}) // whose error has the token
+	s.Set(transittest.Faults{Denied: "transit/"}) // the error of the server contains the token
 	_, err := c.Key("transit", "k").Info(t.Context())
 	if err == nil || strings.Contains(err.Error(), transittest.Root) || !strings.Contains(err.Error(), "permission denied for ***") {
 		t.Errorf("error %v", err)
@@ -306,7 +306,7 @@ func TestNew(t *testing.T) {
 		"both": {Address: "https://kms", Token: "t", AppRole: role}, "neither": {Address: "https://kms"}, "half": {Address: "https://kms", AppRole: transit.AppRole{RoleID: "r"}},
 	} {
 		if _, err := transit.New(o); err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s is accepted", name)
 		}
 	}
 	if _, err := transit.New(transit.Options{Address: "https://kms:8200/", AppRole: role}); err != nil {

@@ -81,7 +81,7 @@ func TestPage(t *testing.T) {
 }
 
 // TestBar checks that the document has the menu of services and the brand that apply to the request, and that a browser
-// that has cached it gets a new one when these change.
+// that has cached it gets a new document when these change.
 func TestBar(t *testing.T) {
 	t.Parallel()
 	files := console()
@@ -102,19 +102,19 @@ func TestBar(t *testing.T) {
 		}
 	}
 	if text := plain.Body.String(); strings.Contains(text, "services") || !strings.Contains(text, "<span>Tollgate</span>") {
-		t.Errorf("one service alone: %s", text)
+		t.Errorf("with a single service: %s", text)
 	}
 	if w := ask(Document, full.Header().Get("ETag"), look.Bar{Brand: brand, Services: both, Current: "b"}); w.Code != http.StatusNotModified {
 		t.Errorf("the same document: %d", w.Code)
 	}
 	if w := ask(Document, full.Header().Get("ETag"), look.Bar{Services: both}); w.Code != http.StatusOK {
-		t.Errorf("another document: %d", w.Code)
+		t.Errorf("a changed document: %d", w.Code)
 	}
 	if w := ask("parts/brand.css", "", look.Bar{Brand: brand}); !strings.Contains(w.Body.String(), "#7a1f5c") || w.Header().Get("Content-Type") != "text/css; charset=utf-8" {
 		t.Errorf("%v %s", w.Header(), w.Body)
 	}
 	if !files.Has("parts/brand.png", look.Bar{Brand: brand}) || files.Has("parts/brand.png", look.Bar{}) || files.Has("parts/brand.svg", look.Bar{Brand: brand}) {
-		t.Error("there is a logo that the brand does not have, or none")
+		t.Error("there is a logo that the brand does not have, or its logo is missing")
 	}
 }
 
@@ -128,7 +128,7 @@ func TestPartsStandAlone(t *testing.T) {
 			imports++
 			target := path.Join(path.Dir(name), found[1]+found[2])
 			if !strings.HasPrefix(target, "parts/") || !files.Has(target, look.Bar{}) {
-				t.Errorf("%s needs %s, which no part is", name, target)
+				t.Errorf("%s imports %s, which is not a part", name, target)
 			}
 		}
 	}

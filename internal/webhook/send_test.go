@@ -51,7 +51,7 @@ func newReceiver(t *testing.T) *receiver {
 			w.Header().Set("Location", r.URL+"/elsewhere")
 		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, strings.Repeat("x", 100_000)) // nobody reads all of it
+		_, _ = io.WriteString(w, strings.Repeat("x", 100_000)) // nobody reads the whole body
 	}))
 	t.Cleanup(r.Close)
 	return r
@@ -82,7 +82,7 @@ func TestDeliver(t *testing.T) {
 		to := newReceiver(t)
 		id, secret := s.webhook(to.URL + "/hook")
 		s.tell("Hello to the hook")
-		s.Hooks = s.node() // before anything was sent
+		s.Hooks = s.node() // a later process, before anything was sent
 		d := NewSender(loopback, zap.NewNop())
 		defer d.Close()
 		to.status.Store(http.StatusInternalServerError)
@@ -91,7 +91,7 @@ func TestDeliver(t *testing.T) {
 		}
 		to.status.Store(http.StatusNoContent)
 		if n := s.deliver(d); n != 0 {
-			t.Error("it is tried again at once")
+			t.Error("a failed delivery is retried at once")
 		}
 		s.ahead.Add(int64(time.Minute))
 		if n := s.deliver(d); n != 1 {
@@ -168,8 +168,8 @@ func TestDeliverOnce(t *testing.T) {
 	})
 }
 
-// TestDeliverFailures checks that redirects are not followed, that 410 switches a webhook off, that one webhook does
-// not delay another, and that private addresses are refused.
+// TestDeliverFailures checks that redirects are not followed, that 410 switches a webhook off, that a webhook does not
+// delay another, and that private addresses are refused.
 func TestDeliverFailures(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -210,7 +210,7 @@ func TestDeliverFailures(t *testing.T) {
 		s.tell("It hears no more")
 		s.deliver(d)
 		if len(bad.taken()) != 0 || len(good.taken()) != 2 {
-			t.Error("a webhook that is gone was told, or the other was not")
+			t.Error("the disabled webhook got an event, or the other webhook did not")
 		}
 		strict := NewSender(nil, zap.NewNop())
 		defer strict.Close()
@@ -222,14 +222,14 @@ func TestDeliverFailures(t *testing.T) {
 	})
 }
 
-// TestDeliverSlow checks that a slow receiver delays neither the others nor the end of a run. The next run delivers
-// what is left for it.
+// TestDeliverSlow checks that a slow receiver delays neither the other receivers nor the end of a run. The next run
+// delivers the remaining events of the slow receiver.
 func TestDeliverSlow(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		const posts = 3
 		var ahead, took atomic.Int64
-		all := make(chan struct{}) // the fast one has everything
+		all := make(chan struct{}) // closed when the fast receiver has everything
 		var fastGot, slowGot atomic.Int64
 		fast := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			if fastGot.Add(1) == posts {
@@ -256,11 +256,11 @@ func TestDeliverSlow(t *testing.T) {
 		d.now = func() time.Time { return time.Unix(1_700_000_000, ahead.Load()) }
 		took.Store(int64(deliveriesTime))
 		if n := s.deliver(d); n != posts+1 || fastGot.Load() != posts || slowGot.Load() != 1 {
-			t.Errorf("%d delivered, %d to the fast one, %d to the slow one", n, fastGot.Load(), slowGot.Load())
+			t.Errorf("%d delivered, %d to the fast receiver, %d to the slow receiver", n, fastGot.Load(), slowGot.Load())
 		}
 		took.Store(int64(deliveriesTime / 2))
 		if n := s.deliver(d); n != posts-1 || slowGot.Load() != posts {
-			t.Errorf("%d delivered in the next run, %d to the slow one", n, slowGot.Load())
+			t.Errorf("%d delivered in the next run, %d to the slow receiver", n, slowGot.Load())
 		}
 	})
 }

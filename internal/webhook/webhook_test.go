@@ -23,8 +23,8 @@ type site struct {
 	t     *testing.T
 	db    *store.DB
 	ring  keyring.Keyring
-	away  error        // of the keyring
-	ahead atomic.Int64 // how far the clock is, which the test moves
+	away  error        // the error of the keyring, if it is away
+	ahead atomic.Int64 // how far the test has moved the clock
 }
 
 var databases = storetest.Fixture{Schemas: []store.Schema{Schema("test")}}
@@ -50,7 +50,7 @@ func (s *site) use(keys ...[]byte) {
 	}
 }
 
-// node returns another Hooks on the same database, as a further process would have.
+// node returns another Hooks on the same database, as in a further process.
 func (s *site) node() *Hooks {
 	return New(Options{
 		DB: s.db, Prefix: "test", Headers: "X-Test", Agent: "Test", Topics: []string{"thing.made", "thing.lost"}, Max: 5,
@@ -80,7 +80,7 @@ func (s *site) webhook(address string) (id int64, secret string) {
 	return id, secret
 }
 
-// tell writes the event that a thing was made.
+// tell writes an event that a thing was created.
 func (s *site) tell(text string) {
 	s.t.Helper()
 	s.write(func(c store.Conn) error {
@@ -150,14 +150,14 @@ func TestOutbox(t *testing.T) {
 		s.write(func(c store.Conn) error { return s.Enable(c, one, false) })
 		s.tell("it is off")
 		if due, err := s.due(t.Context()); err != nil || len(due) != 0 {
-			t.Errorf("one that is off is due: %v %v", due, err)
+			t.Errorf("a delivery of a disabled webhook is due: %v %v", due, err)
 		}
 		if err := s.db.Write(t.Context(), func(c store.Conn) error { return s.Test(c, one) }); !errors.Is(err, ErrOff) {
-			t.Errorf("one that is off is tested: %v", err)
+			t.Errorf("a disabled webhook is tested: %v", err)
 		}
 		s.write(func(c store.Conn) error { return s.Enable(c, one, true) })
 		if due, err := s.due(t.Context()); err != nil || !slices.Equal(due, []int64{one}) {
-			t.Errorf("what waited is not due: %v %v", due, err)
+			t.Errorf("the waiting delivery is not due: %v %v", due, err)
 		}
 		s.write(func(c store.Conn) error { return s.Delete(c, one) })
 		for range s.Max - 1 {
@@ -167,7 +167,7 @@ func TestOutbox(t *testing.T) {
 			_, err := s.Add(c, "https://example.com/", topics, "", "admin")
 			return err
 		}); !errors.Is(err, ErrMany) {
-			t.Errorf("there is no bound: %v", err)
+			t.Errorf("the number of webhooks is not limited: %v", err)
 		}
 	})
 }
@@ -221,8 +221,8 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
-// TestKeyring checks that without the keyring there is no secret and nothing is delivered, and that the secrets move to
-// a newer first key.
+// TestKeyring checks that without the keyring secrets are unavailable and nothing is delivered, and that the secrets
+// are sealed again with a newer first key.
 func TestKeyring(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -262,7 +262,7 @@ func TestKeyring(t *testing.T) {
 		if done, err := reseal(); err != nil || done.Unreadable != 1 {
 			t.Errorf("%+v, error %v", done, err)
 		}
-		s.ring = nil // a service without one keeps secrets as they are
+		s.ring = nil // a service without a keyring stores secrets unsealed
 		plain, stored, err := s.NewSecret(ctx, "https://example.com/")
 		if opened, openErr := s.openSecret(ctx, "", stored); err != nil || openErr != nil || string(opened) != plain {
 			t.Errorf("%q, %v, %v", opened, err, openErr)
@@ -302,12 +302,12 @@ func TestDelivered(t *testing.T) {
 			}
 			settle(o, 500)
 			if claim() != nil {
-				t.Errorf("attempt %d comes at once", attempt+1)
+				t.Errorf("attempt %d is due at once", attempt+1)
 			}
 			s.ahead.Add(int64(jobs.Backoff(attempt)))
 		}
 		if claim() != nil || state() != "failed" {
-			t.Error("it is tried for ever")
+			t.Error("the delivery does not fail after its last attempt")
 		}
 		s.test(id)
 		o := claim()
@@ -315,7 +315,7 @@ func TestDelivered(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o = claim(); o == nil || o.attempts != 1 {
-			t.Fatalf("what was cut short counts: %+v", o)
+			t.Fatalf("an interrupted attempt counts: %+v", o)
 		}
 		settle(o, 204)
 		if claim() != nil || state() != "delivered" {

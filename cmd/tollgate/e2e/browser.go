@@ -62,8 +62,8 @@ func RunBrowser(t *testing.T, file string, env ...string) {
 	RunBrowserBeside(t, file, env...)
 }
 
-// RunBrowserBeside works like RunBrowser, but does not wait for other browsers to end. It is for cases that mostly wait
-// for something else.
+// RunBrowserBeside works like RunBrowser, but does not wait for other browsers to end. It is for cases that spend most
+// of their time waiting.
 func RunBrowserBeside(t *testing.T, file string, env ...string) {
 	t.Helper()
 	program, browser := NodeProgram(t), chromium(t)

@@ -85,7 +85,7 @@ func Prepare(t *testing.T, options string, replace ...string) *Gateway {
 	return g
 }
 
-// OpenKeychain opens the keychain in the way other processes do, such as the command line.
+// OpenKeychain opens the keychain like another process, such as the command line.
 func OpenKeychain(t *testing.T, db *store.DB, master []byte) *keychain.Service {
 	t.Helper()
 	t.Cleanup(func() { _ = db.Close() })
@@ -133,8 +133,8 @@ func healthy(t *testing.T, base string) {
 	})
 }
 
-// User makes a user with an entry for each model, in the order of priority, and returns the gateway key. A model is the
-// name that the upstream receives.
+// User creates a user with an entry for each model, in the order of priority, and returns the gateway key. Each model
+// is a name that the upstream receives.
 func (g *Gateway) User(name string, upstream *Upstream, models ...string) string {
 	g.T.Helper()
 	return AddUser(g.T, g.Service, name, upstream, models...)
@@ -211,8 +211,8 @@ func (u *Upstream) Models() []string {
 	return names
 }
 
-// Script returns a model name that makes the scripted model give a certain answer. pairs has names and values of the
-// script's parameters.
+// Script returns a model name that makes the scripted model give a certain answer. pairs consists of names and values
+// of the script's parameters.
 func Script(pairs ...string) string {
 	var b strings.Builder
 	b.WriteString("scripted")
@@ -352,7 +352,7 @@ func openVia(ctx context.Context, c *http.Client, base, key, body string) (*http
 	if key != "" {
 		request.Header.Set("Authorization", "Bearer "+key)
 	}
-	// An empty header is not sent, but allows net/http to repeat the request if the connection was closed.
+	// The nil header is not sent, but allows net/http to repeat the request if the connection was closed.
 	request.Header["X-Idempotency-Key"] = nil
 	return c.Do(request)
 }
@@ -518,7 +518,7 @@ func (u *Upstream) statsForNode(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"requests":%d,"cancelled":%d}`, s.Requests, s.Cancelled)
 }
 
-// CliKey makes a key with the command line, in a separate process.
+// CliKey creates a key with the command line, in a separate process.
 func (g *Gateway) CliKey() string {
 	out := g.Tool("keychain", "keys", "create", "--user", "ada", "--json")
 	var created struct{ Key string }

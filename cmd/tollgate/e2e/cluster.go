@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// BackgroundContext is the context of clients that continue after a test has decided to stop them.
+// BackgroundContext is the context of clients that continue until the test stops them.
 var BackgroundContext = context.Background()
 
 const MasterKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="

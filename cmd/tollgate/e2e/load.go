@@ -33,7 +33,7 @@ type load struct {
 func (o Outcome) String() string { return fmt.Sprintf("%d %s %v", o.Status, o.Code, o.Err) }
 
 type Outcome struct {
-	At     time.Time // when the response ended
+	At     time.Time // the end of the response
 	ID     string
 	Status int
 	Code   string
@@ -44,7 +44,7 @@ type Outcome struct {
 var oneShot = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 
 // Unanswered reports whether a request failed with its connection before any response. A reload can do that to new
-// requests: a server of net/http that shuts down closes connections whose first request has not begun. The kernel
+// requests: a server of net/http that shuts down closes connections whose first request has not begun, and the kernel
 // resets connections that were not accepted yet, unless net.ipv4.tcp_migrate_req moves them. SDKs repeat such requests.
 func Unanswered(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF)

@@ -1,5 +1,5 @@
-// Package e2e is the common base of the tests of the running binary: processes with their own folders, a gateway,
-// clients and upstreams. The packages below it contain the tests, by subject; each has a TestMain that calls Run.
+// Package e2e is the common base for the tests of the running binary: processes with separate folders, a gateway,
+// clients and upstreams. The packages below it contain the tests, by subject. Each has a TestMain that calls Run.
 package e2e
 
 import (

@@ -71,7 +71,7 @@ const (
 	poll       = 10 * time.Millisecond
 )
 
-// Node is a gateway process with a working directory of its own.
+// Node is a gateway process with a separate working directory.
 type Node struct {
 	T    *testing.T
 	Dir  string
@@ -138,7 +138,7 @@ func (n *Node) Configure(config string) {
 // Start runs the gateway and waits until its configuration is loaded.
 func (n *Node) Start() *Node {
 	n.T.Helper()
-	_ = os.Remove(n.Path("data", "admin.sock")) // left by a process that was killed
+	_ = os.Remove(n.Path("data", "admin.sock")) // a killed process may have left it
 	args := n.Args
 	if args == nil {
 		args = []string{"--config", "Caddyfile"}
@@ -196,7 +196,7 @@ func admin(client *http.Client, method, path, contentType, body string) (string,
 	}
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
-		request.Header.Set("Cache-Control", "must-revalidate") // load it even if it is unchanged
+		request.Header.Set("Cache-Control", "must-revalidate") // forces a load of an unchanged configuration
 	}
 	resp, err := client.Do(request)
 	if err != nil {
@@ -386,7 +386,7 @@ func FreePort(t *testing.T) string {
 }
 
 // supervise is a shell script. When its input ends, it kills the processes that were started and have not ended. Its
-// input ends with the test process, however that ends.
+// input ends with the test process, even if that is killed.
 const supervise = `
 trap '' INT TERM HUP
 pids=' '

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-const nodeLimit = 5 * time.Minute // for all cases of one client
+const nodeLimit = 5 * time.Minute // for all cases of a client
 
 // NodeClients returns the folder of the Node.js clients.
 func NodeClients() string { return Repo("cmd/tollgate/testdata/npm") }
@@ -52,8 +52,8 @@ func readJSON(t *testing.T, path string, target any) {
 	}
 }
 
-// RunNode runs one file of tests. It does not use "node --test", which would start another process for the file: so
-// only one process has to be ended.
+// RunNode runs one file of tests. It does not use "node --test", which would start a second process for the file that
+// also had to be ended.
 func RunNode(t *testing.T, program, file string, env ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), nodeLimit)

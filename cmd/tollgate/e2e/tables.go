@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// Tables is the database of an authorization server, which a test reads while the server runs.
+// Tables is the database of an authorization server, which a test accesses while the server runs.
 type Tables struct {
 	Storage string // Storage is the setting for the server's configuration.
 	Open    func(t *testing.T, n *Node) *store.DB

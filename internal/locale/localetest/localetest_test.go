@@ -63,7 +63,7 @@ func TestUntranslatedWordsAreFound(t *testing.T) {
 	}
 }
 
-// TestFaults checks that each kind of difference is found, and none where there is no difference.
+// TestFaults checks that each kind of difference is found, and that nothing is reported where there is no difference.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

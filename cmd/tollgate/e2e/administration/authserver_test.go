@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestAdminUI runs the cases of testdata/npm/authserver_admin.mjs in a headless Chromium: the administration as people
-// use it.
+// TestAdminUI runs the cases of testdata/npm/authserver_admin.mjs in a headless Chromium: the administration pages as
+// administrators use them.
 func TestAdminUI(t *testing.T) {
 	t.Parallel()
 	const key = "an administration key of at least 32 letters"
@@ -33,8 +33,8 @@ resources:
 	n.Stop()
 }
 
-// TestAdminUIMany runs the cases of testdata/npm/authserver_admin_many.mjs: the administration of 100,000 clients and
-// users.
+// TestAdminUIMany runs the cases of testdata/npm/authserver_admin_many.mjs: the administration pages with 100,000
+// clients and users.
 func TestAdminUIMany(t *testing.T) {
 	t.Parallel()
 	const key = "an administration key of at least 32 letters"
@@ -47,7 +47,7 @@ xaa: {enabled: false}
 		const numbers, padded, at = " WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < 100000)", "substr(CAST(1000000 + i AS TEXT), 2)", "1700000000000000 + i * 1000000"
 		if err := d.Open(t, n).Write(t.Context(), func(c store.Conn) error {
 			_, err := c.Exec("INSERT INTO authserver_clients (id, name, auth_method, redirects, grants, responses, status, source, issued_at, updated_at, seen_at)" + numbers +
-				" SELECT 'client-' || " + padded + ", 'Application ' || " + padded + ", 'none', '[\"http://127.0.0.1/cb\"]', '[\"authorization_code\"]', '[\"code\"]', 'active', 'dcr', " + at + ", " + at + ", 4000000000000000 FROM n") // seen, or they would go
+				" SELECT 'client-' || " + padded + ", 'Application ' || " + padded + ", 'none', '[\"http://127.0.0.1/cb\"]', '[\"authorization_code\"]', '[\"code\"]', 'active', 'dcr', " + at + ", " + at + ", 4000000000000000 FROM n") // clients that were never used would be deleted
 			if err == nil {
 				_, err = c.Exec("INSERT INTO authserver_users (id, email, email_key, name, created_at, updated_at)" + numbers +
 					" SELECT 'user-' || " + padded + ", 'person' || i || '@example.com', 'person' || i || '@example.com', 'Person ' || i, " + at + ", " + at + " FROM n")

@@ -1,5 +1,4 @@
-// Package administration has the tests of those who run an authorization server, in a
-// headless Chromium.
+// Package administration tests the administration pages of the authorization server in a headless Chromium.
 package administration
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// outcomes asks many questions at once and counts what becomes of them.
+// outcomes asks many questions at once and counts their results.
 func (d *desk) outcomes(questions []string) map[string]int {
 	var mu sync.Mutex
 	var work sync.WaitGroup
@@ -65,7 +65,7 @@ func TestAnswersQuota(t *testing.T) {
 		d.Tool("answer", "key", "create", "--label", "more", "--account", "desk", "--limit", fmt.Sprint(limit))
 		stop := make(chan struct{})
 		var watch sync.WaitGroup
-		watch.Go(func() { // the quota is asked 60 times a minute at most
+		watch.Go(func() { // asking for the quota is limited to 60 times a minute
 			for range 30 {
 				select {
 				case <-stop:
@@ -97,7 +97,8 @@ func TestAnswersQuota(t *testing.T) {
 	})
 }
 
-// TestAnswersIdempotencyKey checks that a question with an Idempotency-Key is answered and charged once, however it is repeated.
+// TestAnswersIdempotencyKey checks that a question with an Idempotency-Key is answered and charged once, however often
+// it is repeated.
 func TestAnswersIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// usage returns how many requests for models the log has of a user, and how many of them failed.
+// usage returns the number of a user's requests for models in the usage log, and how many of them failed.
 func (d *desk) usage(user string) (all, failed int) {
 	d.T.Helper()
 	for _, u := range d.UsageLog() {
@@ -25,7 +25,7 @@ func (d *desk) usage(user string) (all, failed int) {
 	return all, failed
 }
 
-// written waits until the gateway of the newest configuration writes answers.
+// written waits until the gateway of the newest configuration writes the answers.
 func (d *desk) written() {
 	d.T.Helper()
 	e2e.Eventually(d.T, e2e.WaitLimit, "the gateway writes", func() error {
@@ -38,9 +38,9 @@ func (d *desk) written() {
 	})
 }
 
-// TestAnswersCascade checks that after a reload the gateway of the same server writes the answers, as a user who is
-// charged for it, with a name of its own for each request. Another provider writes while one is down and, if
-// configured, rules do when no provider can.
+// TestAnswersCascade checks that after a reload the gateway of the same server writes the answers. Each request has a
+// separate name and is charged to the configured user. While a provider is down, another provider writes. If no
+// provider can, rules write the answer if this is configured.
 func TestAnswersCascade(t *testing.T) {
 	t.Parallel()
 	first, second := newOracle(t, honest), newOracle(t, honest)
@@ -48,9 +48,9 @@ func TestAnswersCascade(t *testing.T) {
 	catalog := "\t\tcatalog {\n\t\t\tprovider openai {\n\t\t\t\tbase_url " + first.URL + "/v1\n\t\t\t}\n\t\t\tprovider groq {\n\t\t\t\tbase_url " + second.URL + "/v1\n\t\t\t}\n\t\t}\n"
 	config := e2e.Swap(t, e2e.Swap(t, d.config, "sqlite data/tollgate.db\n", "sqlite data/tollgate.db\n"+catalog), quick, quick+"\t\tmodel cascade {\n\t\t\tuser desk\n\t\t}\n") +
 		"\nhttp://127.0.0.1:" + e2e.FreePort(t) + " {\n\ttollgate gateway\n}\n"
-	enveloped(t, d.ask(asked), 200, "Answered") // by rules
+	enveloped(t, d.ask(asked), 200, "Answered") // answered by the rules
 	d.reload(config)
-	e2e.Eventually(t, e2e.WaitLimit, "the gateway is asked, where nobody has given desk a key", func() error {
+	e2e.Eventually(t, e2e.WaitLimit, "the gateway is used, which has no provider key for desk", func() error {
 		if a := d.ask(asked); outcome(a) != "ServiceUnavailable" {
 			return fmt.Errorf("%d %s", a.Status, a.Body)
 		}
@@ -80,14 +80,14 @@ func TestAnswersCascade(t *testing.T) {
 		return a.Status == http.StatusOK && outcome(a) == "Answered"
 	})
 	all, failed := d.usage("desk")
-	d.Stop() // which writes what is left
+	d.Stop() // writes the remaining usage
 	if allNow, failedNow := d.usage("desk"); allNow < all || failedNow < failed || allNow-failedNow < 6 || failedNow < 3 {
 		t.Errorf("the log has %d requests, %d failed; then %d and %d", all, failed, allNow, failedNow)
 	}
 }
 
-// TestAnswersCascadeUnderWay checks that a question that waits for a model while the configuration changes is answered
-// by the gateway that it asked, and charged there.
+// TestAnswersCascadeUnderWay checks that a question that waits for a model during a reload is answered by the gateway
+// that received its request, and is charged there.
 func TestAnswersCascadeUnderWay(t *testing.T) {
 	t.Parallel()
 	old, young := newOracle(t, honest), newOracle(t, honest)

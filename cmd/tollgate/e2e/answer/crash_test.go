@@ -14,7 +14,7 @@ import (
 )
 
 // TestAnswersKilled checks that a server that is killed while it answers has charged exactly the answers that it
-// stored, and has stored all that it sent. Reservations of unfinished questions end with their lease.
+// stored, and has stored all answers that it sent. Reservations of unfinished questions end with their lease.
 func TestAnswersKilled(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {
@@ -26,7 +26,7 @@ func TestAnswersKilled(t *testing.T) {
 			work.Go(func() {
 				for {
 					a := d.ask(asked)
-					if a.Err != nil { // it is gone
+					if a.Err != nil { // the server was killed
 						return
 					}
 					id := gjson.Get(a.Body, "result.id").Str
@@ -68,7 +68,7 @@ func TestAnswersKilled(t *testing.T) {
 		if used, pending := d.used(); used != stored || pending != 0 {
 			t.Errorf("%d used, %d pending behind the leases", used, pending)
 		}
-		if a := d.ask(asked); outcome(a) != "Answered" { // which clears away what was left
+		if a := d.ask(asked); outcome(a) != "Answered" { // removes the remains of the killed questions
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 		d.settled(stored + 1)

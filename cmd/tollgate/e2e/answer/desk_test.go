@@ -15,16 +15,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// desk is a node with the shipped Caddyfile, the shipped corpus and a key.
+// desk is a node with the shipped Caddyfile, the shipped corpus and an API key.
 type desk struct {
 	*e2e.Node
 	base, key string
 	config    string
 	client    *http.Client
-	db        *sql.DB // as another process sees it
+	db        *sql.DB // a separate connection to the database, as of another process
 }
 
-// quick has the options of a desk whose rate is no limit, and that generates each answer anew.
+// quick has the options of a desk whose rate limit is not reached, and that generates each answer anew.
 const quick = "\t\tquota 1000 month\n\t\trate 100000\n\t\tcache off\n"
 
 // newDesk starts a desk on SQLite, or on the PostgreSQL database with the shipped corpus that dsn names. options
@@ -41,7 +41,7 @@ func newDesk(t *testing.T, dsn, options string) *desk {
 	if dsn == "" {
 		corpusFile.Do(func() {
 			fill(d.Node)
-			corpusText, _ = os.ReadFile(d.Path("data", "tollgate.db")) // an empty one has no documents
+			corpusText, _ = os.ReadFile(d.Path("data", "tollgate.db")) // without the file, the corpus is empty
 		})
 		if err := os.WriteFile(d.Path("data", "tollgate.db"), corpusText, 0o600); err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func onBoth(t *testing.T, test func(t *testing.T, dsn string)) {
 	})
 }
 
-// What desks begin as: the shipped corpus is taken in once an engine.
+// The shipped corpus is ingested once per engine, and each desk begins with a copy of the result.
 var (
 	corpusFile     sync.Once
 	corpusText     []byte
@@ -109,8 +109,8 @@ func (d *desk) begin() {
 	})
 }
 
-// reload loads another configuration. It closes the idle connections of the client, since the server closes those of
-// the previous configuration a moment later, perhaps while the next question arrives on one.
+// reload loads another configuration. It also closes the idle connections of the client: the server closes the
+// connections of the previous configuration a moment later, perhaps while the next question arrives on one of them.
 func (d *desk) reload(config string) {
 	d.T.Helper()
 	d.Load(config)
@@ -131,7 +131,7 @@ func (d *desk) awaitReload(what string, ask func() *e2e.Answer, ok func(*e2e.Ans
 	})
 }
 
-// do sends a request with the key and headers by pairs; the connection may break.
+// do sends a request with the key and with headers as pairs. The connection may break.
 func (d *desk) do(method, path, body string, header ...string) *e2e.Answer {
 	d.T.Helper()
 	r, err := http.NewRequestWithContext(e2e.BackgroundContext, method, d.base+path, strings.NewReader(body))
@@ -152,7 +152,7 @@ func (d *desk) ask(query string, header ...string) *e2e.Answer {
 	return d.do(http.MethodPost, "/v1/answer", fmt.Sprintf(`{"query":%q}`, query), header...)
 }
 
-// asked is a question of the shipped set that has an answer.
+// asked is a question about the shipped corpus that has an answer.
 const asked = "What was the revenue of Quillmarsh Instruments in fiscal 2025?"
 
 // outcome returns the reason why a question has no answer, or "Answered" if it has one.
@@ -167,7 +167,7 @@ func outcome(a *e2e.Answer) string {
 	}
 }
 
-// used returns how many answers were charged and how many are under way.
+// used returns how many answers were charged and how many are pending.
 func (d *desk) used() (used, pending int) {
 	d.T.Helper()
 	a := d.do(http.MethodGet, "/v1/quota", "")
@@ -181,8 +181,8 @@ func (d *desk) used() (used, pending int) {
 	return int(result.Get("used").Int()), int(result.Get("pending").Int())
 }
 
-// settled fails the test unless the quota is settled: so many answers are charged, each is stored, and nothing is
-// reserved, according to the API and to the database.
+// settled fails the test unless the quota is settled: according to the API and to the database, the given number of
+// answers is charged, each of them is stored, and nothing is reserved.
 func (d *desk) settled(used int) {
 	d.T.Helper()
 	got, pending := d.used()
@@ -203,8 +203,8 @@ func (d *desk) count(statement string) (n int) {
 	return n
 }
 
-// later does to the rows of the database what time does: a minute, or the lease of a
-// reservation, is over at once.
+// later changes the rows of the database as the passing of time would: a minute, or the lease of a reservation, has
+// passed at once.
 func (d *desk) later(statement string) {
 	d.T.Helper()
 	if _, err := d.db.ExecContext(d.T.Context(), statement); err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // TestAnswersIngested checks that a client of the admin endpoint's socket can ingest documents while questions are
-// answered, see the progress and the documents, and remove documents.
+// answered, follow the progress, list the documents, and remove documents.
 func TestAnswersIngested(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {
@@ -54,7 +54,7 @@ func TestAnswersIngested(t *testing.T) {
 			}
 			return string(text) + "\n"
 		}
-		// taken is the last line of an ingest.
+		// taken ingests a body and returns the last line of the response.
 		taken := func(contentType, body, status string) gjson.Result {
 			t.Helper()
 			text, err := d.Admin(http.MethodPost, ingest, contentType, body)
@@ -115,7 +115,7 @@ func TestAnswersIngested(t *testing.T) {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 
-		// One at a time: the first one is still sending.
+		// Only one ingest runs at a time: the first is still sending.
 		var sender *io.PipeWriter
 		first := make(chan *e2e.Answer, 1)
 		begin := func() {
@@ -125,11 +125,11 @@ func TestAnswersIngested(t *testing.T) {
 			_, _ = io.WriteString(sender, document("$7.5"))
 		}
 		begin()
-		e2e.Eventually(t, e2e.WaitLimit, "the second one is refused", func() error {
+		e2e.Eventually(t, e2e.WaitLimit, "the second ingest is refused", func() error {
 			select {
-			case a := <-first: // it may have met the second one, which is looked at for a moment
+			case a := <-first: // refused if the second ingest was running just then
 				begin()
-				return fmt.Errorf("the first one: %d %s %w", a.Status, a.Body, a.Err)
+				return fmt.Errorf("the first ingest: %d %s %w", a.Status, a.Body, a.Err)
 			default:
 			}
 			if _, err := d.Admin(http.MethodPost, ingest, "application/json", `{}`); err == nil || !strings.Contains(err.Error(), "goes on already") {
@@ -150,7 +150,7 @@ func TestAnswersIngested(t *testing.T) {
 	})
 }
 
-// operate sends a request to the admin endpoint, with headers by pairs.
+// operate sends a request to the admin endpoint, with headers as pairs.
 func (d *desk) operate(method, path string, body io.Reader, header ...string) *e2e.Answer {
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", d.Path("data", "admin.sock"))

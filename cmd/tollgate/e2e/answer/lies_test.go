@@ -9,8 +9,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// TestAnswersInventions checks that nothing reaches a client that a model invents or that a document told it to say, whatever
-// the model thinks of its own answer. The question is refused, or only true sentences are left of the answer.
+// TestAnswersInventions checks that a client gets neither a model's inventions nor the instructions of a document,
+// whatever verdict the model gives on its answer. Either the question is refused, or only the true sentences of the
+// answer remain.
 func TestAnswersInventions(t *testing.T) {
 	t.Parallel()
 	o := newOracle(t, honest)
@@ -21,8 +22,8 @@ func TestAnswersInventions(t *testing.T) {
 		masks    = "How many masks a year does Zephyrine's plant in Tessaro make?"
 	)
 	for name, c := range map[string]struct {
-		question, found string // text of the passage that MARK becomes
-		draft, answer   string // what is said, and what of it is true; empty: nothing
+		question, found string // found is in the passage whose mark replaces MARK
+		draft, answer   string // what the model writes, and its true part; empty: no answer
 	}{
 		"the truth":         {asked, "501,103", "Quillmarsh Instruments had revenue of $501,103 thousand in fiscal 2025 MARK.", "revenue of $501,103 thousand"},
 		"rounded":           {asked, "501,103", "Quillmarsh Instruments had revenue of $501.1 million in fiscal 2025 MARK.", "$501.1 million"},
@@ -65,7 +66,7 @@ func TestAnswersInventions(t *testing.T) {
 			}
 			for _, lie := range []string{"777", "７", "77.7", "501.7", "evil", "9,999", "bankrupt", "no debt", "seven", "2077", "Sundrift Solar had", "gnore the rules"} {
 				if strings.Contains(result.Get("answer").Raw+result.Get("references").Raw+result.Get("subqueries").Raw, lie) {
-					t.Errorf("%q is told: %s", lie, result.Raw)
+					t.Errorf("%q is in the result: %s", lie, result.Raw)
 				}
 			}
 			for _, r := range result.Get("references").Array() {
@@ -74,15 +75,15 @@ func TestAnswersInventions(t *testing.T) {
 				}
 			}
 			for _, prompt := range prompts {
-				prompt, _, _ = strings.Cut(prompt, "An earlier draft was refused") // which it repeats
+				prompt, _, _ = strings.Cut(prompt, "An earlier draft was refused") // the rest repeats the draft
 				for _, said := range []string{"gnore all previous", "NOTE TO AI", "ystem prompt", "$9,999"} {
 					if strings.Contains(prompt, said) {
-						t.Errorf("a model is asked with %q", said)
+						t.Errorf("a prompt contains %q", said)
 					}
 				}
 			}
 			if !strings.Contains(strings.Join(prompts, ""), c.found) {
-				t.Errorf("no model was asked with %q", c.found)
+				t.Errorf("no prompt contains %q", c.found)
 			}
 		})
 	}

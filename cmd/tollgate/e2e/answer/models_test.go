@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// provider is a model server. It writes as [eval.Scripted] does, and computes vectors from the frequencies of letters.
+// provider is a model server. It writes like [eval.Scripted], and computes vectors from the frequencies of letters.
 type provider struct {
 	*httptest.Server
 	chats, texts atomic.Int64
@@ -84,9 +84,9 @@ func answer(w http.ResponseWriter, what any) {
 	_ = json.NewEncoder(w).Encode(what)
 }
 
-// TestAnswersByCascade checks that the models of a user of the gateway on the same server write the answers and compute
-// the vectors, without a connection, with rows of usage, and across reloads. An answer that no model can write is not
-// charged.
+// TestAnswersByCascade checks that the models of a gateway user on the same server write the answers and compute the
+// vectors, without a network connection, with rows in the usage log, and across reloads. An answer that no model can
+// write is not charged.
 func TestAnswersByCascade(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -114,7 +114,7 @@ func TestAnswersByCascade(t *testing.T) {
 		}
 		return nil
 	})
-	// ask asks, and is answered by the models.
+	// ask asks a question and checks that the models answer it.
 	ask := func(when string) {
 		t.Helper()
 		before, vectors := p.chats.Load(), p.texts.Load()
@@ -149,7 +149,7 @@ func TestAnswersByCascade(t *testing.T) {
 		return nil
 	})
 
-	// The service goes on across a reload, and so does what it asks.
+	// The service and the gateway that it uses both continue across a reload.
 	d.reload(strings.Replace(config, "grace_period 2m", "grace_period 1m", 1))
 	ask("after a reload")
 	d.reload(strings.Replace(config, "cache off", "cache off\n\t\tcompare_min 3", 1))

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAnswersAdminEndpoint checks that a client of the admin endpoint's socket can see how an answer came about, and create
-// and revoke keys. A repeated question is answered from memory.
+// TestAnswersAdminEndpoint checks that a client of the admin endpoint's socket can see the trace of an answer, and
+// create and revoke keys. A repeated question is answered from the cache.
 func TestAnswersAdminEndpoint(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "", "\t\tquota 1000 month\n")
@@ -64,7 +64,7 @@ func TestAnswersAdminEndpoint(t *testing.T) {
 	d.Stop()
 }
 
-// TestPage runs the cases of testdata/npm/answer.mjs in a headless Chromium: the page as people use it.
+// TestPage runs the cases of testdata/npm/answer.mjs in a headless Chromium: the page as its users see it.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "", "\t\tquota 1000 month\n")

@@ -14,22 +14,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// oracle is an endpoint for chat completions that answers each step of a question (verdict, plan, draft, judge) as the
-// test wants.
+// oracle is an endpoint for chat completions. For each step of a question (verdict, plan, draft, judge), the test
+// determines its answer.
 type oracle struct {
 	*httptest.Server
-	hanging chan string // the step at which a question has begun to hang
-	left    chan string // and the one at which it was given up
+	hanging chan string // the steps at which requests have begun to hang
+	left    chan string // the steps at which hanging requests were given up
 
 	mu   sync.Mutex
 	says func(step, prompt string) string
-	wake chan struct{} // closed: what hangs is answered as it says now
+	wake chan struct{} // when closed, hanging requests get the current answer
 }
 
-// What an oracle may say beside a text.
+// Special answers of an oracle.
 const (
-	hang   = "\x00hang"  // nothing, until it is left
-	broken = "\x00break" // 500
+	hang   = "\x00hang"  // no answer until the client leaves
+	broken = "\x00break" // status 500
 )
 
 func newOracle(t *testing.T, says func(step, prompt string) string) *oracle {
@@ -74,27 +74,27 @@ func newOracle(t *testing.T, says func(step, prompt string) string) *oracle {
 	return o
 }
 
-// say changes what the oracle says.
+// say changes the function that determines the oracle's answers.
 func (o *oracle) say(says func(step, prompt string) string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.says = says
 }
 
-// answer returns what the oracle says to a prompt now, and the channel that release closes.
+// answer returns the oracle's current answer to a prompt, and the channel that release closes.
 func (o *oracle) answer(step, prompt string) (text string, wake <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.says(step, prompt), o.wake
 }
 
-// release answers the requests that hang with what the oracle says now.
+// release answers the hanging requests with the oracle's current answers.
 func (o *oracle) release() { close(o.wake) }
 
 // option returns the line of the Caddyfile that makes the oracle the model.
 func (o *oracle) option() string { return "\t\tmodel " + o.URL + "/v1\n" }
 
-// await waits until a question is at a step.
+// await waits until a channel reports that a question is at a step.
 func (o *oracle) await(t *testing.T, at <-chan string, step string) {
 	t.Helper()
 	limit := time.After(e2e.WaitLimit)
@@ -110,7 +110,8 @@ func (o *oracle) await(t *testing.T, at <-chan string, step string) {
 	}
 }
 
-// writing returns the function of an oracle that writes the draft of a prompt and approves of everything.
+// writing returns the answers of an oracle that calls draft to write the draft for a prompt, and approves of
+// everything.
 func writing(draft func(prompt string) string) func(step, prompt string) string {
 	return func(step, prompt string) string {
 		switch step {
@@ -125,7 +126,7 @@ func writing(draft func(prompt string) string) func(step, prompt string) string 
 	}
 }
 
-// but returns the function of an oracle that says instead at one step and what says returns at all others.
+// but returns a function that answers instead at one step and calls says at all other steps.
 func but(step, instead string, says func(step, prompt string) string) func(step, prompt string) string {
 	return func(now, prompt string) string {
 		if now == step {
@@ -135,7 +136,7 @@ func but(step, instead string, says func(step, prompt string) string) func(step,
 	}
 }
 
-// passage returns the mark of the first passage of a prompt that contains a text, or "" if none does.
+// passage returns the mark of the first passage in a prompt that contains a text, or "" if there is no such passage.
 func passage(prompt, text string) string {
 	for part := range strings.SplitSeq(prompt, "<passage id=\"") {
 		if id, rest, ok := strings.Cut(part, "\""); ok && strings.Contains(rest, text) {
@@ -145,7 +146,7 @@ func passage(prompt, text string) string {
 	return ""
 }
 
-// honest is what an oracle says that knows the answer to the question.
+// honest determines the answers of an oracle that knows the answer to the question.
 var honest = writing(func(prompt string) string {
 	if mark := passage(prompt, "501,103"); mark != "" {
 		return "Quillmarsh Instruments had revenue of $501,103 thousand in fiscal 2025 " + mark + "."

@@ -16,8 +16,8 @@ import (
 
 var answerID = regexp.MustCompile(`^ans_[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
 
-// enveloped checks an answer against the envelope. It must have success, error and result. The result is an object if
-// the question was understood, and null if it was refused.
+// enveloped checks the envelope of an answer: it must have success, error and result. The result is an object if the
+// question was understood, and null if the question was refused.
 func enveloped(t *testing.T, a *e2e.Answer, status int, reason string) {
 	t.Helper()
 	body := gjson.Parse(a.Body)
@@ -43,8 +43,8 @@ func enveloped(t *testing.T, a *e2e.Answer, status int, reason string) {
 	}
 }
 
-// TestAnswersTable checks each row of the contract's table that can be produced from outside. Questions that failed or
-// were refused are not charged.
+// TestAnswersTable checks each row of the contract's table that can be produced from outside. Questions that fail or
+// are refused are not charged.
 func TestAnswersTable(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {
@@ -95,7 +95,7 @@ func TestAnswersTable(t *testing.T) {
 			"no type of JSON":       {body: asks(asked), header: []string{"Content-Type", "text/plain"}, status: 415, reason: "UnsupportedMediaType"},
 			"no usable model":       {says: but("draft", broken, honest), body: asks(cobaltine), status: 503, reason: "ServiceUnavailable"},
 		} {
-			t.Run(name, func(t *testing.T) { // one after the other: they share an oracle
+			t.Run(name, func(t *testing.T) { // not in parallel, because the cases share an oracle
 				o.say(honest)
 				if c.says != nil {
 					o.say(c.says)
@@ -130,17 +130,17 @@ func TestAnswersTable(t *testing.T) {
 		t.Run("a full house", func(t *testing.T) {
 			o.say(but("draft", hang, honest))
 			asking := make(chan *e2e.Answer, 3)
-			for range 3 { // two are worked on, one waits
+			for range 3 { // two are being answered, one waits
 				go func() { asking <- d.ask(asked) }()
 			}
-			e2e.Eventually(t, e2e.WaitLimit, "the house is full", func() error {
+			e2e.Eventually(t, e2e.WaitLimit, "all places are taken", func() error {
 				if n := d.count("SELECT COUNT(*) FROM answer_reservations"); n != 3 {
 					return fmt.Errorf("%d", n)
 				}
 				return nil
 			})
 			enveloped(t, d.ask(asked), 503, "ServiceUnavailable")
-			for range 3 { // the deadline counts the wait
+			for range 3 { // the deadline includes the time of waiting
 				enveloped(t, <-asking, 504, "Timeout")
 			}
 			for range 2 {
@@ -191,7 +191,7 @@ func TestAnswersOutage(t *testing.T) {
 		if _, err := holder.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 			t.Fatal(err)
 		}
-		enveloped(t, d.ask(asked), 503, "ServiceUnavailable") // nothing can be written
+		enveloped(t, d.ask(asked), 503, "ServiceUnavailable") // the database is locked for writes
 		if _, err := holder.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestAnswersOutage(t *testing.T) {
 	})
 }
 
-// recovers waits until a desk answers again, for the second time in all.
+// recovers waits until a desk answers again. That answer is the second that is charged.
 func (d *desk) recovers() {
 	d.T.Helper()
 	e2e.Eventually(d.T, e2e.WaitLimit, "questions are answered again", func() error {
@@ -214,7 +214,7 @@ func (d *desk) recovers() {
 	d.ready(http.StatusOK, "ok")
 }
 
-// ready waits until the node says what its balancer is to know.
+// ready waits until the node reports the given readiness to load balancers.
 func (d *desk) ready(status int, database string) {
 	d.T.Helper()
 	e2e.Eventually(d.T, e2e.WaitLimit, "the node is "+database, func() error {
@@ -226,8 +226,8 @@ func (d *desk) ready(status int, database string) {
 	})
 }
 
-// TestAnswersReloadUnderWay checks that a question that runs while the configuration changes is answered by the
-// configuration that accepted it, and that operators do not see two services.
+// TestAnswersReloadUnderWay checks that a question that runs during a reload is answered by the configuration that
+// accepted it, and that the admin endpoint does not show two services.
 func TestAnswersReloadUnderWay(t *testing.T) {
 	t.Parallel()
 	o := newOracle(t, but("draft", hang, honest))

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestTracePage runs the cases of testdata/npm/answer_trace.mjs in a headless Chromium: the page of a trace as
-// operators see it.
+// TestTracePage runs the cases of testdata/npm/answer_trace.mjs in a headless Chromium: the trace page as operators see
+// it.
 func TestTracePage(t *testing.T) {
 	t.Parallel()
 	o := newOracle(t, honest)
@@ -61,7 +61,7 @@ func TestTracePage(t *testing.T) {
 	if a := d.operate(http.MethodGet, "/admin/answer/traces/ans_none", nil, "Accept", "text/html"); a.Status != http.StatusNotFound {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // the socket, for a browser
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // a proxy to the socket, for a browser
 		page, ok := pages[r.URL.Path]
 		if !ok {
 			http.NotFound(w, r)

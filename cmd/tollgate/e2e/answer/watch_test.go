@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAnswersWatched checks that questions are answered from a file in the watched folder and from one that replaces
+// TestAnswersWatched checks that questions are answered from a file in the watched folder and from a file that replaces
 // it, and not from a file that was removed.
 func TestAnswersWatched(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// accountKeys has the settings of a server at which people register and delete their accounts.
+// accountKeys has the settings of a server on which people register and delete their accounts.
 const accountKeys = `
 server: {issuer: 'ISSUER'}
 mail: {url: 'smtp://MAIL', from: 'Accounts <accounts@example.com>'}
@@ -43,7 +43,7 @@ func TestLanguages(t *testing.T) {
 	e2e.RunBrowserBeside(t, "authserver_languages.mjs", "ISSUER="+issuer, "MAILS_URL="+mails)
 }
 
-// accountSite starts a server with a configuration, and returns its issuer and the URL at which its mails are.
+// accountSite starts a server with a configuration, and returns its issuer and the URL that serves its mails.
 func accountSite(t *testing.T, keys string) (n *e2e.Node, issuer, mailsURL string) {
 	t.Helper()
 	server := testenv.SMTP(t)
@@ -61,7 +61,7 @@ func accountSite(t *testing.T, keys string) (n *e2e.Node, issuer, mailsURL strin
 	n.Start()
 	e2e.AnswersWith(t, issuer+"/readyz", http.StatusOK)
 
-	// GET answers with the next mails, as soon as there are any.
+	// A GET waits for the next mails and returns them.
 	mails := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-server.Arrived():

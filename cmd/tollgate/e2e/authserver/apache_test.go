@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// apacheConfig is the configuration of an Apache whose pages are only for people who are signed in at the issuer.
+// apacheConfig is the configuration of an Apache whose pages require a sign-in at the issuer.
 const apacheConfig = `ServerRoot "DIR"
 ServerName 127.0.0.1
 Listen 127.0.0.1:PORT
@@ -44,8 +44,8 @@ OIDCSessionType server-cache
 </Location>
 `
 
-// TestApache checks that mod_auth_openidc signs somebody in, and that it signs them out when they sign out at the
-// issuer, by back-channel logout.
+// TestApache checks that mod_auth_openidc signs people in, and signs them out by back-channel logout when they sign out
+// at the issuer.
 func TestApache(t *testing.T) {
 	t.Parallel()
 	const modules = "/usr/lib/apache2/modules"
@@ -80,7 +80,7 @@ func TestApache(t *testing.T) {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	identity, pages := "", t.TempDir()
-	if os.Getuid() == 0 { // as whom it serves nothing
+	if os.Getuid() == 0 { // Apache refuses to serve as root
 		identity = "User nobody\nGroup nogroup\n"
 		if err := os.Chmod(filepath.Dir(pages), 0o755); err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestApache(t *testing.T) {
 		r.Header.Set("Accept", "text/html")
 		direct := &http.Client{Jar: ann.Jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		answer, err := direct.Do(r)
-		if err != nil { // it does not listen yet
+		if err != nil { // Apache does not listen yet
 			return 0, err.Error()
 		}
 		defer answer.Body.Close()
@@ -107,7 +107,7 @@ func TestApache(t *testing.T) {
 		}
 		return answer.StatusCode, string(raw)
 	}
-	// leads waits until the page leads to the issuer.
+	// leads waits until the page redirects to the issuer.
 	leads := func(what string) {
 		t.Helper()
 		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -131,7 +131,7 @@ func TestApache(t *testing.T) {
 	n.Stop()
 }
 
-// apache runs one with its log in a folder, and a page in another.
+// apache runs Apache with its log in a folder, and a page in another.
 func apache(t *testing.T, program, folder, pages, config string) {
 	t.Helper()
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -142,12 +142,12 @@ func apache(t *testing.T, program, folder, pages, config string) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), program, "-X", "-f", folder+"/httpd.conf") // one process
+	cmd := exec.CommandContext(t.Context(), program, "-X", "-f", folder+"/httpd.conf") // -X: a single process
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	e2e.Watch(cmd.Process.Pid, true)
-	t.Cleanup(func() { // the context has ended it
+	t.Cleanup(func() { // the end of the context has killed the process
 		_ = cmd.Wait()
 		e2e.Watch(cmd.Process.Pid, false)
 		if log, err := os.ReadFile(folder + "/error.log"); err == nil && t.Failed() {
@@ -156,7 +156,7 @@ func apache(t *testing.T, program, folder, pages, config string) {
 	})
 }
 
-// signsIn goes from the application to the issuer and back.
+// signsIn follows the redirects from the application to the issuer and back.
 func signsIn(t *testing.T, ann *e2e.Person, issuer, site string) {
 	t.Helper()
 	direct := *ann.Client
@@ -195,7 +195,7 @@ func signsIn(t *testing.T, ann *e2e.Person, issuer, site string) {
 	}
 }
 
-// signsOut sends the form of signing out at the issuer.
+// signsOut submits the sign-out form of the issuer.
 func signsOut(t *testing.T, ann *e2e.Person, issuer string) {
 	t.Helper()
 	b := ann.Browser(issuer)

@@ -19,16 +19,16 @@ const notes = "https://notes.example/mcp"
 
 var verifier = strings.Repeat("v", 43)
 
-// application is a client and the person who uses it, on any of the nodes of a server.
+// application is a client together with its user. It can send requests to any node of a server.
 type application struct {
 	t          *testing.T
-	id, secret string // no secret: it is a public one
+	id, secret string // a public client has no secret
 	ann        *e2e.Person
-	// resource and scope are what it asks for. Default: the notes, to be read.
+	// resource and scope are requested for tokens. The default is reading the notes.
 	resource, scope string
 }
 
-// register makes a public client, as it makes itself.
+// register creates a public client by dynamic registration.
 func register(t *testing.T, base string) *application {
 	t.Helper()
 	var made struct {
@@ -42,13 +42,13 @@ func register(t *testing.T, base string) *application {
 	return &application{t: t, id: made.ID, ann: newAnn(t)}
 }
 
-// create makes a client with a secret, as an administrator does.
+// create creates a client with a secret, like an administrator.
 func create(t *testing.T, admin, name string, ann *e2e.Person) *application {
 	t.Helper()
 	return createFor(t, admin, name, ann, notes, "notes:read")
 }
 
-// createFor creates a client with a secret that asks for a scope of a resource.
+// createFor creates a client with a secret that requests a scope of a resource.
 func createFor(t *testing.T, admin, name string, ann *e2e.Person, resource, scope string) *application {
 	t.Helper()
 	var made struct {
@@ -92,7 +92,7 @@ func (c *application) post(base, path string, pairs ...string) *e2e.Answer {
 	return e2e.Read(e2e.Client.Do(request)) //nolint:bodyclose // Read does
 }
 
-// exchange requests a token for less than a token of the client grants.
+// exchange exchanges a token of the client for a token with fewer rights.
 func (c *application) exchange(base, token string) *e2e.Answer {
 	return c.post(base, "/oauth/token", "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange", "resource", cmp.Or(c.resource, notes),
 		"subject_token", token, "subject_token_type", "urn:ietf:params:oauth:token-type:access_token")
@@ -113,7 +113,7 @@ func (c *application) code(base string) string {
 	return c.ann.Approve(c.authorize(base)).Query().Get("code")
 }
 
-// codeAtOnce returns an authorization code for a person who is not asked for anything any more.
+// codeAtOnce returns an authorization code for a person who has already signed in and consented.
 func (c *application) codeAtOnce(base string) (string, error) {
 	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.authorize(base), nil)
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *application) revoke(base, token string) *e2e.Answer {
 	return c.post(base, "/oauth/revoke", "token", token)
 }
 
-// active asks about a token.
+// active introspects a token and reports whether it is active.
 func (c *application) active(base, token string) bool {
 	c.t.Helper()
 	a := c.post(base, "/oauth/introspect", "token", token)
@@ -167,7 +167,7 @@ type granted struct {
 	Refresh string `json:"refresh_token"`
 }
 
-// read returns what an answer of the token endpoint grants, or an error if it grants nothing.
+// read returns the tokens in an answer of the token endpoint, or an error if there are none.
 func read(a *e2e.Answer) (g granted, err error) {
 	if a.Err != nil {
 		return g, a.Err
@@ -180,7 +180,7 @@ func read(a *e2e.Answer) (g granted, err error) {
 
 var errNoToken = errors.New("there is no token")
 
-// grants calls read and fails the test if the answer grants nothing.
+// grants calls read and fails the test if the answer has no tokens.
 func (c *application) grants(a *e2e.Answer) granted {
 	c.t.Helper()
 	g, err := read(a)
@@ -190,7 +190,7 @@ func (c *application) grants(a *e2e.Answer) granted {
 	return g
 }
 
-// refuses checks that an answer is invalid_grant.
+// refuses checks that an answer is the error invalid_grant.
 func (c *application) refuses(what string, a *e2e.Answer) {
 	c.t.Helper()
 	if a.Status != http.StatusBadRequest || !strings.Contains(a.Body, `"invalid_grant"`) {

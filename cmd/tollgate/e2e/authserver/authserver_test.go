@@ -25,7 +25,7 @@ func reloadKeys(n *e2e.Node) error {
 	})
 }
 
-// TestAuthserverLocked checks that a lockout survives the change of a setting that is not a rule of the lockout.
+// TestAuthserverLocked checks that a lockout survives a change of a setting that is unrelated to lockouts.
 func TestAuthserverLocked(t *testing.T) {
 	t.Parallel()
 	n, public, _ := e2e.NewAuthserver(t, "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\nrate_limit: {auth_fail_max: 2}\n")
@@ -62,16 +62,16 @@ func TestAuthserverAlone(t *testing.T) {
 		t.Errorf("health: %s", a.Body)
 	}
 	if a := e2e.Get(t, e2e.Client, public+"/nothing", ""); a.Status != http.StatusNotFound || a.Header.Get("Content-Type") != "application/json" || !strings.Contains(a.Body, `"error":"invalid_request"`) {
-		t.Errorf("nothing: %d %v %s", a.Status, a.Header, a.Body)
+		t.Errorf("an unknown path: %d %v %s", a.Status, a.Header, a.Body)
 	}
 	if a := e2e.Get(t, e2e.Client, admin+"/nothing", ""); a.Status != http.StatusNotFound || a.Header.Get("Content-Type") != "application/problem+json" {
-		t.Errorf("nothing, of the administration: %d %v %s", a.Status, a.Header, a.Body)
+		t.Errorf("an unknown path of the administration: %d %v %s", a.Status, a.Header, a.Body)
 	}
 	if a := e2e.Get(t, e2e.Client, admin+"/metrics", ""); a.Status != http.StatusOK || !strings.Contains(a.Body, "process_cpu_seconds_total") {
 		t.Errorf("metrics: %d", a.Status)
 	}
 	if a := e2e.Get(t, e2e.Client, public+"/metrics", ""); a.Status != http.StatusNotFound {
-		t.Errorf("metrics for everybody: %d", a.Status)
+		t.Errorf("metrics on the public listener: %d", a.Status)
 	}
 	if info, err := os.Stat(n.Path("data", "authserver.db")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the database: %v %v", info, err)

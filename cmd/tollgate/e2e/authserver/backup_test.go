@@ -10,7 +10,7 @@ import (
 )
 
 // TestAuthserverBackup checks that a backup contains the signing keys, so that tokens stay valid on another server.
-// Without them the other server makes new keys, and refresh tokens stay valid.
+// Without the keys the other server creates new ones, and refresh tokens stay valid.
 func TestAuthserverBackup(t *testing.T) {
 	t.Parallel()
 	const text = `

@@ -14,19 +14,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// rotating is a provider whose refresh tokens can be used once. Like providers that allow for lost answers, it also
+// rotating is a provider whose refresh tokens can be used once. Like providers that tolerate lost answers, it also
 // accepts the previous token as long as the newest has not been used.
 type rotating struct {
 	*httptest.Server
 
 	mu             sync.Mutex
 	life           int // of access tokens, in seconds; those with less than 30 are renewed before use
-	newest, before int // refresh tokens
-	stored         int // one that the server must have stored by now: it was answered with what came with it
+	newest, before int // the numbers of the newest refresh token and of the previous one
+	stored         int // a refresh token that the server must have stored, as it has answered with its access token
 	renewals       int
-	strange        []string      // what it did not take, or should not have been asked for
-	hold           chan struct{} // closed: what is held up is answered; nil: nothing is
-	held           chan struct{} // told of what is
+	strange        []string      // unexpected requests
+	hold           chan struct{} // requests are held until it is closed; nil: no request is
+	held           chan struct{} // gets a value for each held request
 }
 
 func newRotating(t *testing.T) *rotating {
@@ -80,9 +80,9 @@ func (p *rotating) grant(kind, token string) (answer string, hold chan struct{})
 	return fmt.Sprintf(`{"access_token":"access-%d","refresh_token":"refresh-%d","expires_in":%d,"token_type":"Bearer"}`, next, next, p.life), p.hold
 }
 
-// TestBrokerKilled checks two processes on one PostgreSQL that hand out tokens of another provider. However many
-// clients ask, the provider is asked once. If a process is killed while it renews, no token that was handed out is
-// lost, and the other process continues.
+// TestBrokerKilled checks two processes on one PostgreSQL database that hand out tokens of another provider. However
+// many clients request a token, the provider gets one request. If a process is killed during a renewal, no token that
+// was handed out is lost, and the other process continues.
 func TestBrokerKilled(t *testing.T) {
 	t.Parallel()
 	provider := newRotating(t)
@@ -128,7 +128,7 @@ resources:
 			t.Fatalf("connecting leads to %s, error %v", end, err)
 		}
 	}
-	// takes notes what somebody was answered with, and returns its number.
+	// takes records the access token in an answer, and returns its number.
 	takes := func(a *e2e.Answer) (n int, err error) {
 		g, err := read(a)
 		if err != nil {
@@ -157,7 +157,7 @@ resources:
 		provider.life = 20
 	})
 
-	// Killed again and again amid exchanges, each of which renews.
+	// The process is killed repeatedly during exchanges, each of which renews the token.
 	connect()
 	for range 3 {
 		answered := make(chan int, 1000)
@@ -166,7 +166,7 @@ resources:
 				for {
 					n, err := takes(app.exchange(here, subject))
 					if err != nil {
-						return // killed
+						return // the server was killed
 					}
 					answered <- n
 				}
@@ -184,7 +184,7 @@ resources:
 		t.Errorf("after a crash: %v", err)
 	}
 
-	// Killed while the provider answers: the refresh token is used, and the new one is lost.
+	// The process is killed while the provider answers: the refresh token is used up, and the new token is lost.
 	hold := make(chan struct{})
 	provider.set(func() { provider.hold = hold })
 	all.Go(func() { _, _ = takes(app.exchange(here, subject)) })

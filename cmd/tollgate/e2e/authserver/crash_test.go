@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAuthserverKilled checks that after a crash under load everything holds that was answered before: the newest
+// TestAuthserverKilled checks that every answer from before a crash under load still holds afterwards: the newest
 // refresh tokens, unused codes and tokens of clients are valid; used codes, used refresh tokens and revoked tokens are
 // not.
 func TestAuthserverKilled(t *testing.T) {
@@ -41,17 +41,16 @@ resources:
 
 	var traffic sync.WaitGroup
 	var refreshed, redeemed, handed atomic.Int64
-	// cut reports whether an answer is the one that the kill cut off. Amid the traffic no
-	// other is allowed.
+	// cut reports whether the kill cut an answer off. Any other error during the traffic fails the test.
 	cut := func(a *e2e.Answer, err error) bool {
 		if err != nil && a.Err == nil {
 			t.Errorf("amid the traffic: %v", err)
 		}
 		return err != nil
 	}
-	// Each one refreshes what it was given until nobody answers.
-	used := make([]string, 3) // the last that was answered with another
-	last := make([]string, 3) // what that answer had; the kill may have come between its use and the next answer
+	// Three clients use each refresh token that they get, until the server no longer answers.
+	used := make([]string, 3) // the last token that was exchanged for a new one
+	last := make([]string, 3) // that new token; the request that the kill cut off may have used it
 	for i := range used {
 		current := app.grants(app.redeem(base, app.code(base))).Refresh
 		traffic.Go(func() {
@@ -66,13 +65,13 @@ resources:
 			}
 		})
 	}
-	// A person allows, and every other code is redeemed.
+	// A person authorizes the client repeatedly, and every other code is redeemed.
 	type exchange struct {
 		code   string
 		tokens granted
 	}
-	var exchanges []exchange // that were answered
-	var unused []string      // codes
+	var exchanges []exchange // exchanges that were answered
+	var unused []string      // codes that were not redeemed
 	inDoubt := ""            // a code whose redemption was not answered
 	traffic.Go(func() {
 		for {
@@ -97,7 +96,7 @@ resources:
 			redeemed.Add(1)
 		}
 	})
-	// A client gets tokens for itself, and revokes every other.
+	// A client requests tokens for itself, and revokes every other token.
 	var kept, taken []string
 	traffic.Go(func() {
 		for {
@@ -141,14 +140,15 @@ resources:
 		if used[i] == "" {
 			continue
 		}
-		// What was answered is known after the crash: it is good, or was used by the request that the kill cut off.
+		// The newest token that was handed out is either valid after the crash, or was used by the request that the
+		// kill cut off.
 		if a := app.refresh(base, last[i]); a.Status != http.StatusOK && !strings.Contains(a.Body, "used before") {
 			t.Errorf("the newest refresh token: %d %s", a.Status, a.Body)
 		}
 		app.refuses("a refresh token used amid the traffic", app.refresh(base, used[i]))
 	}
 
-	const some = 20 // of each, those next to the kill
+	const some = 20 // how many of each are checked: those just before the kill
 	slices.Reverse(unused)
 	for _, code := range unused[:min(some, len(unused))] {
 		app.grants(app.redeem(base, code))
@@ -156,7 +156,7 @@ resources:
 	}
 	slices.Reverse(exchanges)
 	for _, e := range exchanges[:min(some, len(exchanges))] {
-		app.grants(app.refresh(base, e.tokens.Refresh)) // its family was stored
+		app.grants(app.refresh(base, e.tokens.Refresh)) // the tokens of the exchange were stored
 		app.refuses("a code redeemed amid the traffic", app.redeem(base, e.code))
 	}
 	if inDoubt != "" {

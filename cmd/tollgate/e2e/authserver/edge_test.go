@@ -15,7 +15,8 @@ import (
 )
 
 // TestAuthserverEdge checks that a client that knows only the address of a service finds the authorization server,
-// registers, and signs a person in. Its token opens the service, in this process and in another, until it is revoked.
+// registers, and signs a person in. Its token gives access to the service, in this process and in another, until the
+// token is revoked.
 func TestAuthserverEdge(t *testing.T) {
 	t.Parallel()
 	as, here, there := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)
@@ -49,7 +50,7 @@ resources:
 		t.Fatalf("%v: %s", err, add)
 	}
 
-	// The way of a client: the challenge, the resource, the server, registration.
+	// A client goes from the challenge to the metadata of the resource, to that of the server, and to registration.
 	refused := e2e.Get(t, e2e.Client, "http://localhost:"+here+"/mcp", "")
 	challenge := regexp.MustCompile(`^Bearer scope="notes:read", resource_metadata="([^"]*)"$`).FindStringSubmatch(refused.Header.Get("WWW-Authenticate"))
 	if refused.Status != http.StatusUnauthorized || challenge == nil {

@@ -15,8 +15,8 @@ func hold(t *testing.T, db *store.DB, user string) (release func()) {
 	return holdSQLite(t, db, user)
 }
 
-// holdSQLite creates a trigger that counts without end, since SQLite cannot lock a single row. Call release when the
-// process that waits is gone.
+// holdSQLite creates a trigger that counts without end, since SQLite cannot lock a single row. Call release after the
+// process that waits has ended.
 func holdSQLite(t *testing.T, db *store.DB, user string) (release func()) {
 	t.Helper()
 	exec := func(statement string) {

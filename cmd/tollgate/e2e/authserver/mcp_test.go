@@ -27,8 +27,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
-// newMCPServer starts an MCP server that knows nothing of tokens. Its only tool returns who the request is from and
-// what else came with it.
+// newMCPServer starts an MCP server that does not check tokens. Its only tool returns its argument, the user of the
+// request, and the headers that must not arrive.
 func newMCPServer(t *testing.T) *httptest.Server {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1.0.0"}, nil)
@@ -50,7 +50,7 @@ func newMCPServer(t *testing.T) *httptest.Server {
 	return upstream
 }
 
-// forging sends along who somebody says to be.
+// forging sends forged headers that name another user.
 type forging struct{ http.RoundTripper }
 
 func (f forging) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -131,12 +131,12 @@ func TestMCP(t *testing.T) {
 	if result, err := session.CallTool(t.Context(), call); err == nil || asked.Load() != 2 {
 		t.Errorf("disabled: %+v, asked %d times", result, asked.Load())
 	}
-	_ = session.Close() // the server has refused it
+	_ = session.Close() // returns an error, since the server refuses the token
 	n.Stop()
 }
 
-// TestMCPDocument checks that a client of the MCP SDK that is identified by the URL of its metadata document can call a
-// tool without being registered.
+// TestMCPDocument checks that an unregistered client of the MCP SDK that is identified by the URL of its metadata
+// document can call a tool.
 func TestMCPDocument(t *testing.T) {
 	t.Parallel()
 	upstream := newMCPServer(t)
@@ -192,7 +192,7 @@ func TestMCPDocument(t *testing.T) {
 	n.Stop()
 }
 
-// newIdP starts an identity provider that gives everybody an ID-JAG for alice, for the client that *client names.
+// newIdP starts an identity provider that issues an ID-JAG for alice and the client *client to everybody.
 func newIdP(t *testing.T, client *string) *httptest.Server {
 	t.Helper()
 	key := jwkstest.NewEC(elliptic.P256())
@@ -218,8 +218,8 @@ func newIdP(t *testing.T, client *string) *httptest.Server {
 	return idp
 }
 
-// TestMCPEnterprise checks that a client of the MCP SDK can call a tool for somebody for whom the company's identity
-// provider vouches, without asking them.
+// TestMCPEnterprise checks that a client of the MCP SDK can call a tool for a user whom the company's identity provider
+// vouches for, without an interaction with the user.
 func TestMCPEnterprise(t *testing.T) {
 	t.Parallel()
 	upstream := newMCPServer(t)

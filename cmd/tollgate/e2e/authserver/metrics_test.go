@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// scraped returns the metrics of the administration's listener by their names, with their labels and without the prefix
-// authserver_.
+// scraped returns the authserver metrics of the administration's listener. The keys are their names and labels without
+// the prefix authserver_.
 func scraped(t *testing.T, admin string) map[string]float64 {
 	t.Helper()
 	all := make(map[string]float64)
@@ -44,7 +44,7 @@ resources:
 	app := register(t, base)
 	robot := create(t, admin, "Robot", app.ann)
 
-	used := app.code(base) // signs in and allows it
+	used := app.code(base) // includes a login and a consent
 	first := app.grants(app.redeem(base, used))
 	app.grants(app.refresh(base, first.Refresh))
 	app.refuses("a refresh token that was used", app.refresh(base, first.Refresh))
@@ -79,7 +79,7 @@ resources:
 	for _, one := range grants.Consents {
 		administer(t, admin, http.MethodDelete, "/admin/grants/consent/"+one.ID, "", nil)
 	}
-	app.grants(app.redeem(base, app.code(base))) // allows it anew
+	app.grants(app.redeem(base, app.code(base))) // includes a new consent
 	administer(t, admin, http.MethodPatch, "/admin/users/"+user.ID+"/disable", "", nil)
 	administer(t, admin, http.MethodPost, "/admin/keys/rotate", "", nil)
 	administer(t, admin, http.MethodPatch, "/admin/clients/"+robot.id+"/revoke", "", nil)
@@ -102,7 +102,7 @@ resources:
 		`http_requests_total{method="POST",route="/login",status="303"}`: 1, `http_requests_total{method="POST",route="/login",status="422"}`: 1, `http_requests_total{method="POST",route="/login",status="429"}`: 1,
 		`http_requests_total{method="POST",route="/admin/keys/rotate",status="200"}`: 1, `http_requests_total{method="PATCH",route="/admin/clients/{id}/revoke",status="200"}`: 1,
 	}
-	e2e.Eventually(t, e2e.WaitLimit, "all is counted", func() error { // the last is so behind its answer
+	e2e.Eventually(t, e2e.WaitLimit, "all is counted", func() error { // the last request is counted after its answer
 		got := scraped(t, admin)
 		var wrong []error
 		for name, value := range want {

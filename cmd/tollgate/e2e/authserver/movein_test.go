@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestMoveIn imports users and clients with the binary. The old password signs in, and the old secret gets a token,
-// also after the first use, when both are hashed again.
+// TestMoveIn imports users and clients with the binary. The old passwords and secrets work, also after their first use,
+// when they are hashed again.
 func TestMoveIn(t *testing.T) {
 	t.Parallel()
 	issuer := "http://localhost:" + e2e.FreePort(t)
@@ -53,7 +53,7 @@ func TestMoveIn(t *testing.T) {
 	}
 	n.Start()
 	e2e.AnswersWith(t, issuer+"/readyz", http.StatusOK)
-	for range 2 { // what is there stays
+	for range 2 { // the second import changes nothing
 		n.Tool("authserver", "import", "--from", "csv", "users.csv")
 		n.Tool("authserver", "import", "--from", "hydra", "clients.json")
 	}

@@ -21,15 +21,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// elsewhere is how long what was revoked on one node may still be valid on another.
+// elsewhere is how long a change on one node may take to apply on another.
 const elsewhere = 5 * time.Second
 
-// TestAuthserverNodes checks that two processes on one PostgreSQL act as one server. A code, a refresh token and, with
-// a Redis, an assertion and a proof can be used once, at whichever node. What is revoked, suspended, disabled or
-// rotated on one node is so on the other.
+// TestAuthserverNodes checks that two processes on one PostgreSQL database act as one server. A code, a refresh token
+// and, with a Redis, an assertion and a proof can be used once, at whichever node. A revocation, suspension,
+// deactivation or rotation on one node applies to the other.
 func TestAuthserverNodes(t *testing.T) {
 	t.Parallel()
-	issuer := "http://localhost:" + e2e.FreePort(t) // of a balancer that is not asked
+	issuer := "http://localhost:" + e2e.FreePort(t) // the address of a balancer that gets no requests
 	text := `
 server: {address: '127.0.0.1:PORT', issuer: '` + issuer + `'}
 admin: {address: '127.0.0.1:ADMIN'}
@@ -69,7 +69,7 @@ resources:
 			return nil
 		}
 	}
-	// race asks both nodes at once, and is what those who won were given.
+	// race sends requests to both nodes at once, checks that one succeeds, and returns its tokens.
 	race := func(what string, ask func(base string) *e2e.Answer) (won []granted) {
 		t.Helper()
 		answers := make([]*e2e.Answer, 12)
@@ -91,13 +91,13 @@ resources:
 		return won
 	}
 
-	// The first code is of a login on one node, the second of its session on the other.
+	// The first code is from a login on one node, the second from its session on the other.
 	first := app.grants(app.redeem(there, app.code(here)))
 	second, err := app.codeAtOnce(there)
 	if err != nil {
 		t.Fatalf("a session on the other node: %v", err)
 	}
-	for _, base := range both { // each node has read the policy within
+	for _, base := range both { // until each node has read the policy
 		held("the guard may ask", func() error {
 			if !guard.active(base, first.Access) {
 				return errors.New("it may not")
@@ -106,14 +106,14 @@ resources:
 		})
 	}
 
-	// A code: the others reveal that it was stolen, so that its tokens end on both.
+	// A code is used once. The other requests reveal that it was stolen, so its tokens end on both nodes.
 	stolen := race("a code", func(base string) *e2e.Answer { return app.redeem(base, second) })[0]
 	for _, base := range both {
 		held("the tokens of a code that was used twice have ended", inactive(base, stolen.Access))
 		app.refuses("the refresh token of a code that was used twice", app.refresh(base, stolen.Refresh))
 	}
 
-	// A refresh token: one of all wins, and the theft ends its family on both.
+	// A refresh token is used once. The theft ends all tokens of its family on both nodes.
 	third, err := app.codeAtOnce(here)
 	if err != nil {
 		t.Fatal(err)
@@ -130,13 +130,13 @@ resources:
 	assertOnce(t, admin, issuer, both)
 	proveOnce(app, issuer, both)
 
-	// Exchange. What came of a token on one node ends on the other with it.
+	// A token exchanged on one node is valid on the other. The revocation below ends it too.
 	narrow := app.grants(app.exchange(there, first.Access))
 	if !guard.active(here, narrow.Access) {
 		t.Fatal("the exchanged token is not active")
 	}
 
-	// Revocation. The other node knows the token by heart.
+	// A token is revoked while the other node has it in its cache.
 	if !guard.active(there, first.Access) {
 		t.Fatal("the token is not active")
 	}
@@ -144,10 +144,10 @@ resources:
 		t.Fatalf("revoking: %d %s", a.Status, a.Body)
 	}
 	held("a revocation holds on the other node", inactive(there, first.Access))
-	held("also for what was exchanged", inactive(there, narrow.Access))
+	held("the revocation also ends the exchanged token", inactive(there, narrow.Access))
 	app.refuses("a refresh token that was revoked on the other node", app.refresh(there, first.Refresh))
 
-	// Suspension of a client.
+	// A client is suspended.
 	machine := app.grants(app.machine(there))
 	if !guard.active(there, machine.Access) {
 		t.Fatal("the token is not active")
@@ -160,9 +160,9 @@ resources:
 		return inactive(there, machine.Access)()
 	})
 	administer(t, otherAdmin, http.MethodPatch, "/admin/clients/"+app.id+"/reactivate", "", nil)
-	held("and so does its end", func() error { _, err := read(app.machine(here)); return err })
+	held("the end of the suspension holds on the other node", func() error { _, err := read(app.machine(here)); return err })
 
-	// Rotation of the key. What a node signs with the new one is good on the other at once.
+	// The signing key is rotated. The other node accepts tokens of the new key at once.
 	var key struct{ KID string }
 	administer(t, admin, http.MethodPost, "/admin/keys/rotate", "", &key)
 	if signed := app.grants(app.machine(here)); keyOf(t, signed.Access) != key.KID || !guard.active(there, signed.Access) {
@@ -185,7 +185,7 @@ resources:
 		t.Error("a token of the old key is not active any more")
 	}
 
-	// Disabling a user.
+	// A user is disabled.
 	fourth, err := app.codeAtOnce(there)
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ resources:
 		t.Fatal("the token is not active")
 	}
 	administer(t, admin, http.MethodPatch, "/admin/users/"+user.ID+"/disable", "", nil)
-	held("nobody is active on the other node whom this one has disabled", func() error {
+	held("a user disabled on this node is inactive on the other node", func() error {
 		if _, err := app.codeAtOnce(there); !errors.Is(err, errNoCode) {
 			return fmt.Errorf("the session: %w", err)
 		}
@@ -258,7 +258,7 @@ func once(t *testing.T, what string, refusal int, nodes []string, ask func(base 
 		}
 	}
 	if won != 1 {
-		t.Errorf("%s was good %d times", what, won)
+		t.Errorf("%s was accepted %d times", what, won)
 	}
 }
 

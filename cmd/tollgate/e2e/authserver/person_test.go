@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 )
 
-// Who signs in, and where applications get their answers.
+// The account that signs in, and the redirect URI of the applications.
 const (
 	annMail     = "ann@example.com"
 	annPassword = "a long pass phrase of Ann"

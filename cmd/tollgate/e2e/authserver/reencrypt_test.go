@@ -19,13 +19,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestReencryptKilled moves data from one master key to another while the server serves, and kills the command and the
-// server at several moments. All rows stay readable, none is lost, what was reported as done stays done, another run
-// continues, and in the end the old key can be removed.
+// TestReencryptKilled moves data from one master key to another while the server runs, and kills the command and the
+// server at several moments. All rows stay readable, rows that were reported as done stay done, another run continues,
+// and in the end the old key can be removed.
 func TestReencryptKilled(t *testing.T) {
 	t.Parallel()
 	e2e.OnBoth(t, func(t *testing.T, d e2e.Tables) {
-		const rows, writers = 6000, 5 // of each writer is a row that changes meanwhile
+		const rows, writers = 6000, 5 // each writer changes one row meanwhile
 		older, newer := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
 		n, base, admin := e2e.NewAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}
@@ -68,7 +68,7 @@ resources:
 		rekey("key_env: OLD", "key_env: NEW, old_key_env: OLD")
 		both, fresh := masterKey(t, newer, older), masterKey(t, newer, "")
 
-		// Meanwhile the server serves, people change their keys, and all is read.
+		// Meanwhile tokens are issued, people change their keys, and all rows are read.
 		var meanwhile sync.WaitGroup
 		var over, down atomic.Bool
 		var runs sync.RWMutex // held while the server is stopped
@@ -88,7 +88,7 @@ resources:
 				}
 			}
 		})
-		newest := make([]string, writers) // that was answered
+		newest := make([]string, writers) // the newest key of each writer that was acknowledged
 		meanwhile.Go(func() {
 			for i := 0; next(); i++ {
 				w, key := i%writers, fmt.Sprintf("key-%d-%d", i%writers, i)
@@ -100,7 +100,7 @@ resources:
 				case !down.Load():
 					t.Errorf("a key: %d %s %v", a.Status, a.Body, a.Err)
 				default:
-					newest[w] = "" // it may be either
+					newest[w] = "" // the old or the new key may be stored
 				}
 			}
 		})
@@ -113,7 +113,7 @@ resources:
 				read.Add(1)
 			}
 		})
-		defer func() { // also where the test ends early
+		defer func() { // for the case that the test ends early
 			down.Store(true)
 			if over.Store(true); stopped {
 				runs.Unlock()
@@ -126,14 +126,14 @@ resources:
 			_, current := openAll(t, db, fresh, provider.ID, writers)
 			return current
 		}
-		// The administration: its server is killed when some rows are done, and while another
-		// one cannot be.
+		// The administration re-encrypts the rows. Its server is killed when some rows are done and a locked row delays
+		// the rest.
 		release := hold(t, db, fmt.Sprintf("user-%06d", rows/2))
 		answered := make(chan *e2e.Answer, 1)
 		go func() {
 			answered <- askAdmin(t, http.MethodPost, admin+"/admin/encryption/re-encrypt", "")
 		}()
-		e2e.Eventually(t, e2e.WaitLimit, "some rows are sealed anew", func() error {
+		e2e.Eventually(t, e2e.WaitLimit, "some rows are re-encrypted", func() error {
 			if current() <= writers {
 				return errors.New("none is")
 			}
@@ -147,7 +147,7 @@ resources:
 		done := current()
 		t.Logf("killed the server when %d of %d rows were done; it answered %d", done, rows, a.Status)
 		if a.Err == nil || done >= rows {
-			t.Error("it was done before it was killed, which shows nothing")
+			t.Error("the run ended before the kill, so the test shows nothing")
 		}
 		release()
 		n.Start()
@@ -156,12 +156,12 @@ resources:
 		stopped = false
 		runs.Unlock()
 
-		// The command: beside the server, killed when it has told of so many batches.
+		// The command runs beside the server and is killed after the given numbers of reported batches.
 		args := []string{"authserver", "re-encrypt", "--config", "config.yaml", "--adapter", "authserver", "--json"}
 		for _, lines := range []int{0, 1, 20, 40} {
 			told := killedAfter(n, lines, args...)
 			if done = current(); told != lines || done < lines*100-writers {
-				t.Errorf("killed when it had told of %d batches, of %d: %d rows are done", told, lines, done)
+				t.Errorf("killed after %d reported batches, want %d: %d rows are done", told, lines, done)
 			}
 			t.Logf("killed the command after %d batches: %d of %d rows are done", told, done, rows)
 		}
@@ -173,7 +173,7 @@ resources:
 			}
 		}
 		finish()
-		if sum.Scanned != rows+1 || sum.Failed != 0 || current() != rows { // and the signing key
+		if sum.Scanned != rows+1 || sum.Failed != 0 || current() != rows { // the connections and the signing key
 			t.Errorf("%+v, %d of %d rows are done", sum, current(), rows)
 		}
 		before := sum.Rewritten
@@ -187,7 +187,7 @@ resources:
 			t.Error("nothing happened meanwhile")
 		}
 
-		// The old key goes.
+		// The old key is removed.
 		rekey("key_env: NEW, old_key_env: OLD", "key_env: NEW")
 		if good, current := openAll(t, db, fresh, provider.ID, writers); good != rows || current != rows {
 			t.Errorf("with the new key alone %d of %d rows can be read", good, rows)
@@ -198,7 +198,7 @@ resources:
 			}
 		}
 		if robot.grants(robot.machine(base)); kid() != signs {
-			t.Error("the signing key is another one")
+			t.Error("the signing key has changed")
 		}
 		if a := e2e.Get(t, e2e.Client, admin+"/admin/notices", ""); a.Status != http.StatusOK || strings.Contains(a.Body, "nobody can read") {
 			t.Errorf("%d %s", a.Status, a.Body)
@@ -207,7 +207,7 @@ resources:
 	})
 }
 
-// askAdmin asks the administration of a server that may be killed meanwhile.
+// askAdmin sends a request to the administration of a server that may be killed meanwhile.
 func askAdmin(t *testing.T, method, target, body string) *e2e.Answer {
 	request, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	if err != nil {
@@ -256,7 +256,7 @@ func seal(t *testing.T, db *store.DB, key, provider string, rows int) {
 }
 
 // openAll returns how many rows open to their expected content, and how many are sealed with the newest key of m. The
-// content of the first rows, as many as changing says, may be any.
+// first rows, as many as changing says, may have any content.
 func openAll(t *testing.T, db *store.DB, m *encryption.Master, provider string, changing int) (good, current int) {
 	t.Helper()
 	type row struct{ user, sealed string }
@@ -279,7 +279,7 @@ func openAll(t *testing.T, db *store.DB, m *encryption.Master, provider string, 
 	return good, current
 }
 
-// credential returns the credential that the connection of a user holds.
+// credential returns the credential in the connection of a user.
 func credential(t *testing.T, db *store.DB, m *encryption.Master, user int, provider string) string {
 	t.Helper()
 	name, sealed := fmt.Sprintf("user-%06d", user), ""
@@ -295,8 +295,8 @@ func credential(t *testing.T, db *store.DB, m *encryption.Master, user int, prov
 	return string(text)
 }
 
-// killedAfter runs a command and kills it when it has told of its progress so many times:
-// how often it had by then.
+// killedAfter runs a command, kills it after it has reported its progress the given number of times, and returns the
+// number of reports until then.
 func killedAfter(n *e2e.Node, lines int, args ...string) (told int) {
 	n.T.Helper()
 	cmd := exec.CommandContext(n.T.Context(), e2e.Binary, args...)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestStrictClient runs the cases of testdata/npm/oauth.mjs, a strict client for Node.js, against a server, a service
-// behind the edge beside it, and a server that requires nonces.
+// behind the edge, and a server that requires nonces.
 func TestStrictClient(t *testing.T) {
 	t.Parallel()
 	program := e2e.NodeProgram(t)

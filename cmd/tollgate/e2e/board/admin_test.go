@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// boardPeople are members who can sign in, and whose posts are to be moderated.
+// boardPeople are members with passwords, and posts to moderate.
 const boardPeople = `{
 "users": [
 	{"name": "ada", "password": "correct horse", "groups": ["registered", "administrators"]},
@@ -46,7 +46,7 @@ func TestBoardAdministration(t *testing.T) {
 	n.Start()
 	e2e.RunBrowser(t, "board_admin.mjs", "BOARD_URL="+site)
 
-	// What the pages did counts for the API too.
+	// Changes that were made on the pages apply to the API too.
 	if a := e2e.Get(t, e2e.Client, site+kernel.Mount+"/forums", ""); a.Status != 200 || strings.Contains(a.Body, "Inner circle") {
 		t.Errorf("guests see the private forum: %d %s", a.Status, a.Body)
 	}

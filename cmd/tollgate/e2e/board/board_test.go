@@ -57,7 +57,7 @@ func (b *boardNode) do(as, method, path, body string) *e2e.Answer {
 	return e2e.Do(b.T, e2e.Client, method, b.api+path, token, body)
 }
 
-// TestBoard checks that the shipped board serves its API with its errors, rates and commands.
+// TestBoard checks the API of the shipped board, with its errors, rate limits and commands.
 func TestBoard(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)
@@ -102,8 +102,8 @@ func TestBoard(t *testing.T) {
 	b.Stop()
 }
 
-// TestBoardBudget checks that 60 threads of cost 10 fit into the window of a token and 120 requests into that of a
-// guest, and that invalid tokens are limited.
+// TestBoardBudget checks that the window of a token admits 60 threads of cost 10 and that of a guest 120 requests, and
+// that requests with invalid tokens are limited.
 func TestBoardBudget(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t, "\ttollgate board\n", "\ttollgate board {\n\t\tno_flood\n\t}\n")
@@ -135,7 +135,7 @@ func TestBoardBudget(t *testing.T) {
 	}
 }
 
-// TestBoardCosts checks that the costs of the short form are those of the route table.
+// TestBoardCosts checks that the costs in the short form are those of the route table.
 func TestBoardCosts(t *testing.T) {
 	t.Parallel()
 	token, guest, _ := strings.Cut(e2e.LongForm(t, "board"), "\tbudget @guest")
@@ -157,7 +157,7 @@ func TestBoardCosts(t *testing.T) {
 	}
 }
 
-// TestBoardKill checks that everything that was acknowledged before a kill -9 is there after it, and that the counters
+// TestBoardKill checks that everything that was acknowledged before a kill -9 is still stored, and that the counters
 // equal a recount.
 func TestBoardKill(t *testing.T) {
 	t.Parallel()
@@ -176,7 +176,7 @@ func TestBoardKill(t *testing.T) {
 				request.Header.Set("Authorization", "Bearer "+b.tokens["mod"])
 				a := e2e.Read(e2e.Client.Do(request)) //nolint:bodyclose // read does
 				if a.Err != nil {
-					return // the process is gone
+					return // the process was killed
 				}
 				if a.Status != 201 {
 					t.Errorf("a reply: %d %s", a.Status, a.Body)
@@ -213,7 +213,7 @@ func TestBoardKill(t *testing.T) {
 		}
 		after = *page.NextAfterID
 	}
-	// bob sees his own held post too, which no counter has.
+	// bob also sees his held post, which the counters exclude.
 	if thread.Data.ReplyCount != posts-2 || thread.Data.ReplyCount < acknowledged+1 {
 		t.Errorf("reply count %d, %d posts listed, %d acknowledged", thread.Data.ReplyCount, posts, acknowledged)
 	}

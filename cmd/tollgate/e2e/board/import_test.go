@@ -21,7 +21,7 @@ func TestBoardImport(t *testing.T) {
 		`changed: member 9 "alice": the name is taken or not allowed; the member is "alice 2"`, "left out: 1 avatars", "read: 3 conversations, 3 files, 6 forums, 6 members, 12 posts, 7 threads",
 	} {
 		if !strings.Contains(dry, want) {
-			t.Errorf("the dry run does not tell %q:\n%s", want, dry)
+			t.Errorf("the dry run does not print %q:\n%s", want, dry)
 		}
 	}
 	site := strings.TrimSuffix(b.api, "/api/v1")
@@ -60,8 +60,8 @@ func TestBoardImport(t *testing.T) {
 	}
 }
 
-// TestBoardImportOthers imports forums of other programs: a member signs in with the old password, old addresses lead
-// to the new pages, and those of a hidden forum lead nowhere.
+// TestBoardImportOthers imports forums of other programs. A member signs in with the old password, old addresses lead
+// to the new pages, and old addresses in a hidden forum lead nowhere.
 func TestBoardImportOthers(t *testing.T) {
 	t.Parallel()
 	for program, test := range map[string]struct {

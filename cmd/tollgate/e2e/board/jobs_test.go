@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// boardJobsPeople are a member who can sign in to create a webhook, and one with a mail address.
+// boardJobsPeople are a member who can sign in to create a webhook, and a member with a mail address.
 const boardJobsPeople = `{
 "users": [
 	{"name": "root", "password": "correct horse", "groups": ["registered", "administrators"]},
@@ -27,7 +27,7 @@ const boardJobsPeople = `{
 "tokens": [{"user": "mia", "name": "mia"}]
 }`
 
-// background is how long work in the background may take in these tests.
+// background is how long jobs in the background may take in these tests.
 const background = 90 * time.Second
 
 // webhook signs in as root, creates a webhook for new posts and returns its secret.
@@ -60,8 +60,8 @@ func (b *boardNode) webhook(address string) string {
 	return secret
 }
 
-// TestBoardJobs checks that a webhook receives a post although the server is killed right after it, that a member gets
-// a mail about it, and that attachments are as visible as their posts.
+// TestBoardJobs checks that a webhook receives a post although the server is killed right after the acknowledgement,
+// that a member gets a mail about the post, and that attachments are as visible as their posts.
 func TestBoardJobs(t *testing.T) {
 	t.Parallel()
 	server := testenv.SMTP(t)
@@ -88,7 +88,7 @@ func TestBoardJobs(t *testing.T) {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	a := b.do("bob", "POST", "/threads/1/posts", `{"message":"To be told of"}`)
-	b.Kill() // right after it was acknowledged
+	b.Kill() // right after the acknowledgement
 	if a.Status != 201 {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
@@ -129,7 +129,7 @@ func TestBoardJobs(t *testing.T) {
 	if a = b.do("", "GET", public, ""); a.Status != 200 || a.Body != file || a.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%d %s %v", a.Status, a.Body, a.Header)
 	}
-	private := attach("alice", "5") // of the forum for members
+	private := attach("alice", "5") // in the forum for members
 	if a = b.do("bob", "GET", private, ""); a.Status != 200 || a.Body != file {
 		t.Errorf("a member: %d %s", a.Status, a.Body)
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestBoardPages runs the cases of testdata/npm/board_pages.mjs in a headless Chromium without script: the board as
-// people see it.
+// TestBoardPages runs the cases of testdata/npm/board_pages.mjs in a headless Chromium without script: the board as its
+// visitors see it.
 func TestBoardPages(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)
 	people := b.Path("people.json")
-	// Who has a password can sign in.
+	// The members with a password can sign in.
 	fixture := `{"users": [{"name": "grace", "password": "correct horse", "posts": 10}, {"name": "henry", "password": "correct horse", "posts": 10}, {"name": "mona", "password": "correct horse", "groups": ["registered", "moderators"]}, {"name": "ada", "password": "correct horse", "groups": ["registered", "administrators"]}],
 "forums": [{"slug": "help", "title": "Help", "answers": true}],
 "threads": [{"forum": "help", "title": "A question", "posts": [{"author": "grace", "message": "How?"}, {"author": "henry", "message": "Like **this**."}]},
@@ -30,7 +30,7 @@ func TestBoardPages(t *testing.T) {
 	e2e.RunBrowser(t, "board_pages.mjs", "BOARD_URL="+strings.TrimSuffix(b.api, "/api/v1"))
 }
 
-// entries returns so many posts of a journal, one a day, for a fixture.
+// entries returns the given number of posts of a journal, one for each day, for a fixture.
 func entries(many int) string {
 	list := make([]string, many)
 	day := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -40,8 +40,8 @@ func entries(many int) string {
 	return strings.Join(list, ",")
 }
 
-// TestBoardPagesAndOthers checks that without pages all requests but those of the API go to the next handler, and that
-// without guests a page can only be read after signing in.
+// TestBoardPagesAndOthers checks that without pages all requests except those for the API go to the next handler, and
+// that without guests a page can only be read after signing in.
 func TestBoardPagesAndOthers(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t, "\ttollgate board\n", "\troute {\n\t\ttollgate board {\n\t\t\tno_pages\n\t\t}\n\t\trespond \"next\"\n\t}\n")
@@ -59,7 +59,7 @@ func TestBoardPagesAndOthers(t *testing.T) {
 	}
 }
 
-// TestBoardReload checks that views that were counted before, during and after a reload are all written.
+// TestBoardReload checks that all views from before, during and after a reload are counted and stored.
 func TestBoardReload(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)

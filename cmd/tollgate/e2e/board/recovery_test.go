@@ -42,8 +42,8 @@ func TestBoardRecovery(t *testing.T) {
 	}
 }
 
-// TestBoardLanguages runs the case of testdata/npm/board_languages.mjs in a headless Chromium that asks for German, on a
-// board with a text of the operator.
+// TestBoardLanguages runs the case of testdata/npm/board_languages.mjs in a headless Chromium that asks for German, on
+// a board with a text of the operator.
 func TestBoardLanguages(t *testing.T) {
 	t.Parallel()
 	n, site, mails := mailingBoard(t, "", "\t\tlanguage de\n\t\ttexts texts\n")
@@ -63,8 +63,8 @@ func TestBoardLanguages(t *testing.T) {
 	e2e.RunBrowserBeside(t, "board_languages.mjs", "BOARD_URL="+site, "MAILS_URL="+mails)
 }
 
-// mailingBoard returns the shipped board with further options, under a path or at the root of its host, which sends
-// mails and has not been started, its URL and the URL at which its mails are.
+// mailingBoard returns a node with the shipped board that sends mails and has not been started, its URL, and the URL
+// that serves its mails. The board has further options and is under a path or at the root of its host.
 func mailingBoard(t *testing.T, path, options string) (n *e2e.Node, site, mailsURL string) {
 	t.Helper()
 	server := testenv.SMTP(t)
@@ -76,7 +76,7 @@ func mailingBoard(t *testing.T, path, options string) (n *e2e.Node, site, mailsU
 	}
 	n = e2e.NewNode(t, e2e.Shipped(t, "board", "{$TOLLGATE_DOMAIN:localhost}", site, "\ttollgate board\n", board))
 	site += path
-	// GET answers with the next mails, as soon as there are any.
+	// A GET waits for the next mails and returns them.
 	mails := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-server.Arrived():
@@ -90,13 +90,13 @@ func mailingBoard(t *testing.T, path, options string) (n *e2e.Node, site, mailsU
 	return n, site, mails.URL
 }
 
-// TestBoardPagesBudget checks that pages that are requested too fast are refused with a page, and operations of the API
-// with an object.
+// TestBoardPagesBudget checks that requests beyond the budget are refused with a page on pages, and with a JSON object
+// on the API.
 func TestBoardPagesBudget(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)
 	site := strings.TrimSuffix(b.api, "/api/v1")
-	// Where a window ends meanwhile a little more is admitted.
+	// If a window ends meanwhile, a few more requests are admitted.
 	tooFast := func(method, address, body string) (a *e2e.Answer) {
 		for range 1500 {
 			if a = e2e.Do(t, e2e.Client, method, address, "", body); a.Status == 429 {

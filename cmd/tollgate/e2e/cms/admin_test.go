@@ -8,7 +8,7 @@ import (
 )
 
 // TestAdminPages runs the cases of testdata/npm/cms_admin.mjs in a headless Chromium without script: the administration
-// as people use it.
+// pages as administrators use them.
 func TestAdminPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

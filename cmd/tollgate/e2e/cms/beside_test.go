@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestSharedSite checks that the shipped example serves two versions of an API, files, and another server on one site.
+// TestSharedSite checks that the shipped example serves two versions of an API, files, and another server on a single
+// site.
 func TestSharedSite(t *testing.T) {
 	t.Parallel()
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprintf(w, "the shop at %s", r.URL.Path) }))

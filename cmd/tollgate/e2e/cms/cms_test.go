@@ -54,7 +54,7 @@ func (s *site) do(method, path, body string, header ...string) *e2e.Answer {
 	return e2e.Do(s.T, s.client, method, s.base+path, "", body, header...)
 }
 
-// answers waits until a GET is answered like this.
+// answers waits until a GET has the given answer.
 func (s *site) answers(path string, status int, body string, header ...string) {
 	s.T.Helper()
 	e2e.Eventually(s.T, e2e.WaitLimit, path, func() error {
@@ -80,8 +80,8 @@ func (s *site) begin() {
 	})
 }
 
-// TestCMS checks that a fresh installation answers at once, and in each mode as documented, that edited files are live
-// and broken ones are not, and that nothing is lost by a kill -9.
+// TestCMS checks that a fresh installation answers at once, that each mode works as documented, that edited files take
+// effect and broken files do not, and that nothing is lost by a kill -9.
 func TestCMS(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -96,7 +96,7 @@ func TestCMS(t *testing.T) {
 	s.answers("/readyz", 200, "ok")
 	s.answers("/api/test", 200, "test successful")
 
-	// Each mode.
+	// Each mode of authentication protects the API.
 	login := `{"username":"ann","password":"` + s.password + `"}`
 	s.write("site/config.json", `{"auth":"session"}`)
 	s.answers("/api/test", 401, "authorization required")
@@ -116,14 +116,14 @@ func TestCMS(t *testing.T) {
 	s.answers("/api/test", 200, "test successful", bearer...)
 	s.answers("/api/content/path/home", 200, `"path":"/home"`, bearer...)
 
-	// An edited class is live, and two versions stand side by side.
+	// An edited class takes effect, and two versions of the API exist side by side.
 	s.edit("site/api/Example.js", "test successful", "test of another day")
 	s.edit("site/api/Routes.php", "  'users' =>", "  'v1' => [ ['GET', 'x', Example::class, 'test', ['auth' => false]] ],\n"+
 		"  'v2' => [ ['GET', 'x', RestApiHelper::class, 'noEndPoint', ['auth' => false]] ],\n  'users' =>")
 	s.answers("/api/v1/x", 200, "test of another day")
 	s.answers("/api/v2/x", 200, "no endpoint defined")
 
-	// A broken edit is told with its place, and the old table stays.
+	// An error in an edited file is logged with its position, and the previous routes stay in use.
 	s.edit("site/api/Routes.php", "  'users' =>", "  ['GET', 'y'],\n  'users' =>")
 	s.AwaitLog("the changed files are not in use", "api/Routes.php:14:3", "four or five positions")
 	s.answers("/api/v1/x", 200, "test of another day")
@@ -133,7 +133,7 @@ func TestCMS(t *testing.T) {
 	s.edit("site/api/Example.js", "for (;;);", "")
 	s.answers("/api/v1/x", 200, "test of another day")
 
-	// Sessions, tokens and what was revoked outlive the process.
+	// Tokens and revocations survive a kill.
 	revoked := token.JWT
 	if a = s.do("DELETE", "/api/auth", "", bearer...); a.Status != 200 || !strings.Contains(a.Body, "logged out: ann") {
 		t.Errorf("logout: %d %s", a.Status, a.Body)
@@ -147,9 +147,9 @@ func TestCMS(t *testing.T) {
 	s.answers("/api/test", 401, "invalid token", "Authorization", "Bearer "+revoked)
 	s.Stop()
 
-	// With errors at the start nothing is served.
+	// With errors in the files, the server does not start.
 	s.edit("site/api/Routes.php", "getAllUsers", "getNoUsers")
 	if told := s.RefusesToStart(); !strings.Contains(told, "has no method getNoUsers") {
-		t.Errorf("it starts, or tells %s", told)
+		t.Errorf("the server starts, or prints %s", told)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestCommands checks that the commands work before the server runs, and report what they did to programs.
+// TestCommands checks that the commands work before the server runs, and print their results as JSON.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestContent checks that pages can be changed with the API, that webhooks with secrets sealed by the keyring report
-// it, and that the sitemap and moved pages are served beside the endpoint.
+// TestContent checks that pages can be changed with the API, that webhooks with sealed secrets report the change, and
+// that the sitemap and moved pages are served beside the endpoint.
 func TestContent(t *testing.T) {
 	t.Parallel()
 	heard := make(chan string, 10)
@@ -64,9 +64,9 @@ func TestContent(t *testing.T) {
 		t.Error("the link to a preview is in the log")
 	}
 	s.answers("/sitemap.xml", 200, "<loc>https://www.example.com/home</loc>")
-	s.answers("/home", 404, "") // no file of the site
+	s.answers("/home", 404, "") // /home is a page of the API, not a file
 
-	// What was exported has it, and what was sealed outlives the process.
+	// The export contains the changed page, and the sealed secrets survive a kill.
 	if out := s.Tool("cms", "export", "-"); !strings.Contains(out, `"title":"House"`) {
 		t.Errorf("export: %s", out)
 	}

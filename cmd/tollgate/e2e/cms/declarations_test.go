@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestDeclarations checks that TypeScript accepts the files of a new site, and finds the mistakes of a handler class.
+// TestDeclarations checks that TypeScript accepts the files of a new site, and finds mistakes in a handler class.
 func TestDeclarations(t *testing.T) {
 	t.Parallel()
 	node := e2e.NodeProgram(t)
@@ -48,7 +48,7 @@ class Posts {
 module.exports = { Posts };
 `)
 	if out, err := check(); err != nil {
-		t.Errorf("what is right: %v\n%s", err, out)
+		t.Errorf("the correct class: %v\n%s", err, out)
 	}
 	write(`
 /** @param {CmsContext} ctx */
@@ -62,7 +62,7 @@ function wrong(ctx) {
 `)
 	out, err := check()
 	if err == nil || strings.Count(out, "error TS") != 5 {
-		t.Errorf("what is wrong: %v\n%s", err, out)
+		t.Errorf("the class with mistakes: %v\n%s", err, out)
 	}
 	for _, said := range []string{"Posts.js(4,9)", "Posts.js(5,13)", "Posts.js(6,17)", "Posts.js(7,9)", "Posts.js(8,3)"} {
 		if !strings.Contains(out, said) {

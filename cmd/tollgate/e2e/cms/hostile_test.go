@@ -13,14 +13,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// attacked is a class that looks harmless, but whose methods do as much work as a client wants.
+// attacked is a class that looks harmless, but with methods that do as much work as a client requests.
 const attacked = `exports.Attacked = class Attacked {
   static sparse(data) { const a = []; a[Number(data.i)] = 1; return { n: [...a].length } }
   static digits(data) { return String(data.n).replace(/\B(?=(\d{3})+(?!\d))/g, ',') }
   static good(data) { return { id: data.id } }
 }`
 
-// TestHostileClients checks that clients that make handlers take all time and memory get 504 or 500, that all others
+// TestHostileClients checks that clients whose requests use up time and memory get 504 or 500, that all other clients
 // get their answers, and that the gateway can be stopped meanwhile.
 func TestHostileClients(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestReloadUnderLoad checks that while files are reloaded under 100 clients no request is dropped, and none is
-// answered by half of a site.
+// TestReloadUnderLoad checks that no request of 100 clients is dropped while files are reloaded, and that each answer
+// comes from one consistent version of the site.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

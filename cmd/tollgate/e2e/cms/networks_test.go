@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestNetworks checks that allow_networks applies from a reload on, to scripts too.
+// TestNetworks checks that a change of allow_networks applies after a reload, to scripts too.
 func TestNetworks(t *testing.T) {
 	t.Parallel()
 	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "from inside") }))

@@ -9,8 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestBehindProxy checks that the CMS and the board trust a proxy that terminates TLS if trusted_proxies names it, and
-// nobody else.
+// TestBehindProxy checks that the CMS and the board trust a proxy that terminates TLS only if trusted_proxies names it.
 func TestBehindProxy(t *testing.T) {
 	t.Parallel()
 	trusting, wary := e2e.FreePort(t), e2e.FreePort(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestConsoleWithAuthserver runs the cases of testdata/npm/all.mjs in a headless Chromium: the console of the gateway needs the
-// authorization server beside it, and nothing else.
+// TestConsoleWithAuthserver runs the cases of testdata/npm/all.mjs in a headless Chromium: besides the gateway, the
+// console needs only the authorization server.
 func TestConsoleWithAuthserver(t *testing.T) {
 	t.Parallel()
 	port, admin := e2e.FreePort(t), e2e.FreePort(t)

@@ -37,7 +37,7 @@ func TestConsole(t *testing.T) {
 	token := func(g *e2e.Gateway, user string) string {
 		return strings.TrimSpace(g.Tool("keychain", "token", user, "--json"))
 	}
-	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output() // the code of the playground is compiled
+	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output() // the build cache, for compiling the code of the playground
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestConsole(t *testing.T) {
 		"TOLLGATE_OIDC_URL="+signIn.Base, "TOLLGATE_OIDC_TOKEN="+token(signIn, "carla"), "IDENTITY_PROVIDER="+id.url)
 }
 
-// TestConsoleFiles checks the files of the console as a browser without script sees them.
+// TestConsoleFiles checks the files of the console with plain HTTP requests.
 func TestConsoleFiles(t *testing.T) {
 	t.Parallel()
 	g := e2e.NewGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tconsole {\n\t\t\toidc https://id.example.com/realm console\n"+
@@ -83,7 +83,7 @@ type identityProvider struct {
 	url     string
 	key     *ecdsa.PrivateKey
 	mu      sync.Mutex
-	codes   map[string]url.Values // the authorization requests
+	codes   map[string]url.Values // the authorization request of each code
 	refresh map[string]bool
 	renewed int
 }
@@ -176,7 +176,7 @@ func (p *identityProvider) token(w http.ResponseWriter, r *http.Request) {
 	next := rand.Text()
 	p.refresh[next] = true
 	p.answer(w, http.StatusOK, map[string]any{
-		"token_type": "Bearer", "expires_in": 31, "refresh_token": next, // the console renews what has less than 30 seconds left
+		"token_type": "Bearer", "expires_in": 31, "refresh_token": next, // the console renews tokens that expire within 30 seconds
 		"access_token": p.sign(jwt.MapClaims{"aud": "gateway"}),
 		"id_token":     p.sign(jwt.MapClaims{"aud": "console", "nonce": nonce, "name": "Dora"}),
 	})

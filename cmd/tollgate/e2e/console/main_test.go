@@ -1,5 +1,4 @@
-// Package console has the tests of the console of the gateway, most of them in a headless
-// Chromium.
+// Package console tests the console of the gateway, mostly in a headless Chromium.
 package console
 
 import (

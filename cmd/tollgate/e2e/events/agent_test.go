@@ -17,17 +17,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// agent is Puppet with the report processor and the queries of its own store, in folders of the test.
+// agent is Puppet with the report processor and the queries that it has for its usual store, in folders of the test.
 type agent struct {
 	t   *testing.T
 	dir string
 }
 
-// puppetLimit bounds one run of the program, which starts slowly.
+// puppetLimit bounds a single run of Puppet, which starts slowly.
 const puppetLimit = 2 * time.Minute
 
-// newAgent makes the folders of an agent whose store is at base. It shows a
-// certificate of that name.
+// newAgent creates the folders of an agent that uses the store at base. The agent presents a certificate for name.
 func newAgent(t *testing.T, ca *authority, name, base string) *agent {
 	t.Helper()
 	if _, err := exec.LookPath("puppet"); err != nil {
@@ -38,7 +37,7 @@ func newAgent(t *testing.T, ca *authority, name, base string) *agent {
 	a := &agent{t, dir}
 	for path, text := range map[string]string{
 		"conf/puppetdb.conf": "[main]\nserver_urls = " + base + "\n",
-		// The authority of the test has no list of revocations.
+		// The certificate authority of the test has no revocation list.
 		"conf/puppet.conf":                   "[main]\ncertname = " + name + "\ncertificate_revocation = false\nreports = store,puppetdb\n",
 		"ssl/certs/ca.pem":                   string(ca.pem),
 		"ssl/certs/" + name + ".pem":         string(certificate),
@@ -61,7 +60,7 @@ func (a *agent) write(path, text string) {
 	}
 }
 
-// run runs a command of the program and returns what it prints.
+// run runs a command of Puppet and returns its output.
 func (a *agent) run(args ...string) string {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(a.t.Context(), puppetLimit)
@@ -79,7 +78,7 @@ func (a *agent) run(args ...string) string {
 	return string(out)
 }
 
-// apply runs a manifest for a node, as its agents' server has it reported.
+// apply applies a manifest on behalf of a node and reports it, like the server of the node's agent.
 func (a *agent) apply(node, manifest string, options ...string) string {
 	a.t.Helper()
 	a.write("site.pp", strings.ReplaceAll(manifest, "TARGET", filepath.Join(a.dir, "target")))
@@ -108,9 +107,9 @@ class demo::files {
 class { 'demo::files': }
 `
 
-// TestEventsAgent checks that a real agent can submit its runs with the client code of its own store, at the path that
-// is built into it, with its certificate. The stored events, reports and logs, and the answers to its queries, are
-// those of its runs.
+// TestEventsAgent checks that a real agent can submit its runs with its built-in client code, at the path that is built
+// into that code, with its certificate. The stored events, reports and logs, and the answers to its queries, are those
+// of its runs.
 func TestEventsAgent(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t, "Agents")
@@ -142,13 +141,13 @@ func TestEventsAgent(t *testing.T) {
 	submitted := func(out string) {
 		t.Helper()
 		if strings.Contains(out, "Report processor failed") || strings.Contains(out, "Failed to") {
-			t.Fatalf("the report was not taken:\n%s", out)
+			t.Fatalf("the report was not accepted:\n%s", out)
 		}
 	}
 
 	out := puppet.apply(node, firstManifest)
 	submitted(out)
-	// What is stored is what the agent has logged.
+	// The stored events are compared with the log of the agent.
 	if !strings.Contains(out, "'/bin/false' returned 1 instead of one of [0]") {
 		t.Errorf("the run:\n%s", out)
 	}
@@ -193,7 +192,7 @@ func TestEventsAgent(t *testing.T) {
 		t.Helper()
 		for key, e := range got {
 			if strings.HasPrefix(e.message, "defined content as '{sha256}") && len(e.message) == len("defined content as '{sha256}'")+64 {
-				e.message = want[key].message // its digest is not what this is about
+				e.message = want[key].message // the test does not compare digests
 			}
 			got[key] = e
 		}
@@ -224,7 +223,7 @@ func TestEventsAgent(t *testing.T) {
 		t.Errorf("metrics %v", metrics)
 	}
 
-	// A run that changes, one that changes nothing, and one that only tells.
+	// A run with changes, a run without changes, and a run that only reports pending changes.
 	change := strings.ReplaceAll(secondManifest, "TEXT", "second")
 	submitted(puppet.apply(node, change))
 	if at := latest(); at["latest_report_status"] != "changed" || at["latest_report_hash"] == first["latest_report_hash"] {
@@ -260,7 +259,7 @@ func TestEventsAgent(t *testing.T) {
 		t.Errorf("a link from /pdb leads to %s", href)
 	}
 
-	// The queries that are built into it.
+	// The agent's built-in queries work.
 	if out := puppet.run("apply", "-e", `notice(puppetdb_query("nodes[certname, latest_report_status]{ latest_report_noop = true }"))`, "--reports=none"); !strings.Contains(out, `{certname => `+node+`, latest_report_status => unchanged}`) {
 		t.Errorf("puppetdb_query:\n%s", out)
 	}
@@ -284,7 +283,7 @@ func TestEventsAgent(t *testing.T) {
 		t.Errorf("a run after the deactivation: %v", at)
 	}
 
-	// Another certificate of the same authority is not let in.
+	// Another certificate of the same authority has no access.
 	intruder := newAgent(t, ca, "intruder.example.com", n.base)
 	out = intruder.apply("web02.example.com", "notify { 'hello': }")
 	if !strings.Contains(out, "[403 Forbidden]") || !strings.Contains(out, "this client may not submit commands") {

@@ -29,8 +29,8 @@ func gzipped(t *testing.T, text []byte) string {
 	return out.String()
 }
 
-// TestEventsBadCommands checks that the sender of an invalid submission learns what is wrong, and that nothing is
-// stored. Faults that only the payload shows are kept in the list of rejected commands.
+// TestEventsBadCommands checks that the sender of an invalid submission gets a description of the fault, and that
+// nothing is stored. Faults that appear only in the payload are kept in the list of rejected commands.
 func TestEventsBadCommands(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -45,7 +45,7 @@ func TestEventsBadCommands(t *testing.T) {
 		name, path, body string
 		header           []string
 		status           int
-		want             string // the body; with … at its end its beginning
+		want             string // the body, or its beginning followed by …
 	}{
 		{"no certname", "/store/cmd/v1?command=store_report&version=8", good, nil, 400, invalid("", "Command is missing required parameters: certname.")},
 		{"unknown parameter", target + "&foo=1", good, nil, 400, invalid("x", "Command has invalid parameters: foo.")},
@@ -91,7 +91,7 @@ func TestEventsBadCommands(t *testing.T) {
 		t.Errorf("a report without its end: %d %s", status, text)
 	}
 
-	// What is accepted, but cannot be stored.
+	// Submissions that are accepted but cannot be stored.
 	rejected := 0
 	for name, body := range map[string]string{
 		"empty": "", "no JSON": "hello", "list": "[]", "cut": good[:len(good)/2], "not UTF-8": strings.Replace(good, "created", "\xff", 1),
@@ -126,19 +126,18 @@ func TestEventsBadCommands(t *testing.T) {
 		}
 	}
 	if status, body, err := n.request(http.MethodPost, target, []byte(good)); err != nil || status != http.StatusOK {
-		t.Errorf("a good one: %d %s %v", status, body, err)
+		t.Errorf("a valid report: %d %s %v", status, body, err)
 	}
-	// An acknowledgement is never without a word, whatever the client does.
+	// An acknowledgement always has a body, even for a client that has closed its side.
 	if status, text := n.halfClosed(target, good, len(good)); status != http.StatusOK || !strings.Contains(text, `"uuid"`) {
 		t.Errorf("a client that has closed its side: %d %s", status, text)
 	}
 	if rows := n.rows("/store/query/v4/events", ""); len(rows) != 3 {
-		t.Errorf("%d events of a good one", len(rows))
+		t.Errorf("%d events of a valid report", len(rows))
 	}
 }
 
-// halfClosed sends a report by a client that closes its side and then reads.
-// length is what it says of the body.
+// halfClosed sends a report as a client that closes its side and then reads. length is the declared length of the body.
 func (n *eventsNode) halfClosed(target, body string, length int) (status int, text string) {
 	n.T.Helper()
 	conn, err := new(net.Dialer).DialContext(n.T.Context(), "tcp", strings.TrimPrefix(n.base, "http://"))
@@ -160,8 +159,7 @@ func (n *eventsNode) halfClosed(target, body string, length int) (status int, te
 	return a.Status, a.Body
 }
 
-// TestEventsBadQueries checks that an invalid query is answered with a status and a text, and never with a failure of
-// the server.
+// TestEventsBadQueries checks that an invalid query gets a status and an error text, and never an internal error.
 func TestEventsBadQueries(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -233,7 +231,7 @@ func TestEventsBadQueries(t *testing.T) {
 			t.Errorf("%.200s: %d %.300s, want %d %s", c.path, a.Status, a.Body, c.status, c.want)
 		}
 		if strings.Contains(a.Body, "SQL") || strings.Contains(a.Body, "run_events") {
-			t.Errorf("%.200s tells of its insides: %s", c.path, a.Body)
+			t.Errorf("%.200s reveals internal details: %s", c.path, a.Body)
 		}
 	}
 	for _, c := range []struct {

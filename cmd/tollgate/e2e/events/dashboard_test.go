@@ -14,17 +14,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// systemPython is the Python interpreter that Debian's libraries are for.
+// systemPython is the Python interpreter for which Debian packages its libraries.
 const systemPython = "/usr/bin/python3"
 
-// TestEventsDashboard checks the answers for the library that dashboards use to query their store, with a certificate.
-// The library sends a password beside it whether it has one or not.
+// TestEventsDashboard checks queries with the library that dashboards use to query their store, with a certificate. The
+// library always sends a password too, even if it has none.
 func TestEventsDashboard(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t, "Agents")
 	n := newSecureEvents(t, ca, "alias /pdb", "submit certname puppet.example.com", "read certname dash.example.com")
 	puppet := ca.client("puppet.example.com", ca)
-	lately := int(time.Since(time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)).Minutes()) - 5 // events of two weeks are kept
+	lately := int(time.Since(time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)).Minutes()) - 5 // events are kept for 14 days
 	for _, name := range []string{"web01.example.com", "db01.example.com"} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.base+e2e.Submission, bytes.NewReader(e2e.AgentRunAt(name, lately)))
 		if err != nil {
@@ -48,7 +48,7 @@ func TestEventsDashboard(t *testing.T) {
 		cmd.Env = e2e.Environment(t.TempDir())
 		var errors strings.Builder
 		cmd.Stderr = &errors
-		out, _ := cmd.Output() // what it says tells
+		out, _ := cmd.Output() // the output shows whether it succeeded
 		return string(out), errors.String()
 	}
 	text, said := ask("dash.example.com")
@@ -75,9 +75,9 @@ func TestEventsDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("the library is told %s", text)
+		t.Errorf("the library gets %s", text)
 	}
 	if text, said = ask("intruder.example.com"); text != "" || !strings.Contains(said, "403 Client Error") {
-		t.Errorf("another certificate: %s %s", text, said)
+		t.Errorf("a certificate without rights: %s %s", text, said)
 	}
 }

@@ -61,8 +61,7 @@ func (n *eventsNode) request(method, path string, body []byte, header ...string)
 	}
 	if method == http.MethodPost {
 		request.Header.Set("Content-Type", "application/json")
-		// The client may repeat it on another connection when the server has just
-		// closed an idle one.
+		// With this header, the client may repeat the request if the server has just closed an idle connection.
 		request.Header.Set("Idempotency-Key", "report")
 	}
 	for i := 0; i+1 < len(header); i += 2 {
@@ -94,7 +93,7 @@ func (n *eventsNode) rows(path, query string) []map[string]any {
 // agentRun returns a report of a node with three events.
 func agentRun(certname string) []byte { return e2e.AgentRunAt(certname, 0) }
 
-// sent is a run that was submitted.
+// sent is a submitted run.
 type sent struct {
 	certname string
 	minutes  int
@@ -102,19 +101,20 @@ type sent struct {
 
 func (s sent) report() []byte { return e2e.AgentRunAt(s.certname, s.minutes) }
 
-// submitters send reports of new runs until told to stop, and record which were acknowledged and which refused.
+// submitters send reports of new runs until they are stopped, and record which reports were acknowledged and which
+// refused.
 type submitters struct {
-	again        bool // what is unanswered is sent a second time, as over a reload
+	again        bool // requests without an answer are sent again, as during a reload
 	stop         chan struct{}
 	work         sync.WaitGroup
 	mu           sync.Mutex
 	acknowledged []sent
 	failed       []sent
 	refusals     []string
-	broken       []error // those that got no answer
+	broken       []error // the errors of requests without an answer
 }
 
-// submit starts so many workers, each with a few nodes of its own.
+// submit starts the given number of workers, each with a few nodes that no other worker has.
 func (n *eventsNode) submit(workers int, again bool) *submitters {
 	s := &submitters{stop: make(chan struct{}), again: again}
 	for w := range workers {
@@ -171,8 +171,8 @@ func (s *submitters) count() int {
 	return len(s.acknowledged)
 }
 
-// verify compares what is stored with what was acknowledged: each report is stored once and whole, and the latest
-// report of each node is the youngest that is stored. It returns how many reports are stored.
+// verify compares the stored reports with the acknowledged ones: each acknowledged report is stored once and whole, and
+// the latest report of each node is the youngest that is stored. It returns how many reports are stored.
 func (n *eventsNode) verify(acknowledged []sent) int {
 	n.T.Helper()
 	type stored struct {
@@ -216,8 +216,8 @@ func (n *eventsNode) verify(acknowledged []sent) int {
 	return len(byHash)
 }
 
-// TestEventsKilled checks that a server that is killed while reports come in has every report that it acknowledged,
-// whole, and accepts the others again.
+// TestEventsKilled checks that a server that is killed while reports come in has stored every report that it
+// acknowledged, whole, and accepts the other reports when they are sent again.
 func TestEventsKilled(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -258,8 +258,8 @@ func TestEventsKilled(t *testing.T) {
 	}
 }
 
-// TestEventsStopped checks that a server that is told to stop completes the requests that it has begun, so that
-// afterwards exactly the acknowledged reports are stored.
+// TestEventsStopped checks that a server that is stopped completes the requests that have begun, so that afterwards
+// exactly the acknowledged reports are stored.
 func TestEventsStopped(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -277,7 +277,7 @@ func TestEventsStopped(t *testing.T) {
 	}
 }
 
-// TestEventsReload checks that reloads during submissions, with the same and with other settings, cause no refusals.
+// TestEventsReload checks that reloads during submissions, with the same and with other settings, refuse no submission.
 func TestEventsReload(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -302,8 +302,8 @@ func TestEventsReload(t *testing.T) {
 	n.Stop()
 }
 
-// TestEventsAreCut checks that a reload with a shorter retention deletes what is older, and that a refused one deletes
-// nothing.
+// TestEventsAreCut checks that a reload with a shorter retention deletes older events, and that a refused reload
+// deletes nothing.
 func TestEventsAreCut(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -345,7 +345,7 @@ func TestEventsAreCut(t *testing.T) {
 	})
 }
 
-// TestEventsAccess checks who has access with the shipped file, by default, and by the rules of each right.
+// TestEventsAccess checks which clients have access with the shipped file, by default, and by the rules of each right.
 func TestEventsAccess(t *testing.T) {
 	t.Parallel()
 	const (
@@ -403,7 +403,7 @@ func (n *eventsNode) attempt(args ...string) (stdout, stderr string, err error) 
 	return out.String(), errs.String(), err
 }
 
-// TestEventsCommands checks the commands for reports from files, generated nodes, and rejected commands.
+// TestEventsCommands checks the commands for importing reports, generating nodes, and listing rejected commands.
 func TestEventsCommands(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -458,7 +458,7 @@ func TestEventsCommands(t *testing.T) {
 		t.Errorf("show: %q", text)
 	}
 
-	// Bad files keep the others from nothing, and nothing off the list.
+	// Bad files do not prevent the import of the other files, and do not change the list of rejected commands.
 	write("reports/0.json.gz", []byte(gzipped(t, agentRun("c.example.com")))[:100])
 	write("reports/1.json", []byte("{}"))
 	write("reports/z.json", agentRun("z.example.com"))

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestEventsImportKilled checks that an import that is killed has stored only whole reports, and that a second one
-// stores the rest, each once, while the server runs.
+// TestEventsImportKilled checks that a killed import has stored only whole reports, and that a second import stores the
+// remaining reports, each once, while the server runs.
 func TestEventsImportKilled(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -81,8 +81,8 @@ func TestEventsImportKilled(t *testing.T) {
 	}
 }
 
-// awaitIdle waits until no session of a PostgreSQL database works: those of a process that was killed may still commit
-// what it had sent.
+// awaitIdle waits until no session of a PostgreSQL database is active: the sessions of a killed process may still
+// commit statements that it has sent.
 func awaitIdle(t *testing.T, dsn string) {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)

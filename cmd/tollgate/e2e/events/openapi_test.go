@@ -82,7 +82,7 @@ func TestEventsDocument(t *testing.T) {
 		}
 	}
 
-	// So is the page.
+	// The page is served under both prefixes too.
 	still := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if a := e2e.Get(t, still, n.base+"/pdb", ""); a.Status != http.StatusPermanentRedirect || a.Header.Get("Location") != "pdb/" {
 		t.Errorf("redirect: %d %v", a.Status, a.Header)
@@ -91,7 +91,7 @@ func TestEventsDocument(t *testing.T) {
 		t.Errorf("page: %d %s", page.Status, page.Body)
 	}
 
-	// One node has no list around it, and is shown when it is not active.
+	// A single node is an object, not a list, and is returned even if it is inactive.
 	var row map[string]any
 	if a := e2e.Get(t, e2e.Client, n.base+"/store/query/v4/nodes/a.example.com", ""); a.Status != 200 || json.Unmarshal([]byte(a.Body), &row) != nil || row["certname"] != "a.example.com" {
 		t.Errorf("node: %d %s", a.Status, a.Body)
@@ -101,7 +101,8 @@ func TestEventsDocument(t *testing.T) {
 	}
 }
 
-// TestEventsBudget checks that the option charges the costs of the route table to a user, or else to an address.
+// TestEventsBudget checks that the option charges the costs of the route table to the user or, without one, to the
+// address.
 func TestEventsBudget(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -119,7 +120,7 @@ func TestEventsBudget(t *testing.T) {
 
 	n := newEvents(t, "")
 	if a := e2e.Get(t, e2e.Client, n.base+"/store/query/v4/events", ""); a.Header.Get("X-Ratelimit-Limit") != "" {
-		t.Errorf("a budget that nobody asked for: %v", a.Header)
+		t.Errorf("a budget that is not configured: %v", a.Header)
 	}
 	n.Load(strings.Replace(n.config, "\t\t# read user", "\t\tread loopback\n\t\tread user\n\t\talias /pdb\n\t\tbudget 21 1h", 1))
 	for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestEventsOutage checks that while PostgreSQL is down reports and queries get a 503 with a Retry-After. The service
-// recovers by itself, nothing that was acknowledged is lost, and what was refused can be sent again.
+// recovers by itself, no acknowledged report is lost, and refused reports can be sent again.
 func TestEventsOutage(t *testing.T) {
 	t.Parallel()
 	pg := testenv.NewPostgres(t)
@@ -93,7 +93,7 @@ func TestEventsOutage(t *testing.T) {
 	n.Stop()
 }
 
-// readers send queries until told to stop and count the answers by status.
+// readers send queries until they are stopped, and count the answers by status.
 type readers struct {
 	stop chan struct{}
 	work sync.WaitGroup

@@ -16,7 +16,7 @@ import (
 )
 
 // TestEventsPage runs the cases of testdata/npm/events.mjs in a headless Chromium: the dashboard with real reports, on
-// a node that this machine may read and on one whose queries need a token.
+// a node that this machine may read and on a node whose queries need a token.
 func TestEventsPage(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -26,7 +26,7 @@ func TestEventsPage(t *testing.T) {
 		[]byte(`{"certname":"gone.example.com","producer_timestamp":"`+time.Now().UTC().Format(time.RFC3339)+`"}`)); err != nil || status != http.StatusOK {
 		t.Fatalf("%d %s %v", status, body, err)
 	}
-	// One node has no run that counts, and the clock of another is far ahead.
+	// A node that has only the run of a plan, which does not count, and a node whose clock is far ahead.
 	const odd = `{"certname":"odd.example.com","puppet_version":"7.23.0","report_format":12,"configuration_version":"v1","start_time":"2026-03-05T00:00:00Z",` +
 		`"end_time":"2999-01-01T00:00:00Z","producer_timestamp":"2026-03-05T00:00:00Z","producer":null,"environment":"production","transaction_uuid":null,"catalog_uuid":null,` +
 		`"code_id":null,"cached_catalog_status":null,"status":"changed","noop":false,"noop_pending":false,"corrective_change":null,"type":"agent","metrics":[],"logs":[],` +
@@ -41,7 +41,7 @@ func TestEventsPage(t *testing.T) {
 		}
 	}
 
-	// Queries are for a user alone.
+	// On this node, only a user may query.
 	closed := newEvents(t, "")
 	closed.Load(strings.Replace(closed.config, "\t\t# read user", "\t\tread user ada\n\t\tunreported_after 90m", 1))
 	token := strings.TrimSpace(closed.Tool("keychain", "token", "ada"))
@@ -74,8 +74,8 @@ func (n *eventsNode) unpack(archive, folder string) {
 	}
 }
 
-// TestEventsPageFiles checks the files of the dashboard as a browser without script sees them, and that the dashboard
-// hides no path of the API.
+// TestEventsPageFiles checks the files of the dashboard with plain HTTP requests, and that the dashboard hides no path
+// of the API.
 func TestEventsPageFiles(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
@@ -95,7 +95,7 @@ func TestEventsPageFiles(t *testing.T) {
 	if a := e2e.Get(t, still, n.base+"/store", ""); a.Status != http.StatusPermanentRedirect || a.Header.Get("Location") != "store/" {
 		t.Errorf("redirect: status %d, %v", a.Status, a.Header)
 	}
-	// They hold no data: who may not read can see the page and is told so by it.
+	// The files hold no data. A visitor without the right to read can load the page, which then shows an explanation.
 	for path, status := range map[string]int{
 		"/store": http.StatusPermanentRedirect, "/store/": http.StatusOK, "/store/dashboard/app.js": http.StatusOK, "/store/query/v4/nodes": http.StatusForbidden,
 	} {

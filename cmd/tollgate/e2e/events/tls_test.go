@@ -46,7 +46,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return a
 }
 
-// sign makes a key and its certificate; without an issuer it signs itself.
+// sign makes a key and its certificate. Without an issuer the certificate is self-signed.
 func (a *authority) sign(template *x509.Certificate, issuer *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -66,8 +66,7 @@ func (a *authority) sign(template *x509.Certificate, issuer *ecdsa.PrivateKey) (
 	return der, key
 }
 
-// issue makes a certificate for a name, good for clients and for servers on
-// this machine, and its key.
+// issue returns a certificate for a name, valid for clients and for servers on this machine, and its key.
 func (a *authority) issue(name string) (certificate, key []byte) {
 	a.t.Helper()
 	der, private := a.sign(&x509.Certificate{
@@ -81,8 +80,8 @@ func (a *authority) issue(name string) (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: text})
 }
 
-// client returns an HTTP client that trusts the authority and presents a certificate of of for name. With an empty name
-// it presents none.
+// client returns an HTTP client that trusts the authority and presents a certificate for name that of has issued. With
+// an empty name it presents no certificate.
 func (a *authority) client(name string, of *authority) *http.Client {
 	a.t.Helper()
 	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
@@ -146,7 +145,7 @@ func newSecureEvents(t *testing.T, ca *authority, options ...string) *eventsNode
 }
 
 // TestEventsCertificates checks that reading and submitting are separate rights, given to the names of verified
-// certificates, and that everybody may read what holds no data.
+// certificates, and that everybody may read the resources that hold no data.
 func TestEventsCertificates(t *testing.T) {
 	t.Parallel()
 	ca, other := newAuthority(t, "Agents"), newAuthority(t, "Strangers")
@@ -168,7 +167,7 @@ func TestEventsCertificates(t *testing.T) {
 					t.Fatal(err)
 				}
 				request.Header.Set("Content-Type", "application/json")
-				request.Header.Set("X-Client-Cn", "puppet.example.com") // nothing but the certificate counts
+				request.Header.Set("X-Client-Cn", "puppet.example.com") // only the certificate counts
 				if who == "ada" {
 					request.Header.Set("Authorization", "Bearer "+token)
 				}

@@ -36,7 +36,7 @@ func TestBadInput(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		method, path, body string
-		key                string // "": the good one, "-": none
+		key                string // empty: the valid key; "-": no key
 		status             int
 		code, param        string
 	}{
@@ -107,14 +107,14 @@ func TestBadInput(t *testing.T) {
 			}
 		})
 	}
-	t.Cleanup(func() { // behind the parallel tests
+	t.Cleanup(func() { // after the parallel tests
 		if n := len(up.Models()); n != 0 {
 			t.Errorf("a provider was asked %d times", n)
 		}
 	})
 }
 
-// TestLargeBody checks that a body of more than 32 MB is refused, unread if its length is declared, and before its end
+// TestLargeBody checks that a body of more than 32 MB is refused: unread if its length is declared, and before its end
 // if it is chunked.
 func TestLargeBody(t *testing.T) {
 	t.Parallel()
@@ -127,8 +127,8 @@ func TestLargeBody(t *testing.T) {
 	}
 	t.Run("length", func(t *testing.T) {
 		t.Parallel()
-		// net/http takes 256 KB of a refused body in; the rest of what counts as
-		// sent here is in the buffers of the system.
+		// net/http reads 256 KB of a refused body. The other bytes that count as sent here are in the buffers of the
+		// system.
 		a, sent := raw(t, g.Base, head("Content-Length: 33000000"), bytes.Repeat([]byte(" "), 1<<16))
 		a.Refused(t, 413, "request_too_large")
 		if sent > 16<<20 {
@@ -154,8 +154,7 @@ func TestLargeBody(t *testing.T) {
 	})
 	t.Run("cut short", func(t *testing.T) {
 		t.Parallel()
-		// The client leaves in the middle of its body: nobody is asked, and the
-		// gateway goes on.
+		// The client leaves in the middle of its body. No provider gets a request, and the gateway continues.
 		conn := e2e.Dial(t, g.Base)
 		if _, err := io.WriteString(conn, head("Content-Length: 5000")+`{"model":`); err != nil {
 			t.Fatal(err)
@@ -165,8 +164,8 @@ func TestLargeBody(t *testing.T) {
 	})
 }
 
-// TestSmuggling checks that requests with ambiguous boundaries or credentials are refused, and that what follows them
-// on the connection is never taken for a request.
+// TestSmuggling checks that requests with ambiguous boundaries or credentials are refused, and that the bytes after
+// such a request are never processed as an authorized request.
 func TestSmuggling(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -210,15 +209,14 @@ func TestSmuggling(t *testing.T) {
 			}
 			if second, err := http.ReadResponse(reader, nil); err == nil {
 				_ = second.Body.Close()
-				t.Errorf("what follows was answered: %s", second.Status)
+				t.Errorf("the bytes after the request were answered: %s", second.Status)
 			}
 		})
 	}
 	t.Run("length and chunked", func(t *testing.T) {
 		t.Parallel()
-		// net/http goes by the chunks, as RFC 9112, 6.3 has it, and drops the
-		// length: the body is empty. It takes what follows for a request, which
-		// does not inherit the key of the one before.
+		// net/http uses the chunks and ignores the length (RFC 9112, 6.3), so the body is empty. The bytes after it may
+		// be read as a second request, which must not inherit the key of the first.
 		conn := e2e.Dial(t, g.Base)
 		_, err := io.WriteString(conn, host+auth+length+"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+host+length+"\r\n"+body)
 		if err != nil {
@@ -237,7 +235,7 @@ func TestSmuggling(t *testing.T) {
 			return a
 		}
 		bobs, wrong := "Authorization: Bearer "+bob+"\r\n", "Authorization: Bearer ak-wrong\r\n"
-		// Of two headers of one name nobody knows which another server would take.
+		// If a header is repeated, another server might use another of the values.
 		for _, pair := range [][2]string{
 			{auth, bobs},
 			{auth, auth},
@@ -248,10 +246,10 @@ func TestSmuggling(t *testing.T) {
 		} {
 			two(pair[0], pair[1]).Refused(t, 401, "invalid_api_key")
 		}
-		// Authorization decides, x-api-key does not count beside it.
+		// If there is an Authorization header, x-api-key is ignored.
 		two("Authorization: Basic dTpw\r\n", "x-api-key: "+key+"\r\n").Refused(t, 401, "invalid_api_key")
 		two(wrong, "x-api-key: "+key+"\r\n").Refused(t, 401, "invalid_api_key")
-		// Bob has no models: his key gives 400.
+		// Bob has no models, so his key gives 400.
 		two(bobs, "x-api-key: "+key+"\r\n").Refused(t, 400, "no_provider_keys")
 		for _, alone := range []string{"x-api-key: " + key + "\r\n", "authorization:   bearer   " + key + "  \r\n"} {
 			if a := two(alone, ""); a.Text(t) != "ok" {
@@ -261,8 +259,8 @@ func TestSmuggling(t *testing.T) {
 	})
 }
 
-// raw sends head, then chunk again and again until an answer comes, and
-// returns it and how many bytes of chunks were taken.
+// raw sends head, then chunk repeatedly until there is an answer. It returns the answer and the number of bytes of
+// chunks that were sent.
 func raw(t *testing.T, base, head string, chunk []byte) (a *e2e.Answer, sent int64) {
 	t.Helper()
 	conn := e2e.Dial(t, base)
@@ -287,7 +285,7 @@ func raw(t *testing.T, base, head string, chunk []byte) (a *e2e.Answer, sent int
 	if errors.Is(a.Err, io.ErrUnexpectedEOF) {
 		t.Errorf("the answer breaks off: %q", a.Body)
 	}
-	_ = conn.SetDeadline(time.Now()) // ends a write that blocks
+	_ = conn.SetDeadline(time.Now()) // interrupts a write that blocks
 	<-done
 	return a, sent
 }

@@ -23,7 +23,7 @@ func TestCatalogFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A model like the first one, under another name, before it.
+	// with returns the data file with a copy of its first model, under another name, at the beginning.
 	with := func(name string) []byte {
 		var data map[string]any
 		if err := json.Unmarshal(text, &data); err != nil {
@@ -116,8 +116,8 @@ func TestAlternateProvider(t *testing.T) {
 	}
 }
 
-// TestCustomEntries checks that a user's own models, with and without a key, are requested at their own base URL with
-// their own key, and only for that user.
+// TestCustomEntries checks that a user's custom models, with and without a key, are requested at their configured base
+// URL with their key, and only for that user.
 func TestCustomEntries(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -129,7 +129,7 @@ func TestCustomEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 		var a *e2e.Answer
-		e2e.Eventually(t, e2e.WaitLimit, "the entry is known", func() error { // caches may be some seconds old
+		e2e.Eventually(t, e2e.WaitLimit, "the entry is known", func() error { // caches may be a few seconds old
 			if a = e2e.Ask(t.Context(), g.Base, key, e2e.Prompt(entry, true)); a.Status == http.StatusNotFound {
 				return errors.New(a.Body)
 			}
@@ -149,8 +149,8 @@ func TestCustomEntries(t *testing.T) {
 	}
 }
 
-// TestForbiddenNetworks checks that a user's base URL reaches no private address of the gateway's machine, however it
-// is written, unless the operator allows it.
+// TestForbiddenNetworks checks that a user's base URL reaches no private address of the gateway's machine, in any
+// spelling, unless the operator allows it.
 func TestForbiddenNetworks(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -178,7 +178,7 @@ func TestForbiddenNetworks(t *testing.T) {
 		}
 		f := a.Refused(t, 502, "all_providers_failed")
 		for _, attempt := range f.Error.Attempts {
-			// A name that is none to the resolver does not lead anywhere either.
+			// A spelling that the resolver does not accept as a name leads to a connection error.
 			if attempt.Code != "address_not_allowed" && attempt.Code != "connection_error" {
 				t.Errorf("%s: %+v", host, attempt)
 			}
@@ -190,7 +190,7 @@ func TestForbiddenNetworks(t *testing.T) {
 	if n := up.Stats().Requests; n != 0 {
 		t.Errorf("the server on this machine was reached %d times", n)
 	}
-	// The API says so at once.
+	// The API already refuses such base URLs.
 	ada := e2e.NewDocumented(t, g.Base).As(strings.TrimSpace(g.Tool("keychain", "token", "ada")))
 	for _, base := range []string{"http://127.0.0.1:" + port + "/v1", "http://localhost:" + port, "http://[::1]/v1", "https://169.254.169.254/v1"} {
 		a := ada.Call("POST", "/users/ada/models", `{"model_entry":"api/one","base_url":"`+base+`","model":"scripted","tier":"low"}`, 400)

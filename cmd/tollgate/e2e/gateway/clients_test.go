@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/doctest"
 )
 
-// TestClients runs agents and SDKs of several vendors, unmodified, against the gateway. Those that were made
-// for Azure OpenAI reach it by the lines of docs/how-to/azure-clients.md.
+// TestClients runs agents and SDKs of several vendors, unmodified, against the gateway. Clients made for Azure OpenAI
+// are configured with the lines of docs/how-to/azure-clients.md.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	program := e2e.NodeProgram(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAzure checks that requests to a deployment of the configuration carry a token, for which the key of the
-// organisation, an application, was exchanged once.
+// TestAzure checks that requests to a configured deployment carry a token. The credentials of the organisation's
+// application are exchanged for the token once.
 func TestAzure(t *testing.T) {
 	t.Parallel()
 	var fetched atomic.Int32

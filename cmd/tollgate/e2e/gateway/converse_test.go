@@ -13,7 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestConverse sends requests as Bedrock's clients send them, without an SDK: whole, streamed, with limits and errors.
+// TestConverse sends requests in the format of Bedrock's clients, without an SDK: whole, streamed, with limits and
+// errors.
 func TestConverse(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

@@ -13,19 +13,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestFailover checks that whatever a candidate does before its first content, the next one answers, and that the
-// client learns which one answered and why the first did not.
+// TestFailover checks that the next candidate answers after any failure of a candidate before its first content, and
+// that the client learns which candidate answered and why the first did not.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
 	g := e2e.NewGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tfirst_content 1500ms\n\t\t\tanswer 5s\n\t\t}\n\t}\n")
 	for name, test := range map[string]struct {
-		model  string // of the first candidate
-		status int    // that failed_attempts reports, 0: no answer
+		model  string // the model of the first candidate
+		status int    // the status in failed_attempts; 0: no answer
 		code   string
-		whole  bool   // holds for answers that are not streamed too
-		lost   int64  // output tokens of the first candidate's
-		source string // of the usage; empty: "exact"
+		whole  bool   // also applies to answers that are not streamed
+		lost   int64  // output tokens of the first candidate
+		source string // the source of the usage; empty: "exact"
 	}{
 		"500":             {model: e2e.Script("status", "500"), status: 500, code: "*", whole: true},
 		"503":             {model: e2e.Script("status", "503", "retry_after", "2"), status: 503, code: "*", whole: true},
@@ -63,7 +63,7 @@ func TestFailover(t *testing.T) {
 				}
 				tried := 2
 				if name == "drop" && a.Header.Get("X-Gateway-Attempts") == "3" {
-					tried = 3 // a connection that had served before is tried once more when it dies
+					tried = 3 // a reused connection that breaks is tried once more
 				}
 				for header, want := range map[string]string{
 					"X-Gateway-Provider": "custom", "X-Gateway-Model": e2e.Script("text", "the backup", "header", "X-Upstream:leaks"),
@@ -79,7 +79,7 @@ func TestFailover(t *testing.T) {
 					t.Errorf("usage %+v", record)
 				}
 				status := strings.Contains(record.Failed, fmt.Sprintf(`"status":%d,`, test.status)) ||
-					(test.status == 200 && strings.Contains(record.Failed, `"status":0,`)) // the answer was no answer
+					(test.status == 200 && strings.Contains(record.Failed, `"status":0,`)) // the answer was unusable
 				if !status ||
 					(test.code != "*" && !strings.Contains(record.Failed, fmt.Sprintf(`"code":%q`, test.code))) {
 					t.Errorf("failed attempts %s, want status %d code %s", record.Failed, test.status, test.code)
@@ -89,7 +89,7 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestAllFail checks that the error of a cascade in which all candidates fail names what was tried.
+// TestAllFail checks that the error of a cascade in which all candidates fail lists the attempts.
 func TestAllFail(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -118,7 +118,7 @@ func TestAllFail(t *testing.T) {
 			if (a.Header.Get("X-Should-Retry") == "false") == test.retry {
 				t.Errorf("x-should-retry %q", a.Header.Get("X-Should-Retry"))
 			}
-			// A connection that had served before is tried once more when it dies.
+			// If a reused connection breaks, the request is tried once more.
 			tried := len(f.Error.Attempts)
 			f.Error.Attempts = slices.CompactFunc(f.Error.Attempts, func(a, b e2e.FailedAttempt) bool {
 				return a.Model == b.Model && a.Code == "connection_error"
@@ -145,7 +145,7 @@ func TestAllFail(t *testing.T) {
 				if got := a.Header.Get("Retry-After"); got != "7" && got != "8" {
 					t.Errorf("retry-after %q, want the sooner of both", got)
 				}
-				// The cooldown is respected: nothing is sent.
+				// During the cooldown of a model, no request is sent to it.
 				before := len(up.Requests())
 				again := e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("own/1", false))
 				again.Refused(t, 502, "all_providers_failed")
@@ -157,8 +157,8 @@ func TestAllFail(t *testing.T) {
 	}
 }
 
-// TestBehindCommit checks that once text has been sent, an error is an event of the stream, and no text of another
-// model follows.
+// TestBehindCommit checks that, after text has been sent, an error becomes an event of the stream, and no text of
+// another model follows.
 func TestBehindCommit(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -228,7 +228,7 @@ func TestKeyRotation(t *testing.T) {
 		}
 	}
 	attempts := 0
-	const conversations = 24 // which take turns: one of them meets the first key
+	const conversations = 24 // spread over the keys, so that one meets the first key
 	for i := range conversations {
 		prompt := strings.Replace(e2e.Prompt("openai/gpt-5.4-nano", true), `"stream"`, fmt.Sprintf(`"prompt_cache_key":"conversation %d","stream"`, i), 1)
 		a := e2e.Ask(t.Context(), g.Base, key, prompt)
@@ -264,8 +264,8 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
-// TestDisconnect checks that the upstream request ends when its client leaves, and that the request is still in the
-// usage log.
+// TestDisconnect checks that the upstream request ends when the client leaves, and that the request is still recorded
+// in the usage log.
 func TestDisconnect(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

@@ -20,7 +20,7 @@ import (
 )
 
 // secureGateway starts the shipped gateway Caddyfile on localhost, with TLS by Caddy's internal CA. The domain has a
-// port, plain HTTP has a port of its own, and users' models may be on this machine.
+// port, plain HTTP has another port, and users' models may be on this machine.
 func secureGateway(t *testing.T) (g *e2e.Gateway, c *http.Client) {
 	t.Helper()
 	port := e2e.FreePort(t)
@@ -219,7 +219,7 @@ func TestGateway(t *testing.T) {
 		}
 		for i, m := range whole.Data {
 			if names[i] != m.ID {
-				t.Errorf("model %d is %s in pages, %s in the whole", i, names[i], m.ID)
+				t.Errorf("model %d is %s in pages, %s in the whole list", i, names[i], m.ID)
 			}
 		}
 		if back := fetch("?limit=2&before_id=" + names[3]); len(back.Data) != 2 || back.Data[0].ID != names[1] || !back.HasMore {
@@ -268,7 +268,7 @@ func TestGateway(t *testing.T) {
 					t.Errorf("%s: %s is not allowed", path, name)
 				}
 			}
-			// Firefox asks for the SDKs' user-agent, and instrumented pages for headers of their own.
+			// Firefox requests the SDKs' user-agent header, and instrumented pages request arbitrary headers.
 			if names := strings.Split(allowed, ", "); !slices.Contains(names, "user-agent") || !slices.Contains(names, "*") {
 				t.Errorf("%s: allows %q alone", path, names)
 			}
@@ -320,7 +320,7 @@ func TestGateway(t *testing.T) {
 		post(body, "br").Refused(t, 415, "unsupported_media_type")
 		post(body, "gzip").Refused(t, 400, "invalid_json")
 		post(zipped.String()[:20], "gzip").Refused(t, 400, "invalid_json")
-		// A bomb: 64 MB of white space in a few kilobytes.
+		// A compression bomb: 64 MB of white space in a few kilobytes.
 		var bomb bytes.Buffer
 		w = gzip.NewWriter(&bomb)
 		_, _ = w.Write(bytes.Repeat([]byte(" "), 64<<20))
@@ -333,12 +333,12 @@ func TestGateway(t *testing.T) {
 // keyFilter is the part of the shipped files that keeps gateway keys out of the logs.
 const keyFilter = "\t\t# Clients may send their key in this header.\n\t\tformat filter {\n\t\t\trequest>headers>X-Api-Key delete\n\t\t}\n"
 
-// TestKeysNotLogged checks that no log contains a gateway key, whichever header it came in and whatever the result of
+// TestKeysNotLogged checks that no log contains a gateway key, whatever header contained it and whatever the result of
 // the request, not even at the lowest level.
 func TestKeysNotLogged(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
-	// The budget without api_errors: Caddy itself logs its errors.
+	// The site has a budget without api_errors, so Caddy logs its errors.
 	g := e2e.NewGateway(t, "", keyFilter, "\t\tlevel DEBUG\n"+keyFilter,
 		"\ttollgate gateway\n", "\troute /bare/* {\n\t\tapi_auth gateway_key\n\t\tbudget {\n\t\t\tlimit {http.auth.usr.rate}\n\t\t}\n\t}\n\ttollgate gateway\n")
 	key := g.User("ada", up, e2e.Script("text", "Hello"))
@@ -385,7 +385,7 @@ func TestShownKeysWarning(t *testing.T) {
 		"no access log":                  {"", "", false},
 		"a log of its own":               {global, "\tlog {\n\t\toutput file access.log\n\t}\n", true},
 		"a log of its own with a filter": {global, "\tlog {\n\t\toutput file access.log\n\t\t" + filter + "\t}\n", false},
-		// The default log gets the requests for names that no site has.
+		// The default log gets the requests for host names without a site.
 		"but not the default log": {"", "\tlog {\n\t\toutput file access.log\n\t\t" + filter + "\t}\n", true},
 		"replaced":                {strings.Replace(global, "delete", "replace hidden", 1), site, false},
 		"all headers deleted":     {strings.Replace(global, ">X-Api-Key", "", 1), site, false},
@@ -408,7 +408,7 @@ func TestShownKeysWarning(t *testing.T) {
 	}
 }
 
-// TestExistingService checks the shipped Caddyfile in front of a service that knows nothing of keys and budgets.
+// TestExistingService checks the shipped Caddyfile in front of a service without its own keys and budgets.
 func TestExistingService(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -470,9 +470,9 @@ func TestExistingService(t *testing.T) {
 		t.Errorf("429: headers %v", last.Header)
 	}
 	if a := e2e.Get(t, e2e.Client, g.Base+"/status", key); a.Status != 200 {
-		t.Errorf("what costs nothing is refused: %d", a.Status)
+		t.Errorf("a request without a cost is refused: %d", a.Status)
 	}
-	// Another key has a budget of its own.
+	// Another key has a separate budget.
 	if a := e2e.Do(t, e2e.Client, http.MethodPost, g.Base+"/reports", g.User("bob", up), ""); a.Status != 200 {
 		t.Errorf("another key: %d %s", a.Status, a.Body)
 	}
@@ -484,10 +484,10 @@ func TestExistingService(t *testing.T) {
 	problem(a, 502, "")
 	e2e.Get(t, e2e.Client, g.Base+"/other", "", "X-Api-Key", key)
 	if strings.Contains(a.Body, "dial") || strings.Contains(a.Body, "127.0.0.1") {
-		t.Errorf("502 tells of the inside: %s", a.Body)
+		t.Errorf("502 reveals internal details: %s", a.Body)
 	}
 	g.Stop()
 	if logs := g.Logs.String(); strings.Contains(logs, key) || !strings.Contains(logs, "handled request") {
-		t.Errorf("the key is in the log, or there is none:\n%s", g.Logs.Tail(4<<10))
+		t.Errorf("the key is in the log, or there is no log:\n%s", g.Logs.Tail(4<<10))
 	}
 }

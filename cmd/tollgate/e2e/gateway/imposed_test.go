@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestImposedLimits checks that limits that the operator sets by commands bind a user who tries to lift them by the
-// routes of the API, and that refusals say whose limit it was.
+// TestImposedLimits checks that limits that the operator sets by commands bind a user who tries to lift them through
+// the API, and that refusals name the owner of the limit.
 func TestImposedLimits(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -26,7 +26,7 @@ func TestImposedLimits(t *testing.T) {
 	ada := documented.As(strings.TrimSpace(g.Tool("keychain", "token", "ada")))
 	eve := documented.As(strings.TrimSpace(g.Tool("keychain", "token", "eve")))
 	if refusal := eve.Call("POST", "/users/init", "", 403).Body; gjson.Get(refusal, "error.code").Str != "new_users_refused" {
-		t.Errorf("someone new is told %s", refusal)
+		t.Errorf("a new user gets %s", refusal)
 	}
 	ada.Call("POST", "/users/init", "", 200)
 	ada.Call("PUT", "/keychain-keys/"+key.Get("id").Str, `{"budgets":null,"allowed_models":null,"rate_limit_per_minute":null,"expires_at":null}`, 200)

@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestLeavingIsCharged checks that a client that leaves before the first content pays for the prompt that was sent to
-// an upstream: in the usage log, which names the upstream, in the budgets of its key, and in a budget that charges
-// tokens.
+// TestLeavingIsCharged checks that a client that leaves before the first content is charged for the prompt that was
+// sent to an upstream: in the usage log, which names the upstream, in the budgets of its key, and in a budget that
+// charges tokens.
 func TestLeavingIsCharged(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

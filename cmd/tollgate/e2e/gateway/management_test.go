@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestManagement walks through the life of a user of the management API.
+// TestManagement goes through the routes of the management API in the order in which a user needs them.
 func TestManagement(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -33,7 +33,7 @@ func TestManagement(t *testing.T) {
 	}
 	e2e.Get(t, http.DefaultClient, g.Base+"/docs/nothing.js", "").Refused(t, 404, "not_found")
 
-	// A user and gateway keys.
+	// Creates the user and gateway keys.
 	var user struct{ Key struct{ Key, ID string } }
 	mia.Value(mia.Call("POST", "/users/init", "", 201), &user)
 	mia.Call("POST", "/users/init", "", 200)
@@ -70,7 +70,7 @@ func TestManagement(t *testing.T) {
 		t.Errorf("the key before regenerate-key: %d", a.Status)
 	}
 
-	// Provider keys, models, preferences.
+	// Manages provider keys, models and preferences.
 	var stored struct{ ID string }
 	mia.Value(mia.Call("POST", "/users/mia/keys", `{"provider":"openai","api_key":"sk-000000000000000000000000000000000000000000001","key_label":"main"}`, 201), &stored)
 	for _, body := range []string{`{"provider":"teapot","api_key":"sk-1"}`, `{"provider":"openai","api_key":""}`, `{"provider":"openai","api_key":"a b"}`, `{"provider":"openai"}`, ``} {
@@ -102,7 +102,7 @@ func TestManagement(t *testing.T) {
 		}
 	}
 	mia.Call("PUT", "/users/mia/models/"+ids["own/one"], `{"priority":-1}`, 200)
-	// A name may be sent with its slash as it is, which no path of a document can say.
+	// The slash in a name may be sent unescaped, which no path of an OpenAPI document can express.
 	if a := e2e.Do(t, http.DefaultClient, "PUT", g.Base+"/users/mia/models/own/one", mia.Token, `{"enabled":true}`); a.Status != 200 {
 		t.Errorf("a name with a slash: %d %s", a.Status, a.Body)
 	}
@@ -118,7 +118,7 @@ func TestManagement(t *testing.T) {
 	mia.Call("PUT", "/users/mia/preferences", `{"preferred_providers":["teapot"]}`, 400)
 	mia.Call("PUT", "/users/mia/preferences", `{"excluded_models":["own/none"]}`, 400)
 
-	// Where a request goes, and that it does.
+	// A dry run shows the route of a request, and the request is answered.
 	var route struct {
 		Tier       string
 		Candidates []struct {
@@ -146,7 +146,7 @@ func TestManagement(t *testing.T) {
 	}
 	g.AwaitUsage(a.Header.Get("X-Request-Id"))
 
-	// What is seen of it.
+	// The health and the usage show that request.
 	var health struct {
 		Providers []struct {
 			Name, Status string
@@ -190,7 +190,7 @@ func TestManagement(t *testing.T) {
 		}
 	}
 
-	// A key that is tried.
+	// A provider key is tested.
 	var probe struct {
 		OK     bool
 		Status string
@@ -206,7 +206,7 @@ func TestManagement(t *testing.T) {
 	}
 	mia.Call("POST", "/users/mia/keys/pk_none/test", "", 404)
 
-	// What another user, and nobody, can do with it: nothing.
+	// Other users and guests have no access to mia's resources.
 	bob := guest.As(token("bob"))
 	bob.Call("POST", "/users/init", "", 201)
 	stranger := guest.As(fresh.Key) // a gateway key is no user token
@@ -217,9 +217,9 @@ func TestManagement(t *testing.T) {
 		path := strings.NewReplacer("{user_id}", "mia", "{model_id...}", "own%2Fone", "keys/{key_id}", "keys/"+stored.ID, "{team_id}", "team_none").Replace(route.Path)
 		want := 403
 		switch {
-		case strings.HasPrefix(path, "/operator/self"): // tells everybody of themselves
+		case strings.HasPrefix(path, "/operator/self"): // returns the rights of the caller
 			want = 200
-		case path == "/operator/invitations/accept": // for everybody who has one
+		case path == "/operator/invitations/accept": // open to everybody with an invitation
 			want = 400
 		case strings.HasPrefix(path, "/keychain-keys/"):
 			path, want = "/keychain-keys/"+keys.Keys[0].ID, 404
@@ -232,7 +232,7 @@ func TestManagement(t *testing.T) {
 		guest.Call(route.Method, path, body, 401)
 		stranger.Call(route.Method, path, body, 401)
 		if strings.HasPrefix(path, "/operator/teams/") {
-			continue // one of them is changed by PATCH
+			continue // PATCH exists for one of these paths
 		}
 		if a := e2e.Do(t, http.DefaultClient, "PATCH", g.Base+path, mia.Token, body); a.Status != 405 || a.Header.Get("Allow") == "" {
 			t.Errorf("PATCH %s: %d %v", path, a.Status, a.Header)
@@ -245,7 +245,7 @@ func TestManagement(t *testing.T) {
 	guest.As(strings.TrimSuffix(mia.Token, mia.Token[len(mia.Token)-4:])+"AAAA").Call("GET", "/users/mia/keys", "", 401)
 }
 
-// TestKeyBudget spends a key's tokens.
+// TestKeyBudget checks a key whose budget of tokens is spent.
 func TestKeyBudget(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

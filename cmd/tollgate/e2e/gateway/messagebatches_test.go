@@ -12,15 +12,16 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// messageBatches answers as Anthropic's API of message batches. A batch ends at the second look.
+// messageBatches answers like Anthropic's API of message batches. A batch has ended when it is requested the second
+// time.
 type messageBatches struct {
 	mu    sync.Mutex
 	t     *testing.T
 	asked map[string]int
 }
 
-// claudeCost is what the results of the batch cost: half of 1,000,000 input tokens, of which half were read from the
-// cache, and 100,000 output tokens of Claude Sonnet, in each of its two results.
+// claudeCost is the cost of the batch's two results. Each has 1,000,000 input tokens, half of them read from the cache,
+// and 100,000 output tokens of Claude Sonnet, at half the price.
 const claudeCost = 2 * (500_000*2 + 500_000/10 + 100_000*10) / 2
 
 func (m *messageBatches) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +32,7 @@ func (m *messageBatches) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	batch := func(id, status string, results any) {
-		_ = json.NewEncoder(w).Encode(map[string]any{ // the client may have left
+		_ = json.NewEncoder(w).Encode(map[string]any{ // fails if the client has left
 			"id": id, "type": "message_batch", "processing_status": status, "results_url": results,
 			"request_counts": map[string]int{"processing": 3, "succeeded": 0, "errored": 0, "canceled": 0, "expired": 0},
 		})

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// forms calls do for every surface, streamed and not.
+// forms calls do for every surface, with and without streaming.
 func forms(t *testing.T, do func(t *testing.T, s e2e.Surface, stream bool)) {
 	t.Helper()
 	for _, s := range e2e.Surfaces {
@@ -33,16 +33,16 @@ func forms(t *testing.T, do func(t *testing.T, s e2e.Surface, stream bool)) {
 // wrong is an error as each surface must report it.
 type wrong struct {
 	status       int
-	kind, code   string // of chat and Responses
-	messages     string // type of messages
-	param        string // of chat and Responses; "*": whatever
-	retry        bool   // x-should-retry is not false
-	later        bool   // there is a Retry-After
-	statusThere  int    // of messages; 0: status
-	messageStart string // of messages
+	kind, code   string // on chat and Responses
+	messages     string // the type on Messages
+	param        string // on chat and Responses; "*": any
+	retry        bool   // x-should-retry must not be false
+	later        bool   // there must be a Retry-After
+	statusThere  int    // the status on Messages, if it differs
+	messageStart string // the beginning of the message on Messages
 }
 
-// check checks an error answer: status, form of the body, headers.
+// check checks the status, body format and headers of an error answer.
 func (w wrong) check(t *testing.T, s e2e.Surface, a *e2e.Answer) {
 	t.Helper()
 	status := w.status
@@ -81,7 +81,7 @@ func (w wrong) check(t *testing.T, s e2e.Surface, a *e2e.Answer) {
 	}
 }
 
-// TestErrorsOnSurfaces checks every row of the table of errors on every surface, streamed and not.
+// TestErrorsOnSurfaces checks every row of the table of errors on every surface, with and without streaming.
 func TestErrorsOnSurfaces(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -96,8 +96,8 @@ func TestErrorsOnSurfaces(t *testing.T) {
 	if _, err := g.RegenerateKey(t.Context(), "rotated"); err != nil {
 		t.Fatal(err)
 	}
-	// user has models of her own for every form: what one request finds out must
-	// not change the answer of the next.
+	// user creates a separate user with models for every form, so that a failure in one request does not change the
+	// answer to the next.
 	user := func(models ...string) func(t *testing.T, s e2e.Surface, stream bool) string {
 		return func(t *testing.T, s e2e.Surface, stream bool) string {
 			t.Helper()
@@ -110,10 +110,10 @@ func TestErrorsOnSurfaces(t *testing.T) {
 		user   func(t *testing.T, s e2e.Surface, stream bool) string
 		method string
 		model  string
-		body   func(s e2e.Surface, stream bool) string // nil: a good one
+		body   func(s e2e.Surface, stream bool) string // nil: a valid body
 		header []string
-		tried  string // x-gateway-attempts; empty: no candidates were looked for
-		again  string // x-gateway-attempts where a connection that died had served before
+		tried  string // x-gateway-attempts; empty: the request fails before candidates are chosen
+		again  string // x-gateway-attempts if a reused connection broke
 	}{
 		"invalid JSON": {
 			wrong: wrong{status: 400, kind: "invalid_request_error", code: "invalid_json", messages: "invalid_request_error", retry: true},
@@ -237,7 +237,7 @@ func TestErrorsOnSurfaces(t *testing.T) {
 	t.Run("timeout", func(t *testing.T) {
 		t.Parallel()
 		g := e2e.NewGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tfirst_content 300ms\n\t\t}\n\t}\n")
-		for _, s := range e2e.Surfaces { // whole answers have longer
+		for _, s := range e2e.Surfaces { // only streamed: other answers have a longer limit
 			key := e2e.AddUser(t, g.Service, "slow-"+s.Name, up, e2e.Script("status", "500"), e2e.Script("fault", "hang"))
 			w := wrong{status: 504, kind: "api_error", code: "upstream_timeout", messages: "timeout_error", retry: true}
 			w.check(t, s, e2e.Do(t, e2e.Client, http.MethodPost, g.Base+s.Path, key, s.Body("keychain-high", true, "Hi")))
@@ -290,8 +290,8 @@ func TestErrorsOnSurfaces(t *testing.T) {
 	})
 }
 
-// TestVersions checks that what the Messages API of 2026-10-21 refuses is refused to clients that ask for that version,
-// and to no others.
+// TestVersions checks that parameters that the Messages API of 2026-10-21 no longer accepts are refused for clients
+// that request that version, and for no others.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -299,10 +299,10 @@ func TestVersions(t *testing.T) {
 	key := g.User("ada", up, e2e.Script("text", "ok"))
 	s := e2e.Surfaces[1]
 	for _, test := range []struct {
-		more, version, param string // param is at fault; empty: nothing
+		more, version, param string // param is the refused parameter; empty: none
 	}{
 		{`"temperature":0.5`, "2026-10-21", "temperature"},
-		{`"temperature":1`, "2026-10-21", "temperature"}, // the default too
+		{`"temperature":1`, "2026-10-21", "temperature"}, // even the default value is refused
 		{`"top_p":0.9`, "2026-11-01", "top_p"},
 		{`"top_k":5`, "2026-10-21", "top_k"},
 		{`"metadata":{"user_id":"u"}`, "2026-10-21", ""},
@@ -422,7 +422,7 @@ func TestNativeProvider(t *testing.T) {
 			}
 		})
 	})
-	t.Run("failures", func(t *testing.T) { // behind the answers: the provider is left alone after the second
+	t.Run("failures", func(t *testing.T) { // last, because the provider is skipped after its second failure
 		forms(t, func(t *testing.T, s e2e.Surface, stream bool) {
 			if got := s.Says(t, post(t, keys[fmt.Sprintf("%s-%t", s.Name, stream)], s, stream, "be overloaded"), stream); got != "the backup" {
 				t.Errorf("the next model says %q", got)
@@ -440,7 +440,7 @@ func TestNativeProvider(t *testing.T) {
 	}
 }
 
-// TestModels checks the list of models in both shapes, and its pages.
+// TestModels checks the list of models in both formats, and its pages.
 func TestModels(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -456,7 +456,7 @@ func TestModels(t *testing.T) {
 		}
 		return a, gjson.Parse(a.Body), ids
 	}
-	a, got, all := list("?limit=2&after_id=nobody") // the OpenAI shape has no pages
+	a, got, all := list("?limit=2&after_id=nobody") // the list in the OpenAI shape has no pages
 	if a.Status != 200 || got.Get("object").Str != "list" || got.Get("has_more").Exists() || len(all) != 30 || all[0] != "keychain-low" || all[29] != "own/9" {
 		t.Fatalf("%d models %v: %s", len(all), all, a.Body)
 	}
@@ -519,7 +519,7 @@ func TestModels(t *testing.T) {
 			t.Fatalf("%s: %s", name, a.Body)
 		}
 	}
-	// One model, by every name; the key may come as older messages clients send it.
+	// A single model is found by each of its names. The key may be in the header that Messages clients use.
 	for _, id := range []string{all[0], all[3], "own/1"} {
 		a := e2e.Get(t, e2e.Client, g.Base+"/v1/models/"+id, "", "X-Api-Key", key, "Anthropic-Version", "2023-06-01")
 		if m := gjson.Parse(a.Body); a.Status != 200 || m.Get("id").Str != id || m.Get("type").Str != "model" || m.Get("object").Str != "model" {
@@ -537,7 +537,7 @@ func TestTranslateCaddyfile(t *testing.T) {
 	n.Start()
 	forms(t, func(t *testing.T, s e2e.Surface, stream bool) {
 		model := "claude-sonnet-4-6"
-		if s.Name == "chat" { // it goes on as it is
+		if s.Name == "chat" { // chat requests are passed on unchanged
 			model = e2e.Script("text", "Hello there")
 		}
 		a := e2e.Do(t, e2e.Client, http.MethodPost, base+s.Path, "", s.Body(model, stream, "Hi"))
@@ -551,7 +551,7 @@ func TestTranslateCaddyfile(t *testing.T) {
 			t.Errorf("headers %v", a.Header)
 		}
 		if s.Name == "chat" {
-			return // what is wrong with a request is the server's to tell
+			return // the server reports faults of chat requests
 		}
 		w := wrong{status: 400, kind: "invalid_request_error", code: "invalid_json", messages: "invalid_request_error", retry: true}
 		w.check(t, s, e2e.Do(t, e2e.Client, http.MethodPost, base+s.Path, "", `{"model":`))
@@ -576,7 +576,7 @@ func TestTranslateWithoutServer(t *testing.T) {
 		w := wrong{status: 502, kind: "api_error", code: "all_providers_failed", messages: "api_error", retry: true}
 		w.check(t, s, a)
 		if strings.Contains(a.Body, "127.0.0.1") || strings.Contains(a.Body, "dial") {
-			t.Errorf("it tells of the inside: %s", a.Body)
+			t.Errorf("the answer reveals internal details: %s", a.Body)
 		}
 	})
 }

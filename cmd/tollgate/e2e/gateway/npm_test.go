@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestNodeClients checks the gateway as the SDKs for Node.js see it. Each file of testdata/npm is one client with its
-// cases, which node runs on a gateway and an upstream of its own.
+// TestNodeClients checks the gateway with the SDKs for Node.js. Each file of testdata/npm is a client with its cases,
+// which node runs with a separate gateway and upstream.
 func TestNodeClients(t *testing.T) {
 	t.Parallel()
 	program := e2e.NodeProgram(t)

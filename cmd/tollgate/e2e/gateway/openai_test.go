@@ -16,17 +16,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// openAI answers as OpenAI does and enforces its rules: nothing is stored, so that no item can be referred to and
-// reasoning needs its state; tools with an effort are accepted by Responses only; ids of calls have a maximum length; a
-// reasoning model accepts no temperature. Its model reasons, calls the first tool that it knows twice, and then says
-// what the tools returned.
+// openAI answers like OpenAI and enforces its rules: it stores nothing, so no item can be referred to and reasoning
+// needs its state; tools with an effort are accepted only on Responses; ids of calls have a maximum length; a reasoning
+// model accepts no temperature. Its model reasons, calls the first tool that it knows twice, and then answers with the
+// results of the tools.
 type openAI struct {
 	mu      sync.Mutex
-	asked   []string // the path of each request that was answered, and its effort
-	refused []string // the error of each that was not
+	asked   []string // the path and the effort of each answered request
+	refused []string // the error of each refused request
 }
 
-// Asked returns what was asked so far, and what was refused.
+// Asked returns the requests that were answered so far, and the errors of those that were refused.
 func (o *openAI) Asked() (asked, refused []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -68,7 +68,7 @@ func (o *openAI) refuse(w http.ResponseWriter, status int, param, code, message 
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{ // the client may have left
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{ // fails if the client has left
 		"message": message, "type": "invalid_request_error", "param": orNull(param), "code": orNull(code),
 	}})
 	return false
@@ -99,7 +99,7 @@ func (o *openAI) takesChat(w http.ResponseWriter, request gjson.Result) bool {
 	return true
 }
 
-// responsesMembers are the members of a request that it knows.
+// responsesMembers are the members that openAI accepts in a request.
 const responsesMembers = " model input instructions max_output_tokens top_p stream stream_options tools tool_choice parallel_tool_calls text reasoning include store " +
 	"previous_response_id truncation metadata user safety_identifier prompt_cache_key prompt_cache_retention service_tier max_tool_calls background conversation prompt "
 
@@ -134,7 +134,7 @@ func (o *openAI) takesResponses(w http.ResponseWriter, request gjson.Result) boo
 // usable has the tools that the model calls, with the arguments that it passes.
 var usable = []struct{ name, arguments string }{{"weather", `{"city":"Oslo"}`}, {"Bash", `{"command":"echo told $((40+2))","description":"Says a number"}`}}
 
-// step decides what comes next: a call, or a text.
+// step returns the next action of the model: a tool call, or a text.
 func step(request gjson.Result, results []string) (tool, arguments, text string) {
 	if len(results) >= 2 {
 		return "", "", "the tools say: " + strings.Join(results, ", ")
@@ -150,7 +150,7 @@ func step(request gjson.Result, results []string) (tool, arguments, text string)
 }
 
 func (o *openAI) answer(w http.ResponseWriter, request gjson.Result, chat bool) {
-	var results []string // since the last message of the user
+	var results []string // results since the user's last message
 	n := 0
 	for _, item := range append(request.Get("input").Array(), request.Get("messages").Array()...) {
 		n++
@@ -235,8 +235,8 @@ func (o *openAI) answer(w http.ResponseWriter, request gjson.Result, chat bool) 
 	event("response.completed", map[string]any{"response": response})
 }
 
-// answerChat answers a chat completion with a text, as JSON or as a stream. A request with tools and an effort does not
-// come here.
+// answerChat answers a chat completion with a text, as JSON or as a stream. Requests with tools and an effort have been
+// refused before.
 func (o *openAI) answerChat(w http.ResponseWriter, request gjson.Result, text string) {
 	if text == "" {
 		text = "hello"
@@ -254,8 +254,8 @@ func (o *openAI) answerChat(w http.ResponseWriter, request gjson.Result, text st
 		"data: %[1]s.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: %[1]s.chunk\",\"choices\":[],\"usage\":%[3]s}\n\ndata: [DONE]\n\n", head, said, usage)
 }
 
-// newOpenAI starts a gateway with a key of OpenAI alone, whose place o has, and returns the gateway keys of
-// two users.
+// newOpenAI starts a gateway that uses o as OpenAI, and returns the gateway keys of two users whose only provider key
+// is for OpenAI.
 func newOpenAI(t *testing.T, o *openAI, replace ...string) (g *e2e.Gateway, keys [2]string) {
 	t.Helper()
 	server := httptest.NewServer(o)
@@ -274,8 +274,8 @@ func newOpenAI(t *testing.T, o *openAI, replace ...string) (g *e2e.Gateway, keys
 	return g, keys
 }
 
-// TestAISDK runs the AI SDK, a loop of tools with a model that reasons over several turns,
-// against what holds clients to OpenAI's rules: each turn is one request that is taken.
+// TestAISDK runs the AI SDK, a loop of tools with a model that reasons over several turns, against a server that
+// enforces OpenAI's rules. Each turn must be one request, and no request may be refused.
 func TestAISDK(t *testing.T) {
 	t.Parallel()
 	program := e2e.NodeProgram(t)
@@ -298,8 +298,8 @@ func TestAISDK(t *testing.T) {
 	}
 }
 
-// TestStoredAtOpenAI continues a response, and a conversation, whose model reasons and calls a tool at a
-// provider of the same format: it gets the state of its reasoning back, which the client does not send.
+// TestStoredAtOpenAI continues a response and a conversation whose model reasons and calls a tool, at a provider with
+// the same format. The provider must get back the state of its reasoning, which the client does not send.
 func TestStoredAtOpenAI(t *testing.T) {
 	t.Parallel()
 	o := new(openAI)
@@ -335,8 +335,8 @@ func TestStoredAtOpenAI(t *testing.T) {
 	}
 }
 
-// TestToolsWithEffort sends what agents send by each API through a key of OpenAI alone: tools
-// with an effort, and a history with ids that are too long for chat.
+// TestToolsWithEffort sends the requests of agents on each API to a user with only a key of OpenAI: tools with an
+// effort, and a history with ids that are too long for chat.
 func TestToolsWithEffort(t *testing.T) {
 	t.Parallel()
 	o := new(openAI)

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestOperatorKeys checks that, if the configuration says so, the operator's provider keys serve users who have none.
-// The users see that it is so, and nothing of the key. A reload applies a changed key.
+// TestOperatorKeys checks that, if configured, the operator's provider keys serve users without a key. The users see
+// that the operator's key is used, but no part of the key. A reload applies a changed key.
 func TestOperatorKeys(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -62,7 +62,7 @@ func TestOperatorKeys(t *testing.T) {
 	if n := gjson.Get(recent, `requests.#(request_id=="`+a.Header.Get("X-Request-Id")+`").provider_key_id`).String(); n != "operator" {
 		t.Errorf("the log has %q: %s", n, recent)
 	}
-	// A user's own key comes first.
+	// A user's provider key has precedence.
 	own := ada.Call("POST", "/users/ada/keys", `{"provider":"openai","api_key":"sk-own-0123456789","key_label":""}`, 201).Body
 	if e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("openai/gpt-5.4-nano", false)).Text(t); sent() != "Bearer sk-own-0123456789" {
 		t.Errorf("with a key of her own: %q", sent())
@@ -85,7 +85,7 @@ func TestOperatorKeys(t *testing.T) {
 	}
 }
 
-// TestNoOperatorKeys checks that keys of the environment serve nobody unless the configuration says so.
+// TestNoOperatorKeys checks that keys in the environment serve nobody unless the configuration enables it.
 func TestNoOperatorKeys(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

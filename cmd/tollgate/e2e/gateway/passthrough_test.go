@@ -20,13 +20,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// everything answers at the endpoints of OpenAI other than those of chats, and records the requests. Everybody who has
-// its key sees every file.
+// everything answers at the endpoints of OpenAI except those for chats, and records the requests. With the operator's
+// key, all files are visible.
 type everything struct {
 	mu    sync.Mutex
 	t     *testing.T
 	files map[string][]byte
-	asked map[string]int // how often each batch was
+	asked map[string]int // the number of requests for each batch
 	lists int
 }
 
@@ -43,7 +43,7 @@ func (e *everything) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := func(status int, value any) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(value) // the client may have left
+		_ = json.NewEncoder(w).Encode(value) // fails if the client has left
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/v1")
 	switch {
@@ -169,7 +169,7 @@ func (e *everything) batch(r *http.Request, path string, answer func(int, any)) 
 		answer(200, map[string]any{"id": id, "object": "batch", "status": "in_progress"})
 		return
 	}
-	if id != "batch_1" { // as servers that are compatible with OpenAI's describe it
+	if id != "batch_1" { // in the form of OpenAI-compatible servers
 		result := func(model string, usage string) string {
 			return `{"custom_id":"1","response":{"status_code":200,"body":{"model":"` + model + `","usage":` + usage + "}}}\n"
 		}
@@ -185,8 +185,8 @@ func (e *everything) batch(r *http.Request, path string, answer func(int, any)) 
 	})
 }
 
-// TestPassThrough runs the SDKs of Node.js against the endpoints that nothing is translated for, with
-// one provider key that everybody shares, and then reads what was charged.
+// TestPassThrough runs the SDKs for Node.js against the endpoints that are passed through untranslated, with one
+// provider key that all users share, and then checks the charges.
 func TestPassThrough(t *testing.T) {
 	t.Parallel()
 	program := e2e.NodeProgram(t)
@@ -216,7 +216,7 @@ func TestPassThrough(t *testing.T) {
 		t.Error("the provider was asked for everybody's files")
 	}
 
-	// 12 characters at 0.000015, 60 seconds at 0.0001 twice, the batches at half the price of their models.
+	// 12 characters at 0.000015, 60 seconds at 0.0001 twice, and the batches at half the price of their models.
 	openai := (750_000 + 450_000 + 300_000 + 450_000 + 200_000) / 2
 	want := map[string]int64{"audio": 180 + 2*6000, "images": 0, "moderations": 0, "files": 0, "batches": int64(openai) + claudeCost}
 	ledger := spending.NewLedger(g.DB(), zap.NewNop(), time.Now)
@@ -237,7 +237,7 @@ func TestPassThrough(t *testing.T) {
 				return fmt.Errorf("%s cost %d, want %d", surface, got[surface], cost)
 			}
 		}
-		if charges != 4 { // by batch and model
+		if charges != 4 { // one for each batch and model
 			return fmt.Errorf("the batches were charged %d times", charges)
 		}
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestRequestLogIsCut checks that requests older than the retention are deleted from the start on, and by a reload with
-// a shorter one, while the sums of days stay.
+// TestRequestLogIsCut checks that requests older than the retention are deleted after the start, and after a reload
+// with a shorter retention, while the daily sums stay.
 func TestRequestLogIsCut(t *testing.T) {
 	t.Parallel()
 	g := e2e.Prepare(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\trequest_log 200d\n\t}\n")
@@ -39,7 +39,7 @@ func TestRequestLogIsCut(t *testing.T) {
 				got = append(got, r.RequestID)
 			}
 			if fmt.Sprint(got) != fmt.Sprint(want) {
-				return fmt.Errorf("it has %v", got)
+				return fmt.Errorf("the log has %v", got)
 			}
 			return nil
 		})
@@ -50,7 +50,7 @@ func TestRequestLogIsCut(t *testing.T) {
 	left("1", "150")
 	g.AwaitLog(`"deleted old requests from the usage log"`, `"requests":1`)
 
-	// A configuration that is refused deletes nothing.
+	// A refused configuration deletes nothing.
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -19,12 +19,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// storing returns a text of the shipped Caddyfile and its replacement, which stores responses within bounds.
+// storing returns a text of the shipped Caddyfile and a replacement that stores responses within bounds.
 func storing(bounds string) (old, with string) {
 	return "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tstore_responses 7d {\n" + bounds + "\t\t\t}\n\t\t}\n\t}\n"
 }
 
-// TestStoredResponses checks stored responses and conversations as OpenAI's client for Node.js sees them.
+// TestStoredResponses checks stored responses and conversations with OpenAI's client for Node.js.
 func TestStoredResponses(t *testing.T) {
 	t.Parallel()
 	program := e2e.NodeProgram(t)
@@ -68,7 +68,7 @@ func awaitStatus(t *testing.T, url, key, status string) (answer gjson.Result) {
 	t.Helper()
 	e2e.Eventually(t, time.Minute, url+" is "+status, func() error {
 		if _, answer = asks(t, http.MethodGet, url, key, ""); answer.Get("status").Str != status {
-			return fmt.Errorf("it is %s", answer.Raw)
+			return fmt.Errorf("the response is %s", answer.Raw)
 		}
 		return nil
 	})
@@ -81,8 +81,8 @@ func background(delay string) string {
 	return `{"model":"own/1","background":true,"input":` + string(text) + `}`
 }
 
-// TestBackgroundOutlives checks that an answer in the background outlives a reload and its client, counts
-// as any other, and is marked as failed when its process is killed or stopped.
+// TestBackgroundOutlives checks that an answer in the background continues after a reload and without its client, is
+// charged like any other, and is marked as failed when its process is killed or stopped.
 func TestBackgroundOutlives(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -118,7 +118,7 @@ func TestBackgroundOutlives(t *testing.T) {
 	g.Start()
 	g.Healthy()
 	if answer := awaitStatus(t, killed, key, "failed"); answer.Get("error.code").Str != "server_error" {
-		t.Errorf("after a kill it is %s", answer.Raw)
+		t.Errorf("after a kill the response is %s", answer.Raw)
 	}
 	awaitStatus(t, url, key, "completed")
 
@@ -127,7 +127,7 @@ func TestBackgroundOutlives(t *testing.T) {
 	g.Start()
 	g.Healthy()
 	if _, answer := asks(t, http.MethodGet, stopped, key, ""); answer.Get("status").Str != "failed" || !strings.Contains(answer.Get("error.message").Str, "stopped") {
-		t.Errorf("after a stop it is %s", answer.Raw)
+		t.Errorf("after a stop the response is %s", answer.Raw)
 	}
 	for _, file := range []string{"tollgate.db", "tollgate.db-wal"} {
 		text, err := readIf(g.Path("data", file))
@@ -135,12 +135,12 @@ func TestBackgroundOutlives(t *testing.T) {
 			t.Fatal(err)
 		}
 		if bytes.Contains(text, []byte("scripted?text=ONE")) {
-			t.Errorf("%s has what was said", file)
+			t.Errorf("%s contains the text of a request", file)
 		}
 	}
 }
 
-// readIf reads a file, if it is there.
+// readIf reads a file if it exists.
 func readIf(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,7 +20,7 @@ import (
 // onePixel is a PNG picture.
 const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
-// TestMessages checks the gateway as a client of the Messages API sees it.
+// TestMessages checks the gateway with a client of the Messages API.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -87,7 +87,7 @@ func TestMessages(t *testing.T) {
 				t.Errorf("%s: %s", form, m.RawJSON())
 			}
 		}
-		// The results come back in the wrong order, with a picture and text.
+		// The tool results are sent in the wrong order, with a picture and text.
 		next := ask("own/1", streamed.ToParam(), anthropic.NewUserMessage(
 			anthropic.NewToolResultBlock(streamed.Content[2].ID, "noon", false),
 			anthropic.NewToolResultBlock(streamed.Content[1].ID, "rain", true),
@@ -161,7 +161,7 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// TestResponses checks the gateway as a client of the Responses API sees it.
+// TestResponses checks the gateway with a client of the Responses API.
 func TestResponses(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -314,7 +314,7 @@ func TestResponses(t *testing.T) {
 	})
 }
 
-// TestTranslateExample runs the reference's translate in front of a chat server.
+// TestTranslateExample runs the example of translate in the reference in front of a chat server.
 func TestTranslateExample(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(e2e.Repo("docs/reference/translate.md"))

@@ -19,9 +19,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestUsageIsExact sends many requests of all kinds and holds the usage report
-// against what the clients and the provider have counted, before and after a
-// kill -9.
+// TestUsageIsExact sends many requests of all kinds and compares the usage report with the counts of the clients and of
+// the provider, before and after a kill -9.
 func TestUsageIsExact(t *testing.T) {
 	t.Parallel()
 	const total, workers = 10_000, 16
@@ -55,7 +54,7 @@ func TestUsageIsExact(t *testing.T) {
 			return
 		}
 		defer func() { _ = resp.Body.Close() }()
-		if kind == 9 { // leaves behind the first word
+		if kind == 9 { // leaves after the first word
 			e2e.FirstEvent(t, resp)
 			cancel()
 			mu.Lock()
@@ -116,7 +115,7 @@ func TestUsageIsExact(t *testing.T) {
 		if err := json.Unmarshal([]byte(a.Body), &r); err != nil {
 			t.Fatalf("%v: %s", err, a.Body)
 		}
-		for _, m := range r.Models { // of those that left only an estimate is known
+		for _, m := range r.Models { // for clients that left, the usage is only an estimate
 			if m.Model == "own/4" {
 				r.Totals.Input -= m.Input
 				r.Totals.Output -= m.Output
@@ -146,7 +145,7 @@ func TestUsageIsExact(t *testing.T) {
 		t.Error(err)
 	}
 
-	// What the report has is in the database, so it survives.
+	// The numbers of the report are in the database, so they survive a kill.
 	g.Kill()
 	g.Start()
 	g.Healthy()

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// visit asks for a page: as a program on this machine, or through a proxy, which speaks for somebody elsewhere.
+// visit requests a page, either as a program on this machine or through a proxy on behalf of a visitor elsewhere.
 func visit(t *testing.T, elsewhere bool, address string) (status int, body string, header http.Header) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
@@ -53,7 +53,7 @@ func lacks(t *testing.T, where, body string, texts ...string) {
 }
 
 // TestHome checks the home pages of a process with several services. They show a visitor the public services, and an
-// administrator the state of all. A site with two services has a home page without a line.
+// administrator the state of all services. A site with two services has a home page without configuration.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	gateway, forum, both, admin := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)
@@ -110,12 +110,12 @@ ADMIN {
 	_, body, _ = visit(t, true, home+"/_tollgate/")
 	lacks(t, "the page of a visitor after a backup", body, n.Path("copy"))
 
-	// A program is told what answers, as ever.
+	// A client that is not a browser still gets the name of the service as text.
 	if a := e2e.Get(t, e2e.Client, home+"/", ""); !strings.Contains(a.Body, "Tollgate model gateway") {
-		t.Errorf("a program is told %s", a.Body)
+		t.Errorf("a program gets %s", a.Body)
 	}
 
-	// The documents and their search are the program's own.
+	// The documents and their search are built into the program.
 	_, body, _ = visit(t, true, home+"/_tollgate/docs")
 	has(t, "the first document", body, `href="/_tollgate/docs/how-to/back-up"`, "Ten first tasks")
 	_, body, _ = visit(t, true, home+"/_tollgate/docs/search?q=restore+a+backup")
@@ -124,7 +124,7 @@ ADMIN {
 		t.Errorf("a picture: %d %v", status, header)
 	}
 
-	// The site with two services has a page of its own, whose documents are for administrators.
+	// The site with two services has a separate home page, which shows the documents only to administrators.
 	both = "http://127.0.0.1:" + both
 	_, body, _ = visit(t, true, both+"/")
 	has(t, "the page that comes by itself", body, ">Forum</a>")

@@ -1,4 +1,4 @@
-// Package home has the tests of the page that shows the services of a process.
+// Package home tests the page that shows the services of a process.
 package home
 
 import (

@@ -21,16 +21,17 @@ type (
 	settings = authtest.Settings
 )
 
-// soon is how long to wait for something that may not come.
+// soon is how long to wait for an event that may not happen.
 const soon = 3 * time.Second
 
-// TestKeys changes every setting that acts outside the rooms. The test of the rooms changes the others.
+// TestKeys changes every setting that acts outside the rooms of the authorization server. The test of the rooms changes
+// the other settings.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	authtest.Flips(t, true, flipsOfListeners, flipsOfStorage, flipsOfTelemetry)
 }
 
-// server is one with settings, in a process of its own.
+// server is a server with settings, in a separate process.
 type server struct {
 	*e2e.Node
 	t                     *testing.T
@@ -63,7 +64,7 @@ func run(t *testing.T, s settings, env ...string) *server {
 	return n
 }
 
-// get asks a port for a path. Nobody may answer.
+// get requests a path at a port, at which nobody may listen.
 func (n *server) get(port, path string) *e2e.Answer { return n.getBy(e2e.Client, port, path) }
 
 func (n *server) getBy(client *http.Client, port, path string) *e2e.Answer {
@@ -74,7 +75,7 @@ func (n *server) getBy(client *http.Client, port, path string) *e2e.Answer {
 	return e2e.Read(client.Do(request)) //nolint:bodyclose // Read does
 }
 
-// answers reports whether somebody answers at a port.
+// answers reports whether a server answers at a port.
 func (n *server) answers(port, path string) string {
 	n.t.Helper()
 	deadline := time.Now().Add(soon)
@@ -109,7 +110,7 @@ func (n *server) dial(text string) net.Conn {
 	return c
 }
 
-// left reports whether a connection is closed by the server soon.
+// left reports whether the server soon closes a connection.
 func left(t *testing.T, c net.Conn) string {
 	t.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(soon)); err != nil {
@@ -123,7 +124,8 @@ func left(t *testing.T, c net.Conn) string {
 	}
 }
 
-// held sends a request that the server cannot answer until another server has answered, which takes long.
+// held sends a request that the server can answer only after another server has answered, which takes as long as long
+// says.
 func (n *server) held(long time.Duration) (answer chan *e2e.Answer, arrived chan struct{}) {
 	n.t.Helper()
 	arrived = make(chan struct{}, 10)
@@ -150,7 +152,7 @@ func (n *server) held(long time.Duration) (answer chan *e2e.Answer, arrived chan
 	return answer, arrived
 }
 
-// flipsOfListeners has the settings of where the server listens and how long it waits.
+// flipsOfListeners has the settings for the addresses of the server and its time limits.
 var flipsOfListeners = map[string]flip{
 	"server.address": {First: "one", Other: "two", Want: [2]string{"true false", "false true"}, See: func(t *testing.T, s settings) string {
 		one, two := e2e.FreePort(t), e2e.FreePort(t)
@@ -180,7 +182,7 @@ var flipsOfListeners = map[string]flip{
 	}},
 	"server.shutdown_wait": {Other: "100ms", Want: [2]string{"302", "0"}, See: func(t *testing.T, s settings) string {
 		n := run(t, s)
-		answer, arrived := n.held(7 * time.Second) // longer than the process takes to end without a wait
+		answer, arrived := n.held(7 * time.Second) // longer than a process without a wait takes to end
 		<-arrived
 		n.Stop()
 		return strconv.Itoa((<-answer).Status)

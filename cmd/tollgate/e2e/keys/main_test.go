@@ -1,5 +1,5 @@
-// Package keys flips the keys of the authorization server that act outside its rooms, with
-// the built binary: its listeners, its database, and what it tells of itself.
+// Package keys flips the settings of the authorization server that act outside its rooms, with the built binary: its
+// listeners, its database, and its telemetry.
 package keys
 
 import (

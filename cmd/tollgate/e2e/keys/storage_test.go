@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// postgres returns the settings for a PostgreSQL database, and a pool of connections to it.
+// postgres returns the settings for a new PostgreSQL database, and a pool of connections to that database.
 func postgres(t *testing.T, s settings) (settings, *sql.DB) {
 	t.Helper()
 	dsn := testenv.Postgres(t).DSN()
@@ -34,7 +34,7 @@ func postgres(t *testing.T, s settings) (settings, *sql.DB) {
 	return s.And(settings{"storage.driver": "postgres", "storage.postgres.dsn": dsn}), db
 }
 
-// processes returns the process IDs of the connections that others have to a database.
+// processes returns the process IDs of all other connections to a database.
 func processes(t *testing.T, db *sql.DB) (list []int) {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY pid")
@@ -55,7 +55,7 @@ func processes(t *testing.T, db *sql.DB) (list []int) {
 	return list
 }
 
-// within reports whether something comes soon.
+// within reports whether a condition soon becomes true.
 func within(happens func() bool) string {
 	for end := time.Now().Add(2 * soon); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if happens() {
@@ -65,7 +65,7 @@ func within(happens func() bool) string {
 	return "false"
 }
 
-// crowd calls during while many requests each use a connection: they wait for a table that is locked.
+// crowd calls during while many requests each occupy a connection, since they wait for a locked table.
 func (n *server) crowd(db *sql.DB, many int, during func()) {
 	n.t.Helper()
 	tx, err := db.BeginTx(n.t.Context(), nil)
@@ -91,7 +91,7 @@ func (n *server) crowd(db *sql.DB, many int, during func()) {
 	}
 }
 
-// flipsOfStorage has the settings of where data are stored, and of what can be used once.
+// flipsOfStorage has the settings for the database, and for values that can be used once.
 var flipsOfStorage = map[string]flip{
 	"storage.driver": {Other: "postgres", Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
 		with, _ := postgres(t, nil)
@@ -113,7 +113,7 @@ var flipsOfStorage = map[string]flip{
 		with, db := postgres(t, s)
 		n := run(t, with)
 		n.crowd(db, 10, func() {
-			more = within(func() bool { return len(processes(t, db)) > 6 }) // some of ours, and theirs
+			more = within(func() bool { return len(processes(t, db)) > 6 }) // besides connections outside of the pool
 		})
 		return more
 	}},
@@ -132,14 +132,14 @@ var flipsOfStorage = map[string]flip{
 		with, db := postgres(t, s)
 		n := run(t, with)
 		var before []int
-		n.crowd(db, 10, func() { // most are of the pool then
+		n.crowd(db, 10, func() { // most connections belong to the pool
 			within(func() bool { before = processes(t, db); return len(before) > 10 })
-			time.Sleep(200 * time.Millisecond) // they are older than that when they are given back
+			time.Sleep(200 * time.Millisecond) // longer than the lifetime
 		})
 		return within(func() bool {
 			alive := processes(t, db)
 			left := slices.DeleteFunc(slices.Clone(before), func(pid int) bool { return !slices.Contains(alive, pid) })
-			return len(left) <= len(before)/2 // some are of no pool
+			return len(left) <= len(before)/2 // some do not belong to the pool
 		})
 	}},
 	"storage.sqlite.path": {Other: "data/own.db", Want: [2]string{"true false", "false true"}, See: func(t *testing.T, s settings) string {
@@ -156,7 +156,7 @@ var flipsOfStorage = map[string]flip{
 			t.Fatal(err)
 		}
 		n := run(t, s, "REDIS="+at.String())
-		key := jwkstest.NewEC(elliptic.P256()) // a proof is good once (RFC 9449 section 11.1)
+		key := jwkstest.NewEC(elliptic.P256()) // a proof can be used once (RFC 9449 section 11.1)
 		proof := jwkstest.Sign(t, "ES256", key, map[string]any{"typ": "dpop+jwt", "jwk": json.RawMessage(jwkstest.JWK("", key))}, map[string]any{
 			"jti": rand.Text(), "htm": http.MethodPost, "htu": "http://localhost:" + n.publicPort + "/oauth/token", "iat": time.Now().Unix(),
 		})

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/otlp/otlptest"
 )
 
-// lines reports whether the log has a text.
+// lines reports whether the log contains a text.
 func lines(text string) func(t *testing.T, s settings) string {
 	return func(t *testing.T, s settings) string {
 		t.Helper()
@@ -21,8 +21,7 @@ func lines(text string) func(t *testing.T, s settings) string {
 // quick makes the server send to a collector at once.
 var quick = []string{"OTEL_BSP_SCHEDULE_DELAY=10", "OTEL_METRIC_EXPORT_INTERVAL=10", "OTEL_BLRP_SCHEDULE_DELAY=10"}
 
-// sent reports whether something comes to a collector, whose address is in the place of
-// COLLECTOR.
+// sent reports whether a collector receives data. Its address replaces COLLECTOR in the settings.
 func sent(has func(c *otlptest.Collector) bool) func(t *testing.T, s settings) string {
 	return func(t *testing.T, s settings) string {
 		t.Helper()
@@ -45,7 +44,7 @@ func hasSpans(c *otlptest.Collector) bool   { return len(c.Spans()) > 0 }
 
 const nowhere = "127.0.0.1:1"
 
-// flipsOfTelemetry has the settings of logs, metrics and traces.
+// flipsOfTelemetry has the settings for logs, metrics and traces.
 var flipsOfTelemetry = map[string]flip{
 	"observability.logging.add_source": {Other: "true", Want: [2]string{"false", "true"}, See: lines(`"caller":"`)},
 	"observability.logging.format":     {Other: "text", Want: [2]string{"true", "false"}, See: lines(`"level":"info"`)},

@@ -63,7 +63,7 @@ func newPager(t *testing.T) *pager {
 }
 
 // TestAlerts checks that one of two nodes reports that a budget is spent, even if both are killed while they report it,
-// and that operators see what was reported.
+// and that operators see the report.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	up, hook := e2e.NewUpstream(t), newPager(t)
@@ -93,7 +93,7 @@ func TestAlerts(t *testing.T) {
 		defer hook.mu.Unlock()
 		return len(*list)
 	}
-	e2e.Eventually(t, e2e.WaitLimit, "a node tells of the budget", func() error {
+	e2e.Eventually(t, e2e.WaitLimit, "a node reports the budget", func() error {
 		if count(&hook.came) == 0 {
 			return fmt.Errorf("nothing came")
 		}
@@ -104,7 +104,7 @@ func TestAlerts(t *testing.T) {
 	}
 	close(hook.opened)
 	start()
-	e2e.Eventually(t, e2e.WaitLimit, "what was not taken comes again", func() error {
+	e2e.Eventually(t, e2e.WaitLimit, "a node sends the unanswered alert again", func() error {
 		if count(&hook.took) == 0 {
 			return fmt.Errorf("nothing came")
 		}
@@ -112,10 +112,10 @@ func TestAlerts(t *testing.T) {
 	})
 	operator := e2e.NewDocumented(t, nodes[1].Base).As(strings.TrimSpace(nodes[1].Tool("keychain", "token", "root")))
 	var list gjson.Result
-	e2e.Eventually(t, e2e.WaitLimit, "it is noted as sent", func() error {
+	e2e.Eventually(t, e2e.WaitLimit, "the alert is recorded as sent", func() error {
 		list = gjson.Parse(operator.Call("GET", "/operator/alerts", "", 200).Body)
 		if state := list.Get("data.0.messages.0.state").Str; state != "sent" {
-			return fmt.Errorf("it is %q", state)
+			return fmt.Errorf("its state is %q", state)
 		}
 		return nil
 	})
@@ -125,7 +125,7 @@ func TestAlerts(t *testing.T) {
 	operator.Call("POST", "/operator/alerts/test", "", 204)
 	e2e.Eventually(t, e2e.WaitLimit, "the test comes", func() error {
 		if count(&hook.took) < 2 {
-			return fmt.Errorf("it has not come")
+			return fmt.Errorf("the webhook got no test")
 		}
 		return nil
 	})
@@ -136,7 +136,7 @@ func TestAlerts(t *testing.T) {
 		t.Errorf("the webhook took %v", hook.took)
 	}
 	if len(hook.faults) > 0 {
-		t.Errorf("not signed as it should be: %q", hook.faults)
+		t.Errorf("not signed correctly: %q", hook.faults)
 	}
 	if text := nodes[0].Tool("keychain", "alerts", "--json"); gjson.Get(text, "#").Int() != 2 || strings.Contains(text, "secret-path") {
 		t.Errorf("the command says %s", text)

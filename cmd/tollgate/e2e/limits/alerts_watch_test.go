@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestAlertOfErrors: of two nodes one tells that requests fail, of those of both together, and once.
+// TestAlertOfErrors checks that the failed requests of two nodes together cause one alert, which one of the nodes sends
+// once.
 func TestAlertOfErrors(t *testing.T) {
 	t.Parallel()
 	up, hook := e2e.NewUpstream(t), newPager(t)
@@ -50,10 +51,10 @@ func TestAlertOfErrors(t *testing.T) {
 	}
 	operator := e2e.NewDocumented(t, nodes[1].Base).As(strings.TrimSpace(nodes[1].Tool("keychain", "token", "root")))
 	var list gjson.Result
-	e2e.Eventually(t, e2e.WaitLimit, "a node tells of the errors", func() error {
+	e2e.Eventually(t, e2e.WaitLimit, "a node reports the errors", func() error {
 		list = gjson.Parse(operator.Call("GET", "/operator/alerts", "", 200).Body)
 		if state := list.Get("data.0.messages.0.state").Str; state != "sent" {
-			return fmt.Errorf("it is %q", state)
+			return fmt.Errorf("its state is %q", state)
 		}
 		return nil
 	})

@@ -11,16 +11,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// Models that the company pays for.
+// Models that the company's provider keys pay for.
 const (
 	model     = "openai/gpt-5.4-nano"
 	embedding = "openai/text-embedding-3-small"
 )
 
-// call sends a request in the name of a user, and wants a status.
+// call sends a request on behalf of a user, and expects a status.
 type call func(method, path, body string, status int) *e2e.Answer
 
-// company is a gateway with an operator, whose provider keys pay.
+// company is a gateway with an operator, whose provider keys pay for requests.
 type company struct {
 	*e2e.Gateway
 	t        *testing.T
@@ -29,7 +29,7 @@ type company struct {
 	as       func(user string) call
 }
 
-// newCompany starts a gateway with more lines of its directive.
+// newCompany starts a gateway with additional lines in its directive.
 func newCompany(t *testing.T, lines string) *company {
 	t.Helper()
 	up := e2e.NewUpstream(t)
@@ -72,7 +72,7 @@ func (c *company) ask(key, model string) *e2e.Answer {
 	return a
 }
 
-// passes sends a chat request, which is answered.
+// passes sends a chat request and expects that it succeeds.
 func (c *company) passes(key string) *e2e.Answer {
 	c.t.Helper()
 	a := c.ask(key, model)
@@ -82,17 +82,17 @@ func (c *company) passes(key string) *e2e.Answer {
 	return a
 }
 
-// refusal is the answer of a limit.
+// refusal is the answer to a request that exceeds a limit.
 type refusal struct {
 	status int
 	text   string // a part of the message
 }
 
-// of reports what is wrong with an answer that should be the refusal.
+// of returns an error that describes how an answer differs from the refusal, or nil.
 func (r refusal) of(a *e2e.Answer) error {
 	said := gjson.Get(a.Body, "error.message").Str
 	if said == "" {
-		said = gjson.Get(a.Body, "message").Str // of the Converse API
+		said = gjson.Get(a.Body, "message").Str // the Converse API has it here
 	}
 	if a.Status != r.status || !strings.Contains(said, r.text) {
 		return fmt.Errorf("status %d %s, want %d with %q", a.Status, a.Body, r.status, r.text)
@@ -100,7 +100,7 @@ func (r refusal) of(a *e2e.Answer) error {
 	return nil
 }
 
-// want checks an answer.
+// want fails the test unless an answer is the refusal.
 func (r refusal) want(t *testing.T, what string, a *e2e.Answer) {
 	t.Helper()
 	if err := r.of(a); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestDeclaredLimits checks that limits of a file apply while the server runs, that a second gateway gets the same from the
-// file, and that limits that are removed from it no longer apply.
+// TestDeclaredLimits checks that limits in a file apply while the server runs, that a second gateway gets the same
+// limits from the file, and that limits that are removed from the file no longer apply.
 func TestDeclaredLimits(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")
@@ -25,7 +25,7 @@ func TestDeclaredLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// becomes waits until the server acts on what another process has changed.
+	// becomes waits until the server applies a change that another process has made.
 	becomes := func(what string, r refusal) {
 		t.Helper()
 		e2e.Eventually(t, e2e.WaitLimit, what, func() error { return r.of(c.ask(key, model)) })
@@ -62,10 +62,10 @@ func TestDeclaredLimits(t *testing.T) {
 	if said := c.Tool("keychain", "apply", "-f", "teams.yaml", "--prune"); !strings.Contains(said, "- team Research") {
 		t.Errorf("with prune: %s", said)
 	}
-	e2e.Eventually(t, e2e.WaitLimit, "nothing binds", func() error { return refusal{http.StatusOK, ""}.of(c.ask(key, model)) })
+	e2e.Eventually(t, e2e.WaitLimit, "no limit applies", func() error { return refusal{http.StatusOK, ""}.of(c.ask(key, model)) })
 }
 
-// TestDeclaredPrices: prices and provider keys of a file count while the server runs, and after a reload.
+// TestDeclaredPrices checks that prices and provider keys in a file apply while the server runs, and after a reload.
 func TestDeclaredPrices(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")
@@ -89,15 +89,15 @@ func TestDeclaredPrices(t *testing.T) {
 		}
 	}
 	apply("organisation: {provider_keys: [{provider: openai, label: company, key: \"{file." + c.Path("openai.key") + "}\"}]}\nprices: {openai/gpt-5.4-nano: {input: 7, output: 9}}")
-	e2e.Eventually(t, e2e.WaitLimit, "the price counts", costs(7))
+	e2e.Eventually(t, e2e.WaitLimit, "the price applies", costs(7))
 	keys := c.operator("GET", "/operator/organisation/provider-keys", "", 200).Body
 	if gjson.Get(keys, "data.#").Int() != 1 || gjson.Get(keys, "data.0.key_label").Str != "company" || strings.Contains(keys, "0123456789") {
 		t.Errorf("the keys are %s", keys)
 	}
 	c.Load(c.Config + "# reloaded\n")
-	e2e.Eventually(t, e2e.WaitLimit, "it counts after a reload", costs(7))
+	e2e.Eventually(t, e2e.WaitLimit, "the price applies after a reload", costs(7))
 	apply("organisation: {provider_keys: []}\nprices: {openai/gpt-5.4-nano: {input: 8, output: 9}}")
-	e2e.Eventually(t, e2e.WaitLimit, "another one counts", costs(8))
+	e2e.Eventually(t, e2e.WaitLimit, "another price applies", costs(8))
 	if keys := c.operator("GET", "/operator/organisation/provider-keys", "", 200).Body; gjson.Get(keys, "data.#").Int() != 0 {
 		t.Errorf("the keys are %s", keys)
 	}

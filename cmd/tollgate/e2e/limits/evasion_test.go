@@ -13,13 +13,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// holder is the kind of owner of a limit, and how refusals name it.
+// holder is a kind of owner of limits, with its names in refusals.
 type holder struct {
 	name    string
-	path    func(user, team string) string // below /operator
-	subject string                         // of the refusals of budgets
-	budget  string                         // of requests a minute
-	models  string                         // whose list it is
+	path    func(user, team string) string // the path below /operator
+	subject string                         // the subject in refusals of budgets
+	budget  string                         // the name of the budget of requests a minute
+	models  string                         // whose list of models it is, in refusals
 }
 
 var holders = []holder{
@@ -51,7 +51,7 @@ func kinds() []kind {
 	return list
 }
 
-// member is a user who tries to have more than they may.
+// member is a user who tries to exceed their limits.
 type member struct {
 	*company
 	id    string
@@ -71,7 +71,7 @@ func (c *company) member(id string) *member {
 	return m
 }
 
-// key creates a key with the options that the member wants, and returns its text and its id.
+// key creates a key with the requested options, and returns its text and its id.
 func (m *member) key(body string) (key, id string) {
 	m.t.Helper()
 	made := gjson.Parse(m.call("POST", "/users/"+m.id+"/keychain-keys", body, 201).Body)
@@ -85,7 +85,7 @@ const much = `"tokens_per_minute":1000000,"parallel_requests":1000000,"rate_limi
 // raised is a raise that a member would like to have.
 const raised = `{"until":"2199-01-01T00:00:00Z","limits":{"budgets":{"usd_per_day":1000000}}}`
 
-// lift tries all routes that could give the member more, and calls try with the keys that the member then has.
+// lift tries all routes that could extend the member's limits, and calls try with the keys that the member then has.
 func (m *member) lift(team, foreign string, try func(key string)) {
 	m.t.Helper()
 	list := "/users/" + m.id + "/keychain-keys"
@@ -138,7 +138,7 @@ func (m *member) lift(team, foreign string, try func(key string)) {
 	}
 }
 
-// refused sends requests of all kinds with a key: none passes.
+// refused sends requests of all kinds with a key and checks that each is refused.
 func (m *member) refused(t *testing.T, key string, want refusal) {
 	t.Helper()
 	for _, s := range e2e.Surfaces {
@@ -154,7 +154,7 @@ func (m *member) refused(t *testing.T, key string, want refusal) {
 	}
 }
 
-// others are requests beside those of e2e.Surfaces that cost something.
+// others are requests that cost something, besides those of e2e.Surfaces.
 var others = map[string]string{
 	"/model/" + url.PathEscape(model) + "/converse":        `{"messages":[{"role":"user","content":[{"text":"Hi"}]}]}`,
 	"/model/" + url.PathEscape(model) + "/converse-stream": `{"messages":[{"role":"user","content":[{"text":"Hi"}]}]}`,
@@ -163,10 +163,9 @@ var others = map[string]string{
 	"/v1/moderations":        `{"model":"openai/omni-moderation-latest","input":"Hi"}`,
 }
 
-// TestEvasion checks that a member cannot get around any kind of limit on the user, the team or the organisation by
-// more keys, other limits of their own, other surfaces, a model, a provider key or a name for a model of their own,
-// another team, or the routes of operators.
-// Each refusal names whose limit it was.
+// TestEvasion checks that a member cannot evade any kind of limit on the user, the team or the organisation: not by
+// more keys, by limits on keys, by other surfaces, by a custom model, provider key or model alias, by another team, or
+// by the routes of operators. Each refusal names the owner of the limit.
 func TestEvasion(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")
@@ -214,7 +213,7 @@ func TestEvasion(t *testing.T) {
 	c.Stop()
 }
 
-// stay sends a request that is under way until the result is called.
+// stay sends a request that runs until the returned function is called.
 func (m *member) stay(t *testing.T) (leave func()) {
 	t.Helper()
 	begun := m.up.Stats().Requests
@@ -233,7 +232,7 @@ func (m *member) stay(t *testing.T) (leave func()) {
 	}
 }
 
-// TestSecondTeam checks that a member may use another team that they are in, and that the usage counts for that team.
+// TestSecondTeam checks that a member of two teams may use the second one, and that the usage counts for that team.
 func TestSecondTeam(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")
@@ -258,14 +257,14 @@ func TestSecondTeam(t *testing.T) {
 	refusal{402, "the organisation has spent the budget tokens_total"}.want(t, "the organisation", c.ask(key, model))
 	c.limit("organisation", `{}`)
 
-	// Out of the second team, its key counts for the first one.
+	// When the member leaves the second team, the key counts for the first team.
 	c.operator("DELETE", "/operator/teams/"+blue+"/members/ada", "", 204)
 	spent.want(t, "out of the second team", c.ask(key, model))
 	c.Stop()
 }
 
-// TestNewUsers checks that somebody who signs in under another name has the limits of new users, while the team and the
-// organisation are bound as before.
+// TestNewUsers checks that a person who signs in under another name has the limits of new users, while the limits of
+// the team and the organisation still apply.
 func TestNewUsers(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "\t\tnew_users allow {\n\t\t\tteam newcomers\n\t\t\ttokens_per_day 1\n\t\t\tallow openai/*\n\t\t}\n")
@@ -284,7 +283,7 @@ func TestNewUsers(t *testing.T) {
 	self := second.call("GET", "/operator/self", "", 200).Body
 	team := gjson.Get(self, `teams.#(name=="newcomers").id`).Str
 	if team == "" || strings.Contains(self, `"role":"operator"`) {
-		t.Fatalf("she is told %s", self)
+		t.Fatalf("the new user gets %s", self)
 	}
 	c.limit("teams/"+team, `{"budgets":{"tokens_per_month":1}}`)
 	third := c.member("eve3")
@@ -295,7 +294,7 @@ func TestNewUsers(t *testing.T) {
 	c.Stop()
 }
 
-// TestSuspended checks that all keys of a suspended user are refused, whatever they try, until the operator ends the
+// TestSuspended checks that all keys of a suspended user are refused on all routes, until the operator ends the
 // suspension.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
@@ -326,12 +325,12 @@ func TestSuspended(t *testing.T) {
 	c.Stop()
 }
 
-// TestLeavingCounts checks that a client that leaves a stream early is charged for the prompt and for what was
+// TestLeavingCounts checks that a client that leaves a stream early is charged for the prompt and for the text that was
 // generated until then.
 func TestLeavingCounts(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")
-	// The organisation comes first: nothing was used until then.
+	// The organisation comes first, since at that time it has no usage yet.
 	for _, h := range []holder{holders[2], holders[1], holders[0]} {
 		m := c.member("leaver-" + h.name)
 		path := h.path(m.id, c.team("left-"+h.name, m.id))
@@ -346,7 +345,7 @@ func TestLeavingCounts(t *testing.T) {
 		leave()
 		_ = resp.Body.Close()
 		want := refusal{402, h.subject + " has spent the budget tokens_total"}
-		e2e.Eventually(t, e2e.WaitLimit, "the stream that was left counts", func() error {
+		e2e.Eventually(t, e2e.WaitLimit, "the abandoned stream is charged", func() error {
 			return want.of(e2e.Do(t, e2e.Client, http.MethodPost, c.Base+"/v1/embeddings", m.first, `{"model":"`+embedding+`","input":"Hi"}`))
 		})
 		if u := c.AwaitUsage(resp.Header.Get("X-Request-Id")); u.Code != "client_closed_request" || u.Input < 200 || u.Output == 0 {

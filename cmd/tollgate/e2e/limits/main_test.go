@@ -1,5 +1,5 @@
-// Package limits has the tests of the limits that operators set on users, teams and the
-// organisation, as members meet them who would like to have more.
+// Package limits tests the limits that operators set on users, teams and the organisation, including members' attempts
+// to evade them.
 package limits
 
 import (

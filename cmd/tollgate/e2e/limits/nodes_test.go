@@ -42,8 +42,8 @@ func (g *gate) pass(_ http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// TestConcurrentRequestsOnNodes sends 200 requests at once to three nodes that share PostgreSQL and Redis: as many
-// as a limit allows are let in, on all nodes together, and not one more.
+// TestConcurrentRequestsOnNodes sends 200 requests at once to three nodes that share PostgreSQL and Redis. All nodes
+// together admit exactly as many as a limit allows.
 func TestConcurrentRequestsOnNodes(t *testing.T) {
 	t.Parallel()
 	const crowd, parallel, rate = 200, 7, 20
@@ -67,7 +67,7 @@ func TestConcurrentRequestsOnNodes(t *testing.T) {
 			{"parallel", keychain.KeyChange{Limits: func(l *keychain.Limits) { l.ParallelRequests = new(int64(parallel)) }}, parallel, h.subject + " has 7 requests under way"},
 			{"minute", keychain.KeyChange{Limits: func(l *keychain.Limits) { l.RateLimitPerMinute = new(int64(rate)) }}, rate, `"` + h.budget + `"`},
 		} {
-			// Nobody has met their limits yet, so no node remembers others.
+			// The users and teams are new, so no node has cached their previous limits.
 			user := h.name + "-" + k.name
 			keys := append(make([]string, 0, 2), e2e.AddUser(t, service, user, up, "scripted"))
 			team, err := service.AddTeam(t.Context(), user)
@@ -101,8 +101,8 @@ func TestConcurrentRequestsOnNodes(t *testing.T) {
 	}
 }
 
-// rush sends requests with all keys to all nodes at once. Those that are let in wait for one
-// another at the provider, until all others are refused.
+// rush sends requests with all keys to all nodes at once. The admitted requests wait at the provider until all others
+// are refused.
 func rush(t *testing.T, nodes []*e2e.Gateway, keys []string, doors *gate, crowd, allowed int, want refusal) (passed, refused int) {
 	t.Helper()
 	e2e.AwayFromMinuteEnd()
@@ -126,7 +126,7 @@ func rush(t *testing.T, nodes []*e2e.Gateway, keys []string, doors *gate, crowd,
 			refused++
 		}
 	}
-	e2e.Eventually(t, e2e.WaitLimit, "all who are let in are at the provider", func() error {
+	e2e.Eventually(t, e2e.WaitLimit, "all admitted requests are at the provider", func() error {
 		if n := doors.now.Load(); n < int64(allowed) {
 			return fmt.Errorf("%d are", n)
 		}
@@ -135,7 +135,7 @@ func rush(t *testing.T, nodes []*e2e.Gateway, keys []string, doors *gate, crowd,
 	doors.open()
 	for range allowed {
 		if a := <-answers; a.Err != nil || a.Status != http.StatusOK {
-			t.Errorf("one of those who are let in: %v %d %s", a.Err, a.Status, a.Body)
+			t.Errorf("an admitted request: %v %d %s", a.Err, a.Status, a.Body)
 			continue
 		}
 		passed++

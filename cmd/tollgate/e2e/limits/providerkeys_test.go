@@ -16,7 +16,7 @@ import (
 type payers struct {
 	*company
 	key, team string
-	own       string // id of her key; empty: she could add none
+	own       string // the id of ada's key; empty if she may not have one
 	ada, mia  call
 }
 
@@ -56,7 +56,7 @@ func (p *payers) add(as call, path, text string) (id string) {
 	return gjson.Get(as("POST", path, fmt.Sprintf(`{"provider":"openai","api_key":%q}`, text), 201).Body, "id").Str
 }
 
-// paid asks and returns the key that was sent to the provider.
+// paid sends a request and returns the provider key that was used for it.
 func (p *payers) paid() string {
 	p.t.Helper()
 	p.passes(p.key)
@@ -68,7 +68,7 @@ func (p *payers) ofTeam() string { return "/operator/teams/" + p.team + "/provid
 
 const ofOrganisation = "/operator/organisation/provider-keys"
 
-// TestKeyThatPays removes the keys that pay one after the other, under each policy.
+// TestKeyThatPays removes the provider keys one after the other, under each policy, and checks which key pays next.
 func TestKeyThatPays(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -115,7 +115,7 @@ func TestKeyThatPays(t *testing.T) {
 	}
 }
 
-// seesNoKeys checks what a member sees of the keys of others.
+// seesNoKeys checks that a member sees no part of the keys of others.
 func (p *payers) seesNoKeys() {
 	p.t.Helper()
 	health := p.ada("GET", "/users/ada/providers/health", "", 200).Body

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestTags checks that the tags that clients of the three APIs give their requests, and the users they name, are in the
-// operator's report, and that no provider receives the header.
+// TestTags checks that the operator's report shows the tags and the users that clients of the three APIs name in their
+// requests, and that no provider receives the header.
 func TestTags(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

@@ -56,7 +56,7 @@ func TestAllowedTools(t *testing.T) {
 	for _, h := range holders {
 		c.limit(h.path("ada", c.team("of "+h.name, "ada")), `{"allowed_tools":["none"]}`)
 		if h.name == "team" {
-			continue // of several teams the first one is the default; see below
+			continue // a key is for the first team by default; see below
 		}
 		try(m.first, h.models)
 		c.limit(h.path("ada", ""), `{}`)
@@ -65,7 +65,7 @@ func TestAllowedTools(t *testing.T) {
 	try(key, "allows its team")
 	own, id := m.key(`{"allowed_tools":["file_search"]}`)
 	try(own, "the key's allowed_tools")
-	// A dry run refuses what the request itself would be refused for.
+	// A dry run refuses the requests that would be refused.
 	for _, request := range requests {
 		surface, status := map[string]string{"completions": "chat_completions", "messages": "messages", "responses": "responses"}[path.Base(request.path)], 200
 		if request.refused != "" {

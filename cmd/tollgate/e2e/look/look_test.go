@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// boardPeople are members who can sign in, and whose posts are to be moderated.
+// boardPeople are members with passwords, and posts to moderate.
 const boardPeople = `{
 "users": [
 	{"name": "ada", "password": "correct horse", "groups": ["registered", "administrators"]},
@@ -39,8 +39,8 @@ resources:
   - {slug: files, uri: 'https://files.example', display_name: Files, scopes: [{name: read, description: See your files}]}
 `
 
-// TestLook runs every service on a port of its own and has the cases of testdata/npm/look.mjs
-// look at the pages of all of them.
+// TestLook runs every service on a separate port, and runs the cases of testdata/npm/look.mjs on the pages of all
+// services.
 func TestLook(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -110,13 +110,13 @@ func TestLook(t *testing.T) {
 	n.Stop()
 }
 
-// trace serves the pages of the socket of the administration to a browser, and returns the address of the traces.
+// trace makes the pages of the admin endpoint's socket available to a browser, and returns the address of the traces.
 func trace(t *testing.T, n *e2e.Node) string {
 	t.Helper()
 	proxy := &http.Server{ReadHeaderTimeout: e2e.StartLimit, Handler: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "admin", "admin"
-			r.Out.Header = http.Header{"Accept": r.In.Header["Accept"]} // the socket refuses what a page of another site could send
+			r.Out.Header = http.Header{"Accept": r.In.Header["Accept"]} // the socket refuses headers that a foreign page could cause
 		},
 		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", n.Path("data", "admin.sock"))

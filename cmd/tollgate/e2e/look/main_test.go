@@ -1,4 +1,4 @@
-// Package look has the tests of what all pages have in common, in a headless Chromium.
+// Package look tests the common properties of all pages in a headless Chromium.
 package look
 
 import (

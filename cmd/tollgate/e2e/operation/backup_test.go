@@ -15,19 +15,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// refused runs a command that must fail, and returns what it says.
+// refused runs a command that must fail, and returns its output.
 func refused(n *e2e.Node, args ...string) string {
 	n.T.Helper()
 	cmd := exec.CommandContext(n.T.Context(), e2e.Binary, args...)
 	cmd.Dir, cmd.Env = n.Dir, n.Env
 	out, err := cmd.CombinedOutput()
 	if err == nil {
-		n.T.Errorf("tollgate %s: it is not refused\n%s", strings.Join(args, " "), out)
+		n.T.Errorf("tollgate %s: the command is not refused\n%s", strings.Join(args, " "), out)
 	}
 	return string(out)
 }
 
-// TestBackup checks that a backup that is made while a node serves works elsewhere: every row of every service is
+// TestBackup checks that a backup that is made while a node serves works on another node: every row of every service is
 // there, members can sign in, keys and tokens are valid, and secrets open.
 func TestBackup(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestBackup(t *testing.T) {
 			first.serving()
 			e2e.Eventually(t, time.Minute, "the board has looked at the words of older posts", func() error {
 				table := "board_settings"
-				if engine == "postgres" { // the dump leaves no search_path behind
+				if engine == "postgres" { // loading the dump empties the search_path
 					table = "public." + table
 				}
 				var state string
@@ -55,7 +55,7 @@ func TestBackup(t *testing.T) {
 			told := first.Tool("backup", folder)
 			for _, part := range []string{"database common", engine} {
 				if !strings.Contains(told, part) {
-					t.Errorf("it tells:\n%s\nwithout %s", told, part)
+					t.Errorf("the backup prints:\n%s\nwithout %s", told, part)
 				}
 			}
 			if said := refused(first.Node, "backup", folder); !strings.Contains(said, "is there already") {
@@ -69,13 +69,13 @@ func TestBackup(t *testing.T) {
 
 			second := newEarlier(t, engine, up)
 			second.noted = first.noted
-			if err := os.RemoveAll(second.Path("site")); err != nil { // which the backup has
+			if err := os.RemoveAll(second.Path("site")); err != nil { // the backup contains the folder
 				t.Fatal(err)
 			}
 			second.Tool("restore", folder)
 			after := second.counts(engine)
 			for table, n := range before {
-				// What the server does by itself goes on between the two.
+				// The server writes to these tables by itself, also between the backup and the count.
 				if before := strings.TrimPrefix(table, "public."); strings.HasSuffix(before, "_leases") || before == "gateway_sweeps" || before == "gateway_usage_writers" {
 					continue
 				}
@@ -95,7 +95,7 @@ func TestBackup(t *testing.T) {
 }
 
 // TestBackupFiles checks that a backup contains the files beside each database that the configuration names, and the
-// master key. If one is missing, no backup is made.
+// master key. If one of the databases or the key is missing, no backup is made.
 func TestBackupFiles(t *testing.T) {
 	t.Parallel()
 	config := `{

@@ -14,8 +14,8 @@ import (
 
 var theirName = regexp.MustCompile(`\bcaddy\b`)
 
-// TestHelp checks that the help of every command speaks of tollgate, and that there is no command that would replace
-// the binary.
+// TestHelp checks that the help of every command names tollgate instead of caddy, and that no command would replace the
+// binary.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, "")
@@ -54,7 +54,7 @@ func TestHelp(t *testing.T) {
 		t.Errorf("%d commands", seen)
 	}
 	if help := n.Tool("help"); !strings.Contains(help, "Tollgate is an edge gateway: Caddy with modules") {
-		t.Errorf("the help does not say what it is: %s", help)
+		t.Errorf("the help does not describe the program: %s", help)
 	}
 	if said := refused(n, "gateway"); !strings.Contains(said, "keychain") {
 		t.Errorf("gateway, which is a service and no command: %s", said)
@@ -81,7 +81,7 @@ func TestCommandsFindServer(t *testing.T) {
 	}
 }
 
-// TestUsage checks that a command with arguments that it does not accept names those that it does.
+// TestUsage checks that a command with wrong arguments prints its usage.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, "")
@@ -146,8 +146,8 @@ https://localhost:`+e2e.FreePort(t)+` {
 	}
 }
 
-// TestErrorsTellTheLine checks that the error about a Caddyfile that a module refuses names the line, also at a running
-// server.
+// TestErrorsTellTheLine checks that an error in a Caddyfile that a module reports names the line, also when it is
+// loaded into a running server.
 func TestErrorsTellTheLine(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, second("data/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t))).Start()

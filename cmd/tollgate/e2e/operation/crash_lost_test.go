@@ -11,7 +11,7 @@ import (
 )
 
 // TestDatabaseRemoved checks that the server and the command line notice within seconds that a database file was
-// removed, and use one that takes its place.
+// removed, and use a file that takes its place.
 func TestDatabaseRemoved(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -35,7 +35,7 @@ func TestDatabaseRemoved(t *testing.T) {
 	}
 	e2e.Ask(t.Context(), g.Base, "ak-never-seen-before", e2e.Prompt("keychain-high", false)).Refused(t, 503, "overloaded")
 	if _, err := os.Stat(g.Path("data", "tollgate.db")); err == nil {
-		t.Error("an empty database has taken its place")
+		t.Error("an empty database has replaced the removed file")
 	}
 	other := strings.Fields(g.Tool("keychain", "users", "add", "eve"))
 	g.Healthy()
@@ -96,7 +96,7 @@ func TestKeyLost(t *testing.T) {
 	}
 	g.Stop()
 
-	// It is lost for good: another one is taken, without what was sealed.
+	// The master key is lost for good. The database adopts another key, and the sealed secrets are lost.
 	if err := os.WriteFile(file, []byte(wrong), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestKeyLost(t *testing.T) {
 	g.Stop()
 }
 
-// TestBudgetAlone checks that a site that only counts needs neither a database nor a key.
+// TestBudgetAlone checks that a site that only counts requests needs neither a database nor a key.
 func TestBudgetAlone(t *testing.T) {
 	t.Parallel()
 	port := e2e.FreePort(t)

@@ -30,7 +30,7 @@ type moved struct {
 	headers map[string][]string
 }
 
-// newMoved makes the node and fills every service.
+// newMoved makes the node and stores data in every service.
 func newMoved(t *testing.T) *moved {
 	t.Helper()
 	up := e2e.NewUpstream(t)
@@ -81,8 +81,7 @@ func newMoved(t *testing.T) *moved {
 	return m
 }
 
-// sends submits a report and returns when it is acknowledged. The report may not be in the tables yet that queries
-// read.
+// sends submits a report and returns when it is acknowledged. At that time, queries may not find the report yet.
 func (m *moved) sends() {
 	m.T.Helper()
 	a := e2e.Do(m.T, e2e.Client, http.MethodPost, m.base["events"]+e2e.Submission, "", string(e2e.AgentRunAt("late.example.com", 50)), "Content-Type", "application/json")
@@ -91,7 +90,7 @@ func (m *moved) sends() {
 	}
 }
 
-// on makes the node serve a database.
+// on configures the node to use a database.
 func (m *moved) on(database string) {
 	m.T.Helper()
 	text, err := os.ReadFile(m.Path("Caddyfile"))
@@ -101,10 +100,10 @@ func (m *moved) on(database string) {
 	m.Configure(regexp.MustCompile(`(?m)^database .*$`).ReplaceAllLiteralString(string(text), "database "+database))
 }
 
-// volatile matches what a service generates anew for each answer.
+// volatile matches values that a service generates anew for each answer.
 var volatile = regexp.MustCompile(`"(id|created|elapsed_ms|request_id|trace_id|last_used_at|expires_at)":("[^"]*"|[0-9.]+)`)
 
-// answers returns the answers of the services about what they store, by request.
+// answers returns the answers of the services about their stored data, by request.
 func (m *moved) answers() map[string]string {
 	m.T.Helper()
 	m.begin()
@@ -181,7 +180,7 @@ func (m *moved) same(what string, got, want map[string]string) {
 	}
 }
 
-// report is the report of a move.
+// report is the report on a move.
 type report struct {
 	Resumed bool
 	Tables  []struct {
@@ -198,11 +197,11 @@ func (m *moved) move(args ...string) (r report) {
 	return r
 }
 
-// settled returns the answers once two in a row are the same: reports and indexes are worked on
-// behind the requests that brought them.
+// settled returns the answers once two in a row are the same: reports and indexes are processed after the requests that
+// submitted them.
 func (m *moved) settled() (answers map[string]string) {
 	m.T.Helper()
-	e2e.Eventually(m.T, e2e.WaitLimit, "the services have done what they were given", func() error {
+	e2e.Eventually(m.T, e2e.WaitLimit, "the services have processed everything", func() error {
 		before := answers
 		if answers = m.answers(); !maps.Equal(before, answers) {
 			return errors.New("the answers still change")
@@ -212,8 +211,8 @@ func (m *moved) settled() (answers map[string]string) {
 	return answers
 }
 
-// TestMoveDatabase checks that the data of every service is the same on SQLite, after a move to PostgreSQL, and after the move
-// back, and that each service answers as before. A process that is killed during a move loses nothing.
+// TestMoveDatabase checks that the data of every service is the same on SQLite, after a move to PostgreSQL, and after
+// the move back, and that each service answers as before. A process that is killed during a move loses nothing.
 func TestMoveDatabase(t *testing.T) {
 	t.Parallel()
 	m := newMoved(t)
@@ -225,12 +224,12 @@ func TestMoveDatabase(t *testing.T) {
 	}
 	m.Stop()
 	if said := refused(m.Node, "move", "--to", "data/other.db"); !strings.Contains(said, "a database is written as sqlite:<file> or postgres://") {
-		t.Errorf("to nothing: %s", said)
+		t.Errorf("a target without an engine: %s", said)
 	}
 	m.killed("move", "--to", "{env.TOLLGATE_DSN}")
 	there := m.move("--to", "{env.TOLLGATE_DSN}")
 	if !there.Resumed {
-		t.Error("the move after the kill has begun anew")
+		t.Error("the move after the kill did not resume")
 	}
 	filled := 0
 	for _, table := range there.Tables {
@@ -251,8 +250,8 @@ func TestMoveDatabase(t *testing.T) {
 	m.same("back on sqlite", m.answers(), before)
 }
 
-// holdMove makes a move into PostgreSQL wait, once a first table is done, for as long as somebody holds the advisory
-// lock 1.
+// holdMove makes a move into PostgreSQL wait, once a first table is done, while another session holds the advisory lock
+// 1.
 const holdMove = `CREATE FUNCTION hold_move() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 	IF NEW.value LIKE '%"done":true%' AND EXISTS (SELECT FROM tollgate_moving WHERE value LIKE '%"done":true%') THEN
 		PERFORM pg_advisory_xact_lock(1);
@@ -261,7 +260,7 @@ const holdMove = `CREATE FUNCTION hold_move() RETURNS trigger LANGUAGE plpgsql A
 END $$;
 CREATE TRIGGER hold BEFORE INSERT OR UPDATE ON tollgate_moving FOR EACH ROW EXECUTE FUNCTION hold_move()`
 
-// killed runs a move into PostgreSQL and kills it after the first table is done and before the last one is.
+// killed runs a move into PostgreSQL and kills it after the first and before the last table is done.
 func (m *moved) killed(args ...string) {
 	m.T.Helper()
 	ctx, cancel := context.WithTimeout(m.T.Context(), e2e.WaitLimit)
@@ -306,16 +305,17 @@ func (m *moved) killed(args ...string) {
 		m.T.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
-		m.T.Fatalf("it has ended before it was killed:\n%s", out.String())
+		m.T.Fatalf("the move ended before it was killed:\n%s", out.String())
 	}
-	// The move's session ends when it gets the lock and finds its client gone.
+	// The session of the move ends when it gets the lock and finds that its client has gone.
 	if _, err := holder.ExecContext(ctx, "SELECT pg_advisory_unlock(1)"); err != nil {
 		m.T.Fatal(err)
 	}
 }
 
-// TestMoveEarlierRelease checks that a database that an earlier release has filled works on the other engine: members can sign
-// in, keys and tokens are valid, secrets open, and threads, usage and reports are there and new ones are stored.
+// TestMoveEarlierRelease checks that a database that an earlier release has filled works on the other engine: members
+// can sign in, keys and tokens are valid, secrets open, the threads, usage and reports are there, and new ones can be
+// stored.
 func TestMoveEarlierRelease(t *testing.T) {
 	t.Parallel()
 	for from, to := range map[string]string{"sqlite": "postgres", "postgres": "sqlite"} {

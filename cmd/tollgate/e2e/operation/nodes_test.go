@@ -61,7 +61,7 @@ func TestRollingRestart(t *testing.T) {
 			}
 			return nil
 		})
-		// It serves on: the balancer has not noticed yet.
+		// The node still serves, since the load balancer has not noticed yet.
 		for path, want := range map[string]int{"/livez": http.StatusOK, "/health": http.StatusServiceUnavailable, "/providers": http.StatusOK} {
 			if a := e2e.Get(t, e2e.Client, n.Base+path, ""); a.Status != want {
 				t.Errorf("node %d that stops: %s: %d %s", i+1, path, a.Status, a.Body)
@@ -79,7 +79,7 @@ func TestRollingRestart(t *testing.T) {
 	}
 	t.Logf("%d requests succeeded", len(load.Succeeded()))
 	balancer.Stop()
-	for _, n := range nodes { // each serves on for its shutdown_delay
+	for _, n := range nodes { // all at once, since each serves on for its shutdown_delay
 		if err := n.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
@@ -89,8 +89,8 @@ func TestRollingRestart(t *testing.T) {
 	}
 }
 
-// TestNodeWithAnotherKey checks that a node with another master key does not start, and that one that could not reach
-// the database at its start refuses to work once it can. The other nodes are not affected.
+// TestNodeWithAnotherKey checks that a node with another master key does not start, and that a node that could not
+// reach the database at its start refuses to work once it can. The other nodes are not affected.
 func TestNodeWithAnotherKey(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

@@ -19,8 +19,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestDatabaseOutage checks that while PostgreSQL is down requests get a 503 that says so, with a Retry-After. The
-// gateway recovers by itself and then writes the usage of the time in between.
+// TestDatabaseOutage checks that while PostgreSQL is down requests get a 503 with the code overloaded and a
+// Retry-After. The gateway recovers by itself and then writes the usage of the time in between.
 func TestDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -36,7 +36,7 @@ func TestDatabaseOutage(t *testing.T) {
 	load.Await(t, e2e.WaitLimit, "a request succeeds", time.Time{}, good)
 
 	pg.Stop()
-	stopped := time.Now() // while it stops some connections end before others, so that one request may be refused and the next one served
+	stopped := time.Now() // connections end one after the other, so a success may follow a refusal
 	load.Await(t, keychain.CacheTTL+5*time.Second, "a request is refused", stopped, unavailable)
 	e2e.Ask(t.Context(), g.Base, "ak-never-seen-before", e2e.Prompt("keychain-high", false)).Refused(t, 503, "overloaded")
 	a := e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("keychain-high", true))
@@ -52,7 +52,7 @@ func TestDatabaseOutage(t *testing.T) {
 	if n := strings.Count(g.Logs.String(), `"msg":"database unavailable"`); n > 3 {
 		t.Errorf("the outage is logged %d times", n)
 	}
-	// What was cached may be used for a while, but no longer.
+	// Cached values may be used for a while, but no longer.
 	for _, o := range load.Outcomes(func(o e2e.Outcome) bool { return good(o) && o.At.After(stopped.Add(keychain.CacheTTL+2*time.Second)) }) {
 		t.Errorf("a request succeeded %s after the database had gone", o.At.Sub(stopped))
 	}
@@ -95,7 +95,7 @@ func TestDatabaseOutage(t *testing.T) {
 			return slices.DeleteFunc(slices.Clone(list), func(id string) bool { return slices.Contains(of, id) })
 		}
 		if missing, unknown := without(ids, written), without(written, ids); len(missing) > 0 || len(unknown) > 0 {
-			return fmt.Errorf("%d requests are not there: %q; nobody made %d: %q", len(missing), missing, len(unknown), unknown)
+			return fmt.Errorf("%d requests are missing: %q; %d were never sent: %q", len(missing), missing, len(unknown), unknown)
 		}
 		return nil
 	})
@@ -113,7 +113,7 @@ func TestDatabaseDownAtStart(t *testing.T) {
 	g.Start()
 	e2e.Ask(t.Context(), g.Base, "ak-some-key", e2e.Prompt("keychain-high", false)).Refused(t, 503, "overloaded")
 	if a := e2e.Get(t, e2e.Client, g.Base+"/providers", ""); a.Status != 200 {
-		t.Errorf("what needs no database: %d %s", a.Status, a.Body)
+		t.Errorf("a request that needs no database: %d %s", a.Status, a.Body)
 	}
 	g.AwaitLog("database unavailable")
 	pg.Start()
@@ -124,7 +124,7 @@ func TestDatabaseDownAtStart(t *testing.T) {
 		t.Errorf("text %q", got)
 	}
 	pg.Stop()
-	// An exit does not hang on a database that is away.
+	// An unavailable database does not block the exit.
 	told := time.Now()
 	g.Stop()
 	if took := time.Since(told); took > 25*time.Second {
@@ -133,8 +133,8 @@ func TestDatabaseDownAtStart(t *testing.T) {
 	pg.Start()
 }
 
-// TestCountersOutage checks that while Redis is down requests with a budget are refused with a 503 and others are
-// served, and that all are served when Redis is back.
+// TestCountersOutage checks that while Redis is down requests with a budget are refused with a 503 and other requests
+// are served, and that all are served when Redis is back.
 func TestCountersOutage(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -182,8 +182,8 @@ func TestCountersOutage(t *testing.T) {
 	g.Stop()
 }
 
-// TestTwoNodes checks that two processes that share PostgreSQL and Redis admit one budget together, and that a key that
-// is revoked ends on both within five seconds.
+// TestTwoNodes checks that two processes that share PostgreSQL and Redis share one budget, and that a key that is
+// revoked ends on both within five seconds.
 func TestTwoNodes(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)

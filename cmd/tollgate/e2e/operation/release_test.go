@@ -21,8 +21,8 @@ import (
 // release is the release whose databases TestUpgrade is to write; see testdata/upgrade/README.md.
 var release = flag.String("release", "", "write the databases of this release into testdata/upgrade")
 
-// writeRelease writes the database of an engine for the release: the newest one that there is, upgraded by this program,
-// with rows of the services that it lacks.
+// writeRelease writes the database of an engine for the release: the newest database in testdata/upgrade, upgraded by
+// this program, with added rows for services that it lacks.
 func writeRelease(t *testing.T, engine string) {
 	t.Helper()
 	e := newEarlier(t, engine, e2e.NewUpstream(t))
@@ -36,7 +36,7 @@ func writeRelease(t *testing.T, engine string) {
 	}
 	e.Stop()
 	const years = 75 * 365 * 24 * time.Hour
-	for table, columns := range passing { // the tests run in years to come
+	for table, columns := range passing { // so that the rows are not old when the tests run in later years
 		set := make([]string, len(columns))
 		for i, column := range columns {
 			set[i] = fmt.Sprintf("%s = CASE WHEN %[1]s BETWEEN 1 AND %d THEN %[1]s + %d ELSE %[1]s END",
@@ -65,7 +65,7 @@ func writeRelease(t *testing.T, engine string) {
 	}
 }
 
-// passing has the times of rows that the services delete when they are old. They are moved by 75 years.
+// passing has the time columns of rows that the services delete when they are old. writeRelease adds 75 years to them.
 var passing = map[string][]string{
 	"authserver_sessions":  {"created_at", "seen_at", "confirmed_at"},
 	"authserver_families":  {"created_at", "rotated_at", "expires_at"},
@@ -81,7 +81,7 @@ var passing = map[string][]string{
 	"answer_answers":       {"created_at"},
 }
 
-// dump returns the statements that make the database of an engine, which nobody writes to.
+// dump returns the statements that create the database of an engine. The database must not change meanwhile.
 func dump(t *testing.T, db *sql.DB, engine, dsn string) string {
 	t.Helper()
 	if engine == "sqlite" {
@@ -94,11 +94,12 @@ func dump(t *testing.T, db *sql.DB, engine, dsn string) string {
 	return dumpNoise.ReplaceAllString(string(out), "")
 }
 
-// dumpNoise matches the comments of pg_dump, what it tells psql, empty lines, and statements of one version of it.
+// dumpNoise matches the comments of pg_dump, commands for psql, empty lines, and statements that only one version of
+// pg_dump writes.
 var dumpNoise = regexp.MustCompile(`(?m)^(?:--.*|\\.*|SET transaction_timeout.*|)\n`)
 
-// dumpSQLite returns the tables of a SQLite database with their rows, then the indexes and views. A virtual table makes
-// the tables that it stores its rows in, so those are emptied first.
+// dumpSQLite returns the tables of a SQLite database with their rows, then the indexes and views. A virtual table
+// creates the tables that store its rows, so those tables are emptied first.
 func dumpSQLite(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	var text bytes.Buffer
@@ -133,7 +134,7 @@ func dumpRows(t *testing.T, db *sql.DB, text *bytes.Buffer, table string) {
 	}
 }
 
-// list returns the first column of the rows of a query.
+// list returns the first column of the result of a query.
 func list(t *testing.T, db *sql.DB, query string) (values []string) {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), query)

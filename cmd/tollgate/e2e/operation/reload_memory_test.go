@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	firstReloads = 60 // what is made once, such as caches and pages of a database, is there after these; after 10 it was not
+	firstReloads = 60 // until caches and database pages are filled; 10 reloads are too few
 	moreReloads  = 50
-	// keptAReload is how much the heap may grow by a reload. A configuration that stays in
-	// memory takes 100 KB and more.
+	// keptAReload is how much the heap may grow by each reload. A configuration that stays in memory takes at least 100
+	// KB.
 	keptAReload = 10 << 10
-	// forgottenAfter is how long an old configuration may last behind its last request.
+	// forgottenAfter is how long an old configuration may stay in memory after its last request.
 	forgottenAfter = 6 * time.Second
 )
 
@@ -98,7 +98,7 @@ func reloaded(t *testing.T, n *e2e.Node) {
 	reload(firstReloads)
 	time.Sleep(forgottenAfter)
 	after, more := grown(held(t, n))
-	if more { // on a slow machine something that is made once may come late; what stays of each reload grows again
+	if more { // a slow machine may fill a cache late; a leak grows again
 		_, more = grown(after)
 	}
 	if more {
@@ -113,7 +113,7 @@ func (h holding) String() string {
 	return fmt.Sprintf("%d KB in %d objects and %d goroutines", h.heap>>10, h.objects, h.goroutines)
 }
 
-// held runs the garbage collector of a node and returns what is left.
+// held runs the garbage collector of a node and returns its memory use after that.
 func held(t *testing.T, n *e2e.Node) holding {
 	t.Helper()
 	number := func(path, pattern string) int {
@@ -132,7 +132,7 @@ func held(t *testing.T, n *e2e.Node) holding {
 		return value
 	}
 	const heap = "/debug/pprof/heap?gc=1&debug=1"
-	_ = number(heap, `# HeapAlloc = (\d+)`) // finalizers let go of what the second one frees
+	_ = number(heap, `# HeapAlloc = (\d+)`) // the first collection runs finalizers, the next frees their objects
 	return holding{
 		heap:       number(heap, `# HeapAlloc = (\d+)`),
 		objects:    number(heap, `# HeapObjects = (\d+)`),

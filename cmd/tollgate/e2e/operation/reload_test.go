@@ -61,7 +61,7 @@ func TestReload(t *testing.T) {
 	g.Tool("reload", "--config", "Caddyfile", "--address", "unix/"+g.Path("data", "admin.sock"))
 	g.Healthy()
 
-	// The new settings hold: 1 KB of body, unknown names go to a tier.
+	// The new settings apply: a body of at most 1 KB is accepted, and unknown names go to a tier.
 	e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("own/2", false)+strings.Repeat(" ", 2000)).Refused(t, 413, "request_too_large")
 	for i, s := range []struct {
 		resp  *http.Response
@@ -85,7 +85,7 @@ func TestReload(t *testing.T) {
 	if got := a.Header.Get("X-Ratelimit-Remaining-Requests"); a.Text(t) != "short" || got != "5" {
 		t.Errorf("after the reloads %s of 10 requests remain, want 5", got)
 	}
-	// A configuration that does not hold changes nothing.
+	// An invalid configuration changes nothing.
 	if _, err := g.Admin(http.MethodPost, "/load", "text/caddyfile", e2e.Swap(t, changed, "idle 20s", "idle never")); err == nil {
 		t.Error("a broken configuration is loaded")
 	}
@@ -109,7 +109,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			config = other
 		}
 		g.Load(config)
-		time.Sleep(30 * time.Millisecond) // let requests come to each of them
+		time.Sleep(30 * time.Millisecond) // so that each configuration gets requests
 	}
 	load.Stop()
 	ids := load.Succeeded()
@@ -119,7 +119,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 	e2e.Eventually(t, e2e.WaitLimit, "all records are in the usage log", func() error { return missing(g.UsageLog(), ids) })
 	g.Stop()
-	// Nothing was begun and not brought to its end.
+	// No request was begun without being completed.
 	if n := len(g.UsageLog()); n != len(ids) {
 		t.Errorf("%d requests are in the usage log, %d were answered", n, len(ids))
 	}
@@ -138,13 +138,13 @@ func missing(log map[string]e2e.Usage, ids []string) error {
 	return nil
 }
 
-// TestDrain checks that a gateway that is told to stop completes a running stream, accepts no new connections, writes
-// the usage and exits with 0.
+// TestDrain checks that a gateway that is stopped completes a running stream, accepts no new connections, writes the
+// usage and exits with 0.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
 	g := e2e.NewGateway(t, "")
-	key := g.User("ada", up, e2e.Script("text", "word ", "repeat", "40", "chunk_delay", "200ms")) // longer than it takes to be refused
+	key := g.User("ada", up, e2e.Script("text", "word ", "repeat", "40", "chunk_delay", "200ms")) // longer than the steps below take
 	resp, err := e2e.Open(t.Context(), g.Base, key, e2e.Prompt("keychain-high", true))
 	if err != nil {
 		t.Fatal(err)
@@ -183,11 +183,11 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainLimit checks that streams that do not end are cut when grace_period is over. Their clients get an error in
-// the stream, and their usage is logged and charged.
+// TestDrainLimit checks that streams that do not end are cut off when grace_period is over. Their clients get an error
+// in the stream, and their usage is logged and charged.
 func TestDrainLimit(t *testing.T) {
 	t.Parallel()
-	const words = 20 // that a client has got before the end
+	const words = 20 // each client gets so many words before the end
 	up := e2e.NewUpstream(t)
 	redis := testenv.NewRedis(t)
 	g := e2e.NewGateway(t, "",
@@ -226,7 +226,7 @@ func TestDrainLimit(t *testing.T) {
 		}
 		streams = append(streams, stream{s, resp, begun})
 	}
-	// One that is not streamed has not got anything yet.
+	// A request without streaming has not received anything yet.
 	whole := make(chan *e2e.Answer)
 	go func() { whole <- e2e.Ask(e2e.BackgroundContext, g.Base, key, e2e.Prompt("own/2", false)) }()
 	if err := up.AwaitRequests(t.Context(), int64(len(e2e.Surfaces)+1)); err != nil {
@@ -281,7 +281,7 @@ func lastEvent(body string) (last string) {
 	return last
 }
 
-// TestDrainAfterReload checks that a stream of a replaced configuration with another database has all of the grace
+// TestDrainAfterReload checks that a stream of a replaced configuration with another database can use the whole grace
 // period, and that its usage is in the log of that database.
 func TestDrainAfterReload(t *testing.T) {
 	t.Parallel()
@@ -311,14 +311,14 @@ func TestDrainAfterReload(t *testing.T) {
 	}
 }
 
-// TestCrash checks that a gateway that was killed during writes starts again with all that it had acknowledged: keys
-// always, and usage except for the records that may wait in memory.
+// TestCrash checks that a gateway that was killed during writes starts again with everything that it had acknowledged:
+// all keys, and all usage except for the records that may wait in memory.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
 	g := e2e.NewGateway(t, "")
 	key := g.User("ada", up, e2e.Script("text", "ok"))
-	const writing = 2 * time.Second // what the write itself may take here, beside the other writers
+	const writing = 2 * time.Second // the time limit for the write itself, beside other writers
 	for round := range 3 {
 		load := e2e.StartLoad(g.Base, key, 4, time.Millisecond)
 		var mu sync.Mutex
@@ -337,7 +337,7 @@ func TestCrash(t *testing.T) {
 					mu.Lock()
 					made = append(made, k.Key)
 					mu.Unlock()
-					if own = append(own, k); len(own) <= 100 { // a user can have a thousand at most
+					if own = append(own, k); len(own) <= 100 { // a user can have at most a thousand keys
 						continue
 					}
 					mu.Lock()

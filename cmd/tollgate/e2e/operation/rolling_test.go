@@ -31,7 +31,7 @@ ALTER TABLE gateway_usage_days ADD COLUMN next_number BIGINT NOT NULL DEFAULT 0;
 CREATE TABLE gateway_next (id {{id}}, user_id TEXT NOT NULL REFERENCES gateway_users (id) ON DELETE CASCADE);
 `
 
-// nextRelease builds the program as the next release would be: this one with another version and one more migration.
+// nextRelease builds the program like the next release: with another version and one more migration.
 func nextRelease(t *testing.T) (program string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,8 +61,8 @@ func nextRelease(t *testing.T) (program string) {
 }
 
 // TestRollingUpgrade runs this program and the next release on one PostgreSQL database. Clients and a user who manages
-// keys use the older node while the newer one starts and adds columns, and then both, while the older one restarts. All
-// requests are answered with 200, and all are in the usage log.
+// keys use the older node while the newer node starts and adds columns, and then both nodes, while the older node
+// restarts. All requests are answered with 200, and all are in the usage log.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	program := nextRelease(t)
@@ -121,7 +121,7 @@ func TestRollingUpgrade(t *testing.T) {
 	t.Logf("%d requests were answered", answered)
 }
 
-// manage reads and changes what a user has on a node, again and again, until the function that it returns is called.
+// manage repeatedly reads and changes the resources of a user on a node, until the function that it returns is called.
 func manage(t *testing.T, base, token string) (stop func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -140,7 +140,7 @@ func manage(t *testing.T, base, token string) (stop func()) {
 			select {
 			case <-done:
 				return
-			case <-time.After(2 * time.Second): // the budget of users is 600 requests in a minute
+			case <-time.After(2 * time.Second): // stays within the budget of 600 requests a minute
 			}
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// second returns the configuration of a server of one service on a port.
+// second returns the configuration of a server with one service on a port.
 func second(socket, database, port string) string {
 	return fmt.Sprintf(`{
 	admin unix/%s
@@ -28,8 +28,8 @@ http://127.0.0.1:%s {
 `, socket, database, port)
 }
 
-// TestSecondServer checks that a server does not start beside another one on its admin socket, its database file or its port,
-// and says in one sentence which process has them. Nothing is logged.
+// TestSecondServer checks that a server does not start if another server uses its admin socket, its database file or
+// its port. Its error is one sentence that names the process, and nothing is logged.
 func TestSecondServer(t *testing.T) {
 	t.Parallel()
 	const socket, database = "data/admin.sock", "sqlite data/tollgate.db"
@@ -51,17 +51,16 @@ func TestSecondServer(t *testing.T) {
 			t.Errorf("%s: it says %q, want %q", c.name, said, c.want)
 		}
 	}
-	// The one that runs is as it was, and takes a reload with the same files and ports.
+	// The running server is not affected, and can reload with the same files and ports.
 	first.Load(second(socket, database+" {\nreaders 5\n}", port))
 	first.Tool("reload", "--force")
 	first.AwaitLog("load complete")
 	first.Stop()
-	first.Start() // and its files are free behind it
+	first.Start() // the stop has freed the files
 	first.Stop()
 }
 
-// TestUnusablePaths checks that something that a server cannot use is reported in one sentence, and that a missing folder is
-// created.
+// TestUnusablePaths checks that an unusable path is reported in one sentence, and that a missing folder is created.
 func TestUnusablePaths(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, "")
@@ -107,7 +106,8 @@ func TestNodesBesideEachOther(t *testing.T) {
 	first.Stop()
 }
 
-// TestForeignPort checks that a port that another program uses is reported too, also that of an admin endpoint.
+// TestForeignPort checks that a port that another program uses is also reported, even if it is that of an admin
+// endpoint.
 func TestForeignPort(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -134,8 +134,8 @@ func TestForeignPort(t *testing.T) {
 	}
 }
 
-// TestEnvironmentFile checks that the variables of --envfile are set when the start looks ahead, and when a
-// configuration is validated.
+// TestEnvironmentFile checks that the variables of --envfile are set during the checks before the start, and during
+// validation.
 func TestEnvironmentFile(t *testing.T) {
 	t.Parallel()
 	port := e2e.FreePort(t)

@@ -18,16 +18,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// services is a node with all services, each on a port of its own.
+// services is a node with all services, each on a separate port.
 type services struct {
 	*e2e.Node
 	base map[string]string // URLs, by service
-	// administration is that of the authorization server.
+	// administration is the base URL of the administration of the authorization server.
 	administration string
 }
 
-// newServices makes the node. global are lines of the global options, tollgate of the
-// option tollgate.
+// newServices makes the node. global has lines for the global options, and tollgate lines for the option tollgate.
 func newServices(t *testing.T, global, tollgate string) *services {
 	t.Helper()
 	url := func() string { return "http://localhost:" + e2e.FreePort(t) }
@@ -57,7 +56,7 @@ func (s *services) begin() {
 	}
 }
 
-// await waits for an answer of a service with a status and all parts.
+// await waits until a service answers with a status and all parts.
 func (s *services) await(service, path string, status int, parts ...string) {
 	s.T.Helper()
 	e2e.Eventually(s.T, e2e.WaitLimit, service+path, func() error {
@@ -69,7 +68,7 @@ func (s *services) await(service, path string, status int, parts ...string) {
 	})
 }
 
-// credentials returns, by service, the headers of somebody who may send requests to it.
+// credentials returns, by service, the headers of a user who may send requests to the service.
 func (s *services) credentials() map[string][]string {
 	s.T.Helper()
 	bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
@@ -98,10 +97,10 @@ func (s *services) offline() map[string][]string {
 	return all
 }
 
-// documents has the places where services describe their APIs.
+// documents has the paths of the OpenAPI documents, by service.
 var documents = map[string]string{"board": "/api/v1/openapi.json", "events": "/store/openapi.json", "gateway": "/openapi.json"}
 
-// documented calls do with every operation that a service describes.
+// documented calls do with every operation in the services' OpenAPI documents.
 func (s *services) documented(do func(service, method, path string, body bool)) {
 	s.T.Helper()
 	for service, at := range documents {
@@ -133,7 +132,7 @@ func (s *services) documented(do func(service, method, path string, body bool)) 
 	}
 }
 
-// covers fails the test if a service has none of the things that a test looks at.
+// covers fails the test if the table of a test has no entry for a service.
 func covers[T any](t *testing.T, table map[string][]T) {
 	t.Helper()
 	for _, service := range e2e.Services(t) {
@@ -153,7 +152,7 @@ func TestDeclaredTooLarge(t *testing.T) {
 	maps.Copy(headers, s.credentials())
 	type call struct {
 		path, kind string
-		as         string // of the headers; empty: of nobody
+		as         string // whose headers to send; empty: none
 		status     string
 	}
 	const object, form = "application/json", "application/x-www-form-urlencoded"
@@ -167,7 +166,7 @@ func TestDeclaredTooLarge(t *testing.T) {
 		"home":       {{"/_tollgate/logout", form, "", "413"}},
 	}
 	covers(t, calls)
-	// first is the first line of the answer to a request whose body does not come yet.
+	// first returns the first line of the answer to a request whose body has not been sent.
 	first := func(base, method, path, kind string, header []string) string {
 		conn := e2e.Dial(t, base)
 		defer conn.Close()
@@ -199,14 +198,14 @@ func TestDeclaredTooLarge(t *testing.T) {
 		if !body {
 			return
 		}
-		// It may be refused for something else: for a thing that is not there.
+		// The request may be refused for another reason, such as a missing resource.
 		if line := first(s.base[service], method, path, object, headers[service]); !strings.HasPrefix(line, "HTTP/1.1 4") && !strings.HasPrefix(line, "HTTP/1.1 503 ") {
 			t.Errorf("%s %s %s: %q", service, method, path, line)
 		}
 	})
 }
 
-// TestNoSniff checks that no answer of a service lets a browser guess its type.
+// TestNoSniff checks that every answer of a service forbids browsers to guess its type.
 func TestNoSniff(t *testing.T) {
 	t.Parallel()
 	s := newServices(t, "", "")
@@ -222,7 +221,7 @@ func TestNoSniff(t *testing.T) {
 		for pair := range slices.Chunk(header, 2) {
 			r.Header.Set(pair[0], pair[1])
 		}
-		a, err := e2e.Client.Transport.RoundTrip(r) // where it leads to is another answer
+		a, err := e2e.Client.Transport.RoundTrip(r) // does not follow redirects
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,11 +261,11 @@ func TestNoSniff(t *testing.T) {
 	check(s.base["gateway"], http.MethodOptions, "/v1/chat/completions", "Origin", "https://app.example", "Access-Control-Request-Method", "POST")
 }
 
-// withoutHealth is the service whose site has the health of the services beside it.
+// withoutHealth is the service whose site shows the health of the other services.
 const withoutHealth = "home"
 
-// TestHealthOfServices checks that each service reports that it is alive and when it is ready, and that one that is
-// told to stop is no longer ready, but still serves.
+// TestHealthOfServices checks that each service reports whether it is alive and ready, and that a service that is being
+// stopped is no longer ready, but still serves.
 func TestHealthOfServices(t *testing.T) {
 	t.Parallel()
 	redis := testenv.NewRedis(t)
@@ -278,7 +277,7 @@ func TestHealthOfServices(t *testing.T) {
 	}
 	s.Configure(string(text) + all + " {\nhealth\nrespond served\n}\n")
 	s.begin()
-	unsealed := []string{"authserver", "events"} // what they seal is not in the database, or nothing
+	unsealed := []string{"authserver", "events"} // these have no sealed secrets in the database
 	each := func(path string, status int, parts ...string) {
 		t.Helper()
 		for service := range s.base {

@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// throughDoor returns a DSN that leads to the database of dsn by a door: admit is called
-// for each new connection, may take its time, and closes those for which it returns false.
+// throughDoor returns a DSN that leads to the database of dsn through a proxy. The proxy calls admit for each new
+// connection, which may take its time, and closes the connection if admit returns false.
 func throughDoor(t *testing.T, dsn string, admit func() bool) string {
 	t.Helper()
 	target, err := url.Parse(dsn)
@@ -57,11 +57,11 @@ func throughDoor(t *testing.T, dsn string, admit func() bool) string {
 	return target.String()
 }
 
-// asked sends requests as a load balancer does that does not check the health of its nodes: to one after the other, and
-// to the next one if nobody listens.
+// asked sends requests like a load balancer without health checks: to one node after the other, skipping nodes that do
+// not listen.
 type asked struct {
 	ok, refused, unavailable, others atomic.Int64
-	last                             atomic.Value // what an unexpected answer was
+	last                             atomic.Value // the last unexpected answer
 }
 
 func (a *asked) run(done <-chan struct{}, key string, bases ...string) {
@@ -83,7 +83,7 @@ func (a *asked) run(done <-chan struct{}, key string, bases ...string) {
 		switch {
 		case errors.Is(err, syscall.ECONNREFUSED):
 			a.refused.Add(1)
-		case err != nil && e2e.Unanswered(err): // the node was about to stop listening
+		case err != nil && e2e.Unanswered(err): // the node has just stopped listening
 		case err != nil:
 			a.last.Store(err.Error())
 			a.others.Add(1)
@@ -104,8 +104,8 @@ func (a *asked) run(done <-chan struct{}, key string, bases ...string) {
 	}
 }
 
-// TestStartWaitsForDatabase starts a node whose database server comes later: it listens
-// when it can serve, and not before.
+// TestStartWaitsForDatabase checks that a node whose database server starts later begins to listen when it can serve,
+// and not before.
 func TestStartWaitsForDatabase(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -138,8 +138,8 @@ func TestStartWaitsForDatabase(t *testing.T) {
 	n.Stop()
 }
 
-// TestStartWithoutDatabase starts a node whose database server does not come: after
-// start_wait it serves, which is 503 for what needs the database.
+// TestStartWithoutDatabase checks that a node whose database server does not start listens after start_wait, and is not
+// ready until the database is available.
 func TestStartWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	pg := testenv.Postgres(t)
@@ -149,7 +149,7 @@ func TestStartWithoutDatabase(t *testing.T) {
 	begun := time.Now()
 	n.Start()
 	if took := time.Since(begun); took < time.Second {
-		t.Errorf("it listens after %v", took)
+		t.Errorf("the node listens after %v", took)
 	}
 	if a := e2e.Get(t, e2e.Client, n.Base+"/readyz", ""); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Body, `"database":"unavailable"`) {
 		t.Errorf("%d %s", a.Status, a.Body)
@@ -159,8 +159,8 @@ func TestStartWithoutDatabase(t *testing.T) {
 	n.Stop()
 }
 
-// TestRollingRestartWithoutChecks restarts three nodes behind a load balancer that does not check their health.
-// Connections to their database are slow to open. No node that starts answers 503.
+// TestRollingRestartWithoutChecks restarts three nodes behind a load balancer without health checks. Connections to
+// their database are slow to open. No node that starts answers 503.
 func TestRollingRestartWithoutChecks(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
@@ -198,7 +198,7 @@ func TestRollingRestartWithoutChecks(t *testing.T) {
 	if seen.unavailable.Load() > 0 || seen.others.Load() > 0 {
 		t.Errorf("503 %d, others %d: %v", seen.unavailable.Load(), seen.others.Load(), seen.last.Load())
 	}
-	t.Logf("%d succeeded, %d found nobody", seen.ok.Load(), seen.refused.Load())
+	t.Logf("%d succeeded, %d were refused by a stopped node", seen.ok.Load(), seen.refused.Load())
 	for _, n := range nodes {
 		n.Stop()
 	}

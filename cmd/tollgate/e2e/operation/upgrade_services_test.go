@@ -19,9 +19,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// What the users of the databases of releases have.
+// Values in the databases of the releases.
 const (
-	password = "correct horse" // of everybody
+	password = "correct horse" // the password of all users
 	notes    = "https://notes.example.com/"
 	redirect = "http://127.0.0.1:1/back"
 	question = "What was the revenue of Tarnwick Foods in fiscal 2025?"
@@ -58,7 +58,7 @@ func (e *earlier) lookAtEvents() {
 		}
 		return rows
 	}
-	for path, want := range map[string]int{"reports": 3, "events": 9, "nodes": 1, "environments": 1} { // one of two nodes is deactivated
+	for path, want := range map[string]int{"reports": 3, "events": 9, "nodes": 1, "environments": 1} { // the other node is deactivated
 		if rows := query(path); len(rows) != want {
 			e.T.Errorf("%s: %d rows, want %d", path, len(rows), want)
 		}
@@ -85,7 +85,7 @@ func (e *earlier) json(method, address, body string, header ...string) gjson.Res
 	return gjson.Parse(a.Body)
 }
 
-// tokens asks the authorization server for tokens as the application.
+// tokens requests tokens from the authorization server as the application.
 func (e *earlier) tokens(pairs ...string) gjson.Result {
 	e.T.Helper()
 	form := url.Values{"client_id": {e.noted["client"]}, "client_secret": {e.noted["client_secret"]}}
@@ -110,7 +110,7 @@ func (e *earlier) approve(verifier string) string {
 	return end.Query().Get("code")
 }
 
-// fillAuthserver adds a user, an application with a secret and what it got when the user approved it.
+// fillAuthserver adds a user, an application with a secret, and the tokens that it got with the user's approval.
 func (e *earlier) fillAuthserver() {
 	e.T.Helper()
 	add := exec.CommandContext(e.T.Context(), e2e.Binary, "authserver", "user", "add", "ann@example.com")
@@ -127,8 +127,8 @@ func (e *earlier) fillAuthserver() {
 	e.noted["kid"] = e.json(http.MethodGet, e.authserver+"/.well-known/jwks.json", "").Get("keys.0.kid").Str
 }
 
-// lookAtAuthserver checks that the application gets tokens with its secret and its refresh token, that the user can sign
-// in, and that the signing key is the same.
+// lookAtAuthserver checks that the application gets tokens with its secret and its refresh token, that the user can
+// sign in, and that the signing key is the same.
 func (e *earlier) lookAtAuthserver() {
 	e.T.Helper()
 	e.has(e.authserver+"/.well-known/jwks.json", "", e.noted["kid"])
@@ -141,14 +141,14 @@ func (e *earlier) lookAtAuthserver() {
 	}
 }
 
-// content calls the API of the pages as the administrator.
+// content calls the API for pages as the administrator.
 func (e *earlier) content(method, path, body string) gjson.Result {
 	e.T.Helper()
 	token := e.json(http.MethodPost, e.cms+"/api/auth", `{"username":"ann","password":"`+e.noted["cms_password"]+`"}`).Get("jwt").Str
 	return e.json(method, e.cms+"/api/content/"+path, body, "Authorization", "Bearer "+token)
 }
 
-// fillCMS adds an administrator, pages of which one was changed, and a webhook, whose secret is sealed.
+// fillCMS adds an administrator, pages, a change of a page, and a webhook with a sealed secret.
 func (e *earlier) fillCMS() {
 	e.T.Helper()
 	e.noted["cms_password"] = strings.TrimSpace(e.Tool("cms", "install", "--admin", "ann"))
@@ -157,7 +157,8 @@ func (e *earlier) fillCMS() {
 	e.content(http.MethodPost, "webhooks", `{"url":"http://127.0.0.1:9/page","topics":["page.changed"]}`)
 }
 
-// lookAtCMS checks that the administrator can sign in, that pages and webhooks are there, and that a page can be changed.
+// lookAtCMS checks that the administrator can sign in, that pages and webhooks are there, and that a page can be
+// changed.
 func (e *earlier) lookAtCMS() {
 	e.T.Helper()
 	home := e.content(http.MethodGet, "path/home", "")
@@ -187,7 +188,7 @@ func (e *earlier) fillAnswer() {
 	e.Tool("answer", "sample", "shipped")
 	folder := e.Path("shipped", "corpus", "tarnwick")
 	for _, file := range []string{"call-2025.md", "report-2023.md", "report-2024.md", "report-2025.md", "news-2.md"} {
-		if err := os.Remove(filepath.Join(folder, file)); err != nil { // keep the dumps short
+		if err := os.Remove(filepath.Join(folder, file)); err != nil { // keeps the dumps short
 			e.T.Fatal(err)
 		}
 	}
@@ -203,7 +204,7 @@ func (e *earlier) fillAnswer() {
 	e.lookAtAnswer()
 }
 
-// lookAtAnswer checks that the key is valid and that the question is answered from the document.
+// lookAtAnswer checks that the key is valid and that the question is answered from the documents.
 func (e *earlier) lookAtAnswer() {
 	e.T.Helper()
 	if a := e.ask(); !a.Get("success").Bool() || !strings.Contains(a.Raw, "1,372.7") {

@@ -22,8 +22,8 @@ import (
 // masterOfUpgrade is the master key of the databases in testdata/upgrade, and of nothing else.
 const masterOfUpgrade = "dXBncmFkZS11cGdyYWRlLXVwZ3JhZGUtdXBncmFkZSE="
 
-// earlier is a node on a database that an earlier release has filled; see testdata/upgrade/README.md. It has the keys
-// and tokens that the release showed once.
+// earlier is a node on a database that an earlier release has filled; see testdata/upgrade/README.md. The node has the
+// keys and tokens that the release showed once.
 type earlier struct {
 	*e2e.Node
 	// Base URLs.
@@ -34,8 +34,8 @@ type earlier struct {
 	dsn   string // of PostgreSQL
 }
 
-// newEarlier makes the node of an engine, which does not run yet, on an empty
-// database. Nothing in it gets too old.
+// newEarlier makes the node for an engine on an empty database, and does not start it. The node is configured to delete
+// nothing because of its age.
 func newEarlier(t *testing.T, engine string, up *e2e.Upstream) *earlier {
 	t.Helper()
 	base := func() string { return "http://127.0.0.1:" + e2e.FreePort(t) }
@@ -128,7 +128,7 @@ resources: [{slug: notes, uri: '` + notes + `', display_name: Notes, scopes: [{n
 	}
 	var err error
 	if engine == "postgres" {
-		e.db, err = sql.Open("pgx", dsn+"&default_query_exec_mode=simple_protocol") // several statements at once
+		e.db, err = sql.Open("pgx", dsn+"&default_query_exec_mode=simple_protocol") // allows several statements at once
 	} else {
 		e.db, err = sql.Open("sqlite", e.Path("data", "tollgate.db"))
 	}
@@ -140,7 +140,7 @@ resources: [{slug: notes, uri: '` + notes + `', display_name: Notes, scopes: [{n
 	return e
 }
 
-// load restores the database from a dump, whose first lines contain the keys and tokens.
+// load restores the database from a dump. The first lines of the dump contain the keys and tokens.
 func (e *earlier) load(file string) {
 	e.T.Helper()
 	dump, err := os.ReadFile(file)
@@ -163,7 +163,7 @@ func (e *earlier) load(file string) {
 func (e *earlier) counts(engine string) map[string]int {
 	e.T.Helper()
 	query := "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-	if engine == "postgres" { // the dump leaves no search_path behind
+	if engine == "postgres" { // loading the dump empties the search_path
 		query = "SELECT 'public.' || relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace"
 	}
 	rows, err := e.db.QueryContext(e.T.Context(), query)
@@ -186,7 +186,7 @@ func (e *earlier) counts(engine string) map[string]int {
 	for name := range counts {
 		var n int
 		query := "SELECT count(*) FROM " + name
-		if strings.TrimPrefix(name, "public.") == "board_settings" { // but for how far the jobs of a newer version are
+		if strings.TrimPrefix(name, "public.") == "board_settings" { // without the progress of jobs of newer versions
 			query += " WHERE name NOT IN ('" + search.SettingIndexed + "', '" + accounts.SettingNames + "')"
 		}
 		if err := e.db.QueryRowContext(e.T.Context(), query).Scan(&n); err != nil {
@@ -213,7 +213,7 @@ func (e *earlier) serving() {
 	}
 }
 
-// releases returns the folders of testdata/upgrade, from the oldest release to the newest.
+// releases returns the folders in testdata/upgrade, from the oldest release to the newest.
 func releases(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("testdata/upgrade")
@@ -239,7 +239,7 @@ func releases(t *testing.T) []string {
 	return folders
 }
 
-// newest returns the database of the newest release that has one for an engine.
+// newest returns the file with the database of the newest release that has one for an engine.
 func newest(t *testing.T, engine string) (file string) {
 	t.Helper()
 	for _, folder := range releases(t) {
@@ -251,9 +251,9 @@ func newest(t *testing.T, engine string) (file string) {
 	return file
 }
 
-// TestUpgrade checks that a database that each release has filled keeps every row and works with this program: people
-// can sign in, keys and tokens are valid, secrets open, and threads, usage, reports, pages and documents are there and
-// can be changed. With -release it writes the databases of a release instead.
+// TestUpgrade checks that the database of each release keeps every row and works with this program: people can sign in,
+// keys and tokens are valid, secrets open, and the threads, usage, reports, pages and documents are there and can be
+// changed. With -release it writes the databases of a release instead.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	for _, folder := range releases(t) {
@@ -276,8 +276,8 @@ func TestUpgrade(t *testing.T) {
 						filled++
 					}
 					switch left, there := after[table]; {
-					case strings.HasPrefix(strings.TrimPrefix(table, "public."), "schema_") && left >= n: // migrations that came since
-					case table == "board_search_config" && left >= n: // what they have set in the index
+					case strings.HasPrefix(strings.TrimPrefix(table, "public."), "schema_") && left >= n: // later migrations add rows
+					case table == "board_search_config" && left >= n: // and configure the index
 					case !there || left != n:
 						t.Errorf("%s has %d rows of %d", table, left, n)
 					}
@@ -308,7 +308,7 @@ func (e *earlier) looks(up *e2e.Upstream) {
 	e.lookAtAnswer()
 }
 
-// sends fails the test if a request gets another status.
+// sends sends a request and fails the test if the answer has another status.
 func (e *earlier) sends(status int, address, key, body string, header ...string) string {
 	e.T.Helper()
 	a := e2e.Do(e.T, e2e.Client, http.MethodPost, address, key, body, header...)
@@ -329,7 +329,7 @@ func (e *earlier) has(address, key string, parts ...string) {
 	}
 }
 
-// lookAtBoard checks members, threads and what belongs to them.
+// lookAtBoard checks members, threads and their posts, attachments and notifications.
 func (e *earlier) lookAtBoard() {
 	e.T.Helper()
 	api, ada := e.board+"/api/v1", e.noted["ada"]
@@ -343,7 +343,7 @@ func (e *earlier) lookAtBoard() {
 	e.has(api+"/notifications", ada, `"actorUsername":"bob"`)
 	e.has(api+"/subscriptions", ada, `"title":"A thread"`)
 	e.has(api+"/moderation/queue", e.noted["root"], "a held post")
-	// What was sent before is answered as then, and what is new is stored.
+	// A repeated submission gets the answer of the first, and a new post is stored.
 	again := e.sends(201, api+"/threads/1/posts", e.noted["bob"], `{"message":"sent once"}`, "Idempotency-Key", "once")
 	if !strings.Contains(again, `"id":`+e.noted["once"]+",") {
 		e.T.Errorf("sent again: %s, want %s", again, e.noted["once"])
@@ -360,7 +360,7 @@ func (e *earlier) lookAtBoard() {
 	}
 }
 
-// signIn returns an HTTP client whose cookies are those of a member who has signed in.
+// signIn signs a member in and returns an HTTP client with the member's cookies.
 func (e *earlier) signIn(name string) *http.Client {
 	e.T.Helper()
 	jar, err := cookiejar.New(nil)
@@ -372,7 +372,7 @@ func (e *earlier) signIn(name string) *http.Client {
 	return c
 }
 
-// form sends a form of a page.
+// form submits a form of a page.
 func (e *earlier) form(c *http.Client, path string, values url.Values) *e2e.Answer {
 	e.T.Helper()
 	token := e2e.FormToken.FindStringSubmatch(e2e.Do(e.T, c, http.MethodGet, e.board+path, "", "").Body)

@@ -1,5 +1,4 @@
-// Package signin has the tests of people who sign in at the authorization server, in a
-// headless Chromium.
+// Package signin tests how people sign in at the authorization server, in a headless Chromium.
 package signin
 
 import (

@@ -9,7 +9,7 @@ import (
 )
 
 // TestAuthserverPages runs the cases of testdata/npm/authserver_pages.mjs in a headless Chromium without script: the
-// authorization server as people see it.
+// pages of the authorization server as people see them.
 func TestAuthserverPages(t *testing.T) {
 	t.Parallel()
 	site := "http://127.0.0.1:" + e2e.FreePort(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestRelyingParties runs the cases of testdata/npm/relying.mjs: applications that sign people in by openid-client,
-// Passport and Auth.js, also by response_mode=form_post.
+// TestRelyingParties runs the cases of testdata/npm/relying.mjs: applications that sign people in with openid-client,
+// Passport and Auth.js, also with response_mode=form_post.
 func TestRelyingParties(t *testing.T) {
 	t.Parallel()
 	n, issuer, admin := e2e.NewAuthserver(t, `

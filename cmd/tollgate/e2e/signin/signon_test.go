@@ -8,9 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestSingleSignOn runs the cases of testdata/npm/signon.mjs in a headless Chromium: people of the board, of the
-// administration of the CMS and of the home page sign in at the authorization server beside them, and one sign-out ends
-// all.
+// TestSingleSignOn runs the cases of testdata/npm/signon.mjs in a headless Chromium: users of the board, the CMS
+// administration and the home page sign in at the authorization server, and one sign-out ends all sessions.
 func TestSingleSignOn(t *testing.T) {
 	t.Parallel()
 	issuer, forum, www, home := "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestUpstreamProvider runs the cases of testdata/npm/upstream.mjs, in which people sign in with, and connect, another
-// OpenID provider, which runs on Node.js.
+// TestUpstreamProvider runs the cases of testdata/npm/upstream.mjs, in which people sign in with another OpenID
+// provider and connect to it. The provider runs on Node.js.
 func TestUpstreamProvider(t *testing.T) {
 	t.Parallel()
 	provider, app := "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestUpstreams: the cases of testdata/npm/upstreams.mjs, with two further authorization servers at which
-// the people of one sign in. They are at an address of their own, since cookies do not tell ports apart.
+// TestUpstreams runs the cases of testdata/npm/upstreams.mjs, with two further authorization servers as upstream
+// providers of the first. These are at another host name, since cookies do not distinguish ports.
 func TestUpstreams(t *testing.T) {
 	t.Parallel()
 	const secret = "a secret between the servers, long enough"
