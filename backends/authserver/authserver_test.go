@@ -71,8 +71,8 @@ func get(h http.Handler, method, path string) (*httptest.ResponseRecorder, map[s
 	return w, body
 }
 
-// stored waits for a path to have a status, since what the keys list is stored in the
-// background.
+// stored requests a path until its response has the given status, since the keys of the configuration that list clients
+// and resources are stored in the background.
 func stored(t *testing.T, s *authserver.Server, path string, status int) (body map[string]any) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
@@ -139,8 +139,8 @@ func TestSite(t *testing.T) {
 	}
 }
 
-// TestPepperGone checks that an operator who has removed the pepper is warned, in the log and by the administration
-// API, of clients whose secrets were stored under it.
+// TestPepperGone checks that after an operator has removed the pepper, the log and the administration API warn of the
+// clients whose secrets were stored under it.
 func TestPepperGone(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {

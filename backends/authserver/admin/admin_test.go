@@ -20,7 +20,7 @@ const (
 	master = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 )
 
-// api is the administration of a server.
+// api is the administration API of a server under test.
 type api struct {
 	*authserver.Server
 	t     *testing.T
@@ -175,7 +175,7 @@ func TestClients(t *testing.T) {
 		a.token(id, secret, 401)
 		other := a.token(id, fresh, 200)
 
-		// Tokens of it.
+		// The list contains the client's tokens.
 		list := a.do("GET", "/tokens?client="+id, "", 200)["tokens"].([]any)
 		if len(list) != 2 {
 			t.Fatalf("%v", list)
@@ -424,7 +424,7 @@ func TestRoutesNeedKey(t *testing.T) {
 	if got := a.do("GET", "/audit?action=admin.auth_failed", "", 200)["events"].([]any); len(got) != 30 {
 		t.Errorf("%d events", len(got))
 	}
-	// Who goes on for long does not fill the database.
+	// Many unauthorized requests do not fill the database with events.
 	for range 200 {
 		r := httptest.NewRequest("GET", "/admin/clients", nil)
 		w := httptest.NewRecorder()
@@ -448,7 +448,7 @@ func TestRoutesNeedKey(t *testing.T) {
 	a.do("DELETE", "/audit", "", 405)
 }
 
-// TestAdminLimit bounds how much an address may send.
+// TestAdminLimit checks that the requests of an address to the administration API are rate limited.
 func TestAdminLimit(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -514,7 +514,7 @@ func TestForeignPagesWithoutKey(t *testing.T) {
 	}
 }
 
-// TestInvitations answers with the link where no mails are sent, and mails it where they are.
+// TestInvitations checks that the response contains the invitation link only if the server sends no mails.
 func TestInvitations(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

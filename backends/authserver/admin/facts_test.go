@@ -7,7 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 )
 
-// TestClaimRules sets what clients and resources are told of users, and what that is made of.
+// TestClaimRules checks that the administration API sets the claim rules of clients and resources, and the roles and
+// attributes of users from which the claims are made.
 func TestClaimRules(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

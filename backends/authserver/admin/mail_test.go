@@ -17,7 +17,7 @@ func (a *api) mailEvents(action string) (details []string) {
 	return details
 }
 
-// TestMail checks what the administration tells of mails, and its test mails.
+// TestMail checks the mail settings and counts that the administration API returns, and the requests for a test mail.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -98,7 +98,7 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// TestVersionsAtOnce checks that of several concurrent changes of the same version one is made.
+// TestVersionsAtOnce checks that only one of several concurrent changes of the same version succeeds.
 func TestVersionsAtOnce(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -63,7 +63,7 @@ func TestPush(t *testing.T) {
 		if n, err := s.Sweep(t.Context()); n != 1 || err != nil {
 			t.Errorf("%d swept, error %v", n, err)
 		}
-		// What does not count is not kept: anybody may send it.
+		// Unknown and overlong parameters are not stored, since anybody may push a request.
 		long := strings.Repeat("x", 20_000)
 		uri, err := s.Push(t.Context(), client, request("unknown", long, "login_hint", long, "id_token_hint", long, "ui_locales", long))
 		if err != nil {

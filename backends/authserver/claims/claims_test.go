@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// ann is a user with something of each kind.
+// ann are the facts of a user with an example of each kind.
 var ann = &Facts{
 	Roles: []string{"admin", "shop:buyer", "shop:seller"}, Groups: []string{"staff", "staff/night"},
 	Attributes: map[string][]string{
@@ -18,7 +18,7 @@ var ann = &Facts{
 	},
 }
 
-// made returns the object that rules make of Ann, after a claim of the server's own.
+// made returns the object with the claims that rules make of facts. It begins with the claim iss, as a token does.
 func made(t *testing.T, rules []Rule, facts *Facts) map[string]any {
 	t.Helper()
 	text := Make(rules, facts).Append([]byte(`{"iss":"us"}`))
@@ -89,7 +89,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestTooLarge leaves out what would make a token too large for a header.
+// TestTooLarge checks that a claim that would make a token too large for a header is left out.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	f := &Facts{Attributes: map[string][]string{"small": {"x"}}}
@@ -234,7 +234,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// FuzzRules never makes a claim of the server's own, and always an object, of rules that are good.
+// FuzzRules checks that valid rules always make a valid object, and never a claim that the server reserves.
 func FuzzRules(f *testing.F) {
 	f.Add(`[{"claim":"a.b","from":"roles","prefix":"x","strip_prefix":true},`+
 		`{"claim":"https://x/y","from":"attributes.z","type":"number"}]`, "x:y", "1.5")

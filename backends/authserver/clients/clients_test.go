@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
 
-// quick is a slow hash that is quick.
+// quick is a slow hash with parameters that make it fast.
 var quick = password.Hasher{Params: password.Params{Memory: 64, Passes: 1, Lanes: 1}}
 
 func TestRows(t *testing.T) {
@@ -80,7 +80,7 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// TestSeed checks that clients are created once if there is none with their id, and that existing ones are not changed.
+// TestSeed checks that clients are created once if their ids are unused, and that existing clients are not changed.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -109,7 +109,7 @@ func TestSeed(t *testing.T) {
 		if c, err := cs.Find(ctx, "reader"); err != nil || c.Name != "Reader" || !c.Active() || !c.Public() {
 			t.Errorf("%+v, error %v", c, err)
 		}
-		// Nodes that start at once.
+		// Several nodes may seed at the same time.
 		other := clients.New(authtest.On(t, k.DB).Server, clients.Options{Hasher: quick})
 		for _, id := range []string{"a", "b", "c", "d"} {
 			var all sync.WaitGroup
@@ -129,7 +129,7 @@ func TestSeed(t *testing.T) {
 	})
 }
 
-// TestEqualWork checks that one hash is computed whatever is wrong with a client that sends a secret.
+// TestEqualWork checks that a client that sends a secret costs exactly one hash, whatever the reason of its refusal.
 func TestEqualWork(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -185,7 +185,7 @@ func TestEqualWork(t *testing.T) {
 	sends("a good one, that is known", id, secret, true, 0)
 }
 
-// TestOtherNode checks that one node sees that another has suspended a client.
+// TestOtherNode checks that a node notices that another node has suspended a client.
 func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -227,7 +227,7 @@ func TestMatchRedirect(t *testing.T) {
 			t.Errorf("%q: %t, want %t", uri, ok, want)
 		}
 	}
-	// Of loopback URIs alone an empty path equals "/".
+	// Only in loopback URIs does an empty path equal "/".
 	bare := &clients.Client{Redirects: []string{"http://127.0.0.1:1234", "http://[::1]/", "http://localhost?a=b", "https://c.example", "cursor://app"}}
 	for uri, want := range map[string]bool{
 		"http://127.0.0.1:1234": true, "http://127.0.0.1:1234/": true, "http://127.0.0.1:5/": true, "http://127.0.0.1": true, "http://[::1]:9": true, "http://localhost:7/?a=b": true,
@@ -278,9 +278,9 @@ func FuzzMatchRedirect(f *testing.F) {
 	})
 }
 
-// TestReplaceAlone checks clients that add a grant that involves no user to their registration: they do not keep the
-// default scope as a scope of their own, even after the default has changed, and what they may ask users for stays
-// bounded.
+// TestReplaceAlone checks clients that add a grant that involves no user to their registration. The default scope does
+// not become a registered scope of the client, even after the default has changed, and the scope that they may request
+// from users stays bounded.
 func TestReplaceAlone(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)

@@ -17,7 +17,7 @@ import (
 
 const day = 24 * time.Hour
 
-// selfish registers clients by themselves, and tells which of them are left.
+// selfish registers clients by dynamic registration and remembers the ids of those that should still exist.
 type selfish struct {
 	*clients.Clients
 	k   authtest.Kernel
@@ -39,7 +39,7 @@ func (s *selfish) register(t *testing.T, name, more string) (token string) {
 	return token
 }
 
-// do runs a statement with the id of a client for its one place.
+// do runs a statement with a client's id as its only parameter.
 func (s *selfish) do(t *testing.T, name, statement string) {
 	t.Helper()
 	if err := s.k.Write(t.Context(), func(c store.Conn) error {
@@ -50,7 +50,7 @@ func (s *selfish) do(t *testing.T, name, statement string) {
 	}
 }
 
-// sweep expects that some clients go, and that all others are left.
+// sweep checks that a sweep removes exactly the clients with the given names.
 func (s *selfish) sweep(t *testing.T, gone ...string) {
 	t.Helper()
 	if err := s.Flush(t.Context()); err != nil {

@@ -187,7 +187,7 @@ clients:
   - {client_id: reader, token_endpoint_auth_method: private_key_jwt, scope: "a b", jwks: {keys: []}}
 `
 
-// TestSeeds checks the entries of lists, and the expansion of variables in them.
+// TestSeeds checks the entries of lists, and the expansion of variables in the entries.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	for domain, want := range map[string]string{"": "localhost", "a.example": "a.example", "{$HOME}": "{$HOME}"} {

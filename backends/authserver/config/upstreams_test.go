@@ -77,7 +77,7 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
-// TestUpstreamFaults: what cannot work is told at the start, with its entry, and without secrets.
+// TestUpstreamFaults checks that invalid providers are reported at the start, with their entry and without secrets.
 func TestUpstreamFaults(t *testing.T) {
 	t.Parallel()
 	good := "slug: a, issuer: 'https://a.example', client_id: x"

@@ -27,7 +27,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// upstream is a provider whose refresh tokens are good once.
+// upstream is a provider whose refresh tokens can be used once.
 type upstream struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -92,7 +92,7 @@ func (u *upstream) set(change func()) {
 	change()
 }
 
-// node is the room on a node, with those below it.
+// node is a server's connections, with the packages on which they depend.
 type node struct {
 	authtest.Kernel
 	brokers *brokers.Brokers
@@ -100,7 +100,7 @@ type node struct {
 	*connections.Connections
 }
 
-// failing seals, or fails so often.
+// failing is an encryptor whose first calls of Seal fail, as many as failures counts.
 type failing struct {
 	encryption.Encryptor
 	failures *atomic.Int64
@@ -134,7 +134,7 @@ func newNode(t *testing.T, k authtest.Kernel, failures *atomic.Int64) *node {
 	return n
 }
 
-// fill creates a provider, a resource of it, and a user.
+// fill creates a provider, a resource that uses it, and a user.
 func (n *node) fill(t *testing.T, u *upstream) (user string, r *resources.Resource) {
 	t.Helper()
 	config, err := json.Marshal(map[string]any{"client_id": "c", "client_secret": "hush", "authorize_url": u.URL + "/authorize", "token_url": u.URL + "/token", "revoke_url": u.URL + "/revoke"})
@@ -187,7 +187,7 @@ func refused(t *testing.T, what string, err error, code string) {
 	}
 }
 
-// lacking checks that an error sends the user to an address for the given cause.
+// lacking checks that an error asks for the user's consent, with the given cause and address.
 func lacking(t *testing.T, what string, err error, cause, to string) {
 	t.Helper()
 	refused(t, what, err, kernel.ConsentRequired)
@@ -257,7 +257,7 @@ func TestStates(t *testing.T) {
 	})
 }
 
-// TestRootReturn returns to the root of a site, which browsers write with a "/".
+// TestRootReturn checks return URLs at the root of a site, which browsers write with a "/".
 func TestRootReturn(t *testing.T) {
 	t.Parallel()
 	n, u := newNode(t, authtest.SQLite(t), nil), newUpstream(t)
@@ -326,7 +326,7 @@ func TestRenewedOnce(t *testing.T) {
 			t.Errorf("%s, error %v", row, err)
 		}
 
-		// One who leaves does not take the new credential with them.
+		// If the caller that started a renewal is cancelled, the new credential is stored nevertheless.
 		for _, n := range []*node{one, two} {
 			n.Clock.Pass(time.Hour)
 		}
@@ -347,7 +347,7 @@ func TestRenewedOnce(t *testing.T) {
 			t.Errorf("%+v, error %v", a, err)
 		}
 
-		// A provider that is down is no end of the connection; one that says so is.
+		// A provider's outage does not end the connection; a refused refresh token does.
 		for _, n := range []*node{one, two} {
 			n.Clock.Pass(time.Hour)
 		}
@@ -422,7 +422,8 @@ func TestRenewedForLess(t *testing.T) {
 	})
 }
 
-// TestLeaseEnds checks that a process that crashes during a renewal blocks the others only until its lease expires.
+// TestLeaseEnds checks that a process that crashes during a renewal blocks other processes only until its lease
+// expires.
 func TestLeaseEnds(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

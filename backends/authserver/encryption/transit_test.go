@@ -65,7 +65,7 @@ func TestTransit(t *testing.T) {
 	}
 }
 
-// fill stores rows that e has sealed, as a room does.
+// fill stores rows that e has sealed, as the packages with secrets do.
 func fill(tb testing.TB, k authtest.Kernel, e encryption.Encryptor, rows int) {
 	tb.Helper()
 	for i := range rows {
@@ -83,7 +83,7 @@ func fill(tb testing.TB, k authtest.Kernel, e encryption.Encryptor, rows int) {
 	}
 }
 
-// column is the rows that fill has stored.
+// column names the column that fill has written.
 var column = []encryption.Column{{Table: "authserver_keys", ID: "kid", Column: "private"}}
 
 // opened returns how many rows can be opened with e, and how many of them are current.
@@ -131,7 +131,7 @@ func TestReseal(t *testing.T) {
 		reseal(master(t, two, one), all)
 		reseal(master(t, two, ""), none)
 
-		// It ends in the middle, as by a kill, and another run goes on.
+		// A run that is interrupted, as by a kill, is completed by the next run.
 		to := encryption.Chain(remote, master(t, two, ""))
 		ctx, cancel := context.WithCancel(t.Context())
 		done, err := encryption.Reseal(ctx, k.Server, to, column, func(encryption.Resealed) { cancel() })
@@ -155,7 +155,7 @@ func TestReseal(t *testing.T) {
 		reseal(encryption.Chain(master(t, one, ""), remote), all)
 		reseal(master(t, one, ""), none)
 
-		// What does not open stays as it is, and the rest goes on.
+		// A row that does not open stays unchanged, and the other rows are sealed again.
 		fill2 := func(c store.Conn) error {
 			_, err := c.Exec("UPDATE authserver_keys SET private = 'broken' WHERE kid = 'row-0001'")
 			return err
@@ -199,7 +199,7 @@ func TestResealMeanwhile(t *testing.T) {
 	})
 }
 
-// meanwhile has something happen while it seals.
+// meanwhile is an encryptor that calls happen before each Seal.
 type meanwhile struct {
 	encryption.Encryptor
 	happen func()

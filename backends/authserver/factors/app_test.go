@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The secret of RFC 6238 appendix B in base32, whose codes there have eight digits; the last
-// six of them are those of six.
+// rfcSecret is the secret of RFC 6238 appendix B in base32. The codes there have eight digits, of which the last six
+// are the code of six digits.
 const rfcSecret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
 func TestStepOf(t *testing.T) {

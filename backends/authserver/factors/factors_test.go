@@ -22,7 +22,7 @@ import (
 
 const browser = "browser"
 
-// desk is the room with a user who has an app.
+// desk is the package's state with a user who has set up an app.
 type desk struct {
 	authtest.Kernel
 	t        *testing.T
@@ -46,7 +46,7 @@ func newDesk(t *testing.T, k authtest.Kernel) *desk {
 	return d
 }
 
-// room returns factors with master keys.
+// room returns factors that share the database of d, with the current and the old master key.
 func (d *desk) room(current, old string) *factors.Factors {
 	d.t.Helper()
 	master, err := encryption.NewMaster(current, old)
@@ -60,7 +60,7 @@ func (d *desk) room(current, old string) *factors.Factors {
 	return room
 }
 
-// app sets one up.
+// app sets up an app and returns its secret and the new recovery codes.
 func (d *desk) app(name string) (secret string, recovery []string) {
 	d.t.Helper()
 	draft, err := d.factors.NewApp(d.ann, browser)
@@ -84,7 +84,7 @@ func (d *desk) code(secret string) string {
 	return code
 }
 
-// TestParallelCodes checks that of concurrent uses of the same code one succeeds.
+// TestParallelCodes checks that only one of several concurrent uses of the same code succeeds.
 func TestParallelCodes(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -115,7 +115,7 @@ func TestParallelCodes(t *testing.T) {
 	})
 }
 
-// TestSealed checks that secrets are sealed, bound to their rows, and sealed again with the others.
+// TestSealed checks that secrets are sealed, bound to their rows, and included when data is sealed again.
 func TestSealed(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -191,7 +191,7 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// TestMost checks that the number of factors is bounded, and that a user cannot remove those of another.
+// TestMaxFactors checks that the number of factors is bounded, and that a user cannot remove those of another user.
 func TestMaxFactors(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
