@@ -27,7 +27,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// live is a server at an address, as clients of another make see it, with a user.
+// live is a server at an address, for tests with client libraries, with a user.
 type live struct {
 	t      *testing.T
 	url    string
@@ -254,7 +254,7 @@ func TestClients(t *testing.T) {
 			t.Errorf("%+v: %v", info, err)
 		}
 
-		// Whoever is disabled is out at once, with all that was issued.
+		// Disabling a user ends the session and all tokens at once.
 		left := l.codeOf(c, verifier)
 		if _, err := l.users.Disable(ctx, l.ann.ID, ""); err != nil {
 			t.Fatal(err)
@@ -272,7 +272,7 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// codeOf returns another code for what has been granted already.
+// codeOf returns another code of an app to which the user has already given consent.
 func (l *live) codeOf(c *oauth2.Config, verifier string) string {
 	l.t.Helper()
 	to, _ := l.answers(c.AuthCodeURL("s1", oauth2.S256ChallengeOption(verifier)))

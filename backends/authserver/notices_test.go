@@ -18,14 +18,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The master keys of these tests, and the id of one.
+// These are the master keys of the tests, and the id of the old key.
 var oldMaster, newMaster = strings.Repeat("0a", 32), strings.Repeat("0b", 32)
 
 const oldMasterID = "b9b07dd4"
 
 // TestKeyTakenTooEarly checks that an operator who removes an old master key while rows need it is warned at the start
-// and by the administration API, with the table, the number of rows and the id of the key, until the key is configured
-// again and the rows are sealed again.
+// and by the administration API. The warning names the table, the number of rows and the id of the key. It ends once
+// the key is configured again and the rows are sealed again.
 func TestKeyTakenTooEarly(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -110,7 +110,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 		s, logs = begin(sealed)
 		quiet(s, logs)
 
-		// To encrypt anew has the rows looked at again, which else is not done each time.
+		// The rows are checked again after data has been encrypted anew; otherwise not at each start.
 		if w := admin(first, http.MethodPost, "/admin/broker-providers", `{"slug":"late","protocol":"oauth","config_data":{"client_secret":"s"}}`); w.Code != http.StatusCreated {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}

@@ -46,7 +46,7 @@ func signedBy(t *testing.T, db *store.DB, kms *transittest.Server, more string) 
 	return s, s.Start()
 }
 
-// TestKeyManagement checks that a server whose keys are in a key management server issues tokens only while that
+// TestKeyManagement checks that a server with its keys in a key management server issues tokens only while that server
 // answers, and always verifies them.
 func TestKeyManagement(t *testing.T) {
 	t.Parallel()

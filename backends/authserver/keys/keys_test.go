@@ -61,7 +61,7 @@ func published(tb testing.TB, ks *keys.Keys) []byte {
 	return text
 }
 
-// stranger checks a token with the published set alone.
+// stranger verifies a token with nothing but the published key set.
 func stranger(tb testing.TB, ks *keys.Keys, text string) {
 	tb.Helper()
 	set, err := jwks.ParseSet(published(tb, ks))
@@ -176,7 +176,7 @@ func TestRotate(t *testing.T) {
 		if len(all) != 2 || all[0].ID != made.ID || !all[0].RotatedAt.IsZero() || !all[1].RotatedAt.Equal(all[0].CreatedAt) {
 			t.Fatalf("%+v", all)
 		}
-		// An algorithm that is no longer used keeps its keys.
+		// The keys of an algorithm that is no longer used are kept.
 		rsa := start(t, k, s, keys.RS256)
 		stranger(t, rsa, fresh)
 		stranger(t, rsa, sign(t, rsa))
@@ -204,7 +204,7 @@ func TestRotate(t *testing.T) {
 	})
 }
 
-// TestOtherNode checks that one node sees the rotation of another.
+// TestOtherNode checks that a node notices the rotation of another node.
 func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, k, other authtest.Kernel, s, same keys.Store) {
@@ -249,7 +249,7 @@ func TestRotateBehind(t *testing.T) {
 	})
 }
 
-// leaving has who asks for a key leave as soon as it is made.
+// leaving is a store that calls leave after each new key, as if the caller went away.
 type leaving struct {
 	keys.Store
 	leave func()
@@ -320,7 +320,7 @@ func TestSingleFirstKey(t *testing.T) {
 	})
 }
 
-// counting counts how often the keys are read; err is what that comes to then.
+// counting counts how often the keys are read. If err is set, reading fails with it.
 type counting struct {
 	keys.Store
 	loads int
@@ -445,7 +445,7 @@ func TestVerifyRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The public key is known to everybody, and is no secret.
+	// The public key is published and therefore no secret.
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
 	}

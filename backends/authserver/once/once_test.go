@@ -30,7 +30,7 @@ func rows(t *testing.T, db *store.DB) (n int) {
 	return n
 }
 
-// TestNodes checks that a mark of one node holds on another one, until its time is over by the clock there.
+// TestNodes checks that a mark of one node is valid on another node until it expires by that node's clock.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, one authtest.Kernel) {
@@ -56,7 +56,7 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-// TestRace checks that of many concurrent uses of a value one is the first.
+// TestRace checks that exactly one of many concurrent uses of a value is the first.
 func TestRace(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, one authtest.Kernel) {

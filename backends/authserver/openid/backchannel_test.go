@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
 
-// party is an application that is told of logouts.
+// party is an application that receives logout tokens.
 type party struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -62,7 +62,7 @@ func (p *party) take() []string {
 	return told
 }
 
-// logins is what sessions are of.
+// logins has the packages that sessions need, a user, a client and the application that it belongs to.
 type logins struct {
 	authtest.Kernel
 	t      *testing.T
@@ -144,7 +144,8 @@ func (l *logins) tells() []string {
 	return l.party.take()
 }
 
-// TestBackchannelLogout checks that a client is told of the end of its session, for each way in which a session ends.
+// TestBackchannelLogout checks that a client is notified of the end of its session, for each way in which a session
+// ends.
 func TestBackchannelLogout(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(l *logins, cookie string) error{
@@ -196,7 +197,7 @@ func TestBackchannelLogout(t *testing.T) {
 }
 
 // TestSignInAgainIsNoLogout checks that a client stays in the session of a user who signs in again in the same browser,
-// with the same sid, and is told when that session ends.
+// with the same sid, and is notified when that session ends.
 func TestSignInAgainIsNoLogout(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -219,7 +220,7 @@ func TestSignInAgainIsNoLogout(t *testing.T) {
 	})
 }
 
-// TestLogoutIsSentAgain tries a client again that does not answer well, and not one that refuses.
+// TestLogoutIsSentAgain checks that a logout token is sent again after a failed response, but not after a refusal.
 func TestLogoutIsSentAgain(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t, authtest.SQLite(t))
@@ -253,8 +254,8 @@ func TestLogoutIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestFailingClientDelaysNoOther checks that a client that fails is tried only a few times in a run, however many
-// sessions it is to be told of.
+// TestFailingClientDelaysNoOther checks that a failing client is tried only a few times in a run, however many logout
+// tokens wait for it.
 func TestFailingClientDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -278,7 +279,7 @@ func TestFailingClientDelaysNoOther(t *testing.T) {
 	})
 }
 
-// TestExpiredSessionIsNoLogout checks that clients are not told of a session that expires.
+// TestExpiredSessionIsNoLogout checks that clients are not notified of a session that expires.
 func TestExpiredSessionIsNoLogout(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t, authtest.SQLite(t))

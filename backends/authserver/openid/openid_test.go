@@ -26,7 +26,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/inbound/inboundtest"
 )
 
-// layer is the room with those below it, a user and a client.
+// layer has the endpoints with the packages that they need, a user and a client.
 type layer struct {
 	authtest.Kernel
 	*openid.OpenID
@@ -154,7 +154,7 @@ func TestIDToken(t *testing.T) {
 		if other := l.tokens("email"); other.IDToken != "" {
 			t.Error("there is an ID token without openid")
 		}
-		// It is no access token.
+		// An ID token cannot be used as an access token.
 		if _, _, ok, err := l.Tokens.Live(t.Context(), answer.IDToken); ok || err != nil {
 			t.Errorf("an ID token is an access token: %v", err)
 		}
@@ -287,7 +287,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestIDTokenOfLess refreshes for less than was granted: the ID token tells no more.
+// TestIDTokenOfLess checks that a refresh with a smaller scope returns an ID token without the claims of the omitted
+// scope.
 func TestIDTokenOfLess(t *testing.T) {
 	t.Parallel()
 	l := newLayer(t, authtest.SQLite(t))

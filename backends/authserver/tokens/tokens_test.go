@@ -44,19 +44,20 @@ func TestRedeem(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].JTI != jti || list[0].Client != s.client.ID {
 			t.Errorf("%+v, error %v", list, err)
 		}
-		// One resource, named by its slug.
+		// The token is for one resource, named by its slug.
 		r := s.redemption(s.client, s.code(t, s.grant(s.client)))
 		r.Resources = []string{"mail"}
 		if answer, err = s.Redeem(t.Context(), r); err != nil || claims(t, answer.AccessToken)["aud"] != "https://api.example/mail" {
 			t.Errorf("%+v, error %v", answer, err)
 		}
-		// No resource: for the server itself.
+		// Without a resource the token is for the server itself.
 		g := s.grant(s.client)
 		g.Resources = nil
 		if answer, err = s.Redeem(t.Context(), s.redemption(s.client, s.code(t, g))); err != nil || claims(t, answer.AccessToken)["aud"] != authtest.Issuer {
 			t.Errorf("%+v, error %v", answer, err)
 		}
-		// A client without the grant has no refresh token, and what it has can be revoked by its code.
+		// A client without the refresh grant gets no refresh token, and its access token is revoked if its code is used
+		// again.
 		only := &clients.Client{Name: "O", AuthMethod: clients.MethodNone, Grants: []string{clients.GrantCode}, Source: clients.Admin, Agent: true}
 		if _, err := s.clients.Create(t.Context(), only); err != nil {
 			t.Fatal(err)
@@ -108,7 +109,7 @@ func TestRedeemRefuses(t *testing.T) {
 			t.Errorf("%s: the code is lost: %v", name, err)
 		}
 	}
-	// A redirect URI that the authorization request did not have may come or not.
+	// If the authorization request had no redirect URI, the redemption may contain the URI or not.
 	for _, given := range []string{"", "https://c.example/cb"} {
 		g := s.grant(s.client)
 		g.RedirectGiven = false
@@ -118,7 +119,7 @@ func TestRedeemRefuses(t *testing.T) {
 			t.Errorf("%q: %v", given, err)
 		}
 	}
-	// Five wrong verifiers burn a code, four do not.
+	// Five wrong verifiers invalidate a code, four do not.
 	for _, n := range []int{4, 5} {
 		good := s.redemption(s.client, s.code(t, s.grant(s.client)))
 		bad := good
@@ -131,12 +132,12 @@ func TestRedeemRefuses(t *testing.T) {
 			t.Errorf("after %d wrong verifiers: error %v", n, err)
 		}
 	}
-	// Time.
+	// The code has expired.
 	code := s.code(t, s.grant(s.client))
 	s.Clock.Pass(time.Minute)
 	_, err := s.Redeem(t.Context(), s.redemption(s.client, code))
 	refused(t, err, "invalid_grant")
-	// A key.
+	// The code is bound to a key.
 	g := s.grant(s.public)
 	g.JKT = "key"
 	r := s.redemption(s.public, s.code(t, g))
@@ -146,7 +147,7 @@ func TestRedeemRefuses(t *testing.T) {
 	if answer, err := s.Redeem(t.Context(), r); err != nil || answer.JKT != "key" || !strings.Contains(string(answer.AppendJSON(nil)), `"token_type":"DPoP"`) {
 		t.Errorf("%+v, error %v", answer, err)
 	}
-	// The user.
+	// The user is inactive.
 	code = s.code(t, s.grant(s.client))
 	s.inactive = true
 	s.Kernel.Tell("users", "ann")
@@ -251,7 +252,7 @@ func TestRefresh(t *testing.T) {
 		first := s.start(t, s.client)
 		refresh := func(r tokens.Renewal) (tokens.Answer, error) { return s.Refresh(t.Context(), r) }
 		r := tokens.Renewal{Client: s.client, Token: first.Refresh}
-		// What is refused leaves the token good.
+		// A refused refresh leaves the token valid.
 		for name, test := range map[string]struct {
 			change func(r *tokens.Renewal)
 			want   string
@@ -276,7 +277,7 @@ func TestRefresh(t *testing.T) {
 		if err != nil || second.Scope != "read" || claims(t, second.AccessToken)["aud"] != "https://api.example/files" || second.Refresh == first.Refresh {
 			t.Fatalf("%+v, error %v", second, err)
 		}
-		// The family keeps the whole scope, cut to the present ceiling.
+		// A family keeps the whole scope of the grant, limited to the client's current ceiling.
 		r = tokens.Renewal{Client: s.client, Token: second.Refresh}
 		third, err := refresh(r)
 		if err != nil || third.Scope != "read write" {
@@ -297,7 +298,7 @@ func TestRefresh(t *testing.T) {
 		if err != nil || fourth.Scope != "write" {
 			t.Fatalf("%+v, error %v", fourth, err)
 		}
-		// One of long ago comes again.
+		// If an old refresh token is used again, the family is revoked.
 		for _, a := range []tokens.Answer{first, second, third, fourth} {
 			if !s.live(t, a.AccessToken) {
 				t.Error("a token died early")
@@ -318,7 +319,7 @@ func TestRefresh(t *testing.T) {
 		if list, err := s.Issuances(t.Context(), tokens.IssuanceFilter{Live: true}, kernel.Page{Limit: 10, Newest: true}); err != nil || len(list) != 0 {
 			t.Errorf("%+v, error %v", list, err)
 		}
-		// Each use begins the time anew, and it ends.
+		// Each use extends the lifetime of the family, which expires if unused.
 		token := s.start(t, s.client).Refresh
 		for range 3 {
 			s.Clock.Pass(7*24*time.Hour - time.Second)
@@ -365,7 +366,7 @@ func TestGrace(t *testing.T) {
 	if s.live(t, answers[0].AccessToken) {
 		t.Error("the family lives on")
 	}
-	// Any of the answers may be the one that arrived.
+	// Any of the repeated responses may be the one that arrived.
 	one = s.start(t, s.client).Refresh
 	two := must(one)
 	must(one)
@@ -412,11 +413,11 @@ func TestGraceHolders(t *testing.T) {
 				}
 			}
 		}
-		// They take turns within the grace, too, and each may have lost an answer.
+		// Holders may also alternate within the grace period, and each may have lost a response.
 		first, second := holders[0].Refresh, holders[1].Refresh
 		holders[0], holders[1] = must(first), must(second)
 		holders[0], holders[1] = must(first), must(second)
-		// The access tokens of all are good, and none was told to be of a stolen one.
+		// All holders' access tokens are valid, and no theft was reported.
 		for h := range holders {
 			if !s.live(t, holders[h].AccessToken) {
 				t.Errorf("holder %d has a dead token", h)
@@ -441,7 +442,7 @@ func TestGraceHolders(t *testing.T) {
 	})
 }
 
-// TestGraceStored reads a family as one was stored while there was one token that is good and one before.
+// TestGraceStored checks families in their former storage format, with one valid token and one previous token.
 func TestGraceStored(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), func(o *tokens.Options) { o.Grace = 10 * time.Second }).fill(t)
@@ -472,8 +473,8 @@ func TestGraceStored(t *testing.T) {
 	}
 }
 
-// TestNoGraceStored checks that a family without a grace holds the digest of its token alone, as nodes of an earlier
-// version read it: one that shares the database would else take each token for one that was used.
+// TestNoGraceStored checks that a family without a grace period stores only its token's digest, as earlier versions
+// read it. Nodes of an earlier version that share the database would otherwise consider each token used.
 func TestNoGraceStored(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), nil).fill(t)
@@ -639,7 +640,7 @@ func TestRevoke(t *testing.T) {
 		if n := s.Events.Count("token.revoked"); n != 2 {
 			t.Errorf("%d events", n)
 		}
-		// Another node, which has looked a moment ago, knows within five seconds.
+		// Another node, which has read the state a moment ago, learns of a revocation within five seconds.
 		third := s.start(t, s.client)
 		own, err := s.Machine(t.Context(), s.client, []string{"read"}, nil, "")
 		if err != nil {
@@ -661,7 +662,7 @@ func TestRevoke(t *testing.T) {
 		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 0 || err != nil {
 			t.Errorf("%d are live, error %v", n, err)
 		}
-		// A user who is signed out everywhere.
+		// The user is signed out everywhere.
 		fourth := s.start(t, s.client)
 		s.live(t, fourth.AccessToken)
 		if err := s.Kernel.Change(t.Context(), "users", "ann", func(c store.Conn) error { return s.EndUser(c, "ann") }); err != nil {
@@ -741,7 +742,7 @@ func TestIntrospect(t *testing.T) {
 	if ask(runtime, answer.Refresh) != nil {
 		t.Error("a refresh token of another client is told of")
 	}
-	// Who has looked, and who would have liked to, is told once a minute.
+	// Introspections and refused introspections are each recorded once a minute.
 	looked := func(want ...int) {
 		t.Helper()
 		ask(runtime, answer.AccessToken)
@@ -788,7 +789,7 @@ func TestIntrospect(t *testing.T) {
 	if ask(s.client, answer.AccessToken) != nil {
 		t.Error("an expired token is active")
 	}
-	// Nobody is told active:true where nothing can be looked up.
+	// No token is reported active if the database cannot be read.
 	fresh := s.start(t, s.client)
 	if ask(s.client, fresh.AccessToken) == nil {
 		t.Error("not active")
@@ -857,8 +858,8 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// TestDeniedByClockAhead checks that a node whose clock is ahead does not keep other nodes from seeing what nodes with
-// correct clocks deny.
+// TestDeniedByClockAhead checks that a node whose clock is ahead does not keep other nodes from noticing the
+// revocations of nodes with correct clocks.
 func TestDeniedByClockAhead(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -194,7 +194,7 @@ func TestSpray(t *testing.T) {
 	}
 }
 
-// TestBound checks that at the bound identities that are not locked are evicted, and locked ones never are.
+// TestBound checks that at the bound only identities that are not locked are evicted.
 func TestBound(t *testing.T) {
 	t.Parallel()
 	o := rules
@@ -333,7 +333,8 @@ func TestAgainstPlain(t *testing.T) {
 	}
 }
 
-// TestConcurrent checks that exactly one of many concurrent failures locks, and that later ones have to wait.
+// TestConcurrent checks that exactly one of many concurrent failures locks the identity, and that later failures have
+// to wait.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	f := fix(t, Options{Max: 10, Window: time.Minute, Lock: time.Minute, Bound: 5000})
@@ -397,7 +398,7 @@ func TestMaximumIdentities(t *testing.T) { //nolint:paralleltest // see above
 		t.Fatalf("%d are tracked, %.0f bytes each, warned %q", f.Tracked(), size, f.warned)
 	}
 
-	// Newcomers take the places of those that are not locked, and then lock themselves.
+	// New identities evict those that are not locked, and are then locked themselves.
 	for i := bound; i < bound+half; i++ {
 		f.Fail(key(i))
 	}
