@@ -71,8 +71,8 @@ func (l *lab) asksAs(client string) string {
 	}.Encode(), "")
 }
 
-// left registers a client, lets the given number of days pass, and returns how many clients remain after an even older
-// one has been removed. If seen is set, the client was used after these days.
+// left returns how many clients remain of one that registered the given number of days ago, after an even older client
+// has been removed. If seen is set, the client was last used at its registration.
 func left(t *testing.T, s settings, days int, seen bool) string {
 	t.Helper()
 	db := databases.SQLite(t)

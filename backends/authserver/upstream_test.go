@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// federated is a server at which people of another provider sign in, whom claims name.
+// federated is a server at which users sign in at another provider, which names them by claims.
 type federated struct {
 	*live
 	at *oidclogintest.Provider
@@ -30,7 +30,7 @@ func newFederated(t *testing.T, db *store.DB, more string) *federated {
 	return f
 }
 
-// browser replaces the browser with a new one.
+// browser replaces the browser with a new browser.
 func (f *federated) browser() {
 	f.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -65,7 +65,7 @@ func (f *federated) visit(redirect string) url.Values {
 	return f.at.Visit(to)
 }
 
-// back returns the status of the callback, and where it redirects.
+// back returns the status of the callback, and the address to which it redirects.
 func (f *federated) back(query url.Values) (int, string) {
 	f.t.Helper()
 	status, to, _ := f.page("/oidc/callback?" + query.Encode())
@@ -97,7 +97,7 @@ func TestUpstream(t *testing.T) {
 			t.Fatalf("%+v, error %v", bob, err)
 		}
 
-		// They are the same whatever their address is later; their groups follow.
+		// A person is recognized although the mail address has changed. The groups are updated.
 		f.browser()
 		f.at.Claims = map[string]any{"email": "robert@example.com", "email_verified": true, "groups": []string{}}
 		if status, to := f.back(f.visit("/")); status != http.StatusFound || to != "/" {
@@ -107,8 +107,8 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%+v, error %v", again, err)
 		}
 
-		// What a provider leaves out that has told it before is empty, and what it never tells is
-		// the operator's.
+		// If a provider omits groups that it has sent before, they are removed. If it has never sent any, the
+		// operator's groups stay.
 		for i, groups := range []any{[]string{"staff"}, nil, nil} {
 			f.browser()
 			f.at.Claims = map[string]any{"email": "bob@example.com", "groups": groups}
@@ -131,7 +131,7 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%+v, error %v", own, err)
 		}
 
-		// An account without a password is linked by a confirmed address, others are not.
+		// An account without a password is linked by a confirmed mail address, other accounts are not.
 		carol, err := f.users.Create(t.Context(), users.New{Email: "carol@example.com", Name: "Carol"}, "")
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +158,7 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%+v, error %v", linked, err)
 		}
 
-		// Who is disabled stays out.
+		// A disabled user cannot sign in.
 		if _, err := f.users.Disable(t.Context(), carol.ID, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestUpstream(t *testing.T) {
 		if !strings.Contains(refused, "actor_id:"+carol.ID) {
 			t.Errorf("nobody knows who was disabled: %s", refused)
 		}
-		// An application is let in as ever.
+		// The sign-in does not redirect to another site.
 		f.browser()
 		f.at.Claims = map[string]any{"email": "robert@example.com"}
 		if status, to := f.back(f.visit("/login?redirect=//evil.example")); status != http.StatusFound || strings.Contains(to, "//evil") && !strings.HasPrefix(to, "/login") {
@@ -184,7 +184,7 @@ func TestUpstream(t *testing.T) {
 	})
 }
 
-// TestUpstreamAttacks checks that invalid responses are refused, and that the page reveals nothing of them.
+// TestUpstreamAttacks checks that invalid responses are refused, and that the page does not reveal their contents.
 func TestUpstreamAttacks(t *testing.T) {
 	t.Parallel()
 	f := newFederated(t, databases.SQLite(t), "")
@@ -284,7 +284,7 @@ func TestUpstreamAttacks(t *testing.T) {
 }
 
 // TestUpstreamTabs checks concurrent sign-ins in several tabs of one browser. They can end in any order, and each
-// continues at its own page.
+// continues at the page on which it began.
 func TestUpstreamTabs(t *testing.T) {
 	t.Parallel()
 	f := newFederated(t, databases.SQLite(t), "")
@@ -332,8 +332,8 @@ func TestUpstreamTabs(t *testing.T) {
 	}
 }
 
-// TestUpstreamAuthTime checks that an old sign-in at the other provider does not satisfy a request for a new one
-// (OpenID Connect Core section 3.1.2.1), and that applications learn the time of the sign-in.
+// TestUpstreamAuthTime checks that an old sign-in at the provider does not satisfy a request for a new sign-in (OpenID
+// Connect Core section 3.1.2.1). Applications learn the time of the sign-in.
 func TestUpstreamAuthTime(t *testing.T) {
 	t.Parallel()
 	f := newFederated(t, databases.SQLite(t), "")
@@ -351,12 +351,12 @@ func TestUpstreamAuthTime(t *testing.T) {
 	before := time.Now().Add(-time.Hour)
 	f.at.Claims = map[string]any{"email": "bob@example.com", "auth_time": before.Unix()}
 
-	// The page asks the provider to ask anew.
+	// The login page asks the provider for a new sign-in.
 	to := ask("login")
 	if _, page := f.send(http.MethodGet, to, nil); !strings.Contains(page, `href="/oidc/start?again=1&amp;redirect=`) {
 		t.Errorf("the provider is not to ask anew:\n%s", page)
 	}
-	// Who leaves that out is asked once more.
+	// A user who omits the parameter is asked to sign in again.
 	at, err := url.Parse(to)
 	if err != nil {
 		t.Fatal(err)
@@ -374,7 +374,7 @@ func TestUpstreamAuthTime(t *testing.T) {
 	}); err != nil || confirmed != before.Truncate(time.Second).UnixMicro() {
 		t.Errorf("signed in at %s, error %v", time.UnixMicro(confirmed), err)
 	}
-	// Who was asked anew has signed in now.
+	// After a new sign-in at the provider the session is new.
 	f.at.Claims["auth_time"] = time.Now().Unix()
 	_, start, _ := f.page("/oidc/start?again=1&redirect=" + url.QueryEscape(back))
 	if status, to := f.back(f.at.Visit(start)); status != http.StatusFound || to != back {
@@ -383,7 +383,7 @@ func TestUpstreamAuthTime(t *testing.T) {
 	if status, to, _ := f.page(back); status != http.StatusOK {
 		t.Errorf("%d %q", status, to)
 	}
-	// A clock that is ahead does not make a login of tomorrow.
+	// If the provider's clock is ahead, the time of the sign-in is not in the future.
 	f.browser()
 	f.at.Claims["auth_time"] = time.Now().Add(24 * time.Hour).Unix()
 	f.back(f.visit("/"))

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// desk is two providers, one of which gives accounts to people of example.com, and a user with a password.
+// desk has two providers, of which only open creates accounts, for users of example.com, and a user with a password.
 type desk struct {
 	*upstreams.Upstreams
 	t      *testing.T
@@ -71,7 +71,7 @@ func person(up *upstreams.Upstream, subject, email string, groups ...string) *oi
 	}
 }
 
-// enters signs somebody in, who must have an account.
+// enters signs in a person and returns the user. The sign-in must succeed.
 func (d *desk) enters(up *upstreams.Upstream, p *oidclogin.Person) *users.User {
 	d.t.Helper()
 	u, err := d.SignIn(d.t.Context(), up, p)
@@ -81,7 +81,7 @@ func (d *desk) enters(up *upstreams.Upstream, p *oidclogin.Person) *users.User {
 	return u
 }
 
-// stored returns a user as the database has them.
+// stored returns a user as stored in the database.
 func (d *desk) stored(id string) *users.User {
 	d.t.Helper()
 	u, err := d.Users.Find(d.t.Context(), id)
@@ -120,7 +120,7 @@ func (d *desk) links(user string, up *upstreams.Upstream, subject string, status
 	}
 }
 
-// TestSignIn checks the first sign-ins of people. Nobody gets into an account by its mail address.
+// TestSignIn checks the first sign-ins of persons. Nobody gets access to an account by its mail address.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -157,13 +157,13 @@ func TestSignIn(t *testing.T) {
 			bob.Provider != users.Upstream || bob.Role != users.RoleUser {
 			t.Errorf("%+v", bob)
 		}
-		// They are who they were, whatever else is told later.
+		// A person stays the same user, even if the provider later sends another mail address.
 		again := person(d.open, "s-7", "ann@example.com")
 		again.Confirmed = false
 		if u := d.enters(d.open, again); u.ID != bob.ID || u.Email != bob.Email {
 			t.Errorf("%+v", u)
 		}
-		// The same subject of another provider is another person.
+		// The same subject at another provider is another person.
 		if _, err := d.SignIn(t.Context(), d.closed, person(d.closed, "s-7", "")); err == nil {
 			t.Error("the subject of another provider is let in")
 		}
@@ -173,7 +173,7 @@ func TestSignIn(t *testing.T) {
 	})
 }
 
-// TestSignInAtOnce checks the first sign-in of one person in several tabs at once.
+// TestSignInAtOnce checks concurrent first sign-ins of one person in several tabs.
 func TestSignInAtOnce(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -197,7 +197,7 @@ func TestSignInAtOnce(t *testing.T) {
 	})
 }
 
-// TestGroups checks that groups come and go with what each provider tells, and that those of the operator stay.
+// TestGroups checks that groups follow the claims of each provider, and that the operator's groups stay.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -237,7 +237,7 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// TestLinks connects accounts and disconnects them. The last way to sign in stays.
+// TestLinks checks that accounts can be connected and disconnected, but that the last way to sign in cannot be removed.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -257,7 +257,7 @@ func TestLinks(t *testing.T) {
 			t.Fatalf("%+v, error %v", list, err)
 		}
 
-		// Who has nothing else keeps it; who has a password need not.
+		// A user without another way to sign in cannot remove the connection; a user with a password can.
 		d.unlinks(bob.ID, d.ids(bob.ID)[0], http.StatusConflict)
 		d.unlinks(bob.ID, list[0].ID, http.StatusNotFound) // somebody else's
 		d.unlinks(d.ann.ID, list[0].ID, 0)
@@ -269,7 +269,7 @@ func TestLinks(t *testing.T) {
 		d.unlinks(bob.ID, d.ids(bob.ID)[0], 0)
 		d.unlinks(bob.ID, d.ids(bob.ID)[0], http.StatusConflict)
 
-		// A provider that has left the configuration is no way to sign in.
+		// A provider that was removed from the configuration does not count as a way to sign in.
 		other := upstreams.New(k.Server, upstreams.Options{Users: d.Users, List: []*upstreams.Upstream{d.open}, Ways: d.Ways})
 		if err := other.Link(t.Context(), bob.ID, d.open, "bob-2", ""); err != nil {
 			t.Fatal(err)
@@ -310,7 +310,7 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-// TestUnlinkedAtOnce takes away both of two ways to sign in at the same time: one stays.
+// TestUnlinkedAtOnce checks that of two ways to sign in that are removed at the same time one stays.
 func TestUnlinkedAtOnce(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -333,7 +333,8 @@ func TestUnlinkedAtOnce(t *testing.T) {
 	})
 }
 
-// TestProviderMovedFromOIDC checks that a person is recognised whose provider moved from the section oidc to the list.
+// TestProviderMovedFromOIDC checks that a person is recognized after the provider was moved from the section oidc to
+// the list.
 func TestProviderMovedFromOIDC(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

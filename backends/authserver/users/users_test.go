@@ -23,10 +23,10 @@ import (
 
 var databases = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}}
 
-// cheap hashes passwords at no cost.
+// cheap are parameters with which password hashes are fast.
 var cheap = password.Params{Memory: 8, Passes: 1, Lanes: 1}
 
-// people are the users of a test, with what was told of them.
+// people are the users of a test, with the events about them and the ids of deleted users.
 type people struct {
 	*users.Users
 	t      *testing.T
@@ -245,7 +245,7 @@ func TestRefused(t *testing.T) {
 	refused(t, err, http.StatusConflict, "")
 }
 
-// TestImported checks that a user can sign in with an imported bcrypt hash, which is then replaced by one of argon2id.
+// TestImported checks that a user can sign in with an imported bcrypt hash, which is then replaced by an argon2id hash.
 func TestImported(t *testing.T) {
 	t.Parallel()
 	p := newPeople(t, databases.SQLite(t))

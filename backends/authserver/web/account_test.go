@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 )
 
-// TestAccountNeedsSignIn sends guests to the login, and from there back.
+// TestAccountNeedsSignIn checks that guests are redirected to the login, and from there back.
 func TestAccountNeedsSignIn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -61,7 +61,7 @@ func TestSessionsOfOthers(t *testing.T) {
 	}
 }
 
-// TestApplicationsOfAccount withdraws what an application may do, which ends its tokens.
+// TestApplicationsOfAccount checks that withdrawing the consent to an application ends its tokens.
 func TestApplicationsOfAccount(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -75,7 +75,7 @@ func TestApplicationsOfAccount(t *testing.T) {
 	})
 }
 
-// TestPasswordOfAccount changes a password, which ends all other sessions.
+// TestPasswordOfAccount checks that a password change ends all other sessions.
 func TestPasswordOfAccount(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -94,7 +94,7 @@ func TestPasswordOfAccount(t *testing.T) {
 	})
 }
 
-// TestPresentPasswordIsBehindTheLockout counts wrong present passwords as failed sign-ins.
+// TestPresentPasswordIsBehindTheLockout checks that wrong current passwords are counted as failed sign-ins.
 func TestPresentPasswordIsBehindTheLockout(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -108,7 +108,7 @@ func TestPresentPasswordIsBehindTheLockout(t *testing.T) {
 	b.post("/account/password", with(form, "present", annPass)).leads(t, "/account")
 }
 
-// TestNameOfAccount changes the name, and checks the error for an invalid one.
+// TestNameOfAccount checks the change of the name, and the error for an invalid name.
 func TestNameOfAccount(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -119,7 +119,7 @@ func TestNameOfAccount(t *testing.T) {
 	b.get("/account").is(t, http.StatusOK, `value="Ann Other"`, "Your name is changed.", "Changed the account")
 }
 
-// TestDeletionOfAccount deletes an account after the time of grace, unless its user keeps it.
+// TestDeletionOfAccount checks that an account is deleted after the grace period, unless its user cancels the deletion.
 func TestDeletionOfAccount(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

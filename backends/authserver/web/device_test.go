@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// begun returns a device that waits.
+// begun returns the authorization of a device that waits for a user.
 func (s *site) begun() device.Authorization {
 	s.t.Helper()
 	a, err := s.devices.Begin(s.t.Context(), s.app, "read write", nil)
@@ -26,7 +26,7 @@ func (s *site) begun() device.Authorization {
 	return a
 }
 
-// polls checks the error of a poll of a device; it is empty if the device gets its grant.
+// polls checks the error code of a device's poll. The code is empty if the device gets its grant.
 func (s *site) polls(a device.Authorization, want string) (scope []string) {
 	s.t.Helper()
 	g, spend, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
@@ -86,7 +86,7 @@ func TestDevice(t *testing.T) {
 		s.polls(a, "invalid_grant") // given once
 		b.post("/device", with(p.Fields(), "user_code", a.UserCode)).is(t, http.StatusUnprocessableEntity, "No device waits")
 
-		// What a user has allowed who is signed out everywhere meanwhile is not given.
+		// A device gets no grant from a user who was signed out everywhere after approving.
 		ended := s.begun()
 		fields = with(b.post("/device", with(p.Fields(), "user_code", ended.UserCode)).Fields(), "action", "allow")
 		fields["scopes"] = []string{"read"}
@@ -130,7 +130,7 @@ func guessed(t *testing.T, s *site) {
 	a := s.begun()
 	b := s.signedIn()
 	fields := b.get("/device").Fields()
-	// What the form of the decision holds is from the page before alone.
+	// The form of the decision accepts only a device that the previous page has signed for this browser.
 	for _, found := range []string{"", a.UserCode, s.Signer("device").Sign([]byte(a.UserCode), "another browser"), s.Signer("form").Sign([]byte(a.UserCode), b.cookie(sessionName))} {
 		b.post("/device", with(fields, "device", found, "action", "allow", "scopes", "read")).is(t, http.StatusBadRequest)
 	}
@@ -142,7 +142,7 @@ func guessed(t *testing.T, s *site) {
 	if p.Header.Get("Retry-After") == "" {
 		t.Error("it does not say when")
 	}
-	// Nor by way of another node of the database.
+	// The lockout also applies on another node with the same database.
 	elsewhere := &device.Devices{Server: authtest.On(t, s.DB).Server, Authorize: s.devices.Authorize}
 	elsewhere.Now = s.Now
 	_, err := elsewhere.Find(t.Context(), &login.Session{User: s.ann}, a.UserCode)
@@ -175,8 +175,8 @@ func TestEndSession(t *testing.T) {
 	}
 	path := func(pairs ...string) string { return "/oauth/logout?" + with(url.Values{}, pairs...).Encode() }
 
-	// Without a hint the person is asked, also who is not signed in: clients say themselves
-	// where it leads.
+	// Without an ID token as a hint the user is asked, even a guest, since the client chooses the address to which the
+	// page leads.
 	guest := s.browser()
 	leave := guest.get(path("client_id", s.app.ID, "post_logout_redirect_uri", bye)).is(t, http.StatusOK, "The App", "<strong>app.example</strong>", "Stay here")
 	guest.post("/logout", leave.Fields()).leads(t, bye)
@@ -194,13 +194,13 @@ func TestEndSession(t *testing.T) {
 	if to := b.post("/logout", ask.Fields()).leads(t, bye); to != bye+"?state=x" || b.in() {
 		t.Errorf("leads to %s", to)
 	}
-	// A form leads nowhere that was not asked for.
+	// The form redirects only to an address that a logout request has named.
 	b = s.signedIn()
 	b.post("/logout", with(b.get("/").Fields(), "then", "https://evil.example/")).leads(t, "/login")
 	b = s.signedIn()
 	b.post("/logout", with(b.get("/").Fields(), "then", s.Signer("logout").Sign([]byte("https://evil.example/"), "another"))).leads(t, "/login")
 
-	// With the ID token of who is signed in, it is done at once.
+	// With an ID token of the signed-in user the logout happens at once.
 	b = s.signedIn()
 	if to := b.get(path("id_token_hint", hint, "post_logout_redirect_uri", bye)).leads(t, bye); to != bye || b.in() {
 		t.Errorf("leads to %s", to)

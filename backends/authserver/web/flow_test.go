@@ -104,7 +104,7 @@ func TestFlow(t *testing.T) {
 	})
 }
 
-// TestCeilingLowered checks that an open page does not grant what the client may no longer ask for.
+// TestCeilingLowered checks that an open page does not grant scopes that the client may no longer request.
 func TestCeilingLowered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -130,7 +130,7 @@ func TestDeny(t *testing.T) {
 	if s.Events.Count("consent.denied") != 1 || len(s.granted()) != 0 {
 		t.Error("something was granted")
 	}
-	// The way back, and another answer.
+	// The user goes back and answers again.
 	b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
 	b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
 	if n := len(s.granted()); n != 2 {
@@ -283,22 +283,22 @@ func TestPrompt(t *testing.T) {
 		first := ask(pairs...).leads(t, "/login?")
 		form := b.get(first).is(t, http.StatusOK, "Sign in") // although somebody is
 		s.Clock.Pass(time.Second)
-		// Without the login there is no way around it.
+		// The user cannot go on without signing in again.
 		back := form.Fields().Get("redirect")
 		b.get(back).leads(t, "/login?")
 		b.get(b.signIn(form).leads(t, "/consent?")).code(t)
 		s.Clock.Pass(time.Minute)
 	}
-	// Both.
+	// Both values can be combined.
 	form := b.get(ask("prompt", "login consent").leads(t, "/login?"))
 	s.Clock.Pass(time.Second)
 	b.get(b.signIn(form).leads(t, "/consent?")).is(t, http.StatusOK, "Allow")
-	// The hint is in the form.
+	// The login form contains the hint.
 	b.get(ask("prompt", "login", "login_hint", "hint@example.com").leads(t, "/login?")).is(t, http.StatusOK, `value="hint@example.com"`)
 }
 
 // TestOwnScopesTakenBack checks that a user who is asked again and approves none of the server's own scopes withdraws
-// them.
+// their consent to these scopes.
 func TestOwnScopesTakenBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -344,7 +344,8 @@ func TestHint(t *testing.T) {
 	ask("id_token_hint", hint("other", s.ann.ID)).refused(t, "invalid_request")
 	ask("id_token_hint", strings.Repeat("x", 20_000)).refused(t, "invalid_request")
 
-	// Who is signed in as another signs in once more; as themselves again, the client is told.
+	// If another user is signed in, the user has to sign in again. If that user signs in again, the client gets an
+	// error.
 	form := b.get(ask("id_token_hint", others).leads(t, "/login?"))
 	b.get(form.Fields().Get("redirect")).leads(t, "/login?")
 	s.Clock.Pass(time.Second)
@@ -447,7 +448,8 @@ func TestDocumentChanged(t *testing.T) {
 }
 
 // TestFirstParty checks that users are not asked for consent to an application of the operator, unless the application
-// requests that. The consent is stored and can be revoked. What an application declares of itself does not count.
+// requests that. The consent is stored and can be revoked. An application cannot declare itself an application of the
+// operator.
 func TestFirstParty(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

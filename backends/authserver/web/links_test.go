@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// mailing is a site that sends mails, and lets people register.
+// mailing is a site that sends mails and permits registration.
 type mailing struct {
 	*site
 	smtp *testenv.SMTPServer
@@ -63,7 +63,7 @@ func (m *mailing) link(to string) string {
 
 const chosen = "four words are long"
 
-// TestForgottenPassword checks that a user can choose a new password by a link, which works once and ends their
+// TestForgottenPassword checks that a user can choose a new password by a link, which works once and ends the user's
 // sessions.
 func TestForgottenPassword(t *testing.T) {
 	t.Parallel()
@@ -153,7 +153,7 @@ func TestForgottenPasswordTellsNothing(t *testing.T) {
 	}
 }
 
-// TestLinksAreLimited bounds the mails to an address and those that a client asks for.
+// TestLinksAreLimited checks that the number of mails to an address, and of mails that a client requests, is limited.
 func TestLinksAreLimited(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t, authtest.SQLite(t))
@@ -171,7 +171,7 @@ func TestLinksAreLimited(t *testing.T) {
 	ask(annMail).is(t, http.StatusOK)
 }
 
-// TestRegistration creates an account by the link that is mailed to its address.
+// TestRegistration checks that an account is created by the link that is mailed to its address.
 func TestRegistration(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -184,7 +184,7 @@ func TestRegistration(t *testing.T) {
 		b.tries("new@example.com", "").is(t, http.StatusUnprocessableEntity)
 		first := m.link("New@example.com")
 
-		// Somebody else registers with the address, too: the newest name counts, and both links go to it.
+		// Somebody else registers with the same address: both links are sent to it, and only one of them can be used.
 		other := m.browser()
 		other.post("/register", with(other.get("/register").Fields(), "email", "new@example.com", "name", "Eve")).is(t, http.StatusOK)
 		second := m.link("New@example.com")
@@ -215,7 +215,7 @@ func TestRegistrationWithAKnownAddress(t *testing.T) {
 	}
 }
 
-// TestRegistrationOfADomain refuses addresses of others.
+// TestRegistrationOfADomain checks that addresses of other domains are refused.
 func TestRegistrationOfADomain(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t, authtest.SQLite(t))
@@ -250,8 +250,8 @@ func TestPendingUsersEnd(t *testing.T) {
 	})
 }
 
-// TestChangeOfAddress checks that the link that is mailed to the new address is needed, and that the former address is
-// notified.
+// TestChangeOfAddress checks that a mail address changes only by the link that is mailed to the new address, and that
+// the former address is notified.
 func TestChangeOfAddress(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -335,7 +335,7 @@ func TestRegistrationGoesOn(t *testing.T) {
 	back := b.post("/login", with(b.get(to).Fields(), "email", "new@example.com", "password", chosen)).leads(t, "/consent?")
 	b.get(back).is(t, http.StatusOK, "The App")
 
-	// Another browser has nothing to go on to.
+	// In another browser the link does not lead back to the application.
 	other := m.browser()
 	other.post("/forgot", with(other.get("/forgot?redirect=//evil.example").Fields(), "email", "new@example.com")).is(t, http.StatusOK)
 	to = m.browser().get(m.link("new@example.com")).is(t, http.StatusOK).Text

@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// cookie returns the value of a cookie of the browser, or "" if there is none.
+// cookie returns the value of a cookie of the browser, or "".
 func (b *browser) cookie(name string) string {
 	b.t.Helper()
 	at, err := url.Parse(b.server.URL)
@@ -56,7 +56,7 @@ func (b *browser) in() bool {
 	return strings.Contains(b.get("/").is(b.t, http.StatusOK).Text, "You are signed in")
 }
 
-// tries sends the form of the login.
+// tries sends the login form.
 func (b *browser) tries(email, pass string) page {
 	b.t.Helper()
 	return b.post("/login", with(b.get("/login").Fields(), "email", email, "password", pass))
@@ -189,7 +189,7 @@ func TestLockedOut(t *testing.T) {
 	other.tries(long[:254], annPass).is(t, http.StatusTooManyRequests)
 }
 
-// TestSprayed checks that an address that tries a password with many names is locked for all of them, and that this is
+// TestSprayed checks that an address that tries a password with many names is locked for all names, and that this is
 // recorded once and without the name that happened to be the last.
 func TestSprayed(t *testing.T) {
 	t.Parallel()
@@ -234,7 +234,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestForged checks that forms are accepted only from the browser that they were made for, and from this site.
+// TestForged checks that forms are accepted only from the browser for which they were made, and from this site.
 func TestForged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -247,13 +247,13 @@ func TestForged(t *testing.T) {
 			}
 		}
 	}
-	// The token of a guest is for nobody who is signed in (login CSRF, fixation).
+	// The form token of a guest is not valid in another browser (login CSRF, session fixation).
 	guest := s.browser()
 	form := guest.get("/login").Fields()
 	other := s.browser()
 	other.get("/login")
 	other.post("/login", with(form, "email", annMail, "password", annPass)).is(t, http.StatusForbidden)
-	// A cookie that was set beforehand is nobody's, and is replaced.
+	// A forged session cookie belongs to nobody, and is replaced.
 	for _, fixed := range []string{strings.Repeat("A", 43), attacker.cookie(sessionName)[:60], attacker.cookie(sessionName) + "A"} {
 		b := s.browser()
 		b.setCookie(sessionName, fixed)
@@ -264,7 +264,7 @@ func TestForged(t *testing.T) {
 			t.Error("the cookie stays")
 		}
 	}
-	// Without https a browser cannot say that the form is from here, as it tells no origin.
+	// Without https a browser may send "null" as the origin of a form of this site.
 	for name, want := range map[string]int{"null": http.StatusSeeOther, "https://evil.example": http.StatusForbidden} {
 		b := s.browser()
 		fields := with(b.get("/login").Fields(), "email", annMail, "password", annPass)
@@ -284,7 +284,7 @@ func TestForged(t *testing.T) {
 		r.Header.Set("Origin", name)
 		page{b.Ask(r)}.is(t, http.StatusForbidden)
 	}
-	// From another site.
+	// The form comes from another site.
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+"/logout", strings.NewReader(victim.get("/").Fields().Encode()))
 	if err != nil {
 		t.Fatal(err)
@@ -394,7 +394,7 @@ func TestDocumentedBrand(t *testing.T) {
 	}
 }
 
-// TestBrand checks that the folder of the operator changes the pages, and is tested before they are shown.
+// TestBrand checks that the operator's folder changes the pages, and that its templates are tested at the start.
 func TestBrand(t *testing.T) {
 	t.Parallel()
 	brand := fstest.MapFS{"templates/home.html": {Data: []byte(`{{define "main"}}<h1>Our house</h1>{{end}}`)}}
@@ -409,7 +409,7 @@ func TestBrand(t *testing.T) {
 	}
 }
 
-// TestParallelGuesses checks that of many concurrent guesses only as many are answered as failures are permitted.
+// TestParallelGuesses checks that of many concurrent guesses only as many are checked as failures are permitted.
 func TestParallelGuesses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -443,8 +443,8 @@ func TestParallelGuesses(t *testing.T) {
 	})
 }
 
-// TestGuessesFromNetwork checks that somebody who guesses from changing addresses of an IPv6 network is locked out with
-// all of them.
+// TestGuessesFromNetwork checks that an attacker with changing addresses of one IPv6 network is locked out with all of
+// them.
 func TestGuessesFromNetwork(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})

@@ -35,7 +35,7 @@ func (s *site) code(secret string) string {
 	return code
 }
 
-// formTo returns the fields of the form of a page that has the given action and contains a text.
+// formTo returns the fields of the form on a page that has the given action and contains a text.
 func (p page) formTo(t *testing.T, action, has string) url.Values {
 	t.Helper()
 	for _, form := range shownForms.FindAllString(p.Text, -1) {
@@ -62,7 +62,7 @@ func (b *browser) setsUpApp(path string) (secret string, codes []string) {
 	return secret, shownCodes.FindAllString(done.Text, -1)
 }
 
-// waits signs in up to the second factor.
+// waits signs in with the password and returns the form of the second factor.
 func (s *site) waits() (b *browser, form page) {
 	s.t.Helper()
 	b = s.browser()
@@ -123,7 +123,7 @@ func TestApp(t *testing.T) {
 		third.types(form, codes[5]).is(t, http.StatusUnprocessableEntity)
 		third.types(form, made[0]).leads(t, "/device")
 
-		// Who has been signed in for long signs in once more before anything changes.
+		// A user who signed in long ago has to sign in again before changes.
 		s.Clock.Pass(15 * time.Minute)
 		for _, path := range []string{"/security", "/security/app", "/security/passkey"} {
 			if to := third.get(path).leads(t, "/login?"); to != "/login?again=1&redirect=%2Fsecurity" {
@@ -234,7 +234,7 @@ func TestPasskey(t *testing.T) {
 			}
 			return html.UnescapeString(found[1])
 		}
-		// Of another site, and for another challenge.
+		// Responses from another site and to another challenge are refused.
 		foreign := *a
 		foreign.origin = "https://evil.example"
 		bad := in.post("/security/passkey", with(form.Fields(), "name", "Key", "answer", foreign.makes(asks(form)))).is(t, http.StatusUnprocessableEntity, "cannot be used here")
@@ -278,7 +278,7 @@ func TestPasskey(t *testing.T) {
 		s.Clock.Pass(15 * time.Minute)
 		refused("another passkey", func(o *authenticator) { o.id = []byte("unknown") })
 
-		// An answer is good once, whoever sends it.
+		// A response is valid once, whoever sends it.
 		b, page = s.waits()
 		fields = page.formTo(t, "/login/second", "Use a passkey")
 		a.count = 10
@@ -303,7 +303,7 @@ func TestPasskey(t *testing.T) {
 	})
 }
 
-// TestSecondRequired checks that nobody can continue without a second factor if one is required.
+// TestSecondRequired checks that nobody can continue without a second factor if it is required.
 func TestSecondRequired(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{required: true})
@@ -323,7 +323,7 @@ func TestSecondRequired(t *testing.T) {
 	form := b.get(consent).is(t, http.StatusOK, "The App")
 	b.post("/consent", with(form.Fields(), "action", "allow")).code(t)
 
-	// A session from before it was there is not enough.
+	// A session from before the second factor was set up does not suffice.
 	again := before.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?")
 	again = before.get(again).leads(t, "/login?again=1&redirect=")
 	s.Clock.Pass(30 * time.Second)
@@ -332,8 +332,8 @@ func TestSecondRequired(t *testing.T) {
 	before.get("/device").is(t, http.StatusOK)
 }
 
-// TestParallelGuessesBehindSecondFactor checks that somebody who guesses while the lock begins does not learn which
-// guess was right, even if a second factor is asked for afterwards.
+// TestParallelGuessesBehindSecondFactor checks that an attacker whose guesses are in progress while the lock begins
+// does not learn which guess was right, even if a second factor follows.
 func TestParallelGuessesBehindSecondFactor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -366,8 +366,8 @@ func TestParallelGuessesBehindSecondFactor(t *testing.T) {
 	}
 }
 
-// TestStepUp checks requests for two factors (acr_values): a user without a second factor sets one up, and a user who
-// has not proved it signs in again.
+// TestStepUp checks requests for two factors (acr_values). A user without a second factor sets it up, and a user who
+// has not proved it in this session signs in again.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -384,7 +384,7 @@ func TestStepUp(t *testing.T) {
 		form := b.get(consent).is(t, http.StatusOK, "The App")
 		b.post("/consent", with(form.Fields(), "action", "allow")).code(t)
 
-		// A session from before it was there is not enough.
+		// A session from before the second factor was set up does not suffice.
 		again := before.get("/oauth/authorize?"+s.request("acr_values", "2").Encode()).leads(t, "/consent?")
 		again = before.get(again).leads(t, "/login?again=1&redirect=")
 		s.Clock.Pass(30 * time.Second)

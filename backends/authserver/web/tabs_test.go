@@ -33,7 +33,7 @@ func (s *site) withBob() *users.User {
 	return bob
 }
 
-// asks opens the authorization endpoint as a new tab does, and returns where that leads.
+// asks opens the authorization endpoint as a new tab does, and returns the address of the redirect.
 func (b *browser) asks(prefix string, pairs ...string) string {
 	b.t.Helper()
 	return b.get("/oauth/authorize?"+b.request(pairs...).Encode()).leads(b.t, prefix)
@@ -78,14 +78,14 @@ func TestTabsSignIn(t *testing.T) {
 			t.Errorf("the first tab leads to %v", got)
 		}
 		session := b.cookie(sessionName)
-		// The password of the second tab is not needed any more.
+		// The password is not needed again in the second tab.
 		for form, state := range map[*page]string{&second: "two", &first: "one"} {
 			to := b.post("/login", with(form.Fields(), "email", " Ann@example.com", "password", "")).leads(t, "/consent?")
 			if got := b.get(to).answered(t); got.Get("state") != state || got.Get("code") == "" {
 				t.Errorf("tab %s leads to %v", state, got)
 			}
 		}
-		// Who fills in another's name is asked, and gets what they meant.
+		// If another user's name is entered, the page asks how to go on, and keeps the session.
 		asked := b.post("/login", with(third.Fields(), "email", bobMail, "password", bobPass)).
 			is(t, http.StatusConflict, "Somebody else has signed in here", annMail, `value="`+bobMail+`"`, `href="/consent?session_id=`)
 		if b.cookie(sessionName) != session || s.Events.Count("user.login") != 1 {
@@ -95,7 +95,7 @@ func TestTabsSignIn(t *testing.T) {
 		if b.get(to).is(t, http.StatusOK, bobMail); b.who() != bobMail {
 			t.Errorf("%s is signed in", b.who())
 		}
-		// A form that was shown to somebody signs in after they have signed out, too.
+		// A form that was shown while a user was signed in can be used after the user has signed out.
 		again := b.get(b.asks("/login?", "prompt", "login"))
 		b.post("/logout", b.get("/").Fields()).leads(t, "/login")
 		s.Clock.Pass(time.Second)
@@ -122,7 +122,7 @@ func TestTabsConsent(t *testing.T) {
 		b.signsInAgain(bobMail, bobPass)
 		b.post("/consent", with(allow(), "action", "allow")).code(t)
 		codes := len(s.granted())
-		// Also where the other has granted it before: what Ann says is not what Bob says.
+		// This also holds if Bob has given consent before: Ann's answer does not count for Bob.
 		for _, action := range []string{"allow", "deny"} {
 			ask := b.post("/consent", with(form, "action", action)).is(t, http.StatusOK, bobMail, "Allow")
 			if len(s.granted()) != codes {
@@ -138,7 +138,7 @@ func TestTabsConsent(t *testing.T) {
 			b.signsInAgain(bobMail, bobPass)
 			codes = len(s.granted())
 		}
-		// Who has signed out signs in, and is asked.
+		// A user who has signed out has to sign in, and is asked again.
 		form = allow()
 		b.post("/logout", b.get("/").Fields()).leads(t, "/login")
 		login := b.get(b.post("/consent", form).leads(t, "/login?redirect=%2Fconsent")).is(t, http.StatusOK, "The App")
@@ -176,7 +176,7 @@ func TestTabsSecond(t *testing.T) {
 	}
 }
 
-// TestTabsOthers checks the forms for a device, for second factors, for connections and to sign out after others have
+// TestTabsOthers checks the forms for devices, second factors, connections and the sign-out after other users have
 // signed in or out.
 func TestTabsOthers(t *testing.T) {
 	t.Parallel()
@@ -184,7 +184,7 @@ func TestTabsOthers(t *testing.T) {
 	s.withBob()
 	a, other := s.begun(), s.begun()
 	b := s.browser()
-	// Two guests' tabs with two devices.
+	// A guest has two tabs for two devices.
 	forms := []page{b.get(b.get("/device?user_code="+a.UserCode).leads(t, "/login?")), b.get(b.get("/device?user_code="+other.UserCode).leads(t, "/login?"))}
 	b.signIn(forms[0]).leads(t, "/device?user_code="+a.UserCode)
 	b.signIn(forms[1]).leads(t, "/device?user_code="+other.UserCode)
@@ -204,7 +204,7 @@ func TestTabsOthers(t *testing.T) {
 	b.signsInAgain(annMail, annPass)
 	b.post("/device", decided).is(t, http.StatusOK, "The device is connected")
 
-	// Second factors.
+	// These are the forms of second factors.
 	setup := b.get("/security/app").is(t, http.StatusOK)
 	secret := strings.ReplaceAll(shownSecret.FindStringSubmatch(setup.Text)[1], " ", "")
 	fields := with(setup.Fields(), "code", s.code(secret), "name", "Telephone")
@@ -224,7 +224,7 @@ func TestTabsOthers(t *testing.T) {
 		b.types(page, s.code(secret)).leads(t, "/")
 	}
 
-	// Signing out twice, and with the form of another.
+	// The user signs out twice, and with the form of another user.
 	out := b.get("/").Fields()
 	b.post("/logout", out).leads(t, "/login")
 	b.post("/logout", out).leads(t, "/login")
@@ -270,8 +270,8 @@ func TestTabsConnections(t *testing.T) {
 	remove().is(t, http.StatusNoContent)
 }
 
-// TestTabsForged checks that somebody who used the browser before, and knows its form secret and an old form, cannot
-// use that form in the name of a later user, nor replace that user by another.
+// TestTabsForged checks that somebody who used the browser before, and knows its form secret and an old form, can
+// neither use that form in the name of a later user nor replace that user by another.
 func TestTabsForged(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -311,7 +311,7 @@ func TestTabsForged(t *testing.T) {
 				t.Errorf("%s was done", action)
 			}
 		}
-		// Nor is a session that was planted.
+		// A planted session is replaced at the sign-in.
 		victim.setCookie(sessionName, attacker.cookie(sessionName))
 		if victim.signsInAgain(annMail, annPass); victim.cookie(sessionName) == attacker.cookie(sessionName) || victim.who() != annMail {
 			t.Error("the planted session stays")
