@@ -60,7 +60,8 @@ func TestServiceUsesOnlyItsTables(t *testing.T) { //nolint:paralleltest // provi
 	}
 }
 
-// serve starts the apps that handlers load, until the databases are there.
+// serve provisions handlers and checks that their apps use exactly the given tables and secrets. It waits until the
+// databases are open.
 func serve(t *testing.T, handlers, tables, secrets []string) {
 	t.Helper()
 	base, err := caddy.ProvisionContext(&caddy.Config{

@@ -356,7 +356,7 @@ func TestUpstreamAuthTime(t *testing.T) {
 	if _, page := f.send(http.MethodGet, to, nil); !strings.Contains(page, `href="/oidc/start?again=1&amp;redirect=`) {
 		t.Errorf("the provider is not to ask anew:\n%s", page)
 	}
-	// A user who omits the parameter is asked to sign in again.
+	// A user who signs in at the provider without the parameter again has to sign in once more.
 	at, err := url.Parse(to)
 	if err != nil {
 		t.Fatal(err)
@@ -374,7 +374,7 @@ func TestUpstreamAuthTime(t *testing.T) {
 	}); err != nil || confirmed != before.Truncate(time.Second).UnixMicro() {
 		t.Errorf("signed in at %s, error %v", time.UnixMicro(confirmed), err)
 	}
-	// After a new sign-in at the provider the session is new.
+	// After a new sign-in at the provider the user can go on.
 	f.at.Claims["auth_time"] = time.Now().Unix()
 	_, start, _ := f.page("/oidc/start?again=1&redirect=" + url.QueryEscape(back))
 	if status, to := f.back(f.at.Visit(start)); status != http.StatusFound || to != back {

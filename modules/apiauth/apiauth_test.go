@@ -30,7 +30,7 @@ import (
 
 const gatewayKeyJSON = `{"provider":{"provider":"gateway_key"}}`
 
-// site is the handler over an app.
+// site is the handler with its app.
 type site struct {
 	handler *Handler
 	app     *tollgate.App
@@ -38,7 +38,7 @@ type site struct {
 	ctx     caddy.Context
 }
 
-// provision makes a site without starting the app.
+// provision creates a site without starting the app.
 func provision(tb testing.TB, database string) *site {
 	tb.Helper()
 	base, err := caddy.ProvisionContext(&caddy.Config{
@@ -64,7 +64,7 @@ func provision(tb testing.TB, database string) *site {
 	return s
 }
 
-// start makes a working site.
+// start creates a site and starts its app.
 func start(tb testing.TB) *site {
 	tb.Helper()
 	s := provision(tb, fmt.Sprintf(`{"engine":"sqlite","path":%q}`, filepath.Join(tb.TempDir(), "x.db")))
@@ -92,7 +92,7 @@ func request(header http.Header) (*http.Request, *httptest.ResponseRecorder, *ca
 	return caddyhttp.PrepareRequest(r, repl, w, nil), w, repl
 }
 
-// ask sends a request; passed is the request behind the handler, if any.
+// ask sends a request. passed is the request that the next handler gets, or nil.
 func (s *site) ask(header http.Header) (passed *http.Request, repl *caddy.Replacer, w *httptest.ResponseRecorder, err error) {
 	r, w, repl := request(header)
 	err = s.handler.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) error {
@@ -192,7 +192,7 @@ func TestCredentials(t *testing.T) {
 			}
 		})
 	}
-	// Missing and bad differ in what they say, not in anything else.
+	// The errors for missing and invalid keys differ only in their messages.
 	_, _, _, missing := s.ask(http.Header{})
 	if !strings.Contains(missing.Error(), "no gateway key was sent") {
 		t.Errorf("missing: %v", missing)
@@ -231,7 +231,7 @@ func TestPlaceholders(t *testing.T) {
 		if got := repl.ReplaceAll(text, ""); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
-		// As one of the providers of Caddy's own handler.
+		// The module can be a provider of Caddy's authentication handler.
 		r, w, repl := request(http.Header{"X-Api-Key": {key.Key}})
 		directive := caddyauth.Authentication{Providers: map[string]caddyauth.Authenticator{"gateway_key": s.handler.provider}}
 		if err := directive.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })); err != nil {
@@ -250,7 +250,7 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
-// provider stands for another module's.
+// provider stands in for the provider of another module.
 type provider struct {
 	user caddyauth.User
 	good bool

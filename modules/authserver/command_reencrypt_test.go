@@ -112,8 +112,8 @@ func TestReencrypt(t *testing.T) {
 	}
 }
 
-// TestReencryptAll checks that with several servers on a database the keys of all that seal are used, wherever they are
-// configured, and that two that seal differently are refused.
+// TestReencryptAll checks the command with several servers on one database. It uses the keys of all servers that seal,
+// wherever they are configured, and refuses servers that seal differently.
 func TestReencryptAll(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("OLD", strings.Repeat("0a", 32))

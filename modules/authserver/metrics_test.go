@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMetrics checks that everything that the server counts has a metric, and that each metric is used.
+// TestMetrics checks that each counter of the server has a metric, and that each metric is used.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	named := make(map[string]bool)

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// TestWorker checks which of the handlers on a database does the work: one of the newest configuration that has
-// started, and of these one with mail.
+// TestWorker checks which of the handlers on a database does the background work: a handler of the newest configuration
+// that has started, and of these one with mail.
 func TestWorker(t *testing.T) {
 	t.Parallel()
 	var w worker
@@ -36,8 +36,8 @@ func TestWorker(t *testing.T) {
 			t.Error("whether mails are sent is not as that handler says")
 		}
 	}
-	// Nothing has started, so that the runner has nothing to do all the time; what
-	// would be worked with is asked for between.
+	// Until the variables are set, no configuration has started, so that the runner stays idle and the test can ask
+	// which handler would work.
 	var first, second bool
 	api := newClaim("first", &first, "", "", "files")
 	pages := newClaim("first", &first, "smtp://mail", "https://a.example", "files")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDeclaredByCommand: a file is applied from a file and from standard input, told line by
-// line, and comes out of the export as it went in.
+// TestDeclaredByCommand checks that a declaration is applied from a file and from standard input, that its changes are
+// printed line by line, and that the export returns it unchanged.
 func TestDeclaredByCommand(t *testing.T) {
 	l, _ := sqliteLine(t)
 	file := filepath.Join(t.TempDir(), "teams.yaml")
@@ -71,7 +71,7 @@ func TestDeclaredByCommand(t *testing.T) {
 	l.fails(`required flag(s) "file"`, "apply")
 }
 
-// TestDeclaredProviderKeys: the text of a key comes from the environment or a file, and is in no answer.
+// TestDeclaredProviderKeys checks that a declared key comes from the environment or a file, and is never printed.
 func TestDeclaredProviderKeys(t *testing.T) {
 	l, _ := sqliteLine(t)
 	secret := filepath.Join(t.TempDir(), "groq")

@@ -86,7 +86,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestTokenWithoutConfiguration looks for the one that was named.
+// TestTokenWithoutConfiguration checks the error if the configuration that was named does not exist.
 func TestTokenWithoutConfiguration(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if _, _, err := execute(t.Context(), "", "token", "alice", "-c", "none.json"); err == nil || !strings.Contains(err.Error(), "reading the configuration") {

@@ -24,9 +24,8 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
 )
 
-// The tests of this file do not run in parallel: provisioning sets Caddy's default
-// logger, of which a process has one, and the default folder counts from the working
-// directory.
+// The tests of this file do not run in parallel: provisioning sets the process's default Caddy logger, and the default
+// folder is relative to the working directory.
 
 // schema returns the schema of a service with one table.
 func schema(name string) store.Schema {
@@ -35,10 +34,10 @@ func schema(name string) store.Schema {
 	}}
 }
 
-// noSecrets returns an empty sample, as that of a service that has no secrets yet.
+// noSecrets returns an empty sample of secrets, as a service without secrets does.
 func noSecrets(context.Context, *store.DB) ([]sealed.Text, error) { return nil, nil }
 
-// provision creates the app of a configuration as a server does, in the folder of the test.
+// provision creates the app of a configuration as a server does, in the working directory of the test.
 func provision(t *testing.T, config string) *App {
 	t.Helper()
 	app, err := tryProvision(t, config)
@@ -202,8 +201,8 @@ func TestOpensOnlyNeededParts(t *testing.T) {
 	}
 }
 
-// TestNewerDatabase checks that a database of a newer program keeps an older one from starting, and is not changed. So
-// does one that is too old.
+// TestNewerDatabase checks that an app does not start with the database of a newer program, and does not change it. The
+// same applies to a database that is too old.
 func TestNewerDatabase(t *testing.T) {
 	t.Chdir(t.TempDir())
 	begin := func(s store.Schema) error {
@@ -239,8 +238,8 @@ func TestNewerDatabase(t *testing.T) {
 	}
 }
 
-// TestKeyringFolder checks that the key file is created beside the database, for a gateway with a database of its own
-// beside that one.
+// TestKeyringFolder checks that the key file is created beside the database or, if the gateway has a separate database,
+// beside that database.
 func TestKeyringFolder(t *testing.T) {
 	for config, want := range map[string]string{
 		`{}`: "data",
@@ -273,8 +272,8 @@ func TestKeyringFolder(t *testing.T) {
 	}
 }
 
-// TestAnotherKey checks that no key is created if there are secrets already, and that another key is not used with
-// them.
+// TestAnotherKey checks that no key is created if there are secrets already, and that a key that did not encrypt them
+// is refused.
 func TestAnotherKey(t *testing.T) {
 	t.Chdir(t.TempDir())
 	begin := func() (*App, error) {
@@ -337,8 +336,8 @@ func TestAnotherKey(t *testing.T) {
 	end(a)
 }
 
-// TestKeys checks that a service is a 503 before the start, and afterwards has the keys and the keyring that it asked
-// for.
+// TestKeys checks that a service returns a 503 before the start, and afterwards has the keys and the keyring that it
+// asked for.
 func TestKeys(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := provision(t, `{}`)
@@ -382,8 +381,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestReloads checks that configurations share what has the same settings. What they share ends with the last of them,
-// in the reverse order, and not while requests run.
+// TestReloads checks that configurations with the same settings share databases and keyrings. These are closed after
+// the last of the configurations has ended, in the reverse order, and not while requests run.
 func TestReloads(t *testing.T) {
 	t.Chdir(t.TempDir())
 	pool := caddy.NewUsagePool()

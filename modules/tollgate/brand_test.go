@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestBrand checks that the brand is read with its files, and that errors name what is wrong.
+// TestBrand checks that the brand is read with its files, and that errors name the fault.
 func TestBrand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("TOLLGATE_TEST_NAME", "Example")
@@ -54,7 +54,7 @@ func TestBrand(t *testing.T) {
 	}
 }
 
-// TestBackupNote checks that the note of a backup is found again, also by another app.
+// TestBackupNote checks that the note about a backup can be read again, also by another app.
 func TestBackupNote(t *testing.T) {
 	t.Chdir(t.TempDir())
 	app := provision(t, "{}")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTranslateUnknownMembers checks that the server gets the members that were read, and no members that
+// TestTranslateUnknownMembers checks that the server gets the known members of a request, and no unknown members that
 // it could mistake for them.
 func TestTranslateUnknownMembers(t *testing.T) {
 	t.Parallel()

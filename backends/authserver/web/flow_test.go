@@ -344,8 +344,8 @@ func TestHint(t *testing.T) {
 	ask("id_token_hint", hint("other", s.ann.ID)).refused(t, "invalid_request")
 	ask("id_token_hint", strings.Repeat("x", 20_000)).refused(t, "invalid_request")
 
-	// If another user is signed in, the user has to sign in again. If that user signs in again, the client gets an
-	// error.
+	// If the signed-in user is not the user of the hint, they have to sign in again. If the same user does so, the
+	// client gets an error.
 	form := b.get(ask("id_token_hint", others).leads(t, "/login?"))
 	b.get(form.Fields().Get("redirect")).leads(t, "/login?")
 	s.Clock.Pass(time.Second)

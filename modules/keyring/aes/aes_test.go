@@ -135,7 +135,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("logged %+v", lines)
 	}
 
-	// The file's key goes on behind a new one.
+	// The key of the file remains valid after a new key.
 	text, err := os.ReadFile(filepath.Join(folder, "tollgate.key"))
 	if err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 	}
 }
 
-// server starts a server that has the key.
+// server starts a key management server that has the key.
 func server(tb testing.TB) *transittest.Server {
 	tb.Helper()
 	s := transittest.New(tb)
@@ -74,7 +74,7 @@ func server(tb testing.TB) *transittest.Server {
 	return s
 }
 
-// module returns a provisioned module that uses a server. change may change its options before; nil changes none.
+// module returns a provisioned module that uses a server. If change is not nil, it changes the options before.
 func module(tb testing.TB, s *transittest.Server, change func(t *Transit)) *Transit {
 	tb.Helper()
 	m := &Transit{Address: s.URL, AppRole: &AppRole{RoleID: transittest.RoleID, SecretID: transittest.SecretID}}
@@ -133,7 +133,7 @@ func TestOpen(t *testing.T) {
 	}
 	opens(open(t, module(t, s, func(m *Transit) { m.Keys = []string{fresh, string(text)} }), "/nowhere"), false)
 
-	// Once it is open, nothing is asked.
+	// An open keyring sends no requests to the server.
 	s.Set(transittest.Faults{Sealed: true})
 	opens(ring, true)
 	if _, err := module(t, s, nil).Open(dir, zap.NewNop()); !errors.Is(err, transit.ErrUnavailable) {
@@ -162,7 +162,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestMove checks that values that aes has sealed open until they are sealed again, and that the way back is possible.
+// TestMove checks that values that aes has sealed can be opened until they are sealed again, and that the move can be
+// reversed.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	s, dir := server(t), t.TempDir()
