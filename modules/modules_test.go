@@ -60,8 +60,8 @@ func TestServiceUsesOnlyItsTables(t *testing.T) { //nolint:paralleltest // provi
 	}
 }
 
-// serve provisions handlers and checks that their apps use exactly the given tables and secrets. It waits until the
-// databases are open.
+// serve starts the apps that handlers load, and waits until the databases with the schemas in tables and the keyrings of
+// the services in secrets can be used.
 func serve(t *testing.T, handlers, tables, secrets []string) {
 	t.Helper()
 	base, err := caddy.ProvisionContext(&caddy.Config{

@@ -102,7 +102,7 @@ func TestClaimRules(t *testing.T) {
 	for _, name := range []string{"scopes_supported", "claims_supported"} {
 		w := l.ask(http.MethodGet, "/.well-known/openid-configuration", "")
 		if list := member(t, w, name); strings.Contains(list, "role") || strings.Contains(list, "department") {
-			t.Errorf("discovery tells %s %s", name, list)
+			t.Errorf("discovery contains %s %s", name, list)
 		}
 	}
 }

@@ -129,7 +129,7 @@ broker_providers:
 		}
 		l.do("DELETE", "/admin/grants/broker/"+grants[0].(map[string]any)["id"].(string), "", 204)
 		if token := <-revoked; token != "xoxe-1" {
-			t.Errorf("the provider is told of %q", token)
+			t.Errorf("the provider gets a revocation of %q", token)
 		}
 		app.exchange(subject, "resource", "chat-api", "scope", "listen").is(t, "removed", 400, "consent_required")
 

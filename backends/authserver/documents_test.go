@@ -97,7 +97,7 @@ func TestDocumentClient(t *testing.T) {
 		}
 		to, _ = l.send(http.MethodPost, "/login", fields)
 		if _, page := l.send(http.MethodGet, to, nil); !strings.Contains(page, host) || !strings.Contains(page, "Notes") || !strings.Contains(page, "app.example") {
-			t.Errorf("the page does not tell who asks: %s", page)
+			t.Errorf("the page does not name the client: %s", page)
 		}
 		token, err := c.Exchange(t.Context(), l.codeOf(c, verifier), oauth2.VerifierOption(verifier))
 		if err != nil {

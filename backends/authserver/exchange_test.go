@@ -378,7 +378,7 @@ func TestExchangeChain(t *testing.T) {
 		}
 		l.do("DELETE", "/admin/grants/consent/"+byClient[two[0].config.ClientID], "", 204)
 		if n := alive(texts); n != 11 {
-			t.Errorf("%d are good after the grant of another was taken back", n)
+			t.Errorf("%d are active after the consent to another client was withdrawn", n)
 		}
 		l.do("DELETE", "/admin/grants/consent/"+byClient[app.config.ClientID], "", 204)
 		if n := alive(texts); n != 0 {
@@ -396,7 +396,7 @@ func TestExchangeChain(t *testing.T) {
 		texts, _ = chain(app.signIn("read", "files"))
 		l.do("PATCH", "/admin/clients/"+two[1].config.ClientID+"/revoke", "", 200)
 		if app.good(texts[0]) != true || two[0].good(texts[1]) != true || two[0].good(texts[3]) != false {
-			t.Error("what came of a revoked client's token is good")
+			t.Error("a token derived from a revoked client's token is active")
 		}
 		// All tokens end if the user is signed out everywhere.
 		l.do("DELETE", "/admin/users/"+l.ann.ID+"/tokens", "", 200)

@@ -93,7 +93,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 			s, logs := begin(text)
 			told := logs.FilterMessage(message).All()
 			if len(told) != 1 {
-				t.Fatalf("%s: told %d times", text, len(told))
+				t.Fatalf("%s: logged %d times", text, len(told))
 			}
 			if fields := told[0].ContextMap(); fields["table"] != "authserver_brokers" || fields["rows"] != int64(rows) || fields["key"] != oldMasterID || strings.Contains(fmt.Sprint(fields), oldMaster) {
 				t.Errorf("%v", fields)

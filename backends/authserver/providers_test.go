@@ -422,7 +422,7 @@ func TestJoin(t *testing.T) {
 		}
 		mine := s.people
 		if s.people = other; s.who() != "" {
-			t.Errorf("%q is signed in still", s.who())
+			t.Errorf("%q is still signed in", s.who())
 		}
 
 		// A sign-in at the provider that was started on the account page signs nobody in here.
@@ -622,7 +622,7 @@ func TestUpstreamsForOperator(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	if strings.Contains(string(text), oidclogintest.Secret) {
-		t.Errorf("a secret is told: %s", text)
+		t.Errorf("the response contains a secret: %s", text)
 	}
 	contract, up, down := told.Upstreams[0], told.Upstreams[1], told.Upstreams[2]
 	// The provider answers everything with the same document.
@@ -683,10 +683,10 @@ func TestUpstreamsForOperator(t *testing.T) {
 		}
 	}
 	if got := s.status(http.MethodGet, "/admin/users/x/identities", ""); got != "404" {
-		t.Errorf("of nobody: %s", got)
+		t.Errorf("of an unknown user: %s", got)
 	}
 	if got := s.status(http.MethodDelete, path+"/"+of.Identities[0].ID, ""); got != "204" || s.who() != "" {
-		t.Errorf("%s, %q is signed in still", got, s.who())
+		t.Errorf("%s, %q is still signed in", got, s.who())
 	}
 	if to := s.back("first", s.visit("first", s.first, "")); to != "/account/join" {
 		t.Errorf("leads to %q", to)

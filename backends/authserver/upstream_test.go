@@ -173,7 +173,7 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%s", events)
 		}
 		if !strings.Contains(refused, "actor_id:"+carol.ID) {
-			t.Errorf("nobody knows who was disabled: %s", refused)
+			t.Errorf("the disabled user is not recorded: %s", refused)
 		}
 		// The sign-in does not redirect to another site.
 		f.browser()
@@ -295,10 +295,10 @@ func TestUpstreamTabs(t *testing.T) {
 		t.Errorf("the second leads to %d %.40q", status, to)
 	}
 	if status, _ := f.back(second); status != http.StatusBadRequest {
-		t.Errorf("the second is good again: %d", status)
+		t.Errorf("the second is accepted again: %d", status)
 	}
 	if status, _ := f.back(url.Values{"state": {"x"}, "code": {"x"}}); status != http.StatusBadRequest {
-		t.Errorf("one of nobody is good: %d", status)
+		t.Errorf("an unknown state is accepted: %d", status)
 	}
 	if status, to := f.back(first); status != http.StatusFound || to != "/device?user_code=A" {
 		t.Errorf("the first leads to %d %q", status, to)

@@ -173,7 +173,7 @@ func TestAssertionEndsAtOnce(t *testing.T) {
 			e.admin("PATCH", "/users/"+e.ann.ID, map[string]any{"password": fmt.Sprint("another horse ", i)}, 200)
 			about := url.Values{"token": {text}, "client_id": {e.client}, "client_secret": {e.secret}}
 			if answer := e.do("POST", "/oauth/introspect", about.Encode(), 200); answer["active"] != false {
-				t.Fatalf("the token lives on: %v", answer)
+				t.Fatalf("the token is still active: %v", answer)
 			}
 		}
 	})
@@ -314,7 +314,7 @@ func TestAssertionAttacks(t *testing.T) {
 		t.Errorf("replayed: %v", told)
 	}
 	if told := e.redeem(e.sign(map[string]any{"jti": "grief"}), 400); told["error"] != "invalid_grant" {
-		t.Errorf("another one with its jti: %v", told)
+		t.Errorf("another assertion with the same jti: %v", told)
 	}
 
 	// Only one of several concurrent uses of an assertion gets a token.
@@ -341,7 +341,7 @@ func TestAssertionAttacks(t *testing.T) {
 	}
 	e.admin("POST", "/clients", map[string]any{"client_name": "P", "grant_types": []string{"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "token_endpoint_auth_method": "none"}, 400)
 	if _, ok := jwt.Unverified(good, "iss"); !ok {
-		t.Error("the assertion names nobody")
+		t.Error("the assertion has no issuer")
 	}
 }
 

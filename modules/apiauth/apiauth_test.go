@@ -301,7 +301,7 @@ func TestUnavailable(t *testing.T) {
 			t.Errorf("%s: passed %t, error %v, header %v", name, r != nil, err, w.Header())
 		}
 		if strings.Contains(refusal.Message, "127.0.0.1") {
-			t.Errorf("%s: the message tells the client %q", name, refusal.Message)
+			t.Errorf("%s: the message for the client is %q", name, refusal.Message)
 		}
 	}
 	check("not started")

@@ -84,7 +84,7 @@ func TestOAuthBound(t *testing.T) {
 	}
 	o.ACR, o.resource.stronger, o.resource.scope = nil, "", ""
 	if id, _, err := ask("dpop "+bound, prove("nonce", golang.MapClaims{"nonce": "of another server"})); id != "ann" {
-		t.Errorf("a nonce that nobody gave: %v", err)
+		t.Errorf("a nonce that the server has not issued: %v", err)
 	}
 	if id, _, err := ask("Bearer " + free); id != "ann" {
 		t.Errorf("a token without a key: %v", err)

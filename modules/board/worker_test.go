@@ -30,7 +30,7 @@ func TestWorker(t *testing.T) {
 			work = c.work
 		}
 		if w.current() != work {
-			t.Error("another handler is worked with")
+			t.Error("another handler does the work")
 		}
 		if w.mails() != (c != nil && c.mail.URL != "") {
 			t.Error("whether mails are sent is not as that handler says")

@@ -231,7 +231,7 @@ func TestContentLengthTakesLittleMemory(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(reading(func() { taken = budget.Taken() })))
 		r.ContentLength = size
 		if _, _, err := Read(httptest.NewRecorder(), r, budget, ""); err == nil || taken < 0 || taken > initialRead || budget.Taken() != 0 {
-			t.Errorf("a promise of %d took %d bytes, %v, and %d stay", size, taken, err, budget.Taken())
+			t.Errorf("a Content-Length of %d took %d bytes, %v, and %d remain taken", size, taken, err, budget.Taken())
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestCompletion(t *testing.T) {
 	type key struct{}
 	request := context.WithValue(t.Context(), caddyhttp.VarsCtxKey, make(map[string]any))
 	if CompletionOf(t.Context()) != nil || CompletionOf(request) != nil {
-		t.Error("there is one that nobody has made")
+		t.Error("a request without a Completion has one")
 	}
 	l := NewCompletion(request)
 	if CompletionOf(request) != l {

@@ -101,7 +101,7 @@ func TestErrors(t *testing.T) { //nolint:paralleltest // see above
 			t.Errorf("%s: %q, error %v, want %q", c.args, out, err, want)
 		}
 		if want == "the plain message" && err.Error() != want {
-			t.Errorf("a refusal is told as %q", err)
+			t.Errorf("a refusal is printed as %q", err)
 		}
 	}
 	out, _, err := run(t, nil)

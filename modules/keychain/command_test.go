@@ -387,7 +387,7 @@ func TestMissingKeyFile(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(file); err == nil {
-		t.Error("another key was made")
+		t.Error("another key was created")
 	}
 }
 

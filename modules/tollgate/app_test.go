@@ -230,11 +230,11 @@ func TestNewerDatabase(t *testing.T) {
 		t.Errorf("started: %v", err)
 	}
 	if err := begin(store.Schema{Name: "board", Migrations: newer}); err != nil {
-		t.Errorf("the newer one again: %v", err)
+		t.Errorf("the newer program again: %v", err)
 	}
 	later := fstest.MapFS{"00003_all.sql": {Data: []byte("-- +goose Up\nCREATE TABLE everything (id BIGINT);\n")}}
 	if err := begin(store.Schema{Name: "board", Migrations: later}); !errors.Is(err, store.ErrTooOld) {
-		t.Errorf("a program without the migrations of that one: %v", err)
+		t.Errorf("a program without these migrations: %v", err)
 	}
 }
 
@@ -314,7 +314,7 @@ func TestAnotherKey(t *testing.T) {
 	}
 	end(a)
 	if _, err := os.Stat("data/tollgate.key"); err == nil {
-		t.Fatal("another key was made")
+		t.Fatal("another key was created")
 	}
 	if err := os.WriteFile("data/tollgate.key", []byte("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -411,13 +411,13 @@ func TestReloads(t *testing.T) {
 	two, db2, value2 := begin(`{"memory":200000000}`)
 	other, db3, value3 := begin(`{"database":{"engine":"sqlite","path":"other.db"}}`)
 	if db1 != db2 || value1 != value2 || db1 == db3 || value1 == value3 {
-		t.Error("they share what is not the same, or not what is")
+		t.Error("values are shared that differ, or are not shared although they are equal")
 	}
 	if one.MemoryBudget() != other.MemoryBudget() {
 		t.Error("memory is counted twice")
 	}
 	if err := one.release(); err != nil || len(ended) > 0 || db2.Ready() != nil {
-		t.Errorf("the first has ended what the second uses: %v, %v, %v", err, ended, db2.Ready())
+		t.Errorf("the first configuration has closed values that the second uses: %v, %v, %v", err, ended, db2.Ready())
 	}
 	done := two.Acquire()
 	if err := two.Cleanup(); err != nil || len(ended) > 0 || db2.Ready() != nil {

@@ -177,7 +177,7 @@ func TestTranslateAfterRequestEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(made.request.Body) != text {
-			t.Fatalf("the request is another one's: %.40s", made.request.Body)
+			t.Fatalf("the body belongs to another request: %.40s", made.request.Body)
 		}
 		lease.Give()
 	}

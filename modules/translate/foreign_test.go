@@ -34,7 +34,7 @@ func TestTranslateUnknownMembers(t *testing.T) {
 				t.Errorf("%s: error %v, the server got %s", body, err, sent)
 			}
 			if w.Header().Get("X-Gateway-Dropped-Params") == "" {
-				t.Errorf("%s: what was dropped is not said", body)
+				t.Errorf("%s: the dropped members are not reported", body)
 			}
 		}
 	}

@@ -122,7 +122,7 @@ func TestTranslate(t *testing.T) {
 				}
 			}
 			if strings.Contains(test.body, "top_k") && w.Header().Get("X-Gateway-Dropped-Params") == "" {
-				t.Error("what was dropped is not said")
+				t.Error("the dropped members are not reported")
 			}
 		})
 	}

@@ -195,7 +195,7 @@ func TestClients(t *testing.T) {
 		}
 		a.do("DELETE", "/issuances/"+list[1].(map[string]any)["id"].(string), "", 204)
 		if a.active(id, fresh, token) {
-			t.Error("the token lives on")
+			t.Error("the token is still active")
 		}
 		a.do("GET", "/issuances/0", "", 404)
 		if got := a.do("GET", "/issuances?client="+id+"&since=2000-01-01", "", 200)["issuances"].([]any); len(got) != 2 {

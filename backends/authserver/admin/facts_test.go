@@ -30,7 +30,7 @@ func TestClaimRules(t *testing.T) {
 		}
 		a.do("PATCH", "/clients/"+id, `{"client_name":"N"}`, 200)
 		if got := a.do("GET", "/clients/"+id, "", 200); shown(got, "claim_rules") != rules {
-			t.Errorf("another change takes the rules: %v", got)
+			t.Errorf("an unrelated change removes the rules: %v", got)
 		}
 		for _, bad := range []string{
 			`[{"claim":"sub","from":"roles"}]`, `[{"claim":"Scope","from":"roles"}]`,

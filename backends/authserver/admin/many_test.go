@@ -243,7 +243,7 @@ func TestManyPages(t *testing.T) {
 			t.Errorf("names: %v, want %v", got, want)
 		}
 		if got := a.do("GET", "/issuances?jti=jti-778", "", 200); got["names"] != nil {
-			t.Errorf("names that nobody asked for: %v", got)
+			t.Errorf("names without names=true: %v", got)
 		}
 		if got := a.do("GET", "/tokens?limit=1000&names=true", "", 200)["names"].(map[string]any)["users"].(map[string]any); len(got) < 1000 || got["user-099500"] != "Person99500@example.com" {
 			t.Errorf("%d names", len(got))
@@ -257,7 +257,7 @@ func TestManyPages(t *testing.T) {
 		// A cursor remains valid after its row is deleted.
 		a.do("DELETE", "/clients/client-000001?force=true", "", 204)
 		if got := ids(a.do("GET", "/clients?limit=1&cursor="+next, "", 200), "clients"); len(got) != 1 || got[0] != "client-000002" {
-			t.Errorf("behind a row that is gone: %v", got)
+			t.Errorf("after a deleted row: %v", got)
 		}
 	})
 }

@@ -79,7 +79,7 @@ func TestVersions(t *testing.T) {
 				with("DELETE", one.path, "", old, 412)
 			}
 			if now := read(); now != first {
-				t.Errorf("%s: what was refused made %s of %s", one.path, now, first)
+				t.Errorf("%s: a refused change has replaced the version, now %s, before %s", one.path, now, first)
 			}
 			second := with(one.method, one.path, one.second, strings.TrimSuffix(first, `"`)+`-gzip"`, 200) // as behind encode
 			if now := read(); second == first || second != now {
@@ -130,7 +130,7 @@ func TestVersionsAtOnce(t *testing.T) {
 			}
 		}
 		if made != 1 {
-			t.Errorf("%d of %d changes of one version were made", made, most)
+			t.Errorf("%d of %d changes of the same version succeeded", made, most)
 		}
 	})
 }

@@ -251,7 +251,7 @@ func TestMatchRedirect(t *testing.T) {
 		t.Errorf("%q, %t", uri, ok)
 	}
 	if _, ok := (&clients.Client{}).MatchRedirect(""); ok {
-		t.Error("a client without redirect URIs has one")
+		t.Error("a client without redirect URIs accepts one")
 	}
 }
 

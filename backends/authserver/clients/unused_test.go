@@ -57,7 +57,7 @@ func (s *selfish) sweep(t *testing.T, gone ...string) {
 		t.Fatal(err)
 	}
 	if n, err := s.SweepUnused(t.Context()); n != len(gone) || err != nil {
-		t.Errorf("%d went, %v were expected to, error %v", n, gone, err)
+		t.Errorf("%d were removed, want %v, error %v", n, gone, err)
 	}
 	for _, name := range gone {
 		if _, err := s.Find(t.Context(), s.ids[name]); !errors.Is(err, clients.ErrUnknown) {
@@ -116,7 +116,7 @@ func TestUnused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := s.Manages(ctx, s.ids["unused"], token); err == nil {
-			t.Error("a token of another client was good")
+			t.Error("a token of another client was accepted")
 		}
 		s.sweep(t)
 		k.Clock.Pass(2 * day)
@@ -124,7 +124,7 @@ func TestUnused(t *testing.T) {
 		s.sweep(t, "unused")
 		_, err := s.Manages(ctx, unused, token2)
 		if refusal, ok := apierror.From(err); !ok || refusal.Status != http.StatusUnauthorized {
-			t.Errorf("managing a client that has gone: %v", err)
+			t.Errorf("managing a removed client: %v", err)
 		}
 		k.Clock.Pass(177 * day)
 		s.sweep(t)

@@ -52,7 +52,7 @@ func TestTable(t *testing.T) {
 			variables[v] = k.Name
 		}
 		if k.Rule == "" {
-			t.Errorf("%s: nothing says what it is", k.Name)
+			t.Errorf("%s: there is no description", k.Name)
 		}
 		if k.Own {
 			continue

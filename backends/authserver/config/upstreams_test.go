@@ -73,7 +73,7 @@ func TestUpstreams(t *testing.T) {
 	}
 	same, err := Parse(alone, upstreamsEnvironment)
 	if err != nil || again.Digest() == same.Digest() {
-		t.Errorf("another secret is the same configuration, error %v", err)
+		t.Errorf("configurations with different secrets are equal, error %v", err)
 	}
 }
 

@@ -121,7 +121,7 @@ func TestReseal(t *testing.T) {
 			told := 0
 			done, err := encryption.Reseal(t.Context(), k.Server, e, column, func(encryption.Resealed) { told++ })
 			if err != nil || done != want || told != 3 {
-				t.Fatalf("%+v, error %v, told %d times", done, err, told)
+				t.Fatalf("%+v, error %v, reported %d times", done, err, told)
 			}
 			if good, current := opened(t, k, e); good != rows || current != rows {
 				t.Fatalf("%d open, %d are current", good, current)

@@ -24,7 +24,7 @@ func TestStepOf(t *testing.T) {
 			}
 		}
 		if _, ok := stepOf(rfcSecret, code, now, step); ok {
-			t.Errorf("%d: a code is good twice", at)
+			t.Errorf("%d: a code is accepted twice", at)
 		}
 		for _, other := range []string{"", code[1:], code + "0", "x" + code[1:]} {
 			if _, ok := stepOf(rfcSecret, other, now, 0); ok {

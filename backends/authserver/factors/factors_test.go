@@ -184,7 +184,7 @@ func TestDraft(t *testing.T) {
 	}
 	d.Clock.Pass(10 * time.Minute)
 	if got := try(d.ann, browser, draft.Signed, "A", d.code(secret)); got != http.StatusBadRequest {
-		t.Errorf("an old one: %d", got)
+		t.Errorf("an old proof: %d", got)
 	}
 	if list, err := d.factors.Of(t.Context(), bob.ID); err != nil || len(list) != 0 {
 		t.Errorf("Bob has %v: %v", list, err)
@@ -207,7 +207,7 @@ func TestMaxFactors(t *testing.T) {
 		}
 		_, err = d.factors.AddApp(t.Context(), d.ann, browser, draft.Signed, "One more", d.code(strings.ReplaceAll(draft.Secret, " ", "")))
 		if e, _ := apierror.From(err); e == nil || e.Status != http.StatusConflict {
-			t.Errorf("one too many: %v", err)
+			t.Errorf("too many factors: %v", err)
 		}
 		list, err := d.factors.Of(t.Context(), d.ann.ID)
 		if err != nil || len(list) != 20 {
@@ -224,7 +224,7 @@ func TestMaxFactors(t *testing.T) {
 			}
 		}
 		if _, err := d.factors.Renew(t.Context(), bob.ID); err == nil {
-			t.Error("who has no factor has recovery codes")
+			t.Error("a user without a factor has recovery codes")
 		}
 		if err := d.users.Delete(t.Context(), d.ann.ID, "admin"); err != nil {
 			t.Fatal(err)
@@ -232,7 +232,7 @@ func TestMaxFactors(t *testing.T) {
 		list, err = d.factors.Of(t.Context(), d.ann.ID)
 		left, err2 := d.factors.Left(t.Context(), d.ann.ID)
 		if err := errors.Join(err, err2); err != nil || len(list) != 0 || left != 0 {
-			t.Errorf("%d and %d are left of who is gone: %v", len(list), left, err)
+			t.Errorf("a deleted user still has %d factors and %d codes: %v", len(list), left, err)
 		}
 	})
 }

@@ -47,7 +47,7 @@ func TestReadForm(t *testing.T) {
 			case name == "good" && (f.Get("a") != "1" || f.Get("b") != "  x" || len(f.All("resource")) != 2 || len(f) != 4):
 				t.Errorf("%+v", f)
 			case name == "good" && !w.Paced():
-				t.Errorf("it may come as slowly as it likes, chunked %t", chunked)
+				t.Errorf("a slow body is accepted, chunked %t", chunked)
 			}
 		}
 	}

@@ -111,7 +111,7 @@ func TestFiles(t *testing.T) {
 				t.Errorf("%.40q, error %v", pem, err)
 			}
 			if again := start(t, k, keys.Files{Folder: folder}, algorithm); list(t, again)[0] != list(t, ks)[0] {
-				t.Error("another start has another key")
+				t.Error("after another start there is another key")
 			}
 			if err := os.Chmod(path, 0o640); err != nil {
 				t.Fatal(err)
@@ -462,7 +462,7 @@ func TestVerifyRefuses(t *testing.T) {
 	for i, header := range []string{`{"alg":"HS256","typ":"at+jwt","kid":"` + kid + `"}`, `{"alg":"ES256","typ":"at+jwt","kid":"` + kid + `"}`, `{"alg":"HS256","typ":"at+jwt"}`} {
 		for j, key := range [][]byte{document.Keys[0], published(t, ks), []byte(kid), nil} {
 			if claims, err := ks.Verify(t.Context(), keys.AccessToken, secret(key, header)); !errors.Is(err, keys.ErrToken) {
-				t.Errorf("header %d with what everybody knows (%d): %s, error %v", i, j, claims, err)
+				t.Errorf("header %d with public value %d as the secret: %s, error %v", i, j, claims, err)
 			}
 		}
 	}

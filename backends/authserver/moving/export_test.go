@@ -37,7 +37,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("%+v", n)
 		}
 		if strings.Contains(file.String(), secret) || strings.Contains(file.String(), pass) {
-			t.Error("a secret is there in clear")
+			t.Error("a secret is stored in clear text")
 		}
 
 		to := newTarget(t, authtest.SQLite(t))

@@ -102,7 +102,7 @@ func (g *target) signsIn(email string) *users.User {
 	if err := g.Read(g.t.Context(), func(c store.Conn) error {
 		return c.Row("SELECT password FROM authserver_users WHERE id = ?", u.ID).Scan(&stored)
 	}); err != nil || authtest.Quick.Stale(stored) {
-		g.t.Errorf("%s: the password is stored as %s still, error %v", email, stored, err)
+		g.t.Errorf("%s: the password is stored still as %s, error %v", email, stored, err)
 	}
 	return u
 }
@@ -241,7 +241,7 @@ users[4] eve: refused`
 			t.Errorf("the code of the app: %v", err)
 		}
 		if _, err := g.Users.Verify(t.Context(), "bob@example.com", pass); !errors.Is(err, users.ErrCredentials) {
-			t.Errorf("who is disabled signs in: %v", err)
+			t.Errorf("a disabled user can sign in: %v", err)
 		}
 		if _, err := g.Users.Enable(t.Context(), "8a2f7b3e-0000-4000-8000-000000000002", ""); err != nil {
 			t.Fatal(err)
@@ -265,7 +265,7 @@ func (g *target) takenOver(ann string, shop *clients.Client) {
 		`"realm_access":{"roles":["admin","reader","shop:buyer","shop:guard"]},` +
 		`"resource_access":{"shop":{"roles":["buyer","guard"]}}}`
 	if text := claims.Make(shop.ClaimRules(), f).Append([]byte(`{"":0}`)); string(text) != want {
-		g.t.Errorf("the shop is told %s, want %s", text, want)
+		g.t.Errorf("the shop has the rules %s, want %s", text, want)
 	}
 }
 

@@ -247,7 +247,7 @@ func TestLinksAreTaken(t *testing.T) {
 			t.Errorf("%d deleted, %v", n, err)
 		}
 		if _, err := to.Users.Find(ctx, ann.ID); !users.IsNone(err) {
-			t.Errorf("who wanted to leave is there: %v", err)
+			t.Errorf("a user with a planned deletion remains: %v", err)
 		}
 
 		// An existing user gets the imported connections, and keeps the others.

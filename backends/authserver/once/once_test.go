@@ -118,7 +118,7 @@ func TestNothingAcceptedWithoutDatabase(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if first, err := m.SetNX(gone, "x", time.Minute); first || !errors.Is(err, context.Canceled) {
-			t.Errorf("a caller who is gone: %v %v", first, err)
+			t.Errorf("a cancelled caller: %v %v", first, err)
 		}
 		mark(t, m, "x", time.Minute, true)
 		if err := k.DB.Close(); err != nil {

@@ -170,7 +170,7 @@ func TestBackchannelLogout(t *testing.T) {
 				id := l.claims(cookie)
 				l.claims(cookie) // once more
 				if told := l.tells(); len(told) != 0 {
-					t.Errorf("told of a session that there is: %q", told)
+					t.Errorf("notified of a session that continues: %q", told)
 				}
 				if err := end(l, cookie); err != nil {
 					t.Fatal(err)
@@ -206,7 +206,7 @@ func TestSignInAgainIsNoLogout(t *testing.T) {
 		before := l.claims(first)
 		second := l.signsIn(first)
 		if told := l.tells(); len(told) != 0 {
-			t.Errorf("told of a logout: %q", told)
+			t.Errorf("notified of a logout: %q", told)
 		}
 		if after := l.claims(second); after["sid"] != before["sid"] {
 			t.Errorf("the sid is %v, was %v", after["sid"], before["sid"])
@@ -215,7 +215,7 @@ func TestSignInAgainIsNoLogout(t *testing.T) {
 			t.Fatal(err)
 		}
 		if told := l.tells(); len(told) != 1 || claimsOf(t, told[0])["sid"] != before["sid"] {
-			t.Errorf("told %q", told)
+			t.Errorf("notified of %q", told)
 		}
 	})
 }
@@ -250,7 +250,7 @@ func TestLogoutIsSentAgain(t *testing.T) {
 	l.tells()
 	l.Clock.Pass(2 * time.Hour)
 	if n := len(l.tells()); n != 0 {
-		t.Errorf("a client that refuses is told %d times more", n)
+		t.Errorf("a client that refuses gets %d more requests", n)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestExpiredSessionIsNoLogout(t *testing.T) {
 		}
 	}
 	if told := l.tells(); len(told) != 0 {
-		t.Errorf("told %q", told)
+		t.Errorf("notified of %q", told)
 	}
 }
 

@@ -97,7 +97,7 @@ func TestClaimRules(t *testing.T) {
 			t.Errorf("%v", all)
 		}
 		if supported := l.Metadata()["claims_supported"].([]string); strings.Contains(strings.Join(supported, " "), "roles") {
-			t.Errorf("discovery tells %v", supported)
+			t.Errorf("discovery contains %v", supported)
 		}
 	})
 }

@@ -149,7 +149,7 @@ func TestIDToken(t *testing.T) {
 		}
 		claims = nil
 		if err := bare.Claims(&claims); err != nil || claims["email"] != nil || claims["name"] != nil || claims["groups"] != nil {
-			t.Errorf("without their scopes it tells %v: %v", claims, err)
+			t.Errorf("without their scopes the ID token has %v: %v", claims, err)
 		}
 		if other := l.tokens("email"); other.IDToken != "" {
 			t.Error("there is an ID token without openid")

@@ -196,7 +196,7 @@ func TestModes(t *testing.T) {
 	}
 	register(`"https://c.example/cb","https://c.example/cb2"`).is(t, "another", 400, "invalid_redirect_uri")
 	if endpoint() != authtest.Issuer+"/oauth/register" {
-		t.Error("the endpoint is not told")
+		t.Error("the metadata do not contain the endpoint")
 	}
 	set := func(mode string) {
 		t.Helper()
@@ -207,7 +207,7 @@ func TestModes(t *testing.T) {
 	set(clients.AdminOnly)
 	register(`"https://c.example/cb"`).is(t, "admin_only", 403, "access_denied")
 	if endpoint() != nil {
-		t.Error("the endpoint is told")
+		t.Error("the metadata contain the endpoint")
 	}
 	set(clients.Open)
 	if register(`"https://d.example/"`).status != http.StatusCreated {

@@ -431,7 +431,7 @@ func TestRefusedClient(t *testing.T) {
 		a := s.post(t, "/oauth/token", v, header...)
 		a.is(t, name, 401, "invalid_client")
 		if strings.Contains(a.text, test.reason) {
-			t.Errorf("%s: the client is told %s", name, a.text)
+			t.Errorf("%s: the client gets %s", name, a.text)
 		}
 		events, lines := s.Events.All()[before:], logs.TakeAll()
 		if len(events) != 1 || len(lines) != 1 || events[0].Action != "auth.denied" {
@@ -444,7 +444,7 @@ func TestRefusedClient(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, events[0], fields)
 		}
 		if all := fmt.Sprint(events[0], fields); strings.Contains(all, wrong) || strings.Contains(all, assertion) || strings.Contains(all, part("signature")) {
-			t.Errorf("%s: what was sent is told: %s", name, all)
+			t.Errorf("%s: the log or the audit feed contains a credential: %s", name, all)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func TestRedeem(t *testing.T) {
 		_, err = s.Redeem(t.Context(), s.redemption(only, code))
 		refused(t, err, "invalid_grant")
 		if s.live(t, answer.AccessToken) || s.Events.Count("code.reuse_detected") != 1 {
-			t.Error("the token lives on")
+			t.Error("the token is still active")
 		}
 		s.Clock.Pass(24 * time.Hour)
 		if n, err := s.Sweep(t.Context()); err != nil || n == 0 {
@@ -222,11 +222,11 @@ func TestParallel(t *testing.T) {
 			}
 			answer := <-won
 			if s.live(t, answer.AccessToken) && other.live(t, answer.AccessToken) {
-				t.Error("the node that has revoked the access token of the one that won does not know it")
+				t.Error("the node that has revoked the successful request's access token considers it active")
 			}
 			for _, node := range []*server{s, other} {
 				if node.Clock.Pass(kernel.CacheAge); node.live(t, answer.AccessToken) {
-					t.Error("the access token of the one that won lives on")
+					t.Error("the successful request's access token is still active")
 				}
 			}
 			_, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: answer.Refresh})
@@ -308,7 +308,7 @@ func TestRefresh(t *testing.T) {
 		refused(t, err, "invalid_grant")
 		for _, a := range []tokens.Answer{first, second, third, fourth} {
 			if s.live(t, a.AccessToken) {
-				t.Error("a token lives on")
+				t.Error("a token is still active")
 			}
 		}
 		_, err = refresh(tokens.Renewal{Client: now, Token: fourth.Refresh})
@@ -364,7 +364,7 @@ func TestGrace(t *testing.T) {
 	_, err := refresh(one) // the fourth time
 	refused(t, err, "invalid_grant")
 	if s.live(t, answers[0].AccessToken) {
-		t.Error("the family lives on")
+		t.Error("the family is still active")
 	}
 	// Any of the repeated responses may be the one that arrived.
 	one = s.start(t, s.client).Refresh
@@ -374,7 +374,7 @@ func TestGrace(t *testing.T) {
 	_, err = refresh(one) // no longer the one before
 	refused(t, err, "invalid_grant")
 	if s.live(t, three.AccessToken) {
-		t.Error("the family lives on")
+		t.Error("the family is still active")
 	}
 	one = s.start(t, s.client).Refresh
 	must(one)
@@ -468,7 +468,7 @@ func TestGraceStored(t *testing.T) {
 			t.Errorf("after %s: error %v", after, err)
 		}
 		if _, err = s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: two.Refresh}); (err == nil) != good {
-			t.Errorf("the next one after %s: error %v", after, err)
+			t.Errorf("the next token after %s: error %v", after, err)
 		}
 	}
 }
@@ -543,7 +543,7 @@ func TestGraceParallel(t *testing.T) {
 			}
 			for range len(won) {
 				if answer := <-won; s.live(t, answer.AccessToken) != live {
-					t.Errorf("of %d: lives on: %t", n, !live)
+					t.Errorf("of %d: still active: %t", n, !live)
 				}
 			}
 		}
@@ -621,11 +621,11 @@ func TestRevoke(t *testing.T) {
 		revoke(s.public, first.AccessToken)
 		revoke(s.public, first.Refresh)
 		if s.Events.Count("token.revoke_denied") != 2 || !s.live(t, first.AccessToken) {
-			t.Error("another client has revoked")
+			t.Error("another client has revoked the token")
 		}
 		revoke(s.client, first.AccessToken)
 		if s.live(t, first.AccessToken) {
-			t.Error("the access token lives on")
+			t.Error("the access token is still active")
 		}
 		second, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: first.Refresh})
 		if err != nil || !s.live(t, second.AccessToken) {
@@ -633,7 +633,7 @@ func TestRevoke(t *testing.T) {
 		}
 		revoke(s.client, second.Refresh)
 		if s.live(t, second.AccessToken) {
-			t.Error("the access token lives on")
+			t.Error("the access token is still active")
 		}
 		_, err = s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: second.Refresh})
 		refused(t, err, "invalid_grant")
@@ -656,7 +656,7 @@ func TestRevoke(t *testing.T) {
 		other.Clock.Pass(5 * time.Second)
 		for _, text := range []string{third.AccessToken, own.AccessToken} {
 			if s.live(t, text) || there.live(t, text) {
-				t.Error("a token lives on")
+				t.Error("a token is still active")
 			}
 		}
 		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 0 || err != nil {
@@ -669,7 +669,7 @@ func TestRevoke(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.live(t, fourth.AccessToken) {
-			t.Error("the token lives on")
+			t.Error("the token is still active")
 		}
 	})
 }
@@ -694,7 +694,7 @@ func TestRevokeFamily(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 4 || err != nil {
-			t.Errorf("%d are live after one family of three has ended, error %v", n, err)
+			t.Errorf("%d are active after one family of three has ended, error %v", n, err)
 		}
 		if s.live(t, first.AccessToken) || s.live(t, second.AccessToken) || !s.live(t, other.AccessToken) {
 			t.Error("other tokens have ended than those of the family")
@@ -740,7 +740,7 @@ func TestIntrospect(t *testing.T) {
 		t.Errorf("%v\nwant %v", got, want)
 	}
 	if ask(runtime, answer.Refresh) != nil {
-		t.Error("a refresh token of another client is told of")
+		t.Error("a refresh token of another client can be introspected")
 	}
 	// Introspections and refused introspections are each recorded once a minute.
 	looked := func(want ...int) {
@@ -749,7 +749,7 @@ func TestIntrospect(t *testing.T) {
 		ask(s.public, answer.AccessToken)
 		for i, action := range []string{"token.introspected", "token.introspect_denied"} {
 			if got := s.Events.Count(action); got != want[i] {
-				t.Errorf("%s was told %d times, want %d", action, got, want[i])
+				t.Errorf("%s was recorded %d times, want %d", action, got, want[i])
 			}
 		}
 	}

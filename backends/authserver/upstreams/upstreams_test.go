@@ -165,10 +165,10 @@ func TestSignIn(t *testing.T) {
 		}
 		// The same subject at another provider is another person.
 		if _, err := d.SignIn(t.Context(), d.closed, person(d.closed, "s-7", "")); err == nil {
-			t.Error("the subject of another provider is let in")
+			t.Error("the same subject at another provider is accepted")
 		}
 		if d.enters(d.open, person(d.open, strings.Repeat("é", 120), "long@example.com")) == nil {
-			t.Error("a long subject is nobody")
+			t.Error("a long subject is accepted")
 		}
 	})
 }
@@ -263,7 +263,7 @@ func TestLinks(t *testing.T) {
 		d.unlinks(d.ann.ID, list[0].ID, 0)
 		d.unlinks(d.ann.ID, list[0].ID, http.StatusNotFound)
 		if _, err := d.SignIn(t.Context(), d.closed, person(d.closed, "ann", "ann@example.com")); err == nil {
-			t.Error("who is disconnected is let in")
+			t.Error("a disconnected person can sign in")
 		}
 		d.links(bob.ID, d.closed, "ann", 0)
 		d.unlinks(bob.ID, d.ids(bob.ID)[0], 0)
@@ -279,7 +279,7 @@ func TestLinks(t *testing.T) {
 			t.Fatalf("%+v, error %v", list, err)
 		}
 		if err := other.Unlink(t.Context(), bob.ID, list[1].ID, func(store.Conn) error { return nil }); err == nil {
-			t.Error("the last way to sign in is gone")
+			t.Error("the last way to sign in was removed")
 		}
 		if err := other.Unlink(t.Context(), bob.ID, list[0].ID,
 			func(store.Conn) error { return errors.New("no") }); err == nil || len(d.ids(bob.ID)) != 2 {
@@ -351,7 +351,7 @@ func TestProviderMovedFromOIDC(t *testing.T) {
 		d.links(before.ID, d.open, "eve", 0)
 		d.unlinks(before.ID, d.ids(before.ID)[0], 0)
 		if _, err := d.SignIn(t.Context(), d.closed, person(d.closed, "eve", "")); err == nil {
-			t.Error("who is disconnected is known by the row of before")
+			t.Error("a disconnected person is recognized by the former row")
 		}
 	})
 }
@@ -361,7 +361,7 @@ func TestChoice(t *testing.T) {
 	d := newDesk(t, authtest.SQLite(t))
 	if d.Find("closed") != d.closed || d.Find("") != nil || d.Find("other") != nil ||
 		d.At("https://open.example") != d.open || d.At("") != nil {
-		t.Error("another one is found")
+		t.Error("a wrong provider is found")
 	}
 	if shown := d.Shown(); len(shown) != 1 || shown[0] != d.open || !d.ByAddress() {
 		t.Errorf("%v", shown)
@@ -371,7 +371,7 @@ func TestChoice(t *testing.T) {
 		"corp.example": nil, "@corp.example": nil, "": nil,
 	} {
 		if d.OfAddress(email) != want {
-			t.Errorf("%q leads to another one", email)
+			t.Errorf("%q leads to another provider", email)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestFacts(t *testing.T) {
 			t.Errorf("%+v, error %v", given, err)
 		}
 		if _, _, err := p.Regroup(ctx, "nobody", nil, &roles, nil, "admin"); !users.IsNone(err) {
-			t.Errorf("of nobody: %v", err)
+			t.Errorf("of an unknown user: %v", err)
 		}
 
 		// The facts are deleted with the user.

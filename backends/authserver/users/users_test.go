@@ -164,15 +164,15 @@ func TestUsers(t *testing.T) {
 			"disable": func() error { _, err := p.Disable(ctx, "\x00", ""); return err }(), "update": func() error { _, err := p.Update(ctx, bob.ID, users.Change{}, ""); return err }(),
 		} {
 			if !users.IsNone(err) {
-				t.Errorf("%s of nobody: %v", what, err)
+				t.Errorf("%s of an unknown user: %v", what, err)
 			}
 		}
 		if want := []string{ann.ID, ann.ID, ann.ID, bob.ID}; !slices.Equal(p.gone, want) {
-			t.Errorf("gone are %q, want %q", p.gone, want)
+			t.Errorf("deleted users %q, want %q", p.gone, want)
 		}
 		want := []string{"user.created admin", "user.created admin", "user.updated admin", "user.updated admin", "user.disabled admin", "user.enabled admin", "user.force_logout admin", "user.deleted admin"}
 		if !slices.Equal(p.events, want) {
-			t.Errorf("told of %q", p.events)
+			t.Errorf("notified of %q", p.events)
 		}
 	})
 }

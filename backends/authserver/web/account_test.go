@@ -35,7 +35,7 @@ func TestSessionsOfAccount(t *testing.T) {
 		here.get("/account").is(t, http.StatusOK, "The session is ended.")
 		here.post("/account/sessions/end", form).leads(t, "/account") // it has ended already
 		if !here.in() || phone.in() == office.in() {
-			t.Error("not one other session has ended")
+			t.Error("the number of ended sessions is not one")
 		}
 		page = here.get("/account")
 		here.post("/account/sessions/others", page.formTo(t, "/account/sessions/others", "")).leads(t, "/account")
@@ -86,7 +86,7 @@ func TestPasswordOfAccount(t *testing.T) {
 		here.post("/account/password", with(form, "present", annPass, "password", "short")).is(t, http.StatusUnprocessableEntity, "8 characters")
 		here.post("/account/password", with(form, "present", annPass, "password", next)).leads(t, "/account")
 		if !here.in() || phone.in() {
-			t.Error("this browser is signed out, or the other one is not")
+			t.Error("this browser is signed out, or the other browser is not")
 		}
 		other := s.browser()
 		other.tries(annMail, annPass).is(t, http.StatusUnprocessableEntity)
@@ -134,14 +134,14 @@ func TestDeletionOfAccount(t *testing.T) {
 		}
 		deletes()
 		if b.in() || phone.in() {
-			t.Error("somebody is signed in still")
+			t.Error("somebody is still signed in")
 		}
 		b.tries(annMail, annPass).leads(t, "/")
 		page := b.get("/account").is(t, http.StatusOK, "Your account is deleted")
 		b.post("/account/keep", page.formTo(t, "/account/keep", "")).leads(t, "/account")
 		s.Clock.Pass(49 * time.Hour)
 		if n, err := s.users.SweepDeleted(t.Context()); n != 0 || err != nil {
-			t.Errorf("%d are deleted who stay, error %v", n, err)
+			t.Errorf("%d users were deleted too early, error %v", n, err)
 		}
 		b.tries(annMail, annPass).leads(t, "/")
 		deletes()

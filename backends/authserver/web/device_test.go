@@ -51,7 +51,7 @@ func (s *site) polls(a device.Authorization, want string) (scope []string) {
 		code = e.Code
 	}
 	if code != want || err == nil && (g.User != s.ann.ID || g.Client != s.app.ID || len(g.Consents) != 1) {
-		s.t.Errorf("the device is told %v of %+v, want %q", err, g, want)
+		s.t.Errorf("the device gets %v with %+v, want %q", err, g, want)
 	}
 	return g.Scope
 }
@@ -62,7 +62,7 @@ func TestDevice(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *site) {
 		a := s.begun()
 		if len(a.UserCode) != 9 || a.URI != authtest.Issuer+"/device" || a.Complete != a.URI+"?user_code="+a.UserCode || a.Interval != 5 || a.ExpiresIn != 600 {
-			t.Errorf("the device is told %+v", a)
+			t.Errorf("the device gets %+v", a)
 		}
 		s.polls(a, device.Pending)
 		s.polls(a, device.SlowDown)
@@ -105,7 +105,7 @@ func TestDevice(t *testing.T) {
 		other := *s.app
 		other.ID = "other"
 		if _, _, err := s.devices.Poll(t.Context(), &other, late.DeviceCode); err == nil {
-			t.Error("another client has the code")
+			t.Error("another client has used the code")
 		}
 		s.Clock.Pass(10 * time.Minute)
 		s.polls(late, device.Expired)

@@ -248,7 +248,7 @@ func (p page) code(t *testing.T) string {
 	t.Helper()
 	v := p.answered(t)
 	if v.Get("state") != "st&te" || len(v.Get("code")) < 43 || v.Has("error") {
-		t.Fatalf("the client is told %v", v)
+		t.Fatalf("the client gets %v", v)
 	}
 	return v.Get("code")
 }
@@ -258,7 +258,7 @@ func (p page) refused(t *testing.T, code string) {
 	t.Helper()
 	v := p.answered(t)
 	if v.Get("error") != code || v.Get("error_description") == "" || v.Has("code") {
-		t.Errorf("the client is told %v, want %s", v, code)
+		t.Errorf("the client gets %v, want %s", v, code)
 	}
 }
 

@@ -98,7 +98,7 @@ func TestFlow(t *testing.T) {
 		b.get("/oauth/authorize?" + asked.Encode()).code(t)
 		for action, n := range map[string]int{"consent.granted": 2, "user.login": 1, "consent.denied": 0} {
 			if s.Events.Count(action) != n {
-				t.Errorf("%s was told %d times", action, s.Events.Count(action))
+				t.Errorf("%s was recorded %d times", action, s.Events.Count(action))
 			}
 		}
 	})

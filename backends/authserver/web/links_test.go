@@ -81,7 +81,7 @@ func TestForgottenPassword(t *testing.T) {
 		to := b.post("/choose-password", with(form.Fields(), "password", chosen)).leads(t, "/login")
 		b.get(to).is(t, http.StatusOK, "Your password is changed.", `value="ann@example.com"`)
 		if phone.in() || b.in() {
-			t.Error("somebody is signed in still, or already")
+			t.Error("somebody is still signed in, or already")
 		}
 		b.post("/choose-password", with(form.Fields(), "password", "yet another one")).is(t, http.StatusGone)
 		b.get(link).is(t, http.StatusGone)
@@ -272,7 +272,7 @@ func TestChangeOfAddress(t *testing.T) {
 		b.post("/confirm-address", b.get(link).Fields()).leads(t, "/account")
 		b.get("/account").is(t, http.StatusOK, "ann@example.org", "confirmed")
 		if list := m.mails(); len(list) != 1 || list[0].To != annMail || !strings.Contains(list[0].Data, "has another mail address") {
-			t.Errorf("the former address is told %+v", list)
+			t.Errorf("the former address gets %+v", list)
 		}
 		b.get(link).is(t, http.StatusGone)
 
@@ -295,7 +295,7 @@ func TestInvitation(t *testing.T) {
 			t.Errorf("mailed as well: %+v", list)
 		}
 		if _, _, err := m.accounts.Invite(t.Context(), annMail, "", true); err == nil {
-			t.Error("who has an account is invited")
+			t.Error("a user with an account is invited")
 		}
 		b := m.browser()
 		m.Clock.Pass(6 * 24 * time.Hour)

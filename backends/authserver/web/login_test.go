@@ -84,12 +84,12 @@ func TestLogin(t *testing.T) {
 			}
 		}
 		if to := b.get("/login?redirect=/consent").leads(t, "/"); to != "/consent" {
-			t.Errorf("who is signed in is led to %s", to)
+			t.Errorf("a signed-in user is redirected to %s", to)
 		}
 		first := b.cookie(sessionName)
 		b.post("/login", with(b.get("/login?again=1").Fields(), "email", annMail, "password", annPass)).leads(t, "/")
 		if b.cookie(sessionName) == first {
-			t.Error("the session is the former one")
+			t.Error("the session has not changed")
 		}
 		old := s.browser()
 		if old.setCookie(sessionName, first); old.in() {
@@ -108,7 +108,7 @@ func TestLogin(t *testing.T) {
 		}
 		for action, n := range map[string]int{"user.login": 2, "user.logout": 1, "user.login_failed": 0} {
 			if s.Events.Count(action) != n {
-				t.Errorf("%s was told %d times", action, s.Events.Count(action))
+				t.Errorf("%s was recorded %d times", action, s.Events.Count(action))
 			}
 		}
 
@@ -176,7 +176,7 @@ func TestLockedOut(t *testing.T) {
 		}
 	}
 	if s.Events.Count("auth.locked_out") != 1 || s.Events.Count("user.login_failed") != 3 {
-		t.Errorf("told of %+v", s.Events.All())
+		t.Errorf("recorded %+v", s.Events.All())
 	}
 	s.Clock.Pass(15*time.Minute - 1500*time.Millisecond)
 	b.tries(annMail, annPass).leads(t, "/")
@@ -206,7 +206,7 @@ func TestSprayed(t *testing.T) {
 	all := s.Events.All()
 	last := all[len(all)-1]
 	if s.Events.Count("auth.locked_out") != 1 || last.Action != "auth.locked_out" || !slices.Equal(last.Detail, []string{"reason", "spraying"}) || last.Address == "" {
-		t.Errorf("told of %+v", last)
+		t.Errorf("recorded %+v", last)
 	}
 	s.Clock.Pass(15 * time.Minute)
 	b.tries(annMail, annPass).leads(t, "/")
@@ -229,7 +229,7 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("%q: leads to %q", to, got)
 		}
 		if got := b.get("/login?redirect="+url.QueryEscape(to)).leads(t, "/"); got != want {
-			t.Errorf("%q: who is signed in is led to %q", to, got)
+			t.Errorf("%q: a signed-in user is redirected to %q", to, got)
 		}
 	}
 }
@@ -322,7 +322,7 @@ func TestHeaders(t *testing.T) {
 		t.Errorf("the login keeps the browser from the client: %s", policy)
 	}
 	if policy := b.get("/login").Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self';") {
-		t.Errorf("the login alone may lead away: %s", policy)
+		t.Errorf("the policy of another page than the login: %s", policy)
 	}
 }
 
@@ -389,7 +389,7 @@ func TestDocumentedBrand(t *testing.T) {
 	b.post("/login", with(b.get("/login").Fields(), "email", annMail, "password", annPass)).leads(t, "/")
 	for page := range strings.SplitSeq("login second security app passkey recovery consent device deviceconsent devicedone logout signedout home error", " ") {
 		if !strings.Contains(string(text), "| `"+page+"` |") {
-			t.Errorf("the page %s is not told of", page)
+			t.Errorf("the page %s is not documented", page)
 		}
 	}
 }

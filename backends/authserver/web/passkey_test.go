@@ -74,7 +74,7 @@ func TestPasskeyAlone(t *testing.T) {
 			t.Fatalf("the session is %+v", session)
 		}
 		if e := s.last("user.login"); e.Actor != s.ann.ID || strings.Join(e.Detail, " ") != "method passkey" {
-			t.Errorf("told of %+v", e)
+			t.Errorf("recorded %+v", e)
 		}
 		// The session of a user who sets up another factor does not claim a password.
 		b.setsUpApp("/security/app")
@@ -88,7 +88,7 @@ func TestPasskeyAlone(t *testing.T) {
 		thief.post(passkeyPath, with(fields, "answer", proof)).is(t, http.StatusUnprocessableEntity, "open for too long",
 			"Sign in with a passkey")
 		if thief.in() {
-			t.Error("an answer is good twice")
+			t.Error("an answer is accepted twice")
 		}
 	})
 }
@@ -173,7 +173,7 @@ func TestPasskeyAloneRefused(t *testing.T) {
 			}
 			if e := s.last("user.login_failed"); s.Events.Count("user.login_failed") != before+1 ||
 				!strings.HasSuffix(strings.Join(e.Detail, " "), "reason "+test.reason) {
-				t.Errorf("%s: told of %+v", test.name, e)
+				t.Errorf("%s: recorded %+v", test.name, e)
 			}
 		}
 
@@ -201,7 +201,7 @@ func TestPasskeyAloneRefused(t *testing.T) {
 				http.StatusUnprocessableEntity, refusal)
 			if e := s.last("user.login_failed"); !strings.HasSuffix(strings.Join(e.Detail, " "), "reason "+reason) ||
 				b.cookie(sessionName) != "" {
-				t.Errorf("told of %+v", e)
+				t.Errorf("recorded %+v", e)
 			}
 		}
 		refused(a, "disabled")
@@ -241,7 +241,7 @@ func TestPasskeyAloneLocked(t *testing.T) {
 		"Too many logins failed")
 	b.tries(annMail, annPass).is(t, http.StatusTooManyRequests)
 	if s.Events.Count("auth.locked_out") != 1 {
-		t.Errorf("told of %+v", s.Events.All())
+		t.Errorf("recorded %+v", s.Events.All())
 	}
 	unknown := newAuthenticator(t, authtest.Issuer, "as.example")
 	unknown.present, unknown.handle = verified, []byte("x")

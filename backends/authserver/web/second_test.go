@@ -56,7 +56,7 @@ func (b *browser) setsUpApp(path string) (secret string, codes []string) {
 	secret = strings.ReplaceAll(shownSecret.FindStringSubmatch(form.Text)[1], " ", "")
 	wrong := b.post("/security/app", with(form.Fields(), "code", "000000x", "name", "Telephone")).is(b.t, http.StatusUnprocessableEntity, "not the code that the app shows")
 	if !strings.Contains(wrong.Text, shownSecret.FindString(form.Text)) {
-		b.t.Error("the form has another secret after a refusal")
+		b.t.Error("the secret in the form changes after a refusal")
 	}
 	done := b.post("/security/app", with(wrong.Fields(), "code", b.code(secret), "name", "Telephone"))
 	return secret, shownCodes.FindAllString(done.Text, -1)
@@ -107,7 +107,7 @@ func TestApp(t *testing.T) {
 			t.Errorf("the session is %+v", in)
 		}
 		if s.Events.Count("user.login") != 2 || s.Events.Count("user.second_factor_failed") != 1 || s.Events.Count("user.factor_added") != 1 {
-			t.Errorf("told of %+v", s.Events.All())
+			t.Errorf("recorded %+v", s.Events.All())
 		}
 		again, form := s.waits()
 		again.types(form, code).is(t, http.StatusUnprocessableEntity) // a code is good once
@@ -212,7 +212,7 @@ func TestGuessedCodes(t *testing.T) {
 		}
 		s.signedIn()
 		if s.Events.Count("user.factors_reset") != 1 || s.Events.Count("user.recovery_code_used") != 1 {
-			t.Errorf("told of %+v", s.Events.All())
+			t.Errorf("recorded %+v", s.Events.All())
 		}
 	})
 }
@@ -287,7 +287,7 @@ func TestPasskey(t *testing.T) {
 		thief := s.browser()
 		thief.setCookie("authserver_form", b.cookie("authserver_form"))
 		if thief.post("/login/second", with(fields, "answer", proof)).is(t, http.StatusBadRequest, "out of date"); thief.in() {
-			t.Error("an answer is good twice")
+			t.Error("an answer is accepted twice")
 		}
 		session := b.cookie(sessionName)
 		if b.post("/login/second", with(fields, "answer", proof)).leads(t, "/device"); b.cookie(sessionName) != session {

@@ -89,7 +89,7 @@ func TestTabsSignIn(t *testing.T) {
 		asked := b.post("/login", with(third.Fields(), "email", bobMail, "password", bobPass)).
 			is(t, http.StatusConflict, "Somebody else has signed in here", annMail, `value="`+bobMail+`"`, `href="/consent?session_id=`)
 		if b.cookie(sessionName) != session || s.Events.Count("user.login") != 1 {
-			t.Error("the session is another one")
+			t.Error("the session has changed")
 		}
 		to := b.post("/login", with(asked.Fields(), "email", bobMail, "password", bobPass)).leads(t, "/consent?")
 		if b.get(to).is(t, http.StatusOK, bobMail); b.who() != bobMail {
@@ -126,12 +126,12 @@ func TestTabsConsent(t *testing.T) {
 		for _, action := range []string{"allow", "deny"} {
 			ask := b.post("/consent", with(form, "action", action)).is(t, http.StatusOK, bobMail, "Allow")
 			if len(s.granted()) != codes {
-				t.Fatalf("%s: the form of another gives a code", action)
+				t.Fatalf("%s: the form of another user gives a code", action)
 			}
 			before := codesOf(s.granted(), bob.ID)
 			b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
 			if n := codesOf(s.granted(), bob.ID); n != before+1 {
-				t.Errorf("%d codes of Bob are %d after he has allowed one more", before, n)
+				t.Errorf("Bob had %d codes, and %d after one more consent", before, n)
 			}
 			b.signsInAgain(annMail, annPass)
 			form = allow()
@@ -195,7 +195,7 @@ func TestTabsOthers(t *testing.T) {
 	b.signsInAgain(bobMail, bobPass)
 	for _, form := range []url.Values{typed, decided} {
 		if to := b.post("/device", form).leads(t, "/"); to != "/device?user_code="+a.UserCode {
-			t.Errorf("the form of another leads to %s", to)
+			t.Errorf("the form of another user leads to %s", to)
 		}
 	}
 	b.post("/logout", b.get("/").Fields()).leads(t, "/login")
@@ -231,7 +231,7 @@ func TestTabsOthers(t *testing.T) {
 	b.signsInAgain(bobMail, bobPass)
 	ask := b.post("/logout", out).is(t, http.StatusOK, "Sign out?", bobMail)
 	if b.who() != bobMail {
-		t.Error("the form of another has signed out")
+		t.Error("the form of another user has signed Bob out")
 	}
 	if b.post("/logout", ask.Fields()).leads(t, "/login"); b.who() != "" {
 		t.Error("somebody is still signed in")
@@ -308,7 +308,7 @@ func TestTabsForged(t *testing.T) {
 		}
 		for _, action := range []string{"consent.granted", "user.logout", "user.factor_added"} {
 			if s.Events.Count(action) != 0 {
-				t.Errorf("%s was done", action)
+				t.Errorf("%s was accepted", action)
 			}
 		}
 		// A planted session is replaced at the sign-in.

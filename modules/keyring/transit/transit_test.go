@@ -187,7 +187,7 @@ func TestMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := before.Open(t.Context(), anew, nil); !errors.Is(err, keyring.ErrOpen) {
-		t.Errorf("the old key opens what is new: error %v", err)
+		t.Errorf("the old key opens new values: error %v", err)
 	}
 	keys, err := m.Unwrap(t.Context(), dir)
 	if err != nil || len(keys) != 1 {
@@ -222,6 +222,6 @@ func TestProvision(t *testing.T) {
 	}
 	one, two := &Transit{Address: "https://kms", Token: "a"}, &Transit{Address: "https://kms", Token: "b"}
 	if err := errors.Join(one.Provision(caddy.Context{}), two.Provision(caddy.Context{})); err != nil || one.Key() == two.Key() {
-		t.Errorf("two tokens are one keyring, error %v", err)
+		t.Errorf("keyrings with different tokens are equal, error %v", err)
 	}
 }

@@ -250,7 +250,7 @@ func TestBound(t *testing.T) {
 	f.locked(keys[4], time.Second)
 	f.locked(keys[5], time.Second)
 	if len(f.warned) != 2 {
-		t.Fatalf("what has ended made place, and it is warned of: %q", f.warned)
+		t.Fatalf("a warning although an ended lock has made room: %q", f.warned)
 	}
 }
 
