@@ -98,7 +98,7 @@ func serve(t *testing.T, handlers, tables, secrets []string) {
 		if schema == "keyring" {
 			continue
 		}
-		db, err := app.ServiceDatabase(schema, store.Schema{}) // a second reference on it
+		db, err := app.ServiceDatabase(schema, store.Schema{}) // a second reference to the same database
 		if err == nil {
 			err = db.WaitReady(t.Context())
 		}

@@ -211,8 +211,8 @@ func TestExchangeRefusals(t *testing.T) {
 	for name, test := range map[string]struct {
 		by      *party
 		subject string
-		form    string // pairs, with blanks between
-		code    string // empty: it is good
+		form    string // names and values, separated by blanks
+		code    string // the error code; empty: the exchange succeeds
 	}{
 		"good":                           {service, subject, "resource files", ""},
 		"as a jwt":                       {service, subject, "resource files subject_token_type urn:ietf:params:oauth:token-type:jwt requested_token_type urn:ietf:params:oauth:token-type:jwt", ""},

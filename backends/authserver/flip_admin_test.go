@@ -17,7 +17,7 @@ var flipsOfAdmin = map[string]flip{
 	"admin.audit_default_lookback": {Other: "72h", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		l.registers()
-		l.ask(http.MethodGet, "/admin/audit", "") // what was told is stored
+		l.ask(http.MethodGet, "/admin/audit", "") // the request stores the pending events
 		l.clock.Pass(48 * time.Hour)
 		return strconv.FormatBool(strings.Contains(l.ask(http.MethodGet, "/admin/audit", "").Body.String(), "client."))
 	}},

@@ -218,7 +218,7 @@ func (l *lab) machine() url.Values {
 type asserting struct {
 	*lab
 	idp  *jwkstest.Provider
-	form url.Values // but for the assertion
+	form url.Values // without the assertion
 	n    int
 }
 

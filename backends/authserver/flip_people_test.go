@@ -41,7 +41,7 @@ func (l *lab) signsIn() *http.Cookie {
 	}
 	_ = response.Body.Close()
 	for _, c := range response.Cookies() {
-		if c.MaxAge > 1 && c.HttpOnly && !strings.HasSuffix(c.Name, "_form") { // the secret of its forms comes, too
+		if c.MaxAge > 1 && c.HttpOnly && !strings.HasSuffix(c.Name, "_form") { // the response also sets the cookie of the form secret
 			return c
 		}
 	}
@@ -265,7 +265,7 @@ func mailSignsIn(t *testing.T, s settings) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if authserver.Try(cfg) != nil { // one of the two alone
+	if authserver.Try(cfg) != nil { // only one of the two is set
 		return "refused"
 	}
 	return ""

@@ -52,7 +52,7 @@ type lab struct {
 	clock  *authtest.Clock
 	logs   *observer.ObservedLogs
 	folder string // $DIR
-	failed error  // of the start
+	failed error  // the error of the start
 }
 
 // newLab returns a lab with a new database.

@@ -35,7 +35,7 @@ type live struct {
 	server *authserver.Server
 	users  *users.Users
 	ann    *users.User
-	people *http.Client // a browser, which does not follow
+	people *http.Client // a browser that does not follow redirects
 }
 
 // environment returns the environment of the servers, which contains the master key of data_encryption.
@@ -100,7 +100,7 @@ func (l *live) node(db *store.DB) *authserver.Server {
 			l.t.Error(err)
 		}
 	})
-	for s.Ready(l.t.Context()) != nil { // until the resources are stored
+	for s.Ready(l.t.Context()) != nil { // wait until the resources are stored
 		runtime.Gosched()
 	}
 	return s

@@ -567,7 +567,7 @@ func TestProviderSecond(t *testing.T) {
 
 		other := newSeveral(t, db, settings{"oidc.show_local_login": alone})
 		s = other
-		s.clock.Pass(5 * time.Minute) // no code is good twice
+		s.clock.Pass(5 * time.Minute) // each code is valid only once
 		s.second.Claims = map[string]any{"sub": "s-ann"}
 		if err := db.Write(t.Context(), func(c store.Conn) error {
 			_, err := c.Exec("UPDATE authserver_identities SET issuer = ?", s.second.URL)
@@ -615,7 +615,7 @@ func TestUpstreamsForOperator(t *testing.T) {
 		}
 	}
 	s.second.Claims = map[string]any{"sub": "nobody"}
-	s.back("second", s.visit("second", s.second, "")) // without an account here
+	s.back("second", s.visit("second", s.second, "")) // the person has no account here
 	s.second.Down = true
 	text := s.ask(http.MethodGet, "/admin/upstreams", "").Body.Bytes()
 	if err := json.Unmarshal(text, &told); err != nil || len(told.Upstreams) != 3 {

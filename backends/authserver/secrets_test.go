@@ -115,7 +115,7 @@ func TestKeyManagement(t *testing.T) {
 		}
 		out(again)
 		kms.Set(transittest.Faults{})
-		for end := time.Now().Add(2 * time.Minute); ; { // it is looked after in the background
+		for end := time.Now().Add(2 * time.Minute); ; { // the background job notices it
 			if w, _ := get(again.Public(), http.MethodGet, "/health"); w.Code == http.StatusOK {
 				break
 			} else if time.Now().After(end) {

@@ -241,7 +241,7 @@ func TestUpstreamAttacks(t *testing.T) {
 	f.browser()
 	q := f.visit("/")
 	mine := f.people
-	f.browser() // another one
+	f.browser() // another browser
 	if status, _ := f.back(q); status != 400 {
 		t.Errorf("another browser: %d", status)
 	}
@@ -263,7 +263,7 @@ func TestUpstreamAttacks(t *testing.T) {
 	f.browser()
 	f.at.Down = true
 	off := newFederated(t, databases.SQLite(t), "")
-	off.at.Down = true // it has started, and people with passwords sign in
+	off.at.Down = true // the server starts nevertheless, and users with passwords can sign in
 	if status, _, _ := off.page("/oidc/start"); status != 503 {
 		t.Errorf("down: %d", status)
 	}
@@ -321,7 +321,7 @@ func TestUpstreamTabs(t *testing.T) {
 	if n := under(); n != 0 {
 		t.Errorf("%d cookies are left", n)
 	}
-	for range 30 { // given up
+	for range 30 { // sign-ins that are not completed
 		f.visit("/")
 	}
 	if n := under(); n > 9 {

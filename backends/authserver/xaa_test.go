@@ -28,7 +28,7 @@ type enterprise struct {
 	*live
 	idp    *jwkstest.Provider
 	key    crypto.Signer
-	id     string // of the identity provider
+	id     string // the id of the identity provider
 	client string
 	secret string
 	jti    atomic.Int64
@@ -214,7 +214,7 @@ func TestAssertionAttacks(t *testing.T) {
 	parts := strings.Split(good, ".")
 	for name, test := range map[string]struct {
 		assertion string
-		code      string // empty: it is good
+		code      string // the error code; empty: the assertion is accepted
 		form      []string
 	}{
 		"good":                     {good, "", nil},

@@ -257,7 +257,7 @@ func provider(code string, u *upstream) string {
 func TestCascade(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	first, second := newUpstream(t, "openai"), newUpstream(t, "groq")
 	s := newSite(t, provider("openai", first)+provider("groq", second), "model cascade {\n user desk\n }")
-	s.answered(http.StatusServiceUnavailable, "ServiceUnavailable") // nobody has given desk a key
+	s.answered(http.StatusServiceUnavailable, "ServiceUnavailable") // the user desk has no provider key
 	s.user("desk", keychain.KeyOptions{}, "openai", "groq")
 	s.answered(http.StatusOK, "revenue of Fenwick Industries was $412.5 million")
 	if got := s.used("desk"); got.Succeeded != 2 || got.Requests != 3 || got.InputTokens != 200 || got.OutputTokens != 20 { // a draft and its judge
@@ -361,12 +361,12 @@ func TestCascadeTransport(t *testing.T) {
 		}
 	}
 	at(-1)
-	d.disconnect(&ways[0]) // which has never started
+	d.disconnect(&ways[0]) // this configuration has never started
 	at(-1)
 	d.connect(&ways[0])
 	d.connect(&ways[1])
 	at(1)
-	d.disconnect(&ways[1]) // it was refused
+	d.disconnect(&ways[1]) // this configuration was refused
 	at(0)
 	d.connect(&ways[2])
 	d.disconnect(&ways[0])

@@ -192,7 +192,7 @@ func TestOAuthIntrospection(t *testing.T) {
 	status.Store(http.StatusOK)
 	says("%s", good)
 	remembers := asks(time.Minute)
-	for end := time.Now().Add(time.Minute); ; runtime.Gosched() { // the cache takes what it is told a moment later
+	for end := time.Now().Add(time.Minute); ; runtime.Gosched() { // the cache stores entries with a delay
 		before := asked.Load()
 		if got := send(remembers, "Bearer opaque"); got.err != nil {
 			t.Fatal(got.err)

@@ -212,7 +212,7 @@ func TestUserJWTSettings(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		settings UserJWT
-		want     string // part of the error; "": none
+		want     string // part of the error; "": no error
 	}{
 		"file secret":       {UserJWT{HS256: "{file." + secret + "}", Audiences: aud}, ""},
 		"PKCS 1":            {file("pkcs1", pkcs1), ""},
@@ -275,7 +275,7 @@ func TestUserJWTHeaders(t *testing.T) {
 	want := "alice|" + c.Issuer + "|a@example.com|"
 	for name, test := range map[string]struct {
 		header http.Header
-		want   string // the challenge; "": it passes
+		want   string // the challenge; "": the token is accepted
 	}{
 		"good":        {http.Header{"Authorization": {"Bearer " + good}}, ""},
 		"lower case":  {http.Header{"Authorization": {" bearer   " + good + " "}}, ""},
@@ -341,7 +341,7 @@ func TestLocalTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := clocked(t, loaded.(*UserJWT))
-		c.cache.Close() // remembers nothing: each check is a real one
+		c.cache.Close() // without a cache each check verifies the token
 		return c
 	}
 	plain := load(`{}`)
@@ -449,7 +449,7 @@ func TestReloads(t *testing.T) {
 	if _, kept := sources.References(at); kept {
 		t.Error("the source goes on without users")
 	}
-	old.passes(good) // a request that is under way
+	old.passes(good) // a request in progress
 	last := load()
 	last.passes(good)
 	if err := last.Cleanup(); err != nil || p.Count() != 2 {

@@ -35,7 +35,7 @@ const testID = "req_0123456789ABCDEFGHIJabcd"
 var situations = []struct {
 	name       string
 	err        error
-	status     int // of chat_completions and responses
+	status     int // the status in chat_completions and responses
 	typ, code  string
 	msgStatus  int
 	msgType    string
@@ -405,7 +405,7 @@ func FuzzRender(f *testing.F) {
 			var got any
 			switch name {
 			case "answer":
-				continue // shows no message
+				continue // the format has no message
 			case "cms", "events":
 				got = body["error"]
 			case "problem":

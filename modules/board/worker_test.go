@@ -58,9 +58,9 @@ func TestWorker(t *testing.T) {
 
 	next := newClaim("second", &second, "", "https://b.example", "elsewhere")
 	join(next, "")
-	want(pages) // until it has started
+	want(pages) // until the second configuration has started
 	second = true
-	want(next) // which wants no mails
+	want(next) // this handler sends no mails
 	nextMail := newClaim("second", &second, "smtp://other", "https://b.example", "elsewhere")
 	join(nextMail, "")
 	join(newClaim("second", &second, "", "", "elsewhere"), "")

@@ -137,7 +137,7 @@ X-Ratelimit-Remaining: 1
 X-Ratelimit-Reset: 48`
 	for name, tt := range map[string]struct {
 		format string
-		nth    int // request whose answer is compared
+		nth    int // the number of the request whose response is compared
 		want   string
 	}{
 		"admitted":                  {nth: 1, want: plain},
@@ -381,10 +381,10 @@ func TestCharge(t *testing.T) {
 	}
 	for i, tt := range []struct {
 		path   string
-		tokens any // set by the next handler
+		tokens any // the usage that the next handler sets
 		err    error
 		panics bool
-		gone   bool // the client leaves
+		gone   bool // the client disconnects
 		status int
 		left   int64
 		logged int

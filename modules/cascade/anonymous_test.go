@@ -53,7 +53,7 @@ func TestAnonymous(t *testing.T) { //nolint:paralleltest // Caddy runs one confi
 		want      int
 	}{
 		{"/v1/chat/completions", "none", http.StatusOK},
-		{"/v1/chat/completions", key.Key, http.StatusOK}, // which nobody checks there
+		{"/v1/chat/completions", key.Key, http.StatusOK}, // the key is not checked on this path
 		{"/keys/v1/chat/completions", key.Key, http.StatusOK},
 		{"/keys/v1/chat/completions", "none", http.StatusUnauthorized},
 	} {

@@ -86,8 +86,8 @@ func TestChargeResults(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 	const result = `{"response":{"body":{"model":"gpt-5.4-mini","usage":{"prompt_tokens":1000000,"completion_tokens":0}}}}` + "\n"
 	for _, c := range []struct {
 		name    string
-		answers []func(w http.ResponseWriter) // of the file, in order
-		rows    []int                         // after each look
+		answers []func(w http.ResponseWriter) // the responses with the results, in order
+		rows    []int                         // the number of rows after each run
 		cost    int64
 	}{
 		{"results", []func(http.ResponseWriter){

@@ -43,7 +43,7 @@ func TestServeRoot(t *testing.T) {
 		"nobody":    {nobody, http.StatusTemporaryRedirect, "store/"},
 		"a page":    {page, http.StatusOK, ""},
 		"a status":  {status, http.StatusNotFound, ""},
-		"a refusal": {refusal, http.StatusOK, ""}, // others write it
+		"a refusal": {refusal, http.StatusOK, ""}, // the error is written by Caddy
 	} {
 		w := httptest.NewRecorder()
 		err := edge.ServeRoot(w, request(), c.next, "store/")

@@ -89,7 +89,7 @@ func TestModelsAddWithoutConfiguration(t *testing.T) {
 	add := []string{"models", "add", "local/x", "-u", "alice", "--base-url", "http://127.0.0.1:9/v1", "--model", "x", "--tier", "low"}
 	l.run(add...)
 	t.Chdir(t.TempDir())
-	if _, _, err := execute(t.Context(), "", "keys", "create", "-u", "alice"); err != nil { // begins a database in this folder
+	if _, _, err := execute(t.Context(), "", "keys", "create", "-u", "alice"); err != nil { // creates a database in this folder
 		t.Fatal(err)
 	}
 	_, _, err := execute(t.Context(), "", add...)

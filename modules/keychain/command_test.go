@@ -442,7 +442,7 @@ func TestConfigurations(t *testing.T) {
 		"path.json": "not a directory", "catalog.json": "no_such",
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		if name == "path.json" { // it is waited for, until the context ends
+		if name == "path.json" { // the command waits until the context ends
 			time.AfterFunc(300*time.Millisecond, cancel)
 		}
 		_, _, err := execute(ctx, "", "users", "list", "-c", name)

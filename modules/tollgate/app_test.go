@@ -63,7 +63,7 @@ func tryProvision(t *testing.T, config string) (*App, error) {
 		return nil, err
 	}
 	t.Cleanup(func() {
-		app.begun.Store(false) // nothing is left to wait for
+		app.begun.Store(false) // cleanup has nothing to wait for
 		cancel()
 	})
 	return app, nil
@@ -481,7 +481,7 @@ func TestBadConfigurations(t *testing.T) {
 		`{"keyring":{"ring":"aes","keys":["x"]}}`:                 "keys[0]",
 		`{"start_wait":-1}`:                                       "start_wait must not be negative",
 		`{"memory":1}`:                                            "memory: must be at least 96 MiB",
-		`{"catalog":{}}`:                                          "unknown module: tollgate.catalog", // it is of a package that is not in this test
+		`{"catalog":{}}`:                                          "unknown module: tollgate.catalog", // its package is not linked into this test
 		`{"nothing":1}`:                                           `unknown field "nothing"`,
 		`{"keyring":{"ring":"aes","keys":["MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="],"file":"y"}}`: "keys and file exclude each other",
 	} {

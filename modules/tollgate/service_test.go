@@ -82,7 +82,7 @@ func init() {
 			return map[string][]Cost{"all": {{Units: 10, Method: "GET", Path: "/hello"}}}
 		},
 	})
-	for _, name := range []string{"board", "events", "gateway"} { // of the other tests
+	for _, name := range []string{"board", "events", "gateway"} { // the modules of other tests
 		Register(Service{Name: name})
 	}
 }

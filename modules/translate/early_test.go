@@ -87,7 +87,7 @@ func TestTranslateEarlyAnswer(t *testing.T) {
 				return answers(w, status)
 			}
 			go func() {
-				_, _ = io.WriteString(out, hello[:half]) // returns when it was read
+				_, _ = io.WriteString(out, hello[:half]) // returns once the half was read
 				close(begun)
 			}()
 			w, err := sendBody(t, "translate messages", "/v1/messages", in, next)

@@ -21,7 +21,7 @@ func TestTranslateSilence(t *testing.T) {
 	const ping, comment = "event: ping\ndata: {\"type\":\"ping\"}\n\n", ": keep-alive\n\n"
 	for name, test := range map[string]struct {
 		config, path, body string
-		pauses             []time.Duration // each behind a word
+		pauses             []time.Duration // one after each word
 		sign               string
 		want               int
 	}{

@@ -307,7 +307,7 @@ func TestResources(t *testing.T) {
 	} {
 		path = "/resources/mail/policy/" + path
 		a.do("POST", path, test[0], 201)
-		a.do("POST", path, test[0], 201) // once
+		a.do("POST", path, test[0], 201) // creates it once
 		a.do("POST", path, `{}`, 400)
 		if got := a.do("GET", path, "", 200)[test[2]].([]any); len(got) != 1 {
 			t.Errorf("%s: %v", path, got)
@@ -318,7 +318,7 @@ func TestResources(t *testing.T) {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	a.do("GET", "/resources/https%3A%2F%2Fapi.example%2Fmail", "", 404) // ids and slugs alone
+	a.do("GET", "/resources/https%3A%2F%2Fapi.example%2Fmail", "", 404) // only ids and slugs are accepted
 	a.do("POST", "/resources/mail/policy/runtime/client-ids", `{"client_id":"c","url":"https://c.example/"}`, 400)
 	a.do("PATCH", "/resources/mail", `{"policy":{"runtime":{"client_ids":["c"`+strings.Repeat(`,"c"`, 999)+`]}}}`, 200)
 	a.do("POST", "/resources/mail/policy/runtime/client-ids", `{"client_id":"d"}`, 422)
@@ -466,7 +466,7 @@ func TestAdminLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	for i, want := range []int{200, 200, 429} { // nobody needs a key here
+	for i, want := range []int{200, 200, 429} { // no key is configured
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", "http://localhost:9001/admin/stats", nil)
 		r.RemoteAddr = "127.0.0.1:1234"

@@ -54,7 +54,7 @@ var crowded = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}, Fi
 				return err
 			}
 		}
-		if c.Dialect() == store.Postgres { // as it does by itself before long
+		if c.Dialect() == store.Postgres { // as autovacuum does soon
 			_, err := c.Exec("ANALYZE authserver_clients, authserver_users, authserver_issuances, authserver_audit, authserver_xaa_subjects")
 			return err
 		}
@@ -78,7 +78,7 @@ func TestManyPlans(t *testing.T) {
 		}
 		for name, test := range map[string]struct {
 			kernel.Listing
-			index string // on PostgreSQL; SQLite names the rows of a number by themselves
+			index string // on PostgreSQL; SQLite uses the row id instead
 		}{
 			"clients":                   {clients.Filter{}.Listing(), "authserver_clients_issued"},
 			"active clients":            {clients.Filter{Status: clients.Active}.Listing(), "authserver_clients_issued"},
@@ -102,7 +102,7 @@ func TestManyPlans(t *testing.T) {
 		} {
 			for which, page := range pages {
 				if page.After != (kernel.Place{}) && test.Table == "authserver_audit" {
-					continue // it goes on by offset alone
+					continue // these pages use only an offset
 				}
 				if page.After != (kernel.Place{}) && test.At == "" {
 					page.After = kernel.Place{At: many / 2}

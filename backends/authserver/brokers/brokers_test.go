@@ -175,7 +175,7 @@ func TestConfig(t *testing.T) {
 	for name, test := range map[string]struct {
 		protocol string
 		config   json.RawMessage
-		fault    string // empty: it is good
+		fault    string // empty: the provider is valid
 	}{
 		"good":                         {brokers.OAuth, good(t), ""},
 		"by reference":                 {brokers.OAuth, good(t, "client_secret", "", "client_secret_ref", "CONNECTOR_SECRET"), ""},
@@ -222,7 +222,7 @@ func TestConfig(t *testing.T) {
 	}
 	for name, p := range map[string]brokers.Provider{
 		"slug": {Slug: "a/b", Protocol: brokers.OAuth}, "protocol": {Slug: "a", Protocol: "saml"}, "list": {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage("[]")},
-		"a secret in capitals": {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage(`{"Client_Secret": "hush"}`)}, // would be stored, and told, as it is
+		"a secret in capitals": {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage(`{"Client_Secret": "hush"}`)}, // would be stored and shown unencrypted
 		"secret":               {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage(`{"client_secret": 1}`)},
 	} {
 		if err := b.Create(t.Context(), &p); err == nil {

@@ -132,7 +132,7 @@ func TestCheck(t *testing.T) {
 	tests := map[string]struct {
 		rules    []Rule
 		resource bool
-		param    string // of the refusal; empty: they are good
+		param    string // the parameter of the refusal; empty: the rules are valid
 	}{
 		"none": {nil, false, ""},
 		"good": {[]Rule{{

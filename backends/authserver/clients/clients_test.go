@@ -90,7 +90,7 @@ func TestSeed(t *testing.T) {
 			{ID: "console", Name: "Console", AuthMethod: clients.MethodNone, Source: clients.Admin},
 			{ID: "reader", Name: "Reader", AuthMethod: clients.MethodNone, Source: clients.Admin},
 		}
-		if _, err := cs.Find(ctx, "console"); !errors.Is(err, clients.ErrUnknown) { // which is remembered
+		if _, err := cs.Find(ctx, "console"); !errors.Is(err, clients.ErrUnknown) { // the negative result is cached
 			t.Fatal(err)
 		}
 		if err := cs.Seed(ctx, seeds[:1]); err != nil {
@@ -135,7 +135,7 @@ func TestEqualWork(t *testing.T) {
 	k := authtest.SQLite(t)
 	var hashes atomic.Int64
 	gate := make(chan struct{})
-	go func() { // lets one hash after another, and counts
+	go func() { // permits one hash after another, and counts them
 		for {
 			select {
 			case <-gate:
@@ -171,7 +171,7 @@ func TestEqualWork(t *testing.T) {
 			t.Errorf("%s: %d hashes, error %v", what, hashes.Load()-before, err)
 		}
 	}
-	for range 2 { // also once the good one is known
+	for range 2 { // also after the valid secret was cached
 		sends("an unknown client", "nobody", secret, false, 1)
 		sends("a wrong secret", id, secret[1:], false, 1)
 		sends("a suspended client", gone, had, false, 1)

@@ -27,11 +27,11 @@ import (
 type publisher struct {
 	*httptest.Server
 	mu      sync.Mutex
-	members map[string]string // of a path, beside client_id
+	members map[string]string // by path, without client_id
 	header  http.Header
 	fetches atomic.Int64
-	hold    chan struct{} // not nil: answers wait for its end
-	arrived chan struct{} // gets a value where answers wait
+	hold    chan struct{} // not nil: responses wait until it is closed
+	arrived chan struct{} // gets a value for each waiting response
 }
 
 func newPublisher(t *testing.T) *publisher {
@@ -217,7 +217,7 @@ func TestDocumentFlights(t *testing.T) {
 	p.hold = make(chan struct{})
 	gone, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	all.Go(func() { // who began it does not wait for it
+	all.Go(func() { // the request that started the fetch may end early
 		if _, err := cs.Current(gone, id); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}

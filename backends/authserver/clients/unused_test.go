@@ -183,7 +183,7 @@ func TestLastUseWrittenHourly(t *testing.T) {
 			t.Errorf("%v, want %v", at, k.Clock.Now())
 		}
 		k.Clock.Pass(10_000 * day)
-		s.sweep(t) // lives of 0
+		s.sweep(t) // lifetimes of 0 keep all clients
 	})
 }
 

@@ -34,7 +34,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows = rows[1:] // what the columns are
+	rows = rows[1:] // without the header of the table
 	if len(rows) != 119 {
 		t.Fatalf("the contract has %d keys", len(rows))
 	}

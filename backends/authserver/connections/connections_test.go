@@ -31,14 +31,14 @@ import (
 type upstream struct {
 	*httptest.Server
 	mu       sync.Mutex
-	present  string // the refresh token that is good
+	present  string // the valid refresh token
 	life     int
-	scope    string // that is granted; empty: r:a r:b
-	status   int    // of answers to refreshes; 0: it works
-	once     bool   // there are no refresh tokens
+	scope    string // the granted scope; empty: r:a r:b
+	status   int    // the status of failing refreshes; 0: refreshes succeed
+	once     bool   // no refresh tokens are issued
 	renewals int
 	revoked  []string
-	hold     chan struct{} // not nil: refreshes wait for its end
+	hold     chan struct{} // not nil: refreshes wait until it is closed
 	arrived  chan struct{}
 }
 
@@ -373,7 +373,7 @@ func TestRenewedOnce(t *testing.T) {
 		}
 		_, err = two.Exchange(t.Context(), ann, r, []string{"read"})
 		refused(t, "disconnected", err, kernel.ConsentRequired)
-		one.Kernel.Close() // what is done in the background has ended
+		one.Kernel.Close() // waits for the background work
 		u.set(func() {
 			if len(u.revoked) != 1 || u.revoked[0] != u.present {
 				t.Errorf("revoked: %v", u.revoked)

@@ -61,7 +61,7 @@ func TestTransit(t *testing.T) {
 	}
 	s.Set(transittest.Faults{Denied: "transit/decrypt"})
 	if _, err := e.Open(t.Context(), sealed, place); err == nil || errors.Is(err, keyring.ErrOpen) {
-		t.Errorf("denied: error %v", err) // it is there, and must not count as lost
+		t.Errorf("denied: error %v", err) // the key exists, so that the text must not count as lost
 	}
 }
 

@@ -108,7 +108,7 @@ func TestParallelCodes(t *testing.T) {
 			if good.Load() != 1 {
 				t.Errorf("%s: good %d times", what, good.Load())
 			}
-			if _, err := d.factors.Check(t.Context(), d.ann, browser, factors.Proof{Code: d.recovery[len(what)%9+1]}); err != nil { // the count begins anew
+			if _, err := d.factors.Check(t.Context(), d.ann, browser, factors.Proof{Code: d.recovery[len(what)%9+1]}); err != nil { // a success resets the count of failures
 				t.Error(err)
 			}
 		}

@@ -121,7 +121,7 @@ func TestTransitOutage(t *testing.T) {
 			}
 			s.Set(transittest.Faults{})
 			k.Clock.Pass(time.Second)
-			if err := ks.Refresh(t.Context()); err != nil || ks.Health() != nil { // nobody has asked for a token
+			if err := ks.Refresh(t.Context()); err != nil || ks.Health() != nil { // without any token request
 				t.Errorf("%s, over: error %v, health %v", name, err, ks.Health())
 			}
 			sign(t, ks)

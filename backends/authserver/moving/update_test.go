@@ -163,7 +163,7 @@ func TestCompositeRoles(t *testing.T) {
 		{"username": "ann@example.com", "realmRoles": ["default-roles-shop", "boss"]}, {"username": "bob@example.com", "realmRoles": ["clerk"]}]`
 	g := newTarget(t, authtest.SQLite(t))
 	want := []string{"boss", "clerk", "customer", "manager", "shop:owner", "shop:seller"}
-	lines := g.applies(moving.Keycloak, "{"+people+", "+roles+"}", false) // wherever they are in the file
+	lines := g.applies(moving.Keycloak, "{"+people+", "+roles+"}", false) // roles may follow the users in the file
 	ann, err := g.Users.FindEmail(t.Context(), "ann@example.com")
 	if err != nil {
 		t.Fatal(err)

@@ -38,10 +38,10 @@ func TestNodes(t *testing.T) {
 		a, b := once.New(one.Server), once.New(two.Server)
 		mark(t, a, "x", time.Minute, true)
 		mark(t, a, "x", time.Minute, false)
-		mark(t, b, "x", time.Hour, false) // and does not last longer by that
+		mark(t, b, "x", time.Hour, false) // the refused use does not extend the mark
 		mark(t, b, "y", time.Minute, true)
 		one.Clock.Pass(time.Minute)
-		mark(t, b, "x", time.Minute, false) // its clock is behind
+		mark(t, b, "x", time.Minute, false) // the clock of b is behind
 		mark(t, a, "x", time.Minute, true)
 		two.Clock.Pass(time.Minute)
 		mark(t, b, "x", time.Minute, false)
@@ -80,7 +80,7 @@ func TestRace(t *testing.T) {
 			if n := first.Load(); n != 1 {
 				t.Errorf("round %d: %d were the first", round, n)
 			}
-			if round%2 == 0 { // the next one finds a mark that is over
+			if round%2 == 0 { // the next round finds an expired mark
 				one.Clock.Pass(time.Minute)
 				two.Clock.Pass(time.Minute)
 			}

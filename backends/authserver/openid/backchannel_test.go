@@ -166,9 +166,9 @@ func TestBackchannelLogout(t *testing.T) {
 			authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 				l := newLogins(t, k)
 				cookie := l.signsIn("")
-				l.signsIn("") // a session in which the client is not
+				l.signsIn("") // a session without the client
 				id := l.claims(cookie)
-				l.claims(cookie) // once more
+				l.claims(cookie) // a second ID token in the session
 				if told := l.tells(); len(told) != 0 {
 					t.Errorf("notified of a session that continues: %q", told)
 				}

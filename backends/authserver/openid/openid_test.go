@@ -127,7 +127,7 @@ func TestIDToken(t *testing.T) {
 			t.Errorf("the groups are %v", claims["groups"])
 		}
 		l.Clock.Pass(time.Minute)
-		for range 2 { // OpenID Connect Core 12.2: of the same person and login, without the nonce
+		for range 2 { // OpenID Connect Core 12.2: the same user and sign-in, without the nonce
 			if answer, err = l.Tokens.Refresh(t.Context(), tokens.Renewal{Client: l.app, Token: answer.Refresh}); err != nil {
 				t.Fatal(err)
 			}

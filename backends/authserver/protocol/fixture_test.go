@@ -48,7 +48,7 @@ type server struct {
 type settings struct {
 	clients  clients.Options
 	protocol protocol.Options
-	devices  bool // there is the grant of devices
+	devices  bool // the device grant is enabled
 }
 
 func newServer(tb testing.TB, k authtest.Kernel, o settings) *server {

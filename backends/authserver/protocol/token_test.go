@@ -302,7 +302,7 @@ func TestAssertion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, known := range map[string][]byte{ // to everybody, so that it is no secret
+	for name, known := range map[string][]byte{ // public values, which are not accepted as a secret
 		"JWK": jwk, "set": []byte(c.Metadata.JWKS), "DER": der, "PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "client_id": []byte(c.ID), "nothing": {},
 	} {
 		send(sign(good(), known, golang.SigningMethodHS256)).is(t, "the public key as a secret: "+name, 401, "invalid_client")

@@ -106,7 +106,7 @@ func TestRootURI(t *testing.T) {
 			{Slug: "query", URI: "https://query.example?a", Kind: resources.Mint},
 			{Slug: "deep", URI: "https://bare.example/deep", Kind: resources.Mint},
 		}
-		for range 2 { // as at each start
+		for range 2 { // as at each start of the server
 			if err := cat.Seed(t.Context(), seeds); err != nil {
 				t.Fatal(err)
 			}

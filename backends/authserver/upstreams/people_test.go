@@ -30,7 +30,7 @@ func attacked(
 			if err != nil {
 				return "", err
 			}
-			if !u.Active() { // as the sign-in does that follows
+			if !u.Active() { // as the following sign-in does
 				return "", users.ErrDisabled
 			}
 			return u.ID, nil

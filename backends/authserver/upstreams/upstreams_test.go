@@ -168,7 +168,7 @@ func TestSignIn(t *testing.T) {
 			t.Error("the same subject at another provider is accepted")
 		}
 		if d.enters(d.open, person(d.open, strings.Repeat("é", 120), "long@example.com")) == nil {
-			t.Error("a long subject is accepted")
+			t.Error("a long subject is refused")
 		}
 	})
 }
@@ -211,7 +211,7 @@ func TestGroups(t *testing.T) {
 		}{
 			{d.open, []string{"ops", "staff"}, "[mine ops staff]"},
 			{d.closed, []string{"staff", "audit"}, "[mine ops staff audit]"},
-			{d.open, []string{"ops"}, "[mine ops staff audit]"}, // the other one tells it still
+			{d.open, []string{"ops"}, "[mine ops staff audit]"}, // the other provider still sends staff
 			{d.closed, nil, "[mine ops]"},
 			{d.open, []string{strings.Repeat("x", 101), "a\x00b"}, "[mine]"},
 			{d.open, []string{"ops"}, "[mine ops]"},
@@ -244,7 +244,7 @@ func TestLinks(t *testing.T) {
 		d := newDesk(t, k)
 		bob := d.enters(d.open, person(d.open, "bob", "bob@example.com"))
 		d.links(d.ann.ID, d.closed, "ann", 0)
-		d.links(d.ann.ID, d.closed, "ann", 0) // once more
+		d.links(d.ann.ID, d.closed, "ann", 0) // linking again changes nothing
 		d.links(bob.ID, d.closed, "ann", http.StatusConflict)
 		d.links(d.ann.ID, d.open, "bob", http.StatusConflict)
 		d.links("nobody", d.closed, "x", http.StatusNotFound)
@@ -259,7 +259,7 @@ func TestLinks(t *testing.T) {
 
 		// A user without another way to sign in cannot remove the connection; a user with a password can.
 		d.unlinks(bob.ID, d.ids(bob.ID)[0], http.StatusConflict)
-		d.unlinks(bob.ID, list[0].ID, http.StatusNotFound) // somebody else's
+		d.unlinks(bob.ID, list[0].ID, http.StatusNotFound) // the connection of another user
 		d.unlinks(d.ann.ID, list[0].ID, 0)
 		d.unlinks(d.ann.ID, list[0].ID, http.StatusNotFound)
 		if _, err := d.SignIn(t.Context(), d.closed, person(d.closed, "ann", "ann@example.com")); err == nil {

@@ -46,7 +46,7 @@ func newPeople(t *testing.T, db *store.DB) *people {
 	p := &people{t: t}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	gate := make(chan struct{})
-	go func() { // lets one hash after another, and counts
+	go func() { // permits one hash after another, and counts them
 		for {
 			select {
 			case <-gate:
@@ -189,7 +189,7 @@ func TestDeletionsAreReadAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		p.Gone = append(p.Gone, func(c store.Conn, user string) error { // the other one stays
+		p.Gone = append(p.Gone, func(c store.Conn, user string) error { // the other user cancels the deletion
 			_, err := c.Exec("UPDATE authserver_users SET delete_at = NULL WHERE id <> ?", user)
 			return err
 		})

@@ -50,7 +50,7 @@ func TestSessionsOfOthers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
 	ann := s.signedIn()
-	ann.signedIn() // so that there is a form
+	ann.signedIn() // so that the page has a form
 	form := ann.get("/account").formTo(t, "/account/sessions/end", "id")
 	bob := s.signedInAs("bob@example.com")
 	mine := bob.get("/account").is(t, http.StatusOK)

@@ -109,7 +109,7 @@ func (a *authenticator) makes(asked string) string {
 	}
 	// {1: 2 (EC2), 3: -7 (ES256), -1: 1 (P-256), -2: x, -3: y} (RFC 9053 section 7.1.1)
 	cose := bytes.Join([][]byte{{0xa5, 1, 2, 3, 0x26, 0x20, 1, 0x21}, cborBytes(point[1:33]), {0x22}, cborBytes(point[33:])}, nil)
-	data := append(a.data(0x40), make([]byte, 16)...) // no model
+	data := append(a.data(0x40), make([]byte, 16)...) // the AAGUID is zero
 	data = append(append(data, size(a.id)...), a.id...)
 	data = append(data, cose...)
 	object := bytes.Join([][]byte{{0xa3, 0x63}, []byte("fmt"), {0x64}, []byte("none"), {0x67}, []byte("attStmt"), {0xa0, 0x68}, []byte("authData"), cborBytes(data)}, nil)

@@ -31,7 +31,7 @@ func (s *site) polls(a device.Authorization, want string) (scope []string) {
 	s.t.Helper()
 	g, spend, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
 	code := ""
-	if err == nil { // until it is stored what was issued for it, it is still there
+	if err == nil { // the grant remains until its tokens are stored
 		again, _, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
 		if err != nil || again.User != g.User {
 			s.t.Errorf("before it is spent, it is %+v: %v", again, err)
@@ -67,7 +67,7 @@ func TestDevice(t *testing.T) {
 		s.polls(a, device.Pending)
 		s.polls(a, device.SlowDown)
 		s.Clock.Pass(9 * time.Second)
-		s.polls(a, device.SlowDown) // five seconds more
+		s.polls(a, device.SlowDown) // the interval grows by five seconds
 		s.Clock.Pass(15 * time.Second)
 		s.polls(a, device.Pending)
 
@@ -79,11 +79,11 @@ func TestDevice(t *testing.T) {
 		fields := with(ask.Fields(), "action", "allow")
 		fields["scopes"] = []string{"read"}
 		b.post("/device", fields).is(t, http.StatusOK, "The device is connected")
-		b.post("/device", fields).is(t, http.StatusUnprocessableEntity) // no second time
+		b.post("/device", fields).is(t, http.StatusUnprocessableEntity) // a device can be approved only once
 		if scope := s.polls(a, ""); !slices.Equal(scope, []string{"read"}) {
 			t.Errorf("it has %q", scope)
 		}
-		s.polls(a, "invalid_grant") // given once
+		s.polls(a, "invalid_grant") // the grant is given only once
 		b.post("/device", with(p.Fields(), "user_code", a.UserCode)).is(t, http.StatusUnprocessableEntity, "No device waits")
 
 		// A device gets no grant from a user who was signed out everywhere after approving.
@@ -151,7 +151,7 @@ func guessed(t *testing.T, s *site) {
 	}
 	s.Clock.Pass(20 * time.Minute)
 	a = s.begun()
-	for range 12 { // a code that is right counts for nothing
+	for range 12 { // a right code is not counted as a failure
 		b.post("/device", with(fields, "user_code", a.UserCode)).is(t, http.StatusOK, "The App")
 	}
 	s.polls(a, device.Pending)

@@ -74,7 +74,7 @@ func challenge() string {
 type settings struct {
 	login    login.Options
 	web      web.Options
-	required bool // a second factor
+	required bool // a second factor is required
 	alone    bool // passkeys sign in without a password
 }
 

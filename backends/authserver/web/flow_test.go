@@ -281,7 +281,7 @@ func TestPrompt(t *testing.T) {
 
 	for _, pairs := range [][]string{{"prompt", "login"}, {"max_age", "59"}, {"max_age", "0"}} {
 		first := ask(pairs...).leads(t, "/login?")
-		form := b.get(first).is(t, http.StatusOK, "Sign in") // although somebody is
+		form := b.get(first).is(t, http.StatusOK, "Sign in") // although the user is signed in
 		s.Clock.Pass(time.Second)
 		// The user cannot go on without signing in again.
 		back := form.Fields().Get("redirect")
@@ -335,7 +335,7 @@ func TestHint(t *testing.T) {
 		t.Fatal(err)
 	}
 	of, others := hint(s.app.ID, s.ann.ID), hint(s.app.ID, bob.ID)
-	s.Clock.Pass(time.Hour) // they have expired
+	s.Clock.Pass(time.Hour) // the ID tokens have expired
 	ask := func(pairs ...string) page { return b.get("/oauth/authorize?" + s.request(pairs...).Encode()) }
 	ask("prompt", "none", "id_token_hint", of).code(t)
 	ask("id_token_hint", of).code(t)
@@ -367,7 +367,7 @@ func TestTransaction(t *testing.T) {
 	to := b.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?")
 	other := s.signedIn()
 	other.get(to).is(t, http.StatusBadRequest)
-	other.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?") // with a secret of its own
+	other.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?") // another browser with another form secret
 	other.get(to).is(t, http.StatusBadRequest)
 	b.get(to[:len(to)-1]+"x").is(t, http.StatusBadRequest)
 	b.get("/consent").is(t, http.StatusBadRequest)

@@ -75,7 +75,7 @@ func TestForgottenPassword(t *testing.T) {
 		b.post("/forgot", with(form.Fields(), "email", " ANN@example.com")).is(t, http.StatusOK, "a mail with a link is on its way")
 		link := m.link(annMail)
 
-		b.get(link).is(t, http.StatusOK) // a program that looks at mails
+		b.get(link).is(t, http.StatusOK) // as a program that scans mails does
 		form = b.get(link).is(t, http.StatusOK, "Choose a password", annMail)
 		b.post("/choose-password", with(form.Fields(), "password", "short")).is(t, http.StatusUnprocessableEntity, "8 characters")
 		to := b.post("/choose-password", with(form.Fields(), "password", chosen)).leads(t, "/login")
@@ -277,7 +277,7 @@ func TestChangeOfAddress(t *testing.T) {
 		b.get(link).is(t, http.StatusGone)
 
 		m.user("bob@example.com")
-		change("bob@example.com").leads(t, "/account") // whether somebody has it is not told here
+		change("bob@example.com").leads(t, "/account") // the page does not reveal whether the address is in use
 		b.post("/confirm-address", b.get(m.link("bob@example.com")).Fields()).is(t, http.StatusConflict)
 	})
 }

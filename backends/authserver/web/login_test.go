@@ -364,7 +364,7 @@ func TestOptions(t *testing.T) {
 	b.get("/login").is(t, http.StatusNotFound)
 	p = b.get("/id/")
 	form := with(p.Fields(), "email", annMail, "password", annPass)
-	b.post("/id/login", form).is(t, http.StatusNotFound) // though the form had no token
+	b.post("/id/login", form).is(t, http.StatusNotFound) // rather than 403 for the form without a token
 }
 
 // TestDocumentedBrand checks the folder that the documentation shows.

@@ -205,7 +205,7 @@ func TestPasskeyAloneRefused(t *testing.T) {
 			}
 		}
 		refused(a, "disabled")
-		if err := s.Write(t.Context(), func(c store.Conn) error { // who has not chosen a password yet
+		if err := s.Write(t.Context(), func(c store.Conn) error { // the user has not chosen a password yet
 			_, err := c.Exec("UPDATE authserver_users SET status = ? WHERE id = ?", users.Pending, s.ann.ID)
 			return err
 		}); err != nil {

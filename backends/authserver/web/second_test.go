@@ -110,7 +110,7 @@ func TestApp(t *testing.T) {
 			t.Errorf("recorded %+v", s.Events.All())
 		}
 		again, form := s.waits()
-		again.types(form, code).is(t, http.StatusUnprocessableEntity) // a code is good once
+		again.types(form, code).is(t, http.StatusUnprocessableEntity) // a code is valid once
 		again.types(form, strings.ToUpper(strings.ReplaceAll(codes[3], "-", " "))).leads(t, "/device")
 		other, form := s.waits()
 		other.types(form, codes[3]).is(t, http.StatusUnprocessableEntity)
@@ -201,7 +201,7 @@ func TestGuessedCodes(t *testing.T) {
 		s.Clock.Pass(15 * time.Minute)
 		b, form = s.waits()
 		b.types(form, s.code(secret)).leads(t, "/device")
-		for range 4 { // a success begins anew
+		for range 4 { // a success resets the count of failures
 			b, form := s.waits()
 			b.types(form, wrong).is(t, http.StatusUnprocessableEntity)
 		}
@@ -355,7 +355,7 @@ func TestParallelGuessesBehindSecondFactor(t *testing.T) {
 		_, waiting, err := s.login.SignIn(t.Context(), login.Attempt{Email: annMail, Password: annPass, Address: "192.0.2.1", Browser: "b"})
 		done <- told{waiting, err}
 	}()
-	<-gate // it is past the lock, and hashes
+	<-gate // the sign-in has passed the lockout, and hashes the password
 	for range 3 {
 		s.login.Lockout.Fail(s.login.Lockout.Of(annMail, "192.0.2.1"))
 	}

@@ -116,7 +116,7 @@ func TestTabsConsent(t *testing.T) {
 		form := allow()
 		b.signsInAgain(annMail, annPass)
 		b.post("/consent", form).code(t)
-		b.post("/consent", form).code(t) // who goes back
+		b.post("/consent", form).code(t) // the user goes back to the form
 		b.post("/consent", with(form, "action", "deny")).refused(t, "access_denied")
 
 		b.signsInAgain(bobMail, bobPass)
@@ -163,7 +163,7 @@ func TestTabsSecond(t *testing.T) {
 	if to := b.types(second, code).leads(t, "/"); to != "/security" {
 		t.Errorf("the second tab leads to %s", to)
 	}
-	b.types(first, code).leads(t, "/device") // who goes back
+	b.types(first, code).leads(t, "/device") // the user goes back to the form
 	b.signsInAgain(bobMail, bobPass)
 	b.types(second, codes[0]).is(t, http.StatusConflict, "Somebody else has signed in here", bobMail)
 	if b.who() != bobMail {

@@ -139,7 +139,7 @@ func TestOpen(t *testing.T) {
 	if _, err := module(t, s, nil).Open(dir, zap.NewNop()); !errors.Is(err, transit.ErrUnavailable) {
 		t.Errorf("a start in an outage: error %v", err)
 	}
-	s.Set(transittest.Faults{Busy: 2}) // a login is asked for again
+	s.Set(transittest.Faults{Busy: 2}) // the login is repeated
 	opens(open(t, module(t, s, nil), dir), true)
 	s.Set(transittest.Faults{Denied: "transit/decrypt"})
 	var refused *transit.RefusedError
