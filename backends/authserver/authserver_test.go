@@ -134,7 +134,7 @@ func TestSite(t *testing.T) {
 			t.Errorf("%v %s", w.Header(), w.Body)
 		}
 		if s.Owns(true, httptest.NewRequest(test.method, test.path, nil)) {
-			t.Errorf("%s is of the administration too", test.path)
+			t.Errorf("%s is also served by the administration API", test.path)
 		}
 	}
 }
@@ -249,7 +249,7 @@ func TestNew(t *testing.T) {
 	db := databases.SQLite(t)
 	for _, o := range []authserver.Options{{}, {Config: cfg, DB: db}, {Config: cfg, DB: db, Counters: shared}} {
 		if _, err := authserver.New(o); err == nil {
-			t.Errorf("%+v makes a server", o)
+			t.Errorf("a server is created with %+v", o)
 		}
 	}
 	if err := authserver.Try(cfg); err != nil {

@@ -95,7 +95,7 @@ func TestClaimRules(t *testing.T) {
 				err = authserver.Try(cfg)
 			}
 			if err == nil {
-				t.Errorf(list+" is taken", rule)
+				t.Errorf(list+" is accepted", rule)
 			}
 		}
 	}

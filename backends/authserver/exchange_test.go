@@ -285,8 +285,8 @@ func TestExchangeOwn(t *testing.T) {
 	refused.is(t, "again and again", 400, "invalid_request")
 }
 
-// TestExchangeOwnForBroker checks that narrowing a token for a broker resource without naming the resource results in a
-// narrower token, not in a token of the provider, which the policy of the resource might forbid.
+// TestExchangeOwnForBroker checks narrowing a token for a broker resource without naming the resource. The result is a
+// narrower token, not a token of the provider, which the resource's policy might forbid.
 func TestExchangeOwnForBroker(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, databases.SQLite(t), `data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}
@@ -343,14 +343,14 @@ func TestExchangeChain(t *testing.T) {
 		}
 		two[0].exchange(texts[10], "resource", "files").is(t, "the eleventh", 400, "invalid_request")
 		if n := alive(texts); n != 11 {
-			t.Fatalf("%d are good", n)
+			t.Fatalf("%d are active", n)
 		}
 		revoke := func(p *party, text string) {
 			p.do("POST", "/oauth/revoke", url.Values{"token": {text}, "client_id": {p.config.ClientID}, "client_secret": {p.config.ClientSecret}}.Encode(), 200)
 		}
 		revoke(holders(6), texts[6])
 		if n := alive(texts); n != 6 || !two[0].good(texts[5]) {
-			t.Errorf("%d are good after the sixth was revoked", n)
+			t.Errorf("%d are active after the sixth was revoked", n)
 		}
 		list := l.do("GET", "/admin/issuances?limit=100", "", 200)["issuances"].([]any)
 		revoked := 0
@@ -364,7 +364,7 @@ func TestExchangeChain(t *testing.T) {
 		}
 		revoke(app, texts[0])
 		if n := alive(texts); n != 0 {
-			t.Errorf("%d are good after the first was revoked", n)
+			t.Errorf("%d are active after the first was revoked", n)
 		}
 
 		// Ann withdraws her consent to the app, which ends the whole chain. Her consent to a service in the middle is
@@ -382,7 +382,7 @@ func TestExchangeChain(t *testing.T) {
 		}
 		l.do("DELETE", "/admin/grants/consent/"+byClient[app.config.ClientID], "", 204)
 		if n := alive(texts); n != 0 {
-			t.Errorf("%d are good after the grant was taken back", n)
+			t.Errorf("%d are active after the consent was withdrawn", n)
 		}
 		two[1].exchange(texts[1], "resource", "files").is(t, "after that", 400, "invalid_grant")
 
@@ -401,7 +401,7 @@ func TestExchangeChain(t *testing.T) {
 		// All tokens end if the user is signed out everywhere.
 		l.do("DELETE", "/admin/users/"+l.ann.ID+"/tokens", "", 200)
 		if n := alive(texts); n != 0 {
-			t.Errorf("%d are good after ann was signed out", n)
+			t.Errorf("%d are active after ann was signed out", n)
 		}
 	})
 }
@@ -460,7 +460,7 @@ func TestExchangeMachine(t *testing.T) {
 		// The tokens end if the machine's client is suspended.
 		l.do("PATCH", "/admin/clients/"+app.config.ClientID+"/suspend", "", 200)
 		if service.good(text) || robot.good(last) {
-			t.Error("the token of a suspended machine is good")
+			t.Error("the token of a suspended machine is active")
 		}
 	})
 }

@@ -41,7 +41,7 @@ func (l *lab) signsIn() *http.Cookie {
 	}
 	_ = response.Body.Close()
 	for _, c := range response.Cookies() {
-		if c.MaxAge > 1 && c.HttpOnly && !strings.HasSuffix(c.Name, "_form") { // the response also sets the cookie of the form secret
+		if c.MaxAge > 1 && c.HttpOnly && !strings.HasSuffix(c.Name, "_form") { // not the form cookie
 			return c
 		}
 	}

@@ -106,7 +106,7 @@ func (l *live) node(db *store.DB) *authserver.Server {
 	return s
 }
 
-// send sends a request of the browser and returns where it leads, or the page.
+// send sends a request of the browser and returns the address of the redirect, or the page.
 func (l *live) send(method, to string, fields url.Values) (location, page string) {
 	l.t.Helper()
 	if strings.HasPrefix(to, "/") {
@@ -163,7 +163,7 @@ func (l *live) answers(to string) (location, page string) {
 	return "", ""
 }
 
-// register registers a client (RFC 7591) and returns how x/oauth2 knows it.
+// register registers a client (RFC 7591) and returns its configuration for x/oauth2.
 func (l *live) register(provider *oidc.Provider, metadata string) *oauth2.Config {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, l.url+"/oauth/register", strings.NewReader(metadata))

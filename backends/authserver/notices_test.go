@@ -59,7 +59,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 				_ = shared.Close()
 			})
 			if outcome := <-looked; outcome != jobs.OutcomeOK {
-				t.Fatalf("the look at the rows: %s", outcome)
+				t.Fatalf("the check of the rows: %s", outcome)
 			}
 			return s, logs
 		}
@@ -123,7 +123,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		if text := notices(s); !strings.Contains(text, unread) {
-			t.Errorf("all rows are looked at each time: %s", text)
+			t.Errorf("all rows are checked each time: %s", text)
 		}
 		if w := admin(s, http.MethodPost, "/admin/encryption/re-encrypt", ""); w.Code != http.StatusOK || strings.Contains(notices(s), unread) {
 			t.Errorf("%d %s", w.Code, w.Body)

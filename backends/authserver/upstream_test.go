@@ -236,7 +236,7 @@ func TestUpstreamAttacks(t *testing.T) {
 		}
 	}
 	if status, _, _ := f.page("/oidc/start?redirect=" + url.QueryEscape("/consent?session_id="+strings.Repeat("x", 20000))); status != 400 {
-		t.Errorf("more than can be kept: %d", status)
+		t.Errorf("more than can be stored: %d", status)
 	}
 	f.browser()
 	q := f.visit("/")

@@ -401,7 +401,7 @@ func TestAssertionPolicies(t *testing.T) {
 		}
 		list := func(path string) int { return len(e.admin("GET", path, nil, 200)["policies"].([]any)) }
 		if list("/xaa/policies") != 2 || list("/xaa/policies?idp_id="+e.id) != 2 || list("/xaa/policies?idp_id=x") != 0 || list("/xaa/policies?limit=1") != 1 {
-			t.Error("the lists are not as they should be")
+			t.Error("the lists have the wrong entries")
 		}
 		e.admin("DELETE", "/xaa/policies/"+second["id"].(string), nil, 204)
 		e.admin("DELETE", path, nil, 204)
@@ -498,7 +498,8 @@ func TestIdPs(t *testing.T) {
 	})
 }
 
-// TestAssertionModes checks the stricter modes.
+// TestAssertionModes checks the options for strict subjects, required resources, and the age and lifetime of assertions
+// and tokens.
 func TestAssertionModes(t *testing.T) {
 	t.Parallel()
 	e := newEnterprise(t, databases.SQLite(t), "xaa: {subject_mode: strict, require_resource: true, max_assertion_age: 1m, token_expiry: 10m}")

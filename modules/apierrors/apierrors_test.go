@@ -285,7 +285,7 @@ func TestBegunResponseIsLeftAlone(t *testing.T) {
 			return cause
 		})
 		if !errors.Is(err, cause) {
-			t.Errorf("%s: error %v does not go up", name, err)
+			t.Errorf("%s: error %v is not returned", name, err)
 		}
 		if he, ok := errors.AsType[caddyhttp.HandlerError](err); !ok || he.StatusCode != 502 || !idPattern.MatchString(he.ID) {
 			t.Errorf("%s: Caddy would log %+v", name, he)
@@ -442,7 +442,7 @@ func TestLog(t *testing.T) {
 		return errors.New("broke")
 	})
 	if logs.Len() != 0 {
-		t.Error("an error that goes up is logged twice")
+		t.Error("a returned error is logged twice")
 	}
 }
 

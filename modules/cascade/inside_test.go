@@ -40,9 +40,9 @@ func TestInsideHidesClientValues(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), caddyhttp.VarsCtxKey, map[string]any{"a": "b"}))
 	inner := detached{ctx}
 	if caddyhttp.GetVar(ctx, "a") != "b" || caddyhttp.GetVar(inner, "a") != nil {
-		t.Error("variables of the client's request are seen")
+		t.Error("variables of the client's request are visible")
 	}
 	if cancel(); inner.Err() == nil {
-		t.Error("it goes on when the client has left")
+		t.Error("the request continues after the client has disconnected")
 	}
 }

@@ -346,7 +346,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestWrongFolder checks that a database is created only by a command that makes sense with a new one.
+// TestWrongFolder checks that only a command that can begin with an empty database creates a database.
 func TestWrongFolder(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)

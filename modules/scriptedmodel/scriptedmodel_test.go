@@ -177,6 +177,6 @@ func TestCommand(t *testing.T) {
 	t.Parallel()
 	cmd, ok := caddycmd.Commands()["scripted-model"]
 	if !ok || cmd.CobraFunc == nil {
-		t.Fatalf("the command is not there: %+v", cmd)
+		t.Fatalf("the command is missing: %+v", cmd)
 	}
 }

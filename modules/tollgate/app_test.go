@@ -183,14 +183,14 @@ func TestOpensOnlyNeededParts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if found := files(t); found != nil {
-				t.Errorf("provisioning has made %v", found)
+				t.Errorf("provisioning has created %v", found)
 			}
 			if err := a.Start(); err != nil {
 				t.Fatal(err)
 			}
 			ready(t, dbs...)
 			if found := files(t); !slices.Equal(found, c.files) {
-				t.Errorf("made %v, want %v", found, c.files)
+				t.Errorf("created %v, want %v", found, c.files)
 			}
 			for file, want := range c.tables {
 				if got := tables(t, file); !slices.Equal(got, want) {
@@ -266,7 +266,7 @@ func TestKeyringFolder(t *testing.T) {
 				found = []string{want}
 			}
 			if got := files(t); !slices.Equal(got, found) {
-				t.Errorf("made %v, want %v", got, found)
+				t.Errorf("created %v, want %v", got, found)
 			}
 		})
 	}
@@ -324,7 +324,7 @@ func TestAnotherKey(t *testing.T) {
 		t.Errorf("with another key: %v", err)
 	}
 	if _, err := a.Keyring("board")(); err == nil {
-		t.Error("the other key may be used")
+		t.Error("the other key is accepted")
 	}
 	end(a)
 	if err := os.WriteFile("data/tollgate.key", key, 0o600); err != nil {
@@ -381,8 +381,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestReloads checks that configurations with the same settings share databases and keyrings. These are closed after
-// the last of the configurations has ended, in the reverse order, and not while requests run.
+// TestReloads checks that configurations share databases and values with the same settings. These are closed after the
+// last of the configurations has ended, in the reverse order, and not while requests run.
 func TestReloads(t *testing.T) {
 	t.Chdir(t.TempDir())
 	pool := caddy.NewUsagePool()
@@ -446,10 +446,10 @@ func TestProvisionedOnlyReleases(t *testing.T) {
 	}
 	b := provision(t, `{}`)
 	if again, err := b.ServiceDatabase("board", schema("board")); err != nil || again == db {
-		t.Errorf("the database is still there (%v)", err)
+		t.Errorf("the database is still open (%v)", err)
 	}
 	if found := files(t); found != nil {
-		t.Errorf("made %v", found)
+		t.Errorf("created %v", found)
 	}
 }
 
@@ -466,7 +466,7 @@ func TestStartRefused(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if found := files(t); found != nil {
-		t.Errorf("made %v", found)
+		t.Errorf("created %v", found)
 	}
 }
 

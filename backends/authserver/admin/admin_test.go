@@ -205,7 +205,7 @@ func TestClients(t *testing.T) {
 		a.do("PATCH", "/clients/"+id+"/revoke", "", 200)
 		a.do("PATCH", "/clients/"+id+"/reactivate", "", 409)
 		if got := a.do("GET", "/tokens", "", 200)["tokens"].([]any); len(got) != 0 {
-			t.Errorf("%v live on", got)
+			t.Errorf("%v are still active", got)
 		}
 		a.do("DELETE", "/clients/"+id, "", 204)
 		a.do("GET", "/clients/"+id, "", 404)

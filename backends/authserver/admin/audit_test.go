@@ -37,7 +37,7 @@ func TestAudit(t *testing.T) {
 		{`POST /resources/mail/policy/exchange/allowed-clients {"client_id":"c"}`, "", "resource.policy.exchange.added"},
 		{`DELETE /resources/mail/policy/exchange/allowed-clients/c`, "", "resource.policy.exchange.removed"},
 		{`POST /resources/mail/policy/runtime/client-ids {"client_id":"c"}`, "", "resource.policy.runtime.added"},
-		{`POST /resources/mail/policy/runtime/client-ids {"client_id":"c"}`, "", ""}, // exists already, so that there is no event
+		{`POST /resources/mail/policy/runtime/client-ids {"client_id":"c"}`, "", ""}, // exists already: no event
 		{`POST /resources/mail/policy/connect/allowed-return-urls {"url":"https://c.example/"}`, "", "resource.policy.connect.added"},
 		{`POST /idps {"name":"I","issuer":"https://idp.example"}`, "idp", "idp.created"},
 		{`PUT /idps/<idp> {"name":"J","issuer":"https://idp.example"}`, "", "idp.updated"},

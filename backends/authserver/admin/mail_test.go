@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// mailEvents returns the details of the events of an action, the latest first.
+// mailEvents returns the details of an action's audit events, latest first.
 func (a *api) mailEvents(action string) (details []string) {
 	a.t.Helper()
 	for _, row := range a.do("GET", "/audit?action="+action, "", 200)["events"].([]any) {

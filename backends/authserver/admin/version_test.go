@@ -81,7 +81,7 @@ func TestVersions(t *testing.T) {
 			if now := read(); now != first {
 				t.Errorf("%s: a refused change has replaced the version, now %s, before %s", one.path, now, first)
 			}
-			second := with(one.method, one.path, one.second, strings.TrimSuffix(first, `"`)+`-gzip"`, 200) // as after the handler encode
+			second := with(one.method, one.path, one.second, strings.TrimSuffix(first, `"`)+`-gzip"`, 200) // as encode makes it
 			if now := read(); second == first || second != now {
 				t.Errorf("%s: %s became %s, and is %s", one.path, first, second, now)
 			}

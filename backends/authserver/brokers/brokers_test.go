@@ -226,7 +226,7 @@ func TestConfig(t *testing.T) {
 		"secret":               {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage(`{"client_secret": 1}`)},
 	} {
 		if err := b.Create(t.Context(), &p); err == nil {
-			t.Errorf("%s: it is taken", name)
+			t.Errorf("%s: it is accepted", name)
 		}
 	}
 }

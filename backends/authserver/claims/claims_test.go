@@ -210,7 +210,7 @@ func TestFaults(t *testing.T) {
 		"lines": {"a\nb"}, "twice": {"a", "a"}, "zero": {"a\x00"}, "no text": {"a\xff"},
 	} {
 		if RolesFault(roles) == "" {
-			t.Errorf("%s roles are good", name)
+			t.Errorf("%s roles are accepted", name)
 		}
 	}
 	if fault := RolesFault([]string{"a", "Ä: b"}); fault != "" {
@@ -226,7 +226,7 @@ func TestFaults(t *testing.T) {
 		"a long value": {"a": {strings.Repeat("x", maxValue+1)}}, "lines": {"a": {"b\nc"}},
 	} {
 		if AttributesFault(attributes) == "" {
-			t.Errorf("attributes with %s are good", name)
+			t.Errorf("attributes with %s are accepted", name)
 		}
 	}
 	if fault := AttributesFault(ann.Attributes); fault != "" {

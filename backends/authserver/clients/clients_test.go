@@ -306,10 +306,10 @@ func TestReplaceAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := cs.Replace(t.Context(), c.ID, []byte(`{"redirect_uris":["https://d.example/cb"]}`)); err == nil {
-		t.Error("a redirect that is not approved is taken when registration is closed")
+		t.Error("a redirect that is not approved is accepted when registration is closed")
 	}
 	given := &clients.Client{Source: clients.Admin}
 	if len(cs.Ceiling(given)) != 0 {
-		t.Error("the client of an administrator has a ceiling that it was not given")
+		t.Error("an administrator's client has a ceiling that was not set")
 	}
 }

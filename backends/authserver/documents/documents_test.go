@@ -349,7 +349,7 @@ func FuzzURL(f *testing.F) {
 		}
 		u, bad := url.Parse(id)
 		if bad != nil || u.User != nil || u.Fragment != "" || u.Hostname() == "" || len(u.Path) < 2 || !documents.IsURL(id) {
-			t.Fatalf("%q is taken: %v", id, bad)
+			t.Fatalf("%q is accepted: %v", id, bad)
 		}
 		_, rest, _ := strings.Cut(id, "://")
 		if authority, _, _ := strings.Cut(rest, "/"); authority != u.Host || strings.ContainsAny(authority, "@?#%\\ ") {

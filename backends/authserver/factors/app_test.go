@@ -28,7 +28,7 @@ func TestStepOf(t *testing.T) {
 		}
 		for _, other := range []string{"", code[1:], code + "0", "x" + code[1:]} {
 			if _, ok := stepOf(rfcSecret, other, now, 0); ok {
-				t.Errorf("%d: %q is good", at, other)
+				t.Errorf("%d: %q is accepted", at, other)
 			}
 		}
 	}

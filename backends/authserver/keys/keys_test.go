@@ -117,7 +117,7 @@ func TestFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := keys.New(k.Server, keys.Options{Store: keys.Files{Folder: folder}, Algorithm: algorithm}).Reload(t.Context()); err == nil {
-				t.Error("a key that others can read is taken")
+				t.Error("a key that others can read is accepted")
 			}
 		})
 	}
@@ -163,7 +163,7 @@ func TestRotate(t *testing.T) {
 		}
 		fresh := sign(t, ks)
 		if fresh[:40] == old[:40] && strings.Split(fresh, ".")[0] == strings.Split(old, ".")[0] {
-			t.Error("the old key signs on")
+			t.Error("the old key still signs")
 		}
 		stranger(t, ks, old)
 		stranger(t, ks, fresh)
@@ -189,7 +189,7 @@ func TestRotate(t *testing.T) {
 		}
 		k.Clock.Pass(time.Second)
 		if _, err := ks.Verify(t.Context(), keys.AccessToken, old); !errors.Is(err, keys.ErrToken) || strings.Contains(string(published(t, ks)), all[1].ID) {
-			t.Errorf("behind its time: error %v, %s", err, published(t, ks))
+			t.Errorf("after its time: error %v, %s", err, published(t, ks))
 		}
 		if n, err := ks.Sweep(t.Context()); n != 0 || err != nil {
 			t.Errorf("%d removed, error %v", n, err)
@@ -210,7 +210,7 @@ func TestOtherNode(t *testing.T) {
 	stores(t, func(t *testing.T, k, other authtest.Kernel, s, same keys.Store) {
 		here, there := start(t, k, s, keys.ES256), start(t, other, same, keys.ES256)
 		if list(t, here)[0].ID != list(t, there)[0].ID {
-			t.Fatal("two nodes have made two first keys")
+			t.Fatal("two nodes have created two first keys")
 		}
 		made, err := here.Rotate(t.Context(), "ann")
 		if err != nil {
@@ -379,7 +379,7 @@ func TestNotifiedOfRotation(t *testing.T) {
 	}
 	for end := time.Now().Add(time.Minute); list(t, there)[0].ID != made.ID; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the other node has not heard")
+			t.Fatal("the other node was not notified")
 		}
 	}
 }

@@ -113,7 +113,7 @@ func TestTransitOutage(t *testing.T) {
 				fails(ks)
 			}
 			if ks.Health() == nil {
-				t.Errorf("%s: it is well", name)
+				t.Errorf("%s: the health check succeeds", name)
 			}
 			stranger(t, ks, good)
 			if _, err := ks.Verify(t.Context(), keys.AccessToken, good); err != nil {

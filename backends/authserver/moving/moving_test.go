@@ -121,7 +121,7 @@ func (g *target) authenticates() *clients.Client {
 	}
 	wrong := "Basic " + base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(id)+":wrong"))
 	if _, err := g.Clients.Authenticate(g.t.Context(), []string{wrong}, kernel.Form{}); err == nil {
-		g.t.Errorf("%s: a wrong secret is good", id)
+		g.t.Errorf("%s: a wrong secret is accepted", id)
 	}
 	return c
 }
@@ -363,7 +363,7 @@ func TestCSV(t *testing.T) {
 	g := newTarget(t, authtest.SQLite(t))
 	for _, file := range []string{"", "name\n", "email,nothing\n", "email\na@example.com,b\n", "email\n" + strings.Repeat("a", 2<<20) + "\n", "email\n\"a@example.com\n" + strings.Repeat("b@example.com\n", 100_000)} {
 		if err := g.Apply(t.Context(), moving.CSV, strings.NewReader(file), moving.Options{Tell: func(moving.Line) error { return nil }}); err == nil {
-			t.Errorf("%q is taken", file)
+			t.Errorf("%q is accepted", file)
 		}
 	}
 }
@@ -425,6 +425,6 @@ func TestAppsNeedEncryption(t *testing.T) {
 		}
 	}
 	if _, err := g.Users.FindEmail(t.Context(), "a@example.com"); !users.IsNone(err) {
-		t.Errorf("a user without their app is there, error %v", err)
+		t.Errorf("a user was imported without their app, error %v", err)
 	}
 }

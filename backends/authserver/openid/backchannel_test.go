@@ -177,7 +177,7 @@ func TestBackchannelLogout(t *testing.T) {
 				}
 				told := l.tells()
 				if len(told) != 1 {
-					t.Fatalf("told %d times, want once", len(told))
+					t.Fatalf("notified %d times, want once", len(told))
 				}
 				if _, err := l.openid.Keys.Verify(t.Context(), keys.LogoutToken, told[0]); err != nil {
 					t.Error(err)
@@ -186,10 +186,10 @@ func TestBackchannelLogout(t *testing.T) {
 				events, _ := got["events"].(map[string]any)
 				if got["sid"] != id["sid"] || got["sub"] != l.ann.ID || got["aud"] != l.client.ID || got["iss"] != authtest.Issuer || got["nonce"] != nil ||
 					events["http://schemas.openid.net/event/backchannel-logout"] == nil || len(id["sid"].(string)) < 20 {
-					t.Errorf("told %v, in the session of %v", got, id)
+					t.Errorf("notified of %v, in the session of %v", got, id)
 				}
 				if again := l.tells(); len(again) != 0 {
-					t.Errorf("told once more: %q", again)
+					t.Errorf("notified once more: %q", again)
 				}
 			})
 		})
@@ -274,7 +274,7 @@ func TestFailingClientDelaysNoOther(t *testing.T) {
 		l.party.answers(http.StatusOK)
 		l.Clock.Pass(30 * time.Second)
 		if n := len(l.tells()); n != sessions {
-			t.Errorf("told of %d sessions later, want all %d", n, sessions)
+			t.Errorf("notified of %d sessions later, want all %d", n, sessions)
 		}
 	})
 }

@@ -140,7 +140,7 @@ func TestIDToken(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, has := again["nonce"]; has || again["sub"] != claims["sub"] || again["auth_time"] != claims["auth_time"] || !renewed.IssuedAt.Equal(l.Clock.Now()) {
-				t.Errorf("renewed it is %v", again)
+				t.Errorf("the renewed ID token is %v", again)
 			}
 		}
 		bare, err := verifier.Verify(t.Context(), l.tokens("openid").IDToken)

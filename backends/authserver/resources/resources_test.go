@@ -124,7 +124,7 @@ func TestRootURI(t *testing.T) {
 				}
 				other := &resources.Resource{Slug: "other", URI: uri, Kind: resources.Mint}
 				if err := cat.Create(t.Context(), other); !errors.Is(err, resources.ErrExists) {
-					t.Errorf("%s is there twice: %v", uri, err)
+					t.Errorf("%s is created twice: %v", uri, err)
 				}
 				if err := cat.Seed(t.Context(), []resources.Resource{*other}); !errors.Is(err, resources.ErrExists) {
 					t.Errorf("%s is seeded twice: %v", uri, err)
@@ -133,7 +133,7 @@ func TestRootURI(t *testing.T) {
 					t.Errorf("%s is assigned to another resource: %v", uri, err)
 				}
 				if _, err := cat.Edit(t.Context(), slug, func(r *resources.Resource) error { r.URI = uri; return nil }); err != nil {
-					t.Errorf("%s cannot be written otherwise: %v", uri, err)
+					t.Errorf("%s cannot be replaced by its other spelling: %v", uri, err)
 				}
 			}
 		}
@@ -159,7 +159,7 @@ func TestCheck(t *testing.T) {
 		"upstream":       {Slug: "a", Kind: "mint", URI: "https://x.example", Scopes: []resources.Scope{{Name: "a", Upstream: []string{"b"}}}},
 	} {
 		if r.Check() == nil {
-			t.Errorf("%s passes", name)
+			t.Errorf("%s is accepted", name)
 		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// ruled returns a server whose client and resource mail have rules, the facts that it reads, and how often it does.
+// ruled returns a server with claim rules for its client and the resource mail, the facts that it reads, and the number
+// of reads.
 func ruled(t *testing.T, k authtest.Kernel) (s *server, facts *atomic.Pointer[rules.Facts], asked *atomic.Int64) {
 	t.Helper()
 	facts, asked = new(atomic.Pointer[rules.Facts]), new(atomic.Int64)
@@ -101,7 +102,7 @@ func TestCustomClaims(t *testing.T) {
 		before := asked.Load()
 		own, err := s.Machine(t.Context(), s.client, []string{"read"}, []*resources.Resource{s.mail}, "")
 		if err != nil || asked.Load() != before || custom(t, own.AccessToken) != "<nil> <nil> <nil>" {
-			t.Errorf("the token of a client has %s, after %d questions, error %v",
+			t.Errorf("the token of a client has %s, after %d reads of facts, error %v",
 				custom(t, own.AccessToken), asked.Load()-before, err)
 		}
 		from, _, _, err := s.Live(t.Context(), s.start(t, s.client).AccessToken)
@@ -134,7 +135,7 @@ func TestCustomClaimsNeedUser(t *testing.T) {
 	g.Resources = []string{s.files.ID}
 	answer, err := s.Redeem(t.Context(), s.redemption(s.public, s.code(t, g)))
 	if err != nil || asked.Load() != 0 || custom(t, answer.AccessToken) != "<nil> <nil> <nil>" {
-		t.Errorf("the token has %s, after %d questions, error %v", custom(t, answer.AccessToken), asked.Load(), err)
+		t.Errorf("the token has %s, after %d reads of facts, error %v", custom(t, answer.AccessToken), asked.Load(), err)
 	}
 	if text, err := s.Introspect(t.Context(), s.client, answer.AccessToken, ""); err != nil || text != nil {
 		t.Errorf("%s, error %v", text, err)

@@ -38,7 +38,7 @@ func TestRedeem(t *testing.T) {
 			t.Errorf("%v\nwant %v", got, want)
 		}
 		if !s.live(t, answer.AccessToken) {
-			t.Error("the token is not live")
+			t.Error("the token is not active")
 		}
 		list, err := s.Issuances(t.Context(), tokens.IssuanceFilter{User: "ann", Resource: s.files.ID, Live: true}, kernel.Page{Limit: 10, Newest: true})
 		if err != nil || len(list) != 1 || list[0].JTI != jti || list[0].Client != s.client.ID {
@@ -106,7 +106,7 @@ func TestRedeemRefuses(t *testing.T) {
 			t.Fatal(name)
 		}
 		if _, err := s.Redeem(t.Context(), good); err != nil {
-			t.Errorf("%s: the code is lost: %v", name, err)
+			t.Errorf("%s: the code is no longer valid: %v", name, err)
 		}
 	}
 	// If the authorization request had no redirect URI, the redemption may contain the URI or not.
@@ -192,8 +192,8 @@ func TestConsentGone(t *testing.T) {
 	})
 }
 
-// TestParallel checks that of many concurrent uses of one code, and then of one refresh token, only one succeeds, and
-// that its tokens are revoked, since they may have gone to the wrong client.
+// TestParallel checks that only one of many concurrent uses of a code succeeds, and the same for a refresh token. The
+// tokens it returned are revoked, since they may have gone to the wrong client.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -218,7 +218,7 @@ func TestParallel(t *testing.T) {
 			}
 			all.Wait()
 			if len(won) != 1 {
-				t.Fatalf("%d have won", len(won))
+				t.Fatalf("%d requests succeeded", len(won))
 			}
 			answer := <-won
 			if s.live(t, answer.AccessToken) && other.live(t, answer.AccessToken) {
@@ -267,7 +267,7 @@ func TestRefresh(t *testing.T) {
 			bad := r
 			test.change(&bad)
 			if _, err := refresh(bad); err == nil {
-				t.Errorf("%s passes", name)
+				t.Errorf("%s is accepted", name)
 			} else {
 				refused(t, err, test.want)
 			}
@@ -301,7 +301,7 @@ func TestRefresh(t *testing.T) {
 		// If an old refresh token is used again, the family is revoked.
 		for _, a := range []tokens.Answer{first, second, third, fourth} {
 			if !s.live(t, a.AccessToken) {
-				t.Error("a token died early")
+				t.Error("a token was revoked early")
 			}
 		}
 		_, err = refresh(tokens.Renewal{Client: now, Token: first.Refresh})
@@ -358,7 +358,7 @@ func TestGrace(t *testing.T) {
 	}
 	for _, a := range answers {
 		if !s.live(t, a.AccessToken) {
-			t.Error("a token died")
+			t.Error("a token was revoked")
 		}
 	}
 	_, err := refresh(one) // the fourth time
@@ -420,7 +420,7 @@ func TestGraceHolders(t *testing.T) {
 		// All holders' access tokens are valid, and no theft was reported.
 		for h := range holders {
 			if !s.live(t, holders[h].AccessToken) {
-				t.Errorf("holder %d has a dead token", h)
+				t.Errorf("holder %d has a revoked token", h)
 			}
 			if told, err := s.Introspect(t.Context(), s.client, holders[h].Refresh, ""); err != nil || !strings.Contains(string(told), `"active":true`) {
 				t.Errorf("holder %d: %s, error %v", h, told, err)
@@ -436,7 +436,7 @@ func TestGraceHolders(t *testing.T) {
 			_, err := refresh(holders[h].Refresh)
 			refused(t, err, "invalid_grant")
 			if s.live(t, holders[h].AccessToken) {
-				t.Errorf("holder %d goes on", h)
+				t.Errorf("holder %d can still refresh", h)
 			}
 		}
 	})
@@ -539,7 +539,7 @@ func TestGraceParallel(t *testing.T) {
 			}
 			all.Wait()
 			if len(won) != 4 {
-				t.Errorf("%d of %d were answered", len(won), n)
+				t.Errorf("%d of %d succeeded", len(won), n)
 			}
 			for range len(won) {
 				if answer := <-won; s.live(t, answer.AccessToken) != live {
@@ -573,7 +573,7 @@ func TestPublicKey(t *testing.T) {
 }
 
 // TestBoundLater checks that a refresh token that a public client gets with a proof is bound to its key, even if the
-// code was redeemed without a proof (RFC 9449 section 5), and that those of other clients are not.
+// code was redeemed without a proof (RFC 9449 section 5). Refresh tokens of other clients are not bound.
 func TestBoundLater(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -647,7 +647,7 @@ func TestRevoke(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 3 || err != nil {
-			t.Errorf("%d are live, error %v", n, err)
+			t.Errorf("%d are active, error %v", n, err)
 		}
 		there.live(t, third.AccessToken)
 		if n, err := s.RevokeClient(t.Context(), s.client.ID); n != 2 || err != nil {
@@ -660,7 +660,7 @@ func TestRevoke(t *testing.T) {
 			}
 		}
 		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 0 || err != nil {
-			t.Errorf("%d are live, error %v", n, err)
+			t.Errorf("%d are active, error %v", n, err)
 		}
 		// The user is signed out everywhere.
 		fourth := s.start(t, s.client)
@@ -688,7 +688,7 @@ func TestRevokeFamily(t *testing.T) {
 		}
 		s.start(t, s.client)
 		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 7 || err != nil { // four tokens of three families
-			t.Errorf("%d are live, error %v", n, err)
+			t.Errorf("%d are active, error %v", n, err)
 		}
 		if err := s.Revoke(t.Context(), s.client, second.Refresh, ""); err != nil {
 			t.Fatal(err)
@@ -733,7 +733,7 @@ func TestIntrospect(t *testing.T) {
 		t.Errorf("%v\nwant %v", got, want)
 	}
 	if ask(runtime, answer.AccessToken) == nil || ask(s.public, answer.AccessToken) != nil {
-		t.Error("the wrong clients may ask")
+		t.Error("the wrong clients may introspect")
 	}
 	want = map[string]any{"active": true, "client_id": s.client.ID, "scope": "read write", "exp": float64(s.Clock.Now().Add(7 * 24 * time.Hour).Unix()), "token_type": "refresh_token"}
 	if got := ask(s.client, answer.Refresh); !reflect.DeepEqual(got, want) {
@@ -776,7 +776,7 @@ func TestIntrospect(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ask(runtime, answer.AccessToken) == nil {
-		t.Error("the token is lost")
+		t.Error("the token is not active")
 	}
 	s.inactive = true
 	s.Kernel.Tell("users", "")
@@ -879,14 +879,14 @@ func TestDeniedByClockAhead(t *testing.T) {
 		}
 		deny("another", s.Clock.Now().Add(5*time.Minute))
 		if !s.live(t, token.AccessToken) {
-			t.Error("it is not good")
+			t.Error("the token is not active")
 		}
 		s.Clock.Pass(10 * time.Second)
 		id, _ := claims(t, token.AccessToken)["jti"].(string)
 		deny(id, s.Clock.Now())
 		s.Clock.Pass(10 * time.Second)
 		if s.live(t, token.AccessToken) {
-			t.Error("it is good although it was denied")
+			t.Error("the token is active although it was revoked")
 		}
 	})
 }

@@ -74,7 +74,7 @@ func TestFacts(t *testing.T) {
 			"its roles":  func() error { return p.SetGroupRoles(ctx, users.GroupRoles{Group: "x", Roles: lines}, "admin") },
 		} {
 			if fault() == nil {
-				t.Errorf("%s are taken", name)
+				t.Errorf("%s are accepted", name)
 			}
 		}
 		if given, err := p.Given(ctx, ann.ID); err != nil || len(given.Roles) != 0 {

@@ -105,7 +105,7 @@ func TestUsers(t *testing.T) {
 		ctx := t.Context()
 		ann := p.add(users.New{Email: " Ann@Example.com ", Name: "Ann", Password: "correct horse", Groups: []string{"staff"}})
 		if ann.Email != "Ann@Example.com" || ann.Role != users.RoleUser || !ann.Active() || ann.Provider != users.Local || ann.ID == "" || strings.HasPrefix(ann.ID, "http") {
-			t.Errorf("made %+v", ann)
+			t.Errorf("created %+v", ann)
 		}
 		bob := p.add(users.New{Email: "bob@example.com", Role: users.RoleAdmin, EmailVerified: true})
 		found, err := p.FindEmail(ctx, "aNN@example.COM")
@@ -133,7 +133,7 @@ func TestUsers(t *testing.T) {
 
 		mail, short, admin := "ann@example.org", "x", users.RoleAdmin
 		if _, err := p.Update(ctx, ann.ID, users.Change{Password: &short}, "admin"); err == nil {
-			t.Error("a short password is taken")
+			t.Error("a short password is accepted")
 		}
 		if u, err := p.Update(ctx, ann.ID, users.Change{Email: &mail, Role: &admin}, "admin"); err != nil || u.Email != mail || u.Role != admin || u.Name != "Ann" || u.UpdatedAt == u.CreatedAt {
 			t.Errorf("changed to %+v: %v", u, err)

@@ -34,13 +34,13 @@ func (s *site) polls(a device.Authorization, want string) (scope []string) {
 	if err == nil { // the grant remains until its tokens are stored
 		again, _, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
 		if err != nil || again.User != g.User {
-			s.t.Errorf("before it is spent, it is %+v: %v", again, err)
+			s.t.Errorf("before its tokens are stored, the grant is %+v: %v", again, err)
 		}
 		if err := s.Write(s.t.Context(), spend); err != nil {
 			s.t.Error(err)
 		}
 		if err := s.Write(s.t.Context(), spend); err == nil {
-			s.t.Error("it is spent twice")
+			s.t.Error("the grant is given twice")
 		}
 	}
 	if err != nil {
@@ -81,7 +81,7 @@ func TestDevice(t *testing.T) {
 		b.post("/device", fields).is(t, http.StatusOK, "The device is connected")
 		b.post("/device", fields).is(t, http.StatusUnprocessableEntity) // a device can be approved only once
 		if scope := s.polls(a, ""); !slices.Equal(scope, []string{"read"}) {
-			t.Errorf("it has %q", scope)
+			t.Errorf("the device has the scope %q", scope)
 		}
 		s.polls(a, "invalid_grant") // the grant is given only once
 		b.post("/device", with(p.Fields(), "user_code", a.UserCode)).is(t, http.StatusUnprocessableEntity, "No device waits")
@@ -140,7 +140,7 @@ func guessed(t *testing.T, s *site) {
 	}
 	p := b.post("/device", with(fields, "user_code", a.UserCode)).is(t, http.StatusTooManyRequests, "too many codes", `name="user_code"`)
 	if p.Header.Get("Retry-After") == "" {
-		t.Error("it does not say when")
+		t.Error("there is no Retry-After")
 	}
 	// The lockout also applies on another node with the same database.
 	elsewhere := &device.Devices{Server: authtest.On(t, s.DB).Server, Authorize: s.devices.Authorize}

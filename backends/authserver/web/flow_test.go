@@ -57,7 +57,7 @@ func TestFlow(t *testing.T) {
 		ask := b.get(b.signIn(form).leads(t, "/consent?session_id="))
 		ask.is(t, http.StatusOK, "The App", "app.example", "Files", "Read your files", "Change your files", "Know who you are", annMail)
 		if strings.Contains(ask.Text, "self-declared") {
-			t.Error("a client that an administrator made is said to have named itself")
+			t.Error("an administrator's client is shown as self-declared")
 		}
 		if scopes := ask.Fields()["scopes"]; !slices.Equal(scopes, []string{"openid", "read", "write"}) {
 			t.Errorf("asked for %q", scopes)
@@ -79,7 +79,7 @@ func TestFlow(t *testing.T) {
 		}
 		if g.Client != s.app.ID || g.User != s.ann.ID || !slices.Equal(g.Scope, []string{"read", "openid"}) || len(g.Resources) != 1 || g.RedirectURI != callback || !g.RedirectGiven ||
 			g.Challenge != challenge() || g.Nonce != "n0" || g.JKT != "" || !g.AuthTime.Equal(start.Add(time.Second)) || g.Session == 0 || !contains(g.Consents, all[0].ID, all[1].ID) {
-			t.Errorf("the code stands for %+v", g)
+			t.Errorf("the grant of the code is %+v", g)
 		}
 
 		s.Clock.Pass(time.Minute)
@@ -469,7 +469,7 @@ func TestFirstParty(t *testing.T) {
 		ask(own, "prompt", "none").code(t)
 		p := b.get(ask(own, "prompt", "consent").leads(t, "/consent?")).is(t, http.StatusOK, "Console")
 		if strings.Contains(p.Text, "self-declared") {
-			t.Error("it is said to have named itself")
+			t.Error("the client is shown as self-declared")
 		}
 		for _, source := range []string{clients.DCR, clients.Document} {
 			c := s.client(&clients.Client{ID: "https://app.example/own-" + source, Name: "Other", Redirects: []string{callback}, Source: source, Metadata: clients.Metadata{FirstParty: true}, FreshUntil: s.Clock.Now().Add(time.Hour)})

@@ -315,7 +315,7 @@ func TestMailPagesNeedMail(t *testing.T) {
 		b.post(path, with(b.get("/account/password").Fields(), "email", annMail)).is(t, http.StatusNotFound)
 	}
 	if text := b.get("/login?again=1").Text; strings.Contains(text, "/forgot") || strings.Contains(text, "/register") {
-		t.Error("the page of signing in leads to them")
+		t.Error("the login page links to them")
 	}
 	b.get("/choose-password?"+url.Values{"link": {"x"}}.Encode()).is(t, http.StatusGone)
 }

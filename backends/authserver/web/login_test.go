@@ -341,11 +341,11 @@ func TestFailClosed(t *testing.T) {
 			t.Errorf("closed %v: %+v", closed, in)
 		}
 		if in := s.login.Resume(t.Context(), cookie[1:]); in != nil {
-			t.Error("a forged cookie counts")
+			t.Error("a forged cookie is accepted")
 		}
 		k.Clock.Pass(time.Hour)
 		if in := s.login.Resume(t.Context(), cookie); in != nil {
-			t.Error("an old cookie counts")
+			t.Error("an old cookie is accepted")
 		}
 		b.tries(annMail, annPass).is(t, http.StatusServiceUnavailable, "not available right now")
 		b.get("/oauth/authorize?"+s.request().Encode()).is(t, http.StatusServiceUnavailable)

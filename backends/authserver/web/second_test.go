@@ -244,7 +244,7 @@ func TestPasskey(t *testing.T) {
 			t.Errorf("the recovery codes are %q", codes)
 		}
 		if o := a.read(asks(in.get("/security/passkey"))); len(o.Exclude) != 1 || o.Exclude[0].ID != coded(a.id) {
-			t.Errorf("the passkey that is there is not left out: %+v", o)
+			t.Errorf("the existing passkey is not excluded: %+v", o)
 		}
 
 		b, page := s.waits()

@@ -289,7 +289,7 @@ func TestTabsForged(t *testing.T) {
 		transaction := victim.get(consent).is(t, http.StatusOK, annMail).Fields().Get("session_id")
 		session, form := victim.cookie(sessionName), victim.cookie("authserver_form")
 		if form != planted {
-			t.Fatal("the test plants nothing")
+			t.Fatal("the cookie was not planted")
 		}
 		a := s.begun()
 		for what, token := range map[string]url.Values{"a guest": guest, "Bob": theirs} {

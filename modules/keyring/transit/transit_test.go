@@ -103,7 +103,7 @@ func TestOpen(t *testing.T) {
 	m := module(t, s, nil)
 	file := filepath.Join(dir, "tollgate.wrapped")
 	if m.Missing(dir) != file || m.KeyFile(dir) != file {
-		t.Errorf("it would make %q", m.Missing(dir))
+		t.Errorf("it would create %q", m.Missing(dir))
 	}
 	ring := open(t, m, dir)
 	sealed, err := ring.Seal(t.Context(), []byte("x"), []byte("p"))
@@ -124,7 +124,7 @@ func TestOpen(t *testing.T) {
 	s.Rotate("transit", "tollgate")
 	given := module(t, s, func(m *Transit) { m.Keys = []string{string(text)} })
 	if given.Missing("/nowhere") != "" {
-		t.Error("it would make a file")
+		t.Error("it would create a file")
 	}
 	opens(open(t, given, "/nowhere"), true)
 	fresh, err := m.Wrap(t.Context(), keyring.NewMasterKey())

@@ -63,7 +63,7 @@ func TestLocks(t *testing.T) {
 	f.fails(bob, false, 10*time.Minute)
 	f.locked(bob, 10*time.Minute) // the failure does not extend the lock
 	if wait := f.Succeed(bob); wait != 10*time.Minute {
-		t.Errorf("a right password while it is locked waits %s", wait)
+		t.Errorf("a right password during the lock waits %s", wait)
 	}
 	f.after(10*time.Minute - 1)
 	f.locked(bob, 1)
@@ -125,7 +125,7 @@ func TestKeyOfIdentity(t *testing.T) {
 	same := [][2]string{{"Bob@Example.com ", "\tbob@example.COM"}, {long, long + "yz"}, {long + "a", "  " + long + "b"}}
 	for _, pair := range same {
 		if f.Of(pair[0], "192.0.2.1") != f.Of(pair[1], "192.0.2.1") {
-			t.Errorf("%q and %q are two", pair[0], pair[1])
+			t.Errorf("%q and %q are different keys", pair[0], pair[1])
 		}
 	}
 	all := make(map[Key]bool)
@@ -275,7 +275,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	if len(f.entries) != int(lists) {
-		t.Error("the memory is kept")
+		t.Error("the memory is not freed")
 	}
 	f.fails(keys[0], false, 0)
 }
