@@ -203,10 +203,10 @@ func TestMounted(t *testing.T) {
 	}
 	r := httptest.NewRequest(http.MethodGet, "/auth/livez", nil)
 	if s.Public().ServeHTTP(httptest.NewRecorder(), r); r.Pattern != "/livez" || r.URL.Path != "/auth/livez" {
-		t.Errorf("afterwards it is a request for %s, by %q", r.URL, r.Pattern)
+		t.Errorf("afterwards the request has the URL %s and the pattern %q", r.URL, r.Pattern)
 	}
 	if w, _ := get(s.Public(), http.MethodGet, "/auth/login"); !strings.Contains(w.Body.String(), `action="/auth/login"`) {
-		t.Errorf("the form leads elsewhere: %s", w.Body)
+		t.Errorf("the form has another action: %s", w.Body)
 	}
 }
 

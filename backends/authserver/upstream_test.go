@@ -356,7 +356,7 @@ func TestUpstreamAuthTime(t *testing.T) {
 	if _, page := f.send(http.MethodGet, to, nil); !strings.Contains(page, `href="/oidc/start?again=1&amp;redirect=`) {
 		t.Errorf("the provider is not to ask anew:\n%s", page)
 	}
-	// A user who signs in at the provider without the parameter again has to sign in once more.
+	// A sign-in at the provider without again=1 is not new, so that the user has to sign in once more.
 	at, err := url.Parse(to)
 	if err != nil {
 		t.Fatal(err)

@@ -188,7 +188,7 @@ func TestCredentials(t *testing.T) {
 				t.Error("it asks for a credential")
 			}
 			if len(r.Header["X-Api-Key"]) > 0 || len(r.Header["Authorization"]) != 1 {
-				t.Errorf("handlers behind get %v", r.Header)
+				t.Errorf("the next handlers get %v", r.Header)
 			}
 		})
 	}
@@ -199,7 +199,7 @@ func TestCredentials(t *testing.T) {
 	}
 	if r, _, _ := request(http.Header{}); r != nil {
 		if _, ok := Identity(r); ok {
-			t.Error("a request that passed nothing has an identity")
+			t.Error("a request without authentication has an identity")
 		}
 	}
 }
@@ -238,7 +238,7 @@ func TestPlaceholders(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := repl.ReplaceAll(text, ""); got != want {
-			t.Errorf("behind authentication: %s, want %s", got, want)
+			t.Errorf("after authentication: %s, want %s", got, want)
 		}
 	}
 	// A revoked key is refused at once.
@@ -246,7 +246,7 @@ func TestPlaceholders(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, _, _, err := s.ask(http.Header{"X-Api-Key": {open.Key}}); r != nil || err == nil {
-		t.Error("a revoked key passes")
+		t.Error("a revoked key is accepted")
 	}
 }
 
@@ -429,7 +429,7 @@ func TestKeyMovedToAuthorization(t *testing.T) {
 	} {
 		hide(test.sent)
 		if fmt.Sprint(test.sent) != fmt.Sprint(test.left) {
-			t.Errorf("%s: %v is left", name, test.sent)
+			t.Errorf("%s: %v remains", name, test.sent)
 		}
 	}
 }

@@ -201,7 +201,7 @@ func TestOAuthIntrospection(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatal("the server is asked each time")
+			t.Fatal("the server is asked for each request")
 		}
 	}
 }

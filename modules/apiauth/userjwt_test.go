@@ -447,7 +447,7 @@ func TestReloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, kept := sources.References(at); kept {
-		t.Error("the source goes on without users")
+		t.Error("the source continues without users")
 	}
 	old.passes(good) // a request in progress
 	last := load()

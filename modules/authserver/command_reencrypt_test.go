@@ -169,7 +169,7 @@ func TestReencryptAll(t *testing.T) {
 	}
 	site("plain.yaml")
 	if _, err := run(); !errors.Is(err, encryption.ErrNone) {
-		t.Errorf("nothing seals: %v", err)
+		t.Errorf("without a server that seals: %v", err)
 	}
 	keep("git", os.Getenv("OLD"))
 	for _, test := range []struct {

@@ -28,17 +28,17 @@ func TestMetrics(t *testing.T) {
 	}
 	for name := range named {
 		if counted[name] == nil && observed[name] == nil {
-			t.Errorf("%s is counted by a room and is not a metric", name)
+			t.Errorf("the counter %s has no metric", name)
 		}
 	}
 	for name := range counted {
 		if !named[name] {
-			t.Errorf("no room counts %s", name)
+			t.Errorf("no package counts %s", name)
 		}
 	}
 	for name := range observed {
 		if !named[name] {
-			t.Errorf("no room observes %s", name)
+			t.Errorf("no package observes %s", name)
 		}
 	}
 }

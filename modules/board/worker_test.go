@@ -33,7 +33,7 @@ func TestWorker(t *testing.T) {
 			t.Error("another handler does the work")
 		}
 		if w.mails() != (c != nil && c.mail.URL != "") {
-			t.Error("whether mails are sent is not as that handler says")
+			t.Error("mails are sent although the handler has no mail, or not sent although it has")
 		}
 	}
 	// Until the variables are set, no configuration has started, so that the runner stays idle and the test can ask

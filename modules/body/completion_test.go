@@ -18,7 +18,7 @@ func TestCompletion(t *testing.T) {
 	}
 	l := NewCompletion(request)
 	if CompletionOf(request) != l {
-		t.Error("it is not found")
+		t.Error("the Completion is not found")
 	}
 	done := ""
 	do := func(name string) func(context.Context) {

@@ -236,7 +236,7 @@ func TestCostAboveLimit(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	if header.Get("Retry-After") != "" {
-		t.Error("a wait is promised that does not help")
+		t.Error("there is a Retry-After although waiting does not help")
 	}
 }
 

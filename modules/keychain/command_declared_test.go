@@ -65,7 +65,7 @@ func TestDeclaredByCommand(t *testing.T) {
 	write("teams:\n- name: Blue\n- name: Red\n  limits: {allowed_models: [openai/gpt-nothing]}\n")
 	l.fails("line 4: team Red: allowed_models[0] names the unknown model \"openai/gpt-nothing\"; nothing was changed", "apply", "-f", file)
 	if out, _ = l.run("teams", "list"); strings.Contains(out, "Blue") {
-		t.Errorf("a part of a refused file is there: %s", out)
+		t.Errorf("a part of a refused file was applied: %s", out)
 	}
 	l.fails("no such file", "apply", "-f", file+"none")
 	l.fails(`required flag(s) "file"`, "apply")

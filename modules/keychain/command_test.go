@@ -338,7 +338,7 @@ func TestErrors(t *testing.T) {
 		l.fails(want, "provider-keys", "add", "groq", "-u", "alice")
 	}
 	if out, _ := l.run("users", "list", "--json"); strings.Contains(out, "nobody") {
-		t.Error("a refused command made the user")
+		t.Error("a refused command created the user")
 	}
 	_, notes, err := execute(t.Context(), "", "users", "add", "a\tb", "--config", l.config)
 	if err == nil || strings.Contains(notes, "\t") {
@@ -363,7 +363,7 @@ func TestWrongFolder(t *testing.T) {
 		t.Errorf("token: error %v", err)
 	}
 	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {
-		t.Errorf("they made %v (%v)", files, err)
+		t.Errorf("the commands created %v (%v)", files, err)
 	}
 }
 
@@ -600,6 +600,6 @@ func TestUsage(t *testing.T) {
 func TestRegistered(t *testing.T) {
 	cmd, ok := caddycmd.Commands()["keychain"]
 	if !ok || cmd.CobraFunc == nil {
-		t.Fatalf("the command is not there: %+v", cmd)
+		t.Fatalf("the command is missing: %+v", cmd)
 	}
 }

@@ -82,7 +82,7 @@ func TestToken(t *testing.T) {
 	l.fails("a user id has 1 to 200", "token", "a\nb")
 	l.fails("a user id has 1 to 200", "token", strings.Repeat("x", 201))
 	if _, err := os.Stat(file); err == nil {
-		t.Error("the command made a database")
+		t.Error("the command created a database")
 	}
 }
 

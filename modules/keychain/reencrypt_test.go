@@ -71,6 +71,6 @@ func TestReencryptInWrongFolder(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {
-		t.Errorf("it made %v (%v)", files, err)
+		t.Errorf("the command created %v (%v)", files, err)
 	}
 }

@@ -27,7 +27,7 @@ func TestBrand(t *testing.T) {
 	}
 	made, err := (&Brand{Name: "{env.TOLLGATE_TEST_NAME}", Logo: "logo.svg", Accent: "#0b6159", AccentDark: "#7fd", Footer: "Imprint", CSS: "more.css"}).load()
 	if err != nil || made.Name != "Example" || !strings.Contains(string(made.Logo), "<svg") || made.Accent != "#0b6159" || made.AccentDark != "#7fd" || made.Footer != "Imprint" || string(made.CSS) != "h1 { color: red }" {
-		t.Errorf("created %+v, %v", made, err)
+		t.Errorf("the brand is %+v, %v", made, err)
 	}
 	if made, err := (*Brand)(nil).load(); made != nil || err != nil {
 		t.Errorf("no brand is %v, %v", made, err)

@@ -48,13 +48,13 @@ func TestRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := cs.Find(ctx, one.ID); err != nil || got.Active() {
-			t.Errorf("%+v is active at once after it was suspended, error %v", got, err)
+			t.Errorf("%+v is active after it was suspended, error %v", got, err)
 		}
 		if _, err := cs.SetStatus(ctx, one.ID, clients.Revoked); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := cs.SetStatus(ctx, one.ID, clients.Active); !errors.Is(err, clients.ErrRevoked) {
-			t.Errorf("taken in again: error %v", err)
+			t.Errorf("a revoked client is activated: error %v", err)
 		}
 		if _, err := cs.SetStatus(ctx, "other", clients.Active); !errors.Is(err, clients.ErrUnknown) {
 			t.Errorf("error %v", err)

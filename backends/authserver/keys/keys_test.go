@@ -243,7 +243,7 @@ func TestRotateBehind(t *testing.T) {
 		}
 		for _, ks := range []*keys.Keys{here, there} {
 			if all := list(t, ks); len(all) != 3 || made.ID == former.ID || all[0].ID != made.ID || !all[0].RotatedAt.IsZero() {
-				t.Errorf("%+v is not %+v", all, made)
+				t.Errorf("the keys are %+v, want the new key %+v", all, made)
 			}
 		}
 	})

@@ -186,7 +186,7 @@ func TestBackchannelLogout(t *testing.T) {
 				events, _ := got["events"].(map[string]any)
 				if got["sid"] != id["sid"] || got["sub"] != l.ann.ID || got["aud"] != l.client.ID || got["iss"] != authtest.Issuer || got["nonce"] != nil ||
 					events["http://schemas.openid.net/event/backchannel-logout"] == nil || len(id["sid"].(string)) < 20 {
-					t.Errorf("notified of %v, in the session of %v", got, id)
+					t.Errorf("the logout token has %v, the ID token %v", got, id)
 				}
 				if again := l.tells(); len(again) != 0 {
 					t.Errorf("notified once more: %q", again)
