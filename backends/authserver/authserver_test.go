@@ -51,7 +51,7 @@ func serveLogged(t *testing.T, db *store.DB, text string, logger func() *zap.Log
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Start(); err != nil { // once
+	if err := s.Start(); err != nil { // a second start changes nothing
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -111,7 +111,7 @@ func TestHealth(t *testing.T) {
 	})
 }
 
-// TestSite checks unknown paths and methods.
+// TestSite checks the responses to unknown paths and methods.
 func TestSite(t *testing.T) {
 	t.Parallel()
 	s := serve(t, databases.SQLite(t), "")

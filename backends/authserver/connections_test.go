@@ -182,7 +182,7 @@ broker_providers: [{slug: maps, protocol: api_key, config_data: {header_name: X-
 			t.Error(err)
 		}
 	})
-	for s.Ready(t.Context()) != nil { // until they are stored
+	for s.Ready(t.Context()) != nil { // wait until the providers are stored
 		runtime.Gosched()
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/admin/broker-providers/maps", nil)

@@ -150,7 +150,7 @@ func TestDocumentClient(t *testing.T) {
 		}
 
 		// The number of fetches from one site is limited.
-		for l.status("/oauth/token", "grant_type=authorization_code&code=x&client_id="+url.QueryEscape(site.URL+"/more")) == 401 { // its document is not good
+		for l.status("/oauth/token", "grant_type=authorization_code&code=x&client_id="+url.QueryEscape(site.URL+"/more")) == 401 { // invalid document
 		}
 		more := url.Values{"client_id": {site.URL + "/more"}, "response_type": {"code"}, "redirect_uri": {"https://app.example/cb"}}
 		l.do("GET", "/oauth/authorize?"+more.Encode(), "", 503)

@@ -258,7 +258,7 @@ func TestProofNonces(t *testing.T) {
 	}
 	l.call(http.MethodGet, "/oauth/userinfo", nil, "DPoP "+token, own.proof("GET", "/oauth/userinfo", "ath", ath, "nonce", a.Get("DPoP-Nonce"))).is(t, "userinfo", 200, "")
 	a = l.token(l.redeem(c))
-	if a.text("token_type") != "Bearer" || a.Get("DPoP-Nonce") != "" { // nonces are of those who send proofs
+	if a.text("token_type") != "Bearer" || a.Get("DPoP-Nonce") != "" { // only responses to proofs have nonces
 		t.Errorf("%v %v", a.body, a.Header)
 	}
 }

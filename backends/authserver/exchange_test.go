@@ -46,7 +46,7 @@ func (l *live) party(name string, agent bool, trusted ...string) *party {
 	return p
 }
 
-// signIn returns an access token with a scope for the resources of, to which Ann has given consent.
+// signIn returns an access token with a scope for the resources in of, to which Ann has given consent.
 func (p *party) signIn(scope string, of ...string) string {
 	p.t.Helper()
 	p.config.Scopes = strings.Fields(scope)

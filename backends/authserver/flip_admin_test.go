@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// flipsOfAdmin are the flips of the keys of the administration API.
+// flipsOfAdmin are the tests of the configuration keys of the administration API.
 var flipsOfAdmin = map[string]flip{
 	"admin.api_key": {Other: "0123456789abcdef0123456789abcdef", Want: [2]string{"200", "401"}, See: func(t *testing.T, s settings) string {
 		return newLab(t, s).status(http.MethodGet, "/admin/stats", "", "Authorization", "")

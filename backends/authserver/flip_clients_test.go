@@ -99,7 +99,7 @@ func left(t *testing.T, s settings, days int, seen bool) string {
 
 var nearDocuments = settings{"cimd.require_https": "false", "cimd.allow_private_addresses": "true"}
 
-// flipsOfClients are the flips of the keys for the registration and the authentication of clients.
+// flipsOfClients are the tests of the configuration keys for the registration and the authentication of clients.
 var flipsOfClients = map[string]flip{
 	"server.allow_networks": {Other: `["127.0.0.0/8"]`, With: settings{"cimd.require_https": "false"}, Want: [2]string{"400", "302"}, See: documentAsked},
 	"server.allowed_origins": {Other: `["https://app.example"]`, Want: [2]string{"", "https://app.example"}, See: func(t *testing.T, s settings) string {

@@ -122,7 +122,7 @@ func sealer(t *testing.T, text string) string {
 	return "none"
 }
 
-// flipsOfKeys are the flips of the keys for the signing of tokens and the encryption of stored data.
+// flipsOfKeys are the tests of the configuration keys for the signing of tokens and the encryption of stored data.
 var flipsOfKeys = map[string]flip{
 	"signing.algorithm": {Other: "RS256", Want: [2]string{"EC", "RSA"}, See: func(t *testing.T, s settings) string {
 		var set struct{ Keys []struct{ Kty string } }

@@ -71,7 +71,7 @@ func (l *lab) knows(c *http.Cookie) string {
 	return strconv.FormatBool(strings.Contains(w.Body.String(), "You are signed in"))
 }
 
-// flipsOfPeople are the flips of the keys for the sign-in of users at this server.
+// flipsOfPeople are the tests of the configuration keys for the sign-in of users at this server.
 var flipsOfPeople = map[string]flip{
 	"session.cookie_name": {Other: "own", Want: [2]string{"authserver_session", "own"}, See: func(t *testing.T, s settings) string { return newLab(t, s).signsIn().Name }},
 	"session.max_age": {Other: "1h", Want: [2]string{"86400", "3600"}, See: func(t *testing.T, s settings) string {

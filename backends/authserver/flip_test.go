@@ -51,7 +51,7 @@ type lab struct {
 	db     *store.DB
 	clock  *authtest.Clock
 	logs   *observer.ObservedLogs
-	folder string // $DIR
+	folder string // the folder that $DIR stands for
 	failed error  // the error of the start
 }
 

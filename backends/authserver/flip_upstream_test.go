@@ -85,8 +85,8 @@ func (l *lab) connects(path string) *url.URL {
 	return to
 }
 
-// flipsOfUpstream are the flips of the keys for other providers: those at which users sign in, and those at which they
-// connect accounts.
+// flipsOfUpstream are the tests of the configuration keys for other providers, at which users sign in or connect
+// accounts.
 var flipsOfUpstream = map[string]flip{
 	"oidc.enabled": {First: "false", Other: "true", With: elsewhere, Want: [2]string{"404", "302"}, See: func(t *testing.T, s settings) string {
 		return strconv.Itoa(begun(t, s).Code)

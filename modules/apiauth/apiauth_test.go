@@ -266,7 +266,7 @@ func TestOtherProviders(t *testing.T) {
 	bob := caddyauth.User{ID: "bob", Metadata: map[string]string{"team": "blue", "id": "not bob"}}
 	for name, test := range map[string]struct {
 		provider provider
-		status   int // 0: it passes
+		status   int // 0: the request is accepted
 		want     string
 	}{
 		"good":        {provider{user: bob, good: true}, 0, "bob|blue|||"},

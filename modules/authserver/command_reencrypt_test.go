@@ -66,13 +66,13 @@ func TestReencrypt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := server.Reseal(t.Context(), nil); err != nil { // there is nothing yet
+	if _, err := server.Reseal(t.Context(), nil); err != nil { // there are no sealed values yet
 		t.Fatal(err)
 	}
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(2 * time.Minute); ; { // the first key is made in the background
+	for until := time.Now().Add(2 * time.Minute); ; { // the first key is created in the background
 		if done, err := server.Reseal(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		} else if done.Scanned == 1 {

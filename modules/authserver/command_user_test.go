@@ -34,7 +34,7 @@ func userLine(t *testing.T) (run func(stdin string, args ...string) (out, notes 
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context()) // as the server does, which makes it
+	db.Start(t.Context()) // creates the database, as the server does
 	if err := db.Ready(); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestWorker(t *testing.T) {
 	join(newClaim("first", &first, "", "https://b.example", "elsewhere"), "attachments: ")
 	want(nil)
 
-	w.close() // from here on nothing runs beside the test
+	w.close() // from here on there is no background work
 	first = true
 	want(more)
 	w.leave(more)

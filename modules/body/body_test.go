@@ -98,7 +98,7 @@ func TestRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		body     io.Reader
 		encoding string
-		status   int // 0: it is read
+		status   int // 0: the body is accepted
 	}{
 		"plain":                    {strings.NewReader("hello"), "", 0},
 		"gzip":                     {bytes.NewReader(packed(t, "hello")), "gzip", 0},

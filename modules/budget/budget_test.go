@@ -187,7 +187,7 @@ func TestRefusal(t *testing.T) {
 			t.Fatal(status, err)
 		}
 	}
-	c.advance(47_655 * time.Millisecond) // the next bucket
+	c.advance(47_655 * time.Millisecond) // into the next bucket
 	c.advance(28_500 * time.Millisecond)
 	next := caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error {
 		t.Error("the next handler runs")

@@ -44,7 +44,7 @@ func TestBackgroundCharge(t *testing.T) { //nolint:paralleltest // Caddy runs on
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept.Custom = http.DefaultTransport.(*http.Transport).Clone() // the upstream is at a private address
+	kept.Custom = http.DefaultTransport.(*http.Transport).Clone() // permits the upstream's private address
 	kept.Keychain.CheckHost = nil
 	_, key, _, err := kept.Keychain.InitUser(t.Context(), "alice")
 	if err != nil {

@@ -553,7 +553,7 @@ func TestCommandBesideServer(t *testing.T) {
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
-			if refusal, ok := apierror.From(err); !ok || refusal.Status != 401 || time.Since(began) > keychain.CacheTTL+time.Minute { // a busy machine included
+			if refusal, ok := apierror.From(err); !ok || refusal.Status != 401 || time.Since(began) > keychain.CacheTTL+time.Minute { // for busy machines
 				t.Errorf("revoked: error %v after %v", err, time.Since(began))
 			}
 		})

@@ -170,7 +170,7 @@ func TestTranslateLargeEvents(t *testing.T) {
 	for name, test := range map[string]struct {
 		memory int64
 		stream string
-		status int // 0: it is a stream
+		status int // 0: the response is a stream
 		says   string
 	}{
 		"there is memory":   {4 << 20, event("begun") + large + end, 0, strings.Repeat("x", 1000)},

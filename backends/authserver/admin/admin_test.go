@@ -380,7 +380,7 @@ func TestSystem(t *testing.T) {
 			t.Error("no notices")
 		}
 
-		// The audit feed.
+		// The audit feed can be filtered by action and time.
 		feed := a.do("GET", "/audit", "", 200)
 		events := feed["events"].([]any)
 		if len(events) != 3 || events[0].(map[string]any)["action"] != "dcr.mode_updated" || events[0].(map[string]any)["detail"] != "mode=admin_only" || feed["has_more"] != false || feed["until"] == "" {
@@ -506,7 +506,7 @@ func TestForeignPagesWithoutKey(t *testing.T) {
 		case "elsewhere":
 			r.RemoteAddr = "192.0.2.1:1234"
 		case "Host":
-			r.Host = "evil.example:9001" // whose name leads here
+			r.Host = "evil.example:9001" // a name that resolves to this machine
 		default:
 			r.Header.Set(name, map[string]string{"X-Forwarded-For": "127.0.0.1", "Test-Client": "192.0.2.1", "Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}[name])
 		}

@@ -113,7 +113,7 @@ func TestManyPlans(t *testing.T) {
 					t.Fatalf("%s, %s: %v", name, which, err)
 				}
 				want, bad := test.index, []string{"Seq Scan", `"Bitmap`}
-				if strings.Contains(name, " of ") { // so few that they may be sorted
+				if strings.Contains(name, " of ") { // few enough rows to be sorted
 					bad = bad[:1]
 				} else {
 					bad = append(bad, `"Sort"`)
@@ -122,7 +122,7 @@ func TestManyPlans(t *testing.T) {
 					bad = []string{"TEMP B-TREE"}
 					switch {
 					case test.At != "" && page.After != (kernel.Place{}):
-						want = "SEARCH " + test.Table + " USING INDEX " + want + " (" // from where the page begins
+						want = "SEARCH " + test.Table + " USING INDEX " + want + " (" // before the condition
 					case strings.HasSuffix(want, "_pkey") && page.After != (kernel.Place{}):
 						want = "SEARCH " + test.Table + " USING INTEGER PRIMARY KEY (rowid"
 					case strings.HasSuffix(want, "_pkey"):

@@ -257,7 +257,7 @@ func TestTokens(t *testing.T) {
 		status       int
 		says         string
 		want         brokers.Granted
-		code         string // of the error; "-": it has none
+		code         string // the code of the error; "-": an error without a code
 	}{
 		{"standard", "standard", 200, `{"access_token":"a","refresh_token":"r","expires_in":3600,"scope":"x y","token_type":"bearer","other":{}}`, brokers.Granted{Credential: brokers.Credential{Access: "a", Refresh: "r", Expires: expires}, Scope: []string{"x", "y"}}, ""},
 		{"a text of seconds", "", 200, `{"access_token":"a","expires_in":"3600"}`, brokers.Granted{Credential: brokers.Credential{Access: "a", Expires: expires}}, ""},

@@ -259,7 +259,7 @@ func FuzzMatchRedirect(f *testing.F) {
 	c := &clients.Client{Redirects: []string{"http://127.0.0.1:7/cb"}}
 	f.Add("http://127.0.0.1:50000/cb")
 	f.Add("http://127.0.0.1:@x/cb")
-	f.Add("") // the only one
+	f.Add("") // the only redirect URI may be omitted
 	f.Fuzz(func(t *testing.T, uri string) {
 		to, ok := c.MatchRedirect(uri)
 		if uri == "" && to != c.Redirects[0] {

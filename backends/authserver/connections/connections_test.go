@@ -445,7 +445,7 @@ func TestLeaseEnds(t *testing.T) {
 		select {
 		case err := <-done:
 			t.Fatalf("it did not wait: error %v", err)
-		case <-time.After(200 * time.Millisecond): // it waits
+		case <-time.After(200 * time.Millisecond): // the second process waits
 		}
 		k.Clock.Pass(20 * time.Second)
 		if err := <-done; err != nil {

@@ -127,7 +127,7 @@ func TestFetchResponses(t *testing.T) {
 	const good = `{"client_id":"%s","client_name":"C"}`
 	for name, test := range map[string]struct {
 		serve func(w http.ResponseWriter) string
-		code  string // "-": it is good
+		code  string // "-": the document is accepted
 	}{
 		"good": {func(http.ResponseWriter) string { return good }, "-"},
 		"charset": {func(w http.ResponseWriter) string {

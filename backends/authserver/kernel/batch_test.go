@@ -45,7 +45,7 @@ func TestBatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	b.Add(1)
-	b.Run(ctx) // writes the rest
+	b.Run(ctx) // writes the remaining rows
 	if wrote != maxBatch+1 {
 		t.Errorf("%d written", wrote)
 	}

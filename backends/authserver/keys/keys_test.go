@@ -233,7 +233,7 @@ func TestRotateBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k.Clock.Pass(-time.Minute) // it may be the one of both
+		k.Clock.Pass(-time.Minute) // both nodes may share this clock
 		made, err := there.Rotate(t.Context(), "ann")
 		if err != nil {
 			t.Fatal(err)
@@ -266,7 +266,7 @@ func TestRotateAndLeave(t *testing.T) {
 	stores(t, func(t *testing.T, k, _ authtest.Kernel, s, _ keys.Store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		start(t, k, s, keys.ES256) // makes the first
+		start(t, k, s, keys.ES256) // creates the first key
 		ks := start(t, k, leaving{s, cancel}, keys.ES256)
 		made, err := ks.Rotate(ctx, "ann")
 		if err != nil || ctx.Err() == nil || list(t, ks)[0].ID != made.ID || k.Events.Count("key.rotated") != 1 {
@@ -334,8 +334,7 @@ func (c *counting) Load(ctx context.Context) ([]keys.Stored, error) {
 	return c.Store.Load(ctx)
 }
 
-// TestReadSeldom checks that the keys are read at most once a second, because of tokens with unknown keys or while they
-// cannot be read.
+// TestReadSeldom checks that tokens with unknown keys, and failing reads, cause at most one read of the keys a second.
 func TestReadSeldom(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)

@@ -133,7 +133,7 @@ func TestTransitOutage(t *testing.T) {
 			fails(ks)
 		}
 		k.Clock.Pass(time.Second)
-		fails(ks) // one tries
+		fails(ks) // one request tries the server
 		s.Set(transittest.Faults{})
 		asked := s.Asked("sign")
 		for range 20 {

@@ -295,7 +295,7 @@ func TestExpiredSessionIsNoLogout(t *testing.T) {
 	}
 }
 
-// TestClientsWithoutBackchannelLogout checks that ID tokens of other clients contain no sid.
+// TestClientsWithoutBackchannelLogout checks that their ID tokens contain no sid.
 func TestClientsWithoutBackchannelLogout(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t, authtest.SQLite(t))

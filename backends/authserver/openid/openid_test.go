@@ -248,7 +248,7 @@ func TestParseLogout(t *testing.T) {
 	t.Parallel()
 	l := newLayer(t, authtest.SQLite(t))
 	hint := l.tokens("openid").IDToken
-	l.Clock.Pass(30 * time.Minute) // it has expired
+	l.Clock.Pass(30 * time.Minute) // the token has expired
 	for _, test := range []struct {
 		values      url.Values
 		subject, to string

@@ -77,7 +77,7 @@ func TestRegister(t *testing.T) {
 			t.Errorf("%d events", n)
 		}
 
-		// Management (RFC 7592).
+		// The client manages its registration (RFC 7592).
 		path := "/oauth/register/" + id
 		auth := []string{"Authorization", "Bearer " + token}
 		if a := s.do(t, http.MethodGet, path, "", "", auth...); a.status != http.StatusOK || a.body["client_name"] != "App" || a.body["registration_access_token"] != token {

@@ -38,7 +38,7 @@ type server struct {
 	files   *resources.Resource
 
 	mu       sync.Mutex
-	inactive bool // all users are
+	inactive bool // all users are inactive
 }
 
 func newServer(t testing.TB, k authtest.Kernel, set func(o *tokens.Options)) *server {

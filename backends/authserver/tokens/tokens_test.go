@@ -361,7 +361,7 @@ func TestGrace(t *testing.T) {
 			t.Error("a token was revoked")
 		}
 	}
-	_, err := refresh(one) // the fourth time
+	_, err := refresh(one) // the fourth use of the token
 	refused(t, err, "invalid_grant")
 	if s.live(t, answers[0].AccessToken) {
 		t.Error("the family is still active")
@@ -371,7 +371,7 @@ func TestGrace(t *testing.T) {
 	two := must(one)
 	must(one)
 	three := must(two.Refresh)
-	_, err = refresh(one) // no longer the one before
+	_, err = refresh(one) // no longer the previous token
 	refused(t, err, "invalid_grant")
 	if s.live(t, three.AccessToken) {
 		t.Error("the family is still active")
@@ -407,7 +407,7 @@ func TestGraceHolders(t *testing.T) {
 				s.Clock.Pass(time.Minute)
 				used := holders[h].Refresh
 				holders[h] = must(used)
-				if i%3 == 0 { // the answer was lost
+				if i%3 == 0 { // the response was lost
 					s.Clock.Pass(9 * time.Second)
 					holders[h] = must(used)
 				}
@@ -847,7 +847,7 @@ func TestStart(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		s.mu.Lock()
-		s.inactive = true // on another node: this one remembers the user as active
+		s.inactive = true // on another node, since this node caches the user as active
 		s.mu.Unlock()
 		_, err = start(nil)
 		refused(t, err, kernel.InvalidGrant)
@@ -868,7 +868,7 @@ func TestDeniedByClockAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		deny := func(id string, at time.Time) { // as another node does whose message is lost
+		deny := func(id string, at time.Time) { // as another node does if its message is lost
 			t.Helper()
 			if err := k.Write(t.Context(), func(c store.Conn) error {
 				_, err := c.Exec("INSERT INTO authserver_denied (id, at, expires_at) VALUES (?, ?, ?)", id, at.UnixMicro(), at.Add(time.Hour).UnixMicro())

@@ -33,7 +33,7 @@ func TestSessionsOfAccount(t *testing.T) {
 		form := page.formTo(t, "/account/sessions/end", "id")
 		here.post("/account/sessions/end", form).leads(t, "/account")
 		here.get("/account").is(t, http.StatusOK, "The session is ended.")
-		here.post("/account/sessions/end", form).leads(t, "/account") // it has ended already
+		here.post("/account/sessions/end", form).leads(t, "/account") // the session has ended already
 		if !here.in() || phone.in() == office.in() {
 			t.Error("the number of ended sessions is not one")
 		}

@@ -39,7 +39,7 @@ func (m *mailing) mails() []testenv.Mail {
 		m.t.Fatal(err)
 	}
 	list := m.smtp.Take()
-	for i := range list { // quoted-printable
+	for i := range list { // decode quoted-printable text
 		list[i].Data = strings.NewReplacer("=\n", "", "=3D", "=").Replace(list[i].Data)
 	}
 	return list

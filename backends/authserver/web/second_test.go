@@ -97,7 +97,7 @@ func TestApp(t *testing.T) {
 		}
 
 		b, form := s.waits()
-		b.types(form, s.code(secret)).is(t, http.StatusUnprocessableEntity, "The code or the passkey is not right") // set up with it
+		b.types(form, s.code(secret)).is(t, http.StatusUnprocessableEntity, "The code or the passkey is not right") // used for the setup
 		s.Clock.Pass(30 * time.Second)
 		code := s.code(secret)
 		if to := b.types(form, code[:3]+" "+code[3:]).leads(t, "/"); to != "/device" || !b.in() {
