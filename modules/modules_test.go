@@ -60,7 +60,8 @@ func TestServiceUsesOnlyItsTables(t *testing.T) { //nolint:paralleltest // provi
 	}
 }
 
-// serve starts the apps that handlers load, until the databases are there.
+// serve starts the apps that handlers load, and waits until the databases with the schemas in tables and the keyrings of
+// the services in secrets can be used.
 func serve(t *testing.T, handlers, tables, secrets []string) {
 	t.Helper()
 	base, err := caddy.ProvisionContext(&caddy.Config{
@@ -97,7 +98,7 @@ func serve(t *testing.T, handlers, tables, secrets []string) {
 		if schema == "keyring" {
 			continue
 		}
-		db, err := app.ServiceDatabase(schema, store.Schema{}) // a second reference on it
+		db, err := app.ServiceDatabase(schema, store.Schema{}) // a second reference to the same database
 		if err == nil {
 			err = db.WaitReady(t.Context())
 		}

@@ -54,7 +54,7 @@ func TestAgents(t *testing.T) {
 		if one := l.do("GET", "/admin/clients/robot", "", 200); one["agent"] != true || one["agent_description"] != "Files things" {
 			t.Errorf("%v", one)
 		}
-		// A metadata document may say it too.
+		// A metadata document can declare its client an agent.
 		site := newDocumentSite(t, `"client_name":"Notes","redirect_uris":["https://app.example/cb"],"agent":true,"agent_description":"Notes things"`)
 		c.ClientID = site.URL + "/c.json"
 		if got := agent(c.Exchange(t.Context(), l.codeOf(c, verifier), oauth2.VerifierOption(verifier))); got != c.ClientID {

@@ -51,7 +51,7 @@ func serveLogged(t *testing.T, db *store.DB, text string, logger func() *zap.Log
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Start(); err != nil { // once
+	if err := s.Start(); err != nil { // a second start changes nothing
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -71,8 +71,8 @@ func get(h http.Handler, method, path string) (*httptest.ResponseRecorder, map[s
 	return w, body
 }
 
-// stored waits for a path to have a status, since what the keys list is stored in the
-// background.
+// stored requests a path until its response has the given status, since the keys of the configuration that list clients
+// and resources are stored in the background.
 func stored(t *testing.T, s *authserver.Server, path string, status int) (body map[string]any) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
@@ -111,7 +111,7 @@ func TestHealth(t *testing.T) {
 	})
 }
 
-// TestSite checks unknown paths and methods.
+// TestSite checks the responses to unknown paths and methods.
 func TestSite(t *testing.T) {
 	t.Parallel()
 	s := serve(t, databases.SQLite(t), "")
@@ -134,13 +134,13 @@ func TestSite(t *testing.T) {
 			t.Errorf("%v %s", w.Header(), w.Body)
 		}
 		if s.Owns(true, httptest.NewRequest(test.method, test.path, nil)) {
-			t.Errorf("%s is of the administration too", test.path)
+			t.Errorf("%s is also served by the administration API", test.path)
 		}
 	}
 }
 
-// TestPepperGone checks that an operator who has removed the pepper is warned, in the log and by the administration
-// API, of clients whose secrets were stored under it.
+// TestPepperGone checks that after an operator has removed the pepper, the log and the administration API warn of the
+// clients whose secrets were stored under it.
 func TestPepperGone(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -203,10 +203,10 @@ func TestMounted(t *testing.T) {
 	}
 	r := httptest.NewRequest(http.MethodGet, "/auth/livez", nil)
 	if s.Public().ServeHTTP(httptest.NewRecorder(), r); r.Pattern != "/livez" || r.URL.Path != "/auth/livez" {
-		t.Errorf("afterwards it is a request for %s, by %q", r.URL, r.Pattern)
+		t.Errorf("afterwards the request has the URL %s and the pattern %q", r.URL, r.Pattern)
 	}
 	if w, _ := get(s.Public(), http.MethodGet, "/auth/login"); !strings.Contains(w.Body.String(), `action="/auth/login"`) {
-		t.Errorf("the form leads elsewhere: %s", w.Body)
+		t.Errorf("the form has another action: %s", w.Body)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestNew(t *testing.T) {
 	db := databases.SQLite(t)
 	for _, o := range []authserver.Options{{}, {Config: cfg, DB: db}, {Config: cfg, DB: db, Counters: shared}} {
 		if _, err := authserver.New(o); err == nil {
-			t.Errorf("%+v makes a server", o)
+			t.Errorf("a server is created with %+v", o)
 		}
 	}
 	if err := authserver.Try(cfg); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 )
 
-// TestClaimRules checks that the rules of seeded clients and resources make claims of what an administrator says of a
-// user, and that a client that registered itself receives those of the resource only.
+// TestClaimRules checks that the rules of seeded clients and resources make claims of the roles and attributes that an
+// administrator has set for a user. A client that registered itself receives only the claims of the resource.
 func TestClaimRules(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, settings{
@@ -42,7 +42,7 @@ func TestClaimRules(t *testing.T) {
 		}
 		return fmt.Sprint(all["department"], " ", all["realm_access"])
 	}
-	// checked returns what a service in the same process learns of an access token.
+	// checked returns the claims that a service in the same process reads from an access token.
 	checked := func(text string) string {
 		t.Helper()
 		all, _, ok, err := l.server.CheckToken(t.Context(), text)
@@ -84,7 +84,7 @@ func TestClaimRules(t *testing.T) {
 		}
 	}
 
-	// A rule that is not valid keeps the server from starting.
+	// An invalid rule keeps the server from starting.
 	for _, rule := range []string{`{"claim":"sub","from":"roles"}`, `{"claim":"x","from":"roles","prefx":"y"}`} {
 		for _, list := range []string{
 			`clients: [{"client_id":"c","redirect_uris":["https://app.example/cb"],"claim_rules":[%s]}]`,
@@ -95,14 +95,14 @@ func TestClaimRules(t *testing.T) {
 				err = authserver.Try(cfg)
 			}
 			if err == nil {
-				t.Errorf(list+" is taken", rule)
+				t.Errorf(list+" is accepted", rule)
 			}
 		}
 	}
 	for _, name := range []string{"scopes_supported", "claims_supported"} {
 		w := l.ask(http.MethodGet, "/.well-known/openid-configuration", "")
 		if list := member(t, w, name); strings.Contains(list, "role") || strings.Contains(list, "department") {
-			t.Errorf("discovery tells %s %s", name, list)
+			t.Errorf("discovery contains %s %s", name, list)
 		}
 	}
 }

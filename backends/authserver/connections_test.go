@@ -60,7 +60,7 @@ broker_providers:
 			t.Errorf("%v", missing.body)
 		}
 
-		// What a browser does.
+		// The browser connects the account.
 		to, _ := l.send(http.MethodGet, "/connect/chat?scope=listen+speak", nil)
 		at, err := url.Parse(to)
 		if err != nil || at.Path != "/authorize" || at.Query().Get("scope") != "channels:read,chat:write" || at.Query().Get("redirect_uri") != l.url+"/connect/chat/callback" {
@@ -94,7 +94,7 @@ broker_providers:
 		app.exchange(machine, "resource", "chat-api", "scope", "listen").is(t, "a machine", 400, "invalid_grant")
 		l.party("stranger", false).exchange(subject, "resource", "chat-api", "scope", "listen").is(t, "another client", 400, "access_denied")
 
-		// Who is not signed in, and other sites, change nothing.
+		// Guests and other sites cannot change anything.
 		stranger := func(method, path string, header ...string) (status int) {
 			r, err := http.NewRequestWithContext(t.Context(), method, l.url+path, nil)
 			if err != nil {
@@ -119,7 +119,7 @@ broker_providers:
 			t.Errorf("another site ends a connection: %d", got)
 		}
 
-		// The administration.
+		// The administration API lists the connection.
 		grants := l.do("GET", "/admin/users/"+l.ann.ID+"/grants", "", 200)["broker_grants"].([]any)
 		if len(grants) != 1 || strings.Contains(fmt.Sprint(grants), "xox") || grants[0].(map[string]any)["provider"] != "chat" {
 			t.Errorf("%v", grants)
@@ -129,11 +129,11 @@ broker_providers:
 		}
 		l.do("DELETE", "/admin/grants/broker/"+grants[0].(map[string]any)["id"].(string), "", 204)
 		if token := <-revoked; token != "xoxe-1" {
-			t.Errorf("the provider is told of %q", token)
+			t.Errorf("the provider gets a revocation of %q", token)
 		}
 		app.exchange(subject, "resource", "chat-api", "scope", "listen").is(t, "removed", 400, "consent_required")
 
-		// And a person ends it themselves.
+		// Users can end their connections.
 		to, _ = l.send(http.MethodGet, "/connect/chat?scope=listen", nil)
 		if at, err = url.Parse(to); err != nil {
 			t.Fatal(err)
@@ -182,7 +182,7 @@ broker_providers: [{slug: maps, protocol: api_key, config_data: {header_name: X-
 			t.Error(err)
 		}
 	})
-	for s.Ready(t.Context()) != nil { // until they are stored
+	for s.Ready(t.Context()) != nil { // wait until the providers are stored
 		runtime.Gosched()
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/admin/broker-providers/maps", nil)

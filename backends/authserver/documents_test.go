@@ -20,8 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// documentSite publishes the metadata documents of clients: one by any path, with the
-// members that it is told.
+// documentSite publishes metadata documents of clients: one under each path, with the members stored in it.
 type documentSite struct {
 	*httptest.Server
 	members atomic.Pointer[string]
@@ -98,7 +97,7 @@ func TestDocumentClient(t *testing.T) {
 		}
 		to, _ = l.send(http.MethodPost, "/login", fields)
 		if _, page := l.send(http.MethodGet, to, nil); !strings.Contains(page, host) || !strings.Contains(page, "Notes") || !strings.Contains(page, "app.example") {
-			t.Errorf("the page does not tell who asks: %s", page)
+			t.Errorf("the page does not name the client: %s", page)
 		}
 		token, err := c.Exchange(t.Context(), l.codeOf(c, verifier), oauth2.VerifierOption(verifier))
 		if err != nil {
@@ -112,7 +111,7 @@ func TestDocumentClient(t *testing.T) {
 			t.Errorf("asked again: leads to %s", to)
 		}
 
-		// Where its redirect URIs change, people are asked again.
+		// If the redirect URIs of the document change, users are asked for consent again.
 		members := `"client_name":"Notes","redirect_uris":["https://app.example/cb","https://app.example/other"]`
 		site.members.Store(&members)
 		admin := "/admin/clients/" + url.PathEscape(c.ClientID)
@@ -134,7 +133,7 @@ func TestDocumentClient(t *testing.T) {
 			t.Errorf("%v", list)
 		}
 
-		// It is blocked by an administrator, and then nothing of it is fetched.
+		// If an administrator suspends the client, its document is not fetched any more.
 		fetches := site.fetches.Load()
 		l.do("PATCH", admin+"/suspend", "", 200)
 		l.do("GET", "/oauth/authorize?"+strings.SplitN(ask, "?", 2)[1], "", 400)
@@ -150,8 +149,8 @@ func TestDocumentClient(t *testing.T) {
 			}
 		}
 
-		// Too many documents of one site are not fetched.
-		for l.status("/oauth/token", "grant_type=authorization_code&code=x&client_id="+url.QueryEscape(site.URL+"/more")) == 401 { // its document is not good
+		// The number of fetches from one site is limited.
+		for l.status("/oauth/token", "grant_type=authorization_code&code=x&client_id="+url.QueryEscape(site.URL+"/more")) == 401 { // invalid document
 		}
 		more := url.Values{"client_id": {site.URL + "/more"}, "response_type": {"code"}, "redirect_uri": {"https://app.example/cb"}}
 		l.do("GET", "/oauth/authorize?"+more.Encode(), "", 503)

@@ -48,7 +48,7 @@ func (p *prover) proof(method, path string, claims ...string) string {
 	return jwkstest.Sign(p.t, "ES256", p.key, map[string]any{"typ": "dpop+jwt", "jwk": json.RawMessage(jwkstest.JWK("", p.key))}, all)
 }
 
-// told is an answer to a program.
+// told is the response to a client.
 type told struct {
 	http.Header
 	status int
@@ -151,7 +151,7 @@ func TestProofs(t *testing.T) {
 			t.Errorf("%v", claims)
 		}
 
-		// The token is of use with a proof for it alone.
+		// The token can be used only with a proof that names it.
 		token := first.text("access_token")
 		ath := dpop.Hash(token)
 		for name, test := range map[string]struct {
@@ -178,7 +178,7 @@ func TestProofs(t *testing.T) {
 		}
 		l.call(http.MethodGet, info, nil, "DPoP "+token, used).is(t, "again", 401, "invalid_dpop_proof")
 
-		// So is the refresh token of a public client; what was refused leaves it good.
+		// The refresh token of a public client is bound to the key. Refused requests leave it valid.
 		form = url.Values{"grant_type": {"refresh_token"}, "refresh_token": {first.text("refresh_token")}, "client_id": {c.ClientID}}
 		l.token(form, proof).is(t, "a proof again", 400, "invalid_dpop_proof")
 		l.token(form).is(t, "no proof", 400, "invalid_dpop_proof")
@@ -187,7 +187,7 @@ func TestProofs(t *testing.T) {
 			t.Errorf("%v", a.body)
 		}
 
-		// A confidential client may change keys, and have bearer tokens.
+		// A confidential client may change keys, and may get bearer tokens.
 		c = l.register(provider, appWithKey+`"client_secret_post"}`)
 		secretly := func(form url.Values) url.Values {
 			form.Set("client_id", c.ClientID)
@@ -209,7 +209,7 @@ func TestProofs(t *testing.T) {
 		}
 		l.call(http.MethodGet, info, nil, "DPoP "+a.text("access_token"), own.proof("GET", info, "ath", dpop.Hash(a.text("access_token")))).is(t, "a bearer token as a bound one", 401, "invalid_token")
 
-		// A request that is sent ahead is bound by its proof.
+		// A pushed authorization request is bound to the key of its proof.
 		verifier := oauth2.GenerateVerifier()
 		ahead := secretly(url.Values{
 			"response_type": {"code"}, "redirect_uri": {c.RedirectURL}, "scope": {"openid"}, "code_challenge": {oauth2.S256ChallengeFromVerifier(verifier)}, "code_challenge_method": {"S256"},
@@ -258,7 +258,7 @@ func TestProofNonces(t *testing.T) {
 	}
 	l.call(http.MethodGet, "/oauth/userinfo", nil, "DPoP "+token, own.proof("GET", "/oauth/userinfo", "ath", ath, "nonce", a.Get("DPoP-Nonce"))).is(t, "userinfo", 200, "")
 	a = l.token(l.redeem(c))
-	if a.text("token_type") != "Bearer" || a.Get("DPoP-Nonce") != "" { // nonces are of those who send proofs
+	if a.text("token_type") != "Bearer" || a.Get("DPoP-Nonce") != "" { // only responses to proofs have nonces
 		t.Errorf("%v %v", a.body, a.Header)
 	}
 }

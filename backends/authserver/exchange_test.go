@@ -46,7 +46,7 @@ func (l *live) party(name string, agent bool, trusted ...string) *party {
 	return p
 }
 
-// signIn returns a token for a scope of resources, to which ann has given consent.
+// signIn returns an access token with a scope for the resources in of, to which Ann has given consent.
 func (p *party) signIn(scope string, of ...string) string {
 	p.t.Helper()
 	p.config.Scopes = strings.Fields(scope)
@@ -127,7 +127,7 @@ func TestExchange(t *testing.T) {
 		app, service, robot := l.party("app", false), l.party("service", false, "files", "mail"), l.party("robot", true, "files", "notes")
 		subject := app.signIn("read write send", "files", "mail")
 
-		// The service acts for the app: with no more than the targets declare.
+		// The service acts for the app, with no more than the scopes that the target declares.
 		text, claims := service.exchanged(subject, "audience", "files")
 		if claims["sub"] != l.ann.ID || claims["client_id"] != service.config.ClientID || claims["aud"] != "https://files.example" || claims["scope"] != "read write" ||
 			actOf(claims) != `{"actor_type":"service","client_id":"`+service.config.ClientID+`","sub":"`+service.config.ClientID+`"}` ||
@@ -141,8 +141,7 @@ func TestExchange(t *testing.T) {
 			t.Errorf("%v", claims)
 		}
 
-		// The next one needs what ann has granted to the app, at which she signed in, and not to the service that calls
-		// it.
+		// The next exchange needs Ann's consent to the app at which she signed in, not to the service that calls.
 		service.signIn("read write", "notes")
 		refused := robot.exchange(text, "resource", "notes", "scope", "read")
 		refused.is(t, "no consent", 400, "consent_required")
@@ -167,13 +166,13 @@ func TestExchange(t *testing.T) {
 		if deep.is(t, "the third actor", 400, "invalid_request"); deep.text("error_description") != "delegation chain too deep" {
 			t.Errorf("%v", deep.body)
 		}
-		// Its own, without another actor, goes on.
+		// A client can exchange its own token again without a further actor.
 		again, claims := robot.exchanged(last, "resource", "files")
 		if len(claims["agent_chain"].([]any)) != 2 || !robot.good(again) {
 			t.Errorf("%v", claims)
 		}
 
-		// What was told of it.
+		// The audit feed contains the exchanges and the refusals.
 		reasons := fmt.Sprint(l.do("GET", "/admin/audit?action=token.exchange_denied", "", 200))
 		if !strings.Contains(reasons, "chain_too_deep") || !strings.Contains(reasons, "consent_required") {
 			t.Errorf("%s", reasons)
@@ -186,7 +185,7 @@ func TestExchange(t *testing.T) {
 			t.Errorf("%v", own)
 		}
 
-		// An actor token names who acts; its own actors are nearer than those of the subject.
+		// An actor token names the actor. In the claim act, its actors come before those of the subject token.
 		machine := l.token(url.Values{"grant_type": {"client_credentials"}, "scope": {"read"}, "client_id": {service.config.ClientID}, "client_secret": {service.config.ClientSecret}}).text("access_token")
 		if _, claims := service.exchanged(subject, "resource", "files", "actor_token", machine, "actor_token_type", accessType); !strings.Contains(actOf(claims), `"sub":"`+service.config.ClientID+`"`) {
 			t.Errorf("%v", claims)
@@ -195,7 +194,7 @@ func TestExchange(t *testing.T) {
 			`{"act":{"actor_type":"service","client_id":"`+service.config.ClientID+`","sub":"`+service.config.ClientID+`"},"actor_type":"service","client_id":"`+service.config.ClientID+`","sub":"`+l.ann.ID+`"}` {
 			t.Errorf("%v", claims)
 		}
-		// A machine's token is exchanged without anybody's consent.
+		// A machine's token is exchanged without a user's consent.
 		if _, claims := service.exchanged(machine, "resource", "files"); claims["sub"] != service.config.ClientID || claims["act"] != nil {
 			t.Errorf("%v", claims)
 		}
@@ -212,8 +211,8 @@ func TestExchangeRefusals(t *testing.T) {
 	for name, test := range map[string]struct {
 		by      *party
 		subject string
-		form    string // pairs, with blanks between
-		code    string // empty: it is good
+		form    string // names and values, separated by blanks
+		code    string // the error code; empty: the exchange succeeds
 	}{
 		"good":                           {service, subject, "resource files", ""},
 		"as a jwt":                       {service, subject, "resource files subject_token_type urn:ietf:params:oauth:token-type:jwt requested_token_type urn:ietf:params:oauth:token-type:jwt", ""},
@@ -253,10 +252,10 @@ func TestExchangeRefusals(t *testing.T) {
 	if public["status"] != 400.0 {
 		t.Errorf("%v", public)
 	}
-	// Who runs the resource may exchange for it, too.
+	// A client that runs the resource may exchange tokens for it, too.
 	l.do("POST", "/admin/resources/files/policy/runtime/client-ids", `{"client_id":"`+stranger.config.ClientID+`"}`, http.StatusCreated)
 	stranger.exchanged(subject, "resource", "files")
-	// Neither does who is gone.
+	// Tokens of disabled users and suspended clients cannot be exchanged.
 	l.do("PATCH", "/admin/users/"+l.ann.ID+"/disable", "", 200)
 	service.exchange(subject, "resource", "files").is(t, "disabled", 400, "invalid_grant")
 	l.do("PATCH", "/admin/users/"+l.ann.ID+"/enable", "", 200)
@@ -266,7 +265,7 @@ func TestExchangeRefusals(t *testing.T) {
 	off.token(url.Values{"grant_type": {exchangeGrant}, "client_id": {"x"}}).is(t, "off", 401, "invalid_client")
 }
 
-// TestExchangeOwn checks that with allow_self_exchange a client can narrow its own tokens.
+// TestExchangeOwn checks that with allow_self_exchange a client can narrow the scope of its tokens.
 func TestExchangeOwn(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, databases.SQLite(t), "token_exchange: {allow_self_exchange: true}")
@@ -286,8 +285,8 @@ func TestExchangeOwn(t *testing.T) {
 	refused.is(t, "again and again", 400, "invalid_request")
 }
 
-// TestExchangeOwnForBroker checks that narrowing a token for a broker resource without naming the resource results in a
-// narrower token, not in a token of the provider, which the policy of the resource might forbid.
+// TestExchangeOwnForBroker checks narrowing a token for a broker resource without naming the resource. The result is a
+// narrower token, not a token of the provider, which the resource's policy might forbid.
 func TestExchangeOwnForBroker(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, databases.SQLite(t), `data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}
@@ -307,15 +306,15 @@ broker_providers: [{slug: maps, protocol: api_key, config_data: {header_name: X-
 	}
 }
 
-// TestExchangeChain checks a chain of ten services, of which an eleventh is refused. Revoking one of the tokens revokes
-// those that were derived from it, and no earlier ones.
+// TestExchangeChain checks that after a chain of ten services an eleventh is refused. Revoking one of the tokens
+// revokes the tokens derived from it, and no earlier ones.
 func TestExchangeChain(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		l := newLive(t, db, "token_exchange: {max_chain_depth: 10}")
 		app := l.party("app", false)
 		two := [2]*party{l.party("one", false, "files"), l.party("two", true, "files")}
-		// chain is a token of the app, and ten that came of it.
+		// chain returns a token of the app, followed by ten tokens that are derived from it one by one.
 		chain := func(first string) (texts []string, last golang.MapClaims) {
 			texts = append(make([]string, 0, 11), first)
 			for i := range 10 {
@@ -344,14 +343,14 @@ func TestExchangeChain(t *testing.T) {
 		}
 		two[0].exchange(texts[10], "resource", "files").is(t, "the eleventh", 400, "invalid_request")
 		if n := alive(texts); n != 11 {
-			t.Fatalf("%d are good", n)
+			t.Fatalf("%d are active", n)
 		}
 		revoke := func(p *party, text string) {
 			p.do("POST", "/oauth/revoke", url.Values{"token": {text}, "client_id": {p.config.ClientID}, "client_secret": {p.config.ClientSecret}}.Encode(), 200)
 		}
 		revoke(holders(6), texts[6])
 		if n := alive(texts); n != 6 || !two[0].good(texts[5]) {
-			t.Errorf("%d are good after the sixth was revoked", n)
+			t.Errorf("%d are active after the sixth was revoked", n)
 		}
 		list := l.do("GET", "/admin/issuances?limit=100", "", 200)["issuances"].([]any)
 		revoked := 0
@@ -365,10 +364,11 @@ func TestExchangeChain(t *testing.T) {
 		}
 		revoke(app, texts[0])
 		if n := alive(texts); n != 0 {
-			t.Errorf("%d are good after the first was revoked", n)
+			t.Errorf("%d are active after the first was revoked", n)
 		}
 
-		// Ann takes back what she has granted to the app. What she has granted to one in the middle is its own.
+		// Ann withdraws her consent to the app, which ends the whole chain. Her consent to a service in the middle is
+		// separate.
 		two[0].signIn("read", "files")
 		texts, _ = chain(app.signIn("read", "files"))
 		grants := l.do("GET", "/admin/users/"+l.ann.ID+"/grants", "", 200)["consent_grants"].([]any)
@@ -378,36 +378,36 @@ func TestExchangeChain(t *testing.T) {
 		}
 		l.do("DELETE", "/admin/grants/consent/"+byClient[two[0].config.ClientID], "", 204)
 		if n := alive(texts); n != 11 {
-			t.Errorf("%d are good after the grant of another was taken back", n)
+			t.Errorf("%d are active after the consent to another client was withdrawn", n)
 		}
 		l.do("DELETE", "/admin/grants/consent/"+byClient[app.config.ClientID], "", 204)
 		if n := alive(texts); n != 0 {
-			t.Errorf("%d are good after the grant was taken back", n)
+			t.Errorf("%d are active after the consent was withdrawn", n)
 		}
 		two[1].exchange(texts[1], "resource", "files").is(t, "after that", 400, "invalid_grant")
 
-		// Nobody exchanges any more what began at a client that is suspended.
+		// Tokens derived from the token of a suspended client cannot be exchanged.
 		texts, _ = chain(app.signIn("read", "files"))
 		l.do("PATCH", "/admin/clients/"+app.config.ClientID+"/suspend", "", 200)
 		two[1].exchange(texts[1], "resource", "files").is(t, "the app is suspended", 400, "invalid_grant")
 		l.do("PATCH", "/admin/clients/"+app.config.ClientID+"/reactivate", "", 200)
 
-		// A client that is revoked takes with it what came of its tokens.
+		// If a client is revoked, the tokens derived from its tokens end.
 		texts, _ = chain(app.signIn("read", "files"))
 		l.do("PATCH", "/admin/clients/"+two[1].config.ClientID+"/revoke", "", 200)
 		if app.good(texts[0]) != true || two[0].good(texts[1]) != true || two[0].good(texts[3]) != false {
-			t.Error("what came of a revoked client's token is good")
+			t.Error("a token derived from a revoked client's token is active")
 		}
-		// And a person who signs out everywhere.
+		// All tokens end if the user is signed out everywhere.
 		l.do("DELETE", "/admin/users/"+l.ann.ID+"/tokens", "", 200)
 		if n := alive(texts); n != 0 {
-			t.Errorf("%d are good after ann was signed out", n)
+			t.Errorf("%d are active after ann was signed out", n)
 		}
 	})
 }
 
-// TestExchangeProofs checks that a bound token can be exchanged only with its key, and that the new one is bound to the
-// key of the request.
+// TestExchangeProofs checks that a bound token can be exchanged only with its key, and that the new token is bound to
+// the key of the request.
 func TestExchangeProofs(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, databases.SQLite(t))
@@ -429,7 +429,7 @@ func TestExchangeProofs(t *testing.T) {
 	if fmt.Sprint(claims["cnf"]) != "map[jkt:"+other.thumbprint()+"]" {
 		t.Errorf("%v", claims)
 	}
-	// So is an actor token.
+	// An actor token that is bound to a key needs a proof, too.
 	machine := url.Values{"grant_type": {"client_credentials"}, "client_id": {service.config.ClientID}, "client_secret": {service.config.ClientSecret}}
 	actor := l.token(maps.Clone(machine), other.proof("POST", path)).text("access_token")
 	service.exchange(free, "resource", "files", "actor_token", actor, "actor_token_type", accessType).is(t, "no proof of the actor", 400, "invalid_dpop_proof")
@@ -457,10 +457,10 @@ func TestExchangeMachine(t *testing.T) {
 				t.Errorf("%v", row)
 			}
 		}
-		// It ends with the machine.
+		// The tokens end if the machine's client is suspended.
 		l.do("PATCH", "/admin/clients/"+app.config.ClientID+"/suspend", "", 200)
 		if service.good(text) || robot.good(last) {
-			t.Error("the token of a suspended machine is good")
+			t.Error("the token of a suspended machine is active")
 		}
 	})
 }

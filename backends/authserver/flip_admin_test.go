@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// flipsOfAdmin are of the administration.
+// flipsOfAdmin are the tests of the configuration keys of the administration API.
 var flipsOfAdmin = map[string]flip{
 	"admin.api_key": {Other: "0123456789abcdef0123456789abcdef", Want: [2]string{"200", "401"}, See: func(t *testing.T, s settings) string {
 		return newLab(t, s).status(http.MethodGet, "/admin/stats", "", "Authorization", "")
@@ -17,7 +17,7 @@ var flipsOfAdmin = map[string]flip{
 	"admin.audit_default_lookback": {Other: "72h", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		l.registers()
-		l.ask(http.MethodGet, "/admin/audit", "") // what was told is stored
+		l.ask(http.MethodGet, "/admin/audit", "") // the request stores the pending events
 		l.clock.Pass(48 * time.Hour)
 		return strconv.FormatBool(strings.Contains(l.ask(http.MethodGet, "/admin/audit", "").Body.String(), "client."))
 	}},

@@ -33,7 +33,8 @@ func (l *lab) app() *oauth2.Config {
 	}
 }
 
-// until returns how many of at most limit calls get the given status before another one.
+// until counts the calls that return the given status before another status is returned. It returns "all" if all calls,
+// as many as limit, return it.
 func until(limit, status int, call func() int) string {
 	for i := range limit {
 		if call() != status {
@@ -70,8 +71,8 @@ func (l *lab) asksAs(client string) string {
 	}.Encode(), "")
 }
 
-// left returns how many clients remain of one that registered itself the given number of days ago, once an even older
-// one has been removed. If seen is set, it was last used then.
+// left returns how many clients remain of one that registered the given number of days ago, after an even older client
+// has been removed. If seen is set, the client was last used at its registration.
 func left(t *testing.T, s settings, days int, seen bool) string {
 	t.Helper()
 	db := databases.SQLite(t)
@@ -98,7 +99,7 @@ func left(t *testing.T, s settings, days int, seen bool) string {
 
 var nearDocuments = settings{"cimd.require_https": "false", "cimd.allow_private_addresses": "true"}
 
-// flipsOfClients are of how clients come to be known.
+// flipsOfClients are the tests of the configuration keys for the registration and the authentication of clients.
 var flipsOfClients = map[string]flip{
 	"server.allow_networks": {Other: `["127.0.0.0/8"]`, With: settings{"cimd.require_https": "false"}, Want: [2]string{"400", "302"}, See: documentAsked},
 	"server.allowed_origins": {Other: `["https://app.example"]`, Want: [2]string{"", "https://app.example"}, See: func(t *testing.T, s settings) string {
@@ -200,13 +201,13 @@ var flipsOfClients = map[string]flip{
 	}},
 }
 
-// refreshes returns the status of a refresh of a public client.
+// refreshes returns the status of a public client's refresh request.
 func (l *lab) refreshes(app *oauth2.Config, token string) string {
 	l.t.Helper()
 	return l.status(http.MethodPost, "/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "client_id": {app.ClientID}}.Encode())
 }
 
-// machine registers a client with a secret and returns the form for a token of its own.
+// machine registers a client with a secret and returns the form with which it requests a token for itself.
 func (l *lab) machine() url.Values {
 	l.t.Helper()
 	made := l.ask(http.MethodPost, "/admin/clients", `{"client_name":"Robot","grant_types":["client_credentials","`+exchangeGrant+`"],"scope":"read write","token_endpoint_auth_method":"client_secret_post"}`)
@@ -217,7 +218,7 @@ func (l *lab) machine() url.Values {
 type asserting struct {
 	*lab
 	idp  *jwkstest.Provider
-	form url.Values // but for the assertion
+	form url.Values // without the assertion
 	n    int
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit/transittest"
 )
 
-// heard is a key management server, and what it was asked.
+// heard is a key management server that records its requests.
 type heard struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -53,15 +53,15 @@ func newHeard(t *testing.T, wait time.Duration) *heard {
 	return h
 }
 
-// has reports whether a request had a text.
+// has reports whether a request contained a text.
 func (h *heard) has(text string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return strconv.FormatBool(strings.Contains(strings.Join(h.said, "\n"), text))
 }
 
-// signedAfar returns a function that reports whether a server whose signing keys are in a key management server sends
-// that a text.
+// signedAfar returns a function that reports whether a server with its signing keys in a key management server sends a
+// text to that server.
 func signedAfar(text string) func(t *testing.T, s settings) string {
 	return func(t *testing.T, s settings) string {
 		t.Helper()
@@ -76,7 +76,7 @@ var (
 	afar    = settings{"signing.key_store": "kms_transit", "signing.kms_transit.token": transittest.Root}
 	byRoles = settings{"signing.key_store": "kms_transit", "signing.kms_transit.approle.role_id": transittest.RoleID, "signing.kms_transit.approle.secret_id": transittest.SecretID}
 	sealed  = settings{"data_encryption.driver": "aes_master", "data_encryption.aes_master.key_env": "MASTER"}
-	// sealedAfar has data encrypted by a key management server.
+	// sealedAfar are settings with which a key management server encrypts data.
 	sealedAfar = settings{
 		"data_encryption.driver": "kms_transit_encrypt", "data_encryption.kms_transit_encrypt.auth_method": "token", "data_encryption.kms_transit_encrypt.key_name": "data", "data_encryption.kms_transit_encrypt.token_env": "ROOT",
 	}
@@ -94,8 +94,8 @@ func (l *lab) seals() *httptest.ResponseRecorder {
 	return l.ask(http.MethodPost, "/admin/broker-providers", chat)
 }
 
-// encryptedAfar returns a function that reports whether a server whose data a key management server encrypts sends that
-// a text.
+// encryptedAfar returns a function that reports whether a server whose data a key management server encrypts sends a
+// text to that server.
 func encryptedAfar(text string) func(t *testing.T, s settings) string {
 	return func(t *testing.T, s settings) string {
 		t.Helper()
@@ -122,7 +122,7 @@ func sealer(t *testing.T, text string) string {
 	return "none"
 }
 
-// flipsOfKeys are of the keys that sign tokens, and those that encrypt what is stored.
+// flipsOfKeys are the tests of the configuration keys for the signing of tokens and the encryption of stored data.
 var flipsOfKeys = map[string]flip{
 	"signing.algorithm": {Other: "RS256", Want: [2]string{"EC", "RSA"}, See: func(t *testing.T, s settings) string {
 		var set struct{ Keys []struct{ Kty string } }
@@ -195,7 +195,7 @@ func newSigning(t *testing.T, s settings) *lab {
 	return l
 }
 
-// holds reports whether there is anything in a folder.
+// holds reports whether a folder contains anything.
 func holds(t *testing.T, folder string) string {
 	t.Helper()
 	found, err := os.ReadDir(folder)

@@ -41,7 +41,7 @@ func (l *lab) signsIn() *http.Cookie {
 	}
 	_ = response.Body.Close()
 	for _, c := range response.Cookies() {
-		if c.MaxAge > 1 && c.HttpOnly && !strings.HasSuffix(c.Name, "_form") { // the secret of its forms comes, too
+		if c.MaxAge > 1 && c.HttpOnly && !strings.HasSuffix(c.Name, "_form") { // not the form cookie
 			return c
 		}
 	}
@@ -71,7 +71,7 @@ func (l *lab) knows(c *http.Cookie) string {
 	return strconv.FormatBool(strings.Contains(w.Body.String(), "You are signed in"))
 }
 
-// flipsOfPeople are of how people sign in here.
+// flipsOfPeople are the tests of the configuration keys for the sign-in of users at this server.
 var flipsOfPeople = map[string]flip{
 	"session.cookie_name": {Other: "own", Want: [2]string{"authserver_session", "own"}, See: func(t *testing.T, s settings) string { return newLab(t, s).signsIn().Name }},
 	"session.max_age": {Other: "1h", Want: [2]string{"86400", "3600"}, See: func(t *testing.T, s settings) string {
@@ -236,7 +236,7 @@ var flipsOfPeople = map[string]flip{
 	}},
 }
 
-// languageOf returns the language of a page for a browser that asks for one.
+// languageOf returns the language of a page for a browser with the given Accept-Language.
 func languageOf(l *lab, accept string) string {
 	page := l.ask(http.MethodGet, "/login", "", "Accept-Language", accept).Body.String()
 	_, tag, _ := strings.Cut(page, `<html lang="`)
@@ -244,7 +244,7 @@ func languageOf(l *lab, accept string) string {
 	return tag
 }
 
-// mailed returns the mail that is sent to a user who has forgotten the password.
+// mailed returns the mail that is sent to a user who has forgotten their password.
 func mailed(t *testing.T, s settings) testenv.Mail {
 	t.Helper()
 	server := testenv.SMTP(t)
@@ -265,7 +265,7 @@ func mailSignsIn(t *testing.T, s settings) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if authserver.Try(cfg) != nil { // one of the two alone
+	if authserver.Try(cfg) != nil { // only one of the two is set
 		return "refused"
 	}
 	return ""

@@ -28,34 +28,34 @@ import (
 
 type (
 	flip = authtest.Flip
-	// settings are values of keys. $URL is the address of the server, $DIR a folder.
+	// settings are the values of configuration keys. In a value, $URL is the address of the server and $DIR a folder.
 	settings = authtest.Settings
 )
 
-// TestKeys flips every key of the table but those that act outside the rooms, which are
-// flipped where they act.
+// TestKeys checks for every key of the configuration that another value changes the behaviour of the server. Keys with
+// an effect outside of these packages are tested where they have it.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	authtest.Flips(t, false, flipsOfClients, flipsOfPeople, flipsOfUpstream, flipsOfKeys, flipsOfTokens, flipsOfAdmin)
 }
 
-// The secrets that keys may name.
+// flipSecrets are the secrets that keys may name.
 var flipSecrets = map[string]string{
 	"MASTER": strings.Repeat("0a", 32), "OTHER": strings.Repeat("0b", 32), "RIGHT": "not-a-guess", "WRONG": "a guess",
 	"ROOT": transittest.Root, "ROLE": transittest.RoleID, "SECRET": transittest.SecretID,
 }
 
-// lab is a server that is made of settings.
+// lab is a server with given settings.
 type lab struct {
 	*live
 	db     *store.DB
 	clock  *authtest.Clock
 	logs   *observer.ObservedLogs
-	folder string // $DIR
-	failed error  // of the start
+	folder string // the folder that $DIR stands for
+	failed error  // the error of the start
 }
 
-// newLab returns a lab on its own database.
+// newLab returns a lab with a new database.
 func newLab(t *testing.T, s settings) *lab {
 	t.Helper()
 	return newLabOn(t, databases.SQLite(t), s)
@@ -113,7 +113,7 @@ func newLabOn(t *testing.T, db *store.DB, s settings) *lab {
 	return l
 }
 
-// browser replaces the browser with a new one.
+// browser replaces the browser with a new browser.
 func (l *lab) browser() {
 	l.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -123,8 +123,8 @@ func (l *lab) browser() {
 	l.people = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// ask sends a request to a site and returns the answer; header are names and values. What is
-// posted is a form, or JSON for the administration.
+// ask sends a request to a site and returns the response; header are names and values. A body is a form, or JSON for
+// the administration API.
 func (l *lab) ask(method, path, body string, header ...string) *httptest.ResponseRecorder {
 	l.t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -162,7 +162,7 @@ func member(t *testing.T, w *httptest.ResponseRecorder, name string) string {
 	return fmt.Sprint(body[name])
 }
 
-// page gets a page with the browser. It returns where that is redirected, or else the status, and the text.
+// page gets a page with the browser. It returns the address of the redirect, or else the status, and the body.
 func (l *lab) page(path string) (to, text string) {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, l.url+path, nil)
@@ -184,7 +184,7 @@ func (l *lab) page(path string) (to, text string) {
 	return to, string(raw)
 }
 
-// row returns the text that a query finds.
+// row returns the text that a query selects.
 func (l *lab) row(query string) (text string) {
 	l.t.Helper()
 	if err := l.db.Read(l.t.Context(), func(c store.Conn) error { return c.Row(query).Scan(&text) }); err != nil {

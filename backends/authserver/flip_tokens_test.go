@@ -25,7 +25,7 @@ func (l *lab) proved(p *prover, form url.Values, ago time.Duration, nonce string
 	return l.token(form, jwkstest.Sign(l.t, "ES256", p.key, map[string]any{"typ": "dpop+jwt", "jwk": json.RawMessage(jwkstest.JWK("", p.key))}, claims))
 }
 
-// flipsOfTokens are of what is issued, and to whom.
+// flipsOfTokens are the tests of the configuration keys for the issuing of tokens.
 var flipsOfTokens = map[string]flip{
 	"oauth.code_expiry": {Other: "5m", Want: [2]string{"400", "200"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)

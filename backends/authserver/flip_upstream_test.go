@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
 )
 
-// provider tells where it is, and what it can.
+// provider is an OpenID provider that publishes only its metadata, and counts its requests.
 type provider struct {
 	*httptest.Server
 	asked atomic.Int64
@@ -46,7 +46,7 @@ func begun(t *testing.T, s settings) *httptest.ResponseRecorder {
 	return newLab(t, s).ask(http.MethodGet, "/oidc/start?redirect=/", "")
 }
 
-// sends returns a function that returns a parameter of the request to the other provider.
+// sends returns a function that returns a parameter of the authorization request to the provider.
 func sends(name string) func(t *testing.T, s settings) string {
 	return func(t *testing.T, s settings) string {
 		t.Helper()
@@ -54,7 +54,7 @@ func sends(name string) func(t *testing.T, s settings) string {
 	}
 }
 
-// comesBack returns whether a user who returns from the other provider is signed in.
+// comesBack reports whether a user who returns from the provider is signed in.
 func comesBack(t *testing.T, s settings) string {
 	t.Helper()
 	p := oidclogintest.New(t)
@@ -73,7 +73,7 @@ var connecting = settings{
 	"resources":        `[{"slug":"chat-api","backend_kind":"broker","broker_provider_slug":"chat","scopes":[{"name":"listen","upstream":"listen"}]}]`,
 }
 
-// connects returns where a user who connects another provider is redirected.
+// connects returns the address to which a user who connects an account at a provider is redirected.
 func (l *lab) connects(path string) *url.URL {
 	l.t.Helper()
 	l.signsIn()
@@ -85,8 +85,8 @@ func (l *lab) connects(path string) *url.URL {
 	return to
 }
 
-// flipsOfUpstream are of other providers: those at which people sign in, and those that they
-// connect.
+// flipsOfUpstream are the tests of the configuration keys for other providers, at which users sign in or connect
+// accounts.
 var flipsOfUpstream = map[string]flip{
 	"oidc.enabled": {First: "false", Other: "true", With: elsewhere, Want: [2]string{"404", "302"}, See: func(t *testing.T, s settings) string {
 		return strconv.Itoa(begun(t, s).Code)

@@ -27,7 +27,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// live is a server at an address, as clients of another make see it, with a user.
+// live is a server at an address, for tests with client libraries, with a user.
 type live struct {
 	t      *testing.T
 	url    string
@@ -35,7 +35,7 @@ type live struct {
 	server *authserver.Server
 	users  *users.Users
 	ann    *users.User
-	people *http.Client // a browser, which does not follow
+	people *http.Client // a browser that does not follow redirects
 }
 
 // environment returns the environment of the servers, which contains the master key of data_encryption.
@@ -100,13 +100,13 @@ func (l *live) node(db *store.DB) *authserver.Server {
 			l.t.Error(err)
 		}
 	})
-	for s.Ready(l.t.Context()) != nil { // until the resources are stored
+	for s.Ready(l.t.Context()) != nil { // wait until the resources are stored
 		runtime.Gosched()
 	}
 	return s
 }
 
-// send sends a request of the browser and returns where it leads, or the page.
+// send sends a request of the browser and returns the address of the redirect, or the page.
 func (l *live) send(method, to string, fields url.Values) (location, page string) {
 	l.t.Helper()
 	if strings.HasPrefix(to, "/") {
@@ -163,7 +163,7 @@ func (l *live) answers(to string) (location, page string) {
 	return "", ""
 }
 
-// register registers a client (RFC 7591) and returns how x/oauth2 knows it.
+// register registers a client (RFC 7591) and returns its configuration for x/oauth2.
 func (l *live) register(provider *oidc.Provider, metadata string) *oauth2.Config {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, l.url+"/oauth/register", strings.NewReader(metadata))
@@ -254,7 +254,7 @@ func TestClients(t *testing.T) {
 			t.Errorf("%+v: %v", info, err)
 		}
 
-		// Whoever is disabled is out at once, with all that was issued.
+		// Disabling a user ends the session and all tokens at once.
 		left := l.codeOf(c, verifier)
 		if _, err := l.users.Disable(ctx, l.ann.ID, ""); err != nil {
 			t.Fatal(err)
@@ -272,7 +272,7 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// codeOf returns another code for what has been granted already.
+// codeOf returns another code of an app to which the user has already given consent.
 func (l *live) codeOf(c *oauth2.Config, verifier string) string {
 	l.t.Helper()
 	to, _ := l.answers(c.AuthCodeURL("s1", oauth2.S256ChallengeOption(verifier)))

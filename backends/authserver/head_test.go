@@ -49,7 +49,7 @@ func TestHead(t *testing.T) {
 		head(at)
 		to, page := l.answers(at)
 		if back, err := url.Parse(to); err != nil || back.Query().Get("code") == "" {
-			t.Errorf("behind a HEAD it leads to %q: %v %s", to, err, page)
+			t.Errorf("after a HEAD request it leads to %q: %v %s", to, err, page)
 		}
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestOnceOnAllNodes checks that a single-use value that was used on one node is refused on another one, although each
-// node has its own counters in memory.
+// TestOnceOnAllNodes checks that a single-use value that was used on one node is refused on another node, although each
+// node has separate counters in memory.
 func TestOnceOnAllNodes(t *testing.T) {
 	t.Parallel()
 	db := databases.Postgres(t)

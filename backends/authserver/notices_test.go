@@ -18,14 +18,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The master keys of these tests, and the id of one.
+// These are the master keys of the tests, and the id of the old key.
 var oldMaster, newMaster = strings.Repeat("0a", 32), strings.Repeat("0b", 32)
 
 const oldMasterID = "b9b07dd4"
 
 // TestKeyTakenTooEarly checks that an operator who removes an old master key while rows need it is warned at the start
-// and by the administration API, with the table, the number of rows and the id of the key, until the key is configured
-// again and the rows are sealed again.
+// and by the administration API. The warning names the table, the number of rows and the id of the key. It ends once
+// the key is configured again and the rows are sealed again.
 func TestKeyTakenTooEarly(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -59,7 +59,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 				_ = shared.Close()
 			})
 			if outcome := <-looked; outcome != jobs.OutcomeOK {
-				t.Fatalf("the look at the rows: %s", outcome)
+				t.Fatalf("the check of the rows: %s", outcome)
 			}
 			return s, logs
 		}
@@ -93,7 +93,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 			s, logs := begin(text)
 			told := logs.FilterMessage(message).All()
 			if len(told) != 1 {
-				t.Fatalf("%s: told %d times", text, len(told))
+				t.Fatalf("%s: logged %d times", text, len(told))
 			}
 			if fields := told[0].ContextMap(); fields["table"] != "authserver_brokers" || fields["rows"] != int64(rows) || fields["key"] != oldMasterID || strings.Contains(fmt.Sprint(fields), oldMaster) {
 				t.Errorf("%v", fields)
@@ -110,7 +110,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 		s, logs = begin(sealed)
 		quiet(s, logs)
 
-		// To encrypt anew has the rows looked at again, which else is not done each time.
+		// The rows are checked again after data has been encrypted anew; otherwise not at each start.
 		if w := admin(first, http.MethodPost, "/admin/broker-providers", `{"slug":"late","protocol":"oauth","config_data":{"client_secret":"s"}}`); w.Code != http.StatusCreated {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
@@ -123,7 +123,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		if text := notices(s); !strings.Contains(text, unread) {
-			t.Errorf("all rows are looked at each time: %s", text)
+			t.Errorf("all rows are checked each time: %s", text)
 		}
 		if w := admin(s, http.MethodPost, "/admin/encryption/re-encrypt", ""); w.Code != http.StatusOK || strings.Contains(notices(s), unread) {
 			t.Errorf("%d %s", w.Code, w.Body)

@@ -25,8 +25,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// several is a server at which people of two further providers sign in. The first gives accounts to people of
-// example.com and maps groups, the second is for people of corp.example, who are known already.
+// several is a server at which users of two further providers sign in. The first provider creates accounts for users of
+// example.com and maps groups. The second is only for users of corp.example who have an account.
 type several struct {
 	*lab
 	first, second *oidclogintest.Provider
@@ -67,7 +67,7 @@ func newSeveral(t *testing.T, db *store.DB, more settings) *several {
 	return s
 }
 
-// visit goes to a provider and comes back with a query.
+// visit starts a sign-in at a provider, with a query, and returns the parameters of the response.
 func (s *several) visit(slug string, p *oidclogintest.Provider, more string) url.Values {
 	s.t.Helper()
 	to, text := s.page("/oidc/" + slug + "/start?" + more)
@@ -77,7 +77,7 @@ func (s *several) visit(slug string, p *oidclogintest.Provider, more string) url
 	return p.Visit(to)
 }
 
-// back returns where the browser is led that comes back from a provider, or the status of the page.
+// back sends a provider's response to its callback and returns the address of the redirect, or the status.
 func (s *several) back(slug string, q url.Values) string {
 	s.t.Helper()
 	to, _ := s.page("/oidc/" + slug + "/callback?" + q.Encode())
@@ -86,8 +86,8 @@ func (s *several) back(slug string, q url.Values) string {
 
 var forms = regexp.MustCompile(`(?s)<form.*?</form>`)
 
-// sends fills in the form of a page that goes to an address and has a text, and sends it. It returns where
-// that leads, or the status, and the page.
+// sends fills in and sends the form of a page that has the given action and contains the text has. It returns the
+// address of the redirect, or the status, and the page.
 func (s *several) sends(page, action, has string, fields url.Values) (to, text string) {
 	s.t.Helper()
 	for _, form := range forms.FindAllString(page, -1) {
@@ -129,7 +129,7 @@ func (s *several) posts(path string, fields url.Values) (to, text string) {
 	return to, string(raw)
 }
 
-// asAnn signs Ann in by her password, from a page on.
+// asAnn signs Ann in with her password, starting at a page.
 func (s *several) asAnn(path string) string {
 	s.t.Helper()
 	_, page := s.page(path)
@@ -138,7 +138,7 @@ func (s *several) asAnn(path string) string {
 	return to
 }
 
-// who returns the mail address of the person who is signed in. It is empty if nobody is.
+// who returns the mail address of the signed-in user. It is empty if nobody is signed in.
 func (s *several) who() string {
 	s.t.Helper()
 	_, page := s.page("/")
@@ -190,7 +190,7 @@ func TestProviders(t *testing.T) {
 			t.Errorf("%s", page)
 		}
 
-		// The address leads to the second one, which fills it in.
+		// The mail address leads to the second provider, whose form then contains it.
 		s.browser()
 		_, page = s.page("/login?redirect=%2Fdevice")
 		fields := url.Values{"email": {"Carol@Corp.example"}}
@@ -215,7 +215,7 @@ func TestProviders(t *testing.T) {
 			}
 		}
 
-		// Who gets no account is asked to sign in to the one that they have, whoever there is.
+		// A user who gets no account is asked to sign in to an existing account, whether or not there is one.
 		for name, test := range map[string]struct {
 			slug   string
 			claims map[string]any
@@ -254,7 +254,8 @@ func TestProviders(t *testing.T) {
 	})
 }
 
-// TestProviderAttacks: none of these is let in, and what one provider answers is never good at the address of another.
+// TestProviderAttacks checks that each attack is refused, and that a provider's response is never accepted at another
+// provider's callback.
 func TestProviderAttacks(t *testing.T) {
 	t.Parallel()
 	s := newSeveral(t, databases.SQLite(t), nil)
@@ -301,7 +302,7 @@ func TestProviderAttacks(t *testing.T) {
 	}
 	s.first.Claims = base
 
-	// What is under way is good in its browser, once, and for a time.
+	// A sign-in that was started can be completed only in its browser, once, and for a limited time.
 	s.browser()
 	q := s.visit("first", s.first, "redirect=/")
 	mine := s.people
@@ -324,7 +325,7 @@ func TestProviderAttacks(t *testing.T) {
 		}
 	}
 
-	// Who is disabled stays out.
+	// A disabled user cannot sign in.
 	bob, err := s.users.FindEmail(t.Context(), "bob@example.com")
 	if err == nil {
 		_, err = s.users.Disable(t.Context(), bob.ID, "")
@@ -337,7 +338,7 @@ func TestProviderAttacks(t *testing.T) {
 		t.Errorf("disabled: %q", to)
 	}
 
-	// Why is in the log and in the audit, with the provider's name.
+	// The reason is in the log and in the audit feed, with the provider's name.
 	s.browser()
 	q = s.visit("first", s.first, "")
 	q.Set("error", "unauthorized_client")
@@ -361,7 +362,7 @@ func TestProviderAttacks(t *testing.T) {
 	}
 	s.first.Lost = ""
 
-	// A provider that is down stops neither the server nor the others.
+	// A provider that does not answer stops neither the server nor the other providers.
 	s.second.Down = true
 	if to, _ := s.page("/oidc/second/start"); to != "503" {
 		t.Errorf("down: %q", to)
@@ -371,7 +372,8 @@ func TestProviderAttacks(t *testing.T) {
 	}
 }
 
-// TestJoin connects accounts: by who has signed in to both alone, whatever mail addresses say.
+// TestJoin checks that accounts are connected only by a user who has signed in to both, whatever their mail addresses
+// are.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -381,7 +383,7 @@ func TestJoin(t *testing.T) {
 			"preferred_username": "ann.stone",
 		}
 
-		// From the provider: they sign in here, and confirm it.
+		// A user who comes from the provider signs in here, and confirms the connection.
 		if to := s.back("second", s.visit("second",
 			s.second, "redirect=%2Fdevice")); to != "/account/join?redirect=%2Fdevice" {
 			t.Fatalf("leads to %q", to)
@@ -410,7 +412,7 @@ func TestJoin(t *testing.T) {
 			t.Errorf("leads to %q, %q is signed in", to, s.who())
 		}
 
-		// They disconnect it, which ends the session that it has begun.
+		// Removing the connection ends the session that it has begun.
 		other := s.people
 		s.browser()
 		s.asAnn("/login")
@@ -420,10 +422,10 @@ func TestJoin(t *testing.T) {
 		}
 		mine := s.people
 		if s.people = other; s.who() != "" {
-			t.Errorf("%q is signed in still", s.who())
+			t.Errorf("%q is still signed in", s.who())
 		}
 
-		// From the account: the sign-in there signs nobody else in here.
+		// A sign-in at the provider that was started on the account page signs nobody in here.
 		s.people = mine
 		s.second.Claims["sub"] = "s-other"
 		if to := s.back("second", s.visit("second", s.second, "join=1")); to != "/account/join" {
@@ -438,13 +440,13 @@ func TestJoin(t *testing.T) {
 		if _, page := s.page("/account"); strings.Count(page, "Disconnect Second") != 1 {
 			t.Errorf("%s", page)
 		}
-		// Nor does it where the account is connected already.
+		// Nor does it sign anybody in if the account is connected already.
 		s.browser()
 		if to := s.back("second", s.visit("second", s.second, "join=1")); to != "/account/join" || s.who() != "" {
 			t.Errorf("leads to %q, %q is signed in", to, s.who())
 		}
 
-		// What one browser has is nothing in another, and ends.
+		// A pending connection cannot be completed in another browser, and expires.
 		s.browser()
 		s.asAnn("/login")
 		s.page("/login")
@@ -463,14 +465,14 @@ func TestJoin(t *testing.T) {
 		if to, _ := s.sends(page, "/account/join", "Connect", nil); to != "400" {
 			t.Errorf("late: %q", to)
 		}
-		// Who has signed in long ago does so once more.
+		// A user who signed in long ago has to sign in again.
 		s.back("second", s.visit("second", s.second, "join=1"))
 		if to, _ := s.page("/account/join"); to != "/login?again=1&redirect=%2Faccount%2Fjoin" {
 			t.Errorf("leads to %q", to)
 		}
 		s.asAnn("/login?again=1&redirect=%2Faccount%2Fjoin")
 
-		// Whom the address leads to one without a button may connect it.
+		// A user whose mail address leads to a provider without a button may connect an account at that provider.
 		carol, err := s.users.Create(t.Context(), users.New{Email: "carol@corp.example", Password: "battery staple"}, "")
 		if err != nil {
 			t.Fatal(err)
@@ -483,7 +485,7 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%s", page)
 		}
 
-		// Somebody else's account is not taken.
+		// An account at a provider that is connected to another user cannot be connected again.
 		bob, err := s.users.Create(t.Context(), users.New{Email: "bob@example.com", Password: "battery staple"}, "")
 		if err != nil {
 			t.Fatal(err)
@@ -500,7 +502,7 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-// joinCookie returns the cookie of a sign-in that is to be connected. It is empty if there is none.
+// joinCookie returns the cookie of a sign-in that waits to be connected, or "".
 func (s *several) joinCookie() string {
 	s.t.Helper()
 	at, err := url.Parse(s.url)
@@ -515,7 +517,8 @@ func (s *several) joinCookie() string {
 	return ""
 }
 
-// TestProviderAlone keeps the only way to sign in, and the page to sign in without passwords.
+// TestProviderAlone checks that the only way to sign in cannot be removed, and that the login page works without
+// passwords.
 func TestProviderAlone(t *testing.T) {
 	t.Parallel()
 	s := newSeveral(t, databases.SQLite(t), settings{"oidc.show_local_login": "false"})
@@ -537,7 +540,7 @@ func TestProviderAlone(t *testing.T) {
 	}
 }
 
-// TestProviderSecond asks who has a second factor here for it, wherever they have signed in first.
+// TestProviderSecond checks that a user with a second factor here is asked for it, also after a sign-in at a provider.
 func TestProviderSecond(t *testing.T) {
 	t.Parallel()
 	for _, alone := range []string{"true", "false"} {
@@ -564,7 +567,7 @@ func TestProviderSecond(t *testing.T) {
 
 		other := newSeveral(t, db, settings{"oidc.show_local_login": alone})
 		s = other
-		s.clock.Pass(5 * time.Minute) // no code is good twice
+		s.clock.Pass(5 * time.Minute) // each code is valid only once
 		s.second.Claims = map[string]any{"sub": "s-ann"}
 		if err := db.Write(t.Context(), func(c store.Conn) error {
 			_, err := c.Exec("UPDATE authserver_identities SET issuer = ?", s.second.URL)
@@ -591,7 +594,8 @@ func TestProviderSecond(t *testing.T) {
 	}
 }
 
-// TestUpstreamsForOperator: the administration tells which providers there are, and whether they answer.
+// TestUpstreamsForOperator checks that the administration API lists the providers, and whether their discovery
+// succeeds.
 func TestUpstreamsForOperator(t *testing.T) {
 	t.Parallel()
 	first := newProvider(t)
@@ -611,17 +615,17 @@ func TestUpstreamsForOperator(t *testing.T) {
 		}
 	}
 	s.second.Claims = map[string]any{"sub": "nobody"}
-	s.back("second", s.visit("second", s.second, "")) // without an account here
+	s.back("second", s.visit("second", s.second, "")) // the person has no account here
 	s.second.Down = true
 	text := s.ask(http.MethodGet, "/admin/upstreams", "").Body.Bytes()
 	if err := json.Unmarshal(text, &told); err != nil || len(told.Upstreams) != 3 {
 		t.Fatalf("%v: %s", err, text)
 	}
 	if strings.Contains(string(text), oidclogintest.Secret) {
-		t.Errorf("a secret is told: %s", text)
+		t.Errorf("the response contains a secret: %s", text)
 	}
 	contract, up, down := told.Upstreams[0], told.Upstreams[1], told.Upstreams[2]
-	// it answers everything with one document
+	// The provider answers everything with the same document.
 	if contract.Slug != "" || contract.Issuer != first.URL || contract.Discovery != "failed" ||
 		!strings.Contains(contract.Error, "keys") {
 		t.Errorf("%+v", contract)
@@ -643,7 +647,7 @@ func TestUpstreamsForOperator(t *testing.T) {
 	if text := s.ask(http.MethodGet, "/admin/upstreams", "").Body.String(); strings.Count(text, `"discovery":"ok"`) != 2 {
 		t.Errorf("%s", text)
 	}
-	// What it has learned serves sign-ins from then on.
+	// The discovered metadata are then used for sign-ins.
 	s.second.Lost = oidclogintest.Discovery
 	s.browser()
 	s.second.Claims = map[string]any{"sub": "x"}
@@ -651,7 +655,7 @@ func TestUpstreamsForOperator(t *testing.T) {
 		t.Errorf("leads to %q", to)
 	}
 
-	// It tells whom a user is elsewhere, and the operator disconnects them, even from the only way to sign in.
+	// It also lists a user's accounts at providers. The operator may remove even the only way to sign in.
 	bob, err := s.users.FindEmail(t.Context(), "bob@example.com")
 	if err != nil {
 		t.Fatal(err)
@@ -679,10 +683,10 @@ func TestUpstreamsForOperator(t *testing.T) {
 		}
 	}
 	if got := s.status(http.MethodGet, "/admin/users/x/identities", ""); got != "404" {
-		t.Errorf("of nobody: %s", got)
+		t.Errorf("of an unknown user: %s", got)
 	}
 	if got := s.status(http.MethodDelete, path+"/"+of.Identities[0].ID, ""); got != "204" || s.who() != "" {
-		t.Errorf("%s, %q is signed in still", got, s.who())
+		t.Errorf("%s, %q is still signed in", got, s.who())
 	}
 	if to := s.back("first", s.visit("first", s.first, "")); to != "/account/join" {
 		t.Errorf("leads to %q", to)

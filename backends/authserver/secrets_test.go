@@ -46,7 +46,7 @@ func signedBy(t *testing.T, db *store.DB, kms *transittest.Server, more string) 
 	return s, s.Start()
 }
 
-// TestKeyManagement checks that a server whose keys are in a key management server issues tokens only while that
+// TestKeyManagement checks that a server with its keys in a key management server issues tokens only while that server
 // answers, and always verifies them.
 func TestKeyManagement(t *testing.T) {
 	t.Parallel()
@@ -115,7 +115,7 @@ func TestKeyManagement(t *testing.T) {
 		}
 		out(again)
 		kms.Set(transittest.Faults{})
-		for end := time.Now().Add(2 * time.Minute); ; { // it is looked after in the background
+		for end := time.Now().Add(2 * time.Minute); ; { // the background job notices it
 			if w, _ := get(again.Public(), http.MethodGet, "/health"); w.Code == http.StatusOK {
 				break
 			} else if time.Now().After(end) {

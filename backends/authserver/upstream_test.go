@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// federated is a server at which people of another provider sign in, whom claims name.
+// federated is a server at which users sign in at another provider, which names them by claims.
 type federated struct {
 	*live
 	at *oidclogintest.Provider
@@ -30,7 +30,7 @@ func newFederated(t *testing.T, db *store.DB, more string) *federated {
 	return f
 }
 
-// browser replaces the browser with a new one.
+// browser replaces the browser with a new browser.
 func (f *federated) browser() {
 	f.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -65,7 +65,7 @@ func (f *federated) visit(redirect string) url.Values {
 	return f.at.Visit(to)
 }
 
-// back returns the status of the callback, and where it redirects.
+// back returns the status of the callback, and the address to which it redirects.
 func (f *federated) back(query url.Values) (int, string) {
 	f.t.Helper()
 	status, to, _ := f.page("/oidc/callback?" + query.Encode())
@@ -97,7 +97,7 @@ func TestUpstream(t *testing.T) {
 			t.Fatalf("%+v, error %v", bob, err)
 		}
 
-		// They are the same whatever their address is later; their groups follow.
+		// A person is recognized although the mail address has changed. The groups are updated.
 		f.browser()
 		f.at.Claims = map[string]any{"email": "robert@example.com", "email_verified": true, "groups": []string{}}
 		if status, to := f.back(f.visit("/")); status != http.StatusFound || to != "/" {
@@ -107,8 +107,8 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%+v, error %v", again, err)
 		}
 
-		// What a provider leaves out that has told it before is empty, and what it never tells is
-		// the operator's.
+		// If a provider omits groups that it has sent before, they are removed. If it has never sent any, the
+		// operator's groups stay.
 		for i, groups := range []any{[]string{"staff"}, nil, nil} {
 			f.browser()
 			f.at.Claims = map[string]any{"email": "bob@example.com", "groups": groups}
@@ -131,7 +131,7 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%+v, error %v", own, err)
 		}
 
-		// An account without a password is linked by a confirmed address, others are not.
+		// An account without a password is linked by a confirmed mail address, other accounts are not.
 		carol, err := f.users.Create(t.Context(), users.New{Email: "carol@example.com", Name: "Carol"}, "")
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +158,7 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%+v, error %v", linked, err)
 		}
 
-		// Who is disabled stays out.
+		// A disabled user cannot sign in.
 		if _, err := f.users.Disable(t.Context(), carol.ID, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -173,9 +173,9 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%s", events)
 		}
 		if !strings.Contains(refused, "actor_id:"+carol.ID) {
-			t.Errorf("nobody knows who was disabled: %s", refused)
+			t.Errorf("the disabled user is not recorded: %s", refused)
 		}
-		// An application is let in as ever.
+		// The sign-in does not redirect to another site.
 		f.browser()
 		f.at.Claims = map[string]any{"email": "robert@example.com"}
 		if status, to := f.back(f.visit("/login?redirect=//evil.example")); status != http.StatusFound || strings.Contains(to, "//evil") && !strings.HasPrefix(to, "/login") {
@@ -184,7 +184,7 @@ func TestUpstream(t *testing.T) {
 	})
 }
 
-// TestUpstreamAttacks checks that invalid responses are refused, and that the page reveals nothing of them.
+// TestUpstreamAttacks checks that invalid responses are refused, and that the page does not reveal their contents.
 func TestUpstreamAttacks(t *testing.T) {
 	t.Parallel()
 	f := newFederated(t, databases.SQLite(t), "")
@@ -236,12 +236,12 @@ func TestUpstreamAttacks(t *testing.T) {
 		}
 	}
 	if status, _, _ := f.page("/oidc/start?redirect=" + url.QueryEscape("/consent?session_id="+strings.Repeat("x", 20000))); status != 400 {
-		t.Errorf("more than can be kept: %d", status)
+		t.Errorf("more than can be stored: %d", status)
 	}
 	f.browser()
 	q := f.visit("/")
 	mine := f.people
-	f.browser() // another one
+	f.browser() // another browser
 	if status, _ := f.back(q); status != 400 {
 		t.Errorf("another browser: %d", status)
 	}
@@ -263,7 +263,7 @@ func TestUpstreamAttacks(t *testing.T) {
 	f.browser()
 	f.at.Down = true
 	off := newFederated(t, databases.SQLite(t), "")
-	off.at.Down = true // it has started, and people with passwords sign in
+	off.at.Down = true // the server starts nevertheless, and users with passwords can sign in
 	if status, _, _ := off.page("/oidc/start"); status != 503 {
 		t.Errorf("down: %d", status)
 	}
@@ -284,7 +284,7 @@ func TestUpstreamAttacks(t *testing.T) {
 }
 
 // TestUpstreamTabs checks concurrent sign-ins in several tabs of one browser. They can end in any order, and each
-// continues at its own page.
+// continues at the page on which it began.
 func TestUpstreamTabs(t *testing.T) {
 	t.Parallel()
 	f := newFederated(t, databases.SQLite(t), "")
@@ -295,10 +295,10 @@ func TestUpstreamTabs(t *testing.T) {
 		t.Errorf("the second leads to %d %.40q", status, to)
 	}
 	if status, _ := f.back(second); status != http.StatusBadRequest {
-		t.Errorf("the second is good again: %d", status)
+		t.Errorf("the second is accepted again: %d", status)
 	}
 	if status, _ := f.back(url.Values{"state": {"x"}, "code": {"x"}}); status != http.StatusBadRequest {
-		t.Errorf("one of nobody is good: %d", status)
+		t.Errorf("an unknown state is accepted: %d", status)
 	}
 	if status, to := f.back(first); status != http.StatusFound || to != "/device?user_code=A" {
 		t.Errorf("the first leads to %d %q", status, to)
@@ -321,7 +321,7 @@ func TestUpstreamTabs(t *testing.T) {
 	if n := under(); n != 0 {
 		t.Errorf("%d cookies are left", n)
 	}
-	for range 30 { // given up
+	for range 30 { // sign-ins that are not completed
 		f.visit("/")
 	}
 	if n := under(); n > 9 {
@@ -332,8 +332,8 @@ func TestUpstreamTabs(t *testing.T) {
 	}
 }
 
-// TestUpstreamAuthTime checks that an old sign-in at the other provider does not satisfy a request for a new one
-// (OpenID Connect Core section 3.1.2.1), and that applications learn the time of the sign-in.
+// TestUpstreamAuthTime checks that an old sign-in at the provider does not satisfy a request for a new sign-in (OpenID
+// Connect Core section 3.1.2.1). Applications learn the time of the sign-in.
 func TestUpstreamAuthTime(t *testing.T) {
 	t.Parallel()
 	f := newFederated(t, databases.SQLite(t), "")
@@ -351,12 +351,12 @@ func TestUpstreamAuthTime(t *testing.T) {
 	before := time.Now().Add(-time.Hour)
 	f.at.Claims = map[string]any{"email": "bob@example.com", "auth_time": before.Unix()}
 
-	// The page asks the provider to ask anew.
+	// The login page asks the provider for a new sign-in.
 	to := ask("login")
 	if _, page := f.send(http.MethodGet, to, nil); !strings.Contains(page, `href="/oidc/start?again=1&amp;redirect=`) {
 		t.Errorf("the provider is not to ask anew:\n%s", page)
 	}
-	// Who leaves that out is asked once more.
+	// A sign-in at the provider without again=1 is not new, so that the user has to sign in once more.
 	at, err := url.Parse(to)
 	if err != nil {
 		t.Fatal(err)
@@ -374,7 +374,7 @@ func TestUpstreamAuthTime(t *testing.T) {
 	}); err != nil || confirmed != before.Truncate(time.Second).UnixMicro() {
 		t.Errorf("signed in at %s, error %v", time.UnixMicro(confirmed), err)
 	}
-	// Who was asked anew has signed in now.
+	// After a new sign-in at the provider the user can go on.
 	f.at.Claims["auth_time"] = time.Now().Unix()
 	_, start, _ := f.page("/oidc/start?again=1&redirect=" + url.QueryEscape(back))
 	if status, to := f.back(f.at.Visit(start)); status != http.StatusFound || to != back {
@@ -383,7 +383,7 @@ func TestUpstreamAuthTime(t *testing.T) {
 	if status, to, _ := f.page(back); status != http.StatusOK {
 		t.Errorf("%d %q", status, to)
 	}
-	// A clock that is ahead does not make a login of tomorrow.
+	// If the provider's clock is ahead, the time of the sign-in is not in the future.
 	f.browser()
 	f.at.Claims["auth_time"] = time.Now().Add(24 * time.Hour).Unix()
 	f.back(f.visit("/"))

@@ -28,7 +28,7 @@ type enterprise struct {
 	*live
 	idp    *jwkstest.Provider
 	key    crypto.Signer
-	id     string // of the identity provider
+	id     string // the id of the identity provider
 	client string
 	secret string
 	jti    atomic.Int64
@@ -116,7 +116,7 @@ func TestAssertion(t *testing.T) {
 			string(act) != `{"act":{"act":{"sub":"inner"},"sub":"assistant"},"sub":"`+e.idp.URL+`"}` {
 			t.Errorf("%v %v", answer, token)
 		}
-		// The token is good, and may be revoked.
+		// The token is active, and can be revoked.
 		about := url.Values{"token": {answer["access_token"].(string)}, "client_id": {e.client}, "client_secret": {e.secret}}
 		if told := e.do("POST", "/oauth/introspect", about.Encode(), 200); told["active"] != true || told["sub"] != e.idp.URL+":u1" || told["act"] == nil {
 			t.Errorf("%v", told)
@@ -132,7 +132,7 @@ func TestAssertion(t *testing.T) {
 			t.Errorf("%v", token)
 		}
 
-		// A subject may be mapped to somebody who is known here.
+		// A subject may be mapped to a local user.
 		mapping := map[string]any{"idp_id": e.id, "idp_subject": "u1", "local_user_id": e.ann.ID}
 		made := e.admin("POST", "/xaa/subject-mappings", mapping, 201)
 		e.admin("POST", "/xaa/subject-mappings", mapping, 409)
@@ -154,7 +154,7 @@ func TestAssertion(t *testing.T) {
 		e.admin("DELETE", "/xaa/subject-mappings/"+made["id"].(string), nil, 204)
 		e.redeem(e.sign(nil), 200)
 
-		// The audit feed has it.
+		// The audit feed contains the assertions.
 		if issued := e.admin("GET", "/audit?action=jwt_bearer.", nil, 200)["events"].([]any); len(issued) != 5 {
 			t.Errorf("%v", issued)
 		}
@@ -173,7 +173,7 @@ func TestAssertionEndsAtOnce(t *testing.T) {
 			e.admin("PATCH", "/users/"+e.ann.ID, map[string]any{"password": fmt.Sprint("another horse ", i)}, 200)
 			about := url.Values{"token": {text}, "client_id": {e.client}, "client_secret": {e.secret}}
 			if answer := e.do("POST", "/oauth/introspect", about.Encode(), 200); answer["active"] != false {
-				t.Fatalf("the token lives on: %v", answer)
+				t.Fatalf("the token is still active: %v", answer)
 			}
 		}
 	})
@@ -188,7 +188,8 @@ func TestAssertionAttacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Poison: a secret, a key to encrypt with, and a key of ours under the id of another.
+	// The key set also contains unsuitable keys: a secret, a key for encryption, and another key with the id of a valid
+	// one.
 	e.idp.Set(func(p *jwkstest.Provider) {
 		p.JWKS = jwkstest.Keys(jwkstest.JWK("k", e.key), jwkstest.JWK("r", rsaKey), jwkstest.JWK("ed", edKey), `{"kty":"oct","kid":"oct","k":"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"}`,
 			jwkstest.JWK("enc", foreign, `"use":"enc"`), jwkstest.JWK("two", e.key), jwkstest.JWK("two", foreign))
@@ -213,7 +214,7 @@ func TestAssertionAttacks(t *testing.T) {
 	parts := strings.Split(good, ".")
 	for name, test := range map[string]struct {
 		assertion string
-		code      string // empty: it is good
+		code      string // the error code; empty: the assertion is accepted
 		form      []string
 	}{
 		"good":                     {good, "", nil},
@@ -313,10 +314,10 @@ func TestAssertionAttacks(t *testing.T) {
 		t.Errorf("replayed: %v", told)
 	}
 	if told := e.redeem(e.sign(map[string]any{"jti": "grief"}), 400); told["error"] != "invalid_grant" {
-		t.Errorf("another one with its jti: %v", told)
+		t.Errorf("another assertion with the same jti: %v", told)
 	}
 
-	// Of many at the same time, one gets a token.
+	// Only one of several concurrent uses of an assertion gets a token.
 	text := e.sign(nil)
 	var all sync.WaitGroup
 	var won atomic.Int64
@@ -332,7 +333,7 @@ func TestAssertionAttacks(t *testing.T) {
 	if won.Load() != 1 {
 		t.Errorf("%d got a token", won.Load())
 	}
-	// Other clients, and other grants.
+	// Other clients are refused, and so are other grants.
 	open := e.admin("POST", "/clients", map[string]any{"client_name": "M", "grant_types": []string{"client_credentials"}, "scope": "read", "token_endpoint_auth_method": "client_secret_post"}, 201)
 	form := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {e.sign(nil)}, "client_id": {open["client_id"].(string)}, "client_secret": {open["client_secret"].(string)}}
 	if told := e.do("POST", "/oauth/token", form.Encode(), 400); told["error"] != "unauthorized_client" {
@@ -340,7 +341,7 @@ func TestAssertionAttacks(t *testing.T) {
 	}
 	e.admin("POST", "/clients", map[string]any{"client_name": "P", "grant_types": []string{"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "token_endpoint_auth_method": "none"}, 400)
 	if _, ok := jwt.Unverified(good, "iss"); !ok {
-		t.Error("the assertion names nobody")
+		t.Error("the assertion has no issuer")
 	}
 }
 
@@ -393,14 +394,14 @@ func TestAssertionPolicies(t *testing.T) {
 			t.Errorf("%v", told)
 		}
 		is("invalid_scope", map[string]any{"scope": "write"})
-		// What several policies allow adds up.
+		// The scopes that several policies allow are added up.
 		second := e.admin("POST", "/xaa/policies", map[string]any{"name": "Q", "idp_id": e.id, "scopes": []string{"write"}}, 201)
 		if told := is("", map[string]any{"scope": nil}); told["scope"] != "read write" {
 			t.Errorf("%v", told)
 		}
 		list := func(path string) int { return len(e.admin("GET", path, nil, 200)["policies"].([]any)) }
 		if list("/xaa/policies") != 2 || list("/xaa/policies?idp_id="+e.id) != 2 || list("/xaa/policies?idp_id=x") != 0 || list("/xaa/policies?limit=1") != 1 {
-			t.Error("the lists are not as they should be")
+			t.Error("the lists have the wrong entries")
 		}
 		e.admin("DELETE", "/xaa/policies/"+second["id"].(string), nil, 204)
 		e.admin("DELETE", path, nil, 204)
@@ -442,7 +443,7 @@ func TestIdPs(t *testing.T) {
 			e.admin("POST", "/idps", bad, 400)
 		}
 		e.redeem(e.sign(nil), 200)
-		// Keys that are rotated are found, and an assertion of the old one is not.
+		// A rotated key is found, and an assertion with the old key is refused.
 		was := e.key
 		e.key = jwkstest.NewEC(elliptic.P256())
 		e.idp.Set(func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys(jwkstest.JWK("k", e.key)) })
@@ -455,17 +456,17 @@ func TestIdPs(t *testing.T) {
 		e.admin("POST", path+"/refresh-keys", nil, 422)
 		e.admin("POST", "/idps/x/refresh-keys", nil, 404)
 		e.idp.Set(func(p *jwkstest.Provider) { p.Status, p.JWKS = 200, jwkstest.Keys(jwkstest.JWK("k", e.key)) })
-		// Its address changes: the keys there count.
+		// After a change of the provider's address, the keys there are valid.
 		body := map[string]any{"name": "Corp", "issuer": e.idp.URL, "jwks_uri": e.idp.URL + "/keys"}
 		e.admin("PUT", path, body, 200)
 		e.redeem(e.sign(nil), 200)
-		// Keys that cannot be fetched are no fault of the client.
+		// If the keys cannot be fetched, the error does not blame the client.
 		body["jwks_uri"] = "http://127.0.0.1:1/keys"
 		e.admin("PUT", path, body, 200)
 		if told := e.redeem(e.sign(nil), 503); told["error"] != "temporarily_unavailable" {
 			t.Errorf("%v", told)
 		}
-		// Nor does an identity provider lead into the operator's networks.
+		// The keys of an identity provider are not fetched from private networks.
 		body["jwks_uri"] = "https://10.0.0.1/keys"
 		e.admin("PUT", path, body, 200)
 		if told := e.redeem(e.sign(nil), 503); told["error"] != "temporarily_unavailable" {
@@ -497,7 +498,8 @@ func TestIdPs(t *testing.T) {
 	})
 }
 
-// TestAssertionModes checks the stricter modes.
+// TestAssertionModes checks the options for strict subjects, required resources, and the age and lifetime of assertions
+// and tokens.
 func TestAssertionModes(t *testing.T) {
 	t.Parallel()
 	e := newEnterprise(t, databases.SQLite(t), "xaa: {subject_mode: strict, require_resource: true, max_assertion_age: 1m, token_expiry: 10m}")

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestAdminWithoutDatabase checks that administrators are told to come again while the database is being
-// opened or is down.
+// TestAdminWithoutDatabase checks that a response of the administration API has a Retry-After while the database is
+// being opened or is down.
 func TestAdminWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	other := errors.New("something else")

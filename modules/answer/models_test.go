@@ -35,14 +35,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// upstream is a provider whose model writes what the passages say, and is content with
-// everything.
+// upstream is a provider whose model answers with the text of the passages, and approves every draft as a judge.
 type upstream struct {
 	*httptest.Server
 	name  string
 	asked atomic.Int64
 	down  atomic.Bool
-	// hold keeps drafts until it is closed; nil: it does not. held is told of each.
+	// If hold is not nil, drafts wait until it is closed. held gets a value for each waiting draft.
 	hold, held chan struct{}
 }
 
@@ -99,7 +98,7 @@ type site struct {
 
 const question = "What was the total revenue of Fenwick Industries in fiscal 2025?"
 
-// newSite loads a configuration, whose corpus has a report.
+// newSite loads a configuration, with a corpus that contains a report.
 func newSite(t *testing.T, providers, options string) *site {
 	t.Helper()
 	s := &site{t: t, dir: t.TempDir()}
@@ -128,8 +127,7 @@ func newSite(t *testing.T, providers, options string) *site {
 	return s
 }
 
-// load loads a configuration: what answers models, the providers of the catalog, options of
-// answer.
+// load loads a configuration with the routes of the models, the providers of the catalog and the options of answer.
 func (s *site) load(models, providers, options string) error {
 	s.t.Helper()
 	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(fmt.Appendf(nil, `{
@@ -198,7 +196,7 @@ func (s *site) gateway() *gateway.Gateway {
 	return g
 }
 
-// ask asks the server of the configuration that runs.
+// ask sends a question to the server of the running configuration.
 func (s *site) ask() *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://localhost/v1/answer", strings.NewReader(`{"query":"`+question+`"}`))
@@ -209,7 +207,7 @@ func (s *site) ask() *httptest.ResponseRecorder {
 	return w
 }
 
-// answered wants an answer that says something, or the error of a status.
+// answered checks that the response has a status, and an answer or an error code that contains says.
 func (s *site) answered(status int, says string) {
 	s.t.Helper()
 	if w := s.ask(); w.Code != status || !strings.Contains(gjson.Get(w.Body.String(), "result.answer").Str, says) && gjson.Get(w.Body.String(), "error").Str != says {
@@ -217,7 +215,7 @@ func (s *site) answered(status int, says string) {
 	}
 }
 
-// used returns the usage of a user in the log.
+// used returns the usage of a user from the usage log.
 func (s *site) used(user string) spending.UsageSums {
 	s.t.Helper()
 	g := s.gateway()
@@ -254,12 +252,12 @@ func provider(code string, u *upstream) string {
 	return "provider " + code + " {\n base_url " + u.URL + "/v1\n }\n"
 }
 
-// TestCascade checks that the models of a user answer, those of another provider if one is down, and that
-// without any there is a 503 or an answer by rules. All of it is in the usage log.
+// TestCascade checks that a user's models answer. If a provider is down, the models of another provider answer; without
+// any model there is a 503 or an answer by rules. Each request is in the usage log.
 func TestCascade(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	first, second := newUpstream(t, "openai"), newUpstream(t, "groq")
 	s := newSite(t, provider("openai", first)+provider("groq", second), "model cascade {\n user desk\n }")
-	s.answered(http.StatusServiceUnavailable, "ServiceUnavailable") // nobody has given desk a key
+	s.answered(http.StatusServiceUnavailable, "ServiceUnavailable") // the user desk has no provider key
 	s.user("desk", keychain.KeyOptions{}, "openai", "groq")
 	s.answered(http.StatusOK, "revenue of Fenwick Industries was $412.5 million")
 	if got := s.used("desk"); got.Succeeded != 2 || got.Requests != 3 || got.InputTokens != 200 || got.OutputTokens != 20 { // a draft and its judge
@@ -311,7 +309,7 @@ func TestCascadeReload(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 		t.Fatal(err)
 	}
 	if s.node() != before {
-		t.Fatal("the service is another one: this tests nothing")
+		t.Fatal("the service was replaced: this tests nothing")
 	}
 	s.answered(http.StatusOK, "As young has it")
 	close(old.hold)
@@ -323,7 +321,7 @@ func TestCascadeReload(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 	}
 }
 
-// TestCascadeKey checks that a gateway key bounds what is spent, and with which models.
+// TestCascadeKey checks that a gateway key limits the spending and the models.
 func TestCascadeKey(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	const models = "route {\n cascade {\n anonymous\n }\n }"
 	up := newUpstream(t, "openai")
@@ -363,12 +361,12 @@ func TestCascadeTransport(t *testing.T) {
 		}
 	}
 	at(-1)
-	d.disconnect(&ways[0]) // which has never started
+	d.disconnect(&ways[0]) // this configuration has never started
 	at(-1)
 	d.connect(&ways[0])
 	d.connect(&ways[1])
 	at(1)
-	d.disconnect(&ways[1]) // it was refused
+	d.disconnect(&ways[1]) // this configuration was refused
 	at(0)
 	d.connect(&ways[2])
 	d.disconnect(&ways[0])

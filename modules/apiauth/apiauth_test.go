@@ -30,7 +30,7 @@ import (
 
 const gatewayKeyJSON = `{"provider":{"provider":"gateway_key"}}`
 
-// site is the handler over an app.
+// site is the handler with its app.
 type site struct {
 	handler *Handler
 	app     *tollgate.App
@@ -38,7 +38,7 @@ type site struct {
 	ctx     caddy.Context
 }
 
-// provision makes a site without starting the app.
+// provision creates a site without starting the app.
 func provision(tb testing.TB, database string) *site {
 	tb.Helper()
 	base, err := caddy.ProvisionContext(&caddy.Config{
@@ -64,7 +64,7 @@ func provision(tb testing.TB, database string) *site {
 	return s
 }
 
-// start makes a working site.
+// start creates a site and starts its app.
 func start(tb testing.TB) *site {
 	tb.Helper()
 	s := provision(tb, fmt.Sprintf(`{"engine":"sqlite","path":%q}`, filepath.Join(tb.TempDir(), "x.db")))
@@ -92,7 +92,7 @@ func request(header http.Header) (*http.Request, *httptest.ResponseRecorder, *ca
 	return caddyhttp.PrepareRequest(r, repl, w, nil), w, repl
 }
 
-// ask sends a request; passed is the request behind the handler, if any.
+// ask sends a request. passed is the request that the next handler gets, or nil.
 func (s *site) ask(header http.Header) (passed *http.Request, repl *caddy.Replacer, w *httptest.ResponseRecorder, err error) {
 	r, w, repl := request(header)
 	err = s.handler.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) error {
@@ -188,18 +188,18 @@ func TestCredentials(t *testing.T) {
 				t.Error("it asks for a credential")
 			}
 			if len(r.Header["X-Api-Key"]) > 0 || len(r.Header["Authorization"]) != 1 {
-				t.Errorf("handlers behind get %v", r.Header)
+				t.Errorf("the next handlers get %v", r.Header)
 			}
 		})
 	}
-	// Missing and bad differ in what they say, not in anything else.
+	// The errors for missing and invalid keys differ only in their messages.
 	_, _, _, missing := s.ask(http.Header{})
 	if !strings.Contains(missing.Error(), "no gateway key was sent") {
 		t.Errorf("missing: %v", missing)
 	}
 	if r, _, _ := request(http.Header{}); r != nil {
 		if _, ok := Identity(r); ok {
-			t.Error("a request that passed nothing has an identity")
+			t.Error("a request without authentication has an identity")
 		}
 	}
 }
@@ -231,14 +231,14 @@ func TestPlaceholders(t *testing.T) {
 		if got := repl.ReplaceAll(text, ""); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
-		// As one of the providers of Caddy's own handler.
+		// The module can be a provider of Caddy's authentication handler.
 		r, w, repl := request(http.Header{"X-Api-Key": {key.Key}})
 		directive := caddyauth.Authentication{Providers: map[string]caddyauth.Authenticator{"gateway_key": s.handler.provider}}
 		if err := directive.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })); err != nil {
 			t.Fatal(err)
 		}
 		if got := repl.ReplaceAll(text, ""); got != want {
-			t.Errorf("behind authentication: %s, want %s", got, want)
+			t.Errorf("after authentication: %s, want %s", got, want)
 		}
 	}
 	// A revoked key is refused at once.
@@ -246,11 +246,11 @@ func TestPlaceholders(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, _, _, err := s.ask(http.Header{"X-Api-Key": {open.Key}}); r != nil || err == nil {
-		t.Error("a revoked key passes")
+		t.Error("a revoked key is accepted")
 	}
 }
 
-// provider stands for another module's.
+// provider stands in for the provider of another module.
 type provider struct {
 	user caddyauth.User
 	good bool
@@ -266,7 +266,7 @@ func TestOtherProviders(t *testing.T) {
 	bob := caddyauth.User{ID: "bob", Metadata: map[string]string{"team": "blue", "id": "not bob"}}
 	for name, test := range map[string]struct {
 		provider provider
-		status   int // 0: it passes
+		status   int // 0: the request is accepted
 		want     string
 	}{
 		"good":        {provider{user: bob, good: true}, 0, "bob|blue|||"},
@@ -301,7 +301,7 @@ func TestUnavailable(t *testing.T) {
 			t.Errorf("%s: passed %t, error %v, header %v", name, r != nil, err, w.Header())
 		}
 		if strings.Contains(refusal.Message, "127.0.0.1") {
-			t.Errorf("%s: the message tells the client %q", name, refusal.Message)
+			t.Errorf("%s: the message for the client is %q", name, refusal.Message)
 		}
 	}
 	check("not started")
@@ -429,7 +429,7 @@ func TestKeyMovedToAuthorization(t *testing.T) {
 	} {
 		hide(test.sent)
 		if fmt.Sprint(test.sent) != fmt.Sprint(test.left) {
-			t.Errorf("%s: %v is left", name, test.sent)
+			t.Errorf("%s: %v remains", name, test.sent)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/budget"
 )
 
-// discard is a ResponseWriter without cost of its own.
+// discard is a ResponseWriter that adds no cost to a measurement.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header         { return d.header }

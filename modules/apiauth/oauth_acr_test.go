@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
-// TestOAuthStepUp refuses tokens of a sign-in that is not strong or new enough, and says what to ask
-// for (RFC 9470).
+// TestOAuthStepUp checks that tokens of a sign-in that is not strong or recent enough are refused, with a challenge
+// that names the requirements (RFC 9470).
 func TestOAuthStepUp(t *testing.T) {
 	t.Parallel()
 	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))

@@ -55,7 +55,7 @@ func TestOAuthBound(t *testing.T) {
 	}
 	foreign := jwkstest.Sign(t, "ES256", other, map[string]any{"typ": "dpop+jwt", "jwk": public(jwkstest.JWK("k", other))},
 		map[string]any{"jti": "f", "htm": "GET", "htu": notes + "/pages/1", "iat": time.Now().Unix(), "ath": dpop.Hash(bound)})
-	// The request was rewritten on its way, and came to another host.
+	// The request was rewritten by earlier handlers, and its host is not that of the resource.
 	ask := func(authorization string, proofs ...string) (id, challenge string, err error) {
 		original := httptest.NewRequest(http.MethodGet, "https://inner.example/mcp/pages/1?q=1", nil)
 		r := httptest.NewRequest(http.MethodGet, "https://inner.example/pages/1", nil)
@@ -84,7 +84,7 @@ func TestOAuthBound(t *testing.T) {
 	}
 	o.ACR, o.resource.stronger, o.resource.scope = nil, "", ""
 	if id, _, err := ask("dpop "+bound, prove("nonce", golang.MapClaims{"nonce": "of another server"})); id != "ann" {
-		t.Errorf("a nonce that nobody gave: %v", err)
+		t.Errorf("a nonce that the server has not issued: %v", err)
 	}
 	if id, _, err := ask("Bearer " + free); id != "ann" {
 		t.Errorf("a token without a key: %v", err)

@@ -25,7 +25,7 @@ import (
 
 const notes = "https://notes.example/mcp"
 
-// newOAuth returns a provider that has been set up, with an app that has no issuer yet.
+// newOAuth returns a provisioned provider. Its app has no issuer yet.
 func newOAuth(tb testing.TB, o *OAuth) *OAuth {
 	tb.Helper()
 	o.app = new(tollgate.App)
@@ -36,7 +36,7 @@ func newOAuth(tb testing.TB, o *OAuth) *OAuth {
 	return o
 }
 
-// accessToken signs a good token of an issuer with changes.
+// accessToken signs a valid token of an issuer, with changed claims.
 func accessToken(tb testing.TB, issuer string, header map[string]any, changes golang.MapClaims) string {
 	claims := golang.MapClaims{
 		"iss": issuer, "aud": notes, "sub": "ann", "client_id": "app", "scope": "read write", "jti": "1",
@@ -52,7 +52,7 @@ func accessToken(tb testing.TB, issuer string, header map[string]any, changes go
 	return jwkstest.Sign(tb, "RS256", rsaKey, full, claims)
 }
 
-// sent is what becomes of a request with a token.
+// sent is the result of a request with a token.
 type sent struct {
 	id, client, scope, agent string
 	user                     *User
@@ -192,7 +192,7 @@ func TestOAuthIntrospection(t *testing.T) {
 	status.Store(http.StatusOK)
 	says("%s", good)
 	remembers := asks(time.Minute)
-	for end := time.Now().Add(time.Minute); ; runtime.Gosched() { // the cache takes what it is told a moment later
+	for end := time.Now().Add(time.Minute); ; runtime.Gosched() { // the cache stores entries with a delay
 		before := asked.Load()
 		if got := send(remembers, "Bearer opaque"); got.err != nil {
 			t.Fatal(got.err)
@@ -201,7 +201,7 @@ func TestOAuthIntrospection(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatal("the server is asked each time")
+			t.Fatal("the server is asked for each request")
 		}
 	}
 }

@@ -29,10 +29,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwt"
 )
 
-// testSecret is an hs256 secret of just the least length.
+// testSecret is an hs256 secret of exactly the minimum length.
 const testSecret = "0123456789abcdef0123456789abcdef"
 
-// The keys of all tests: making one of RSA takes long.
+// All tests share these keys, since creating RSA keys takes long.
 var (
 	rsaKey, otherRSAKey = jwkstest.NewRSA(2048), jwkstest.NewRSA(2048)
 	weakRSAKey          = jwkstest.NewRSA(1024)
@@ -40,14 +40,14 @@ var (
 	_, edKey, _         = ed25519.GenerateKey(rand.Reader)
 )
 
-// checker is a provider of the middleware with its clock.
+// checker is a provider of the middleware with a clock of the test.
 type checker struct {
 	*UserJWT
 	*jwkstest.Clock
 	tb testing.TB
 }
 
-// newChecker provisions without local tokens.
+// newChecker provisions a checker without local tokens.
 func newChecker(tb testing.TB, u *UserJWT) *checker {
 	tb.Helper()
 	u.DisableLocal = true
@@ -212,7 +212,7 @@ func TestUserJWTSettings(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		settings UserJWT
-		want     string // part of the error; "": none
+		want     string // part of the error; "": no error
 	}{
 		"file secret":       {UserJWT{HS256: "{file." + secret + "}", Audiences: aud}, ""},
 		"PKCS 1":            {file("pkcs1", pkcs1), ""},
@@ -275,7 +275,7 @@ func TestUserJWTHeaders(t *testing.T) {
 	want := "alice|" + c.Issuer + "|a@example.com|"
 	for name, test := range map[string]struct {
 		header http.Header
-		want   string // the challenge; "": it passes
+		want   string // the challenge; "": the token is accepted
 	}{
 		"good":        {http.Header{"Authorization": {"Bearer " + good}}, ""},
 		"lower case":  {http.Header{"Authorization": {" bearer   " + good + " "}}, ""},
@@ -341,7 +341,7 @@ func TestLocalTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := clocked(t, loaded.(*UserJWT))
-		c.cache.Close() // remembers nothing: each check is a real one
+		c.cache.Close() // without a cache each check verifies the token
 		return c
 	}
 	plain := load(`{}`)
@@ -368,7 +368,7 @@ func TestLocalTokens(t *testing.T) {
 	plain.refuses(jwkstest.Sign(t, "RS256", rsaKey, nil, claims(nil)), jwt.ErrAlgorithm)
 	plain.refuses(jwkstest.Sign(t, "none", golang.UnsafeAllowNoneSignatureType, nil, claims(nil)), jwt.ErrAlgorithm)
 
-	// Beside an identity provider; neither signs for the other.
+	// Local tokens can be combined with an identity provider. Neither key verifies tokens of the other issuer.
 	both := load(`{"hs256":"` + testSecret + `","audiences":["console"],"user_claim":"email"}`)
 	both.passes(local)
 	both.passes(jwkstest.Sign(t, "HS256", []byte(testSecret), nil, both.claims()))
@@ -378,7 +378,7 @@ func TestLocalTokens(t *testing.T) {
 	off.refuses(local, jwt.ErrAudience)
 	off.passes(jwkstest.Sign(t, "HS256", []byte(testSecret), nil, off.claims()))
 
-	// A new master key signs; the old one still verifies.
+	// A new master key signs; the previous key still verifies.
 	keys = [][]byte{[]byte(testSecret), key}
 	plain.verifier.Issuers[0].Keys = localKeys(func() ([][]byte, error) { return keys, nil })
 	plain.passes(local)
@@ -406,7 +406,7 @@ func TestLocalTokensBeforeStart(t *testing.T) {
 	c.unavailable(t.Context(), local)
 }
 
-// TestReloads replaces the provider under load, as reloads do.
+// TestReloads checks that the provider can be replaced under load, as reloads do.
 func TestReloads(t *testing.T) {
 	t.Parallel()
 	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
@@ -447,9 +447,9 @@ func TestReloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, kept := sources.References(at); kept {
-		t.Error("the source goes on without users")
+		t.Error("the source continues without users")
 	}
-	old.passes(good) // a request that is under way
+	old.passes(good) // a request in progress
 	last := load()
 	last.passes(good)
 	if err := last.Cleanup(); err != nil || p.Count() != 2 {

@@ -285,7 +285,7 @@ func TestBegunResponseIsLeftAlone(t *testing.T) {
 			return cause
 		})
 		if !errors.Is(err, cause) {
-			t.Errorf("%s: error %v does not go up", name, err)
+			t.Errorf("%s: error %v is not returned", name, err)
 		}
 		if he, ok := errors.AsType[caddyhttp.HandlerError](err); !ok || he.StatusCode != 502 || !idPattern.MatchString(he.ID) {
 			t.Errorf("%s: Caddy would log %+v", name, he)
@@ -296,7 +296,7 @@ func TestBegunResponseIsLeftAlone(t *testing.T) {
 	}
 }
 
-// statusWriter keeps every status, as a recorder drops informational ones.
+// statusWriter keeps every status, since a recorder drops informational responses.
 type statusWriter struct {
 	http.ResponseWriter
 	statuses []int
@@ -442,12 +442,12 @@ func TestLog(t *testing.T) {
 		return errors.New("broke")
 	})
 	if logs.Len() != 0 {
-		t.Error("an error that goes up is logged twice")
+		t.Error("a returned error is logged twice")
 	}
 }
 
-// TestRealServer checks what a recorder cannot: a flush, a deadline and a taken
-// connection reach net/http through the wrapper.
+// TestRealServer checks the behaviour that a recorder cannot show: a flush, a deadline and a hijacked connection reach
+// net/http through the wrapper.
 func TestRealServer(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t, "chat_completions")
@@ -517,7 +517,7 @@ func TestRealServer(t *testing.T) {
 	}
 }
 
-// discard is a ResponseWriter that costs nothing by itself.
+// discard is a ResponseWriter that adds no cost to a measurement.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header         { return d.header }
@@ -550,7 +550,7 @@ func BenchmarkGoodRequest(b *testing.B) {
 	b.Run("api_errors", run(func(w http.ResponseWriter, r *http.Request) error { return h.ServeHTTP(w, r, answer) }))
 }
 
-// BenchmarkRefusal measures what a flood of invalid keys costs.
+// BenchmarkRefusal measures the cost of a flood of invalid keys.
 func BenchmarkRefusal(b *testing.B) {
 	h := newHandler(b, "messages")
 	next := failWith(apierror.New(http.StatusUnauthorized, "invalid_api_key", "the API key is not valid"))

@@ -26,7 +26,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// site is filled with: storage folder, port, upstream, dead port, files.
+// site is a template for the storage folder, the port, the upstream, a port without a server, and the files.
 const site = `
 {
 	admin off
@@ -104,7 +104,7 @@ http://127.0.0.1:%s {
 }
 `
 
-// TestUnderCaddy runs the directive in front of Caddy's own handlers.
+// TestUnderCaddy checks the directive in front of Caddy's own handlers.
 func TestUnderCaddy(t *testing.T) {
 	release := make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

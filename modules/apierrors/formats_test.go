@@ -30,12 +30,12 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const testID = "req_0123456789ABCDEFGHIJabcd"
 
-// situations are the rows of the error table of the model formats, with what
-// each format must make of them, and the rows that only other formats have.
+// situations are the rows of the error table of the model formats, with the values that each format must render, and
+// the rows that only other formats have.
 var situations = []struct {
 	name       string
 	err        error
-	status     int // of chat_completions and responses
+	status     int // the status in chat_completions and responses
 	typ, code  string
 	msgStatus  int
 	msgType    string
@@ -160,8 +160,7 @@ var situations = []struct {
 	},
 }
 
-// serve runs one request whose inner handler is next, and returns what Caddy
-// would get and what the client gets.
+// serve runs a request with the inner handler next. It returns the response, and the error that Caddy gets.
 func serve(t testing.TB, format, method string, next caddyhttp.HandlerFunc) (*httptest.ResponseRecorder, error) {
 	t.Helper()
 	return serveRequest(t, newHandler(t, format), newRequest(method), next)
@@ -271,7 +270,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestErrorsWithoutCode checks errors that have no code, such as Caddy's own.
+// TestErrorsWithoutCode checks errors without a code, such as Caddy's own.
 func TestErrorsWithoutCode(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -304,7 +303,7 @@ func TestErrorsWithoutCode(t *testing.T) {
 			t.Errorf("%d: got %d %q, want %q", tt.status, e.Status, got, want)
 		}
 	}
-	// Codes and types that say more than the status.
+	// These codes and types are more specific than the status.
 	quota := classify(apierror.New(429, "insufficient_quota", "spent"))
 	typed := classify(&apierror.Error{Status: 400, Type: "overloaded_error"})
 	foreign := classify(&apierror.Error{Status: 400, Type: "server_error"})
@@ -370,7 +369,7 @@ func TestLongMessage(t *testing.T) {
 	}
 }
 
-// FuzzRender checks that for any strings the body is valid JSON with the message in it.
+// FuzzRender checks that for any strings the body is valid JSON that contains the message.
 func FuzzRender(f *testing.F) {
 	f.Add("plain", "messages[0]", "bad_value", 400)
 	f.Add("quote \" slash \\ line\n\x00\x7f", "\xff\xfe", "</script>\u2028", 503)
@@ -382,7 +381,7 @@ func FuzzRender(f *testing.F) {
 			Details:        []apierror.Detail{{Field: param, Reason: code, Message: message}},
 		}
 		e := classify(in)
-		// A JSON round trip replaces what is no UTF-8, as rendering does.
+		// A JSON round trip replaces invalid UTF-8 in the same way as rendering.
 		var want string
 		raw, err := json.Marshal(e.Message)
 		if err != nil {
@@ -406,7 +405,7 @@ func FuzzRender(f *testing.F) {
 			var got any
 			switch name {
 			case "answer":
-				continue // shows no message
+				continue // the format has no message
 			case "cms", "events":
 				got = body["error"]
 			case "problem":

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestImport imports users, reports what was refused, and writes the report file.
+// TestImport checks that users are imported, that refused records are reported, and that the report file is written.
 func TestImport(t *testing.T) { //nolint:paralleltest // a process has one command line, which Caddy relies on
 	run, _ := userLine(t)
 	folder := t.TempDir()

@@ -66,13 +66,13 @@ func TestReencrypt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := server.Reseal(t.Context(), nil); err != nil { // there is nothing yet
+	if _, err := server.Reseal(t.Context(), nil); err != nil { // there are no sealed values yet
 		t.Fatal(err)
 	}
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(2 * time.Minute); ; { // the first key is made in the background
+	for until := time.Now().Add(2 * time.Minute); ; { // the first key is created in the background
 		if done, err := server.Reseal(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		} else if done.Scanned == 1 {
@@ -112,8 +112,8 @@ func TestReencrypt(t *testing.T) {
 	}
 }
 
-// TestReencryptAll checks that with several servers on a database the keys of all that seal are used, wherever they are
-// configured, and that two that seal differently are refused.
+// TestReencryptAll checks the command with several servers on one database. It uses the keys of all servers that seal,
+// wherever they are configured, and refuses servers that seal differently.
 func TestReencryptAll(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("OLD", strings.Repeat("0a", 32))
@@ -169,7 +169,7 @@ func TestReencryptAll(t *testing.T) {
 	}
 	site("plain.yaml")
 	if _, err := run(); !errors.Is(err, encryption.ErrNone) {
-		t.Errorf("nothing seals: %v", err)
+		t.Errorf("without a server that seals: %v", err)
 	}
 	keep("git", os.Getenv("OLD"))
 	for _, test := range []struct {

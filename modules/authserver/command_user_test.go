@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// userLine runs the commands on a database of its own.
+// userLine returns a function that runs commands, and the path of a configuration with a new database.
 func userLine(t *testing.T) (run func(stdin string, args ...string) (out, notes string, err error), config string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -34,7 +34,7 @@ func userLine(t *testing.T) (run func(stdin string, args ...string) (out, notes 
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Start(t.Context()) // as the server does, which makes it
+	db.Start(t.Context()) // creates the database, as the server does
 	if err := db.Ready(); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestUserCommands(t *testing.T) { //nolint:paralleltest // see above
 	}
 }
 
-// TestInvite prints a link, or has it mailed where there is a mail server.
+// TestInvite checks that the command prints an invitation link, or has it mailed if there is a mail server.
 func TestInvite(t *testing.T) { //nolint:paralleltest // a process has one command line, which Caddy relies on
 	run, _ := userLine(t)
 	if _, _, err := run("", "user", "invite", "ann@example.com"); err == nil || !strings.Contains(err.Error(), "--link") {

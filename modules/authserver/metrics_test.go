@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMetrics checks that everything that the server counts has a metric, and that each metric is used.
+// TestMetrics checks that each counter of the server has a metric, and that each metric is used.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	named := make(map[string]bool)
@@ -28,17 +28,17 @@ func TestMetrics(t *testing.T) {
 	}
 	for name := range named {
 		if counted[name] == nil && observed[name] == nil {
-			t.Errorf("%s is counted by a room and is not a metric", name)
+			t.Errorf("the counter %s has no metric", name)
 		}
 	}
 	for name := range counted {
 		if !named[name] {
-			t.Errorf("no room counts %s", name)
+			t.Errorf("no package counts %s", name)
 		}
 	}
 	for name := range observed {
 		if !named[name] {
-			t.Errorf("no room observes %s", name)
+			t.Errorf("no package observes %s", name)
 		}
 	}
 }

@@ -22,8 +22,8 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
 )
 
-// serve runs a server with keys in this process, and tells its address. Of Caddy there is
-// one in a process, so these tests are not parallel.
+// serve runs a server with configuration keys in this process, and returns its address. A process has only one Caddy,
+// so that these tests are not parallel.
 func serve(t *testing.T, keys string) string {
 	t.Helper()
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10") // ms

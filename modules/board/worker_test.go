@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// TestWorker checks which of the handlers on a database does the work: one of the newest configuration that has
-// started, and of these one with mail.
+// TestWorker checks which of the handlers on a database does the background work: a handler of the newest configuration
+// that has started, and of these one with mail.
 func TestWorker(t *testing.T) {
 	t.Parallel()
 	var w worker
@@ -30,14 +30,14 @@ func TestWorker(t *testing.T) {
 			work = c.work
 		}
 		if w.current() != work {
-			t.Error("another handler is worked with")
+			t.Error("another handler does the work")
 		}
 		if w.sendsMail() != (c != nil && c.mail.URL != "") {
-			t.Error("whether mails are sent is not as that handler says")
+			t.Error("mails are sent although the handler has no mail, or not sent although it has")
 		}
 	}
-	// Nothing has started, so that the runner has nothing to do all the time; what
-	// would be worked with is asked for between.
+	// Until the variables are set, no configuration has started, so that the runner stays idle and the test can ask
+	// which handler would work.
 	var first, second bool
 	api := newClaim("first", &first, "", "", "files")
 	pages := newClaim("first", &first, "smtp://mail", "https://a.example", "files")
@@ -50,7 +50,7 @@ func TestWorker(t *testing.T) {
 	join(newClaim("first", &first, "", "https://b.example", "elsewhere"), "attachments: ")
 	want(nil)
 
-	w.close() // from here on nothing runs beside the test
+	w.close() // from here on there is no background work
 	first = true
 	want(more)
 	w.leave(more)
@@ -58,9 +58,9 @@ func TestWorker(t *testing.T) {
 
 	next := newClaim("second", &second, "", "https://b.example", "elsewhere")
 	join(next, "")
-	want(pages) // until it has started
+	want(pages) // until the second configuration has started
 	second = true
-	want(next) // which wants no mails
+	want(next) // this handler sends no mails
 	nextMail := newClaim("second", &second, "smtp://other", "https://b.example", "elsewhere")
 	join(nextMail, "")
 	join(newClaim("second", &second, "", "", "elsewhere"), "")

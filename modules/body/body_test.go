@@ -33,7 +33,7 @@ func packed(tb testing.TB, text string) []byte {
 	return b.Bytes()
 }
 
-// endless repeats bytes for ever.
+// endless is a reader that repeats bytes forever.
 type endless struct {
 	text []byte
 	at   int
@@ -50,7 +50,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// stalled is a body whose rest does not arrive in time.
+// stalled is a body that times out after its text.
 type stalled struct{ text io.Reader }
 
 func (s stalled) Read(p []byte) (int, error) {
@@ -98,7 +98,7 @@ func TestRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		body     io.Reader
 		encoding string
-		status   int // 0: it is read
+		status   int // 0: the body is accepted
 	}{
 		"plain":                    {strings.NewReader("hello"), "", 0},
 		"gzip":                     {bytes.NewReader(packed(t, "hello")), "gzip", 0},
@@ -137,8 +137,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadTakesMemory checks that a body takes about as much memory as it needs until its lease is given back, and that
-// a body for which there is no memory is a 503 with a Retry-After.
+// TestReadTakesMemory checks that a body takes about as much memory as it needs until its lease is returned. Without
+// free memory the error is a 503 with a Retry-After.
 func TestReadTakesMemory(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20
@@ -191,7 +191,8 @@ func TestReadTakesMemory(t *testing.T) {
 	}
 }
 
-// TestSlowBody checks that a body of any size must keep the pace, and that its time limit ends with it.
+// TestSlowBody checks that a body of any size must arrive at the minimum pace, and that its time limit ends with the
+// body.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{5, 5000, 2 << 20, -1} {
@@ -230,12 +231,12 @@ func TestContentLengthTakesLittleMemory(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(reading(func() { taken = budget.Taken() })))
 		r.ContentLength = size
 		if _, _, err := Read(httptest.NewRecorder(), r, budget, ""); err == nil || taken < 0 || taken > initialRead || budget.Taken() != 0 {
-			t.Errorf("a promise of %d took %d bytes, %v, and %d stay", size, taken, err, budget.Taken())
+			t.Errorf("a Content-Length of %d took %d bytes, %v, and %d remain taken", size, taken, err, budget.Taken())
 		}
 	}
 }
 
-// reading is a body without bytes that calls a function when it is read.
+// reading is an empty body that calls a function when it is read.
 type reading func()
 
 func (r reading) Read([]byte) (int, error) {

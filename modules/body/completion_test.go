@@ -14,11 +14,11 @@ func TestCompletion(t *testing.T) {
 	type key struct{}
 	request := context.WithValue(t.Context(), caddyhttp.VarsCtxKey, make(map[string]any))
 	if CompletionOf(t.Context()) != nil || CompletionOf(request) != nil {
-		t.Error("there is one that nobody has made")
+		t.Error("a request without a Completion has one")
 	}
 	l := NewCompletion(request)
 	if CompletionOf(request) != l {
-		t.Error("it is not found")
+		t.Error("the Completion is not found")
 	}
 	done := ""
 	do := func(name string) func(context.Context) {

@@ -30,10 +30,10 @@ type app struct{ store counters.Store }
 
 func (a app) Counters() counters.Store { return a.store }
 
-// start is 12.345 s into a minute.
+// start is a time 12.345 s into a minute.
 var start = time.Date(2026, 3, 1, 10, 20, 12, 345_000_000, time.UTC)
 
-// clock is the time of a test.
+// clock is a clock that only the test moves.
 type clock struct{ offset atomic.Int64 }
 
 func (c *clock) now() time.Time          { return start.Add(time.Duration(c.offset.Load())) }
@@ -63,8 +63,7 @@ func provision(t testing.TB, h *Handler, store counters.Store) *Handler {
 	return h
 }
 
-// newRequest returns a request as Caddy's server would hand it on. vars are
-// pairs of name and value.
+// newRequest returns a request as Caddy's server would pass it on. vars are pairs of names and values.
 func newRequest(method, path, ip string, vars ...string) *http.Request {
 	r := httptest.NewRequest(method, path, http.NoBody)
 	repl := caddy.NewReplacer()
@@ -87,7 +86,8 @@ var ok = caddyhttp.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) erro
 	return nil
 })
 
-// serve runs a request and returns the answer's headers and the status, of the error too.
+// serve runs a request and returns the status, the headers of the response and the error. If there is an error, the
+// status is that of the error.
 func serve(h caddyhttp.MiddlewareHandler, r *http.Request, next caddyhttp.Handler) (int, http.Header, error) {
 	rec := httptest.NewRecorder()
 	err := h.ServeHTTP(rec, r, next)
@@ -98,7 +98,7 @@ func serve(h caddyhttp.MiddlewareHandler, r *http.Request, next caddyhttp.Handle
 	return status, rec.Header(), err
 }
 
-// dump lists headers, one on a line, sorted.
+// dump lists headers, one per line, sorted.
 func dump(h http.Header) string {
 	lines := make([]string, 0, len(h))
 	for name, values := range h {
@@ -113,9 +113,9 @@ func dump(h http.Header) string {
 	return strings.Join(lines, "\n")
 }
 
-// After three requests 9 of 10 are spent. A fourth of cost 3 fits once at most 7
-// of the 9 count, with 46.666666 s of the next bucket left: in 47.655 s plus
-// 13.333334 s.
+// TestHeaders checks the headers of a fourth request after three requests that have used 9 of 10 units. A request with
+// a cost of 3 fits once at most 7 of the 9 units count, which is when 46.666666 s of the next bucket are left: in
+// 47.655 s plus 13.333334 s.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	const state = `
@@ -137,7 +137,7 @@ X-Ratelimit-Remaining: 1
 X-Ratelimit-Reset: 48`
 	for name, tt := range map[string]struct {
 		format string
-		nth    int // request whose answer is compared
+		nth    int // the number of the request whose response is compared
 		want   string
 	}{
 		"admitted":                  {nth: 1, want: plain},
@@ -187,7 +187,7 @@ func TestRefusal(t *testing.T) {
 			t.Fatal(status, err)
 		}
 	}
-	c.advance(47_655 * time.Millisecond) // the next bucket
+	c.advance(47_655 * time.Millisecond) // into the next bucket
 	c.advance(28_500 * time.Millisecond)
 	next := caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error {
 		t.Error("the next handler runs")
@@ -236,7 +236,7 @@ func TestCostAboveLimit(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	if header.Get("Retry-After") != "" {
-		t.Error("a wait is promised that does not help")
+		t.Error("there is a Retry-After although waiting does not help")
 	}
 }
 
@@ -333,7 +333,7 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
-// A misspelt placeholder must not lift a limit or put all users into one budget.
+// TestUnknownPlaceholder checks that a misspelt placeholder does not lift a limit or put all users into one budget.
 func TestUnknownPlaceholder(t *testing.T) {
 	t.Parallel()
 	for option, h := range map[string]*Handler{
@@ -381,10 +381,10 @@ func TestCharge(t *testing.T) {
 	}
 	for i, tt := range []struct {
 		path   string
-		tokens any // set by the next handler
+		tokens any // the usage that the next handler sets
 		err    error
 		panics bool
-		gone   bool // the client leaves
+		gone   bool // the client disconnects
 		status int
 		left   int64
 		logged int
@@ -438,7 +438,7 @@ func TestCharge(t *testing.T) {
 			t.Errorf("step %d: %d log lines, want %d", i, logs.Len(), tt.logged)
 		}
 	}
-	// 1047 units of the first bucket (and 7 more of one-unit requests) fade slowly.
+	// The 1047 units of the first bucket, and 7 more of requests with a cost of 1, expire slowly.
 	r := newRequest("GET", "/free", "10.0.0.1")
 	_, header, err := serve(h, r, ok)
 	e, _ := apierror.From(err)
@@ -471,7 +471,7 @@ func TestFreeRequestsWithoutCharge(t *testing.T) {
 	}
 }
 
-// slowStore is a store over a network: charging blocks until let go.
+// slowStore is a store behind a network: charging blocks until the test permits it.
 type slowStore struct {
 	counters.Store
 	started chan context.Context
@@ -522,11 +522,11 @@ func TestSeveralBudgets(t *testing.T) {
 		state, limit, left, cost string
 	}{
 		{"/", 204, `"minute";r=2;t=48, "hour";r=9;t=2388`, "3", "2", "1"},
-		// The inner one is the strictest now.
+		// Now the inner budget is the strictest.
 		{"/nine", 204, `"minute";r=1;t=48, "hour";r=0;t=2388`, "10", "0", "9"},
-		// The inner one refuses; the outer one has spent.
+		// The inner budget refuses after the outer budget was charged.
 		{"/", 429, `"minute";r=0;t=48, "hour";r=0;t=2388`, "10", "0", "1"},
-		// The outer one refuses; the inner one is not asked.
+		// The outer budget refuses, so that the inner budget is not asked.
 		{"/", 429, `"minute";r=0;t=48`, "3", "0", "1"},
 	} {
 		status, header := chain(newRequest("GET", tt.path, "10.0.0.1"), "board")
@@ -546,8 +546,8 @@ func TestSeveralBudgets(t *testing.T) {
 	}
 }
 
-// The limits that an upstream tells of its own are in no response that has those of budgets, in
-// whichever spelling; without a budget that counts they stay.
+// TestLimitsOfUpstreams checks that rate limit headers of an upstream, in any spelling, are removed from responses with
+// headers of a budget. If no budget applies, they are kept.
 func TestLimitsOfUpstreams(t *testing.T) {
 	t.Parallel()
 	store := counters.NewMemory(func() time.Time { return start })
@@ -594,7 +594,7 @@ func TestLimitsOfUpstreams(t *testing.T) {
 	}
 }
 
-// brokenStore cannot be reached.
+// brokenStore is a store that cannot be reached.
 type brokenStore struct{ counters.Store }
 
 func (brokenStore) Take(context.Context, string, int64, int64, time.Duration) (counters.Result, error) {

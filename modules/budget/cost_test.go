@@ -49,12 +49,12 @@ func TestPattern(t *testing.T) {
 		"/{a}/{a}", "/{$}/a", "/{a...}/b", "/{...}", "/%zz", "/{a}/{a...}", "/a*", "/a/*", "/*/b", "/*.txt",
 	} {
 		if _, err := compilePattern(text); err == nil {
-			t.Errorf("%q is taken", text)
+			t.Errorf("%q is accepted", text)
 		}
 	}
 }
 
-// FuzzPattern compares with http.ServeMux, whose patterns these are.
+// FuzzPattern compares patterns with those of http.ServeMux, whose syntax they use.
 func FuzzPattern(f *testing.F) {
 	f.Add("/forums/{id}/threads", "/forums/1/threads")
 	f.Add("/v1/", "/v1/x")
@@ -78,7 +78,7 @@ func FuzzPattern(f *testing.F) {
 			return false
 		}()
 		if err == nil && refused {
-			// The mux is stricter only about the letters of names.
+			// The mux is stricter only about the characters of wildcard names.
 			t.Fatalf("%q: the mux refuses it", text)
 		}
 		if err != nil {

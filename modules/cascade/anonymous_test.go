@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// Whoever sends no checked key is answered from the models of the user that anonymous
+// TestAnonymous checks that requests without a verified key are answered by the models of the user that anonymous
 // names, who is charged.
 func TestAnonymous(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	server, app := startSite(t, `route {
@@ -53,7 +53,7 @@ func TestAnonymous(t *testing.T) { //nolint:paralleltest // Caddy runs one confi
 		want      int
 	}{
 		{"/v1/chat/completions", "none", http.StatusOK},
-		{"/v1/chat/completions", key.Key, http.StatusOK}, // which nobody checks there
+		{"/v1/chat/completions", key.Key, http.StatusOK}, // the key is not checked on this path
 		{"/keys/v1/chat/completions", key.Key, http.StatusOK},
 		{"/keys/v1/chat/completions", "none", http.StatusUnauthorized},
 	} {
@@ -80,7 +80,7 @@ func TestAnonymous(t *testing.T) { //nolint:paralleltest // Caddy runs one confi
 	}
 }
 
-// JSON may have a whole chain in one route.
+// TestUncheckedJSON checks configurations in JSON, in which a route may contain a whole chain of handlers.
 func TestUncheckedJSON(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	const (
 		check   = `{"handler":"api_auth","provider":{"provider":"gateway_key"}}`

@@ -21,7 +21,7 @@ import (
 	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// answers is an upstream without a network.
+// answers is a transport that answers like an upstream, without a network.
 type answers struct{ header, body string }
 
 func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -33,7 +33,7 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// nobody is a client that keeps nothing.
+// nobody is a ResponseWriter that discards the body.
 type nobody struct {
 	header http.Header
 	status int
@@ -46,7 +46,7 @@ func (n *nobody) FlushError() error           { return nil }
 
 func (n *nobody) SetReadDeadline(time.Time) error { return nil }
 
-// BenchmarkGateway measures one chat completion through everything that `tollgate gateway` stands for, without the
+// BenchmarkGateway measures a chat completion through all handlers that `tollgate gateway` configures, without the
 // network on either side.
 func BenchmarkGateway(b *testing.B) {
 	server, app := startGateway(b)

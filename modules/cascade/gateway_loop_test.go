@@ -21,7 +21,7 @@ type around struct {
 
 func (a *around) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
-	if a.asked++; a.asked > 20 { // it would have no end
+	if a.asked++; a.asked > 20 { // the loop would not end
 		w.WriteHeader(http.StatusTeapot)
 		return w.Result(), nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// A model has half of the time that is left, so that another one can be asked.
+// TestPatience checks that a model gets half of the remaining time, so that another model can be asked afterwards.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,15 +33,16 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// TestInsideHidesClientValues checks that a service's requests do not have the values of the service's client.
+// TestInsideHidesClientValues checks that the requests that a service makes do not contain the context values of the
+// service's client.
 func TestInsideHidesClientValues(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), caddyhttp.VarsCtxKey, map[string]any{"a": "b"}))
 	inner := detached{ctx}
 	if caddyhttp.GetVar(ctx, "a") != "b" || caddyhttp.GetVar(inner, "a") != nil {
-		t.Error("variables of the client's request are seen")
+		t.Error("variables of the client's request are visible")
 	}
 	if cancel(); inner.Err() == nil {
-		t.Error("it goes on when the client has left")
+		t.Error("the request continues after the client has disconnected")
 	}
 }

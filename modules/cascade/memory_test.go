@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// TestMemoryShareOfUser checks that the bodies of one user, who may send many to slow servers, take no more than the
-// user's share of the memory.
+// TestMemoryShareOfUser checks that the bodies of one user's requests to slow servers take no more than the user's
+// share of the memory.
 func TestMemoryShareOfUser(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	server, app := startGateway(t)
 	kept, err := app.Gateway()

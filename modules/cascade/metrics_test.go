@@ -22,7 +22,8 @@ func value(t *testing.T, c prometheus.Counter) float64 {
 	return metric.GetCounter().GetValue()
 }
 
-// TestTeamMetrics: metrics of teams have a bound, and no names that users choose.
+// TestTeamMetrics checks that the number of metrics of teams is bounded, and that they contain no names that users
+// choose.
 func TestTeamMetrics(t *testing.T) {
 	t.Parallel()
 	vector := func(name string) *prometheus.CounterVec {

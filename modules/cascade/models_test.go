@@ -50,7 +50,7 @@ func TestModelLookup(t *testing.T) { //nolint:paralleltest // Caddy runs one con
 		{"/v1/models/claude-opus-5%5B1m%5D", "claude-opus-5[1m]", "Best (high)", http.StatusOK},
 		{"/v1/models/anthropic/claude-haiku-5-5", "", "", http.StatusNotFound}, // an entry that the key may not use
 		{"/v1/models/gpt-4o", "", "", http.StatusNotFound},
-		{"/v1/models/gpt-5.4-mini", "gpt-5.4-mini", "GPT-5.4 mini", http.StatusOK}, // without its provider
+		{"/v1/models/gpt-5.4-mini", "gpt-5.4-mini", "GPT-5.4 mini", http.StatusOK}, // the name without the provider
 		{"/any/v1/models/gpt-4o", "gpt-4o", "Fast (low)", http.StatusOK},
 		{"/any/v1/models/anthropic/claude-haiku-5-5", "", "", http.StatusNotFound},
 	} {

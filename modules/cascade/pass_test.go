@@ -14,7 +14,7 @@ import (
 	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// TestChargeBatches checks that a batch that nobody asks for again is charged once, when it is done.
+// TestChargeBatches checks that a batch whose client does not ask for it again is charged once, when it is done.
 func TestChargeBatches(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	status := "in_progress"
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,8 +41,8 @@ func TestChargeBatches(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 	}
 }
 
-// startBatch starts a site whose user alice has made the batch batch_1. charges counts the rows of her usage log, and
-// adds up what they cost.
+// startBatch starts a site on which the user alice has created the batch batch_1. charges returns the number of rows in
+// her usage log, and their total cost.
 func startBatch(t *testing.T, up *httptest.Server) (app *gatewayapp.App, charges func() (n int, cost int64)) {
 	t.Helper()
 	_, app = startSite(t, "route {\n\t\tapi_auth gateway_key\n\t\tcascade\n\t}")
@@ -80,14 +80,14 @@ func startBatch(t *testing.T, up *httptest.Server) (app *gatewayapp.App, charges
 	}
 }
 
-// TestChargeResults checks that a batch whose description has no usage is charged by its results, once, and only when
-// they could be read to their end.
+// TestChargeResults checks that a batch whose description has no usage is charged by its results, once, and only if the
+// results could be read completely.
 func TestChargeResults(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	const result = `{"response":{"body":{"model":"gpt-5.4-mini","usage":{"prompt_tokens":1000000,"completion_tokens":0}}}}` + "\n"
 	for _, c := range []struct {
 		name    string
-		answers []func(w http.ResponseWriter) // of the file, in order
-		rows    []int                         // after each look
+		answers []func(w http.ResponseWriter) // the responses with the results, in order
+		rows    []int                         // the number of rows after each run
 		cost    int64
 	}{
 		{"results", []func(http.ResponseWriter){

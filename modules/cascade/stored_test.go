@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// TestBackgroundCharge checks that an answer in the background is charged by a budget before it when
-// it is over, by what it has used, and not when the client has gone.
+// TestBackgroundCharge checks that a budget in front charges an answer in the background at its end, by its usage, even
+// if the client has gone before.
 func TestBackgroundCharge(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	may := make(chan struct{})
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -44,7 +44,7 @@ func TestBackgroundCharge(t *testing.T) { //nolint:paralleltest // Caddy runs on
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept.Custom = http.DefaultTransport.(*http.Transport).Clone() // the upstream is at a private address
+	kept.Custom = http.DefaultTransport.(*http.Transport).Clone() // permits the upstream's private address
 	kept.Keychain.CheckHost = nil
 	_, key, _, err := kept.Keychain.InitUser(t.Context(), "alice")
 	if err != nil {

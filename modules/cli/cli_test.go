@@ -34,7 +34,7 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// run executes a command line whose subcommand "do" does work, and returns what it wrote to stdout and stderr. The
+// run executes a command line whose subcommand "do" calls work, and returns the texts written to stdout and stderr. The
 // command reads the Caddyfile of the current folder if there is one.
 func run(t *testing.T, work func(s *Session, cmd *cobra.Command, args []string) error, args ...string) (out, notes string, err error) {
 	t.Helper()
@@ -101,7 +101,7 @@ func TestErrors(t *testing.T) { //nolint:paralleltest // see above
 			t.Errorf("%s: %q, error %v, want %q", c.args, out, err, want)
 		}
 		if want == "the plain message" && err.Error() != want {
-			t.Errorf("a refusal is told as %q", err)
+			t.Errorf("a refusal is printed as %q", err)
 		}
 	}
 	out, _, err := run(t, nil)

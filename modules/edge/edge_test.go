@@ -38,7 +38,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestStrippedPath checks the path that a handler has taken from a request.
+// TestStrippedPath checks the path prefix that a handler has stripped from a request.
 func TestStrippedPath(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ original, path, want string }{

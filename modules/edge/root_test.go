@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
-// What may be behind a service, or a home page.
+// These handlers may follow a service or a home page.
 var (
 	nobody = caddyhttp.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) error {
 		caddyhttp.SetVar(r.Context(), "unhandled", true) // as the last of Caddy's handlers does
@@ -32,7 +32,7 @@ func request() *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), caddyhttp.VarsCtxKey, make(map[string]any)))
 }
 
-// TestServeRoot checks that the root of a site leads to the service, unless another handler answers there.
+// TestServeRoot checks that the root of a site redirects to the service, unless another handler answers there.
 func TestServeRoot(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -43,7 +43,7 @@ func TestServeRoot(t *testing.T) {
 		"nobody":    {nobody, http.StatusTemporaryRedirect, "store/"},
 		"a page":    {page, http.StatusOK, ""},
 		"a status":  {status, http.StatusNotFound, ""},
-		"a refusal": {refusal, http.StatusOK, ""}, // others write it
+		"a refusal": {refusal, http.StatusOK, ""}, // the error is written by Caddy
 	} {
 		w := httptest.NewRecorder()
 		err := edge.ServeRoot(w, request(), c.next, "store/")
@@ -53,7 +53,8 @@ func TestServeRoot(t *testing.T) {
 	}
 }
 
-// TestServeHome checks that the home page answers where nobody else has a page, and in the place of the way to a service.
+// TestServeHome checks that the home page is served if no other handler has a page, and instead of the redirect to a
+// service.
 func TestServeHome(t *testing.T) {
 	t.Parallel()
 	home := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "home") })

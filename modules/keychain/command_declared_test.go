@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDeclaredByCommand: a file is applied from a file and from standard input, told line by
-// line, and comes out of the export as it went in.
+// TestDeclaredByCommand checks that a declaration is applied from a file and from standard input, that its changes are
+// printed line by line, and that the export returns it unchanged.
 func TestDeclaredByCommand(t *testing.T) {
 	l, _ := sqliteLine(t)
 	file := filepath.Join(t.TempDir(), "teams.yaml")
@@ -65,13 +65,13 @@ func TestDeclaredByCommand(t *testing.T) {
 	write("teams:\n- name: Blue\n- name: Red\n  limits: {allowed_models: [openai/gpt-nothing]}\n")
 	l.fails("line 4: team Red: allowed_models[0] names the unknown model \"openai/gpt-nothing\"; nothing was changed", "apply", "-f", file)
 	if out, _ = l.run("teams", "list"); strings.Contains(out, "Blue") {
-		t.Errorf("a part of a refused file is there: %s", out)
+		t.Errorf("a part of a refused file was applied: %s", out)
 	}
 	l.fails("no such file", "apply", "-f", file+"none")
 	l.fails(`required flag(s) "file"`, "apply")
 }
 
-// TestDeclaredProviderKeys: the text of a key comes from the environment or a file, and is in no answer.
+// TestDeclaredProviderKeys checks that a declared key comes from the environment or a file, and is never printed.
 func TestDeclaredProviderKeys(t *testing.T) {
 	l, _ := sqliteLine(t)
 	secret := filepath.Join(t.TempDir(), "groq")

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// TestImposedByCommand: what the operator sets by commands is imposed, on a key and on a
-// user, is shown apart, and goes as it came.
+// TestImposedByCommand checks that limits that the operator sets by commands are imposed on a key or a user, are shown
+// separately, and can be removed.
 func TestImposedByCommand(t *testing.T) {
 	l, _ := sqliteLine(t)
 	k := l.key("keys", "create", "-u", "alice", "--usd-per-day", "2.50", "--allow", "openai/*", "--rate-limit", "9", "--label", "ci")
@@ -81,15 +81,15 @@ func TestImposedByCommand(t *testing.T) {
 	l.fails("if any flags in the group [lift", "users", "limit", "alice", "--lift", "--usd-per-day", "1")
 }
 
-// TestModelsAddWithoutConfiguration: where no configuration was read, the refusal of a base
-// URL that the server's may well allow says so.
+// TestModelsAddWithoutConfiguration checks that the refusal of a base URL says that no configuration was read, since
+// the server's configuration may permit it.
 func TestModelsAddWithoutConfiguration(t *testing.T) {
 	l, _ := sqliteLine(t)
 	l.run("users", "add", "alice")
 	add := []string{"models", "add", "local/x", "-u", "alice", "--base-url", "http://127.0.0.1:9/v1", "--model", "x", "--tier", "low"}
 	l.run(add...)
 	t.Chdir(t.TempDir())
-	if _, _, err := execute(t.Context(), "", "keys", "create", "-u", "alice"); err != nil { // begins a database in this folder
+	if _, _, err := execute(t.Context(), "", "keys", "create", "-u", "alice"); err != nil { // creates a database in this folder
 		t.Fatal(err)
 	}
 	_, _, err := execute(t.Context(), "", add...)

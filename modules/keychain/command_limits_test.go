@@ -18,7 +18,7 @@ import (
 
 var updateGolden = flag.Bool("update", false, "write the files in testdata anew")
 
-// key runs a command that answers with a key.
+// key runs a command that prints a key, and returns the key.
 func (l *line) key(args ...string) (k keychain.NewKey) {
 	l.t.Helper()
 	out, _ := l.run(append(args, "--json")...)
@@ -36,12 +36,12 @@ func wantOptions(t *testing.T, k keychain.NewKey, want string) {
 	}
 }
 
-// TestKeyLimits gives keys limits, changes some of them and lifts them.
+// TestKeyLimits checks that limits of keys can be set, changed and removed.
 func TestKeyLimits(t *testing.T) {
 	l, _ := sqliteLine(t)
 	all := strings.Fields("--rate-limit 9 --expires 2999-01-31 --allow openai/*,groq/openai/gpt-oss-20b --tokens-per-day 10 --tokens-per-month 20 --usd-per-day 2.50 --usd-per-month 40 --effort-mode max_of_both --own")
 	const want = `{"budgets":{"tokens_per_day":10,"tokens_per_month":20,"usd_per_day":2.5,"usd_per_month":40},"expires":"2999-01-31T00:00:00Z","limit":9,"mode":"max_of_both","models":["openai/*","groq/openai/gpt-oss-20b"]}`
-	for range 2 { // the first makes the user
+	for range 2 { // the first run creates the user
 		wantOptions(t, l.key(append([]string{"keys", "create", "-u", "alice", "--label", "ci"}, all...)...), want)
 	}
 	k := l.key("keys", "create", "-u", "alice")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestProviderKeyTest tries a key that works and one that the provider refuses, of each kind of owner.
+// TestProviderKeyTest checks the test of a valid key and of a key that the provider refuses, for each kind of owner.
 func TestProviderKeyTest(t *testing.T) { //nolint:paralleltest // commands set Caddy's default logger
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -37,14 +37,14 @@ import (
 
 const masterKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-// line is a command line on one configuration.
+// line runs command lines with one configuration.
 type line struct {
 	t      *testing.T
 	config string
 	stdin  string
 }
 
-// newLine makes a configuration with the database given in Caddyfile form.
+// newLine writes a configuration with the given database, which is in Caddyfile form.
 func newLine(t *testing.T, database string) *line {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "Caddyfile")
@@ -74,7 +74,7 @@ func execute(ctx context.Context, stdin string, args ...string) (out, notes stri
 	return stdout.String(), stderr.String(), err
 }
 
-// begin makes the database.
+// begin creates the database.
 func (l *line) begin() {
 	l.t.Helper()
 	app, end, err := tollgate.Load(l.config, "")
@@ -89,7 +89,7 @@ func (l *line) begin() {
 	service.Close()
 }
 
-// run runs a command that must succeed, and returns what was printed.
+// run runs a command that must succeed, and returns the texts it printed to stdout and stderr.
 func (l *line) run(args ...string) (out, notes string) {
 	l.t.Helper()
 	out, notes, err := execute(l.t.Context(), l.stdin, append(args, "--config", l.config)...)
@@ -99,7 +99,7 @@ func (l *line) run(args ...string) (out, notes string) {
 	return out, notes
 }
 
-// fails checks that a command ends with an error that says want.
+// fails checks that a command ends with an error that contains want.
 func (l *line) fails(want string, args ...string) {
 	l.t.Helper()
 	out, _, err := execute(l.t.Context(), l.stdin, append(args, "--config", l.config)...)
@@ -115,7 +115,7 @@ var (
 	times   = regexp.MustCompile(`\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z`)
 )
 
-// steady replaces what is different each time.
+// steady replaces the ids, keys and times in a text, which differ in each run.
 func steady(text string) string {
 	text = idText.ReplaceAllString(text, "${1}_ID")
 	text = keyText.ReplaceAllString(text, "ak-KEY")
@@ -123,7 +123,7 @@ func steady(text string) string {
 	return times.ReplaceAllString(text, "TIME")
 }
 
-// compact returns steady JSON on one line. It fails the test for invalid JSON.
+// compact returns JSON on one line, with ids, keys and times replaced by steady. It fails the test for invalid JSON.
 func compact(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -133,7 +133,7 @@ func compact(t *testing.T, text string) string {
 	return steady(b.String())
 }
 
-// TestJSON checks the form on which programs rely.
+// TestJSON checks the JSON output on which programs rely.
 func TestJSON(t *testing.T) {
 	l, file := sqliteLine(t)
 	l.begin()
@@ -207,7 +207,7 @@ func TestJSON(t *testing.T) {
 		}
 	}
 
-	// The table of models, in and out of reach.
+	// The list of models contains those in reach, or all.
 	count := func(args ...string) int {
 		out, _ := l.run(append(args, "--json")...)
 		var entries []keychain.ModelEntry
@@ -225,7 +225,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestText checks the form that people see.
+// TestText checks the text output for people.
 func TestText(t *testing.T) {
 	l, _ := sqliteLine(t)
 	l.begin()
@@ -338,7 +338,7 @@ func TestErrors(t *testing.T) {
 		l.fails(want, "provider-keys", "add", "groq", "-u", "alice")
 	}
 	if out, _ := l.run("users", "list", "--json"); strings.Contains(out, "nobody") {
-		t.Error("a refused command made the user")
+		t.Error("a refused command created the user")
 	}
 	_, notes, err := execute(t.Context(), "", "users", "add", "a\tb", "--config", l.config)
 	if err == nil || strings.Contains(notes, "\t") {
@@ -346,7 +346,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestWrongFolder: only a command that a new database may begin with makes one.
+// TestWrongFolder checks that only a command that can begin with an empty database creates a database.
 func TestWrongFolder(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
@@ -363,7 +363,7 @@ func TestWrongFolder(t *testing.T) {
 		t.Errorf("token: error %v", err)
 	}
 	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {
-		t.Errorf("they made %v (%v)", files, err)
+		t.Errorf("the commands created %v (%v)", files, err)
 	}
 }
 
@@ -387,7 +387,7 @@ func TestMissingKeyFile(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(file); err == nil {
-		t.Error("another key was made")
+		t.Error("another key was created")
 	}
 }
 
@@ -401,17 +401,17 @@ func TestConfigurations(t *testing.T) {
 	}
 	exists := func(name string) bool { _, err := os.Stat(filepath.Join(folder, name)); return err == nil }
 
-	// Without a configuration: the defaults of the app.
+	// Without a configuration the app's defaults apply.
 	if _, _, err := execute(t.Context(), "", "users", "add", "ada"); err != nil || !exists("data/tollgate.db") || !exists("data/tollgate.key") {
 		t.Errorf("defaults: error %v", err)
 	}
-	// The Caddyfile of the working directory.
+	// The Caddyfile of the working directory is used.
 	write("Caddyfile", "{\n\ttollgate {\n\t\tdatabase sqlite {env.TOLLGATE_TEST_DIR}/own.db\n\t}\n}\n")
 	t.Setenv("TOLLGATE_TEST_DIR", filepath.Join(folder, "own"))
 	if _, _, err := execute(t.Context(), "", "users", "add", "ada"); err != nil || !exists("own/own.db") || !exists("own/tollgate.key") {
 		t.Errorf("Caddyfile: error %v", err)
 	}
-	// JSON, with a database for the gateway alone, and without the app.
+	// The configuration is JSON, with a database for the gateway alone, and without the app.
 	write("c.json", `{"apps":{"http":{"servers":{"x":{"listen":[":1"],"routes":[{"handle":[{"handler":"no_such"}]}]}}},
 		"tollgate":{"databases":{"gateway":{"engine":"sqlite","path":"json.db"}},"counters":{"store":"no_such"},"first_run":{"url":"not one"}}}}`)
 	if _, _, err := execute(t.Context(), "", "users", "add", "ada", "-c", "c.json"); err != nil || !exists("json.db") {
@@ -442,7 +442,7 @@ func TestConfigurations(t *testing.T) {
 		"path.json": "not a directory", "catalog.json": "no_such",
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		if name == "path.json" { // it is waited for, until the context ends
+		if name == "path.json" { // the command waits until the context ends
 			time.AfterFunc(300*time.Millisecond, cancel)
 		}
 		_, _, err := execute(ctx, "", "users", "list", "-c", name)
@@ -462,7 +462,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestDatabaseDown waits for a server that is not there, in vain.
+// TestDatabaseDown checks that a command waits a limited time for a database server that does not answer.
 func TestDatabaseDown(t *testing.T) {
 	l := newLine(t, `postgres "postgres://tollgate:hunter2@127.0.0.1:1/x"`)
 	began := time.Now()
@@ -475,7 +475,7 @@ func TestDatabaseDown(t *testing.T) {
 	}
 }
 
-// another returns a second service on the same database, as a running server has.
+// another returns a second service on the same database, as a running server would have.
 func another(t *testing.T, db *store.DB, err error) *keychain.Service {
 	t.Helper()
 	if err != nil {
@@ -502,12 +502,12 @@ func another(t *testing.T, db *store.DB, err error) *keychain.Service {
 	return service
 }
 
-// usageLog returns the log of requests as a server on the database of a service writes it.
+// usageLog returns a usage log on the database of a service, as a server writes it.
 func usageLog(s *keychain.Service) *spending.Log {
 	return spending.NewLog(spending.NewLedger(s.DB(), zap.NewNop(), time.Now), s.KeyUses(), zap.NewNop()).Start()
 }
 
-// TestCommandBesideServer manages keys while another service has the database open.
+// TestCommandBesideServer checks that commands can manage keys while another service has the database open.
 func TestCommandBesideServer(t *testing.T) {
 	dsn := testenv.Postgres(t).DSN()
 	sqlite, file := sqliteLine(t)
@@ -553,7 +553,7 @@ func TestCommandBesideServer(t *testing.T) {
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
-			if refusal, ok := apierror.From(err); !ok || refusal.Status != 401 || time.Since(began) > keychain.CacheTTL+time.Minute { // a busy machine included
+			if refusal, ok := apierror.From(err); !ok || refusal.Status != 401 || time.Since(began) > keychain.CacheTTL+time.Minute { // for busy machines
 				t.Errorf("revoked: error %v after %v", err, time.Since(began))
 			}
 		})
@@ -600,6 +600,6 @@ func TestUsage(t *testing.T) {
 func TestRegistered(t *testing.T) {
 	cmd, ok := caddycmd.Commands()["keychain"]
 	if !ok || cmd.CobraFunc == nil {
-		t.Fatalf("the command is not there: %+v", cmd)
+		t.Fatalf("the command is missing: %+v", cmd)
 	}
 }

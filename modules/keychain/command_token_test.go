@@ -82,11 +82,11 @@ func TestToken(t *testing.T) {
 	l.fails("a user id has 1 to 200", "token", "a\nb")
 	l.fails("a user id has 1 to 200", "token", strings.Repeat("x", 201))
 	if _, err := os.Stat(file); err == nil {
-		t.Error("the command made a database")
+		t.Error("the command created a database")
 	}
 }
 
-// TestTokenWithoutConfiguration looks for the one that was named.
+// TestTokenWithoutConfiguration checks the error if the configuration that was named does not exist.
 func TestTokenWithoutConfiguration(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if _, _, err := execute(t.Context(), "", "token", "alice", "-c", "none.json"); err == nil || !strings.Contains(err.Error(), "reading the configuration") {

@@ -29,7 +29,7 @@ func TestEnvironmentUnset(t *testing.T) { //nolint:paralleltest // commands set 
 	}
 }
 
-// What a command needs is told by its name.
+// TestDatabaseUnset checks that the error names the unset variable that a command needs.
 func TestDatabaseUnset(t *testing.T) { //nolint:paralleltest // see above
 	t.Chdir(t.TempDir())
 	config := "{\n\ttollgate {\n\t\tdatabase postgres {env.TOLLGATE_TEST_NOT_SET}\n\t}\n}\n"

@@ -26,7 +26,7 @@ func reencrypt(t *testing.T, args ...string) (out, notes string, err error) {
 	return stdout.String(), stderr.String(), err
 }
 
-// TestReencrypt puts a new master key before the old one, seals anew, and takes the old one away.
+// TestReencrypt puts a new master key before the old key, encrypts the database anew, and removes the old key.
 func TestReencrypt(t *testing.T) {
 	l, _ := sqliteLine(t)
 	l.stdin = "gsk_0123456789-abcdefghijklmnopqrstuvwxyz-WXYZ"
@@ -63,7 +63,7 @@ func TestReencrypt(t *testing.T) {
 	}
 }
 
-// TestReencryptInWrongFolder checks that without a database the command says so and makes none.
+// TestReencryptInWrongFolder checks that without a database the command returns an error and creates no database.
 func TestReencryptInWrongFolder(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
@@ -71,6 +71,6 @@ func TestReencryptInWrongFolder(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {
-		t.Errorf("it made %v (%v)", files, err)
+		t.Errorf("the command created %v (%v)", files, err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
 )
 
-// TestWrap checks that a master key that the key management server wraps comes back the same. Tests of commands set
-// Caddy's default logger.
+// TestWrap checks that a master key that the key management server has wrapped is unwrapped unchanged. Tests of
+// commands set Caddy's default logger.
 func TestWrap(t *testing.T) { //nolint:paralleltest // see above
 	s := transittest.New(t)
 	c, err := transit.New(transit.Options{Address: s.URL, Token: transittest.Root})

@@ -49,7 +49,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 	}
 }
 
-// TestCore checks that entries of the level and above are sent by the time the log ends.
+// TestCore checks that entries of at least the configured level have been sent once the log is closed.
 func TestCore(t *testing.T) {
 	t.Parallel()
 	collector := otlptest.New(t)

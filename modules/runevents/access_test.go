@@ -104,7 +104,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestAccessNames checks the warning if read is restricted to certain clients while submit is not.
+// TestAccessNames checks the warning if read is restricted to certain clients but submit is not.
 func TestAccessNames(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestHandlerInCaddy runs the handler in a Caddy server, and checks that the faults reach the connection through the server's
-// wrapped writers.
+// TestHandlerInCaddy checks that in a Caddy server the faults reach the connection through the server's wrapped
+// writers.
 func TestHandlerInCaddy(t *testing.T) {
 	addr := "127.0.0.1:" + testenv.FreePort(t)
 	file := fmt.Sprintf(`{
@@ -84,7 +84,7 @@ http://%s {
 		t.Errorf("drop: status %d", resp.StatusCode)
 	}
 
-	// The role chunk of a stall comes through at once, and the client may leave.
+	// The role chunk of a stalled stream arrives at once, and the client may disconnect.
 	ctx, leave := context.WithCancel(t.Context())
 	resp, err := send(ctx, "fault=stall")
 	if err != nil {

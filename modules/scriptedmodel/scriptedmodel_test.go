@@ -78,7 +78,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// running starts Run on a free port. It returns the address, a function that stops it, and the channel of its result.
+// running starts Run on a free port. It returns the address, a function that stops Run, and a channel that receives
+// Run's result.
 func running(t *testing.T) (base string, stop func(), ended <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -142,7 +143,7 @@ func TestRunFinishesAnswers(t *testing.T) {
 	}
 }
 
-// TestRunCutsAnswers stops Run while an answer hangs and checks that the answer ends after the time of grace.
+// TestRunCutsAnswers stops Run while an answer hangs and checks that the answer ends after the grace period.
 func TestRunCutsAnswers(t *testing.T) {
 	t.Parallel()
 	base, stop, ended := running(t)
@@ -176,6 +177,6 @@ func TestCommand(t *testing.T) {
 	t.Parallel()
 	cmd, ok := caddycmd.Commands()["scripted-model"]
 	if !ok || cmd.CobraFunc == nil {
-		t.Fatalf("the command is not there: %+v", cmd)
+		t.Fatalf("the command is missing: %+v", cmd)
 	}
 }

@@ -24,9 +24,8 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
 )
 
-// The tests of this file do not run in parallel: provisioning sets Caddy's default
-// logger, of which a process has one, and the default folder counts from the working
-// directory.
+// The tests of this file do not run in parallel: provisioning sets the process's default Caddy logger, and the default
+// folder is relative to the working directory.
 
 // schema returns the schema of a service with one table.
 func schema(name string) store.Schema {
@@ -35,10 +34,10 @@ func schema(name string) store.Schema {
 	}}
 }
 
-// noSecrets returns an empty sample, as that of a service that has no secrets yet.
+// noSecrets returns an empty sample of secrets, as a service without secrets does.
 func noSecrets(context.Context, *store.DB) ([]sealed.Text, error) { return nil, nil }
 
-// provision creates the app of a configuration as a server does, in the folder of the test.
+// provision creates the app of a configuration as a server does, in the working directory of the test.
 func provision(t *testing.T, config string) *App {
 	t.Helper()
 	app, err := tryProvision(t, config)
@@ -64,7 +63,7 @@ func tryProvision(t *testing.T, config string) (*App, error) {
 		return nil, err
 	}
 	t.Cleanup(func() {
-		app.begun.Store(false) // nothing is left to wait for
+		app.begun.Store(false) // cleanup has nothing to wait for
 		cancel()
 	})
 	return app, nil
@@ -184,14 +183,14 @@ func TestOpensOnlyNeededParts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if found := files(t); found != nil {
-				t.Errorf("provisioning has made %v", found)
+				t.Errorf("provisioning has created %v", found)
 			}
 			if err := a.Start(); err != nil {
 				t.Fatal(err)
 			}
 			ready(t, dbs...)
 			if found := files(t); !slices.Equal(found, c.files) {
-				t.Errorf("made %v, want %v", found, c.files)
+				t.Errorf("created %v, want %v", found, c.files)
 			}
 			for file, want := range c.tables {
 				if got := tables(t, file); !slices.Equal(got, want) {
@@ -202,8 +201,8 @@ func TestOpensOnlyNeededParts(t *testing.T) {
 	}
 }
 
-// TestNewerDatabase checks that a database of a newer program keeps an older one from starting, and is not changed. So
-// does one that is too old.
+// TestNewerDatabase checks that an app does not start with the database of a newer program, and does not change it. The
+// same applies to a database that is too old.
 func TestNewerDatabase(t *testing.T) {
 	t.Chdir(t.TempDir())
 	begin := func(s store.Schema) error {
@@ -231,16 +230,16 @@ func TestNewerDatabase(t *testing.T) {
 		t.Errorf("started: %v", err)
 	}
 	if err := begin(store.Schema{Name: "board", Migrations: newer}); err != nil {
-		t.Errorf("the newer one again: %v", err)
+		t.Errorf("the newer program again: %v", err)
 	}
 	later := fstest.MapFS{"00003_all.sql": {Data: []byte("-- +goose Up\nCREATE TABLE everything (id BIGINT);\n")}}
 	if err := begin(store.Schema{Name: "board", Migrations: later}); !errors.Is(err, store.ErrTooOld) {
-		t.Errorf("a program without the migrations of that one: %v", err)
+		t.Errorf("a program without these migrations: %v", err)
 	}
 }
 
-// TestKeyringFolder checks that the key file is created beside the database, for a gateway with a database of its own
-// beside that one.
+// TestKeyringFolder checks that the key file is created beside the database or, if the gateway has a separate database,
+// beside that database.
 func TestKeyringFolder(t *testing.T) {
 	for config, want := range map[string]string{
 		`{}`: "data",
@@ -267,14 +266,14 @@ func TestKeyringFolder(t *testing.T) {
 				found = []string{want}
 			}
 			if got := files(t); !slices.Equal(got, found) {
-				t.Errorf("made %v, want %v", got, found)
+				t.Errorf("created %v, want %v", got, found)
 			}
 		})
 	}
 }
 
-// TestAnotherKey checks that no key is created if there are secrets already, and that another key is not used with
-// them.
+// TestAnotherKey checks that no key is created if there are secrets already, and that a key that did not encrypt them
+// is refused.
 func TestAnotherKey(t *testing.T) {
 	t.Chdir(t.TempDir())
 	begin := func() (*App, error) {
@@ -315,7 +314,7 @@ func TestAnotherKey(t *testing.T) {
 	}
 	end(a)
 	if _, err := os.Stat("data/tollgate.key"); err == nil {
-		t.Fatal("another key was made")
+		t.Fatal("another key was created")
 	}
 	if err := os.WriteFile("data/tollgate.key", []byte("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -325,7 +324,7 @@ func TestAnotherKey(t *testing.T) {
 		t.Errorf("with another key: %v", err)
 	}
 	if _, err := a.Keyring("board")(); err == nil {
-		t.Error("the other key may be used")
+		t.Error("the other key is accepted")
 	}
 	end(a)
 	if err := os.WriteFile("data/tollgate.key", key, 0o600); err != nil {
@@ -337,8 +336,8 @@ func TestAnotherKey(t *testing.T) {
 	end(a)
 }
 
-// TestKeys checks that a service is a 503 before the start, and afterwards has the keys and the keyring that it asked
-// for.
+// TestKeys checks that a service returns a 503 before the start, and afterwards has the keys and the keyring that it
+// asked for.
 func TestKeys(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := provision(t, `{}`)
@@ -382,8 +381,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestReloads checks that configurations share what has the same settings. What they share ends with the last of them,
-// in the reverse order, and not while requests run.
+// TestReloads checks that configurations share databases and values with the same settings. These are closed after the
+// last of the configurations has ended, in the reverse order, and not while requests run.
 func TestReloads(t *testing.T) {
 	t.Chdir(t.TempDir())
 	pool := caddy.NewUsagePool()
@@ -412,13 +411,13 @@ func TestReloads(t *testing.T) {
 	two, db2, value2 := begin(`{"memory":200000000}`)
 	other, db3, value3 := begin(`{"database":{"engine":"sqlite","path":"other.db"}}`)
 	if db1 != db2 || value1 != value2 || db1 == db3 || value1 == value3 {
-		t.Error("they share what is not the same, or not what is")
+		t.Error("values are shared that differ, or are not shared although they are equal")
 	}
 	if one.MemoryBudget() != other.MemoryBudget() {
 		t.Error("memory is counted twice")
 	}
 	if err := one.release(); err != nil || len(ended) > 0 || db2.Ready() != nil {
-		t.Errorf("the first has ended what the second uses: %v, %v, %v", err, ended, db2.Ready())
+		t.Errorf("the first configuration has closed values that the second uses: %v, %v, %v", err, ended, db2.Ready())
 	}
 	done := two.Acquire()
 	if err := two.Cleanup(); err != nil || len(ended) > 0 || db2.Ready() != nil {
@@ -447,10 +446,10 @@ func TestProvisionedOnlyReleases(t *testing.T) {
 	}
 	b := provision(t, `{}`)
 	if again, err := b.ServiceDatabase("board", schema("board")); err != nil || again == db {
-		t.Errorf("the database is still there (%v)", err)
+		t.Errorf("the database is still open (%v)", err)
 	}
 	if found := files(t); found != nil {
-		t.Errorf("made %v", found)
+		t.Errorf("created %v", found)
 	}
 }
 
@@ -467,7 +466,7 @@ func TestStartRefused(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if found := files(t); found != nil {
-		t.Errorf("made %v", found)
+		t.Errorf("created %v", found)
 	}
 }
 
@@ -482,7 +481,7 @@ func TestBadConfigurations(t *testing.T) {
 		`{"keyring":{"ring":"aes","keys":["x"]}}`:                 "keys[0]",
 		`{"start_wait":-1}`:                                       "start_wait must not be negative",
 		`{"memory":1}`:                                            "memory: must be at least 96 MiB",
-		`{"catalog":{}}`:                                          "unknown module: tollgate.catalog", // it is of a package that is not in this test
+		`{"catalog":{}}`:                                          "unknown module: tollgate.catalog", // its package is not linked into this test
 		`{"nothing":1}`:                                           `unknown field "nothing"`,
 		`{"keyring":{"ring":"aes","keys":["MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="],"file":"y"}}`: "keys and file exclude each other",
 	} {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestBrand checks that the brand is read with its files, and that errors name what is wrong.
+// TestBrand checks that the brand is read with its files, and that errors name the fault.
 func TestBrand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("TOLLGATE_TEST_NAME", "Example")
@@ -27,7 +27,7 @@ func TestBrand(t *testing.T) {
 	}
 	made, err := (&Brand{Name: "{env.TOLLGATE_TEST_NAME}", Logo: "logo.svg", Accent: "#0b6159", AccentDark: "#7fd", Footer: "Imprint", CSS: "more.css"}).load()
 	if err != nil || made.Name != "Example" || !strings.Contains(string(made.Logo), "<svg") || made.Accent != "#0b6159" || made.AccentDark != "#7fd" || made.Footer != "Imprint" || string(made.CSS) != "h1 { color: red }" {
-		t.Errorf("made %+v, %v", made, err)
+		t.Errorf("the brand is %+v, %v", made, err)
 	}
 	if made, err := (*Brand)(nil).load(); made != nil || err != nil {
 		t.Errorf("no brand is %v, %v", made, err)
@@ -54,7 +54,7 @@ func TestBrand(t *testing.T) {
 	}
 }
 
-// TestBackupNote checks that the note of a backup is found again, also by another app.
+// TestBackupNote checks that the note about a backup can be read again, also by another app.
 func TestBackupNote(t *testing.T) {
 	t.Chdir(t.TempDir())
 	app := provision(t, "{}")

@@ -13,7 +13,7 @@ func init() {
 	caddy.RegisterModule(new(firstRun))
 }
 
-// firstRun stands for an option of another package.
+// firstRun stands in for an option of another package.
 type firstRun struct {
 	URL string `json:"url"`
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // TestMemoryMetrics checks that the metrics report the size of the memory, how much of it is taken, and how many
-// requests found none.
+// requests were refused for lack of it.
 func TestMemoryMetrics(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := provision(t, `{"memory":200000000}`)

@@ -18,7 +18,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/caddytls"
 )
 
-// place is a handler that is found as a service but serves nothing: place <title> <path> [hidden].
+// place is a handler that is listed as a service but serves nothing. Its line is: place <title> <path> [hidden].
 type place struct {
 	Title  string `json:"title,omitempty"`
 	Path   string `json:"path,omitempty"`
@@ -113,7 +113,7 @@ func found(t *testing.T, text string) *App {
 	return app
 }
 
-// asked returns a request for a page from an address.
+// asked returns a request for a URL from a client address.
 func asked(url, from string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, url, http.NoBody)
 	r.RemoteAddr = from + ":1234"
@@ -123,7 +123,7 @@ func asked(url, from string) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: from}))
 }
 
-// TestServices checks where services are found, and which of their addresses a visitor is led to.
+// TestServices checks where services are found, and to which of their addresses a visitor is directed.
 func TestServices(t *testing.T) {
 	t.Setenv("TOLLGATE_TEST_HOST", "env.example")
 	app := found(t, places)

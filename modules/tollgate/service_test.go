@@ -19,7 +19,7 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/budget"
 )
 
-// hello is a whole service, as docs/how-to/add-a-service.md has it.
+// hello is the complete service of docs/how-to/add-a-service.md.
 type hello struct {
 	Name string `json:"name,omitempty"`
 }
@@ -82,7 +82,7 @@ func init() {
 			return map[string][]Cost{"all": {{Units: 10, Method: "GET", Path: "/hello"}}}
 		},
 	})
-	for _, name := range []string{"board", "events", "gateway"} { // of the other tests
+	for _, name := range []string{"board", "events", "gateway"} { // the modules of other tests
 		Register(Service{Name: name})
 	}
 }
@@ -93,7 +93,7 @@ func adapt(body string) (string, error) {
 	return string(text), err
 }
 
-// TestNewService checks that one line mounts a registered service, with its errors, costs and options.
+// TestNewService checks that one line mounts a registered service with its error format, costs and options.
 func TestNewService(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	config, err := adapt("tollgate hello {\n\tname Ada\n\tlimit 15\n}")
 	if err != nil {

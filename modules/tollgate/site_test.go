@@ -18,8 +18,8 @@ route @home {
 	Register(Service{Name: "words", Form: "route {\n\thello {\n\t\tname words\n\t}\n}\n"})
 }
 
-// names returns the names of the handlers of a configuration in the order in which requests reach them, each followed
-// by the first path that it is for.
+// names returns the names of a configuration's handlers in the order in which requests reach them, each followed by the
+// first path that it matches.
 func names(config gjson.Result) (found []string) {
 	var walk func(routes gjson.Result, path string)
 	walk = func(routes gjson.Result, path string) {
@@ -39,8 +39,8 @@ func names(config gjson.Result) (found []string) {
 	return found
 }
 
-// TestHomeOfSite checks that a site with two services gets a home page before them, that a site with one gets none, and
-// that a line of its own replaces it.
+// TestHomeOfSite checks that a site with two services gets a home page before them, that a site with one service gets
+// none, and that an explicit line replaces it.
 func TestHomeOfSite(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ body, want string }{

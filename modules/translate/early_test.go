@@ -32,7 +32,7 @@ const (
 	answer  = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}]}`
 )
 
-// answers writes an answer of the server.
+// answers writes the response of a server.
 func answers(w http.ResponseWriter, status int) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -44,7 +44,7 @@ func answers(w http.ResponseWriter, status int) error {
 	return err
 }
 
-// wantRefused checks that err says what the server refused.
+// wantRefused checks that err is the server's refusal.
 func wantRefused(t *testing.T, w *httptest.ResponseRecorder, err error) {
 	t.Helper()
 	e, ok := apierror.From(err)
@@ -60,8 +60,8 @@ func wantMessage(t *testing.T, w *httptest.ResponseRecorder, err error) {
 	}
 }
 
-// TestTranslateEarlyAnswer: the server answers while the client's body is read,
-// which is done on another goroutine, as the transports of net/http do.
+// TestTranslateEarlyAnswer checks a server that answers while another goroutine reads the client's body, as the
+// transports of net/http do.
 func TestTranslateEarlyAnswer(t *testing.T) {
 	t.Parallel()
 	half := len(hello) / 2
@@ -87,7 +87,7 @@ func TestTranslateEarlyAnswer(t *testing.T) {
 				return answers(w, status)
 			}
 			go func() {
-				_, _ = io.WriteString(out, hello[:half]) // returns when it was read
+				_, _ = io.WriteString(out, hello[:half]) // returns once the half was read
 				close(begun)
 			}()
 			w, err := sendBody(t, "translate messages", "/v1/messages", in, next)
@@ -102,7 +102,7 @@ func TestTranslateEarlyAnswer(t *testing.T) {
 	}
 }
 
-// TestTranslateUnreadBody: the server answers before anybody read the body.
+// TestTranslateUnreadBody checks a server that answers before the body was read.
 func TestTranslateUnreadBody(t *testing.T) {
 	t.Parallel()
 	next := func(status int, closes, proxied bool) caddyhttp.HandlerFunc {
@@ -177,7 +177,7 @@ func TestTranslateAfterRequestEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(made.request.Body) != text {
-			t.Fatalf("the request is another one's: %.40s", made.request.Body)
+			t.Fatalf("the body belongs to another request: %.40s", made.request.Body)
 		}
 		lease.Give()
 	}
@@ -192,8 +192,8 @@ func wantUntouched(status int, text string) func(*testing.T, *httptest.ResponseR
 	}
 }
 
-// TestTranslateServerAnswersEarly puts reverse_proxy between the client and a server that
-// answers as soon as it has the head of the request.
+// TestTranslateServerAnswersEarly checks reverse_proxy between the client and a server that answers as soon as it has
+// received the headers of the request.
 func TestTranslateServerAnswersEarly(t *testing.T) {
 	hasty, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -249,7 +249,7 @@ http://%s {
 	}
 }
 
-// refuseAtOnce reads the head of a request, answers, and then reads the body.
+// refuseAtOnce reads the headers of a request, answers, and then reads the body.
 func refuseAtOnce(conn net.Conn) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTranslateUnknownMembers checks that the server gets the members that were read, and no members that
+// TestTranslateUnknownMembers checks that the server gets the known members of a request, and no unknown members that
 // it could mistake for them.
 func TestTranslateUnknownMembers(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestTranslateUnknownMembers(t *testing.T) {
 				t.Errorf("%s: error %v, the server got %s", body, err, sent)
 			}
 			if w.Header().Get("X-Gateway-Dropped-Params") == "" {
-				t.Errorf("%s: what was dropped is not said", body)
+				t.Errorf("%s: the dropped members are not reported", body)
 			}
 		}
 	}

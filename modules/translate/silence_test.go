@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// TestTranslateSilence: a server that thinks for long does not lose clients that
-// wait for a sign of life. The clock is the test's own.
+// TestTranslateSilence checks that a client whose server is silent for long gets signs of life. The clock belongs to
+// the test.
 func TestTranslateSilence(t *testing.T) {
 	t.Parallel()
 	const (
 		word = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n"
 		end  = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
 	)
-	// The messages format has one ping behind the begin of its content too.
+	// The messages format also has a ping after the start of its content.
 	const ping, comment = "event: ping\ndata: {\"type\":\"ping\"}\n\n", ": keep-alive\n\n"
 	for name, test := range map[string]struct {
 		config, path, body string
-		pauses             []time.Duration // each behind a word
+		pauses             []time.Duration // one after each word
 		sign               string
 		want               int
 	}{

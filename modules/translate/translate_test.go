@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
-// send passes a request through the middleware; next nil: to a scripted model.
+// send passes a request through the middleware to next, or to a scripted model if next is nil.
 func send(t *testing.T, config, path, body string, next caddyhttp.HandlerFunc) (*httptest.ResponseRecorder, error) {
 	t.Helper()
 	return sendBody(t, config, path, strings.NewReader(body), next)
@@ -122,13 +122,13 @@ func TestTranslate(t *testing.T) {
 				}
 			}
 			if strings.Contains(test.body, "top_k") && w.Header().Get("X-Gateway-Dropped-Params") == "" {
-				t.Error("what was dropped is not said")
+				t.Error("the dropped members are not reported")
 			}
 		})
 	}
 }
 
-// TestTranslateFailureKinds: an error in a stream keeps its kind.
+// TestTranslateFailureKinds checks that an error in a stream keeps its kind.
 func TestTranslateFailureKinds(t *testing.T) {
 	t.Parallel()
 	for failure, want := range map[string][2]string{
@@ -158,8 +158,8 @@ func TestTranslateFailureKinds(t *testing.T) {
 	}
 }
 
-// TestTranslateLargeEvents: a large event of a stream takes memory, which the client is told
-// of in its own format where there is none.
+// TestTranslateLargeEvents checks that a large event of a stream takes memory, and that without free memory the client
+// gets an error in its own format.
 func TestTranslateLargeEvents(t *testing.T) {
 	t.Parallel()
 	event := func(text string) string {
@@ -170,7 +170,7 @@ func TestTranslateLargeEvents(t *testing.T) {
 	for name, test := range map[string]struct {
 		memory int64
 		stream string
-		status int // 0: it is a stream
+		status int // 0: the response is a stream
 		says   string
 	}{
 		"there is memory":   {4 << 20, event("begun") + large + end, 0, strings.Repeat("x", 1000)},
@@ -255,7 +255,8 @@ func TestTranslateErrors(t *testing.T) {
 	}
 }
 
-// TestTranslateCountRefuses: what is refused of a message is not counted either.
+// TestTranslateCountRefuses checks that requests to count tokens are refused with the same errors as requests for
+// answers.
 func TestTranslateCountRefuses(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`[]`, `{"model":"m"}`, `{"model":"m","input":[{"type":"nothing"}]}`, `{"model":"m","input":"Hi","previous_response_id":"resp_1"}`} {
@@ -309,7 +310,7 @@ func TestTranslateCompleteAnswerToStreamRequest(t *testing.T) {
 				t.Errorf("%s, %s:\n%q", path, kind, text)
 			}
 		}
-		// Whole: what is refused so is refused in a stream of it.
+		// An invalid complete answer is refused, although the client asked for a stream.
 		_, err := send(t, "translate messages responses", path, test.body, func(w http.ResponseWriter, r *http.Request) error {
 			_, _ = io.ReadAll(r.Body)
 			_, err := io.WriteString(w, `{"choices":[{"message":{"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"a\":nope"}}]},"finish_reason":"tool_calls"}]}`)
@@ -368,7 +369,7 @@ func TestTranslatePassesUnchanged(t *testing.T) {
 	}
 }
 
-// breaksOff answers as reverse_proxy does when its server is cut off.
+// breaksOff returns a handler that ends as reverse_proxy does when the connection to its server is cut.
 func breaksOff(kind, text string) caddyhttp.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if _, err := io.ReadAll(r.Body); err != nil {

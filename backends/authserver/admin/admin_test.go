@@ -20,7 +20,7 @@ const (
 	master = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 )
 
-// api is the administration of a server.
+// api is the administration API of a server under test.
 type api struct {
 	*authserver.Server
 	t     *testing.T
@@ -175,7 +175,7 @@ func TestClients(t *testing.T) {
 		a.token(id, secret, 401)
 		other := a.token(id, fresh, 200)
 
-		// Tokens of it.
+		// The list contains the client's tokens.
 		list := a.do("GET", "/tokens?client="+id, "", 200)["tokens"].([]any)
 		if len(list) != 2 {
 			t.Fatalf("%v", list)
@@ -195,7 +195,7 @@ func TestClients(t *testing.T) {
 		}
 		a.do("DELETE", "/issuances/"+list[1].(map[string]any)["id"].(string), "", 204)
 		if a.active(id, fresh, token) {
-			t.Error("the token lives on")
+			t.Error("the token is still active")
 		}
 		a.do("GET", "/issuances/0", "", 404)
 		if got := a.do("GET", "/issuances?client="+id+"&since=2000-01-01", "", 200)["issuances"].([]any); len(got) != 2 {
@@ -205,7 +205,7 @@ func TestClients(t *testing.T) {
 		a.do("PATCH", "/clients/"+id+"/revoke", "", 200)
 		a.do("PATCH", "/clients/"+id+"/reactivate", "", 409)
 		if got := a.do("GET", "/tokens", "", 200)["tokens"].([]any); len(got) != 0 {
-			t.Errorf("%v live on", got)
+			t.Errorf("%v are still active", got)
 		}
 		a.do("DELETE", "/clients/"+id, "", 204)
 		a.do("GET", "/clients/"+id, "", 404)
@@ -307,7 +307,7 @@ func TestResources(t *testing.T) {
 	} {
 		path = "/resources/mail/policy/" + path
 		a.do("POST", path, test[0], 201)
-		a.do("POST", path, test[0], 201) // once
+		a.do("POST", path, test[0], 201) // creates it once
 		a.do("POST", path, `{}`, 400)
 		if got := a.do("GET", path, "", 200)[test[2]].([]any); len(got) != 1 {
 			t.Errorf("%s: %v", path, got)
@@ -318,7 +318,7 @@ func TestResources(t *testing.T) {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	a.do("GET", "/resources/https%3A%2F%2Fapi.example%2Fmail", "", 404) // ids and slugs alone
+	a.do("GET", "/resources/https%3A%2F%2Fapi.example%2Fmail", "", 404) // only ids and slugs are accepted
 	a.do("POST", "/resources/mail/policy/runtime/client-ids", `{"client_id":"c","url":"https://c.example/"}`, 400)
 	a.do("PATCH", "/resources/mail", `{"policy":{"runtime":{"client_ids":["c"`+strings.Repeat(`,"c"`, 999)+`]}}}`, 200)
 	a.do("POST", "/resources/mail/policy/runtime/client-ids", `{"client_id":"d"}`, 422)
@@ -380,7 +380,7 @@ func TestSystem(t *testing.T) {
 			t.Error("no notices")
 		}
 
-		// The audit feed.
+		// The audit feed can be filtered by action and time.
 		feed := a.do("GET", "/audit", "", 200)
 		events := feed["events"].([]any)
 		if len(events) != 3 || events[0].(map[string]any)["action"] != "dcr.mode_updated" || events[0].(map[string]any)["detail"] != "mode=admin_only" || feed["has_more"] != false || feed["until"] == "" {
@@ -424,7 +424,7 @@ func TestRoutesNeedKey(t *testing.T) {
 	if got := a.do("GET", "/audit?action=admin.auth_failed", "", 200)["events"].([]any); len(got) != 30 {
 		t.Errorf("%d events", len(got))
 	}
-	// Who goes on for long does not fill the database.
+	// Many unauthorized requests do not fill the database with events.
 	for range 200 {
 		r := httptest.NewRequest("GET", "/admin/clients", nil)
 		w := httptest.NewRecorder()
@@ -448,7 +448,7 @@ func TestRoutesNeedKey(t *testing.T) {
 	a.do("DELETE", "/audit", "", 405)
 }
 
-// TestAdminLimit bounds how much an address may send.
+// TestAdminLimit checks that the requests of an address to the administration API are rate limited.
 func TestAdminLimit(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -466,7 +466,7 @@ func TestAdminLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	for i, want := range []int{200, 200, 429} { // nobody needs a key here
+	for i, want := range []int{200, 200, 429} { // no key is configured
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", "http://localhost:9001/admin/stats", nil)
 		r.RemoteAddr = "127.0.0.1:1234"
@@ -506,7 +506,7 @@ func TestForeignPagesWithoutKey(t *testing.T) {
 		case "elsewhere":
 			r.RemoteAddr = "192.0.2.1:1234"
 		case "Host":
-			r.Host = "evil.example:9001" // whose name leads here
+			r.Host = "evil.example:9001" // a name that resolves to this machine
 		default:
 			r.Header.Set(name, map[string]string{"X-Forwarded-For": "127.0.0.1", "Test-Client": "192.0.2.1", "Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}[name])
 		}
@@ -514,7 +514,7 @@ func TestForeignPagesWithoutKey(t *testing.T) {
 	}
 }
 
-// TestInvitations answers with the link where no mails are sent, and mails it where they are.
+// TestInvitations checks that the response contains the invitation link only if the server sends no mails.
 func TestInvitations(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -15,7 +15,7 @@ func TestAudit(t *testing.T) {
 	a := newAPI(t, authtest.SQLite(t), "data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}", map[string]string{"MASTER": master})
 	const hush = "hush-hush-hush"
 	var secrets []string
-	made := make(map[string]string) // ids by what they are of
+	made := make(map[string]string) // the ids of created objects by kind
 	for _, one := range [...]struct{ call, as, want string }{
 		{`POST /clients {"client_name":"C","grant_types":["client_credentials"],"scope":"read"}`, "client", "client.created_admin"},
 		{`PATCH /clients/<client> {"client_name":"D"}`, "", "client.updated"},
@@ -37,7 +37,7 @@ func TestAudit(t *testing.T) {
 		{`POST /resources/mail/policy/exchange/allowed-clients {"client_id":"c"}`, "", "resource.policy.exchange.added"},
 		{`DELETE /resources/mail/policy/exchange/allowed-clients/c`, "", "resource.policy.exchange.removed"},
 		{`POST /resources/mail/policy/runtime/client-ids {"client_id":"c"}`, "", "resource.policy.runtime.added"},
-		{`POST /resources/mail/policy/runtime/client-ids {"client_id":"c"}`, "", ""}, // is there
+		{`POST /resources/mail/policy/runtime/client-ids {"client_id":"c"}`, "", ""}, // exists already: no event
 		{`POST /resources/mail/policy/connect/allowed-return-urls {"url":"https://c.example/"}`, "", "resource.policy.connect.added"},
 		{`POST /idps {"name":"I","issuer":"https://idp.example"}`, "idp", "idp.created"},
 		{`PUT /idps/<idp> {"name":"J","issuer":"https://idp.example"}`, "", "idp.updated"},

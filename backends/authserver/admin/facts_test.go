@@ -7,7 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 )
 
-// TestClaimRules sets what clients and resources are told of users, and what that is made of.
+// TestClaimRules checks that the administration API sets the claim rules of clients and resources, and the roles and
+// attributes of users from which the claims are made.
 func TestClaimRules(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -29,7 +30,7 @@ func TestClaimRules(t *testing.T) {
 		}
 		a.do("PATCH", "/clients/"+id, `{"client_name":"N"}`, 200)
 		if got := a.do("GET", "/clients/"+id, "", 200); shown(got, "claim_rules") != rules {
-			t.Errorf("another change takes the rules: %v", got)
+			t.Errorf("an unrelated change removes the rules: %v", got)
 		}
 		for _, bad := range []string{
 			`[{"claim":"sub","from":"roles"}]`, `[{"claim":"Scope","from":"roles"}]`,

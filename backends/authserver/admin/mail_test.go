@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// mailEvents returns the details of the events of an action, the latest first.
+// mailEvents returns the details of an action's audit events, latest first.
 func (a *api) mailEvents(action string) (details []string) {
 	a.t.Helper()
 	for _, row := range a.do("GET", "/audit?action="+action, "", 200)["events"].([]any) {
@@ -17,7 +17,7 @@ func (a *api) mailEvents(action string) (details []string) {
 	return details
 }
 
-// TestMail checks what the administration tells of mails, and its test mails.
+// TestMail checks the mail settings and counts that the administration API returns, and the requests for a test mail.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

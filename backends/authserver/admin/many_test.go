@@ -22,14 +22,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-// many is how many clients, users and issuances there are.
+// many is the number of clients, users and issuances.
 const many = 100_000
 
-// less is how many events and mappings there are.
+// less is the number of events and mappings.
 const less = many / 5
 
-// crowded are databases with many of all. The i-th client is client-00000i, its user
-// personi@example.com; some of them share the time at which they were made.
+// crowded are databases with many rows of each kind. The i-th client is client-00000i, its user personi@example.com.
+// Some rows have the same creation time.
 var crowded = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}, Fill: func(ctx context.Context, db *store.DB) error {
 	return db.Write(ctx, func(c store.Conn) error {
 		const numbers, padded, at = " WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < ?)", "substr(CAST(1000000 + i AS TEXT), 2)", "1700000000000000 + i / 7"
@@ -54,7 +54,7 @@ var crowded = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}, Fi
 				return err
 			}
 		}
-		if c.Dialect() == store.Postgres { // as it does by itself before long
+		if c.Dialect() == store.Postgres { // as autovacuum does soon
 			_, err := c.Exec("ANALYZE authserver_clients, authserver_users, authserver_issuances, authserver_audit, authserver_xaa_subjects")
 			return err
 		}
@@ -78,7 +78,7 @@ func TestManyPlans(t *testing.T) {
 		}
 		for name, test := range map[string]struct {
 			kernel.Listing
-			index string // on PostgreSQL; SQLite names the rows of a number by themselves
+			index string // on PostgreSQL; SQLite uses the row id instead
 		}{
 			"clients":                   {clients.Filter{}.Listing(), "authserver_clients_issued"},
 			"active clients":            {clients.Filter{Status: clients.Active}.Listing(), "authserver_clients_issued"},
@@ -102,7 +102,7 @@ func TestManyPlans(t *testing.T) {
 		} {
 			for which, page := range pages {
 				if page.After != (kernel.Place{}) && test.Table == "authserver_audit" {
-					continue // it goes on by offset alone
+					continue // these pages use only an offset
 				}
 				if page.After != (kernel.Place{}) && test.At == "" {
 					page.After = kernel.Place{At: many / 2}
@@ -113,7 +113,7 @@ func TestManyPlans(t *testing.T) {
 					t.Fatalf("%s, %s: %v", name, which, err)
 				}
 				want, bad := test.index, []string{"Seq Scan", `"Bitmap`}
-				if strings.Contains(name, " of ") { // so few that they may be sorted
+				if strings.Contains(name, " of ") { // few enough rows to be sorted
 					bad = bad[:1]
 				} else {
 					bad = append(bad, `"Sort"`)
@@ -122,7 +122,7 @@ func TestManyPlans(t *testing.T) {
 					bad = []string{"TEMP B-TREE"}
 					switch {
 					case test.At != "" && page.After != (kernel.Place{}):
-						want = "SEARCH " + test.Table + " USING INDEX " + want + " (" // from where the page begins
+						want = "SEARCH " + test.Table + " USING INDEX " + want + " (" // before the condition
 					case strings.HasSuffix(want, "_pkey") && page.After != (kernel.Place{}):
 						want = "SEARCH " + test.Table + " USING INTEGER PRIMARY KEY (rowid"
 					case strings.HasSuffix(want, "_pkey"):
@@ -227,7 +227,7 @@ func TestManyPages(t *testing.T) {
 		if got := fmt.Sprint(a.do("GET", "/stats", "", 200)); !strings.Contains(got, "clients:100000 clients_active:99900") || !strings.Contains(got, "tokens_live:100000") {
 			t.Error(got)
 		}
-		// Names of what rows mention, for people.
+		// With names=true the response contains the names of the clients, users and resources that its rows refer to.
 		a.do("POST", "/resources", `{"slug":"files","uri":"https://files.example"}`, 201)
 		files := a.do("GET", "/resources/files", "", 200)["id"].(string)
 		if err := db.Write(t.Context(), func(c store.Conn) error {
@@ -243,7 +243,7 @@ func TestManyPages(t *testing.T) {
 			t.Errorf("names: %v, want %v", got, want)
 		}
 		if got := a.do("GET", "/issuances?jti=jti-778", "", 200); got["names"] != nil {
-			t.Errorf("names that nobody asked for: %v", got)
+			t.Errorf("names without names=true: %v", got)
 		}
 		if got := a.do("GET", "/tokens?limit=1000&names=true", "", 200)["names"].(map[string]any)["users"].(map[string]any); len(got) < 1000 || got["user-099500"] != "Person99500@example.com" {
 			t.Errorf("%d names", len(got))
@@ -254,10 +254,10 @@ func TestManyPages(t *testing.T) {
 		for _, bad := range []string{"clients?cursor=x", "clients?cursor=" + next + "&offset=1", "clients?order=up", "clients?count=1", "stats?most=-1", "stats?most=x", "users?cursor=" + strings.Repeat("A", 5000)} {
 			a.do("GET", "/"+bad, "", 400)
 		}
-		// A page goes on behind a row that is gone by now.
+		// A cursor remains valid after its row is deleted.
 		a.do("DELETE", "/clients/client-000001?force=true", "", 204)
 		if got := ids(a.do("GET", "/clients?limit=1&cursor="+next, "", 200), "clients"); len(got) != 1 || got[0] != "client-000002" {
-			t.Errorf("behind a row that is gone: %v", got)
+			t.Errorf("after a deleted row: %v", got)
 		}
 	})
 }

@@ -25,7 +25,8 @@ func (a *api) documented() *openapitest.Document {
 	return openapitest.New(a.t, document(a.Admin()).Body.Bytes())
 }
 
-// checkDocumented compares a response with the OpenAPI document. Responses to unknown paths and methods are not in it.
+// checkDocumented compares a response with the OpenAPI document. Responses to unknown paths and methods are not
+// documented.
 func (a *api) checkDocumented(r *http.Request, w *httptest.ResponseRecorder) {
 	a.t.Helper()
 	if strings.HasPrefix(r.URL.Path, "/admin/") && w.Code != http.StatusMethodNotAllowed && inDocument(r) {

@@ -38,7 +38,7 @@ func TestUI(t *testing.T) {
 		t.Errorf("again: %d", w.Code)
 	}
 
-	// All that is imported, from the document on.
+	// All files that the document imports, directly or indirectly, are loaded.
 	loads := regexp.MustCompile(`(?:from |import |url\(|src=|href=)['"]([^'"#]+\.(?:js|css|svg))['"]`)
 	seen, todo := make(map[string]bool), []string{""}
 	for len(todo) > 0 {

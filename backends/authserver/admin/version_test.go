@@ -50,7 +50,7 @@ func TestVersions(t *testing.T) {
 		for _, one := range []struct {
 			path, method, first, second string
 			acts                        []string // further changes, PATCH without a body
-			stays                       bool     // it cannot be deleted
+			stays                       bool     // the object cannot be deleted
 		}{
 			{"/clients/" + client, "PATCH", `{"client_name":"D"}`, `{"client_name":"E"}`, []string{"/suspend", "/reactivate", "/revoke"}, false},
 			{"/users/" + user, "PATCH", `{"name":"Ann"}`, `{"password":"a long one, of words"}`, []string{"/disable", "/enable"}, false},
@@ -79,13 +79,13 @@ func TestVersions(t *testing.T) {
 				with("DELETE", one.path, "", old, 412)
 			}
 			if now := read(); now != first {
-				t.Errorf("%s: what was refused made %s of %s", one.path, now, first)
+				t.Errorf("%s: a refused change has replaced the version, now %s, before %s", one.path, now, first)
 			}
-			second := with(one.method, one.path, one.second, strings.TrimSuffix(first, `"`)+`-gzip"`, 200) // as behind encode
+			second := with(one.method, one.path, one.second, strings.TrimSuffix(first, `"`)+`-gzip"`, 200) // as encode makes it
 			if now := read(); second == first || second != now {
 				t.Errorf("%s: %s became %s, and is %s", one.path, first, second, now)
 			}
-			with(one.method, one.path, one.first, "", 200) // nobody asks
+			with(one.method, one.path, one.first, "", 200) // without If-Match
 			with(one.method, one.path, one.second, "*", 200)
 			for _, act := range one.acts {
 				with("PATCH", one.path+act, "", read(), 200)
@@ -98,7 +98,7 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// TestVersionsAtOnce checks that of several concurrent changes of the same version one is made.
+// TestVersionsAtOnce checks that only one of several concurrent changes of the same version succeeds.
 func TestVersionsAtOnce(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -130,7 +130,7 @@ func TestVersionsAtOnce(t *testing.T) {
 			}
 		}
 		if made != 1 {
-			t.Errorf("%d of %d changes of one version were made", made, most)
+			t.Errorf("%d of %d changes of the same version succeeded", made, most)
 		}
 	})
 }

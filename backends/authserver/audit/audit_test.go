@@ -113,12 +113,12 @@ func FuzzValue(f *testing.F) {
 	f.Add("upstream", "first", "cause", `it said "no" \ to us`)
 	f.Add("a", "", "b", "c=d")
 	f.Fuzz(func(t *testing.T, name, value, name2, value2 string) {
-		audit.Value(value, name) // of any text
+		audit.Value(value, name) // any text must be accepted
 		if strings.ContainsAny(name+name2, "= \"") || name == name2 {
 			return
 		}
 		text := audit.Pairs([]string{name, value, name2, value2})
-		kept := audit.Pairs([]string{"x", value2}) // without what Pairs leaves out
+		kept := audit.Pairs([]string{"x", value2}) // without the pairs that Pairs omits
 		got, ok := audit.Value(text, name2)
 		if again := audit.Pairs([]string{"x", got}); !ok || again != kept {
 			t.Errorf("%s: %s is %q, %v", text, name2, got, ok)

@@ -47,23 +47,23 @@ func TestPush(t *testing.T) {
 		}
 		uri := push()
 		if _, err := come(other, uri); err == nil {
-			t.Error("another client has come with it")
+			t.Error("another client has used the request")
 		}
 		if r, err := come(client, uri); err != nil || string(r.State) != "s" || r.Redirect != "https://c.example/cb" || len(r.Scope) != 1 || r.Scope[0] != "openid" {
 			t.Errorf("%+v, error %v", r, err)
 		}
 		if _, err := come(client, uri); err == nil {
-			t.Error("it is good twice")
+			t.Error("it is accepted twice")
 		}
 		uri = push()
 		k.Clock.Pass(authorize.PushedLife)
 		if _, err := come(client, uri); err == nil {
-			t.Error("it is good behind its time")
+			t.Error("it is accepted after its expiry")
 		}
 		if n, err := s.Sweep(t.Context()); n != 1 || err != nil {
 			t.Errorf("%d swept, error %v", n, err)
 		}
-		// What does not count is not kept: anybody may send it.
+		// Unknown and overlong parameters are not stored, since anybody may push a request.
 		long := strings.Repeat("x", 20_000)
 		uri, err := s.Push(t.Context(), client, request("unknown", long, "login_hint", long, "id_token_hint", long, "ui_locales", long))
 		if err != nil {
@@ -87,7 +87,7 @@ func TestPush(t *testing.T) {
 			}
 		}
 		if _, err := come(client, "urn:ietf:params:oauth:request_uri:x"); err == nil {
-			t.Error("an unknown one is good")
+			t.Error("an unknown request is accepted")
 		}
 	})
 }

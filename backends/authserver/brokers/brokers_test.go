@@ -80,7 +80,7 @@ func TestRows(t *testing.T) {
 		if err := b.Create(ctx, &brokers.Provider{Slug: "chat", Protocol: brokers.APIKey}); !errors.Is(err, brokers.ErrExists) {
 			t.Errorf("error %v", err)
 		}
-		// A secret that is left out stays; an empty one goes.
+		// An edit without a secret keeps the stored secret; an empty secret removes it.
 		p, err := b.Edit(ctx, "chat", func(p *brokers.Provider) error {
 			p.Config = config(t, "client_id", "d", "authorize_url", "https://a.example", "token_url", "https://t.example")
 			return nil
@@ -100,7 +100,7 @@ func TestRows(t *testing.T) {
 		if err := b.Usable(p); err == nil {
 			t.Error("without a secret it is usable")
 		}
-		// One that a resource uses stays.
+		// A provider that a resource uses cannot be deleted.
 		catalog := resources.New(k.Server, resources.Options{})
 		r := &resources.Resource{Slug: "chat", Kind: resources.Broker, Provider: p.ID}
 		if err := catalog.Create(ctx, r); err != nil {
@@ -118,7 +118,7 @@ func TestRows(t *testing.T) {
 		if _, err := b.Find(ctx, "chat"); !errors.Is(err, brokers.ErrUnknown) {
 			t.Errorf("error %v", err)
 		}
-		// What is there already is not seeded again.
+		// Existing providers are not seeded again.
 		list := []brokers.Provider{{Slug: "a", Protocol: brokers.APIKey}, {Slug: "b", Protocol: brokers.APIKey, DisplayName: "B"}}
 		for range 2 {
 			if err := b.Seed(ctx, list); err != nil {
@@ -128,7 +128,7 @@ func TestRows(t *testing.T) {
 		if all, err := b.All(ctx); err != nil || len(all) != 2 || all[1].DisplayName != "B" {
 			t.Errorf("%v, error %v", all, err)
 		}
-		// Without an encryptor no secret is kept.
+		// Without an encryptor no secret is stored.
 		plain := brokers.New(k.Server, brokers.Options{})
 		if err := plain.Create(ctx, &brokers.Provider{Slug: "c", Protocol: brokers.OAuth, Config: good(t)}); err == nil || !strings.Contains(err.Error(), "data_encryption.driver") {
 			t.Errorf("error %v", err)
@@ -175,7 +175,7 @@ func TestConfig(t *testing.T) {
 	for name, test := range map[string]struct {
 		protocol string
 		config   json.RawMessage
-		fault    string // empty: it is good
+		fault    string // empty: the provider is valid
 	}{
 		"good":                         {brokers.OAuth, good(t), ""},
 		"by reference":                 {brokers.OAuth, good(t, "client_secret", "", "client_secret_ref", "CONNECTOR_SECRET"), ""},
@@ -222,11 +222,11 @@ func TestConfig(t *testing.T) {
 	}
 	for name, p := range map[string]brokers.Provider{
 		"slug": {Slug: "a/b", Protocol: brokers.OAuth}, "protocol": {Slug: "a", Protocol: "saml"}, "list": {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage("[]")},
-		"a secret in capitals": {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage(`{"Client_Secret": "hush"}`)}, // would be stored, and told, as it is
+		"a secret in capitals": {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage(`{"Client_Secret": "hush"}`)}, // would be stored and shown unencrypted
 		"secret":               {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage(`{"client_secret": 1}`)},
 	} {
 		if err := b.Create(t.Context(), &p); err == nil {
-			t.Errorf("%s: it is taken", name)
+			t.Errorf("%s: it is accepted", name)
 		}
 	}
 }
@@ -257,7 +257,7 @@ func TestTokens(t *testing.T) {
 		status       int
 		says         string
 		want         brokers.Granted
-		code         string // of the error; "-": it has none
+		code         string // the code of the error; "-": an error without a code
 	}{
 		{"standard", "standard", 200, `{"access_token":"a","refresh_token":"r","expires_in":3600,"scope":"x y","token_type":"bearer","other":{}}`, brokers.Granted{Credential: brokers.Credential{Access: "a", Refresh: "r", Expires: expires}, Scope: []string{"x", "y"}}, ""},
 		{"a text of seconds", "", 200, `{"access_token":"a","expires_in":"3600"}`, brokers.Granted{Credential: brokers.Credential{Access: "a", Expires: expires}}, ""},

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// ann is a user with something of each kind.
+// ann are the facts of a user with an example of each kind.
 var ann = &Facts{
 	Roles: []string{"admin", "shop:buyer", "shop:seller"}, Groups: []string{"staff", "staff/night"},
 	Attributes: map[string][]string{
@@ -18,7 +18,7 @@ var ann = &Facts{
 	},
 }
 
-// made returns the object that rules make of Ann, after a claim of the server's own.
+// made returns the object with the claims that rules make of facts. It begins with the claim iss, as a token does.
 func made(t *testing.T, rules []Rule, facts *Facts) map[string]any {
 	t.Helper()
 	text := Make(rules, facts).Append([]byte(`{"iss":"us"}`))
@@ -89,7 +89,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestTooLarge leaves out what would make a token too large for a header.
+// TestTooLarge checks that a claim that would make a token too large for a header is left out.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	f := &Facts{Attributes: map[string][]string{"small": {"x"}}}
@@ -119,7 +119,7 @@ func TestWanted(t *testing.T) { // not parallel: it counts allocations
 		t.Errorf("with the scope: %v", got)
 	}
 	if n := testing.AllocsPerRun(100, func() { Wanted(AccessToken, []string{"openid"}, nil, nil) }); n != 0 {
-		t.Errorf("nothing takes %v allocations", n)
+		t.Errorf("without wanted claims there are %v allocations", n)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestCheck(t *testing.T) {
 	tests := map[string]struct {
 		rules    []Rule
 		resource bool
-		param    string // of the refusal; empty: they are good
+		param    string // the parameter of the refusal; empty: the rules are valid
 	}{
 		"none": {nil, false, ""},
 		"good": {[]Rule{{
@@ -193,7 +193,7 @@ func TestCheck(t *testing.T) {
 	for _, name := range reserved {
 		for _, claim := range []string{name, strings.ToUpper(name), name + ".x"} {
 			if Check([]Rule{{Claim: claim, From: Roles}}, false) == nil {
-				t.Errorf("%s can be made", claim)
+				t.Errorf("the reserved claim %s is accepted", claim)
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func TestFaults(t *testing.T) {
 		"lines": {"a\nb"}, "twice": {"a", "a"}, "zero": {"a\x00"}, "no text": {"a\xff"},
 	} {
 		if RolesFault(roles) == "" {
-			t.Errorf("%s roles are good", name)
+			t.Errorf("%s roles are accepted", name)
 		}
 	}
 	if fault := RolesFault([]string{"a", "Ä: b"}); fault != "" {
@@ -226,7 +226,7 @@ func TestFaults(t *testing.T) {
 		"a long value": {"a": {strings.Repeat("x", maxValue+1)}}, "lines": {"a": {"b\nc"}},
 	} {
 		if AttributesFault(attributes) == "" {
-			t.Errorf("attributes with %s are good", name)
+			t.Errorf("attributes with %s are accepted", name)
 		}
 	}
 	if fault := AttributesFault(ann.Attributes); fault != "" {
@@ -234,7 +234,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// FuzzRules never makes a claim of the server's own, and always an object, of rules that are good.
+// FuzzRules checks that valid rules always make a valid object, and never a claim that the server reserves.
 func FuzzRules(f *testing.F) {
 	f.Add(`[{"claim":"a.b","from":"roles","prefix":"x","strip_prefix":true},`+
 		`{"claim":"https://x/y","from":"attributes.z","type":"number"}]`, "x:y", "1.5")

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
 
-// quick is a slow hash that is quick.
+// quick is a slow hash with parameters that make it fast.
 var quick = password.Hasher{Params: password.Params{Memory: 64, Passes: 1, Lanes: 1}}
 
 func TestRows(t *testing.T) {
@@ -48,13 +48,13 @@ func TestRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := cs.Find(ctx, one.ID); err != nil || got.Active() {
-			t.Errorf("%+v is active at once after it was suspended, error %v", got, err)
+			t.Errorf("%+v is active after it was suspended, error %v", got, err)
 		}
 		if _, err := cs.SetStatus(ctx, one.ID, clients.Revoked); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := cs.SetStatus(ctx, one.ID, clients.Active); !errors.Is(err, clients.ErrRevoked) {
-			t.Errorf("taken in again: error %v", err)
+			t.Errorf("a revoked client is activated: error %v", err)
 		}
 		if _, err := cs.SetStatus(ctx, "other", clients.Active); !errors.Is(err, clients.ErrUnknown) {
 			t.Errorf("error %v", err)
@@ -80,7 +80,7 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// TestSeed checks that clients are created once if there is none with their id, and that existing ones are not changed.
+// TestSeed checks that clients are created once if their ids are unused, and that existing clients are not changed.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -90,7 +90,7 @@ func TestSeed(t *testing.T) {
 			{ID: "console", Name: "Console", AuthMethod: clients.MethodNone, Source: clients.Admin},
 			{ID: "reader", Name: "Reader", AuthMethod: clients.MethodNone, Source: clients.Admin},
 		}
-		if _, err := cs.Find(ctx, "console"); !errors.Is(err, clients.ErrUnknown) { // which is remembered
+		if _, err := cs.Find(ctx, "console"); !errors.Is(err, clients.ErrUnknown) { // the negative result is cached
 			t.Fatal(err)
 		}
 		if err := cs.Seed(ctx, seeds[:1]); err != nil {
@@ -109,7 +109,7 @@ func TestSeed(t *testing.T) {
 		if c, err := cs.Find(ctx, "reader"); err != nil || c.Name != "Reader" || !c.Active() || !c.Public() {
 			t.Errorf("%+v, error %v", c, err)
 		}
-		// Nodes that start at once.
+		// Several nodes may seed at the same time.
 		other := clients.New(authtest.On(t, k.DB).Server, clients.Options{Hasher: quick})
 		for _, id := range []string{"a", "b", "c", "d"} {
 			var all sync.WaitGroup
@@ -129,13 +129,13 @@ func TestSeed(t *testing.T) {
 	})
 }
 
-// TestEqualWork checks that one hash is computed whatever is wrong with a client that sends a secret.
+// TestEqualWork checks that a client that sends a secret costs exactly one hash, whatever the reason of its refusal.
 func TestEqualWork(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
 	var hashes atomic.Int64
 	gate := make(chan struct{})
-	go func() { // lets one hash after another, and counts
+	go func() { // permits one hash after another, and counts them
 		for {
 			select {
 			case <-gate:
@@ -171,7 +171,7 @@ func TestEqualWork(t *testing.T) {
 			t.Errorf("%s: %d hashes, error %v", what, hashes.Load()-before, err)
 		}
 	}
-	for range 2 { // also once the good one is known
+	for range 2 { // also after the valid secret was cached
 		sends("an unknown client", "nobody", secret, false, 1)
 		sends("a wrong secret", id, secret[1:], false, 1)
 		sends("a suspended client", gone, had, false, 1)
@@ -185,7 +185,7 @@ func TestEqualWork(t *testing.T) {
 	sends("a good one, that is known", id, secret, true, 0)
 }
 
-// TestOtherNode checks that one node sees that another has suspended a client.
+// TestOtherNode checks that a node notices that another node has suspended a client.
 func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -227,7 +227,7 @@ func TestMatchRedirect(t *testing.T) {
 			t.Errorf("%q: %t, want %t", uri, ok, want)
 		}
 	}
-	// Of loopback URIs alone an empty path equals "/".
+	// Only in loopback URIs does an empty path equal "/".
 	bare := &clients.Client{Redirects: []string{"http://127.0.0.1:1234", "http://[::1]/", "http://localhost?a=b", "https://c.example", "cursor://app"}}
 	for uri, want := range map[string]bool{
 		"http://127.0.0.1:1234": true, "http://127.0.0.1:1234/": true, "http://127.0.0.1:5/": true, "http://127.0.0.1": true, "http://[::1]:9": true, "http://localhost:7/?a=b": true,
@@ -251,7 +251,7 @@ func TestMatchRedirect(t *testing.T) {
 		t.Errorf("%q, %t", uri, ok)
 	}
 	if _, ok := (&clients.Client{}).MatchRedirect(""); ok {
-		t.Error("a client without redirect URIs has one")
+		t.Error("a client without redirect URIs accepts one")
 	}
 }
 
@@ -259,7 +259,7 @@ func FuzzMatchRedirect(f *testing.F) {
 	c := &clients.Client{Redirects: []string{"http://127.0.0.1:7/cb"}}
 	f.Add("http://127.0.0.1:50000/cb")
 	f.Add("http://127.0.0.1:@x/cb")
-	f.Add("") // the only one
+	f.Add("") // the only redirect URI may be omitted
 	f.Fuzz(func(t *testing.T, uri string) {
 		to, ok := c.MatchRedirect(uri)
 		if uri == "" && to != c.Redirects[0] {
@@ -278,9 +278,9 @@ func FuzzMatchRedirect(f *testing.F) {
 	})
 }
 
-// TestReplaceAlone checks clients that add a grant that involves no user to their registration: they do not keep the
-// default scope as a scope of their own, even after the default has changed, and what they may ask users for stays
-// bounded.
+// TestReplaceAlone checks clients that add a grant that involves no user to their registration. The default scope does
+// not become a registered scope of the client, even after the default has changed, and the scope that they may request
+// from users stays bounded.
 func TestReplaceAlone(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -306,10 +306,10 @@ func TestReplaceAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := cs.Replace(t.Context(), c.ID, []byte(`{"redirect_uris":["https://d.example/cb"]}`)); err == nil {
-		t.Error("a redirect that is not approved is taken when registration is closed")
+		t.Error("a redirect that is not approved is accepted when registration is closed")
 	}
 	given := &clients.Client{Source: clients.Admin}
 	if len(cs.Ceiling(given)) != 0 {
-		t.Error("the client of an administrator has a ceiling that it was not given")
+		t.Error("an administrator's client has a ceiling that was not set")
 	}
 }

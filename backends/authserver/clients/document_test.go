@@ -23,15 +23,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// publisher is a site with documents. Of a path it does not know it publishes nothing.
+// publisher is a site with metadata documents. It responds to unknown paths with an error.
 type publisher struct {
 	*httptest.Server
 	mu      sync.Mutex
-	members map[string]string // of a path, beside client_id
+	members map[string]string // by path, without client_id
 	header  http.Header
 	fetches atomic.Int64
-	hold    chan struct{} // not nil: answers wait for its end
-	arrived chan struct{} // gets a value where answers wait
+	hold    chan struct{} // not nil: responses wait until it is closed
+	arrived chan struct{} // gets a value for each waiting response
 }
 
 func newPublisher(t *testing.T) *publisher {
@@ -102,7 +102,7 @@ func TestDocument(t *testing.T) {
 		if !slices.Equal(cs.Ceiling(c), []string{"read"}) {
 			t.Errorf("ceiling %v", cs.Ceiling(c))
 		}
-		// It serves for an hour, on another node too.
+		// The document is cached for an hour, also on another node.
 		other := documented(authtest.On(t, k.DB), clients.Options{})
 		for _, node := range []*clients.Clients{cs, other} {
 			if again, err := node.Current(ctx, id); err != nil || again.Name != "App" || p.fetches.Load() != 1 {
@@ -112,7 +112,7 @@ func TestDocument(t *testing.T) {
 		if k.Events.Count("client.registered") != 1 {
 			t.Errorf("%+v", k.Events.All())
 		}
-		// What the administrator has set stays, and so does whether it is an agent.
+		// The scope that the administrator has set is kept, and so is whether the client is an agent.
 		if _, err := cs.Edit(ctx, id, func(c *clients.Client) error { c.Scope = []string{"write"}; return nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestDocument(t *testing.T) {
 		if k.Events.Count("client.updated") != 1 {
 			t.Errorf("%+v", k.Events.All())
 		}
-		// It is blocked, whatever its document says, which nobody asks for any more.
+		// A suspended client is blocked, and its document is not fetched any more.
 		if _, err := cs.SetStatus(ctx, id, clients.Suspended); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestDocument(t *testing.T) {
 		if _, err := cs.SetStatus(ctx, id, clients.Active); err != nil {
 			t.Fatal(err)
 		}
-		// A document that cannot be had does not serve on, and is not forgotten.
+		// If the document cannot be fetched, the client cannot be used, but is not removed.
 		p.mu.Lock()
 		delete(p.members, "/c")
 		p.mu.Unlock()
@@ -193,21 +193,21 @@ func TestDocumentFaults(t *testing.T) {
 			t.Errorf("%s: error %v", members, err)
 		}
 	}
-	// What a site says is told to nobody, and neither is whether there is one.
+	// The error reveals neither the response of a site nor whether the site exists.
 	_, missing := cs.Current(t.Context(), p.URL+"/none")
 	_, absent := cs.Current(t.Context(), "http://127.0.0.1:1/c")
 	_, forbidden := cs.Current(t.Context(), "http://10.0.0.1/c")
 	if code(missing) != kernel.InvalidClient || missing.Error() != absent.Error() || absent.Error() != forbidden.Error() {
 		t.Errorf("%v\n%v\n%v", missing, absent, forbidden)
 	}
-	// Where it is switched off nobody is known so.
+	// If metadata documents are disabled, such clients are unknown.
 	off := clients.New(k.Server, clients.Options{Hasher: quick})
 	if _, err := off.Current(t.Context(), p.publish("/c1", someClient)); !errors.Is(err, clients.ErrUnknown) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestDocumentFlights checks that concurrent requests wait for one fetch, and no longer than their contexts last.
+// TestDocumentFlights checks that concurrent requests share one fetch, and wait no longer than their contexts last.
 func TestDocumentFlights(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -217,7 +217,7 @@ func TestDocumentFlights(t *testing.T) {
 	p.hold = make(chan struct{})
 	gone, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	all.Go(func() { // who began it does not wait for it
+	all.Go(func() { // the request that started the fetch may end early
 		if _, err := cs.Current(gone, id); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}

@@ -41,7 +41,7 @@ func TestRemotes(t *testing.T) {
 		r.waiting <- struct{}{}
 		near.waiting <- struct{}{}
 	}
-	// Who has keys that are good does not wait with those whose addresses are slow.
+	// A client with cached keys does not wait for the slow key servers of other clients.
 	if found, err := known.Find(t.Context(), "k", "ES256"); err != nil || len(found) != 1 {
 		t.Errorf("%d keys, error %v", len(found), err)
 	}

@@ -17,7 +17,7 @@ import (
 
 const day = 24 * time.Hour
 
-// selfish registers clients by themselves, and tells which of them are left.
+// selfish registers clients by dynamic registration and remembers the ids of those that should still exist.
 type selfish struct {
 	*clients.Clients
 	k   authtest.Kernel
@@ -39,7 +39,7 @@ func (s *selfish) register(t *testing.T, name, more string) (token string) {
 	return token
 }
 
-// do runs a statement with the id of a client for its one place.
+// do runs a statement with a client's id as its only parameter.
 func (s *selfish) do(t *testing.T, name, statement string) {
 	t.Helper()
 	if err := s.k.Write(t.Context(), func(c store.Conn) error {
@@ -50,14 +50,14 @@ func (s *selfish) do(t *testing.T, name, statement string) {
 	}
 }
 
-// sweep expects that some clients go, and that all others are left.
+// sweep checks that a sweep removes exactly the clients with the given names.
 func (s *selfish) sweep(t *testing.T, gone ...string) {
 	t.Helper()
 	if err := s.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.SweepUnused(t.Context()); n != len(gone) || err != nil {
-		t.Errorf("%d went, %v were expected to, error %v", n, gone, err)
+		t.Errorf("%d were removed, want %v, error %v", n, gone, err)
 	}
 	for _, name := range gone {
 		if _, err := s.Find(t.Context(), s.ids[name]); !errors.Is(err, clients.ErrUnknown) {
@@ -116,7 +116,7 @@ func TestUnused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := s.Manages(ctx, s.ids["unused"], token); err == nil {
-			t.Error("a token of another client was good")
+			t.Error("a token of another client was accepted")
 		}
 		s.sweep(t)
 		k.Clock.Pass(2 * day)
@@ -124,7 +124,7 @@ func TestUnused(t *testing.T) {
 		s.sweep(t, "unused")
 		_, err := s.Manages(ctx, unused, token2)
 		if refusal, ok := apierror.From(err); !ok || refusal.Status != http.StatusUnauthorized {
-			t.Errorf("managing a client that has gone: %v", err)
+			t.Errorf("managing a removed client: %v", err)
 		}
 		k.Clock.Pass(177 * day)
 		s.sweep(t)
@@ -183,7 +183,7 @@ func TestLastUseWrittenHourly(t *testing.T) {
 			t.Errorf("%v, want %v", at, k.Clock.Now())
 		}
 		k.Clock.Pass(10_000 * day)
-		s.sweep(t) // lives of 0
+		s.sweep(t) // lifetimes of 0 keep all clients
 	})
 }
 

@@ -34,7 +34,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows = rows[1:] // what the columns are
+	rows = rows[1:] // without the header of the table
 	if len(rows) != 119 {
 		t.Fatalf("the contract has %d keys", len(rows))
 	}
@@ -52,7 +52,7 @@ func TestTable(t *testing.T) {
 			variables[v] = k.Name
 		}
 		if k.Rule == "" {
-			t.Errorf("%s: nothing says what it is", k.Name)
+			t.Errorf("%s: there is no description", k.Name)
 		}
 		if k.Own {
 			continue
@@ -86,7 +86,6 @@ func cmpOr(text, other string) string {
 	return text
 }
 
-// TestDefaults checks that an empty configuration is valid, for trying out the server on this machine.
 // defaults is the configuration without a file and an environment. The rules are not applied to it.
 var defaults = func() *Config {
 	c := new(Config)
@@ -117,8 +116,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// sample returns a value of a key that differs from its default, as it is written in the file and in the environment,
-// and its text.
+// sample returns a value of a key that differs from the default: as the file and the environment write it, and as its
+// text is printed.
 func sample(k *Key) (yaml, env, text string) {
 	switch k.pointer(new(Config)).(type) {
 	case *bool:
@@ -138,7 +137,7 @@ func sample(k *Key) (yaml, env, text string) {
 	return `"word: x"`, "word: x", "word: x"
 }
 
-// read loads without the rules.
+// read loads a configuration without applying the rules.
 func read(t *testing.T, text string, vars map[string]string) *loader {
 	t.Helper()
 	l := &loader{Config: &Config{isSet: make(map[string]bool)}, env: func(name string) string { return vars[name] }}

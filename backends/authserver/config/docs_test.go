@@ -13,7 +13,7 @@ var update = flag.Bool("update", false, "write the page of the keys")
 
 const page = "../../../docs/reference/authserver-config.md"
 
-// TestPage checks that the reference page equals the one generated from the table.
+// TestPage checks that the reference page equals the page generated from the table.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	want := reference()
@@ -131,7 +131,7 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// typeOf returns the name of the type of a key: string, bool, int, float, duration or list of string.
+// typeOf returns the name of a key's type: string, bool, int, float, duration or list of string.
 func typeOf(k *Key) string {
 	switch k.pointer(new(Config)).(type) {
 	case *bool:

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// readHere are keys that this package alone needs, with what it does with them.
+// readHere are the keys that only this package reads, with their uses.
 var readHere = map[string]string{
 	"oidc.client_secret_env": "normalized into oidc.client_secret_ref",
 	"server.allow_networks":  "what Networks tells",

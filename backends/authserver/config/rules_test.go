@@ -17,7 +17,7 @@ func TestRules(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		vars vars
-		want []string // parts of the faults, sorted; none: it is good
+		want []string // parts of the faults, sorted; empty: the configuration is valid
 	}{
 		"a site":                     {publicly, nil, nil},
 		"a site by the environment":  {"", vars{"AUTHSERVER_SERVER_ISSUER": "https://as.example/tenant", "AUTHSERVER_SESSION_SECRET": "s", "AUTHSERVER_ADMIN_API_KEY": "k"}, nil},
@@ -187,12 +187,12 @@ clients:
   - {client_id: reader, token_endpoint_auth_method: private_key_jwt, scope: "a b", jwks: {keys: []}}
 `
 
-// TestSeeds checks the entries of lists, and the expansion of variables in them.
+// TestSeeds checks the entries of lists, and the expansion of variables in the entries.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	for domain, want := range map[string]string{"": "localhost", "a.example": "a.example", "{$HOME}": "{$HOME}"} {
 		c, err := Parse([]byte(clients+"server: {issuer: 'http://localhost', allowed_origins: ['https://{$DOMAIN:localhost}', '{$NONE:}']}\npages: {folder: 'a{$DOMAIN:}b{$DOMAIN:x:y}'}"), environment(map[string]string{"DOMAIN": domain}))
-		if err != nil && domain != "{$HOME}" { // which is no origin, nor looked at again
+		if err != nil && domain != "{$HOME}" { // the inserted value is no origin, and is not expanded again
 			t.Fatal(err)
 		}
 		if err != nil {

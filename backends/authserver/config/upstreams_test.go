@@ -73,11 +73,11 @@ func TestUpstreams(t *testing.T) {
 	}
 	same, err := Parse(alone, upstreamsEnvironment)
 	if err != nil || again.Digest() == same.Digest() {
-		t.Errorf("another secret is the same configuration, error %v", err)
+		t.Errorf("configurations with different secrets are equal, error %v", err)
 	}
 }
 
-// TestUpstreamFaults: what cannot work is told at the start, with its entry, and without secrets.
+// TestUpstreamFaults checks that invalid providers are reported at the start, with their entry and without secrets.
 func TestUpstreamFaults(t *testing.T) {
 	t.Parallel()
 	good := "slug: a, issuer: 'https://a.example', client_id: x"

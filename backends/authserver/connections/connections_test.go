@@ -27,18 +27,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// upstream is a provider whose refresh tokens are good once.
+// upstream is a provider whose refresh tokens can be used once.
 type upstream struct {
 	*httptest.Server
 	mu       sync.Mutex
-	present  string // the refresh token that is good
+	present  string // the valid refresh token
 	life     int
-	scope    string // that is granted; empty: r:a r:b
-	status   int    // of answers to refreshes; 0: it works
-	once     bool   // there are no refresh tokens
+	scope    string // the granted scope; empty: r:a r:b
+	status   int    // the status of failing refreshes; 0: refreshes succeed
+	once     bool   // no refresh tokens are issued
 	renewals int
 	revoked  []string
-	hold     chan struct{} // not nil: refreshes wait for its end
+	hold     chan struct{} // not nil: refreshes wait until it is closed
 	arrived  chan struct{}
 }
 
@@ -92,7 +92,7 @@ func (u *upstream) set(change func()) {
 	change()
 }
 
-// node is the room on a node, with those below it.
+// node is a server's connections, with the packages on which they depend.
 type node struct {
 	authtest.Kernel
 	brokers *brokers.Brokers
@@ -100,7 +100,7 @@ type node struct {
 	*connections.Connections
 }
 
-// failing seals, or fails so often.
+// failing is an encryptor whose first calls of Seal fail, as many as failures counts.
 type failing struct {
 	encryption.Encryptor
 	failures *atomic.Int64
@@ -134,7 +134,7 @@ func newNode(t *testing.T, k authtest.Kernel, failures *atomic.Int64) *node {
 	return n
 }
 
-// fill creates a provider, a resource of it, and a user.
+// fill creates a provider, a resource that uses it, and a user.
 func (n *node) fill(t *testing.T, u *upstream) (user string, r *resources.Resource) {
 	t.Helper()
 	config, err := json.Marshal(map[string]any{"client_id": "c", "client_secret": "hush", "authorize_url": u.URL + "/authorize", "token_url": u.URL + "/token", "revoke_url": u.URL + "/revoke"})
@@ -187,7 +187,7 @@ func refused(t *testing.T, what string, err error, code string) {
 	}
 }
 
-// lacking checks that an error sends the user to an address for the given cause.
+// lacking checks that an error asks for the user's consent, with the given cause and address.
 func lacking(t *testing.T, what string, err error, cause, to string) {
 	t.Helper()
 	refused(t, what, err, kernel.ConsentRequired)
@@ -257,7 +257,7 @@ func TestStates(t *testing.T) {
 	})
 }
 
-// TestRootReturn returns to the root of a site, which browsers write with a "/".
+// TestRootReturn checks return URLs at the root of a site, which browsers write with a "/".
 func TestRootReturn(t *testing.T) {
 	t.Parallel()
 	n, u := newNode(t, authtest.SQLite(t), nil), newUpstream(t)
@@ -326,7 +326,7 @@ func TestRenewedOnce(t *testing.T) {
 			t.Errorf("%s, error %v", row, err)
 		}
 
-		// One who leaves does not take the new credential with them.
+		// If the caller that started a renewal is cancelled, the new credential is stored nevertheless.
 		for _, n := range []*node{one, two} {
 			n.Clock.Pass(time.Hour)
 		}
@@ -347,7 +347,7 @@ func TestRenewedOnce(t *testing.T) {
 			t.Errorf("%+v, error %v", a, err)
 		}
 
-		// A provider that is down is no end of the connection; one that says so is.
+		// A provider's outage does not end the connection; a refused refresh token does.
 		for _, n := range []*node{one, two} {
 			n.Clock.Pass(time.Hour)
 		}
@@ -373,7 +373,7 @@ func TestRenewedOnce(t *testing.T) {
 		}
 		_, err = two.Exchange(t.Context(), ann, r, []string{"read"})
 		refused(t, "disconnected", err, kernel.ConsentRequired)
-		one.Kernel.Close() // what is done in the background has ended
+		one.Kernel.Close() // waits for the background work
 		u.set(func() {
 			if len(u.revoked) != 1 || u.revoked[0] != u.present {
 				t.Errorf("revoked: %v", u.revoked)
@@ -422,7 +422,8 @@ func TestRenewedForLess(t *testing.T) {
 	})
 }
 
-// TestLeaseEnds checks that a process that crashes during a renewal blocks the others only until its lease expires.
+// TestLeaseEnds checks that a process that crashes during a renewal blocks other processes only until its lease
+// expires.
 func TestLeaseEnds(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -444,7 +445,7 @@ func TestLeaseEnds(t *testing.T) {
 		select {
 		case err := <-done:
 			t.Fatalf("it did not wait: error %v", err)
-		case <-time.After(200 * time.Millisecond): // it waits
+		case <-time.After(200 * time.Millisecond): // the second process waits
 		}
 		k.Clock.Pass(20 * time.Second)
 		if err := <-done; err != nil {
@@ -472,7 +473,7 @@ func TestKeys(t *testing.T) {
 	lacking(t, "no key", err, kernel.ConsentMissing, "https://maps.example/keys")
 	for _, bad := range []string{"", "a b", "a\nb", strings.Repeat("a", 9000)} {
 		if err := n.SetKey(t.Context(), ann, p, bad); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q is accepted", bad)
 		}
 	}
 	if err := n.SetKey(t.Context(), ann, p, "key-1"); err != nil {

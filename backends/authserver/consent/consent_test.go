@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// TestChangedDocument checks that a consent to a metadata document from before its redirect URIs changed does not
-// become valid again by a new consent.
+// TestChangedDocument checks that if the redirect URIs of a metadata document change, a new consent does not make an
+// older consent valid again.
 func TestChangedDocument(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

@@ -24,10 +24,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound/outboundtest"
 )
 
-// here are the networks of the sites of tests.
+// here are the networks of the test sites.
 var here = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// site publishes what serve says. %s in a body is the URL.
+// site starts a site that responds with the text that serve returns, in which %s is replaced by the URL.
 func site(t *testing.T, serve func(w http.ResponseWriter, r *http.Request) string) string {
 	t.Helper()
 	var s *httptest.Server
@@ -48,7 +48,7 @@ func newDocuments(t *testing.T, o documents.Options) (*documents.Documents, auth
 	return documents.New(k.Server, o), k
 }
 
-// is reports whether an error is a refusal with a code; empty: that nothing could be had.
+// is reports whether an error is a refusal with a code, or, if the code is empty, ErrUnavailable.
 func is(err error, code string) bool {
 	if code == "" {
 		return errors.Is(err, documents.ErrUnavailable)
@@ -127,7 +127,7 @@ func TestFetchResponses(t *testing.T) {
 	const good = `{"client_id":"%s","client_name":"C"}`
 	for name, test := range map[string]struct {
 		serve func(w http.ResponseWriter) string
-		code  string // "-": it is good
+		code  string // "-": the document is accepted
 	}{
 		"good": {func(http.ResponseWriter) string { return good }, "-"},
 		"charset": {func(w http.ResponseWriter) string {
@@ -349,7 +349,7 @@ func FuzzURL(f *testing.F) {
 		}
 		u, bad := url.Parse(id)
 		if bad != nil || u.User != nil || u.Fragment != "" || u.Hostname() == "" || len(u.Path) < 2 || !documents.IsURL(id) {
-			t.Fatalf("%q is taken: %v", id, bad)
+			t.Fatalf("%q is accepted: %v", id, bad)
 		}
 		_, rest, _ := strings.Cut(id, "://")
 		if authority, _, _ := strings.Cut(rest, "/"); authority != u.Host || strings.ContainsAny(authority, "@?#%\\ ") {

@@ -14,8 +14,7 @@ import (
 const (
 	one = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 	two = "202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f"
-	// golden was sealed with one for the place t/r/c. It opens for as long as there are
-	// databases of that time.
+	// golden was sealed with the key one for the row t/r/c. It must open as long as databases with this format exist.
 	golden = "AWMNzSn7jn20DG4Ui7GvsIXws99yLBb7bQr8t_RK6yqHZfSjvQkO"
 )
 

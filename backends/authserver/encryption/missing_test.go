@@ -34,7 +34,7 @@ func TestFindMissing(t *testing.T) {
 			set("UPDATE authserver_keys SET private = ? WHERE kid = ?", sealed, kid)
 		}
 		set("UPDATE authserver_keys SET private = ? WHERE kid = ?", "broken", "row-0002")
-		set("UPDATE authserver_keys SET private = ? WHERE kid = ?", "", "row-0003") // none
+		set("UPDATE authserver_keys SET private = ? WHERE kid = ?", "", "row-0003") // an empty text is not counted
 
 		ofOne, ofTwo := encryption.Missing{Table: table, Key: "630dcd29", Rows: rows - 4}, encryption.Missing{Table: table, Key: "72dbb733", Rows: 1}
 		ofFar, ofNone := encryption.Missing{Table: table, Key: encryption.KeyManagement, Rows: 1}, encryption.Missing{Table: table, Rows: 1}

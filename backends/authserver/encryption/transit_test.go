@@ -61,11 +61,11 @@ func TestTransit(t *testing.T) {
 	}
 	s.Set(transittest.Faults{Denied: "transit/decrypt"})
 	if _, err := e.Open(t.Context(), sealed, place); err == nil || errors.Is(err, keyring.ErrOpen) {
-		t.Errorf("denied: error %v", err) // it is there, and must not count as lost
+		t.Errorf("denied: error %v", err) // the key exists, so that the text must not count as lost
 	}
 }
 
-// fill stores rows that e has sealed, as a room does.
+// fill stores rows that e has sealed, as the packages with secrets do.
 func fill(tb testing.TB, k authtest.Kernel, e encryption.Encryptor, rows int) {
 	tb.Helper()
 	for i := range rows {
@@ -83,7 +83,7 @@ func fill(tb testing.TB, k authtest.Kernel, e encryption.Encryptor, rows int) {
 	}
 }
 
-// column is the rows that fill has stored.
+// column names the column that fill has written.
 var column = []encryption.Column{{Table: "authserver_keys", ID: "kid", Column: "private"}}
 
 // opened returns how many rows can be opened with e, and how many of them are current.
@@ -121,7 +121,7 @@ func TestReseal(t *testing.T) {
 			told := 0
 			done, err := encryption.Reseal(t.Context(), k.Server, e, column, func(encryption.Resealed) { told++ })
 			if err != nil || done != want || told != 3 {
-				t.Fatalf("%+v, error %v, told %d times", done, err, told)
+				t.Fatalf("%+v, error %v, reported %d times", done, err, told)
 			}
 			if good, current := opened(t, k, e); good != rows || current != rows {
 				t.Fatalf("%d open, %d are current", good, current)
@@ -131,7 +131,7 @@ func TestReseal(t *testing.T) {
 		reseal(master(t, two, one), all)
 		reseal(master(t, two, ""), none)
 
-		// It ends in the middle, as by a kill, and another run goes on.
+		// A run that is interrupted, as by a kill, is completed by the next run.
 		to := encryption.Chain(remote, master(t, two, ""))
 		ctx, cancel := context.WithCancel(t.Context())
 		done, err := encryption.Reseal(ctx, k.Server, to, column, func(encryption.Resealed) { cancel() })
@@ -155,7 +155,7 @@ func TestReseal(t *testing.T) {
 		reseal(encryption.Chain(master(t, one, ""), remote), all)
 		reseal(master(t, one, ""), none)
 
-		// What does not open stays as it is, and the rest goes on.
+		// A row that does not open stays unchanged, and the other rows are sealed again.
 		fill2 := func(c store.Conn) error {
 			_, err := c.Exec("UPDATE authserver_keys SET private = 'broken' WHERE kid = 'row-0001'")
 			return err
@@ -199,7 +199,7 @@ func TestResealMeanwhile(t *testing.T) {
 	})
 }
 
-// meanwhile has something happen while it seals.
+// meanwhile is an encryptor that calls happen before each Seal.
 type meanwhile struct {
 	encryption.Encryptor
 	happen func()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The secret of RFC 6238 appendix B in base32, whose codes there have eight digits; the last
-// six of them are those of six.
+// rfcSecret is the secret of RFC 6238 appendix B in base32. The codes there have eight digits, of which the last six
+// are the code of six digits.
 const rfcSecret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
 func TestStepOf(t *testing.T) {
@@ -24,11 +24,11 @@ func TestStepOf(t *testing.T) {
 			}
 		}
 		if _, ok := stepOf(rfcSecret, code, now, step); ok {
-			t.Errorf("%d: a code is good twice", at)
+			t.Errorf("%d: a code is accepted twice", at)
 		}
 		for _, other := range []string{"", code[1:], code + "0", "x" + code[1:]} {
 			if _, ok := stepOf(rfcSecret, other, now, 0); ok {
-				t.Errorf("%d: %q is good", at, other)
+				t.Errorf("%d: %q is accepted", at, other)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ import (
 
 const browser = "browser"
 
-// desk is the room with a user who has an app.
+// desk is the package's state with a user who has set up an app.
 type desk struct {
 	authtest.Kernel
 	t        *testing.T
@@ -46,7 +46,7 @@ func newDesk(t *testing.T, k authtest.Kernel) *desk {
 	return d
 }
 
-// room returns factors with master keys.
+// room returns factors that share the database of d, with the current and the old master key.
 func (d *desk) room(current, old string) *factors.Factors {
 	d.t.Helper()
 	master, err := encryption.NewMaster(current, old)
@@ -60,7 +60,7 @@ func (d *desk) room(current, old string) *factors.Factors {
 	return room
 }
 
-// app sets one up.
+// app sets up an app and returns its secret and the new recovery codes.
 func (d *desk) app(name string) (secret string, recovery []string) {
 	d.t.Helper()
 	draft, err := d.factors.NewApp(d.ann, browser)
@@ -84,7 +84,7 @@ func (d *desk) code(secret string) string {
 	return code
 }
 
-// TestParallelCodes checks that of concurrent uses of the same code one succeeds.
+// TestParallelCodes checks that only one of several concurrent uses of the same code succeeds.
 func TestParallelCodes(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -108,14 +108,14 @@ func TestParallelCodes(t *testing.T) {
 			if good.Load() != 1 {
 				t.Errorf("%s: good %d times", what, good.Load())
 			}
-			if _, err := d.factors.Check(t.Context(), d.ann, browser, factors.Proof{Code: d.recovery[len(what)%9+1]}); err != nil { // the count begins anew
+			if _, err := d.factors.Check(t.Context(), d.ann, browser, factors.Proof{Code: d.recovery[len(what)%9+1]}); err != nil { // a success resets the count of failures
 				t.Error(err)
 			}
 		}
 	})
 }
 
-// TestSealed checks that secrets are sealed, bound to their rows, and sealed again with the others.
+// TestSealed checks that secrets are sealed, bound to their rows, and included when data is sealed again.
 func TestSealed(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -184,14 +184,14 @@ func TestDraft(t *testing.T) {
 	}
 	d.Clock.Pass(10 * time.Minute)
 	if got := try(d.ann, browser, draft.Signed, "A", d.code(secret)); got != http.StatusBadRequest {
-		t.Errorf("an old one: %d", got)
+		t.Errorf("an old proof: %d", got)
 	}
 	if list, err := d.factors.Of(t.Context(), bob.ID); err != nil || len(list) != 0 {
 		t.Errorf("Bob has %v: %v", list, err)
 	}
 }
 
-// TestMaxFactors checks that the number of factors is bounded, and that a user cannot remove those of another.
+// TestMaxFactors checks that the number of factors is bounded, and that a user cannot remove those of another user.
 func TestMaxFactors(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -207,7 +207,7 @@ func TestMaxFactors(t *testing.T) {
 		}
 		_, err = d.factors.AddApp(t.Context(), d.ann, browser, draft.Signed, "One more", d.code(strings.ReplaceAll(draft.Secret, " ", "")))
 		if e, _ := apierror.From(err); e == nil || e.Status != http.StatusConflict {
-			t.Errorf("one too many: %v", err)
+			t.Errorf("too many factors: %v", err)
 		}
 		list, err := d.factors.Of(t.Context(), d.ann.ID)
 		if err != nil || len(list) != 20 {
@@ -224,7 +224,7 @@ func TestMaxFactors(t *testing.T) {
 			}
 		}
 		if _, err := d.factors.Renew(t.Context(), bob.ID); err == nil {
-			t.Error("who has no factor has recovery codes")
+			t.Error("a user without a factor has recovery codes")
 		}
 		if err := d.users.Delete(t.Context(), d.ann.ID, "admin"); err != nil {
 			t.Fatal(err)
@@ -232,7 +232,7 @@ func TestMaxFactors(t *testing.T) {
 		list, err = d.factors.Of(t.Context(), d.ann.ID)
 		left, err2 := d.factors.Left(t.Context(), d.ann.ID)
 		if err := errors.Join(err, err2); err != nil || len(list) != 0 || left != 0 {
-			t.Errorf("%d and %d are left of who is gone: %v", len(list), left, err)
+			t.Errorf("a deleted user still has %d factors and %d codes: %v", len(list), left, err)
 		}
 	})
 }

@@ -13,7 +13,7 @@ func TestBatch(t *testing.T) {
 	var fail error
 	b := NewBatch(func(ctx context.Context, rows []int) error {
 		if err := ctx.Err(); err != nil {
-			t.Errorf("the rows of others end with a request: %v", err)
+			t.Errorf("a cancelled request ends the rows of other requests: %v", err)
 		}
 		if len(rows) > batchRows {
 			t.Errorf("%d rows at once", len(rows))
@@ -45,7 +45,7 @@ func TestBatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	b.Add(1)
-	b.Run(ctx) // writes the rest
+	b.Run(ctx) // writes the remaining rows
 	if wrote != maxBatch+1 {
 		t.Errorf("%d written", wrote)
 	}

@@ -16,7 +16,7 @@ func TestReadForm(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
 	for name, test := range map[string]struct {
 		kind, body string
-		status     int // 0: it is read
+		status     int // 0: the form is accepted
 	}{
 		"good":          {form, "a=1&b=%20+x&resource=1&resource=2&empty=", 0},
 		"charset":       {form + "; charset=utf-8", "a=1", 0},
@@ -47,7 +47,7 @@ func TestReadForm(t *testing.T) {
 			case name == "good" && (f.Get("a") != "1" || f.Get("b") != "  x" || len(f.All("resource")) != 2 || len(f) != 4):
 				t.Errorf("%+v", f)
 			case name == "good" && !w.Paced():
-				t.Errorf("it may come as slowly as it likes, chunked %t", chunked)
+				t.Errorf("a slow body is accepted, chunked %t", chunked)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func FuzzParseForm(f *testing.F) {
 		}
 		want, err := url.ParseQuery(text)
 		if err != nil {
-			if strings.Contains(text, ";") { // which the library refuses
+			if strings.Contains(text, ";") { // the library refuses semicolons
 				return
 			}
 			t.Fatalf("%q: %v", text, err)

@@ -20,13 +20,13 @@ func TestNewIDAt(t *testing.T) {
 	} {
 		id := NewIDAt(at)
 		if id <= previous {
-			t.Errorf("%s at %v does not stand behind %s", id, at, previous)
+			t.Errorf("%s at %v does not sort after %s", id, at, previous)
 		}
 		if len(id) != len(NewID()) {
 			t.Errorf("%s is not as long as %s", id, NewID())
 		}
 		if id == NewIDAt(at) {
-			t.Errorf("%s came twice", id)
+			t.Errorf("%s occurs twice", id)
 		}
 		previous = id
 	}

@@ -61,7 +61,7 @@ func published(tb testing.TB, ks *keys.Keys) []byte {
 	return text
 }
 
-// stranger checks a token with the published set alone.
+// stranger verifies a token with nothing but the published key set.
 func stranger(tb testing.TB, ks *keys.Keys, text string) {
 	tb.Helper()
 	set, err := jwks.ParseSet(published(tb, ks))
@@ -111,13 +111,13 @@ func TestFiles(t *testing.T) {
 				t.Errorf("%.40q, error %v", pem, err)
 			}
 			if again := start(t, k, keys.Files{Folder: folder}, algorithm); list(t, again)[0] != list(t, ks)[0] {
-				t.Error("another start has another key")
+				t.Error("after another start there is another key")
 			}
 			if err := os.Chmod(path, 0o640); err != nil {
 				t.Fatal(err)
 			}
 			if err := keys.New(k.Server, keys.Options{Store: keys.Files{Folder: folder}, Algorithm: algorithm}).Reload(t.Context()); err == nil {
-				t.Error("a key that others can read is taken")
+				t.Error("a key that others can read is accepted")
 			}
 		})
 	}
@@ -163,7 +163,7 @@ func TestRotate(t *testing.T) {
 		}
 		fresh := sign(t, ks)
 		if fresh[:40] == old[:40] && strings.Split(fresh, ".")[0] == strings.Split(old, ".")[0] {
-			t.Error("the old key signs on")
+			t.Error("the old key still signs")
 		}
 		stranger(t, ks, old)
 		stranger(t, ks, fresh)
@@ -176,7 +176,7 @@ func TestRotate(t *testing.T) {
 		if len(all) != 2 || all[0].ID != made.ID || !all[0].RotatedAt.IsZero() || !all[1].RotatedAt.Equal(all[0].CreatedAt) {
 			t.Fatalf("%+v", all)
 		}
-		// An algorithm that is no longer used keeps its keys.
+		// The keys of an algorithm that is no longer used are kept.
 		rsa := start(t, k, s, keys.RS256)
 		stranger(t, rsa, fresh)
 		stranger(t, rsa, sign(t, rsa))
@@ -189,7 +189,7 @@ func TestRotate(t *testing.T) {
 		}
 		k.Clock.Pass(time.Second)
 		if _, err := ks.Verify(t.Context(), keys.AccessToken, old); !errors.Is(err, keys.ErrToken) || strings.Contains(string(published(t, ks)), all[1].ID) {
-			t.Errorf("behind its time: error %v, %s", err, published(t, ks))
+			t.Errorf("after its time: error %v, %s", err, published(t, ks))
 		}
 		if n, err := ks.Sweep(t.Context()); n != 0 || err != nil {
 			t.Errorf("%d removed, error %v", n, err)
@@ -204,13 +204,13 @@ func TestRotate(t *testing.T) {
 	})
 }
 
-// TestOtherNode checks that one node sees the rotation of another.
+// TestOtherNode checks that a node notices the rotation of another node.
 func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, k, other authtest.Kernel, s, same keys.Store) {
 		here, there := start(t, k, s, keys.ES256), start(t, other, same, keys.ES256)
 		if list(t, here)[0].ID != list(t, there)[0].ID {
-			t.Fatal("two nodes have made two first keys")
+			t.Fatal("two nodes have created two first keys")
 		}
 		made, err := here.Rotate(t.Context(), "ann")
 		if err != nil {
@@ -233,7 +233,7 @@ func TestRotateBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k.Clock.Pass(-time.Minute) // it may be the one of both
+		k.Clock.Pass(-time.Minute) // both nodes may share this clock
 		made, err := there.Rotate(t.Context(), "ann")
 		if err != nil {
 			t.Fatal(err)
@@ -243,13 +243,13 @@ func TestRotateBehind(t *testing.T) {
 		}
 		for _, ks := range []*keys.Keys{here, there} {
 			if all := list(t, ks); len(all) != 3 || made.ID == former.ID || all[0].ID != made.ID || !all[0].RotatedAt.IsZero() {
-				t.Errorf("%+v is not %+v", all, made)
+				t.Errorf("the keys are %+v, want the new key %+v", all, made)
 			}
 		}
 	})
 }
 
-// leaving has who asks for a key leave as soon as it is made.
+// leaving is a store that calls leave after each new key, as if the caller went away.
 type leaving struct {
 	keys.Store
 	leave func()
@@ -266,7 +266,7 @@ func TestRotateAndLeave(t *testing.T) {
 	stores(t, func(t *testing.T, k, _ authtest.Kernel, s, _ keys.Store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		start(t, k, s, keys.ES256) // makes the first
+		start(t, k, s, keys.ES256) // creates the first key
 		ks := start(t, k, leaving{s, cancel}, keys.ES256)
 		made, err := ks.Rotate(ctx, "ann")
 		if err != nil || ctx.Err() == nil || list(t, ks)[0].ID != made.ID || k.Events.Count("key.rotated") != 1 {
@@ -320,7 +320,7 @@ func TestSingleFirstKey(t *testing.T) {
 	})
 }
 
-// counting counts how often the keys are read; err is what that comes to then.
+// counting counts how often the keys are read. If err is set, reading fails with it.
 type counting struct {
 	keys.Store
 	loads int
@@ -334,8 +334,7 @@ func (c *counting) Load(ctx context.Context) ([]keys.Stored, error) {
 	return c.Store.Load(ctx)
 }
 
-// TestReadSeldom checks that the keys are read at most once a second, because of tokens with unknown keys or while they
-// cannot be read.
+// TestReadSeldom checks that tokens with unknown keys, and failing reads, cause at most one read of the keys a second.
 func TestReadSeldom(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -379,7 +378,7 @@ func TestNotifiedOfRotation(t *testing.T) {
 	}
 	for end := time.Now().Add(time.Minute); list(t, there)[0].ID != made.ID; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the other node has not heard")
+			t.Fatal("the other node was not notified")
 		}
 	}
 }
@@ -445,7 +444,7 @@ func TestVerifyRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The public key is known to everybody, and is no secret.
+	// The public key is published and therefore no secret.
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
@@ -462,7 +461,7 @@ func TestVerifyRefuses(t *testing.T) {
 	for i, header := range []string{`{"alg":"HS256","typ":"at+jwt","kid":"` + kid + `"}`, `{"alg":"ES256","typ":"at+jwt","kid":"` + kid + `"}`, `{"alg":"HS256","typ":"at+jwt"}`} {
 		for j, key := range [][]byte{document.Keys[0], published(t, ks), []byte(kid), nil} {
 			if claims, err := ks.Verify(t.Context(), keys.AccessToken, secret(key, header)); !errors.Is(err, keys.ErrToken) {
-				t.Errorf("header %d with what everybody knows (%d): %s, error %v", i, j, claims, err)
+				t.Errorf("header %d with public value %d as the secret: %s, error %v", i, j, claims, err)
 			}
 		}
 	}

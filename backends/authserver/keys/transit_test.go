@@ -25,7 +25,7 @@ func far(tb testing.TB, k authtest.Kernel, s *transittest.Server, algorithm stri
 	return &keys.Transit{Server: k.Server, Key: c.Key("transit", "signing"), Name: "signing", Algorithm: algorithm}
 }
 
-// forever is how long keys of such a server verify.
+// forever is how long keys of a key management server remain valid for verification.
 const forever = 100 * 365 * 24 * time.Hour
 
 func startFar(tb testing.TB, k authtest.Kernel, s *transittest.Server, algorithm string) *keys.Keys {
@@ -67,7 +67,7 @@ func TestTransit(t *testing.T) {
 				}
 				stranger(t, here, old)
 
-				// What an operator does there is seen within a minute.
+				// A rotation by the server's operator is noticed within a minute.
 				s.Rotate("transit", "signing")
 				asked := s.Asked("keys")
 				if err := here.Refresh(t.Context()); err != nil || s.Asked("keys") != asked {
@@ -86,7 +86,7 @@ func TestTransit(t *testing.T) {
 	}
 }
 
-// is503 reports whether an error tells clients to try again.
+// is503 reports whether an error has status 503, with which clients try again.
 func is503(err error) bool {
 	e, ok := apierror.From(err)
 	return ok && e.Status == http.StatusServiceUnavailable && e.Code == kernel.Unavailable && e.RetryAfter > 0
@@ -113,7 +113,7 @@ func TestTransitOutage(t *testing.T) {
 				fails(ks)
 			}
 			if ks.Health() == nil {
-				t.Errorf("%s: it is well", name)
+				t.Errorf("%s: the health check succeeds", name)
 			}
 			stranger(t, ks, good)
 			if _, err := ks.Verify(t.Context(), keys.AccessToken, good); err != nil {
@@ -121,19 +121,19 @@ func TestTransitOutage(t *testing.T) {
 			}
 			s.Set(transittest.Faults{})
 			k.Clock.Pass(time.Second)
-			if err := ks.Refresh(t.Context()); err != nil || ks.Health() != nil { // nobody has asked for a token
+			if err := ks.Refresh(t.Context()); err != nil || ks.Health() != nil { // without any token request
 				t.Errorf("%s, over: error %v, health %v", name, err, ks.Health())
 			}
 			sign(t, ks)
 		}
 
-		// Requests do not wait one by one.
+		// After a failure, requests fail at once instead of waiting one after another.
 		s.Set(transittest.Faults{Sealed: true})
 		for range 3 {
 			fails(ks)
 		}
 		k.Clock.Pass(time.Second)
-		fails(ks) // one tries
+		fails(ks) // one request tries the server
 		s.Set(transittest.Faults{})
 		asked := s.Asked("sign")
 		for range 20 {
@@ -154,7 +154,7 @@ func TestTransitOutage(t *testing.T) {
 		}
 		stranger(t, started, good)
 		fails(started)
-		// Another server's keys, and what another has written, are none of ours.
+		// Keys that belong to another server or were written by it are not used.
 		foreign := authtest.On(t, k.DB)
 		foreign.Key = []byte("another key of thirty-two bytes!")
 		for _, node := range []*keys.Keys{startFar(t, foreign, s, keys.ES256), startFar(t, k, s, keys.RS256)} {

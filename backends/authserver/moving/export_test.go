@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestExport writes what one server has, and another one reads it: passwords, secrets and codes go on
-// working.
+// TestExport checks that a server can import another server's export, and that passwords, secrets and codes remain
+// valid.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -37,7 +37,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("%+v", n)
 		}
 		if strings.Contains(file.String(), secret) || strings.Contains(file.String(), pass) {
-			t.Error("a secret is there in clear")
+			t.Error("a secret is stored in clear text")
 		}
 
 		to := newTarget(t, authtest.SQLite(t))

@@ -37,7 +37,7 @@ const (
 	secret = "a secret of an application"
 )
 
-// target is where records go, on a database.
+// target is a database into which records are imported.
 type target struct {
 	authtest.Kernel
 	moving.Target
@@ -62,7 +62,7 @@ func newTarget(t *testing.T, k authtest.Kernel) *target {
 	}, t}
 }
 
-// applies reads a file and returns what became of its records, by where they stand.
+// applies imports a file and returns the outcomes of its records by their position in the file.
 func (g *target) applies(read moving.Reader, file string, dry bool) map[string]moving.Line {
 	g.t.Helper()
 	lines := make(map[string]moving.Line)
@@ -75,7 +75,7 @@ func (g *target) applies(read moving.Reader, file string, dry bool) map[string]m
 	return lines
 }
 
-// outcomes returns the outcomes of lines, sorted by their places.
+// outcomes returns the outcomes of lines, sorted by position.
 func outcomes(lines map[string]moving.Line) string {
 	list := make([]string, 0, len(lines))
 	for where, l := range lines {
@@ -85,7 +85,7 @@ func outcomes(lines map[string]moving.Line) string {
 	return strings.Join(list, "\n")
 }
 
-// signsIn checks that a user signs in with the password, twice: the first time it is hashed anew.
+// signsIn checks that a user can sign in with the password, twice: the first time it is hashed anew.
 func (g *target) signsIn(email string) *users.User {
 	g.t.Helper()
 	var u *users.User
@@ -102,12 +102,12 @@ func (g *target) signsIn(email string) *users.User {
 	if err := g.Read(g.t.Context(), func(c store.Conn) error {
 		return c.Row("SELECT password FROM authserver_users WHERE id = ?", u.ID).Scan(&stored)
 	}); err != nil || authtest.Quick.Stale(stored) {
-		g.t.Errorf("%s: the password is stored as %s still, error %v", email, stored, err)
+		g.t.Errorf("%s: the password is stored still as %s, error %v", email, stored, err)
 	}
 	return u
 }
 
-// authenticates checks that the shop proves itself with the secret.
+// authenticates checks that the client shop can authenticate with its secret.
 func (g *target) authenticates() *clients.Client {
 	g.t.Helper()
 	const id = "shop"
@@ -121,7 +121,7 @@ func (g *target) authenticates() *clients.Client {
 	}
 	wrong := "Basic " + base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(id)+":wrong"))
 	if _, err := g.Clients.Authenticate(g.t.Context(), []string{wrong}, kernel.Form{}); err == nil {
-		g.t.Errorf("%s: a wrong secret is good", id)
+		g.t.Errorf("%s: a wrong secret is accepted", id)
 	}
 	return c
 }
@@ -241,7 +241,7 @@ users[4] eve: refused`
 			t.Errorf("the code of the app: %v", err)
 		}
 		if _, err := g.Users.Verify(t.Context(), "bob@example.com", pass); !errors.Is(err, users.ErrCredentials) {
-			t.Errorf("who is disabled signs in: %v", err)
+			t.Errorf("a disabled user can sign in: %v", err)
 		}
 		if _, err := g.Users.Enable(t.Context(), "8a2f7b3e-0000-4000-8000-000000000002", ""); err != nil {
 			t.Fatal(err)
@@ -250,7 +250,7 @@ users[4] eve: refused`
 	})
 }
 
-// takenOver checks the roles and attributes of Ann, and the rules of the shop.
+// takenOver checks the imported roles and attributes of Ann, and the imported claim rules of the shop.
 func (g *target) takenOver(ann string, shop *clients.Client) {
 	g.t.Helper()
 	f, err := g.Users.Facts(g.t.Context(), ann)
@@ -265,7 +265,7 @@ func (g *target) takenOver(ann string, shop *clients.Client) {
 		`"realm_access":{"roles":["admin","reader","shop:buyer","shop:guard"]},` +
 		`"resource_access":{"shop":{"roles":["buyer","guard"]}}}`
 	if text := claims.Make(shop.ClaimRules(), f).Append([]byte(`{"":0}`)); string(text) != want {
-		g.t.Errorf("the shop is told %s, want %s", text, want)
+		g.t.Errorf("the shop has the rules %s, want %s", text, want)
 	}
 }
 
@@ -301,7 +301,7 @@ func TestHydra(t *testing.T) {
 	}
 }
 
-// TestKeycloakSecurityKeys leaves the password of a user out whose second factor stays behind.
+// TestKeycloakSecurityKeys checks that the password of a user is not imported if the second factor cannot be imported.
 func TestKeycloakSecurityKeys(t *testing.T) {
 	t.Parallel()
 	const password, app = `{"type":"password","secretData":"{\"value\":\"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\",\"salt\":\"MDEyMzQ1Njc4OWFiY2RlZg==\"}","credentialData":"{\"hashIterations\":27500,\"algorithm\":\"pbkdf2-sha256\"}"}`,
@@ -363,12 +363,12 @@ func TestCSV(t *testing.T) {
 	g := newTarget(t, authtest.SQLite(t))
 	for _, file := range []string{"", "name\n", "email,nothing\n", "email\na@example.com,b\n", "email\n" + strings.Repeat("a", 2<<20) + "\n", "email\n\"a@example.com\n" + strings.Repeat("b@example.com\n", 100_000)} {
 		if err := g.Apply(t.Context(), moving.CSV, strings.NewReader(file), moving.Options{Tell: func(moving.Line) error { return nil }}); err == nil {
-			t.Errorf("%q is taken", file)
+			t.Errorf("%q is accepted", file)
 		}
 	}
 }
 
-// TestCostlyHashes refuses hashes that would take memory or time away from others.
+// TestCostlyHashes checks that password hashes that would take too much memory or time are refused.
 func TestCostlyHashes(t *testing.T) {
 	t.Parallel()
 	g := newTarget(t, authtest.SQLite(t))
@@ -402,7 +402,8 @@ func FuzzReaders(f *testing.F) {
 	})
 }
 
-// TestAppsNeedEncryption refuses a user whose app cannot be sealed, also in a dry run, and goes on.
+// TestAppsNeedEncryption checks that a user whose app secret cannot be sealed is refused, also in a dry run, and that
+// the import continues.
 func TestAppsNeedEncryption(t *testing.T) {
 	t.Parallel()
 	g := newTarget(t, authtest.SQLite(t))
@@ -424,6 +425,6 @@ func TestAppsNeedEncryption(t *testing.T) {
 		}
 	}
 	if _, err := g.Users.FindEmail(t.Context(), "a@example.com"); !users.IsNone(err) {
-		t.Errorf("a user without their app is there, error %v", err)
+		t.Errorf("a user was imported without their app, error %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func changed(t *testing.T, l moving.Line, fields string) {
 	}
 }
 
-// TestUpdate changes what exists to what a realm has by now, and passwords only when asked to.
+// TestUpdate checks that an import can update existing users and clients, and changes passwords only if requested.
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -94,7 +94,7 @@ func TestUpdate(t *testing.T) {
 			t.Errorf("%d events", n)
 		}
 
-		// Passwords and secrets.
+		// Passwords and secrets are only updated if Secrets is set.
 		if err := authtest.SetPassword(ctx, g.Users, u.ID, "another password", ""); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-// TestUpdateFromCSV changes only what the file has columns for.
+// TestUpdateFromCSV checks that only fields that have a column in the file are changed.
 func TestUpdateFromCSV(t *testing.T) {
 	t.Parallel()
 	g := newTarget(t, authtest.SQLite(t))
@@ -144,14 +144,14 @@ func TestUpdateFromCSV(t *testing.T) {
 	if l := g.with(moving.CSV, "email,id\nnew@example.com,a1\n", moving.Options{})["line 2 new@example.com"]; l.Outcome != moving.Refused {
 		t.Errorf("%+v", l)
 	}
-	// A code app is added with the passwords alone.
+	// A code app is added only if passwords are updated, too.
 	const app = "email,totp\nbob@example.com,JBSWY3DPEHPK3PXPJBSWY3DP\n"
 	changed(t, g.with(moving.CSV, app, update)["line 2 bob@example.com"], "")
 	changed(t, g.with(moving.CSV, app, moving.Options{Update: true, Secrets: true})["line 2 bob@example.com"], "totp")
 	changed(t, g.with(moving.CSV, app, moving.Options{Update: true, Secrets: true})["line 2 bob@example.com"], "")
 }
 
-// TestCompositeRoles resolves roles that consist of others, also where they do so of each other.
+// TestCompositeRoles checks that roles that consist of other roles are resolved, also if they contain each other.
 func TestCompositeRoles(t *testing.T) {
 	t.Parallel()
 	const roles = `"roles": {"realm": [
@@ -163,7 +163,7 @@ func TestCompositeRoles(t *testing.T) {
 		{"username": "ann@example.com", "realmRoles": ["default-roles-shop", "boss"]}, {"username": "bob@example.com", "realmRoles": ["clerk"]}]`
 	g := newTarget(t, authtest.SQLite(t))
 	want := []string{"boss", "clerk", "customer", "manager", "shop:owner", "shop:seller"}
-	lines := g.applies(moving.Keycloak, "{"+people+", "+roles+"}", false) // wherever they are in the file
+	lines := g.applies(moving.Keycloak, "{"+people+", "+roles+"}", false) // roles may follow the users in the file
 	ann, err := g.Users.FindEmail(t.Context(), "ann@example.com")
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestCompositeRoles(t *testing.T) {
 		t.Errorf("the group has %v, %v", got, err)
 	}
 
-	// A pipe is read once.
+	// A pipe can be read only once.
 	given := func(file string) (roles []string, notes int) {
 		err := moving.Keycloak(struct{ *pipe }{&pipe{strings.NewReader(file)}}, func(r moving.Record) error {
 			if r.User != nil && r.User.Email == "ann@example.com" {
@@ -196,12 +196,13 @@ func TestCompositeRoles(t *testing.T) {
 	}
 }
 
-// pipe can be read but not be sought in.
+// pipe can be read but does not support seeking.
 type pipe struct{ from *strings.Reader }
 
 func (p *pipe) Read(b []byte) (int, error) { return p.from.Read(b) }
 
-// TestLinksAreTaken takes the accounts at providers from a realm and from an export, and the planned deletion.
+// TestLinksAreTaken checks that accounts at providers and planned deletions are imported from a realm and from an
+// export.
 func TestLinksAreTaken(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -246,10 +247,10 @@ func TestLinksAreTaken(t *testing.T) {
 			t.Errorf("%d deleted, %v", n, err)
 		}
 		if _, err := to.Users.Find(ctx, ann.ID); !users.IsNone(err) {
-			t.Errorf("who wanted to leave is there: %v", err)
+			t.Errorf("a user with a planned deletion remains: %v", err)
 		}
 
-		// Who is there already gets the connections, and keeps others.
+		// An existing user gets the imported connections, and keeps the others.
 		to.applies(moving.CSV, "email,id\nann@example.com,"+ann.ID+"\n", false)
 		link := upstreams.Link{Issuer: "https://other.example", Subject: "x"}
 		if err := to.Write(ctx, func(c store.Conn) error { return to.Upstreams.PutLinks(c, ann.ID, []upstreams.Link{link}) }); err != nil {

@@ -30,7 +30,7 @@ func rows(t *testing.T, db *store.DB) (n int) {
 	return n
 }
 
-// TestNodes checks that a mark of one node holds on another one, until its time is over by the clock there.
+// TestNodes checks that a mark of one node is valid on another node until it expires by that node's clock.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, one authtest.Kernel) {
@@ -38,10 +38,10 @@ func TestNodes(t *testing.T) {
 		a, b := once.New(one.Server), once.New(two.Server)
 		mark(t, a, "x", time.Minute, true)
 		mark(t, a, "x", time.Minute, false)
-		mark(t, b, "x", time.Hour, false) // and does not last longer by that
+		mark(t, b, "x", time.Hour, false) // the refused use does not extend the mark
 		mark(t, b, "y", time.Minute, true)
 		one.Clock.Pass(time.Minute)
-		mark(t, b, "x", time.Minute, false) // its clock is behind
+		mark(t, b, "x", time.Minute, false) // the clock of b is behind
 		mark(t, a, "x", time.Minute, true)
 		two.Clock.Pass(time.Minute)
 		mark(t, b, "x", time.Minute, false)
@@ -56,7 +56,7 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-// TestRace checks that of many concurrent uses of a value one is the first.
+// TestRace checks that exactly one of many concurrent uses of a value is the first.
 func TestRace(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, one authtest.Kernel) {
@@ -80,7 +80,7 @@ func TestRace(t *testing.T) {
 			if n := first.Load(); n != 1 {
 				t.Errorf("round %d: %d were the first", round, n)
 			}
-			if round%2 == 0 { // the next one finds a mark that is over
+			if round%2 == 0 { // the next round finds an expired mark
 				one.Clock.Pass(time.Minute)
 				two.Clock.Pass(time.Minute)
 			}
@@ -118,7 +118,7 @@ func TestNothingAcceptedWithoutDatabase(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if first, err := m.SetNX(gone, "x", time.Minute); first || !errors.Is(err, context.Canceled) {
-			t.Errorf("a caller who is gone: %v %v", first, err)
+			t.Errorf("a cancelled caller: %v %v", first, err)
 		}
 		mark(t, m, "x", time.Minute, true)
 		if err := k.DB.Close(); err != nil {

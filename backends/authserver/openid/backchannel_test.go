@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
 
-// party is an application that is told of logouts.
+// party is an application that receives logout tokens.
 type party struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -62,7 +62,7 @@ func (p *party) take() []string {
 	return told
 }
 
-// logins is what sessions are of.
+// logins has the packages that sessions need, a user, a client and the application that it belongs to.
 type logins struct {
 	authtest.Kernel
 	t      *testing.T
@@ -144,7 +144,8 @@ func (l *logins) tells() []string {
 	return l.party.take()
 }
 
-// TestBackchannelLogout checks that a client is told of the end of its session, for each way in which a session ends.
+// TestBackchannelLogout checks that a client is notified of the end of its session, for each way in which a session
+// ends.
 func TestBackchannelLogout(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(l *logins, cookie string) error{
@@ -165,18 +166,18 @@ func TestBackchannelLogout(t *testing.T) {
 			authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 				l := newLogins(t, k)
 				cookie := l.signsIn("")
-				l.signsIn("") // a session in which the client is not
+				l.signsIn("") // a session without the client
 				id := l.claims(cookie)
-				l.claims(cookie) // once more
+				l.claims(cookie) // a second ID token in the session
 				if told := l.tells(); len(told) != 0 {
-					t.Errorf("told of a session that there is: %q", told)
+					t.Errorf("notified of a session that continues: %q", told)
 				}
 				if err := end(l, cookie); err != nil {
 					t.Fatal(err)
 				}
 				told := l.tells()
 				if len(told) != 1 {
-					t.Fatalf("told %d times, want once", len(told))
+					t.Fatalf("notified %d times, want once", len(told))
 				}
 				if _, err := l.openid.Keys.Verify(t.Context(), keys.LogoutToken, told[0]); err != nil {
 					t.Error(err)
@@ -185,10 +186,10 @@ func TestBackchannelLogout(t *testing.T) {
 				events, _ := got["events"].(map[string]any)
 				if got["sid"] != id["sid"] || got["sub"] != l.ann.ID || got["aud"] != l.client.ID || got["iss"] != authtest.Issuer || got["nonce"] != nil ||
 					events["http://schemas.openid.net/event/backchannel-logout"] == nil || len(id["sid"].(string)) < 20 {
-					t.Errorf("told %v, in the session of %v", got, id)
+					t.Errorf("the logout token has %v, the ID token %v", got, id)
 				}
 				if again := l.tells(); len(again) != 0 {
-					t.Errorf("told once more: %q", again)
+					t.Errorf("notified once more: %q", again)
 				}
 			})
 		})
@@ -196,7 +197,7 @@ func TestBackchannelLogout(t *testing.T) {
 }
 
 // TestSignInAgainIsNoLogout checks that a client stays in the session of a user who signs in again in the same browser,
-// with the same sid, and is told when that session ends.
+// with the same sid, and is notified when that session ends.
 func TestSignInAgainIsNoLogout(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -205,7 +206,7 @@ func TestSignInAgainIsNoLogout(t *testing.T) {
 		before := l.claims(first)
 		second := l.signsIn(first)
 		if told := l.tells(); len(told) != 0 {
-			t.Errorf("told of a logout: %q", told)
+			t.Errorf("notified of a logout: %q", told)
 		}
 		if after := l.claims(second); after["sid"] != before["sid"] {
 			t.Errorf("the sid is %v, was %v", after["sid"], before["sid"])
@@ -214,12 +215,12 @@ func TestSignInAgainIsNoLogout(t *testing.T) {
 			t.Fatal(err)
 		}
 		if told := l.tells(); len(told) != 1 || claimsOf(t, told[0])["sid"] != before["sid"] {
-			t.Errorf("told %q", told)
+			t.Errorf("notified of %q", told)
 		}
 	})
 }
 
-// TestLogoutIsSentAgain tries a client again that does not answer well, and not one that refuses.
+// TestLogoutIsSentAgain checks that a logout token is sent again after a failed response, but not after a refusal.
 func TestLogoutIsSentAgain(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t, authtest.SQLite(t))
@@ -249,12 +250,12 @@ func TestLogoutIsSentAgain(t *testing.T) {
 	l.tells()
 	l.Clock.Pass(2 * time.Hour)
 	if n := len(l.tells()); n != 0 {
-		t.Errorf("a client that refuses is told %d times more", n)
+		t.Errorf("a client that refuses gets %d more requests", n)
 	}
 }
 
-// TestFailingClientDelaysNoOther checks that a client that fails is tried only a few times in a run, however many
-// sessions it is to be told of.
+// TestFailingClientDelaysNoOther checks that a failing client is tried only a few times in a run, however many logout
+// tokens wait for it.
 func TestFailingClientDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -273,12 +274,12 @@ func TestFailingClientDelaysNoOther(t *testing.T) {
 		l.party.answers(http.StatusOK)
 		l.Clock.Pass(30 * time.Second)
 		if n := len(l.tells()); n != sessions {
-			t.Errorf("told of %d sessions later, want all %d", n, sessions)
+			t.Errorf("notified of %d sessions later, want all %d", n, sessions)
 		}
 	})
 }
 
-// TestExpiredSessionIsNoLogout checks that clients are not told of a session that expires.
+// TestExpiredSessionIsNoLogout checks that clients are not notified of a session that expires.
 func TestExpiredSessionIsNoLogout(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t, authtest.SQLite(t))
@@ -290,11 +291,11 @@ func TestExpiredSessionIsNoLogout(t *testing.T) {
 		}
 	}
 	if told := l.tells(); len(told) != 0 {
-		t.Errorf("told %q", told)
+		t.Errorf("notified of %q", told)
 	}
 }
 
-// TestClientsWithoutBackchannelLogout checks that ID tokens of other clients contain no sid.
+// TestClientsWithoutBackchannelLogout checks that their ID tokens contain no sid.
 func TestClientsWithoutBackchannelLogout(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t, authtest.SQLite(t))

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// told returns what an ID token has, not checked.
+// told returns the claims of an ID token, without verifying it.
 func told(t *testing.T, text string) (all map[string]any) {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(text, ".")[1])
@@ -29,7 +29,7 @@ func told(t *testing.T, text string) (all map[string]any) {
 	return all
 }
 
-// asks returns what userinfo tells the holder of a token.
+// asks returns the user info for an access token.
 func (l *layer) asks(token string) (all map[string]any) {
 	l.t.Helper()
 	r := httptest.NewRequest(http.MethodGet, openid.UserInfoPath, nil)
@@ -44,7 +44,7 @@ func (l *layer) asks(token string) (all map[string]any) {
 	return all
 }
 
-// TestClaimRules checks that rules tell a client more of a user, in ID tokens and by userinfo.
+// TestClaimRules checks that rules add claims about a user to ID tokens and to the user info.
 func TestClaimRules(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -90,14 +90,14 @@ func TestClaimRules(t *testing.T) {
 		set(claims.Rule{Claim: "groups", From: claims.Groups, Prefix: "none"})
 		check("which leaves nothing", l.tokens("openid", "groups"), "<nil> [] <nil> <nil>", "<nil> [] <nil> <nil>")
 
-		// Discovery tells of what the server makes itself.
+		// Discovery lists only the claims that the server makes itself.
 		set(claims.Rule{Claim: "roles", From: claims.Roles})
 		answer := l.tokens("openid")
 		if all := told(t, answer.IDToken); all["sub"] != l.ann.ID || len(all["roles"].([]any)) != 2 {
 			t.Errorf("%v", all)
 		}
 		if supported := l.Metadata()["claims_supported"].([]string); strings.Contains(strings.Join(supported, " "), "roles") {
-			t.Errorf("discovery tells %v", supported)
+			t.Errorf("discovery contains %v", supported)
 		}
 	})
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/inbound/inboundtest"
 )
 
-// layer is the room with those below it, a user and a client.
+// layer has the endpoints with the packages that they need, a user and a client.
 type layer struct {
 	authtest.Kernel
 	*openid.OpenID
@@ -127,7 +127,7 @@ func TestIDToken(t *testing.T) {
 			t.Errorf("the groups are %v", claims["groups"])
 		}
 		l.Clock.Pass(time.Minute)
-		for range 2 { // OpenID Connect Core 12.2: of the same person and login, without the nonce
+		for range 2 { // OpenID Connect Core 12.2: the same user and sign-in, without the nonce
 			if answer, err = l.Tokens.Refresh(t.Context(), tokens.Renewal{Client: l.app, Token: answer.Refresh}); err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestIDToken(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, has := again["nonce"]; has || again["sub"] != claims["sub"] || again["auth_time"] != claims["auth_time"] || !renewed.IssuedAt.Equal(l.Clock.Now()) {
-				t.Errorf("renewed it is %v", again)
+				t.Errorf("the renewed ID token is %v", again)
 			}
 		}
 		bare, err := verifier.Verify(t.Context(), l.tokens("openid").IDToken)
@@ -149,12 +149,12 @@ func TestIDToken(t *testing.T) {
 		}
 		claims = nil
 		if err := bare.Claims(&claims); err != nil || claims["email"] != nil || claims["name"] != nil || claims["groups"] != nil {
-			t.Errorf("without their scopes it tells %v: %v", claims, err)
+			t.Errorf("without their scopes the ID token has %v: %v", claims, err)
 		}
 		if other := l.tokens("email"); other.IDToken != "" {
 			t.Error("there is an ID token without openid")
 		}
-		// It is no access token.
+		// An ID token cannot be used as an access token.
 		if _, _, ok, err := l.Tokens.Live(t.Context(), answer.IDToken); ok || err != nil {
 			t.Errorf("an ID token is an access token: %v", err)
 		}
@@ -248,7 +248,7 @@ func TestParseLogout(t *testing.T) {
 	t.Parallel()
 	l := newLayer(t, authtest.SQLite(t))
 	hint := l.tokens("openid").IDToken
-	l.Clock.Pass(30 * time.Minute) // it has expired
+	l.Clock.Pass(30 * time.Minute) // the token has expired
 	for _, test := range []struct {
 		values      url.Values
 		subject, to string
@@ -287,7 +287,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestIDTokenOfLess refreshes for less than was granted: the ID token tells no more.
+// TestIDTokenOfLess checks that a refresh with a smaller scope returns an ID token without the claims of the omitted
+// scope.
 func TestIDTokenOfLess(t *testing.T) {
 	t.Parallel()
 	l := newLayer(t, authtest.SQLite(t))

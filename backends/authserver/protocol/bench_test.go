@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 )
 
-// measure runs requests concurrently and reports the processor time of each, including what is written in the
+// measure runs requests concurrently and reports the processor time of each, including that of writes in the
 // background.
 func measure(b *testing.B, s *server, request func() (path, body string), check func(w *httptest.ResponseRecorder)) {
 	b.Helper()

@@ -27,10 +27,10 @@ import (
 
 const verifier = "0123456789012345678901234567890123456789abc"
 
-// quick is a slow hash that is quick.
+// quick is a slow hash with parameters that make it fast.
 var quick = password.Hasher{Params: password.Params{Memory: 64, Passes: 1, Lanes: 1}}
 
-// server has the endpoints, and what they stand on.
+// server has the endpoints, and the packages that they need.
 type server struct {
 	authtest.Kernel
 	clients *clients.Clients
@@ -44,11 +44,11 @@ type server struct {
 	public *clients.Client
 }
 
-// settings of a server.
+// settings are the options of a server.
 type settings struct {
 	clients  clients.Options
 	protocol protocol.Options
-	devices  bool // there is the grant of devices
+	devices  bool // the device grant is enabled
 }
 
 func newServer(tb testing.TB, k authtest.Kernel, o settings) *server {
@@ -130,7 +130,7 @@ func (s *server) code(tb testing.TB, c *clients.Client) string {
 	return code
 }
 
-// answer is what came.
+// answer is a response.
 type answer struct {
 	status int
 	header http.Header

@@ -34,14 +34,14 @@ func TestMetadata(t *testing.T) {
 		}
 		same(t, a.body, want)
 	}
-	// With OpenID both say how ID tokens are signed.
+	// With OpenID both documents contain the signing algorithm of ID tokens.
 	openID := newServer(t, authtest.SQLite(t), settings{protocol: protocol.Options{OpenID: map[string]any{"userinfo_endpoint": "https://as.example/oauth/userinfo"}}})
 	for _, path := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
 		if a := openID.do(t, http.MethodGet, path, "", ""); !strings.Contains(a.text, `"id_token_signing_alg_values_supported":["ES256"]`) {
 			t.Errorf("%s: %s", path, a.text)
 		}
 	}
-	// What changes shows at once.
+	// A new resource appears in the metadata at once.
 	if err := s.catalog.Create(t.Context(), &resources.Resource{Slug: "new", URI: "https://api.example/new", Kind: resources.Mint, Scopes: []resources.Scope{{Name: "add"}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestRegister(t *testing.T) {
 			"token_endpoint_auth_method":"none","application_type":"native","client_uri":"https://app.example","contacts":["a@example.com"],"software_id":"x","agent":true,
 			"agent_description":"does things","dpop_bound_access_tokens":true,"scope":"read","registration_access_token":"*","registration_client_uri":"*"}`)
 
-		// Who wants bound tokens alone gets no others.
+		// A client that has registered for bound tokens only gets no bearer tokens.
 		s.post(t, "/oauth/token", values("grant_type", "refresh_token", "refresh_token", "x", "client_id", id)).is(t, "bound", 400, "invalid_dpop_proof")
 
 		a = s.register(t, `{"grant_types":["client_credentials"],"redirect_uris":[]}`)
@@ -77,7 +77,7 @@ func TestRegister(t *testing.T) {
 			t.Errorf("%d events", n)
 		}
 
-		// Management (RFC 7592).
+		// The client manages its registration (RFC 7592).
 		path := "/oauth/register/" + id
 		auth := []string{"Authorization", "Bearer " + token}
 		if a := s.do(t, http.MethodGet, path, "", "", auth...); a.status != http.StatusOK || a.body["client_name"] != "App" || a.body["registration_access_token"] != token {
@@ -152,8 +152,8 @@ func TestRegisterRefuses(t *testing.T) {
 	s.register(t, `{"client_name":"`+strings.Repeat("x", 65<<10)+`"}`).is(t, "large", 413, "invalid_request")
 }
 
-// TestRegisterSchemes registers applications of devices, as editors and agents do: one URI that is refused would refuse
-// the client.
+// TestRegisterSchemes checks the redirect URIs of native applications such as editors and agents. They register
+// several, and a single refused URI refuses the client.
 func TestRegisterSchemes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), settings{})
@@ -196,7 +196,7 @@ func TestModes(t *testing.T) {
 	}
 	register(`"https://c.example/cb","https://c.example/cb2"`).is(t, "another", 400, "invalid_redirect_uri")
 	if endpoint() != authtest.Issuer+"/oauth/register" {
-		t.Error("the endpoint is not told")
+		t.Error("the metadata do not contain the endpoint")
 	}
 	set := func(mode string) {
 		t.Helper()
@@ -207,7 +207,7 @@ func TestModes(t *testing.T) {
 	set(clients.AdminOnly)
 	register(`"https://c.example/cb"`).is(t, "admin_only", 403, "access_denied")
 	if endpoint() != nil {
-		t.Error("the endpoint is told")
+		t.Error("the metadata contain the endpoint")
 	}
 	set(clients.Open)
 	if register(`"https://d.example/"`).status != http.StatusCreated {

@@ -145,7 +145,7 @@ func TestTokenRefuses(t *testing.T) {
 			t.Errorf("%s: WWW-Authenticate %q", test.name, got)
 		}
 	}
-	// What is wrong with a client cannot be told from the answer.
+	// The response does not reveal why a client is refused.
 	texts := make([]string, 0, 4)
 	for _, auth := range [][]string{basic("x", secret), basic(id, "x"), basic(gone.ID, goneSecret), basic(s.public.ID, "x")} {
 		texts = append(texts, s.post(t, "/oauth/token", machine(), auth...).text)
@@ -155,7 +155,7 @@ func TestTokenRefuses(t *testing.T) {
 			t.Errorf("%s and %s", text, texts[0])
 		}
 	}
-	// The query does not count, nor does another type of body; a large one is too large.
+	// Parameters in the query and bodies of other types are ignored; a large body is refused as too large.
 	s.do(t, http.MethodPost, "/oauth/token?grant_type=client_credentials", formType, "", s.auth()...).is(t, "query", 400, "invalid_request")
 	s.do(t, http.MethodPost, "/oauth/token", "application/json", `{"grant_type":"client_credentials"}`, s.auth()...).is(t, "json", 400, "invalid_request")
 	s.do(t, http.MethodPost, "/oauth/token", formType, strings.Repeat("x", 65<<10), s.auth()...).is(t, "large", 400, "invalid_request")
@@ -302,7 +302,7 @@ func TestAssertion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, known := range map[string][]byte{ // to everybody, so that it is no secret
+	for name, known := range map[string][]byte{ // public values, which are not accepted as a secret
 		"JWK": jwk, "set": []byte(c.Metadata.JWKS), "DER": der, "PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "client_id": []byte(c.ID), "nothing": {},
 	} {
 		send(sign(good(), known, golang.SigningMethodHS256)).is(t, "the public key as a secret: "+name, 401, "invalid_client")
@@ -315,7 +315,7 @@ func TestAssertion(t *testing.T) {
 	}
 	s.post(t, "/oauth/token", values("grant_type", "client_credentials", "client_id", c.ID)).is(t, "no assertion", 401, "invalid_client")
 
-	// Keys that a client publishes, where it may be asked for them.
+	// The keys may be at a URL of the client, if the server may request it.
 	provider := jwkstest.New(t, string(jwk))
 	_, err = s.clients.Edit(t.Context(), c.ID, func(c *clients.Client) error {
 		c.Metadata.JWKS, c.Metadata.JWKSURI = nil, provider.URL+"/keys"
@@ -375,7 +375,7 @@ func TestAuthlib(t *testing.T) {
 	s.post(t, "/oauth/token", form(once)).is(t, "once", 200, "")
 	s.Clock.Pass(59 * time.Minute)
 	s.post(t, "/oauth/token", form(once)).is(t, "again, before it expires", 401, "invalid_client")
-	// The same authentication at the other endpoints.
+	// The other endpoints authenticate clients in the same way.
 	for path, name := range map[string]string{"/oauth/introspect": "token", "/oauth/revoke": "token"} {
 		v := form(sign())
 		v.Set(name, "x")
@@ -431,7 +431,7 @@ func TestRefusedClient(t *testing.T) {
 		a := s.post(t, "/oauth/token", v, header...)
 		a.is(t, name, 401, "invalid_client")
 		if strings.Contains(a.text, test.reason) {
-			t.Errorf("%s: the client is told %s", name, a.text)
+			t.Errorf("%s: the client gets %s", name, a.text)
 		}
 		events, lines := s.Events.All()[before:], logs.TakeAll()
 		if len(events) != 1 || len(lines) != 1 || events[0].Action != "auth.denied" {
@@ -444,7 +444,7 @@ func TestRefusedClient(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, events[0], fields)
 		}
 		if all := fmt.Sprint(events[0], fields); strings.Contains(all, wrong) || strings.Contains(all, assertion) || strings.Contains(all, part("signature")) {
-			t.Errorf("%s: what was sent is told: %s", name, all)
+			t.Errorf("%s: the log or the audit feed contains a credential: %s", name, all)
 		}
 	}
 }
@@ -465,7 +465,7 @@ func FuzzAuthenticate(f *testing.F) {
 	})
 }
 
-// sanitize leaves out what no header can hold.
+// sanitize removes the characters that a header cannot contain.
 func sanitize(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f {

@@ -57,13 +57,13 @@ func TestRows(t *testing.T) {
 			t.Errorf("%q, error %v", scopes, err)
 		}
 		if _, err := cat.Edit(ctx, "mail", func(r *resources.Resource) error { r.URI = "https://api.example/files"; return nil }); !errors.Is(err, resources.ErrExists) {
-			t.Errorf("the URI of another one: error %v", err)
+			t.Errorf("the URI of another resource: error %v", err)
 		}
 		if _, err := cat.Edit(ctx, "mail", func(r *resources.Resource) error { r.URI = ""; return nil }); err == nil {
 			t.Error("a mint resource without URI")
 		}
 		if err := cat.Create(ctx, &resources.Resource{Slug: "mail", Kind: resources.Broker}); !errors.Is(err, resources.ErrExists) {
-			t.Errorf("the slug of another one: error %v", err)
+			t.Errorf("the slug of another resource: error %v", err)
 		}
 		for ref, want := range map[string]string{"mail": "mail", "files": "files", "other": "", "": "", "https://api.example/mail": ""} {
 			r, err := cat.ByRef(ctx, ref)
@@ -106,7 +106,7 @@ func TestRootURI(t *testing.T) {
 			{Slug: "query", URI: "https://query.example?a", Kind: resources.Mint},
 			{Slug: "deep", URI: "https://bare.example/deep", Kind: resources.Mint},
 		}
-		for range 2 { // as at each start
+		for range 2 { // as at each start of the server
 			if err := cat.Seed(t.Context(), seeds); err != nil {
 				t.Fatal(err)
 			}
@@ -124,16 +124,16 @@ func TestRootURI(t *testing.T) {
 				}
 				other := &resources.Resource{Slug: "other", URI: uri, Kind: resources.Mint}
 				if err := cat.Create(t.Context(), other); !errors.Is(err, resources.ErrExists) {
-					t.Errorf("%s is there twice: %v", uri, err)
+					t.Errorf("%s is created twice: %v", uri, err)
 				}
 				if err := cat.Seed(t.Context(), []resources.Resource{*other}); !errors.Is(err, resources.ErrExists) {
 					t.Errorf("%s is seeded twice: %v", uri, err)
 				}
 				if _, err := cat.Edit(t.Context(), "deep", func(r *resources.Resource) error { r.URI = uri; return nil }); !errors.Is(err, resources.ErrExists) {
-					t.Errorf("%s is given to another: %v", uri, err)
+					t.Errorf("%s is assigned to another resource: %v", uri, err)
 				}
 				if _, err := cat.Edit(t.Context(), slug, func(r *resources.Resource) error { r.URI = uri; return nil }); err != nil {
-					t.Errorf("%s cannot be written otherwise: %v", uri, err)
+					t.Errorf("%s cannot be replaced by its other spelling: %v", uri, err)
 				}
 			}
 		}
@@ -159,7 +159,7 @@ func TestCheck(t *testing.T) {
 		"upstream":       {Slug: "a", Kind: "mint", URI: "https://x.example", Scopes: []resources.Scope{{Name: "a", Upstream: []string{"b"}}}},
 	} {
 		if r.Check() == nil {
-			t.Errorf("%s passes", name)
+			t.Errorf("%s is accepted", name)
 		}
 	}
 }

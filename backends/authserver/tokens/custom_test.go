@@ -15,7 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// ruled returns a server whose client and resource mail have rules, the facts that it reads, and how often it does.
+// ruled returns a server with claim rules for its client and the resource mail, the facts that it reads, and the number
+// of reads.
 func ruled(t *testing.T, k authtest.Kernel) (s *server, facts *atomic.Pointer[rules.Facts], asked *atomic.Int64) {
 	t.Helper()
 	facts, asked = new(atomic.Pointer[rules.Facts]), new(atomic.Int64)
@@ -67,7 +68,7 @@ func TestCustomClaims(t *testing.T) {
 		if got := custom(t, answer.AccessToken); got != "[reader] sales <nil>" {
 			t.Errorf("the token has %s", got)
 		}
-		// They are told to who introspects, once and more often.
+		// Introspection returns the claims, also when repeated.
 		for range 2 {
 			text, err := s.Introspect(t.Context(), s.client, answer.AccessToken, "")
 			var told map[string]any
@@ -79,7 +80,8 @@ func TestCustomClaims(t *testing.T) {
 				t.Errorf("%s, error %v", text, err)
 			}
 		}
-		// A refresh has what is so by then, for less only what goes with that.
+		// A refresh uses the current facts. With a smaller scope or for another resource, only the claims that belong
+		// to it are included.
 		facts.Store(&rules.Facts{Roles: []string{"mail:writer"}, Attributes: map[string][]string{"department": {"support"}}})
 		answer, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: answer.Refresh, Scope: "read"})
 		if err != nil {
@@ -96,11 +98,11 @@ func TestCustomClaims(t *testing.T) {
 			t.Errorf("for another resource the token has %s", got)
 		}
 
-		// Nobody asks for a client's own token, and none for an exchanged one of a machine.
+		// No facts are read for a client's token for itself, nor for an exchanged machine token.
 		before := asked.Load()
 		own, err := s.Machine(t.Context(), s.client, []string{"read"}, []*resources.Resource{s.mail}, "")
 		if err != nil || asked.Load() != before || custom(t, own.AccessToken) != "<nil> <nil> <nil>" {
-			t.Errorf("the token of a client has %s, after %d questions, error %v",
+			t.Errorf("the token of a client has %s, after %d reads of facts, error %v",
 				custom(t, own.AccessToken), asked.Load()-before, err)
 		}
 		from, _, _, err := s.Live(t.Context(), s.start(t, s.client).AccessToken)
@@ -117,8 +119,8 @@ func TestCustomClaims(t *testing.T) {
 	})
 }
 
-// TestCustomClaimsNeedUser asks for nothing where no rule acts: for another resource, or a client that
-// describes itself, whatever its row has.
+// TestCustomClaimsNeedUser checks that no facts are read if no rule applies: for another resource, or for a client that
+// registered itself, even if its row has rules.
 func TestCustomClaimsNeedUser(t *testing.T) {
 	t.Parallel()
 	s, _, asked := ruled(t, authtest.SQLite(t))
@@ -133,7 +135,7 @@ func TestCustomClaimsNeedUser(t *testing.T) {
 	g.Resources = []string{s.files.ID}
 	answer, err := s.Redeem(t.Context(), s.redemption(s.public, s.code(t, g)))
 	if err != nil || asked.Load() != 0 || custom(t, answer.AccessToken) != "<nil> <nil> <nil>" {
-		t.Errorf("the token has %s, after %d questions, error %v", custom(t, answer.AccessToken), asked.Load(), err)
+		t.Errorf("the token has %s, after %d reads of facts, error %v", custom(t, answer.AccessToken), asked.Load(), err)
 	}
 	if text, err := s.Introspect(t.Context(), s.client, answer.AccessToken, ""); err != nil || text != nil {
 		t.Errorf("%s, error %v", text, err)

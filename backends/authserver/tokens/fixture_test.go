@@ -26,7 +26,7 @@ func challenge(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// server is the room with those below it.
+// server has the tokens with the packages that they need.
 type server struct {
 	authtest.Kernel
 	*tokens.Tokens
@@ -38,7 +38,7 @@ type server struct {
 	files   *resources.Resource
 
 	mu       sync.Mutex
-	inactive bool // all users are
+	inactive bool // all users are inactive
 }
 
 func newServer(t testing.TB, k authtest.Kernel, set func(o *tokens.Options)) *server {
@@ -117,7 +117,7 @@ func (s *server) start(t testing.TB, c *clients.Client) tokens.Answer {
 	return answer
 }
 
-// live reports whether an access token is good.
+// live reports whether an access token is valid.
 func (s *server) live(t testing.TB, text string) bool {
 	t.Helper()
 	_, _, ok, err := s.Live(t.Context(), text)
@@ -149,7 +149,7 @@ func claims(t testing.TB, text string) map[string]any {
 	return c
 }
 
-// edit makes a client one that runs the mail resource.
+// edit makes a client one of those that run the mail resource.
 func edit(t testing.TB, s *server, client string) *resources.Resource {
 	t.Helper()
 	r, err := s.catalog.Edit(t.Context(), s.mail.ID, func(r *resources.Resource) error {

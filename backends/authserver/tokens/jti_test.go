@@ -9,7 +9,7 @@ import (
 )
 
 // TestNewJTIKeepsNeighboursTogether checks that the ids of a family's tokens begin with the id of the family, by which
-// they are revoked, and sort by time, so that rows inserted one after another are neighbours in the index.
+// they are revoked, and sort by time. Rows inserted one after another are thus neighbours in the index.
 func TestNewJTIKeepsNeighboursTogether(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_790_000_000_000)
@@ -21,7 +21,7 @@ func TestNewJTIKeepsNeighboursTogether(t *testing.T) {
 				t.Fatalf("the id %q does not begin with its family %q", id, family)
 			}
 			if id <= seen {
-				t.Fatalf("the id %q does not sort behind the earlier %q", id, seen)
+				t.Fatalf("the id %q does not sort after the earlier %q", id, seen)
 			}
 			seen = id
 		}

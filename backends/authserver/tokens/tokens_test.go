@@ -38,25 +38,26 @@ func TestRedeem(t *testing.T) {
 			t.Errorf("%v\nwant %v", got, want)
 		}
 		if !s.live(t, answer.AccessToken) {
-			t.Error("the token is not live")
+			t.Error("the token is not active")
 		}
 		list, err := s.Issuances(t.Context(), tokens.IssuanceFilter{User: "ann", Resource: s.files.ID, Live: true}, kernel.Page{Limit: 10, Newest: true})
 		if err != nil || len(list) != 1 || list[0].JTI != jti || list[0].Client != s.client.ID {
 			t.Errorf("%+v, error %v", list, err)
 		}
-		// One resource, named by its slug.
+		// The token is for one resource, named by its slug.
 		r := s.redemption(s.client, s.code(t, s.grant(s.client)))
 		r.Resources = []string{"mail"}
 		if answer, err = s.Redeem(t.Context(), r); err != nil || claims(t, answer.AccessToken)["aud"] != "https://api.example/mail" {
 			t.Errorf("%+v, error %v", answer, err)
 		}
-		// No resource: for the server itself.
+		// Without a resource the token is for the server itself.
 		g := s.grant(s.client)
 		g.Resources = nil
 		if answer, err = s.Redeem(t.Context(), s.redemption(s.client, s.code(t, g))); err != nil || claims(t, answer.AccessToken)["aud"] != authtest.Issuer {
 			t.Errorf("%+v, error %v", answer, err)
 		}
-		// A client without the grant has no refresh token, and what it has can be revoked by its code.
+		// A client without the refresh grant gets no refresh token, and its access token is revoked if its code is used
+		// again.
 		only := &clients.Client{Name: "O", AuthMethod: clients.MethodNone, Grants: []string{clients.GrantCode}, Source: clients.Admin, Agent: true}
 		if _, err := s.clients.Create(t.Context(), only); err != nil {
 			t.Fatal(err)
@@ -68,7 +69,7 @@ func TestRedeem(t *testing.T) {
 		_, err = s.Redeem(t.Context(), s.redemption(only, code))
 		refused(t, err, "invalid_grant")
 		if s.live(t, answer.AccessToken) || s.Events.Count("code.reuse_detected") != 1 {
-			t.Error("the token lives on")
+			t.Error("the token is still active")
 		}
 		s.Clock.Pass(24 * time.Hour)
 		if n, err := s.Sweep(t.Context()); err != nil || n == 0 {
@@ -105,10 +106,10 @@ func TestRedeemRefuses(t *testing.T) {
 			t.Fatal(name)
 		}
 		if _, err := s.Redeem(t.Context(), good); err != nil {
-			t.Errorf("%s: the code is lost: %v", name, err)
+			t.Errorf("%s: the code is no longer valid: %v", name, err)
 		}
 	}
-	// A redirect URI that the authorization request did not have may come or not.
+	// If the authorization request had no redirect URI, the redemption may contain the URI or not.
 	for _, given := range []string{"", "https://c.example/cb"} {
 		g := s.grant(s.client)
 		g.RedirectGiven = false
@@ -118,7 +119,7 @@ func TestRedeemRefuses(t *testing.T) {
 			t.Errorf("%q: %v", given, err)
 		}
 	}
-	// Five wrong verifiers burn a code, four do not.
+	// Five wrong verifiers invalidate a code, four do not.
 	for _, n := range []int{4, 5} {
 		good := s.redemption(s.client, s.code(t, s.grant(s.client)))
 		bad := good
@@ -131,12 +132,12 @@ func TestRedeemRefuses(t *testing.T) {
 			t.Errorf("after %d wrong verifiers: error %v", n, err)
 		}
 	}
-	// Time.
+	// The code has expired.
 	code := s.code(t, s.grant(s.client))
 	s.Clock.Pass(time.Minute)
 	_, err := s.Redeem(t.Context(), s.redemption(s.client, code))
 	refused(t, err, "invalid_grant")
-	// A key.
+	// The code is bound to a key.
 	g := s.grant(s.public)
 	g.JKT = "key"
 	r := s.redemption(s.public, s.code(t, g))
@@ -146,7 +147,7 @@ func TestRedeemRefuses(t *testing.T) {
 	if answer, err := s.Redeem(t.Context(), r); err != nil || answer.JKT != "key" || !strings.Contains(string(answer.AppendJSON(nil)), `"token_type":"DPoP"`) {
 		t.Errorf("%+v, error %v", answer, err)
 	}
-	// The user.
+	// The user is inactive.
 	code = s.code(t, s.grant(s.client))
 	s.inactive = true
 	s.Kernel.Tell("users", "ann")
@@ -191,8 +192,8 @@ func TestConsentGone(t *testing.T) {
 	})
 }
 
-// TestParallel checks that of many concurrent uses of one code, and then of one refresh token, only one succeeds, and
-// that its tokens are revoked, since they may have gone to the wrong client.
+// TestParallel checks that only one of many concurrent uses of a code succeeds, and the same for a refresh token. The
+// tokens it returned are revoked, since they may have gone to the wrong client.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -217,15 +218,15 @@ func TestParallel(t *testing.T) {
 			}
 			all.Wait()
 			if len(won) != 1 {
-				t.Fatalf("%d have won", len(won))
+				t.Fatalf("%d requests succeeded", len(won))
 			}
 			answer := <-won
 			if s.live(t, answer.AccessToken) && other.live(t, answer.AccessToken) {
-				t.Error("the node that has revoked the access token of the one that won does not know it")
+				t.Error("the node that has revoked the successful request's access token considers it active")
 			}
 			for _, node := range []*server{s, other} {
 				if node.Clock.Pass(kernel.CacheAge); node.live(t, answer.AccessToken) {
-					t.Error("the access token of the one that won lives on")
+					t.Error("the successful request's access token is still active")
 				}
 			}
 			_, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: answer.Refresh})
@@ -251,7 +252,7 @@ func TestRefresh(t *testing.T) {
 		first := s.start(t, s.client)
 		refresh := func(r tokens.Renewal) (tokens.Answer, error) { return s.Refresh(t.Context(), r) }
 		r := tokens.Renewal{Client: s.client, Token: first.Refresh}
-		// What is refused leaves the token good.
+		// A refused refresh leaves the token valid.
 		for name, test := range map[string]struct {
 			change func(r *tokens.Renewal)
 			want   string
@@ -266,7 +267,7 @@ func TestRefresh(t *testing.T) {
 			bad := r
 			test.change(&bad)
 			if _, err := refresh(bad); err == nil {
-				t.Errorf("%s passes", name)
+				t.Errorf("%s is accepted", name)
 			} else {
 				refused(t, err, test.want)
 			}
@@ -276,7 +277,7 @@ func TestRefresh(t *testing.T) {
 		if err != nil || second.Scope != "read" || claims(t, second.AccessToken)["aud"] != "https://api.example/files" || second.Refresh == first.Refresh {
 			t.Fatalf("%+v, error %v", second, err)
 		}
-		// The family keeps the whole scope, cut to the present ceiling.
+		// A family keeps the whole scope of the grant, limited to the client's current ceiling.
 		r = tokens.Renewal{Client: s.client, Token: second.Refresh}
 		third, err := refresh(r)
 		if err != nil || third.Scope != "read write" {
@@ -297,17 +298,17 @@ func TestRefresh(t *testing.T) {
 		if err != nil || fourth.Scope != "write" {
 			t.Fatalf("%+v, error %v", fourth, err)
 		}
-		// One of long ago comes again.
+		// If an old refresh token is used again, the family is revoked.
 		for _, a := range []tokens.Answer{first, second, third, fourth} {
 			if !s.live(t, a.AccessToken) {
-				t.Error("a token died early")
+				t.Error("a token was revoked early")
 			}
 		}
 		_, err = refresh(tokens.Renewal{Client: now, Token: first.Refresh})
 		refused(t, err, "invalid_grant")
 		for _, a := range []tokens.Answer{first, second, third, fourth} {
 			if s.live(t, a.AccessToken) {
-				t.Error("a token lives on")
+				t.Error("a token is still active")
 			}
 		}
 		_, err = refresh(tokens.Renewal{Client: now, Token: fourth.Refresh})
@@ -318,7 +319,7 @@ func TestRefresh(t *testing.T) {
 		if list, err := s.Issuances(t.Context(), tokens.IssuanceFilter{Live: true}, kernel.Page{Limit: 10, Newest: true}); err != nil || len(list) != 0 {
 			t.Errorf("%+v, error %v", list, err)
 		}
-		// Each use begins the time anew, and it ends.
+		// Each use extends the lifetime of the family, which expires if unused.
 		token := s.start(t, s.client).Refresh
 		for range 3 {
 			s.Clock.Pass(7*24*time.Hour - time.Second)
@@ -357,23 +358,23 @@ func TestGrace(t *testing.T) {
 	}
 	for _, a := range answers {
 		if !s.live(t, a.AccessToken) {
-			t.Error("a token died")
+			t.Error("a token was revoked")
 		}
 	}
-	_, err := refresh(one) // the fourth time
+	_, err := refresh(one) // the fourth use of the token
 	refused(t, err, "invalid_grant")
 	if s.live(t, answers[0].AccessToken) {
-		t.Error("the family lives on")
+		t.Error("the family is still active")
 	}
-	// Any of the answers may be the one that arrived.
+	// Any of the repeated responses may be the one that arrived.
 	one = s.start(t, s.client).Refresh
 	two := must(one)
 	must(one)
 	three := must(two.Refresh)
-	_, err = refresh(one) // no longer the one before
+	_, err = refresh(one) // no longer the previous token
 	refused(t, err, "invalid_grant")
 	if s.live(t, three.AccessToken) {
-		t.Error("the family lives on")
+		t.Error("the family is still active")
 	}
 	one = s.start(t, s.client).Refresh
 	must(one)
@@ -406,20 +407,20 @@ func TestGraceHolders(t *testing.T) {
 				s.Clock.Pass(time.Minute)
 				used := holders[h].Refresh
 				holders[h] = must(used)
-				if i%3 == 0 { // the answer was lost
+				if i%3 == 0 { // the response was lost
 					s.Clock.Pass(9 * time.Second)
 					holders[h] = must(used)
 				}
 			}
 		}
-		// They take turns within the grace, too, and each may have lost an answer.
+		// Holders may also alternate within the grace period, and each may have lost a response.
 		first, second := holders[0].Refresh, holders[1].Refresh
 		holders[0], holders[1] = must(first), must(second)
 		holders[0], holders[1] = must(first), must(second)
-		// The access tokens of all are good, and none was told to be of a stolen one.
+		// All holders' access tokens are valid, and no theft was reported.
 		for h := range holders {
 			if !s.live(t, holders[h].AccessToken) {
-				t.Errorf("holder %d has a dead token", h)
+				t.Errorf("holder %d has a revoked token", h)
 			}
 			if told, err := s.Introspect(t.Context(), s.client, holders[h].Refresh, ""); err != nil || !strings.Contains(string(told), `"active":true`) {
 				t.Errorf("holder %d: %s, error %v", h, told, err)
@@ -435,13 +436,13 @@ func TestGraceHolders(t *testing.T) {
 			_, err := refresh(holders[h].Refresh)
 			refused(t, err, "invalid_grant")
 			if s.live(t, holders[h].AccessToken) {
-				t.Errorf("holder %d goes on", h)
+				t.Errorf("holder %d can still refresh", h)
 			}
 		}
 	})
 }
 
-// TestGraceStored reads a family as one was stored while there was one token that is good and one before.
+// TestGraceStored checks families in their former storage format, with one valid token and one previous token.
 func TestGraceStored(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), func(o *tokens.Options) { o.Grace = 10 * time.Second }).fill(t)
@@ -467,13 +468,13 @@ func TestGraceStored(t *testing.T) {
 			t.Errorf("after %s: error %v", after, err)
 		}
 		if _, err = s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: two.Refresh}); (err == nil) != good {
-			t.Errorf("the next one after %s: error %v", after, err)
+			t.Errorf("the next token after %s: error %v", after, err)
 		}
 	}
 }
 
-// TestNoGraceStored checks that a family without a grace holds the digest of its token alone, as nodes of an earlier
-// version read it: one that shares the database would else take each token for one that was used.
+// TestNoGraceStored checks that a family without a grace period stores only its token's digest, as earlier versions
+// read it. Nodes of an earlier version that share the database would otherwise consider each token used.
 func TestNoGraceStored(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), nil).fill(t)
@@ -538,11 +539,11 @@ func TestGraceParallel(t *testing.T) {
 			}
 			all.Wait()
 			if len(won) != 4 {
-				t.Errorf("%d of %d were answered", len(won), n)
+				t.Errorf("%d of %d succeeded", len(won), n)
 			}
 			for range len(won) {
 				if answer := <-won; s.live(t, answer.AccessToken) != live {
-					t.Errorf("of %d: lives on: %t", n, !live)
+					t.Errorf("of %d: still active: %t", n, !live)
 				}
 			}
 		}
@@ -572,7 +573,7 @@ func TestPublicKey(t *testing.T) {
 }
 
 // TestBoundLater checks that a refresh token that a public client gets with a proof is bound to its key, even if the
-// code was redeemed without a proof (RFC 9449 section 5), and that those of other clients are not.
+// code was redeemed without a proof (RFC 9449 section 5). Refresh tokens of other clients are not bound.
 func TestBoundLater(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -620,11 +621,11 @@ func TestRevoke(t *testing.T) {
 		revoke(s.public, first.AccessToken)
 		revoke(s.public, first.Refresh)
 		if s.Events.Count("token.revoke_denied") != 2 || !s.live(t, first.AccessToken) {
-			t.Error("another client has revoked")
+			t.Error("another client has revoked the token")
 		}
 		revoke(s.client, first.AccessToken)
 		if s.live(t, first.AccessToken) {
-			t.Error("the access token lives on")
+			t.Error("the access token is still active")
 		}
 		second, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: first.Refresh})
 		if err != nil || !s.live(t, second.AccessToken) {
@@ -632,21 +633,21 @@ func TestRevoke(t *testing.T) {
 		}
 		revoke(s.client, second.Refresh)
 		if s.live(t, second.AccessToken) {
-			t.Error("the access token lives on")
+			t.Error("the access token is still active")
 		}
 		_, err = s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: second.Refresh})
 		refused(t, err, "invalid_grant")
 		if n := s.Events.Count("token.revoked"); n != 2 {
 			t.Errorf("%d events", n)
 		}
-		// Another node, which has looked a moment ago, knows within five seconds.
+		// Another node, which has read the state a moment ago, learns of a revocation within five seconds.
 		third := s.start(t, s.client)
 		own, err := s.Machine(t.Context(), s.client, []string{"read"}, nil, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 3 || err != nil {
-			t.Errorf("%d are live, error %v", n, err)
+			t.Errorf("%d are active, error %v", n, err)
 		}
 		there.live(t, third.AccessToken)
 		if n, err := s.RevokeClient(t.Context(), s.client.ID); n != 2 || err != nil {
@@ -655,20 +656,20 @@ func TestRevoke(t *testing.T) {
 		other.Clock.Pass(5 * time.Second)
 		for _, text := range []string{third.AccessToken, own.AccessToken} {
 			if s.live(t, text) || there.live(t, text) {
-				t.Error("a token lives on")
+				t.Error("a token is still active")
 			}
 		}
 		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 0 || err != nil {
-			t.Errorf("%d are live, error %v", n, err)
+			t.Errorf("%d are active, error %v", n, err)
 		}
-		// A user who is signed out everywhere.
+		// The user is signed out everywhere.
 		fourth := s.start(t, s.client)
 		s.live(t, fourth.AccessToken)
 		if err := s.Kernel.Change(t.Context(), "users", "ann", func(c store.Conn) error { return s.EndUser(c, "ann") }); err != nil {
 			t.Fatal(err)
 		}
 		if s.live(t, fourth.AccessToken) {
-			t.Error("the token lives on")
+			t.Error("the token is still active")
 		}
 	})
 }
@@ -687,13 +688,13 @@ func TestRevokeFamily(t *testing.T) {
 		}
 		s.start(t, s.client)
 		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 7 || err != nil { // four tokens of three families
-			t.Errorf("%d are live, error %v", n, err)
+			t.Errorf("%d are active, error %v", n, err)
 		}
 		if err := s.Revoke(t.Context(), s.client, second.Refresh, ""); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 4 || err != nil {
-			t.Errorf("%d are live after one family of three has ended, error %v", n, err)
+			t.Errorf("%d are active after one family of three has ended, error %v", n, err)
 		}
 		if s.live(t, first.AccessToken) || s.live(t, second.AccessToken) || !s.live(t, other.AccessToken) {
 			t.Error("other tokens have ended than those of the family")
@@ -732,23 +733,23 @@ func TestIntrospect(t *testing.T) {
 		t.Errorf("%v\nwant %v", got, want)
 	}
 	if ask(runtime, answer.AccessToken) == nil || ask(s.public, answer.AccessToken) != nil {
-		t.Error("the wrong clients may ask")
+		t.Error("the wrong clients may introspect")
 	}
 	want = map[string]any{"active": true, "client_id": s.client.ID, "scope": "read write", "exp": float64(s.Clock.Now().Add(7 * 24 * time.Hour).Unix()), "token_type": "refresh_token"}
 	if got := ask(s.client, answer.Refresh); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v\nwant %v", got, want)
 	}
 	if ask(runtime, answer.Refresh) != nil {
-		t.Error("a refresh token of another client is told of")
+		t.Error("a refresh token of another client can be introspected")
 	}
-	// Who has looked, and who would have liked to, is told once a minute.
+	// Introspections and refused introspections are each recorded once a minute.
 	looked := func(want ...int) {
 		t.Helper()
 		ask(runtime, answer.AccessToken)
 		ask(s.public, answer.AccessToken)
 		for i, action := range []string{"token.introspected", "token.introspect_denied"} {
 			if got := s.Events.Count(action); got != want[i] {
-				t.Errorf("%s was told %d times, want %d", action, got, want[i])
+				t.Errorf("%s was recorded %d times, want %d", action, got, want[i])
 			}
 		}
 	}
@@ -775,7 +776,7 @@ func TestIntrospect(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ask(runtime, answer.AccessToken) == nil {
-		t.Error("the token is lost")
+		t.Error("the token is not active")
 	}
 	s.inactive = true
 	s.Kernel.Tell("users", "")
@@ -788,7 +789,7 @@ func TestIntrospect(t *testing.T) {
 	if ask(s.client, answer.AccessToken) != nil {
 		t.Error("an expired token is active")
 	}
-	// Nobody is told active:true where nothing can be looked up.
+	// No token is reported active if the database cannot be read.
 	fresh := s.start(t, s.client)
 	if ask(s.client, fresh.AccessToken) == nil {
 		t.Error("not active")
@@ -846,7 +847,7 @@ func TestStart(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		s.mu.Lock()
-		s.inactive = true // on another node: this one remembers the user as active
+		s.inactive = true // on another node, since this node caches the user as active
 		s.mu.Unlock()
 		_, err = start(nil)
 		refused(t, err, kernel.InvalidGrant)
@@ -857,8 +858,8 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// TestDeniedByClockAhead checks that a node whose clock is ahead does not keep other nodes from seeing what nodes with
-// correct clocks deny.
+// TestDeniedByClockAhead checks that a node whose clock is ahead does not keep other nodes from noticing the
+// revocations of nodes with correct clocks.
 func TestDeniedByClockAhead(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -867,7 +868,7 @@ func TestDeniedByClockAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		deny := func(id string, at time.Time) { // as another node does whose message is lost
+		deny := func(id string, at time.Time) { // as another node does if its message is lost
 			t.Helper()
 			if err := k.Write(t.Context(), func(c store.Conn) error {
 				_, err := c.Exec("INSERT INTO authserver_denied (id, at, expires_at) VALUES (?, ?, ?)", id, at.UnixMicro(), at.Add(time.Hour).UnixMicro())
@@ -878,14 +879,14 @@ func TestDeniedByClockAhead(t *testing.T) {
 		}
 		deny("another", s.Clock.Now().Add(5*time.Minute))
 		if !s.live(t, token.AccessToken) {
-			t.Error("it is not good")
+			t.Error("the token is not active")
 		}
 		s.Clock.Pass(10 * time.Second)
 		id, _ := claims(t, token.AccessToken)["jti"].(string)
 		deny(id, s.Clock.Now())
 		s.Clock.Pass(10 * time.Second)
 		if s.live(t, token.AccessToken) {
-			t.Error("it is good although it was denied")
+			t.Error("the token is active although it was revoked")
 		}
 	})
 }

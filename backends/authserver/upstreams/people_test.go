@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/people/peopletest"
 )
 
-// attacked returns a server under attack. signIn signs a person in by one of the ways of the server.
+// attacked returns the service that peopletest attacks. signIn signs in a person as one of the two sections of the
+// configuration does.
 func attacked(
 	t *testing.T, all *users.Users, signIn func(p *oidclogin.Person) (*users.User, error),
 ) *peopletest.Service {
@@ -29,7 +30,7 @@ func attacked(
 			if err != nil {
 				return "", err
 			}
-			if !u.Active() { // as the sign-in does that follows
+			if !u.Active() { // as the following sign-in does
 				return "", users.ErrDisabled
 			}
 			return u.ID, nil
@@ -54,7 +55,7 @@ func attacked(
 	}
 }
 
-// TestPeople attacks the linking of outside people to users, in the ways of both sections of the configuration.
+// TestPeople attacks the linking of persons at providers to users, for both sections of the configuration.
 func TestPeople(t *testing.T) {
 	t.Parallel()
 	t.Run("oidc", func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// desk is two providers, one of which gives accounts to people of example.com, and a user with a password.
+// desk has two providers, of which only open creates accounts, for users of example.com, and a user with a password.
 type desk struct {
 	*upstreams.Upstreams
 	t      *testing.T
@@ -71,7 +71,7 @@ func person(up *upstreams.Upstream, subject, email string, groups ...string) *oi
 	}
 }
 
-// enters signs somebody in, who must have an account.
+// enters signs in a person and returns the user. The sign-in must succeed.
 func (d *desk) enters(up *upstreams.Upstream, p *oidclogin.Person) *users.User {
 	d.t.Helper()
 	u, err := d.SignIn(d.t.Context(), up, p)
@@ -81,7 +81,7 @@ func (d *desk) enters(up *upstreams.Upstream, p *oidclogin.Person) *users.User {
 	return u
 }
 
-// stored returns a user as the database has them.
+// stored returns a user as stored in the database.
 func (d *desk) stored(id string) *users.User {
 	d.t.Helper()
 	u, err := d.Users.Find(d.t.Context(), id)
@@ -120,7 +120,7 @@ func (d *desk) links(user string, up *upstreams.Upstream, subject string, status
 	}
 }
 
-// TestSignIn checks the first sign-ins of people. Nobody gets into an account by its mail address.
+// TestSignIn checks the first sign-ins of persons. Nobody gets access to an account by its mail address.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -157,23 +157,23 @@ func TestSignIn(t *testing.T) {
 			bob.Provider != users.Upstream || bob.Role != users.RoleUser {
 			t.Errorf("%+v", bob)
 		}
-		// They are who they were, whatever else is told later.
+		// A person stays the same user, even if the provider later sends another mail address.
 		again := person(d.open, "s-7", "ann@example.com")
 		again.Confirmed = false
 		if u := d.enters(d.open, again); u.ID != bob.ID || u.Email != bob.Email {
 			t.Errorf("%+v", u)
 		}
-		// The same subject of another provider is another person.
+		// The same subject at another provider is another person.
 		if _, err := d.SignIn(t.Context(), d.closed, person(d.closed, "s-7", "")); err == nil {
-			t.Error("the subject of another provider is let in")
+			t.Error("the same subject at another provider is accepted")
 		}
 		if d.enters(d.open, person(d.open, strings.Repeat("é", 120), "long@example.com")) == nil {
-			t.Error("a long subject is nobody")
+			t.Error("a long subject is refused")
 		}
 	})
 }
 
-// TestSignInAtOnce checks the first sign-in of one person in several tabs at once.
+// TestSignInAtOnce checks concurrent first sign-ins of one person in several tabs.
 func TestSignInAtOnce(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -197,7 +197,7 @@ func TestSignInAtOnce(t *testing.T) {
 	})
 }
 
-// TestGroups checks that groups come and go with what each provider tells, and that those of the operator stay.
+// TestGroups checks that groups follow the claims of each provider, and that the operator's groups stay.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -211,7 +211,7 @@ func TestGroups(t *testing.T) {
 		}{
 			{d.open, []string{"ops", "staff"}, "[mine ops staff]"},
 			{d.closed, []string{"staff", "audit"}, "[mine ops staff audit]"},
-			{d.open, []string{"ops"}, "[mine ops staff audit]"}, // the other one tells it still
+			{d.open, []string{"ops"}, "[mine ops staff audit]"}, // the other provider still sends staff
 			{d.closed, nil, "[mine ops]"},
 			{d.open, []string{strings.Repeat("x", 101), "a\x00b"}, "[mine]"},
 			{d.open, []string{"ops"}, "[mine ops]"},
@@ -237,14 +237,14 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// TestLinks connects accounts and disconnects them. The last way to sign in stays.
+// TestLinks checks that accounts can be connected and disconnected, but that the last way to sign in cannot be removed.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		d := newDesk(t, k)
 		bob := d.enters(d.open, person(d.open, "bob", "bob@example.com"))
 		d.links(d.ann.ID, d.closed, "ann", 0)
-		d.links(d.ann.ID, d.closed, "ann", 0) // once more
+		d.links(d.ann.ID, d.closed, "ann", 0) // linking again changes nothing
 		d.links(bob.ID, d.closed, "ann", http.StatusConflict)
 		d.links(d.ann.ID, d.open, "bob", http.StatusConflict)
 		d.links("nobody", d.closed, "x", http.StatusNotFound)
@@ -257,19 +257,19 @@ func TestLinks(t *testing.T) {
 			t.Fatalf("%+v, error %v", list, err)
 		}
 
-		// Who has nothing else keeps it; who has a password need not.
+		// A user without another way to sign in cannot remove the connection; a user with a password can.
 		d.unlinks(bob.ID, d.ids(bob.ID)[0], http.StatusConflict)
-		d.unlinks(bob.ID, list[0].ID, http.StatusNotFound) // somebody else's
+		d.unlinks(bob.ID, list[0].ID, http.StatusNotFound) // the connection of another user
 		d.unlinks(d.ann.ID, list[0].ID, 0)
 		d.unlinks(d.ann.ID, list[0].ID, http.StatusNotFound)
 		if _, err := d.SignIn(t.Context(), d.closed, person(d.closed, "ann", "ann@example.com")); err == nil {
-			t.Error("who is disconnected is let in")
+			t.Error("a disconnected person can sign in")
 		}
 		d.links(bob.ID, d.closed, "ann", 0)
 		d.unlinks(bob.ID, d.ids(bob.ID)[0], 0)
 		d.unlinks(bob.ID, d.ids(bob.ID)[0], http.StatusConflict)
 
-		// A provider that has left the configuration is no way to sign in.
+		// A provider that was removed from the configuration does not count as a way to sign in.
 		other := upstreams.New(k.Server, upstreams.Options{Users: d.Users, List: []*upstreams.Upstream{d.open}, Ways: d.Ways})
 		if err := other.Link(t.Context(), bob.ID, d.open, "bob-2", ""); err != nil {
 			t.Fatal(err)
@@ -279,7 +279,7 @@ func TestLinks(t *testing.T) {
 			t.Fatalf("%+v, error %v", list, err)
 		}
 		if err := other.Unlink(t.Context(), bob.ID, list[1].ID, func(store.Conn) error { return nil }); err == nil {
-			t.Error("the last way to sign in is gone")
+			t.Error("the last way to sign in was removed")
 		}
 		if err := other.Unlink(t.Context(), bob.ID, list[0].ID,
 			func(store.Conn) error { return errors.New("no") }); err == nil || len(d.ids(bob.ID)) != 2 {
@@ -310,7 +310,7 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-// TestUnlinkedAtOnce takes away both of two ways to sign in at the same time: one stays.
+// TestUnlinkedAtOnce checks that of two ways to sign in that are removed at the same time one stays.
 func TestUnlinkedAtOnce(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -333,7 +333,8 @@ func TestUnlinkedAtOnce(t *testing.T) {
 	})
 }
 
-// TestProviderMovedFromOIDC checks that a person is recognised whose provider moved from the section oidc to the list.
+// TestProviderMovedFromOIDC checks that a person is recognized after the provider was moved from the section oidc to
+// the list.
 func TestProviderMovedFromOIDC(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -350,7 +351,7 @@ func TestProviderMovedFromOIDC(t *testing.T) {
 		d.links(before.ID, d.open, "eve", 0)
 		d.unlinks(before.ID, d.ids(before.ID)[0], 0)
 		if _, err := d.SignIn(t.Context(), d.closed, person(d.closed, "eve", "")); err == nil {
-			t.Error("who is disconnected is known by the row of before")
+			t.Error("a disconnected person is recognized by the former row")
 		}
 	})
 }
@@ -360,7 +361,7 @@ func TestChoice(t *testing.T) {
 	d := newDesk(t, authtest.SQLite(t))
 	if d.Find("closed") != d.closed || d.Find("") != nil || d.Find("other") != nil ||
 		d.At("https://open.example") != d.open || d.At("") != nil {
-		t.Error("another one is found")
+		t.Error("a wrong provider is found")
 	}
 	if shown := d.Shown(); len(shown) != 1 || shown[0] != d.open || !d.ByAddress() {
 		t.Errorf("%v", shown)
@@ -370,7 +371,7 @@ func TestChoice(t *testing.T) {
 		"corp.example": nil, "@corp.example": nil, "": nil,
 	} {
 		if d.OfAddress(email) != want {
-			t.Errorf("%q leads to another one", email)
+			t.Errorf("%q leads to another provider", email)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestFacts(t *testing.T) {
 			t.Errorf("Bob has %+v, error %v", f, err)
 		}
 
-		// What is not said stays, and a group that has no more roles gives none.
+		// Omitted fields keep their values, and a group whose roles were removed gives no roles.
 		none := []string{}
 		if _, given, err = p.Regroup(ctx, ann.ID, nil, &none, nil, "admin"); err != nil || len(given.Roles) != 0 ||
 			len(given.Attributes) != 1 {
@@ -63,7 +63,7 @@ func TestFacts(t *testing.T) {
 			t.Errorf("%+v, error %v", list, err)
 		}
 
-		// What is not good changes nothing.
+		// Invalid values change nothing.
 		lines, twice := []string{"a\nb"}, []string{"a", "a"}
 		strange := map[string][]string{"a b": {"c"}}
 		for name, fault := range map[string]func() error{
@@ -74,17 +74,17 @@ func TestFacts(t *testing.T) {
 			"its roles":  func() error { return p.SetGroupRoles(ctx, users.GroupRoles{Group: "x", Roles: lines}, "admin") },
 		} {
 			if fault() == nil {
-				t.Errorf("%s are taken", name)
+				t.Errorf("%s are accepted", name)
 			}
 		}
 		if given, err := p.Given(ctx, ann.ID); err != nil || len(given.Roles) != 0 {
 			t.Errorf("%+v, error %v", given, err)
 		}
 		if _, _, err := p.Regroup(ctx, "nobody", nil, &roles, nil, "admin"); !users.IsNone(err) {
-			t.Errorf("of nobody: %v", err)
+			t.Errorf("of an unknown user: %v", err)
 		}
 
-		// They end with the user.
+		// The facts are deleted with the user.
 		if err := p.Delete(ctx, ann.ID, "admin"); err != nil {
 			t.Fatal(err)
 		}

@@ -23,10 +23,10 @@ import (
 
 var databases = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}}
 
-// cheap hashes passwords at no cost.
+// cheap are parameters with which password hashes are fast.
 var cheap = password.Params{Memory: 8, Passes: 1, Lanes: 1}
 
-// people are the users of a test, with what was told of them.
+// people are the users of a test, with the events about them and the ids of deleted users.
 type people struct {
 	*users.Users
 	t      *testing.T
@@ -46,7 +46,7 @@ func newPeople(t *testing.T, db *store.DB) *people {
 	p := &people{t: t}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	gate := make(chan struct{})
-	go func() { // lets one hash after another, and counts
+	go func() { // permits one hash after another, and counts them
 		for {
 			select {
 			case <-gate:
@@ -105,7 +105,7 @@ func TestUsers(t *testing.T) {
 		ctx := t.Context()
 		ann := p.add(users.New{Email: " Ann@Example.com ", Name: "Ann", Password: "correct horse", Groups: []string{"staff"}})
 		if ann.Email != "Ann@Example.com" || ann.Role != users.RoleUser || !ann.Active() || ann.Provider != users.Local || ann.ID == "" || strings.HasPrefix(ann.ID, "http") {
-			t.Errorf("made %+v", ann)
+			t.Errorf("created %+v", ann)
 		}
 		bob := p.add(users.New{Email: "bob@example.com", Role: users.RoleAdmin, EmailVerified: true})
 		found, err := p.FindEmail(ctx, "aNN@example.COM")
@@ -133,7 +133,7 @@ func TestUsers(t *testing.T) {
 
 		mail, short, admin := "ann@example.org", "x", users.RoleAdmin
 		if _, err := p.Update(ctx, ann.ID, users.Change{Password: &short}, "admin"); err == nil {
-			t.Error("a short password is taken")
+			t.Error("a short password is accepted")
 		}
 		if u, err := p.Update(ctx, ann.ID, users.Change{Email: &mail, Role: &admin}, "admin"); err != nil || u.Email != mail || u.Role != admin || u.Name != "Ann" || u.UpdatedAt == u.CreatedAt {
 			t.Errorf("changed to %+v: %v", u, err)
@@ -164,15 +164,15 @@ func TestUsers(t *testing.T) {
 			"disable": func() error { _, err := p.Disable(ctx, "\x00", ""); return err }(), "update": func() error { _, err := p.Update(ctx, bob.ID, users.Change{}, ""); return err }(),
 		} {
 			if !users.IsNone(err) {
-				t.Errorf("%s of nobody: %v", what, err)
+				t.Errorf("%s of an unknown user: %v", what, err)
 			}
 		}
 		if want := []string{ann.ID, ann.ID, ann.ID, bob.ID}; !slices.Equal(p.gone, want) {
-			t.Errorf("gone are %q, want %q", p.gone, want)
+			t.Errorf("deleted users %q, want %q", p.gone, want)
 		}
 		want := []string{"user.created admin", "user.created admin", "user.updated admin", "user.updated admin", "user.disabled admin", "user.enabled admin", "user.force_logout admin", "user.deleted admin"}
 		if !slices.Equal(p.events, want) {
-			t.Errorf("told of %q", p.events)
+			t.Errorf("notified of %q", p.events)
 		}
 	})
 }
@@ -189,7 +189,7 @@ func TestDeletionsAreReadAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		p.Gone = append(p.Gone, func(c store.Conn, user string) error { // the other one stays
+		p.Gone = append(p.Gone, func(c store.Conn, user string) error { // the other user cancels the deletion
 			_, err := c.Exec("UPDATE authserver_users SET delete_at = NULL WHERE id <> ?", user)
 			return err
 		})
@@ -245,7 +245,7 @@ func TestRefused(t *testing.T) {
 	refused(t, err, http.StatusConflict, "")
 }
 
-// TestImported checks that a user can sign in with an imported bcrypt hash, which is then replaced by one of argon2id.
+// TestImported checks that a user can sign in with an imported bcrypt hash, which is then replaced by an argon2id hash.
 func TestImported(t *testing.T) {
 	t.Parallel()
 	p := newPeople(t, databases.SQLite(t))

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 )
 
-// TestAccountNeedsSignIn sends guests to the login, and from there back.
+// TestAccountNeedsSignIn checks that guests are redirected to the login, and from there back.
 func TestAccountNeedsSignIn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -33,9 +33,9 @@ func TestSessionsOfAccount(t *testing.T) {
 		form := page.formTo(t, "/account/sessions/end", "id")
 		here.post("/account/sessions/end", form).leads(t, "/account")
 		here.get("/account").is(t, http.StatusOK, "The session is ended.")
-		here.post("/account/sessions/end", form).leads(t, "/account") // it has ended already
+		here.post("/account/sessions/end", form).leads(t, "/account") // the session has ended already
 		if !here.in() || phone.in() == office.in() {
-			t.Error("not one other session has ended")
+			t.Error("the number of ended sessions is not one")
 		}
 		page = here.get("/account")
 		here.post("/account/sessions/others", page.formTo(t, "/account/sessions/others", "")).leads(t, "/account")
@@ -50,7 +50,7 @@ func TestSessionsOfOthers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
 	ann := s.signedIn()
-	ann.signedIn() // so that there is a form
+	ann.signedIn() // so that the page has a form
 	form := ann.get("/account").formTo(t, "/account/sessions/end", "id")
 	bob := s.signedInAs("bob@example.com")
 	mine := bob.get("/account").is(t, http.StatusOK)
@@ -61,7 +61,7 @@ func TestSessionsOfOthers(t *testing.T) {
 	}
 }
 
-// TestApplicationsOfAccount withdraws what an application may do, which ends its tokens.
+// TestApplicationsOfAccount checks that withdrawing the consent to an application ends its tokens.
 func TestApplicationsOfAccount(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -75,7 +75,7 @@ func TestApplicationsOfAccount(t *testing.T) {
 	})
 }
 
-// TestPasswordOfAccount changes a password, which ends all other sessions.
+// TestPasswordOfAccount checks that a password change ends all other sessions.
 func TestPasswordOfAccount(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -86,7 +86,7 @@ func TestPasswordOfAccount(t *testing.T) {
 		here.post("/account/password", with(form, "present", annPass, "password", "short")).is(t, http.StatusUnprocessableEntity, "8 characters")
 		here.post("/account/password", with(form, "present", annPass, "password", next)).leads(t, "/account")
 		if !here.in() || phone.in() {
-			t.Error("this browser is signed out, or the other one is not")
+			t.Error("this browser is signed out, or the other browser is not")
 		}
 		other := s.browser()
 		other.tries(annMail, annPass).is(t, http.StatusUnprocessableEntity)
@@ -94,7 +94,7 @@ func TestPasswordOfAccount(t *testing.T) {
 	})
 }
 
-// TestPresentPasswordIsBehindTheLockout counts wrong present passwords as failed sign-ins.
+// TestPresentPasswordIsBehindTheLockout checks that wrong current passwords are counted as failed sign-ins.
 func TestPresentPasswordIsBehindTheLockout(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -108,7 +108,7 @@ func TestPresentPasswordIsBehindTheLockout(t *testing.T) {
 	b.post("/account/password", with(form, "present", annPass)).leads(t, "/account")
 }
 
-// TestNameOfAccount changes the name, and checks the error for an invalid one.
+// TestNameOfAccount checks the change of the name, and the error for an invalid name.
 func TestNameOfAccount(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -119,7 +119,7 @@ func TestNameOfAccount(t *testing.T) {
 	b.get("/account").is(t, http.StatusOK, `value="Ann Other"`, "Your name is changed.", "Changed the account")
 }
 
-// TestDeletionOfAccount deletes an account after the time of grace, unless its user keeps it.
+// TestDeletionOfAccount checks that an account is deleted after the grace period, unless its user cancels the deletion.
 func TestDeletionOfAccount(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -134,14 +134,14 @@ func TestDeletionOfAccount(t *testing.T) {
 		}
 		deletes()
 		if b.in() || phone.in() {
-			t.Error("somebody is signed in still")
+			t.Error("somebody is still signed in")
 		}
 		b.tries(annMail, annPass).leads(t, "/")
 		page := b.get("/account").is(t, http.StatusOK, "Your account is deleted")
 		b.post("/account/keep", page.formTo(t, "/account/keep", "")).leads(t, "/account")
 		s.Clock.Pass(49 * time.Hour)
 		if n, err := s.users.SweepDeleted(t.Context()); n != 0 || err != nil {
-			t.Errorf("%d are deleted who stay, error %v", n, err)
+			t.Errorf("%d users were deleted too early, error %v", n, err)
 		}
 		b.tries(annMail, annPass).leads(t, "/")
 		deletes()

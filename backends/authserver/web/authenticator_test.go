@@ -38,7 +38,7 @@ func newAuthenticator(t *testing.T, origin, host string) *authenticator {
 
 func coded(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
 
-// options are what the page asks.
+// options are the options of the page's request to the authenticator.
 type options struct {
 	Challenge string `json:"challenge"`
 	RPID      string `json:"rpId"`
@@ -91,7 +91,7 @@ func size(raw []byte) []byte {
 	return binary.BigEndian.AppendUint16(nil, uint16(len(raw))) //nolint:gosec // of tests, small
 }
 
-// makes answers a page that asks for a new passkey.
+// makes returns the response to a page's request for a new passkey.
 func (a *authenticator) makes(asked string) string {
 	a.t.Helper()
 	o := a.read(asked)
@@ -109,14 +109,14 @@ func (a *authenticator) makes(asked string) string {
 	}
 	// {1: 2 (EC2), 3: -7 (ES256), -1: 1 (P-256), -2: x, -3: y} (RFC 9053 section 7.1.1)
 	cose := bytes.Join([][]byte{{0xa5, 1, 2, 3, 0x26, 0x20, 1, 0x21}, cborBytes(point[1:33]), {0x22}, cborBytes(point[33:])}, nil)
-	data := append(a.data(0x40), make([]byte, 16)...) // no model
+	data := append(a.data(0x40), make([]byte, 16)...) // the AAGUID is zero
 	data = append(append(data, size(a.id)...), a.id...)
 	data = append(data, cose...)
 	object := bytes.Join([][]byte{{0xa3, 0x63}, []byte("fmt"), {0x64}, []byte("none"), {0x67}, []byte("attStmt"), {0xa0, 0x68}, []byte("authData"), cborBytes(data)}, nil)
 	return a.answer(map[string]any{"clientDataJSON": coded(client), "attestationObject": coded(object), "transports": []string{"internal"}})
 }
 
-// signs answers a page that asks for the passkey.
+// signs returns the response to a page's request for the passkey.
 func (a *authenticator) signs(asked string) string {
 	a.t.Helper()
 	o := a.read(asked)
@@ -126,7 +126,7 @@ func (a *authenticator) signs(asked string) string {
 	return a.says(o.Challenge, nil)
 }
 
-// signsAlone answers a page that asks anybody for a passkey.
+// signsAlone returns the response to a page that asks for the passkey of any user.
 func (a *authenticator) signsAlone(asked string) string {
 	a.t.Helper()
 	o := a.read(asked)
@@ -136,7 +136,7 @@ func (a *authenticator) signsAlone(asked string) string {
 	return a.says(o.Challenge, a.handle)
 }
 
-// says answers a challenge. Without a handle it tells of no user.
+// says returns the response to a challenge. Without a handle it names no user.
 func (a *authenticator) says(challenge string, handle []byte) string {
 	a.t.Helper()
 	a.count++

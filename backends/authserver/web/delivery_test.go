@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 )
 
-// noted returns the actions and details of the events about mails, and forgets all events.
+// noted returns the actions and details of the mail events after the first after events, and the number of all events.
 func (m *mailing) noted(after int) (list []string, all int) {
 	events := m.Events.All()
 	for _, e := range events[after:] {
@@ -23,7 +23,7 @@ func (m *mailing) noted(after int) (list []string, all int) {
 	return list, len(events)
 }
 
-// TestMailsAreNoted checks that the audit feed tells which mails were sent and which failed.
+// TestMailsAreNoted checks that the audit feed contains which mails were sent and which failed.
 func TestMailsAreNoted(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -54,7 +54,7 @@ func TestMailsAreNoted(t *testing.T) {
 		if waiting, err := m.accounts.Waiting(t.Context()); err != nil || waiting != (account.Waiting{Count: 1, Failed: 1}) {
 			t.Errorf("waiting: %+v, %v", waiting, err)
 		}
-		// While nothing can be sent at all, that is noted once.
+		// While the mail server is down, this is recorded only once.
 		m.smtp.Close()
 		if got := forgot(); len(got) != 1 || !strings.HasPrefix(got[0], "mail.failed again=true reason=") {
 			t.Errorf("down: %q", got)

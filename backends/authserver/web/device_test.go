@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// begun returns a device that waits.
+// begun returns the authorization of a device that waits for a user.
 func (s *site) begun() device.Authorization {
 	s.t.Helper()
 	a, err := s.devices.Begin(s.t.Context(), s.app, "read write", nil)
@@ -26,21 +26,21 @@ func (s *site) begun() device.Authorization {
 	return a
 }
 
-// polls checks the error of a poll of a device; it is empty if the device gets its grant.
+// polls checks the error code of a device's poll. The code is empty if the device gets its grant.
 func (s *site) polls(a device.Authorization, want string) (scope []string) {
 	s.t.Helper()
 	g, spend, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
 	code := ""
-	if err == nil { // until it is stored what was issued for it, it is still there
+	if err == nil { // the grant remains until its tokens are stored
 		again, _, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
 		if err != nil || again.User != g.User {
-			s.t.Errorf("before it is spent, it is %+v: %v", again, err)
+			s.t.Errorf("before its tokens are stored, the grant is %+v: %v", again, err)
 		}
 		if err := s.Write(s.t.Context(), spend); err != nil {
 			s.t.Error(err)
 		}
 		if err := s.Write(s.t.Context(), spend); err == nil {
-			s.t.Error("it is spent twice")
+			s.t.Error("the grant is given twice")
 		}
 	}
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *site) polls(a device.Authorization, want string) (scope []string) {
 		code = e.Code
 	}
 	if code != want || err == nil && (g.User != s.ann.ID || g.Client != s.app.ID || len(g.Consents) != 1) {
-		s.t.Errorf("the device is told %v of %+v, want %q", err, g, want)
+		s.t.Errorf("the device gets %v with %+v, want %q", err, g, want)
 	}
 	return g.Scope
 }
@@ -62,12 +62,12 @@ func TestDevice(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *site) {
 		a := s.begun()
 		if len(a.UserCode) != 9 || a.URI != authtest.Issuer+"/device" || a.Complete != a.URI+"?user_code="+a.UserCode || a.Interval != 5 || a.ExpiresIn != 600 {
-			t.Errorf("the device is told %+v", a)
+			t.Errorf("the device gets %+v", a)
 		}
 		s.polls(a, device.Pending)
 		s.polls(a, device.SlowDown)
 		s.Clock.Pass(9 * time.Second)
-		s.polls(a, device.SlowDown) // five seconds more
+		s.polls(a, device.SlowDown) // the interval grows by five seconds
 		s.Clock.Pass(15 * time.Second)
 		s.polls(a, device.Pending)
 
@@ -79,14 +79,14 @@ func TestDevice(t *testing.T) {
 		fields := with(ask.Fields(), "action", "allow")
 		fields["scopes"] = []string{"read"}
 		b.post("/device", fields).is(t, http.StatusOK, "The device is connected")
-		b.post("/device", fields).is(t, http.StatusUnprocessableEntity) // no second time
+		b.post("/device", fields).is(t, http.StatusUnprocessableEntity) // a device can be approved only once
 		if scope := s.polls(a, ""); !slices.Equal(scope, []string{"read"}) {
-			t.Errorf("it has %q", scope)
+			t.Errorf("the device has the scope %q", scope)
 		}
-		s.polls(a, "invalid_grant") // given once
+		s.polls(a, "invalid_grant") // the grant is given only once
 		b.post("/device", with(p.Fields(), "user_code", a.UserCode)).is(t, http.StatusUnprocessableEntity, "No device waits")
 
-		// What a user has allowed who is signed out everywhere meanwhile is not given.
+		// A device gets no grant from a user who was signed out everywhere after approving.
 		ended := s.begun()
 		fields = with(b.post("/device", with(p.Fields(), "user_code", ended.UserCode)).Fields(), "action", "allow")
 		fields["scopes"] = []string{"read"}
@@ -105,7 +105,7 @@ func TestDevice(t *testing.T) {
 		other := *s.app
 		other.ID = "other"
 		if _, _, err := s.devices.Poll(t.Context(), &other, late.DeviceCode); err == nil {
-			t.Error("another client has the code")
+			t.Error("another client has used the code")
 		}
 		s.Clock.Pass(10 * time.Minute)
 		s.polls(late, device.Expired)
@@ -130,7 +130,7 @@ func guessed(t *testing.T, s *site) {
 	a := s.begun()
 	b := s.signedIn()
 	fields := b.get("/device").Fields()
-	// What the form of the decision holds is from the page before alone.
+	// The form of the decision accepts only a device that the previous page has signed for this browser.
 	for _, found := range []string{"", a.UserCode, s.Signer("device").Sign([]byte(a.UserCode), "another browser"), s.Signer("form").Sign([]byte(a.UserCode), b.cookie(sessionName))} {
 		b.post("/device", with(fields, "device", found, "action", "allow", "scopes", "read")).is(t, http.StatusBadRequest)
 	}
@@ -140,9 +140,9 @@ func guessed(t *testing.T, s *site) {
 	}
 	p := b.post("/device", with(fields, "user_code", a.UserCode)).is(t, http.StatusTooManyRequests, "too many codes", `name="user_code"`)
 	if p.Header.Get("Retry-After") == "" {
-		t.Error("it does not say when")
+		t.Error("there is no Retry-After")
 	}
-	// Nor by way of another node of the database.
+	// The lockout also applies on another node with the same database.
 	elsewhere := &device.Devices{Server: authtest.On(t, s.DB).Server, Authorize: s.devices.Authorize}
 	elsewhere.Now = s.Now
 	_, err := elsewhere.Find(t.Context(), &login.Session{User: s.ann}, a.UserCode)
@@ -151,7 +151,7 @@ func guessed(t *testing.T, s *site) {
 	}
 	s.Clock.Pass(20 * time.Minute)
 	a = s.begun()
-	for range 12 { // a code that is right counts for nothing
+	for range 12 { // a right code is not counted as a failure
 		b.post("/device", with(fields, "user_code", a.UserCode)).is(t, http.StatusOK, "The App")
 	}
 	s.polls(a, device.Pending)
@@ -175,8 +175,8 @@ func TestEndSession(t *testing.T) {
 	}
 	path := func(pairs ...string) string { return "/oauth/logout?" + with(url.Values{}, pairs...).Encode() }
 
-	// Without a hint the person is asked, also who is not signed in: clients say themselves
-	// where it leads.
+	// Without an ID token as a hint the user is asked, even a guest, since the client chooses the address to which the
+	// page leads.
 	guest := s.browser()
 	leave := guest.get(path("client_id", s.app.ID, "post_logout_redirect_uri", bye)).is(t, http.StatusOK, "The App", "<strong>app.example</strong>", "Stay here")
 	guest.post("/logout", leave.Fields()).leads(t, bye)
@@ -194,13 +194,13 @@ func TestEndSession(t *testing.T) {
 	if to := b.post("/logout", ask.Fields()).leads(t, bye); to != bye+"?state=x" || b.in() {
 		t.Errorf("leads to %s", to)
 	}
-	// A form leads nowhere that was not asked for.
+	// The form redirects only to an address that a logout request has named.
 	b = s.signedIn()
 	b.post("/logout", with(b.get("/").Fields(), "then", "https://evil.example/")).leads(t, "/login")
 	b = s.signedIn()
 	b.post("/logout", with(b.get("/").Fields(), "then", s.Signer("logout").Sign([]byte("https://evil.example/"), "another"))).leads(t, "/login")
 
-	// With the ID token of who is signed in, it is done at once.
+	// With an ID token of the signed-in user the logout happens at once.
 	b = s.signedIn()
 	if to := b.get(path("id_token_hint", hint, "post_logout_redirect_uri", bye)).leads(t, bye); to != bye || b.in() {
 		t.Errorf("leads to %s", to)

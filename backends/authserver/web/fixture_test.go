@@ -35,7 +35,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// site is the pages on a database, with a user, two resources and a client.
+// site has the pages on a database, with a user, two resources and a client.
 type site struct {
 	authtest.Kernel
 	t         *testing.T
@@ -70,11 +70,11 @@ func challenge() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// settings of a site; the zero ones are those of the configuration.
+// settings are the options of a site. Zero values mean the defaults of the configuration.
 type settings struct {
 	login    login.Options
 	web      web.Options
-	required bool // a second factor
+	required bool // a second factor is required
 	alone    bool // passkeys sign in without a password
 }
 
@@ -177,7 +177,7 @@ func (s *site) request(pairs ...string) url.Values {
 	return v
 }
 
-// browser is that of one person, and follows nothing by itself.
+// browser is the browser of one person. It does not follow redirects.
 type browser struct {
 	*site
 	*pagestest.Browser
@@ -188,7 +188,7 @@ func (s *site) browser() *browser {
 	return &browser{s, pagestest.New(s.t, s.server.URL, false)}
 }
 
-// page is an answer, of which clients are told.
+// page is a response with methods that check it.
 type page struct{ *pagestest.Page }
 
 func (b *browser) get(path string) page { return page{b.Get(path)} }
@@ -209,7 +209,7 @@ func (b *browser) signIn(form page) page {
 	return b.post("/login", with(form.Fields(), "email", annMail, "password", annPass))
 }
 
-// is checks the status of an answer, and that texts are in it.
+// is checks the status of a response, and that it contains the given texts.
 func (p page) is(t *testing.T, status int, texts ...string) page {
 	t.Helper()
 	p.Browser = p.In(t)
@@ -217,7 +217,7 @@ func (p page) is(t *testing.T, status int, texts ...string) page {
 	return p
 }
 
-// leads returns where a response redirects, which must begin with prefix.
+// leads returns the address to which a response redirects, which must begin with prefix.
 func (p page) leads(t *testing.T, prefix string) string {
 	t.Helper()
 	p.Browser = p.In(t)
@@ -248,7 +248,7 @@ func (p page) code(t *testing.T) string {
 	t.Helper()
 	v := p.answered(t)
 	if v.Get("state") != "st&te" || len(v.Get("code")) < 43 || v.Has("error") {
-		t.Fatalf("the client is told %v", v)
+		t.Fatalf("the client gets %v", v)
 	}
 	return v.Get("code")
 }
@@ -258,7 +258,7 @@ func (p page) refused(t *testing.T, code string) {
 	t.Helper()
 	v := p.answered(t)
 	if v.Get("error") != code || v.Get("error_description") == "" || v.Has("code") {
-		t.Errorf("the client is told %v, want %s", v, code)
+		t.Errorf("the client gets %v, want %s", v, code)
 	}
 }
 
@@ -289,7 +289,7 @@ func (s *site) signedInAs(email string) *browser {
 	return b
 }
 
-// sessions lists those of a user.
+// sessions lists the sessions of a user.
 func (s *site) sessions(user string) []login.Browser {
 	s.t.Helper()
 	list, err := s.login.Browsers(s.t.Context(), user)

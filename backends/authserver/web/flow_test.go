@@ -57,7 +57,7 @@ func TestFlow(t *testing.T) {
 		ask := b.get(b.signIn(form).leads(t, "/consent?session_id="))
 		ask.is(t, http.StatusOK, "The App", "app.example", "Files", "Read your files", "Change your files", "Know who you are", annMail)
 		if strings.Contains(ask.Text, "self-declared") {
-			t.Error("a client that an administrator made is said to have named itself")
+			t.Error("an administrator's client is shown as self-declared")
 		}
 		if scopes := ask.Fields()["scopes"]; !slices.Equal(scopes, []string{"openid", "read", "write"}) {
 			t.Errorf("asked for %q", scopes)
@@ -79,7 +79,7 @@ func TestFlow(t *testing.T) {
 		}
 		if g.Client != s.app.ID || g.User != s.ann.ID || !slices.Equal(g.Scope, []string{"read", "openid"}) || len(g.Resources) != 1 || g.RedirectURI != callback || !g.RedirectGiven ||
 			g.Challenge != challenge() || g.Nonce != "n0" || g.JKT != "" || !g.AuthTime.Equal(start.Add(time.Second)) || g.Session == 0 || !contains(g.Consents, all[0].ID, all[1].ID) {
-			t.Errorf("the code stands for %+v", g)
+			t.Errorf("the grant of the code is %+v", g)
 		}
 
 		s.Clock.Pass(time.Minute)
@@ -98,13 +98,13 @@ func TestFlow(t *testing.T) {
 		b.get("/oauth/authorize?" + asked.Encode()).code(t)
 		for action, n := range map[string]int{"consent.granted": 2, "user.login": 1, "consent.denied": 0} {
 			if s.Events.Count(action) != n {
-				t.Errorf("%s was told %d times", action, s.Events.Count(action))
+				t.Errorf("%s was recorded %d times", action, s.Events.Count(action))
 			}
 		}
 	})
 }
 
-// TestCeilingLowered checks that an open page does not grant what the client may no longer ask for.
+// TestCeilingLowered checks that an open page does not grant scopes that the client may no longer request.
 func TestCeilingLowered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -130,7 +130,7 @@ func TestDeny(t *testing.T) {
 	if s.Events.Count("consent.denied") != 1 || len(s.granted()) != 0 {
 		t.Error("something was granted")
 	}
-	// The way back, and another answer.
+	// The user goes back and answers again.
 	b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
 	b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
 	if n := len(s.granted()); n != 2 {
@@ -281,24 +281,24 @@ func TestPrompt(t *testing.T) {
 
 	for _, pairs := range [][]string{{"prompt", "login"}, {"max_age", "59"}, {"max_age", "0"}} {
 		first := ask(pairs...).leads(t, "/login?")
-		form := b.get(first).is(t, http.StatusOK, "Sign in") // although somebody is
+		form := b.get(first).is(t, http.StatusOK, "Sign in") // although the user is signed in
 		s.Clock.Pass(time.Second)
-		// Without the login there is no way around it.
+		// The user cannot go on without signing in again.
 		back := form.Fields().Get("redirect")
 		b.get(back).leads(t, "/login?")
 		b.get(b.signIn(form).leads(t, "/consent?")).code(t)
 		s.Clock.Pass(time.Minute)
 	}
-	// Both.
+	// Both values can be combined.
 	form := b.get(ask("prompt", "login consent").leads(t, "/login?"))
 	s.Clock.Pass(time.Second)
 	b.get(b.signIn(form).leads(t, "/consent?")).is(t, http.StatusOK, "Allow")
-	// The hint is in the form.
+	// The login form contains the hint.
 	b.get(ask("prompt", "login", "login_hint", "hint@example.com").leads(t, "/login?")).is(t, http.StatusOK, `value="hint@example.com"`)
 }
 
 // TestOwnScopesTakenBack checks that a user who is asked again and approves none of the server's own scopes withdraws
-// them.
+// their consent to these scopes.
 func TestOwnScopesTakenBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -335,7 +335,7 @@ func TestHint(t *testing.T) {
 		t.Fatal(err)
 	}
 	of, others := hint(s.app.ID, s.ann.ID), hint(s.app.ID, bob.ID)
-	s.Clock.Pass(time.Hour) // they have expired
+	s.Clock.Pass(time.Hour) // the ID tokens have expired
 	ask := func(pairs ...string) page { return b.get("/oauth/authorize?" + s.request(pairs...).Encode()) }
 	ask("prompt", "none", "id_token_hint", of).code(t)
 	ask("id_token_hint", of).code(t)
@@ -344,7 +344,8 @@ func TestHint(t *testing.T) {
 	ask("id_token_hint", hint("other", s.ann.ID)).refused(t, "invalid_request")
 	ask("id_token_hint", strings.Repeat("x", 20_000)).refused(t, "invalid_request")
 
-	// Who is signed in as another signs in once more; as themselves again, the client is told.
+	// If the signed-in user is not the user of the hint, they have to sign in again. If the same user does so, the
+	// client gets an error.
 	form := b.get(ask("id_token_hint", others).leads(t, "/login?"))
 	b.get(form.Fields().Get("redirect")).leads(t, "/login?")
 	s.Clock.Pass(time.Second)
@@ -366,7 +367,7 @@ func TestTransaction(t *testing.T) {
 	to := b.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?")
 	other := s.signedIn()
 	other.get(to).is(t, http.StatusBadRequest)
-	other.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?") // with a secret of its own
+	other.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?") // another browser with another form secret
 	other.get(to).is(t, http.StatusBadRequest)
 	b.get(to[:len(to)-1]+"x").is(t, http.StatusBadRequest)
 	b.get("/consent").is(t, http.StatusBadRequest)
@@ -447,7 +448,8 @@ func TestDocumentChanged(t *testing.T) {
 }
 
 // TestFirstParty checks that users are not asked for consent to an application of the operator, unless the application
-// requests that. The consent is stored and can be revoked. What an application declares of itself does not count.
+// requests that. The consent is stored and can be revoked. An application cannot declare itself an application of the
+// operator.
 func TestFirstParty(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -467,7 +469,7 @@ func TestFirstParty(t *testing.T) {
 		ask(own, "prompt", "none").code(t)
 		p := b.get(ask(own, "prompt", "consent").leads(t, "/consent?")).is(t, http.StatusOK, "Console")
 		if strings.Contains(p.Text, "self-declared") {
-			t.Error("it is said to have named itself")
+			t.Error("the client is shown as self-declared")
 		}
 		for _, source := range []string{clients.DCR, clients.Document} {
 			c := s.client(&clients.Client{ID: "https://app.example/own-" + source, Name: "Other", Redirects: []string{callback}, Source: source, Metadata: clients.Metadata{FirstParty: true}, FreshUntil: s.Clock.Now().Add(time.Hour)})

@@ -31,7 +31,7 @@ func TestCatalogue(t *testing.T) {
 		users.ErrCredentials.Error(), factors.ErrWrong.Error(), password.ErrGuessable.Error(),
 		"this site", "the server", "the memory of sign-ins", "the identity provider",
 	)
-	texts.Except(t, // what only administrators and programs are told
+	texts.Except(t, // texts that only administrators and programs get
 		"a group must be one line of at most 100 characters", "there are too many groups", "the role must be user or admin",
 		"the id must have at most 100 characters, and neither a slash nor a colon",
 		"there is a password and the hash of one; give one of them",

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// languages returns the built-in languages, with the files of a folder of the operator.
+// languages returns the built-in languages, with the files of the operator's folder.
 func languages(t *testing.T, own fstest.MapFS) *locale.Languages {
 	t.Helper()
 	all, err := locale.Load("", nil, pages.Catalogues(), web.Catalogues(), own)
@@ -25,7 +25,7 @@ func languages(t *testing.T, own fstest.MapFS) *locale.Languages {
 	return all
 }
 
-// speaks returns a browser that asks for languages.
+// speaks returns a browser with the given Accept-Language.
 func (s *site) speaks(accept string) *browser {
 	b := s.browser()
 	b.Always.Set("Accept-Language", accept)
@@ -58,7 +58,8 @@ func TestLanguages(t *testing.T) {
 		b.get("/nowhere").language(t, "de").is(t, http.StatusNotFound, "Seite nicht gefunden", "Hier gibt es nichts")
 		b.post("/login", url.Values{}).language(t, "de").is(t, http.StatusForbidden, "Dieses Formular ist veraltet")
 
-		// What the application asks for counts for the following pages, too, until another one asks for nothing.
+		// The language that an application requests also applies to the following pages, until a request without a
+		// language.
 		english := s.browser()
 		to := english.get("/oauth/authorize?"+s.request("ui_locales", "xx de en").Encode()).leads(t, "/login")
 		login = english.get(to).language(t, "de").is(t, http.StatusOK, "um zu <strong>The App</strong> zu gelangen")
@@ -87,7 +88,7 @@ func TestLanguages(t *testing.T) {
 	})
 }
 
-// TestPushedLanguage checks that a request that was sent in advance states the language, too.
+// TestPushedLanguage checks that a pushed authorization request determines the language, too.
 func TestPushedLanguage(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -102,7 +103,7 @@ func TestPushedLanguage(t *testing.T) {
 	})
 }
 
-// text returns a mail with the letters that are encoded in its subject and its text.
+// text returns a mail with the encoded letters of its subject and its text decoded.
 func text(mail testenv.Mail) string {
 	return strings.NewReplacer(
 		"=C3=A4", "ä", "=C3=BC", "ü", "=C3=B6", "ö", "=C3=9F", "ß", "=E2=80=93", "–", "_", " ",

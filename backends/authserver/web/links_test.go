@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// mailing is a site that sends mails, and lets people register.
+// mailing is a site that sends mails and permits registration.
 type mailing struct {
 	*site
 	smtp *testenv.SMTPServer
@@ -39,7 +39,7 @@ func (m *mailing) mails() []testenv.Mail {
 		m.t.Fatal(err)
 	}
 	list := m.smtp.Take()
-	for i := range list { // quoted-printable
+	for i := range list { // decode quoted-printable text
 		list[i].Data = strings.NewReplacer("=\n", "", "=3D", "=").Replace(list[i].Data)
 	}
 	return list
@@ -63,7 +63,7 @@ func (m *mailing) link(to string) string {
 
 const chosen = "four words are long"
 
-// TestForgottenPassword checks that a user can choose a new password by a link, which works once and ends their
+// TestForgottenPassword checks that a user can choose a new password by a link, which works once and ends the user's
 // sessions.
 func TestForgottenPassword(t *testing.T) {
 	t.Parallel()
@@ -75,13 +75,13 @@ func TestForgottenPassword(t *testing.T) {
 		b.post("/forgot", with(form.Fields(), "email", " ANN@example.com")).is(t, http.StatusOK, "a mail with a link is on its way")
 		link := m.link(annMail)
 
-		b.get(link).is(t, http.StatusOK) // a program that looks at mails
+		b.get(link).is(t, http.StatusOK) // as a program that scans mails does
 		form = b.get(link).is(t, http.StatusOK, "Choose a password", annMail)
 		b.post("/choose-password", with(form.Fields(), "password", "short")).is(t, http.StatusUnprocessableEntity, "8 characters")
 		to := b.post("/choose-password", with(form.Fields(), "password", chosen)).leads(t, "/login")
 		b.get(to).is(t, http.StatusOK, "Your password is changed.", `value="ann@example.com"`)
 		if phone.in() || b.in() {
-			t.Error("somebody is signed in still, or already")
+			t.Error("somebody is still signed in, or already")
 		}
 		b.post("/choose-password", with(form.Fields(), "password", "yet another one")).is(t, http.StatusGone)
 		b.get(link).is(t, http.StatusGone)
@@ -153,7 +153,7 @@ func TestForgottenPasswordTellsNothing(t *testing.T) {
 	}
 }
 
-// TestLinksAreLimited bounds the mails to an address and those that a client asks for.
+// TestLinksAreLimited checks that the number of mails to an address, and of mails that a client requests, is limited.
 func TestLinksAreLimited(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t, authtest.SQLite(t))
@@ -171,7 +171,7 @@ func TestLinksAreLimited(t *testing.T) {
 	ask(annMail).is(t, http.StatusOK)
 }
 
-// TestRegistration creates an account by the link that is mailed to its address.
+// TestRegistration checks that an account is created by the link that is mailed to its address.
 func TestRegistration(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -184,7 +184,7 @@ func TestRegistration(t *testing.T) {
 		b.tries("new@example.com", "").is(t, http.StatusUnprocessableEntity)
 		first := m.link("New@example.com")
 
-		// Somebody else registers with the address, too: the newest name counts, and both links go to it.
+		// Somebody else registers with the same address: both links are sent to it, and only one of them can be used.
 		other := m.browser()
 		other.post("/register", with(other.get("/register").Fields(), "email", "new@example.com", "name", "Eve")).is(t, http.StatusOK)
 		second := m.link("New@example.com")
@@ -215,7 +215,7 @@ func TestRegistrationWithAKnownAddress(t *testing.T) {
 	}
 }
 
-// TestRegistrationOfADomain refuses addresses of others.
+// TestRegistrationOfADomain checks that addresses of other domains are refused.
 func TestRegistrationOfADomain(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t, authtest.SQLite(t))
@@ -250,8 +250,8 @@ func TestPendingUsersEnd(t *testing.T) {
 	})
 }
 
-// TestChangeOfAddress checks that the link that is mailed to the new address is needed, and that the former address is
-// notified.
+// TestChangeOfAddress checks that a mail address changes only by the link that is mailed to the new address, and that
+// the former address is notified.
 func TestChangeOfAddress(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -272,12 +272,12 @@ func TestChangeOfAddress(t *testing.T) {
 		b.post("/confirm-address", b.get(link).Fields()).leads(t, "/account")
 		b.get("/account").is(t, http.StatusOK, "ann@example.org", "confirmed")
 		if list := m.mails(); len(list) != 1 || list[0].To != annMail || !strings.Contains(list[0].Data, "has another mail address") {
-			t.Errorf("the former address is told %+v", list)
+			t.Errorf("the former address gets %+v", list)
 		}
 		b.get(link).is(t, http.StatusGone)
 
 		m.user("bob@example.com")
-		change("bob@example.com").leads(t, "/account") // whether somebody has it is not told here
+		change("bob@example.com").leads(t, "/account") // the page does not reveal whether the address is in use
 		b.post("/confirm-address", b.get(m.link("bob@example.com")).Fields()).is(t, http.StatusConflict)
 	})
 }
@@ -295,7 +295,7 @@ func TestInvitation(t *testing.T) {
 			t.Errorf("mailed as well: %+v", list)
 		}
 		if _, _, err := m.accounts.Invite(t.Context(), annMail, "", true); err == nil {
-			t.Error("who has an account is invited")
+			t.Error("a user with an account is invited")
 		}
 		b := m.browser()
 		m.Clock.Pass(6 * 24 * time.Hour)
@@ -315,7 +315,7 @@ func TestMailPagesNeedMail(t *testing.T) {
 		b.post(path, with(b.get("/account/password").Fields(), "email", annMail)).is(t, http.StatusNotFound)
 	}
 	if text := b.get("/login?again=1").Text; strings.Contains(text, "/forgot") || strings.Contains(text, "/register") {
-		t.Error("the page of signing in leads to them")
+		t.Error("the login page links to them")
 	}
 	b.get("/choose-password?"+url.Values{"link": {"x"}}.Encode()).is(t, http.StatusGone)
 }
@@ -335,7 +335,7 @@ func TestRegistrationGoesOn(t *testing.T) {
 	back := b.post("/login", with(b.get(to).Fields(), "email", "new@example.com", "password", chosen)).leads(t, "/consent?")
 	b.get(back).is(t, http.StatusOK, "The App")
 
-	// Another browser has nothing to go on to.
+	// In another browser the link does not lead back to the application.
 	other := m.browser()
 	other.post("/forgot", with(other.get("/forgot?redirect=//evil.example").Fields(), "email", "new@example.com")).is(t, http.StatusOK)
 	to = m.browser().get(m.link("new@example.com")).is(t, http.StatusOK).Text

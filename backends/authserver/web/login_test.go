@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// cookie returns the value of a cookie of the browser, or "" if there is none.
+// cookie returns the value of a cookie of the browser, or "".
 func (b *browser) cookie(name string) string {
 	b.t.Helper()
 	at, err := url.Parse(b.server.URL)
@@ -56,7 +56,7 @@ func (b *browser) in() bool {
 	return strings.Contains(b.get("/").is(b.t, http.StatusOK).Text, "You are signed in")
 }
 
-// tries sends the form of the login.
+// tries sends the login form.
 func (b *browser) tries(email, pass string) page {
 	b.t.Helper()
 	return b.post("/login", with(b.get("/login").Fields(), "email", email, "password", pass))
@@ -84,12 +84,12 @@ func TestLogin(t *testing.T) {
 			}
 		}
 		if to := b.get("/login?redirect=/consent").leads(t, "/"); to != "/consent" {
-			t.Errorf("who is signed in is led to %s", to)
+			t.Errorf("a signed-in user is redirected to %s", to)
 		}
 		first := b.cookie(sessionName)
 		b.post("/login", with(b.get("/login?again=1").Fields(), "email", annMail, "password", annPass)).leads(t, "/")
 		if b.cookie(sessionName) == first {
-			t.Error("the session is the former one")
+			t.Error("the session has not changed")
 		}
 		old := s.browser()
 		if old.setCookie(sessionName, first); old.in() {
@@ -108,7 +108,7 @@ func TestLogin(t *testing.T) {
 		}
 		for action, n := range map[string]int{"user.login": 2, "user.logout": 1, "user.login_failed": 0} {
 			if s.Events.Count(action) != n {
-				t.Errorf("%s was told %d times", action, s.Events.Count(action))
+				t.Errorf("%s was recorded %d times", action, s.Events.Count(action))
 			}
 		}
 
@@ -176,7 +176,7 @@ func TestLockedOut(t *testing.T) {
 		}
 	}
 	if s.Events.Count("auth.locked_out") != 1 || s.Events.Count("user.login_failed") != 3 {
-		t.Errorf("told of %+v", s.Events.All())
+		t.Errorf("recorded %+v", s.Events.All())
 	}
 	s.Clock.Pass(15*time.Minute - 1500*time.Millisecond)
 	b.tries(annMail, annPass).leads(t, "/")
@@ -189,7 +189,7 @@ func TestLockedOut(t *testing.T) {
 	other.tries(long[:254], annPass).is(t, http.StatusTooManyRequests)
 }
 
-// TestSprayed checks that an address that tries a password with many names is locked for all of them, and that this is
+// TestSprayed checks that an address that tries a password with many names is locked for all names, and that this is
 // recorded once and without the name that happened to be the last.
 func TestSprayed(t *testing.T) {
 	t.Parallel()
@@ -206,7 +206,7 @@ func TestSprayed(t *testing.T) {
 	all := s.Events.All()
 	last := all[len(all)-1]
 	if s.Events.Count("auth.locked_out") != 1 || last.Action != "auth.locked_out" || !slices.Equal(last.Detail, []string{"reason", "spraying"}) || last.Address == "" {
-		t.Errorf("told of %+v", last)
+		t.Errorf("recorded %+v", last)
 	}
 	s.Clock.Pass(15 * time.Minute)
 	b.tries(annMail, annPass).leads(t, "/")
@@ -229,12 +229,12 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("%q: leads to %q", to, got)
 		}
 		if got := b.get("/login?redirect="+url.QueryEscape(to)).leads(t, "/"); got != want {
-			t.Errorf("%q: who is signed in is led to %q", to, got)
+			t.Errorf("%q: a signed-in user is redirected to %q", to, got)
 		}
 	}
 }
 
-// TestForged checks that forms are accepted only from the browser that they were made for, and from this site.
+// TestForged checks that forms are accepted only from the browser for which they were made, and from this site.
 func TestForged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -247,13 +247,13 @@ func TestForged(t *testing.T) {
 			}
 		}
 	}
-	// The token of a guest is for nobody who is signed in (login CSRF, fixation).
+	// The form token of a guest is not valid in another browser (login CSRF, session fixation).
 	guest := s.browser()
 	form := guest.get("/login").Fields()
 	other := s.browser()
 	other.get("/login")
 	other.post("/login", with(form, "email", annMail, "password", annPass)).is(t, http.StatusForbidden)
-	// A cookie that was set beforehand is nobody's, and is replaced.
+	// A forged session cookie belongs to nobody, and is replaced.
 	for _, fixed := range []string{strings.Repeat("A", 43), attacker.cookie(sessionName)[:60], attacker.cookie(sessionName) + "A"} {
 		b := s.browser()
 		b.setCookie(sessionName, fixed)
@@ -264,7 +264,7 @@ func TestForged(t *testing.T) {
 			t.Error("the cookie stays")
 		}
 	}
-	// Without https a browser cannot say that the form is from here, as it tells no origin.
+	// Without https a browser may send "null" as the origin of a form of this site.
 	for name, want := range map[string]int{"null": http.StatusSeeOther, "https://evil.example": http.StatusForbidden} {
 		b := s.browser()
 		fields := with(b.get("/login").Fields(), "email", annMail, "password", annPass)
@@ -284,7 +284,7 @@ func TestForged(t *testing.T) {
 		r.Header.Set("Origin", name)
 		page{b.Ask(r)}.is(t, http.StatusForbidden)
 	}
-	// From another site.
+	// The form comes from another site.
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+"/logout", strings.NewReader(victim.get("/").Fields().Encode()))
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +322,7 @@ func TestHeaders(t *testing.T) {
 		t.Errorf("the login keeps the browser from the client: %s", policy)
 	}
 	if policy := b.get("/login").Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self';") {
-		t.Errorf("the login alone may lead away: %s", policy)
+		t.Errorf("the policy of another page than the login: %s", policy)
 	}
 }
 
@@ -341,11 +341,11 @@ func TestFailClosed(t *testing.T) {
 			t.Errorf("closed %v: %+v", closed, in)
 		}
 		if in := s.login.Resume(t.Context(), cookie[1:]); in != nil {
-			t.Error("a forged cookie counts")
+			t.Error("a forged cookie is accepted")
 		}
 		k.Clock.Pass(time.Hour)
 		if in := s.login.Resume(t.Context(), cookie); in != nil {
-			t.Error("an old cookie counts")
+			t.Error("an old cookie is accepted")
 		}
 		b.tries(annMail, annPass).is(t, http.StatusServiceUnavailable, "not available right now")
 		b.get("/oauth/authorize?"+s.request().Encode()).is(t, http.StatusServiceUnavailable)
@@ -364,7 +364,7 @@ func TestOptions(t *testing.T) {
 	b.get("/login").is(t, http.StatusNotFound)
 	p = b.get("/id/")
 	form := with(p.Fields(), "email", annMail, "password", annPass)
-	b.post("/id/login", form).is(t, http.StatusNotFound) // though the form had no token
+	b.post("/id/login", form).is(t, http.StatusNotFound) // rather than 403 for the form without a token
 }
 
 // TestDocumentedBrand checks the folder that the documentation shows.
@@ -389,12 +389,12 @@ func TestDocumentedBrand(t *testing.T) {
 	b.post("/login", with(b.get("/login").Fields(), "email", annMail, "password", annPass)).leads(t, "/")
 	for page := range strings.SplitSeq("login second security app passkey recovery consent device deviceconsent devicedone logout signedout home error", " ") {
 		if !strings.Contains(string(text), "| `"+page+"` |") {
-			t.Errorf("the page %s is not told of", page)
+			t.Errorf("the page %s is not documented", page)
 		}
 	}
 }
 
-// TestBrand checks that the folder of the operator changes the pages, and is tested before they are shown.
+// TestBrand checks that the operator's folder changes the pages, and that its templates are tested at the start.
 func TestBrand(t *testing.T) {
 	t.Parallel()
 	brand := fstest.MapFS{"templates/home.html": {Data: []byte(`{{define "main"}}<h1>Our house</h1>{{end}}`)}}
@@ -409,7 +409,7 @@ func TestBrand(t *testing.T) {
 	}
 }
 
-// TestParallelGuesses checks that of many concurrent guesses only as many are answered as failures are permitted.
+// TestParallelGuesses checks that of many concurrent guesses only as many are checked as failures are permitted.
 func TestParallelGuesses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -443,8 +443,8 @@ func TestParallelGuesses(t *testing.T) {
 	})
 }
 
-// TestGuessesFromNetwork checks that somebody who guesses from changing addresses of an IPv6 network is locked out with
-// all of them.
+// TestGuessesFromNetwork checks that an attacker with changing addresses of one IPv6 network is locked out with all of
+// them.
 func TestGuessesFromNetwork(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})

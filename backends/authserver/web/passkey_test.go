@@ -18,10 +18,10 @@ import (
 
 const passkeyPath = "/login/passkey"
 
-// verified are the flags of an authenticator whose user is there and has proved who they are.
+// verified are the flags of an authenticator whose user is present and verified.
 const verified = 1 | 4
 
-// asksFor returns the options of the page.
+// asksFor returns the options of the page's request to the authenticator.
 func (p page) asksFor(t *testing.T) string {
 	t.Helper()
 	found := shownOptions.FindStringSubmatch(p.Text)
@@ -31,7 +31,7 @@ func (p page) asksFor(t *testing.T) string {
 	return html.UnescapeString(found[1])
 }
 
-// passkey sets one up in a browser whose user is signed in.
+// passkey sets up a passkey in a browser whose user is signed in.
 func (b *browser) passkey() *authenticator {
 	b.t.Helper()
 	a := newAuthenticator(b.t, authtest.Issuer, "as.example")
@@ -42,14 +42,14 @@ func (b *browser) passkey() *authenticator {
 	return a
 }
 
-// offers returns the form of a page that asks anybody for a passkey.
+// offers returns the form of a page that asks for the passkey of any user.
 func (p page) offers(t *testing.T) url.Values {
 	t.Helper()
 	return p.is(t, http.StatusOK, `autocomplete="username webauthn"`, `data-mediation="conditional"`,
 		"passkey.js").formTo(t, passkeyPath, "Sign in with a passkey")
 }
 
-// TestPasskeyAlone signs in without a password, as two factors.
+// TestPasskeyAlone checks a sign-in without a password, which counts as two factors.
 func TestPasskeyAlone(t *testing.T) {
 	t.Parallel()
 	settings := settings{alone: true, required: true}
@@ -74,26 +74,26 @@ func TestPasskeyAlone(t *testing.T) {
 			t.Fatalf("the session is %+v", session)
 		}
 		if e := s.last("user.login"); e.Actor != s.ann.ID || strings.Join(e.Detail, " ") != "method passkey" {
-			t.Errorf("told of %+v", e)
+			t.Errorf("recorded %+v", e)
 		}
-		// A password is not claimed for who has set up another factor in such a session.
+		// The session of a user who sets up another factor does not claim a password.
 		b.setsUpApp("/security/app")
 		if session = s.login.Resume(t.Context(), b.cookie(sessionName)); strings.Join(session.Methods, " ") != "pop mfa" {
 			t.Errorf("the session is %+v", session)
 		}
 
-		// An answer is good once, whoever sends it.
+		// A response is valid once, whoever sends it.
 		thief := s.browser()
 		thief.setCookie("authserver_form", b.cookie("authserver_form"))
 		thief.post(passkeyPath, with(fields, "answer", proof)).is(t, http.StatusUnprocessableEntity, "open for too long",
 			"Sign in with a passkey")
 		if thief.in() {
-			t.Error("an answer is good twice")
+			t.Error("an answer is accepted twice")
 		}
 	})
 }
 
-// TestPasskeyAloneRefused sends what is not good for a sign-in, each with the one message.
+// TestPasskeyAloneRefused checks that all invalid responses are refused with the same message.
 func TestPasskeyAloneRefused(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -173,11 +173,11 @@ func TestPasskeyAloneRefused(t *testing.T) {
 			}
 			if e := s.last("user.login_failed"); s.Events.Count("user.login_failed") != before+1 ||
 				!strings.HasSuffix(strings.Join(e.Detail, " "), "reason "+test.reason) {
-				t.Errorf("%s: told of %+v", test.name, e)
+				t.Errorf("%s: recorded %+v", test.name, e)
 			}
 		}
 
-		// Too old, though in the right browser.
+		// The challenge is too old, although the browser is the same.
 		b := s.browser()
 		form := b.get("/login")
 		fields, asked := form.offers(t), form.asksFor(t)
@@ -189,7 +189,7 @@ func TestPasskeyAloneRefused(t *testing.T) {
 				http.StatusUnprocessableEntity, "open for too long")
 		}
 
-		// A user who is kept out, and one who is gone.
+		// Disabled and deleted users are refused.
 		if _, err := s.users.Disable(t.Context(), s.ann.ID, "admin"); err != nil {
 			t.Fatal(err)
 		}
@@ -201,11 +201,11 @@ func TestPasskeyAloneRefused(t *testing.T) {
 				http.StatusUnprocessableEntity, refusal)
 			if e := s.last("user.login_failed"); !strings.HasSuffix(strings.Join(e.Detail, " "), "reason "+reason) ||
 				b.cookie(sessionName) != "" {
-				t.Errorf("told of %+v", e)
+				t.Errorf("recorded %+v", e)
 			}
 		}
 		refused(a, "disabled")
-		if err := s.Write(t.Context(), func(c store.Conn) error { // who has not chosen a password yet
+		if err := s.Write(t.Context(), func(c store.Conn) error { // the user has not chosen a password yet
 			_, err := c.Exec("UPDATE authserver_users SET status = ? WHERE id = ?", users.Pending, s.ann.ID)
 			return err
 		}); err != nil {
@@ -219,7 +219,7 @@ func TestPasskeyAloneRefused(t *testing.T) {
 	})
 }
 
-// TestPasskeyAloneLocked counts failures for the user, as those of passwords.
+// TestPasskeyAloneLocked checks that failures are counted for the user, like wrong passwords.
 func TestPasskeyAloneLocked(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{alone: true})
@@ -241,7 +241,7 @@ func TestPasskeyAloneLocked(t *testing.T) {
 		"Too many logins failed")
 	b.tries(annMail, annPass).is(t, http.StatusTooManyRequests)
 	if s.Events.Count("auth.locked_out") != 1 {
-		t.Errorf("told of %+v", s.Events.All())
+		t.Errorf("recorded %+v", s.Events.All())
 	}
 	unknown := newAuthenticator(t, authtest.Issuer, "as.example")
 	unknown.present, unknown.handle = verified, []byte("x")
@@ -254,7 +254,7 @@ func TestPasskeyAloneLocked(t *testing.T) {
 	b.post(passkeyPath, with(form.offers(t), "answer", a.signsAlone(form.asksFor(t)))).leads(t, "/")
 }
 
-// TestPasskeyAloneMeanwhile sends a form that was shown before somebody signed in, in another tab.
+// TestPasskeyAloneMeanwhile checks a form that was shown before a user signed in, in another tab.
 func TestPasskeyAloneMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{alone: true})
@@ -269,7 +269,7 @@ func TestPasskeyAloneMeanwhile(t *testing.T) {
 		t.Errorf("%q is signed in", b.who())
 	}
 
-	// The same user goes on.
+	// The same user can go on.
 	two := s.browser()
 	first, second := two.get("/login?redirect=/device"), two.get("/login?redirect=/account")
 	two.post(passkeyPath, with(first.offers(t), "answer", a.signsAlone(first.asksFor(t)))).leads(t, "/device")
@@ -280,7 +280,7 @@ func TestPasskeyAloneMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPasskeyAloneOff checks that there is no such sign-in if it is switched off.
+// TestPasskeyAloneOff checks that this sign-in is not offered or accepted if it is disabled.
 func TestPasskeyAloneOff(t *testing.T) {
 	t.Parallel()
 	for name, settings := range map[string]settings{
@@ -308,7 +308,7 @@ func (s *site) last(action string) (last kernel.Event) {
 	return last
 }
 
-// generous is a lockout that does not come in between.
+// generous are options with a lockout that is not reached.
 var generous = login.Options{
 	MaxAge: 24 * time.Hour, FailClosed: true, Failures: 1000, Window: 10 * time.Minute,
 	Lock: 15 * time.Minute, Identities: 1000,

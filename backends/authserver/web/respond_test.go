@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 )
 
-// posted returns the parameters of the form that takes a response to the client, and checks the page around it.
+// posted returns the parameters of the form that posts a response to the client, and checks the page around it.
 func (p page) posted(t *testing.T) url.Values {
 	t.Helper()
 	p.is(t, http.StatusOK, `<form method="post" action="https://app.example/cb?keep=1" data-respond>`, "app.example", "<button>Continue</button>")
@@ -48,7 +48,7 @@ func TestFormPost(t *testing.T) {
 	if len(allowed.Get("code")) < 43 || allowed.Get("state") != state || len(allowed) != 3 {
 		t.Errorf("%v", allowed)
 	}
-	// Nothing is left to ask.
+	// The user has already given consent, so that no page is shown.
 	for what, p := range map[string]page{
 		"GET": b.get("/oauth/authorize?" + form().Encode()), "POST": b.post("/oauth/authorize", form()),
 		"silent": b.get("/oauth/authorize?" + form("prompt", "none").Encode()),

@@ -35,7 +35,7 @@ func (s *site) code(secret string) string {
 	return code
 }
 
-// formTo returns the fields of the form of a page that has the given action and contains a text.
+// formTo returns the fields of the form on a page that has the given action and contains a text.
 func (p page) formTo(t *testing.T, action, has string) url.Values {
 	t.Helper()
 	for _, form := range shownForms.FindAllString(p.Text, -1) {
@@ -56,13 +56,13 @@ func (b *browser) setsUpApp(path string) (secret string, codes []string) {
 	secret = strings.ReplaceAll(shownSecret.FindStringSubmatch(form.Text)[1], " ", "")
 	wrong := b.post("/security/app", with(form.Fields(), "code", "000000x", "name", "Telephone")).is(b.t, http.StatusUnprocessableEntity, "not the code that the app shows")
 	if !strings.Contains(wrong.Text, shownSecret.FindString(form.Text)) {
-		b.t.Error("the form has another secret after a refusal")
+		b.t.Error("the secret in the form changes after a refusal")
 	}
 	done := b.post("/security/app", with(wrong.Fields(), "code", b.code(secret), "name", "Telephone"))
 	return secret, shownCodes.FindAllString(done.Text, -1)
 }
 
-// waits signs in up to the second factor.
+// waits signs in with the password and returns the form of the second factor.
 func (s *site) waits() (b *browser, form page) {
 	s.t.Helper()
 	b = s.browser()
@@ -97,7 +97,7 @@ func TestApp(t *testing.T) {
 		}
 
 		b, form := s.waits()
-		b.types(form, s.code(secret)).is(t, http.StatusUnprocessableEntity, "The code or the passkey is not right") // set up with it
+		b.types(form, s.code(secret)).is(t, http.StatusUnprocessableEntity, "The code or the passkey is not right") // used for the setup
 		s.Clock.Pass(30 * time.Second)
 		code := s.code(secret)
 		if to := b.types(form, code[:3]+" "+code[3:]).leads(t, "/"); to != "/device" || !b.in() {
@@ -107,10 +107,10 @@ func TestApp(t *testing.T) {
 			t.Errorf("the session is %+v", in)
 		}
 		if s.Events.Count("user.login") != 2 || s.Events.Count("user.second_factor_failed") != 1 || s.Events.Count("user.factor_added") != 1 {
-			t.Errorf("told of %+v", s.Events.All())
+			t.Errorf("recorded %+v", s.Events.All())
 		}
 		again, form := s.waits()
-		again.types(form, code).is(t, http.StatusUnprocessableEntity) // a code is good once
+		again.types(form, code).is(t, http.StatusUnprocessableEntity) // a code is valid once
 		again.types(form, strings.ToUpper(strings.ReplaceAll(codes[3], "-", " "))).leads(t, "/device")
 		other, form := s.waits()
 		other.types(form, codes[3]).is(t, http.StatusUnprocessableEntity)
@@ -123,7 +123,7 @@ func TestApp(t *testing.T) {
 		third.types(form, codes[5]).is(t, http.StatusUnprocessableEntity)
 		third.types(form, made[0]).leads(t, "/device")
 
-		// Who has been signed in for long signs in once more before anything changes.
+		// A user who signed in long ago has to sign in again before changes.
 		s.Clock.Pass(15 * time.Minute)
 		for _, path := range []string{"/security", "/security/app", "/security/passkey"} {
 			if to := third.get(path).leads(t, "/login?"); to != "/login?again=1&redirect=%2Fsecurity" {
@@ -201,7 +201,7 @@ func TestGuessedCodes(t *testing.T) {
 		s.Clock.Pass(15 * time.Minute)
 		b, form = s.waits()
 		b.types(form, s.code(secret)).leads(t, "/device")
-		for range 4 { // a success begins anew
+		for range 4 { // a success resets the count of failures
 			b, form := s.waits()
 			b.types(form, wrong).is(t, http.StatusUnprocessableEntity)
 		}
@@ -212,7 +212,7 @@ func TestGuessedCodes(t *testing.T) {
 		}
 		s.signedIn()
 		if s.Events.Count("user.factors_reset") != 1 || s.Events.Count("user.recovery_code_used") != 1 {
-			t.Errorf("told of %+v", s.Events.All())
+			t.Errorf("recorded %+v", s.Events.All())
 		}
 	})
 }
@@ -234,7 +234,7 @@ func TestPasskey(t *testing.T) {
 			}
 			return html.UnescapeString(found[1])
 		}
-		// Of another site, and for another challenge.
+		// Responses from another site and to another challenge are refused.
 		foreign := *a
 		foreign.origin = "https://evil.example"
 		bad := in.post("/security/passkey", with(form.Fields(), "name", "Key", "answer", foreign.makes(asks(form)))).is(t, http.StatusUnprocessableEntity, "cannot be used here")
@@ -244,7 +244,7 @@ func TestPasskey(t *testing.T) {
 			t.Errorf("the recovery codes are %q", codes)
 		}
 		if o := a.read(asks(in.get("/security/passkey"))); len(o.Exclude) != 1 || o.Exclude[0].ID != coded(a.id) {
-			t.Errorf("the passkey that is there is not left out: %+v", o)
+			t.Errorf("the existing passkey is not excluded: %+v", o)
 		}
 
 		b, page := s.waits()
@@ -278,7 +278,7 @@ func TestPasskey(t *testing.T) {
 		s.Clock.Pass(15 * time.Minute)
 		refused("another passkey", func(o *authenticator) { o.id = []byte("unknown") })
 
-		// An answer is good once, whoever sends it.
+		// A response is valid once, whoever sends it.
 		b, page = s.waits()
 		fields = page.formTo(t, "/login/second", "Use a passkey")
 		a.count = 10
@@ -287,7 +287,7 @@ func TestPasskey(t *testing.T) {
 		thief := s.browser()
 		thief.setCookie("authserver_form", b.cookie("authserver_form"))
 		if thief.post("/login/second", with(fields, "answer", proof)).is(t, http.StatusBadRequest, "out of date"); thief.in() {
-			t.Error("an answer is good twice")
+			t.Error("an answer is accepted twice")
 		}
 		session := b.cookie(sessionName)
 		if b.post("/login/second", with(fields, "answer", proof)).leads(t, "/device"); b.cookie(sessionName) != session {
@@ -303,7 +303,7 @@ func TestPasskey(t *testing.T) {
 	})
 }
 
-// TestSecondRequired checks that nobody can continue without a second factor if one is required.
+// TestSecondRequired checks that nobody can continue without a second factor if it is required.
 func TestSecondRequired(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{required: true})
@@ -323,7 +323,7 @@ func TestSecondRequired(t *testing.T) {
 	form := b.get(consent).is(t, http.StatusOK, "The App")
 	b.post("/consent", with(form.Fields(), "action", "allow")).code(t)
 
-	// A session from before it was there is not enough.
+	// A session from before the second factor was set up does not suffice.
 	again := before.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?")
 	again = before.get(again).leads(t, "/login?again=1&redirect=")
 	s.Clock.Pass(30 * time.Second)
@@ -332,8 +332,8 @@ func TestSecondRequired(t *testing.T) {
 	before.get("/device").is(t, http.StatusOK)
 }
 
-// TestParallelGuessesBehindSecondFactor checks that somebody who guesses while the lock begins does not learn which
-// guess was right, even if a second factor is asked for afterwards.
+// TestParallelGuessesBehindSecondFactor checks that an attacker whose guesses are in progress while the lock begins
+// does not learn which guess was right, even if a second factor follows.
 func TestParallelGuessesBehindSecondFactor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -355,7 +355,7 @@ func TestParallelGuessesBehindSecondFactor(t *testing.T) {
 		_, waiting, err := s.login.SignIn(t.Context(), login.Attempt{Email: annMail, Password: annPass, Address: "192.0.2.1", Browser: "b"})
 		done <- told{waiting, err}
 	}()
-	<-gate // it is past the lock, and hashes
+	<-gate // the sign-in has passed the lockout, and hashes the password
 	for range 3 {
 		s.login.Lockout.Fail(s.login.Lockout.Of(annMail, "192.0.2.1"))
 	}
@@ -366,8 +366,8 @@ func TestParallelGuessesBehindSecondFactor(t *testing.T) {
 	}
 }
 
-// TestStepUp checks requests for two factors (acr_values): a user without a second factor sets one up, and a user who
-// has not proved it signs in again.
+// TestStepUp checks requests for two factors (acr_values). A user without a second factor sets it up, and a user who
+// has not proved it in this session signs in again.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -384,7 +384,7 @@ func TestStepUp(t *testing.T) {
 		form := b.get(consent).is(t, http.StatusOK, "The App")
 		b.post("/consent", with(form.Fields(), "action", "allow")).code(t)
 
-		// A session from before it was there is not enough.
+		// A session from before the second factor was set up does not suffice.
 		again := before.get("/oauth/authorize?"+s.request("acr_values", "2").Encode()).leads(t, "/consent?")
 		again = before.get(again).leads(t, "/login?again=1&redirect=")
 		s.Clock.Pass(30 * time.Second)

@@ -33,7 +33,7 @@ func (s *site) withBob() *users.User {
 	return bob
 }
 
-// asks opens the authorization endpoint as a new tab does, and returns where that leads.
+// asks opens the authorization endpoint as a new tab does, and returns the address of the redirect.
 func (b *browser) asks(prefix string, pairs ...string) string {
 	b.t.Helper()
 	return b.get("/oauth/authorize?"+b.request(pairs...).Encode()).leads(b.t, prefix)
@@ -78,24 +78,24 @@ func TestTabsSignIn(t *testing.T) {
 			t.Errorf("the first tab leads to %v", got)
 		}
 		session := b.cookie(sessionName)
-		// The password of the second tab is not needed any more.
+		// The password is not needed again in the second tab.
 		for form, state := range map[*page]string{&second: "two", &first: "one"} {
 			to := b.post("/login", with(form.Fields(), "email", " Ann@example.com", "password", "")).leads(t, "/consent?")
 			if got := b.get(to).answered(t); got.Get("state") != state || got.Get("code") == "" {
 				t.Errorf("tab %s leads to %v", state, got)
 			}
 		}
-		// Who fills in another's name is asked, and gets what they meant.
+		// If another user's name is entered, the page asks how to go on, and keeps the session.
 		asked := b.post("/login", with(third.Fields(), "email", bobMail, "password", bobPass)).
 			is(t, http.StatusConflict, "Somebody else has signed in here", annMail, `value="`+bobMail+`"`, `href="/consent?session_id=`)
 		if b.cookie(sessionName) != session || s.Events.Count("user.login") != 1 {
-			t.Error("the session is another one")
+			t.Error("the session has changed")
 		}
 		to := b.post("/login", with(asked.Fields(), "email", bobMail, "password", bobPass)).leads(t, "/consent?")
 		if b.get(to).is(t, http.StatusOK, bobMail); b.who() != bobMail {
 			t.Errorf("%s is signed in", b.who())
 		}
-		// A form that was shown to somebody signs in after they have signed out, too.
+		// A form that was shown while a user was signed in can be used after the user has signed out.
 		again := b.get(b.asks("/login?", "prompt", "login"))
 		b.post("/logout", b.get("/").Fields()).leads(t, "/login")
 		s.Clock.Pass(time.Second)
@@ -116,29 +116,29 @@ func TestTabsConsent(t *testing.T) {
 		form := allow()
 		b.signsInAgain(annMail, annPass)
 		b.post("/consent", form).code(t)
-		b.post("/consent", form).code(t) // who goes back
+		b.post("/consent", form).code(t) // the user goes back to the form
 		b.post("/consent", with(form, "action", "deny")).refused(t, "access_denied")
 
 		b.signsInAgain(bobMail, bobPass)
 		b.post("/consent", with(allow(), "action", "allow")).code(t)
 		codes := len(s.granted())
-		// Also where the other has granted it before: what Ann says is not what Bob says.
+		// This also holds if Bob has given consent before: Ann's answer does not count for Bob.
 		for _, action := range []string{"allow", "deny"} {
 			ask := b.post("/consent", with(form, "action", action)).is(t, http.StatusOK, bobMail, "Allow")
 			if len(s.granted()) != codes {
-				t.Fatalf("%s: the form of another gives a code", action)
+				t.Fatalf("%s: the form of another user gives a code", action)
 			}
 			before := codesOf(s.granted(), bob.ID)
 			b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
 			if n := codesOf(s.granted(), bob.ID); n != before+1 {
-				t.Errorf("%d codes of Bob are %d after he has allowed one more", before, n)
+				t.Errorf("Bob had %d codes, and %d after one more consent", before, n)
 			}
 			b.signsInAgain(annMail, annPass)
 			form = allow()
 			b.signsInAgain(bobMail, bobPass)
 			codes = len(s.granted())
 		}
-		// Who has signed out signs in, and is asked.
+		// A user who has signed out has to sign in, and is asked again.
 		form = allow()
 		b.post("/logout", b.get("/").Fields()).leads(t, "/login")
 		login := b.get(b.post("/consent", form).leads(t, "/login?redirect=%2Fconsent")).is(t, http.StatusOK, "The App")
@@ -163,7 +163,7 @@ func TestTabsSecond(t *testing.T) {
 	if to := b.types(second, code).leads(t, "/"); to != "/security" {
 		t.Errorf("the second tab leads to %s", to)
 	}
-	b.types(first, code).leads(t, "/device") // who goes back
+	b.types(first, code).leads(t, "/device") // the user goes back to the form
 	b.signsInAgain(bobMail, bobPass)
 	b.types(second, codes[0]).is(t, http.StatusConflict, "Somebody else has signed in here", bobMail)
 	if b.who() != bobMail {
@@ -176,7 +176,7 @@ func TestTabsSecond(t *testing.T) {
 	}
 }
 
-// TestTabsOthers checks the forms for a device, for second factors, for connections and to sign out after others have
+// TestTabsOthers checks the forms for devices, second factors, connections and the sign-out after other users have
 // signed in or out.
 func TestTabsOthers(t *testing.T) {
 	t.Parallel()
@@ -184,7 +184,7 @@ func TestTabsOthers(t *testing.T) {
 	s.withBob()
 	a, other := s.begun(), s.begun()
 	b := s.browser()
-	// Two guests' tabs with two devices.
+	// A guest has two tabs for two devices.
 	forms := []page{b.get(b.get("/device?user_code="+a.UserCode).leads(t, "/login?")), b.get(b.get("/device?user_code="+other.UserCode).leads(t, "/login?"))}
 	b.signIn(forms[0]).leads(t, "/device?user_code="+a.UserCode)
 	b.signIn(forms[1]).leads(t, "/device?user_code="+other.UserCode)
@@ -195,7 +195,7 @@ func TestTabsOthers(t *testing.T) {
 	b.signsInAgain(bobMail, bobPass)
 	for _, form := range []url.Values{typed, decided} {
 		if to := b.post("/device", form).leads(t, "/"); to != "/device?user_code="+a.UserCode {
-			t.Errorf("the form of another leads to %s", to)
+			t.Errorf("the form of another user leads to %s", to)
 		}
 	}
 	b.post("/logout", b.get("/").Fields()).leads(t, "/login")
@@ -204,7 +204,7 @@ func TestTabsOthers(t *testing.T) {
 	b.signsInAgain(annMail, annPass)
 	b.post("/device", decided).is(t, http.StatusOK, "The device is connected")
 
-	// Second factors.
+	// These are the forms of second factors.
 	setup := b.get("/security/app").is(t, http.StatusOK)
 	secret := strings.ReplaceAll(shownSecret.FindStringSubmatch(setup.Text)[1], " ", "")
 	fields := with(setup.Fields(), "code", s.code(secret), "name", "Telephone")
@@ -224,14 +224,14 @@ func TestTabsOthers(t *testing.T) {
 		b.types(page, s.code(secret)).leads(t, "/")
 	}
 
-	// Signing out twice, and with the form of another.
+	// The user signs out twice, and with the form of another user.
 	out := b.get("/").Fields()
 	b.post("/logout", out).leads(t, "/login")
 	b.post("/logout", out).leads(t, "/login")
 	b.signsInAgain(bobMail, bobPass)
 	ask := b.post("/logout", out).is(t, http.StatusOK, "Sign out?", bobMail)
 	if b.who() != bobMail {
-		t.Error("the form of another has signed out")
+		t.Error("the form of another user has signed Bob out")
 	}
 	if b.post("/logout", ask.Fields()).leads(t, "/login"); b.who() != "" {
 		t.Error("somebody is still signed in")
@@ -270,8 +270,8 @@ func TestTabsConnections(t *testing.T) {
 	remove().is(t, http.StatusNoContent)
 }
 
-// TestTabsForged checks that somebody who used the browser before, and knows its form secret and an old form, cannot
-// use that form in the name of a later user, nor replace that user by another.
+// TestTabsForged checks that somebody who used the browser before, and knows its form secret and an old form, can
+// neither use that form in the name of a later user nor replace that user by another.
 func TestTabsForged(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -289,7 +289,7 @@ func TestTabsForged(t *testing.T) {
 		transaction := victim.get(consent).is(t, http.StatusOK, annMail).Fields().Get("session_id")
 		session, form := victim.cookie(sessionName), victim.cookie("authserver_form")
 		if form != planted {
-			t.Fatal("the test plants nothing")
+			t.Fatal("the cookie was not planted")
 		}
 		a := s.begun()
 		for what, token := range map[string]url.Values{"a guest": guest, "Bob": theirs} {
@@ -308,10 +308,10 @@ func TestTabsForged(t *testing.T) {
 		}
 		for _, action := range []string{"consent.granted", "user.logout", "user.factor_added"} {
 			if s.Events.Count(action) != 0 {
-				t.Errorf("%s was done", action)
+				t.Errorf("%s was accepted", action)
 			}
 		}
-		// Nor is a session that was planted.
+		// A planted session is replaced at the sign-in.
 		victim.setCookie(sessionName, attacker.cookie(sessionName))
 		if victim.signsInAgain(annMail, annPass); victim.cookie(sessionName) == attacker.cookie(sessionName) || victim.who() != annMail {
 			t.Error("the planted session stays")

@@ -39,18 +39,17 @@ func adapt(t *testing.T, text string) (gjson.Result, error) {
 	return gjson.ParseBytes(adapted), nil
 }
 
-// The tests are not parallel: a configuration that is validated has the logger of the
-// process.
+// The tests are not parallel, since validating a configuration sets the logger of the process.
 
-// TestAdapt checks that each key of the listeners, their time limits and the logs is where Caddy looks for it, and that
-// the result is a valid configuration.
+// TestAdapt checks that the keys of the listeners, their time limits and the logs become the corresponding options of
+// Caddy, and that the result is a valid configuration.
 func TestAdapt(t *testing.T) {
 	t.Setenv("TEST_COUNTERS", "redis://127.0.0.1:6379/0")
-	t.Setenv("OTEL_BLRP_EXPORT_TIMEOUT", "10") // ms: there is no collector
+	t.Setenv("OTEL_BLRP_EXPORT_TIMEOUT", "10") // ms; there is no collector to wait for
 	const servers, log = "apps.http.servers.", "logging.logs.default."
 	for name, test := range map[string]struct {
 		text string
-		want map[string]string // by the path in the JSON; an empty text means that nothing is there
+		want map[string]string // by the path in the JSON; an empty text means that the path is absent
 	}{
 		"nothing": {"", map[string]string{
 			"apps.http.grace_period": "10000000000", servers + "srv0.listen": `[":9000"]`, servers + "srv1.listen": `["localhost:9001"]`, servers + "srv0.protocols": `["h1"]`,

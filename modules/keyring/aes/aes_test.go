@@ -111,14 +111,14 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if missing := a.Missing(folder); missing != filepath.Join(folder, "tollgate.key") {
-		t.Errorf("it would make %q", missing)
+		t.Errorf("it would create %q", missing)
 	}
 	first, err := a.Open(folder, zap.New(core))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if missing := a.Missing(folder); missing != "" {
-		t.Errorf("it would make %q again", missing)
+		t.Errorf("it would create %q again", missing)
 	}
 	sealed, err := first.Seal(t.Context(), []byte("x"), nil)
 	if err != nil {
@@ -135,7 +135,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("logged %+v", lines)
 	}
 
-	// The file's key goes on behind a new one.
+	// The key of the file remains valid after a new key.
 	text, err := os.ReadFile(filepath.Join(folder, "tollgate.key"))
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if missing := b.Missing("/nowhere"); missing != "" {
-		t.Errorf("keys of the configuration: it would make %q", missing)
+		t.Errorf("keys of the configuration: it would create %q", missing)
 	}
 	rotated, err := b.Open("/nowhere", zap.NewNop())
 	if err != nil {

@@ -60,7 +60,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 	}
 }
 
-// server starts a server that has the key.
+// server starts a key management server that has the key.
 func server(tb testing.TB) *transittest.Server {
 	tb.Helper()
 	s := transittest.New(tb)
@@ -74,7 +74,7 @@ func server(tb testing.TB) *transittest.Server {
 	return s
 }
 
-// module returns a provisioned module that uses a server. change may change its options before; nil changes none.
+// module returns a provisioned module that uses a server. If change is not nil, it changes the options before.
 func module(tb testing.TB, s *transittest.Server, change func(t *Transit)) *Transit {
 	tb.Helper()
 	m := &Transit{Address: s.URL, AppRole: &AppRole{RoleID: transittest.RoleID, SecretID: transittest.SecretID}}
@@ -103,7 +103,7 @@ func TestOpen(t *testing.T) {
 	m := module(t, s, nil)
 	file := filepath.Join(dir, "tollgate.wrapped")
 	if m.Missing(dir) != file || m.KeyFile(dir) != file {
-		t.Errorf("it would make %q", m.Missing(dir))
+		t.Errorf("it would create %q", m.Missing(dir))
 	}
 	ring := open(t, m, dir)
 	sealed, err := ring.Seal(t.Context(), []byte("x"), []byte("p"))
@@ -124,7 +124,7 @@ func TestOpen(t *testing.T) {
 	s.Rotate("transit", "tollgate")
 	given := module(t, s, func(m *Transit) { m.Keys = []string{string(text)} })
 	if given.Missing("/nowhere") != "" {
-		t.Error("it would make a file")
+		t.Error("it would create a file")
 	}
 	opens(open(t, given, "/nowhere"), true)
 	fresh, err := m.Wrap(t.Context(), keyring.NewMasterKey())
@@ -133,13 +133,13 @@ func TestOpen(t *testing.T) {
 	}
 	opens(open(t, module(t, s, func(m *Transit) { m.Keys = []string{fresh, string(text)} }), "/nowhere"), false)
 
-	// Once it is open, nothing is asked.
+	// An open keyring sends no requests to the server.
 	s.Set(transittest.Faults{Sealed: true})
 	opens(ring, true)
 	if _, err := module(t, s, nil).Open(dir, zap.NewNop()); !errors.Is(err, transit.ErrUnavailable) {
 		t.Errorf("a start in an outage: error %v", err)
 	}
-	s.Set(transittest.Faults{Busy: 2}) // a login is asked for again
+	s.Set(transittest.Faults{Busy: 2}) // the login is repeated
 	opens(open(t, module(t, s, nil), dir), true)
 	s.Set(transittest.Faults{Denied: "transit/decrypt"})
 	var refused *transit.RefusedError
@@ -162,7 +162,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestMove checks that values that aes has sealed open until they are sealed again, and that the way back is possible.
+// TestMove checks that values that aes has sealed can be opened until they are sealed again, and that the move can be
+// reversed.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	s, dir := server(t), t.TempDir()
@@ -186,7 +187,7 @@ func TestMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := before.Open(t.Context(), anew, nil); !errors.Is(err, keyring.ErrOpen) {
-		t.Errorf("the old key opens what is new: error %v", err)
+		t.Errorf("the old key opens new values: error %v", err)
 	}
 	keys, err := m.Unwrap(t.Context(), dir)
 	if err != nil || len(keys) != 1 {
@@ -221,6 +222,6 @@ func TestProvision(t *testing.T) {
 	}
 	one, two := &Transit{Address: "https://kms", Token: "a"}, &Transit{Address: "https://kms", Token: "b"}
 	if err := errors.Join(one.Provision(caddy.Context{}), two.Provision(caddy.Context{})); err != nil || one.Key() == two.Key() {
-		t.Errorf("two tokens are one keyring, error %v", err)
+		t.Errorf("keyrings with different tokens are equal, error %v", err)
 	}
 }

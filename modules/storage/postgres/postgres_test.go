@@ -43,7 +43,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := caddyfile.NewTestDispenser(test.input)
-			d.Next() // at the name of the module, as hosts hand it on
+			d.Next() // at the name of the module, as host modules pass it on
 			got, err := caddyfile.UnmarshalModule(d, "tollgate.storage.postgres")
 			if want, ok := strings.CutPrefix(test.want, "!"); ok {
 				if err == nil || !strings.Contains(err.Error(), want) {

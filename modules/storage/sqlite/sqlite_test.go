@@ -69,7 +69,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 	}
 }
 
-// segment returns a dispenser that stands at the name of the module, as a host module passes it on.
+// segment returns a dispenser positioned at the name of the module, as a host module passes it on.
 func segment(input string) *caddyfile.Dispenser {
 	d := caddyfile.NewTestDispenser(input)
 	d.Next()

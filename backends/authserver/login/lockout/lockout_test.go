@@ -57,19 +57,19 @@ func TestLocks(t *testing.T) {
 	f.fails(bob, false, 0)
 	f.after(time.Minute - 1)
 	f.locked(bob, 0)
-	f.fails(bob, true, 0) // within the window of the first
+	f.fails(bob, true, 0) // within the window that began with the first failure
 	f.locked(bob, 15*time.Minute)
 	f.after(5 * time.Minute)
 	f.fails(bob, false, 10*time.Minute)
-	f.locked(bob, 10*time.Minute) // no longer for it
+	f.locked(bob, 10*time.Minute) // the failure does not extend the lock
 	if wait := f.Succeed(bob); wait != 10*time.Minute {
-		t.Errorf("a right password while it is locked waits %s", wait)
+		t.Errorf("a right password during the lock waits %s", wait)
 	}
 	f.after(10*time.Minute - 1)
 	f.locked(bob, 1)
 	f.after(1)
 	f.locked(bob, 0)
-	for i := range 3 { // all anew
+	for i := range 3 { // after the lock, failures are counted from zero
 		f.fails(bob, i == 2, 0)
 	}
 }
@@ -99,7 +99,7 @@ func TestSuccess(t *testing.T) {
 	if wait := f.Succeed(bob); wait != 0 || f.Tracked() != 0 {
 		t.Errorf("waits %s, %d are tracked", wait, f.Tracked())
 	}
-	f.Succeed(bob) // of nothing
+	f.Succeed(bob) // there is nothing to reset
 	f.fails(bob, false, 0)
 	f.fails(bob, false, 0)
 	f.fails(bob, true, 0)
@@ -125,7 +125,7 @@ func TestKeyOfIdentity(t *testing.T) {
 	same := [][2]string{{"Bob@Example.com ", "\tbob@example.COM"}, {long, long + "yz"}, {long + "a", "  " + long + "b"}}
 	for _, pair := range same {
 		if f.Of(pair[0], "192.0.2.1") != f.Of(pair[1], "192.0.2.1") {
-			t.Errorf("%q and %q are two", pair[0], pair[1])
+			t.Errorf("%q and %q are different keys", pair[0], pair[1])
 		}
 	}
 	all := make(map[Key]bool)
@@ -147,7 +147,7 @@ func TestSpray(t *testing.T) {
 	const bad, good = "192.0.2.1", "192.0.2.2"
 	for name := range 5 {
 		f.fails(key(name, bad), false, 0)
-		f.fails(key(name, bad), false, 0) // the same once more is no other
+		f.fails(key(name, bad), false, 0) // another failure of the same identity does not count again
 	}
 	f.fails(key(5, good), false, 0)
 	f.locked(key(6, bad), 0)
@@ -157,7 +157,7 @@ func TestSpray(t *testing.T) {
 		t.Error("the wrong address is locked")
 	}
 	f.locked(key(0, bad), 15*time.Minute)
-	f.locked(key(7, bad), 15*time.Minute) // whom it has not named yet
+	f.locked(key(7, bad), 15*time.Minute) // an identity that the address has not tried yet
 	f.locked(key(0, good), 0)
 	f.fails(key(8, bad), false, 15*time.Minute)
 	if wait := f.Succeed(key(0, bad)); wait != 15*time.Minute {
@@ -166,13 +166,13 @@ func TestSpray(t *testing.T) {
 	f.after(15 * time.Minute)
 	f.locked(key(0, bad), 0)
 
-	for name := range 8 { // those who sign in after all are no failures
+	for name := range 8 { // identities that sign in at last do not count as failures
 		f.fails(key(name, good), false, 0)
 		if wait := f.Succeed(key(name, good)); wait != 0 {
 			t.Errorf("it waits %s", wait)
 		}
 	}
-	for name := range 5 { // and those of a window that is over are none of the next one
+	for name := range 5 { // failures of an expired window do not count in the next
 		f.fails(key(name, good), false, 0)
 	}
 	f.after(10*time.Minute - 1)
@@ -194,7 +194,7 @@ func TestSpray(t *testing.T) {
 	}
 }
 
-// TestBound checks that at the bound identities that are not locked are evicted, and locked ones never are.
+// TestBound checks that at the bound only identities that are not locked are evicted.
 func TestBound(t *testing.T) {
 	t.Parallel()
 	o := rules
@@ -218,19 +218,19 @@ func TestBound(t *testing.T) {
 		t.Fatalf("warned %q of %d", f.warned, f.Tracked())
 	}
 	f.after(time.Second)
-	f.fails(keys[4], false, 0) // in the place of one that is not locked
+	f.fails(keys[4], false, 0) // evicts an identity that is not locked
 	f.fails(keys[5], false, 0)
 	f.locked(keys[0], 15*time.Minute-time.Second)
 	f.locked(keys[1], 15*time.Minute-time.Second)
 	if !slices.Equal(f.warned, []string{Evicting}) || f.Tracked() != 4 {
 		t.Fatalf("warned %q of %d", f.warned, f.Tracked())
 	}
-	f.fails(keys[4], false, 0) // its failure was kept
+	f.fails(keys[4], false, 0) // the earlier failure was kept
 	f.fails(keys[4], true, 0)
 	f.fails(keys[5], false, 0)
 	f.fails(keys[5], true, 0)
 	f.after(2 * time.Second)
-	for range 5 { // all are locked: nothing counts
+	for range 5 { // all tracked identities are locked: no failure is counted
 		f.fails(keys[6], false, 0)
 		f.locked(keys[6], 0)
 	}
@@ -243,14 +243,14 @@ func TestBound(t *testing.T) {
 	if !slices.Equal(f.warned, []string{Evicting, Refusing}) {
 		t.Fatalf("warned %q", f.warned)
 	}
-	f.after(14*time.Minute - time.Second) // the first two locks are over
+	f.after(14*time.Minute - time.Second) // the first two locks have expired
 	f.fails(keys[6], false, 0)
 	f.fails(keys[6], false, 0)
 	f.fails(keys[6], true, 0)
 	f.locked(keys[4], time.Second)
 	f.locked(keys[5], time.Second)
 	if len(f.warned) != 2 {
-		t.Fatalf("what has ended made place, and it is warned of: %q", f.warned)
+		t.Fatalf("a warning although an ended lock has made room: %q", f.warned)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestSweep(t *testing.T) {
 		f.after(time.Minute)
 	}
 	f.fails(keys[4], false, 0)
-	f.fails(keys[4], true, 0) // at minute 5, until 20
+	f.fails(keys[4], true, 0) // locked at minute 5, until minute 20
 	for _, step := range []struct {
 		after       time.Duration
 		ended, left int
@@ -275,7 +275,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	if len(f.entries) != int(lists) {
-		t.Error("the memory is kept")
+		t.Error("the memory is not freed")
 	}
 	f.fails(keys[0], false, 0)
 }
@@ -333,14 +333,15 @@ func TestAgainstPlain(t *testing.T) {
 	}
 }
 
-// TestConcurrent checks that exactly one of many concurrent failures locks, and that later ones have to wait.
+// TestConcurrent checks that exactly one of many concurrent failures locks the identity, and that later failures have
+// to wait.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	f := fix(t, Options{Max: 10, Window: time.Minute, Lock: time.Minute, Bound: 5000})
 	bob := f.Of("bob", "")
 	var passed, locks, waits atomic.Int64
 	var all sync.WaitGroup
-	for i := range 40 { // at most 40 * 100 others
+	for i := range 40 { // tracks at most 40 * 100 other identities
 		all.Go(func() {
 			wait, did := f.Fail(bob)
 			switch {
@@ -351,7 +352,7 @@ func TestConcurrent(t *testing.T) {
 			default:
 				passed.Add(1)
 			}
-			for j := range 100 { // others come and go meanwhile
+			for j := range 100 { // other identities come and go meanwhile
 				k := f.Of(fmt.Sprint(i*100+j), "")
 				f.Fail(k)
 				f.Locked(k)
@@ -381,12 +382,12 @@ func TestMaximumIdentities(t *testing.T) { //nolint:paralleltest // see above
 	runtime.ReadMemStats(&before)
 	f := fix(t, Options{Max: 2, Window: 10 * time.Minute, Lock: 15 * time.Minute, Bound: bound})
 	key := func(i int) Key { return f.Of(fmt.Sprintf("someone%08d@example.com", i), "2001:db8::1") }
-	for i := range half { // the first half is locked
+	for i := range half { // lock the first half
 		f.Fail(key(i))
 		f.Fail(key(i))
 	}
 	f.after(time.Second)
-	for i := half; i < bound; i++ { // the other has failed once
+	for i := half; i < bound; i++ { // the second half fails once
 		f.Fail(key(i))
 	}
 	runtime.GC()
@@ -397,7 +398,7 @@ func TestMaximumIdentities(t *testing.T) { //nolint:paralleltest // see above
 		t.Fatalf("%d are tracked, %.0f bytes each, warned %q", f.Tracked(), size, f.warned)
 	}
 
-	// Newcomers take the places of those that are not locked, and then lock themselves.
+	// New identities evict those that are not locked, and are then locked themselves.
 	for i := bound; i < bound+half; i++ {
 		f.Fail(key(i))
 	}
@@ -405,7 +406,7 @@ func TestMaximumIdentities(t *testing.T) { //nolint:paralleltest // see above
 		t.Fatalf("%d are tracked, warned %q", f.Tracked(), f.warned)
 	}
 	for i := half; i < bound; i += 1000 {
-		f.fails(key(i), false, 0) // its failure was forgotten
+		f.fails(key(i), false, 0) // the failure was evicted
 	}
 	for i := bound + half/2; i < bound+half; i++ {
 		f.Fail(key(i))
@@ -423,7 +424,7 @@ func TestMaximumIdentities(t *testing.T) { //nolint:paralleltest // see above
 	f.after(time.Minute)
 	for i := 2 * bound; i < 2*bound+1000; i++ {
 		for range 3 {
-			f.fails(key(i), false, 0) // it is not tracked
+			f.fails(key(i), false, 0) // the identity is not tracked
 		}
 	}
 	engaged := 0
@@ -435,7 +436,7 @@ func TestMaximumIdentities(t *testing.T) { //nolint:paralleltest // see above
 	if f.Tracked() != bound || !slices.Equal(f.warned, []string{Evicting, Refusing}) || engaged != bound {
 		t.Fatalf("%d are tracked, %d are locked, warned %q", f.Tracked(), engaged, f.warned)
 	}
-	f.after(14*time.Minute - time.Second) // the first half is free again
+	f.after(14*time.Minute - time.Second) // the locks of the first half have expired
 	if ended := f.Sweep(); ended != half || f.Tracked() != half {
 		t.Errorf("%d ended, %d are tracked", ended, f.Tracked())
 	}
