@@ -21,7 +21,7 @@ func TestCatalogue(t *testing.T) {
 	texts.Source(t, "../users", map[string]int{"Invalid": 1}, "password.go", "pending.go", "upstream.go", "users.go")
 	texts.Source(t, "../login", nil)
 	texts.Source(t, "../factors", nil)
-	texts.Source(t, "../authorize", map[string]int{"page": 0})
+	texts.Source(t, "../authorize", map[string]int{"pageError": 0})
 	texts.Source(t, "../device", nil)
 	texts.Source(t, "../upstreams", nil)
 	texts.Source(t, "../openid", map[string]int{"refuse": 0}, "logout.go")
