@@ -173,7 +173,7 @@ func TestWhoMayAdminister(t *testing.T) {
 				t.Errorf("%s is not in the list of actions", action)
 			}
 		}
-		// What administrators see, others do not.
+		// These views are visible to administrators only.
 		views := map[string]func(a *rights.Actor) error{
 			"forums":     func(a *rights.Actor) error { _, err := b.Admin.ForumTree(ctx, a); return err },
 			"groups":     func(a *rights.Actor) error { _, err := b.Admin.Groups(ctx, a); return err },
@@ -233,7 +233,7 @@ func TestRightsCountAtOnce(t *testing.T) {
 		refused(t, "override of no group", b.Admin.SetOverrides(ctx, ada, forum, map[int64]admin.Override{9999: {}}, nil), 404, "")
 		refused(t, "override in no forum", b.Admin.SetOverrides(ctx, ada, 9999, nil, nil), 404, "")
 
-		// A member becomes moderator of one forum, and is one no more.
+		// A member becomes moderator of one forum, and then loses that role.
 		held := s.postOf("public held")
 		approve := path("/moderation/queue/%d/approve", held)
 		s.do("alice", "POST", approve, "{}").want(404)
@@ -778,7 +778,7 @@ func TestAsAdministrator(t *testing.T) {
 				t.Errorf("%s: the log has %+v", step.action, e)
 			}
 		}
-		// What the actor could do anyway is not logged as done by an administrator.
+		// An action that the actor could do without being an administrator is not logged as an administrator's.
 		before := s.number("SELECT count(*) FROM board_moderation_log")
 		must(t, steps[1].run(s.actor("mod")))
 		if n := s.number("SELECT count(*) FROM board_moderation_log"); n != before {

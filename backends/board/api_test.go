@@ -457,7 +457,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// TestFlushWaits checks that when Flush returns, what an earlier Flush had begun to write is written, too.
+// TestFlushWaits checks that Flush returns only after writes that an earlier Flush has begun are done, too.
 func TestFlushWaits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), kernel.Options{})

@@ -83,7 +83,8 @@ func TestConversations(t *testing.T) {
 			t.Errorf("bob's list: %s", got)
 		}
 
-		// Who left reads and writes no more; the last one who leaves takes the conversation along.
+		// A member who has left can neither read nor write there. When the last member leaves, the conversation is
+		// deleted.
 		must(t, all.Leave(ctx, s.actor("bob"), id))
 		_, err = all.Open(ctx, s.actor("bob"), id, 0, 10)
 		refused(t, "reading after leaving", err, 404, "")
@@ -137,7 +138,7 @@ func TestConversationsRefuse(t *testing.T) {
 		refused(t, "by somebody with warnings", start("bob", "alice", "hello you"), 403, "author_moderated")
 		s.exec("UPDATE board_users SET moderated_until = 0 WHERE username = 'bob'")
 
-		// Blocked: the answer is that for somebody who does not exist.
+		// A member who is blocked gets the same answer as for a recipient who does not exist.
 		alice, bob := s.user("alice"), s.user("bob")
 		must(t, s.service.Following.Ignore(ctx, s.actor("alice"), bob))
 		must(t, s.service.Following.Ignore(ctx, s.actor("alice"), bob))

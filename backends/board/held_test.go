@@ -177,7 +177,7 @@ func TestNotifiedOnce(t *testing.T) {
 		told := func(as string, post, want int64) {
 			t.Helper()
 			if n := s.number("SELECT count(*) FROM board_notifications n JOIN board_users u ON u.id = n.user_id WHERE u.username = ? AND n.post_id = ?", as, post); n != want {
-				t.Errorf("%s is told %d times of post %d, want %d", as, n, post, want)
+				t.Errorf("%s is notified %d times of post %d, want %d", as, n, post, want)
 			}
 		}
 		approve := func(post int64) {
@@ -205,8 +205,8 @@ func TestNotifiedOnce(t *testing.T) {
 		approve(held)
 		told("bob", held, 1)
 
-		// A thread that an edit held: who sees it is told of a reply at once, the
-		// others when it is seen again.
+		// An edit held the thread. Followers who can see it are notified of a reply at once, the others when the thread
+		// is visible again.
 		s.clock.advance(following.InstantDelay)
 		follow("mod", thread)
 		follow("alice", thread)

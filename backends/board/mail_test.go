@@ -315,7 +315,7 @@ func TestMailOfHeldPost(t *testing.T) {
 	})
 }
 
-// digest is a board on which alice is mailed about what bob writes.
+// digest is a board on which alice is mailed about posts of bob.
 type digest struct{ *site }
 
 func newDigest(t *testing.T, db *store.DB) digest {
@@ -359,7 +359,7 @@ func (s digest) approve(post int64) {
 	s.do("mod", "POST", path("/moderation/queue/%d/approve", post), "").want(200)
 }
 
-// told checks what alice is mailed in a mode, after a time.
+// told checks which mails alice gets in a mode, after a time.
 func (s digest) told(after time.Duration, mode string, want ...string) {
 	s.t.Helper()
 	s.clock.advance(after)

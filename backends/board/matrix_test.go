@@ -113,7 +113,7 @@ func TestNotificationsOfHidden(t *testing.T) {
 		s.do("alice", "PUT", path("/threads/%d/subscription", thread), "").want(200)
 		s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"news for you"}`).want(201)
 		if got := s.do("alice", "GET", "/notifications", ""); !strings.Contains(got.body, "Members thread") {
-			t.Fatalf("not told: %s", got.body)
+			t.Fatalf("no notification: %s", got.body)
 		}
 		unseen := func(want int) {
 			t.Helper()

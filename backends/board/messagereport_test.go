@@ -100,7 +100,7 @@ func TestReportMessageRefused(t *testing.T) {
 		refused(t, "by somebody suspended", all.Report(ctx, s.actor("bob"), id, message, "an insult"), 403, "suspended")
 		s.exec("UPDATE board_users SET suspended_until = NULL WHERE username = 'bob'")
 
-		// Without a report a moderator reads nothing, with one nobody else does.
+		// Without a report a moderator sees nothing. With a report only moderators see it.
 		if list, _, err := all.Reports(ctx, s.actor("mod"), 10); err != nil || len(list) != 0 {
 			t.Errorf("without a report a moderator sees %+v, %v", list, err)
 		}
@@ -115,7 +115,7 @@ func TestReportMessageRefused(t *testing.T) {
 			refused(t, name+" closes", all.CloseReport(ctx, s.actor(name), report, ""), 404, "")
 		}
 
-		// The bound of a day, whatever the flood limits.
+		// The daily limit applies whatever the flood limits are.
 		messages := make([]int64, 0, 20)
 		for range 20 {
 			must(t, all.Reply(ctx, s.actor("alice"), id, "one more", posts.Once{}))
