@@ -415,7 +415,7 @@ func TestForumTree(t *testing.T) {
 		if made := data[api.Created](s.do("alice", "POST", url, `{"title":"A title","message":"one two"}`).want(201)); made.Visibility != "unapproved" {
 			t.Errorf("not held: %+v", made)
 		}
-		// Levels.
+		// The depth of the tree is limited.
 		parent := id
 		for range 20 {
 			spec := admin.NewForumSpec()
@@ -553,7 +553,7 @@ func TestMembers(t *testing.T) {
 		}
 		must(t, b.Admin.Unban(ctx, ada, alice))
 
-		// Tokens of any member.
+		// An administrator can issue and list tokens of any member.
 		text, err := b.Admin.IssueTokenFor(ctx, ada, accounts.TokenRequest{User: "alice", Name: "made", Scopes: []string{"members:read"}, Days: 1})
 		must(t, err)
 		s.do(text, "GET", "/me", "").want(200)

@@ -154,7 +154,7 @@ func TestConversationsRefuse(t *testing.T) {
 		refused(t, "blocking oneself", s.service.Following.Ignore(ctx, s.actor("alice"), alice), 422, "self")
 		refused(t, "blocking nobody", s.service.Following.Ignore(ctx, s.actor("alice"), 1<<40), 404, "")
 
-		// The word filter.
+		// The word filter refuses a message with a word for which a post would be held.
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold')")
 		refused(t, "a word that holds posts", start("alice", "bob", "come to the casino"), 422, "word_filter")
 	})

@@ -192,7 +192,7 @@ func TestNotifiedOnce(t *testing.T) {
 			t.Helper()
 			return data[api.Replied](s.do(as, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
 		}
-		// A post that was held because of an edit.
+		// An edit held the post.
 		thread := s.threadOf("Public thread")
 		follow("bob", thread)
 		post := reply("alice", thread, "As all see")
@@ -236,7 +236,7 @@ func TestNotifiedOnce(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 
-		// A thread that was held from the beginning.
+		// The thread was held from the beginning.
 		must(t, s.service.Following.SubscribeForum(t.Context(), s.actor("bob"), s.forum("held"), "instant"))
 		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Held","message":"Held message"}`).want(201))
 		told("bob", made.PostID, 0)

@@ -48,7 +48,7 @@ func TestHiddenLooksMissing(t *testing.T) {
 					ofPost, ofThread, ofForum := strings.Contains(r.Path, "{postId}"), strings.Contains(r.Path, "{threadId}"), strings.Contains(r.Path, "{forumId}")
 					write := r.Method != "GET"
 					if sees && write || as == "" && !r.Guest {
-						continue // what actors who see it may do is tested elsewhere
+						continue // the rights of actors who see it are tested elsewhere
 					}
 					if ofForum && kind.forum == "public" || ofForum && kind.forum == "tickets" {
 						ofForum = false // the forum itself is seen

@@ -87,12 +87,12 @@ func TestReportMessageRefused(t *testing.T) {
 		ctx, all := t.Context(), s.service.Conversations
 		id, other := s.talk("Secret", "bob"), s.talk("Another one", "mod")
 		message := s.lastMessage(id)
-		for _, name := range []string{"mod", "admin", "newbie"} { // who does not take part cannot report, nor read the form
+		for _, name := range []string{"mod", "admin", "newbie"} { // a member who does not take part can neither report nor read the form
 			refused(t, name+" reports", all.Report(ctx, s.actor(name), id, message, "let me see"), 404, "")
 			_, err := all.Reportable(ctx, s.actor(name), id, message)
 			refused(t, name+" reads", err, 404, "")
 		}
-		// A message of another conversation than that in which the actor takes part.
+		// The message belongs to another conversation than the actor's.
 		refused(t, "by another conversation", all.Report(ctx, s.actor("mod"), other, message, "let me see"), 404, "")
 		refused(t, "one's own", all.Report(ctx, s.actor("alice"), id, message, "look at me"), 422, "self")
 		refused(t, "without a reason", all.Report(ctx, s.actor("bob"), id, message, " . "), 422, "required")

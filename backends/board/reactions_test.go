@@ -135,7 +135,7 @@ func TestReactions(t *testing.T) {
 		}
 		s.reacted()
 
-		// Who has reacted, a page at a time.
+		// The members who have reacted are listed page by page.
 		var who []string
 		for after := int64(0); ; {
 			list, next, err := s.service.Reactions.Who(ctx, s.actor("alice"), first, after, 2)

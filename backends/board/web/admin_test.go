@@ -319,12 +319,12 @@ func TestModeration(t *testing.T) {
 			t.Errorf("the focus is on %v", focus)
 		}
 		s.guest().Get(thread).Want(200, "held number one").Lacks("held number two")
-		// Somebody else was faster.
+		// Another moderator has already settled the post.
 		p.Send("/moderation", "post", itoa(first), "do", "reject").Want(200, "0 posts rejected. 1 was settled by somebody else.")
 		p.Send("/moderation", "do", "approve", "which", "ticked").Want(200, "Nothing was ticked.")
 		p.Send("/moderation", "post", itoa(second), "do", "burn").Want(400)
 		p.Send("/moderation", "post", itoa(second), "do", "reject", "reason", strings.Repeat("x", 201)).Want(422)
-		// Several at once.
+		// Several posts are settled at once.
 		p = p.Send("/moderation", "post", itoa(second), "post", itoa(s.post("held number three")), "shown", itoa(s.post("held number four")), "which", "ticked", "do", "approve").Want(200, "2 posts approved.", "held number four")
 		p.Send("/moderation", "shown", itoa(s.post("held number four")), "which", "all", "do", "reject", "reason", "spam").Want(200, "1 post rejected.").Lacks("held number four")
 		mod.Get("/moderation/log?action=post.reject").Want(200, "spam", "Public")

@@ -39,7 +39,7 @@ func (b *browser) keep(name, value string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.Client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}}) //nolint:gosec // put there by whoever attacks
+	b.Client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}}) //nolint:gosec // set by an attacker
 }
 
 // TestForgedForms checks that a form which no page of the board made for this browser has no effect, whatever is wrong
