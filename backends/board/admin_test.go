@@ -256,7 +256,7 @@ func TestRightsCountAtOnce(t *testing.T) {
 			refused(t, "moderator: "+what, b.Admin.SetModerator(ctx, ada, m), 422, "")
 		}
 
-		// Groups.
+		// A new group gives its members rights at once, and the built-in groups are protected.
 		id, err := b.Admin.CreateGroup(ctx, ada, admin.GroupSpec{Name: "Insiders", Allow: rights.ForumView | rights.ThreadView | rights.ThreadViewOthers | rights.ReplyPost})
 		must(t, err)
 		staff := path("/threads/%d", s.threadOf("Staff thread"))
@@ -605,7 +605,7 @@ func TestMembers(t *testing.T) {
 		refused(t, "deletion of oneself", b.Admin.DeleteMember(ctx, ada, s.user("admin")), 409, "")
 		s.exact()
 
-		// Pages of the list.
+		// The list is read page by page.
 		var names []string
 		after := ""
 		for {
@@ -822,7 +822,7 @@ func TestModeratorOfOneForum(t *testing.T) {
 		ctx, b, ada := t.Context(), s.service, s.actor("admin")
 		must(t, b.Admin.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("members"), UserName: "alice", Rights: admin.ModeratorMask}))
 		alice := s.actor("alice")
-		// Something held, reported and logged in both forums, and in one that alice
+		// There is a held post, a report and a log entry in both forums, and in one that alice
 		// does not see.
 		for _, slug := range []string{"public", "members", "staff"} {
 			as := "watched"
@@ -895,7 +895,7 @@ func TestModeratorOfOneForum(t *testing.T) {
 		must(t, b.Admin.CloseReports(ctx, alice, post, "all is well"))
 		refused(t, "twice", b.Admin.CloseReports(ctx, alice, post, ""), 409, "")
 		if n := s.number("SELECT count(*) FROM board_reports WHERE post_id = ? AND closed_by = ? AND note = 'all is well'", post, alice.ID()); n != 1 {
-			t.Error("who closed the report, and why, is not kept")
+			t.Error("the report does not keep its closer and the reason")
 		}
 		must(t, b.Admin.DeleteReported(ctx, alice, s.postOf("public first"), "spam"))
 		if reports, _, err = b.Admin.Reports(ctx, alice, 0, 0, 50); err != nil || len(reports) != 0 {

@@ -145,7 +145,7 @@ func TestMailOfForum(t *testing.T) {
 		made := data[api.Created](s.do("bob", "POST", path("/forums/%d/threads", held), `{"title":"Held at first","message":"To be approved"}`).want(201))
 		s.clock.advance(time.Minute)
 		if len(s.mails()) != 0 {
-			t.Error("a held thread is told of")
+			t.Error("followers are mailed about a held thread")
 		}
 		s.do("mod", "POST", path("/moderation/queue/%d/approve", made.PostID), "").want(200)
 		s.do("mod", "POST", path("/threads/%d/posts", made.ID), `{"message":"A reply is not a thread"}`).want(201)
@@ -372,7 +372,7 @@ func (s digest) told(after time.Duration, mode string, want ...string) {
 		}
 	}
 	if !slices.Equal(got, want) {
-		s.t.Errorf("%s: told of %q, want %q", mode, got, want)
+		s.t.Errorf("%s: mailed about %q, want %q", mode, got, want)
 	}
 }
 

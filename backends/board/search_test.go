@@ -97,7 +97,7 @@ func TestSearchReadsFewPosts(t *testing.T) {
 			deadline := time.Now().Add(2 * time.Minute)
 			for s.number("SELECT idx_scan + seq_scan FROM pg_stat_user_tables WHERE relname = 'board_search'") < scans {
 				if time.Now().After(deadline) {
-					t.Fatal("the scans are not told of")
+					t.Fatal("the statistics do not show the scans")
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
