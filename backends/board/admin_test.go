@@ -173,7 +173,7 @@ func TestWhoMayAdminister(t *testing.T) {
 				t.Errorf("%s is not in the list of actions", action)
 			}
 		}
-		// What administrators see, others do not.
+		// These views are visible to administrators only.
 		views := map[string]func(a *rights.Actor) error{
 			"forums":     func(a *rights.Actor) error { _, err := b.Admin.ForumTree(ctx, a); return err },
 			"groups":     func(a *rights.Actor) error { _, err := b.Admin.Groups(ctx, a); return err },
@@ -233,7 +233,7 @@ func TestRightsCountAtOnce(t *testing.T) {
 		refused(t, "override of no group", b.Admin.SetOverrides(ctx, ada, forum, map[int64]admin.Override{9999: {}}, nil), 404, "")
 		refused(t, "override in no forum", b.Admin.SetOverrides(ctx, ada, 9999, nil, nil), 404, "")
 
-		// A member becomes moderator of one forum, and is one no more.
+		// A member becomes moderator of one forum, and then loses that role.
 		held := s.postOf("public held")
 		approve := path("/moderation/queue/%d/approve", held)
 		s.do("alice", "POST", approve, "{}").want(404)
@@ -256,7 +256,7 @@ func TestRightsCountAtOnce(t *testing.T) {
 			refused(t, "moderator: "+what, b.Admin.SetModerator(ctx, ada, m), 422, "")
 		}
 
-		// Groups.
+		// A new group gives its members rights at once, and the built-in groups are protected.
 		id, err := b.Admin.CreateGroup(ctx, ada, admin.GroupSpec{Name: "Insiders", Allow: rights.ForumView | rights.ThreadView | rights.ThreadViewOthers | rights.ReplyPost})
 		must(t, err)
 		staff := path("/threads/%d", s.threadOf("Staff thread"))
@@ -415,7 +415,7 @@ func TestForumTree(t *testing.T) {
 		if made := data[api.Created](s.do("alice", "POST", url, `{"title":"A title","message":"one two"}`).want(201)); made.Visibility != "unapproved" {
 			t.Errorf("not held: %+v", made)
 		}
-		// Levels.
+		// The depth of the tree is limited.
 		parent := id
 		for range 20 {
 			spec := admin.NewForumSpec()
@@ -553,7 +553,7 @@ func TestMembers(t *testing.T) {
 		}
 		must(t, b.Admin.Unban(ctx, ada, alice))
 
-		// Tokens of any member.
+		// An administrator can issue and list tokens of any member.
 		text, err := b.Admin.IssueTokenFor(ctx, ada, accounts.TokenRequest{User: "alice", Name: "made", Scopes: []string{"members:read"}, Days: 1})
 		must(t, err)
 		s.do(text, "GET", "/me", "").want(200)
@@ -605,7 +605,7 @@ func TestMembers(t *testing.T) {
 		refused(t, "deletion of oneself", b.Admin.DeleteMember(ctx, ada, s.user("admin")), 409, "")
 		s.exact()
 
-		// Pages of the list.
+		// The list is read page by page.
 		var names []string
 		after := ""
 		for {
@@ -778,7 +778,7 @@ func TestAsAdministrator(t *testing.T) {
 				t.Errorf("%s: the log has %+v", step.action, e)
 			}
 		}
-		// What the actor could do anyway is not logged as done by an administrator.
+		// An action that the actor could do without being an administrator is not logged as an administrator's.
 		before := s.number("SELECT count(*) FROM board_moderation_log")
 		must(t, steps[1].run(s.actor("mod")))
 		if n := s.number("SELECT count(*) FROM board_moderation_log"); n != before {
@@ -822,7 +822,7 @@ func TestModeratorOfOneForum(t *testing.T) {
 		ctx, b, ada := t.Context(), s.service, s.actor("admin")
 		must(t, b.Admin.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("members"), UserName: "alice", Rights: admin.ModeratorMask}))
 		alice := s.actor("alice")
-		// Something held, reported and logged in both forums, and in one that alice
+		// There is a held post, a report and a log entry in both forums, and in one that alice
 		// does not see.
 		for _, slug := range []string{"public", "members", "staff"} {
 			as := "watched"
@@ -895,7 +895,7 @@ func TestModeratorOfOneForum(t *testing.T) {
 		must(t, b.Admin.CloseReports(ctx, alice, post, "all is well"))
 		refused(t, "twice", b.Admin.CloseReports(ctx, alice, post, ""), 409, "")
 		if n := s.number("SELECT count(*) FROM board_reports WHERE post_id = ? AND closed_by = ? AND note = 'all is well'", post, alice.ID()); n != 1 {
-			t.Error("who closed the report, and why, is not kept")
+			t.Error("the report does not keep its closer and the reason")
 		}
 		must(t, b.Admin.DeleteReported(ctx, alice, s.postOf("public first"), "spam"))
 		if reports, _, err = b.Admin.Reports(ctx, alice, 0, 0, 50); err != nil || len(reports) != 0 {

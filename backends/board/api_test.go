@@ -457,7 +457,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// TestFlushWaits checks that when Flush returns, what an earlier Flush had begun to write is written, too.
+// TestFlushWaits checks that Flush returns only after writes that an earlier Flush has begun are done, too.
 func TestFlushWaits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), kernel.Options{})
@@ -473,7 +473,7 @@ func TestFlushWaits(t *testing.T) {
 	<-begun
 	s.do("alice", "GET", "/me", "").want(200) // only now, as the first run of the job could have written it
 	work.Go(func() { must(t, s.service.Flush(t.Context())) })
-	for s.service.shared.flushes.TryAcquire(1) { // until the Flush above has begun
+	for s.service.shared.flushes.TryAcquire(1) { // wait until the Flush above has begun
 		s.service.shared.flushes.Release(1)
 		runtime.Gosched()
 	}

@@ -45,11 +45,11 @@ func TestMailAfterBan(t *testing.T) {
 		}
 		s.clock.advance(time.Hour)
 		if !mailed("After the ban") {
-			t.Error("who may use the board again is not mailed")
+			t.Error("a member whose ban has ended is not mailed")
 		}
 		must(t, s.service.Admin.Ban(t.Context(), s.actor("admin"), alice, 0, ""))
 		if mailed("Banned for ever") {
-			t.Error("who is banned for ever is mailed")
+			t.Error("a member who is banned forever is mailed")
 		}
 	})
 }

@@ -83,7 +83,8 @@ func TestConversations(t *testing.T) {
 			t.Errorf("bob's list: %s", got)
 		}
 
-		// Who left reads and writes no more; the last one who leaves takes the conversation along.
+		// A member who has left can neither read nor write there. When the last member leaves, the conversation is
+		// deleted.
 		must(t, all.Leave(ctx, s.actor("bob"), id))
 		_, err = all.Open(ctx, s.actor("bob"), id, 0, 10)
 		refused(t, "reading after leaving", err, 404, "")
@@ -137,7 +138,7 @@ func TestConversationsRefuse(t *testing.T) {
 		refused(t, "by somebody with warnings", start("bob", "alice", "hello you"), 403, "author_moderated")
 		s.exec("UPDATE board_users SET moderated_until = 0 WHERE username = 'bob'")
 
-		// Blocked: the answer is that for somebody who does not exist.
+		// A member who is blocked gets the same answer as for a recipient who does not exist.
 		alice, bob := s.user("alice"), s.user("bob")
 		must(t, s.service.Following.Ignore(ctx, s.actor("alice"), bob))
 		must(t, s.service.Following.Ignore(ctx, s.actor("alice"), bob))
@@ -153,7 +154,7 @@ func TestConversationsRefuse(t *testing.T) {
 		refused(t, "blocking oneself", s.service.Following.Ignore(ctx, s.actor("alice"), alice), 422, "self")
 		refused(t, "blocking nobody", s.service.Following.Ignore(ctx, s.actor("alice"), 1<<40), 404, "")
 
-		// The word filter.
+		// The word filter refuses a message with a word for which a post would be held.
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold')")
 		refused(t, "a word that holds posts", start("alice", "bob", "come to the casino"), 422, "word_filter")
 	})

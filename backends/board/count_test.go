@@ -42,7 +42,7 @@ func TestRepliesDoNotWait(t *testing.T) {
 		<-held
 		running.Go(func() { s.do("alice", "POST", path("/threads/%d/posts", slow), `{"message":"held up"}`) })
 		for s.number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 0 {
-			time.Sleep(time.Millisecond) // until the reply waits
+			time.Sleep(time.Millisecond) // wait until the reply waits for the lock
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

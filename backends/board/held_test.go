@@ -177,7 +177,7 @@ func TestNotifiedOnce(t *testing.T) {
 		told := func(as string, post, want int64) {
 			t.Helper()
 			if n := s.number("SELECT count(*) FROM board_notifications n JOIN board_users u ON u.id = n.user_id WHERE u.username = ? AND n.post_id = ?", as, post); n != want {
-				t.Errorf("%s is told %d times of post %d, want %d", as, n, post, want)
+				t.Errorf("%s is notified %d times of post %d, want %d", as, n, post, want)
 			}
 		}
 		approve := func(post int64) {
@@ -192,7 +192,7 @@ func TestNotifiedOnce(t *testing.T) {
 			t.Helper()
 			return data[api.Replied](s.do(as, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
 		}
-		// A post that was held because of an edit.
+		// An edit held the post.
 		thread := s.threadOf("Public thread")
 		follow("bob", thread)
 		post := reply("alice", thread, "As all see")
@@ -205,8 +205,8 @@ func TestNotifiedOnce(t *testing.T) {
 		approve(held)
 		told("bob", held, 1)
 
-		// A thread that an edit held: who sees it is told of a reply at once, the
-		// others when it is seen again.
+		// An edit held the thread. Followers who can see it are notified of a reply at once, the others when the thread
+		// is visible again.
 		s.clock.advance(following.InstantDelay)
 		follow("mod", thread)
 		follow("alice", thread)
@@ -236,7 +236,7 @@ func TestNotifiedOnce(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 
-		// A thread that was held from the beginning.
+		// The thread was held from the beginning.
 		must(t, s.service.Following.SubscribeForum(t.Context(), s.actor("bob"), s.forum("held"), "instant"))
 		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Held","message":"Held message"}`).want(201))
 		told("bob", made.PostID, 0)

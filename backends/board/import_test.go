@@ -31,7 +31,7 @@ func (s *site) imports(ctx context.Context, o moving.Options) (*moving.Report, e
 	return s.service.Import(ctx, o)
 }
 
-// here returns the id of what was imported.
+// here returns the id in the board of something that was imported.
 func (s *site) here(kind string, there int64) int64 {
 	return s.number("SELECT COALESCE(max(new_id), 0) FROM board_moved WHERE program = 'phpbb' AND kind = ? AND old_id = ?",
 		kind, there)
@@ -149,7 +149,7 @@ func TestImportPHPBB(t *testing.T) {
 		if !files.IsLocked || edited.EditReason == nil || *edited.EditReason != "typo" || *edited.EditedByUsername != "Ann_Bob" || edited.EditedAt == nil {
 			t.Errorf("locked %t, edited %+v", files.IsLocked, edited)
 		}
-		// What was hidden is hidden, and moderators see it.
+		// Hidden content stays hidden after the import, and moderators see it.
 		for _, hidden := range []int64{5, 6} {
 			s.do("", "GET", path("/threads/%d", s.here("thread", hidden)), "").want(404)
 			s.do("alice", "GET", path("/threads/%d", s.here("thread", hidden)), "").want(404)
@@ -175,7 +175,7 @@ func TestImportPHPBB(t *testing.T) {
 				t.Errorf("%s has\n%s, want\n%s", name, got, want)
 			}
 		}
-		// Old passwords are good, and are hashed anew.
+		// Old passwords are accepted, and are hashed again.
 		const address = "192.0.2.1"
 		for name, password := range map[string]string{"Ann": "an old password", "Ann_Bob": `p&ss"word`, "root@example.org": "root's password"} {
 			if _, err := s.service.Accounts.Login(t.Context(), name, password, address, ""); err != nil {

@@ -104,7 +104,7 @@ func TestReset(t *testing.T) {
 			t.Errorf("%+v %v", l, err)
 		}
 		if !s.signedIn(former) {
-			t.Error("what was refused ended a session")
+			t.Error("a refused request ended a session")
 		}
 
 		must(t, b.Accounts.Reset(ctx, first, "battery staple", clientAddress))
@@ -369,7 +369,8 @@ func TestChangeEmail(t *testing.T) {
 		}
 		refused(t, "too often", ask("spam@example.com", "correct horse"), 429, "")
 
-		// One that is not confirmed is told, too, but not of itself.
+		// An old address that is not confirmed gets the notice, too, unless the new address is the same one in another
+		// spelling.
 		s.exec("UPDATE board_users SET email_confirmed = 0 WHERE username = 'alice'")
 		s.exec("UPDATE board_users SET email = 'alice@Example.com', email_key = 'alice@example.com' WHERE username = 'alice'")
 		s.mailed()

@@ -145,7 +145,7 @@ func TestMailOfForum(t *testing.T) {
 		made := data[api.Created](s.do("bob", "POST", path("/forums/%d/threads", held), `{"title":"Held at first","message":"To be approved"}`).want(201))
 		s.clock.advance(time.Minute)
 		if len(s.mails()) != 0 {
-			t.Error("a held thread is told of")
+			t.Error("followers are mailed about a held thread")
 		}
 		s.do("mod", "POST", path("/moderation/queue/%d/approve", made.PostID), "").want(200)
 		s.do("mod", "POST", path("/threads/%d/posts", made.ID), `{"message":"A reply is not a thread"}`).want(201)
@@ -315,7 +315,7 @@ func TestMailOfHeldPost(t *testing.T) {
 	})
 }
 
-// digest is a board on which alice is mailed about what bob writes.
+// digest is a board on which alice is mailed about posts of bob.
 type digest struct{ *site }
 
 func newDigest(t *testing.T, db *store.DB) digest {
@@ -359,7 +359,7 @@ func (s digest) approve(post int64) {
 	s.do("mod", "POST", path("/moderation/queue/%d/approve", post), "").want(200)
 }
 
-// told checks what alice is mailed in a mode, after a time.
+// told checks which mails alice gets in a mode, after a time.
 func (s digest) told(after time.Duration, mode string, want ...string) {
 	s.t.Helper()
 	s.clock.advance(after)
@@ -372,7 +372,7 @@ func (s digest) told(after time.Duration, mode string, want ...string) {
 		}
 	}
 	if !slices.Equal(got, want) {
-		s.t.Errorf("%s: told of %q, want %q", mode, got, want)
+		s.t.Errorf("%s: mailed about %q, want %q", mode, got, want)
 	}
 }
 

@@ -18,7 +18,7 @@ func TestHiddenLooksMissing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		// What a forum holds, by a word that only its content has.
+		// Each kind of forum has a word that only its content contains.
 		kinds := []struct {
 			forum, title, message, secret string
 			sees                          []string
@@ -48,10 +48,10 @@ func TestHiddenLooksMissing(t *testing.T) {
 					ofPost, ofThread, ofForum := strings.Contains(r.Path, "{postId}"), strings.Contains(r.Path, "{threadId}"), strings.Contains(r.Path, "{forumId}")
 					write := r.Method != "GET"
 					if sees && write || as == "" && !r.Guest {
-						continue // what actors who see it may do is tested elsewhere
+						continue // the rights of actors who see it are tested elsewhere
 					}
 					if ofForum && kind.forum == "public" || ofForum && kind.forum == "tickets" {
-						ofForum = false // the forum itself is seen
+						ofForum = false // the actor sees the forum itself
 						if write {
 							continue
 						}
@@ -83,7 +83,7 @@ func TestHiddenLooksMissing(t *testing.T) {
 						t.Errorf("%q %s %s: %d %s", as, r.Method, target, got.status, got.body)
 					}
 				}
-				// Counts and the last post of forums.
+				// The list of forums reveals neither counts nor the last post of tickets.
 				for _, f := range data[[]content.ForumInfo](s.do(as, "GET", "/forums", "").want(200)) {
 					if f.Slug != kind.forum {
 						continue
@@ -113,7 +113,7 @@ func TestNotificationsOfHidden(t *testing.T) {
 		s.do("alice", "PUT", path("/threads/%d/subscription", thread), "").want(200)
 		s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"news for you"}`).want(201)
 		if got := s.do("alice", "GET", "/notifications", ""); !strings.Contains(got.body, "Members thread") {
-			t.Fatalf("not told: %s", got.body)
+			t.Fatalf("no notification: %s", got.body)
 		}
 		unseen := func(want int) {
 			t.Helper()

@@ -45,7 +45,7 @@ func TestPostsOfMember(t *testing.T) {
 		for as, want := range map[string][]string{
 			"":      {"public second"},
 			"alice": {"members second", "public second"},
-			"bob":   {"members second", "public second"}, // what is held or deleted is not for a profile
+			"bob":   {"members second", "public second"}, // a profile shows no held or deleted posts
 			"mod":   {"members second", "public second"},
 		} {
 			if got := postsBy(as, "bob", 1); !slices.Equal(got, want) {

@@ -28,7 +28,7 @@ func (s *site) told(name string) (kinds []string) {
 func (s *site) wantTold(what, name string, want ...string) {
 	s.t.Helper()
 	if got := s.told(name); !slices.Equal(got, want) {
-		s.t.Errorf("%s: %s is told of %v, want %v", what, name, got, want)
+		s.t.Errorf("%s: %s is notified of %v, want %v", what, name, got, want)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestMentionsNotify(t *testing.T) {
 		s.write("alice", open, "hello everybody")
 		s.wantTold("a follower", "newbie", "reply", "mention")
 
-		// Who does not see the post, or ignores its author, is not told.
+		// A member who cannot see the post, or ignores its author, is not notified.
 		s.write("mod", "Staff thread", "@bob and @admin, what do you think?")
 		s.wantTold("a forum that is hidden", "bob", "mention")
 		must(t, s.service.kernel.Write(ctx, func(c store.Conn) error {
@@ -93,7 +93,8 @@ func TestMentionsNotify(t *testing.T) {
 		s.write("alice", open, "once more, @bob")
 		s.wantTold("the author is ignored", "bob", "mention")
 
-		// A held post tells when it is approved, and an edit that holds it, too.
+		// A mention in a held post notifies when the post is approved, and so does one that is added by an edit which
+		// holds the post.
 		held := s.write("watched", open, "may I, @bob?")
 		s.wantTold("held", "bob", "mention")
 		_, err := s.service.Posts.Approve(ctx, s.actor("mod"), held, posts.Decision{})
@@ -155,7 +156,7 @@ func TestMentionMails(t *testing.T) {
 	})
 }
 
-// end follows the link in a mail that ends mails of its kind.
+// end follows the link in a mail that unsubscribes from mails of its kind.
 func (s *site) end(m *mails.Mailing) error {
 	u, err := s.service.Mails.ReadUnsubscription(m.Unsubscribe)
 	if err != nil {
@@ -164,7 +165,7 @@ func (s *site) end(m *mails.Mailing) error {
 	return s.service.Mails.EndUnsubscription(s.t.Context(), u)
 }
 
-// TestComplete checks who completes names, to which, and how often.
+// TestComplete checks who can have names completed, which names are offered, and how often one may ask.
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -71,7 +71,7 @@ func TestMailOfMessages(t *testing.T) {
 		read("bob", id)
 		want("a message that was read before the mail", "")
 
-		// A message that comes while the mail about an earlier one, which was read, is under way.
+		// A message is posted while the mail about an earlier one, which was read, is being sent.
 		reply("alice", id)
 		under := claimed()
 		read("bob", id)

@@ -87,12 +87,12 @@ func TestReportMessageRefused(t *testing.T) {
 		ctx, all := t.Context(), s.service.Conversations
 		id, other := s.talk("Secret", "bob"), s.talk("Another one", "mod")
 		message := s.lastMessage(id)
-		for _, name := range []string{"mod", "admin", "newbie"} { // who does not take part cannot report, nor read the form
+		for _, name := range []string{"mod", "admin", "newbie"} { // a member who does not take part can neither report nor read the form
 			refused(t, name+" reports", all.Report(ctx, s.actor(name), id, message, "let me see"), 404, "")
 			_, err := all.Reportable(ctx, s.actor(name), id, message)
 			refused(t, name+" reads", err, 404, "")
 		}
-		// A message of another conversation than that in which the actor takes part.
+		// The message belongs to another conversation than the actor's.
 		refused(t, "by another conversation", all.Report(ctx, s.actor("mod"), other, message, "let me see"), 404, "")
 		refused(t, "one's own", all.Report(ctx, s.actor("alice"), id, message, "look at me"), 422, "self")
 		refused(t, "without a reason", all.Report(ctx, s.actor("bob"), id, message, " . "), 422, "required")
@@ -100,7 +100,7 @@ func TestReportMessageRefused(t *testing.T) {
 		refused(t, "by somebody suspended", all.Report(ctx, s.actor("bob"), id, message, "an insult"), 403, "suspended")
 		s.exec("UPDATE board_users SET suspended_until = NULL WHERE username = 'bob'")
 
-		// Without a report a moderator reads nothing, with one nobody else does.
+		// Without a report a moderator sees nothing. With a report only moderators see it.
 		if list, _, err := all.Reports(ctx, s.actor("mod"), 10); err != nil || len(list) != 0 {
 			t.Errorf("without a report a moderator sees %+v, %v", list, err)
 		}
@@ -115,7 +115,7 @@ func TestReportMessageRefused(t *testing.T) {
 			refused(t, name+" closes", all.CloseReport(ctx, s.actor(name), report, ""), 404, "")
 		}
 
-		// The bound of a day, whatever the flood limits.
+		// The daily limit applies whatever the flood limits are.
 		messages := make([]int64, 0, 20)
 		for range 20 {
 			must(t, all.Reply(ctx, s.actor("alice"), id, "one more", posts.Once{}))

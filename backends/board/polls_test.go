@@ -121,7 +121,7 @@ func TestPolls(t *testing.T) {
 		refused(t, "of a moderator, too", vote("mod", open.Post, 1), 403, "thread_locked")
 		s.exec("UPDATE board_threads SET is_locked = 0 WHERE id = ?", open.Thread)
 
-		// A hidden result, of several answers, with votes that may be changed.
+		// This poll has a hidden result, several choices, and votes that may be changed.
 		hidden, err := s.asked("Hidden poll", polls.Request{Answers: []string{"a", "b", "c"}, Choices: 2, Days: 2, Hidden: true, Change: true})
 		must(t, err)
 		must(t, vote("bob", hidden.Post, 3, 1))

@@ -63,7 +63,7 @@ func TestProfileCountsVisiblePosts(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		actors := []string{"", "alice", "bob", "mod", "admin"}
-		// counted is what each of them reads on the profile of mod.
+		// counted is the number that each of these readers sees on the profile of mod.
 		profile := path("/members/%d", s.user("mod"))
 		counted := func() map[string]int64 {
 			t.Helper()

@@ -135,7 +135,7 @@ func TestReactions(t *testing.T) {
 		}
 		s.reacted()
 
-		// Who has reacted, a page at a time.
+		// The members who have reacted are listed page by page.
 		var who []string
 		for after := int64(0); ; {
 			list, next, err := s.service.Reactions.Who(ctx, s.actor("alice"), first, after, 2)
@@ -153,7 +153,8 @@ func TestReactions(t *testing.T) {
 		_, _, err = s.service.Reactions.Who(ctx, guest, first, 0, 2)
 		refused(t, "who reacted, for a guest", err, 404, "")
 
-		// The author has read it, and the next one is told of anew. The last one who takes it back takes that along.
+		// The author has read the notification, and the next reaction notifies again. When the last reaction is taken
+		// back, the notification is deleted.
 		must(t, s.service.Following.MarkRead(ctx, s.actor("alice"), thread, reply))
 		must(t, react("bob", first, ""))
 		must(t, react("bob", first, thanks))
@@ -168,7 +169,7 @@ func TestReactions(t *testing.T) {
 		}
 		s.reacted()
 
-		// Who wants no notifications, or ignores the member, gets none.
+		// A member who wants no notifications, or ignores the member who reacts, gets none.
 		must(t, s.service.Following.Ignore(ctx, s.actor("alice"), s.user("mod")))
 		must(t, react("mod", first, like))
 		must(t, s.service.Following.SetNotices(ctx, s.actor("alice"), false))
@@ -271,7 +272,7 @@ func TestAnswers(t *testing.T) {
 		}
 		must(t, mark("alice", ids[2], false)) // is not
 
-		// A deleted reply is no answer, also when it is back; one that is held is not shown.
+		// A deleted reply is no longer the answer, even after it is restored. A held reply is not shown as the answer.
 		must(t, mark("mod", ids[3], true))
 		s.do("mod", "DELETE", path("/threads/%d/posts/%d", thread, ids[3]), "").want(200)
 		s.do("mod", "POST", path("/posts/%d/restore", ids[3]), "").want(200)
@@ -402,11 +403,11 @@ func TestIgnoring(t *testing.T) {
 		s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"ignored reply"}`).want(201)
 		s.do("bob", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"Ignored thread","message":"ignored thread"}`).want(201)
 		if list, unseen := s.notices("alice"); len(list) != 0 || unseen != 0 || s.number("SELECT count(*) FROM board_mails") != 0 {
-			t.Errorf("alice is told of %+v", list)
+			t.Errorf("alice is notified of %+v", list)
 		}
 		s.do("mod", "POST", path("/threads/%d/posts", thread), `{"message":"another reply"}`).want(201)
 		if list, _ := s.notices("alice"); len(list) != 1 || list[0].Actor != "mod" || s.number("SELECT count(*) FROM board_mails") != 1 {
-			t.Errorf("alice is told of %+v", list)
+			t.Errorf("alice is notified of %+v", list)
 		}
 		s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"ignored in between"}`).want(201)
 		s.do("mod", "POST", path("/threads/%d/posts", thread), `{"message":"the last reply"}`).want(201)
@@ -417,7 +418,7 @@ func TestIgnoring(t *testing.T) {
 		must(t, all.Unignore(ctx, alice, s.user("bob")))
 		s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"heard again"}`).want(201)
 		if list, _ := s.notices("alice"); len(list) != 3 || list[0].Actor != "bob" || s.view("alice", ids[1]).Ignored {
-			t.Errorf("alice is told of %+v", list)
+			t.Errorf("alice is notified of %+v", list)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func TestReportAgain(t *testing.T) {
 		open(1)
 		must(t, s.service.Admin.CloseReports(ctx, mod, post, ""))
 
-		// Edited, by the author a moment after it was posted or by anybody later.
+		// The post was edited, by its author a moment after it was posted or by anybody later.
 		s.clock.advance(time.Minute)
 		s.do("mod", "PATCH", path("/threads/%d/posts/%d", thread, post), `{"message":"public first, now with an advertisement"}`).want(200)
 		report("bob", 201)

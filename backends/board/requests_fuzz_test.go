@@ -357,13 +357,13 @@ func (m *requestMaker) fillBody(op operation, made *madeRequest) {
 	case "empty":
 		made.body = pick(m, " ", "\n", "\t\t")
 	}
-	// What comes before the body may refuse first.
+	// Checks that come before that of the body may refuse the request first.
 	if !m.privileged(made.token) {
 		made.wants = 0
 	}
 }
 
-// privileged tells whose requests get as far as their body.
+// privileged reports whether requests of an actor get as far as the check of their body.
 func (m *requestMaker) privileged(token string) bool { return slices.Contains(m.tokens, token) }
 
 func quotedObject(object map[string]any) string {

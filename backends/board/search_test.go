@@ -97,7 +97,7 @@ func TestSearchReadsFewPosts(t *testing.T) {
 			deadline := time.Now().Add(2 * time.Minute)
 			for s.number("SELECT idx_scan + seq_scan FROM pg_stat_user_tables WHERE relname = 'board_search'") < scans {
 				if time.Now().After(deadline) {
-					t.Fatal("the scans are not told of")
+					t.Fatal("the statistics do not show the scans")
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -119,7 +119,7 @@ const split = "See https://docs.example.com/guide/install.html?x=abc or mail bob
 	" #include <vector> List<String> AT&T foo-bar snake_case node.js don’t Straße ΣΊΣΥΦΟΣ İstanbul Café 東京タワーに行った ภาษาไทย हिन्दी key=value" +
 	" 학교에서 공부했다 Łódź Ørsted Đurđica Ærø"
 
-// wordsOfSplit are in it, and others are not.
+// A search finds the words of wordsOfSplit in the text, and those of noWordsOfSplit not.
 var (
 	wordsOfSplit = []string{
 		"docs.example.com", "example", "guide", "install.html", "abc", "bob.smith@acme.org", "smith", "config.yaml", "yaml", "/etc/nginx/", "v1.2.3", "5", "-5", "3.14", "14",

@@ -137,7 +137,7 @@ func TestSeedRefusals(t *testing.T) {
 		if n := s.number("SELECT count(*) FROM board_threads WHERE title = 'Title'"); n != 0 {
 			t.Errorf("%d threads of refused fixtures", n)
 		}
-		// A reader that fails is told of.
+		// The error of a reader that fails is reported.
 		_, err := s.service.Seed(t.Context(), failing{}, seed.Options{})
 		if !errors.Is(err, errFailing) {
 			t.Error(err)

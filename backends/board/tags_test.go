@@ -153,7 +153,7 @@ func TestTagPage(t *testing.T) {
 			t.Error("the cursor of a forum is taken")
 		}
 
-		// A thread that has none gets those of the thread that is merged into it, or from which it is split.
+		// A thread without tags gets those of the thread that is merged into it, or from which it is split.
 		for thread, names := range map[int64][]string{one: nil, two: {"dogs", "pets"}} {
 			if err := s.service.Tags.Set(t.Context(), s.actor("bob"), thread, names); err != nil {
 				t.Fatal(err)

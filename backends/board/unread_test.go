@@ -77,7 +77,7 @@ func TestUnread(t *testing.T) {
 			strings.Join(threads, ",")+`]}`), seed.Options{})
 		must(t, err)
 		s.exec("UPDATE board_threads SET visibility = 2 WHERE title = ?", "Busy 48")
-		// All that was there before is read, and so is every second of the busy threads.
+		// All threads from before are read, and so are some of the busy threads.
 		s.exec("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at)"+
 			" SELECT u.id, t.id, t.last_post_id, 0 FROM board_users u, board_threads t WHERE u.username = ? AND"+
 			" (t.title NOT LIKE 'Busy %' AND t.title NOT IN ('Followed', 'Not now', 'Long ago', 'Secret') OR t.title LIKE 'Busy %0'"+

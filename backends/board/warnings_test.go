@@ -78,7 +78,7 @@ func TestWarnings(t *testing.T) {
 		}
 		s.do("mod", "DELETE", path("/threads/%d/posts/%d", thread, post), "").want(200)
 		if list, _, err := s.service.Following.Notifications(t.Context(), s.actor("bob"), 0, 10); err != nil || len(list) != 3 {
-			t.Errorf("the member is not told of warnings for a deleted post: %+v %v", list, err)
+			t.Errorf("the member does not see warnings for a deleted post: %+v %v", list, err)
 		}
 		must(t, s.service.Admin.DeleteMember(t.Context(), s.actor("admin"), bob))
 		if n := s.number("SELECT count(*) FROM board_warnings"); n != 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestKeyringOfWebhooks checks that without the keyring no webhook is created or gets another secret, and that with
-// it the sealed samples of the database can be opened.
+// TestKeyringOfWebhooks checks that without the keyring no webhook can be created and no secret changed, and that with
+// the keyring the sealed samples of the database can be opened.
 func TestKeyringOfWebhooks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

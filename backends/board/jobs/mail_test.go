@@ -126,7 +126,7 @@ func TestMailFailures(t *testing.T) {
 			t.Errorf("%+v", mails)
 		}
 		if due, err := s.service.Mails.DueMail(t.Context(), 10); err != nil || len(due) != 0 {
-			t.Errorf("what is refused for good is due: %+v %v", due, err)
+			t.Errorf("a mailing that was refused for good is due again: %+v %v", due, err)
 		}
 
 		server.Refuse("alice@example.com", "451 try again")
@@ -259,7 +259,7 @@ func TestLinkMails(t *testing.T) {
 		}
 
 		ask()
-		if _, err := (&jobs.Mailer{Transport: mail.Log{Logger: m.Logger}, Logger: m.Logger}).Send(ctx, s.service.Mails); err != nil { // who wants no mails any more
+		if _, err := (&jobs.Mailer{Transport: mail.Log{Logger: m.Logger}, Logger: m.Logger}).Send(ctx, s.service.Mails); err != nil { // mails are now logged instead of sent
 			t.Fatal(err)
 		}
 		if logs.FilterMessage("mail").Len() != 1 {

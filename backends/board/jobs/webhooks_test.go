@@ -27,8 +27,8 @@ func (s *site) exec(query string, args ...any) {
 	}
 }
 
-// TestDeliver: what was written with a change is delivered by the job, after this
-// process is another one, with the headers of boards.
+// TestDeliver checks that the job delivers what was written with a change, even after a restart of the process, with
+// the headers of boards.
 func TestDeliver(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

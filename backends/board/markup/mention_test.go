@@ -13,7 +13,7 @@ import (
 // everybody has the id of some members by their names.
 var everybody = map[string]int64{"ada lovelace": 1, "bob": 2, "j.r": 3, "zoë": 4, "_x-y": 5, "a&b": 6}
 
-// TestMentions checks what mentions a member, and what stays text.
+// TestMentions checks which texts mention a member, and which stay plain text.
 func TestMentions(t *testing.T) {
 	t.Parallel()
 	const bob = `<a class="mention" href="/members/2">@bob</a>`
@@ -90,7 +90,7 @@ func FuzzMentions(f *testing.F) {
 		if testenv.Executable(linked) {
 			t.Errorf("%q renders %q", message, linked)
 		}
-		// Without the links it is what it was, apart from how quotes are written.
+		// Without the links the text is the same as before, apart from how quotes are written.
 		bare := strings.NewReplacer(`&#34;`, "", `"`, "", "&#39;", "'", "\r", "", "&#13;", "")
 		if got, want := bare.Replace(link.ReplaceAllString(linked, "$1")), bare.Replace(html); got != want {
 			t.Errorf("%q: the text becomes %q, was %q", message, got, want)

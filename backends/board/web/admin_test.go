@@ -98,7 +98,7 @@ func TestAdministration(t *testing.T) {
 		b := s.as("ada")
 		bob, member, guest := s.as("bob"), s.group("registered"), s.group("guest")
 
-		// Settings.
+		// The forms of the settings.
 		p := b.Get("/admin/settings").Want(200, "Registration", `value="120"`)
 		all := func(change ...string) (fields []string) {
 			set, err := s.service.Rights.Settings(t.Context())
@@ -124,7 +124,7 @@ func TestAdministration(t *testing.T) {
 		s.guest().Get("/register").Want(403)
 		p.Send("/admin/settings", all("registration", "open", "images", "1")...).Want(200, `name="images" value="1" checked`)
 
-		// Forums.
+		// The forms of forums.
 		p = b.Get("/admin/forums").Want(200, "secretstaff forum")
 		p = p.Get(at("/admin/forums/new?parent=%d", s.forum("root"))).Want(200, "New forum", at(`<option value="%d" selected`, s.forum("root")))
 		p.Send("/admin/forums/new", "title", "", "type", "forum", "parent", "0").Want(422)
@@ -160,7 +160,7 @@ func TestAdministration(t *testing.T) {
 			t.Errorf("%d overrides are left", n)
 		}
 
-		// Groups.
+		// The forms of groups.
 		p = b.Get("/admin/groups").Want(200, "Everybody who is not signed in").Get("/admin/groups/new").Want(200)
 		p.Send("/admin/groups/new", "name", "registered", "edit_window", "5", "posts_per_day", "0").Want(422, `id="name-problem"`)
 		p = p.Send("/admin/groups/new", "name", "Insiders", "allow", "forum.view", "allow", "thread.view", "restrict", "reply.needsApproval", "edit_window", "5", "posts_per_day", "0").Want(200, "Insiders")
@@ -170,7 +170,7 @@ func TestAdministration(t *testing.T) {
 		p.Send(at("/admin/groups/%d", member), "allow", "admin.access", "edit_window", "5", "posts_per_day", "0").Want(422, "administrator")
 		p.Send(at("/admin/groups/%d", member), "do", "delete", "sure", "1").Want(409)
 
-		// Members.
+		// The forms of members.
 		p = b.Get("/admin/members?name=bo").Want(200, ">bob<").Lacks(">eve<")
 		b.Get("/admin/members?state=banned").Want(200, ">banned<").Lacks(">bob<")
 		b.Get("/admin/members?sort=posts&state=active").Want(200, ">bob<", `aria-sort="descending"`, "sort=posts&amp;state=active").Lacks(`gone">banned<`)
@@ -216,7 +216,7 @@ func TestAdministration(t *testing.T) {
 		p.Send(self, "do", "delete", "sure", "1").Want(409)
 		p.Send(self, "groups", itoa(member)).Want(409, "without an administrator")
 
-		// Moderators.
+		// The forms of moderators.
 		p = b.Get("/admin/moderators").Want(200, "No forum has moderators").Get(at("/admin/moderators/new?forum=%d", public)).Want(200, at(`value="%d" selected`, public))
 		p.Send("/admin/moderators/new", "user", "nobody", "forum", itoa(public), "rights", "content.approve").Want(422, `id="user-problem"`, `value="nobody"`)
 		p = p.Send("/admin/moderators/new", "user", "eve", "forum", itoa(public), "rights", "content.approve", "rights", "thread.lock").Want(200, ">eve<")
@@ -230,7 +230,7 @@ func TestAdministration(t *testing.T) {
 		p.Send("/admin/moderators", "one", at("remove %d eve", entry)).Want(200, "No forum has moderators")
 		s.as("eve").Get("/moderation").Want(403)
 
-		// Prefixes and words.
+		// The forms of prefixes and filtered words.
 		p = b.Get("/admin/prefixes").Want(200, "Question")
 		p = p.Send("/admin/prefixes/new", "label", "Solved", "position", "3", "forum", itoa(public)).Want(200, "Solved")
 		p.Send("/admin/prefixes/new", "label", "Solved").Want(422, `id="label-problem"`)
@@ -245,7 +245,7 @@ func TestAdministration(t *testing.T) {
 		p = p.Send("/admin/words/new", "pattern", "<darn>", "replacement", "gosh", "action", "replace").Want(200, "&lt;darn&gt;")
 		p.Send("/admin/words", "one", at("delete %d darn", s.number("SELECT max(id) FROM board_word_filters"))).Want(200, "No word is filtered")
 
-		// Tokens.
+		// The forms of tokens.
 		p = b.Get("/admin/tokens?user=eve").Want(200, `value="eve"`)
 		p.Send("/admin/tokens/new", "user", "nobody", "name", "x", "scopes", "posts:read", "expires", "1").Want(422, `id="user-problem"`)
 		b.Get("/admin/tokens/new?user=eve").Want(200, `value="eve"`, `value="posts:read" checked`)
@@ -257,7 +257,7 @@ func TestAdministration(t *testing.T) {
 		b.Get("/admin/tokens").Want(200, `gone">expired<`)
 		p.Send("/admin/tokens?user=eve", "do", "revoke", "sure", "1", "row", itoa(id)+" laptop").Want(200, "laptop was revoked.", `gone">revoked<`).Lacks("Revoke laptop")
 
-		// Webhooks.
+		// The forms of webhooks.
 		p = b.Get("/admin/webhooks").Want(200, "There are no webhooks")
 		p.Send("/admin/webhooks/new", "url", "ftp://example.com/", "topics", "post.created").Want(422, `id="url-problem"`)
 		p.Send("/admin/webhooks/new", "url", "https://hooks.example.com/in", "topics", "post.created", "topics", "report.created").Want(200, "shown only once", "whsec_")
@@ -319,12 +319,12 @@ func TestModeration(t *testing.T) {
 			t.Errorf("the focus is on %v", focus)
 		}
 		s.guest().Get(thread).Want(200, "held number one").Lacks("held number two")
-		// Somebody else was faster.
+		// Another moderator has already settled the post.
 		p.Send("/moderation", "post", itoa(first), "do", "reject").Want(200, "0 posts rejected. 1 was settled by somebody else.")
 		p.Send("/moderation", "do", "approve", "which", "ticked").Want(200, "Nothing was ticked.")
 		p.Send("/moderation", "post", itoa(second), "do", "burn").Want(400)
 		p.Send("/moderation", "post", itoa(second), "do", "reject", "reason", strings.Repeat("x", 201)).Want(422)
-		// Several at once.
+		// Several posts are settled at once.
 		p = p.Send("/moderation", "post", itoa(second), "post", itoa(s.post("held number three")), "shown", itoa(s.post("held number four")), "which", "ticked", "do", "approve").Want(200, "2 posts approved.", "held number four")
 		p.Send("/moderation", "shown", itoa(s.post("held number four")), "which", "all", "do", "reject", "reason", "spam").Want(200, "1 post rejected.").Lacks("held number four")
 		mod.Get("/moderation/log?action=post.reject").Want(200, "spam", "Public")
@@ -350,7 +350,7 @@ func TestModeration(t *testing.T) {
 		eve.Get(thread).Send("/moderation", "post", itoa(s.post("common secretheld")), "do", "approve")
 		s.guest().Get("/").Lacks("secretheld")
 
-		// Reports.
+		// The forms of reports.
 		mod.Get("/moderation/reports").Want(200, "There are no open reports")
 		for name, post := range map[string]string{"eve": "common first", "ada": "common first", "bob": "common second"} {
 			id := s.post(post)

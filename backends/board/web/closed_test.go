@@ -86,8 +86,8 @@ func TestBanOfAwaiting(t *testing.T) {
 	})
 }
 
-// TestRegisterOffline checks that nobody can join while the board is closed, and that a banned member cannot join
-// again.
+// TestRegisterOffline checks that nobody can register while the board is closed, and that a banned member cannot
+// register again.
 func TestRegisterOffline(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

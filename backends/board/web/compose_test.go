@@ -41,7 +41,7 @@ func TestDraftPages(t *testing.T) {
 		s.as("eve").Get(talk).Want(200).Lacks("one more word")
 		p.Send(at("/account/drafts/%d/discard", row)).Want(200, "The draft is deleted", "You have no drafts")
 
-		// The script gets no page, and what a member does not see takes no draft.
+		// The script gets no page, and a draft cannot be saved for something that the member does not see.
 		bob := s.as("bob")
 		p = bob.Get(reply)
 		p.Send(reply, "message", "by the script", "draft", "1", "script", "1").Want(204)

@@ -30,7 +30,7 @@ func TestJoinByMail(t *testing.T) {
 		}
 		p.Send(at("/threads/%d/reply", s.thread("Open thread")), "message", "Let me in").Want(200, "<h1>Confirm your mail address</h1>")
 		if s.number("SELECT count(*) FROM board_posts WHERE message = 'Let me in'") != 0 {
-			t.Error("who is not confirmed has posted")
+			t.Error("a member whose address is not confirmed has posted")
 		}
 		s.guest().Get(at("/members/%d", s.user("carol"))).Want(404)
 
@@ -149,7 +149,7 @@ func TestJoinRevealsNoAddress(t *testing.T) {
 			}
 			m := s.mailed("bob", accounts.LinkKnown)
 			if m == nil || m.Email != "bob@example.com" || m.Name != "bob" || m.Link.Secret != "" {
-				t.Errorf("the member is not told: %+v", m)
+				t.Errorf("the member gets no mail: %+v", m)
 			}
 			if m := s.mailed(one, accounts.LinkJoin); m == nil || m.Email != "dan@example.com" {
 				t.Errorf("%+v", m)

@@ -30,7 +30,7 @@ func TestConversationPages(t *testing.T) {
 		e.Get("/").Want(200).Lacks(`<span class="hidden"> unread`)
 		e = e.Send(at1, "message", "An answer <script>alert(1)</script>").Want(200, "An answer").Lacks("<script>alert")
 
-		// Others, whatever their rights, and forms that did not come from the page.
+		// Others, whatever their rights, and forged forms are refused.
 		for _, name := range []string{"ada", "mod"} {
 			other := s.as(name)
 			other.Get(at1).Want(404).Lacks("Only for you")

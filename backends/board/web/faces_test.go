@@ -76,7 +76,7 @@ func TestAvatars(t *testing.T) {
 			t.Error("nothing is logged")
 		}
 
-		// What is not used any more is swept, and a picture that is used stays.
+		// Pictures that are no longer used are swept, and a picture that is used stays.
 		s.clock.advance(2 * time.Minute)
 		sendFile(account, "/account/picture", token, "me.png", imagetest.Picture(t, "png", 7, 7)).Want(200)
 		path = picture.FindString(guest.Get(thread).Text)

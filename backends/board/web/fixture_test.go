@@ -54,8 +54,8 @@ type clock struct{ micros atomic.Int64 }
 func (c *clock) now() time.Time          { return time.UnixMicro(c.micros.Load()) }
 func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 
-// fixture has one of every kind of thing that somebody must not see. Each is marked with the word secret and with
-// who may see it.
+// fixture has one of every kind of content that is hidden from somebody. Each has a mark of the word secret and
+// the readers who may see it.
 const fixture = `{
 "users": [
 	{"name": "ada", "email": "ada@example.com", "emailConfirmed": true, "password": "correct horse", "groups": ["registered", "administrators"], "posts": 9},

@@ -39,7 +39,7 @@ func (b *browser) keep(name, value string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.Client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}}) //nolint:gosec // put there by whoever attacks
+	b.Client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}}) //nolint:gosec // set by an attacker
 }
 
 // TestForgedForms checks that a form which no page of the board made for this browser has no effect, whatever is wrong
@@ -237,7 +237,7 @@ func TestJoining(t *testing.T) {
 		s.join(p, "username", "carol", "email", "carol@example.com", "password", "a long password").Want(200, "when an administrator has let you in")
 		p.Get("/login").Send("/login", "name", "carol", "password", "a long password").Want(403, "not let you in yet")
 		if b.heldSession() != "" {
-			t.Error("who awaits approval is signed in")
+			t.Error("a member who awaits approval is signed in")
 		}
 		s.exec("UPDATE board_users SET state = 'active' WHERE username = 'carol'")
 		p.Get("/login").Send("/login", "name", "carol", "password", "a long password").Want(200)
@@ -314,7 +314,7 @@ func TestRefusals(t *testing.T) {
 	s.as("mod").Get("/").Want(200)
 }
 
-// TestMembersOnly checks that guests see only how to get in.
+// TestMembersOnly checks that guests see only the ways to sign in or join.
 func TestMembersOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{MembersOnly: true})

@@ -70,7 +70,7 @@ func TestCatalogue(t *testing.T) {
 		// defaults of settings
 		"the board is offline", kernel.DefaultSettings(kernel.Options{}).OfflineMessage,
 	)
-	texts.Except(t, // what only administrators and programs are told
+	texts.Except(t, // messages that only administrators and programs get
 		"Reactions to posts: at most 8, each of up to 20 characters",
 		"Right answers: give one at least, for the question", "Shortest message: is longer than the longest",
 		"Shortest title: is longer than the longest", "X: choose one of X", "X: must be a whole number from X to X",

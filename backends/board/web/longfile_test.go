@@ -36,7 +36,7 @@ func TestOwnData(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		s.exec("UPDATE board_threads SET visibility = 2 WHERE title = 'Sticky thread'") // its title is nobody's any more
+		s.exec("UPDATE board_threads SET visibility = 2 WHERE title = 'Sticky thread'") // its title no longer belongs to anybody
 		archived := s.post("common first")
 		s.exec(at("INSERT INTO board_posts_archive (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at, edit_count)"+
 			" SELECT thread_id, id, number, author_id, author_name, 2, message, message_html, render_version, body_hash, created_at, edit_count FROM board_posts WHERE id = %d", archived))

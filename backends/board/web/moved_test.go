@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestOldAddresses checks that the addresses of an imported forum lead to the new pages for those who may see these,
+// TestOldAddresses checks that old URLs of an imported forum redirect to the new pages for readers who may see them,
 // and that others learn nothing from them.
 func TestOldAddresses(t *testing.T) {
 	t.Parallel()

@@ -386,7 +386,7 @@ func TestPaging(t *testing.T) {
 	b.Get(forum + "?after=broken").Want(400)
 	eve.Get(forum).Want(200, `class="new"`)
 
-	// What is new in all forums, page by page.
+	// The unread threads of all forums are listed page by page.
 	all := eve.Get("/new").Want(200, "<h1>What is new</h1>", "Filler 39", ", in <a href=\"/forums/", `class="new"`, "Mark all as read").Lacks(">Filler 5<", "Threads you follow")
 	older := next.FindStringSubmatch(all.Text)
 	if older == nil {

@@ -45,7 +45,7 @@ func TestForgottenPassword(t *testing.T) {
 		}
 		m := s.mailed("bob", accounts.LinkReset)
 		link := "/reset?token=" + m.Link.Secret
-		p := b.Get(link).Want(200, "New password of bob").Lacks("next=/reset", "next=%2Freset") // a secret does not go on to addresses that are logged
+		p := b.Get(link).Want(200, "New password of bob").Lacks("next=/reset", "next=%2Freset") // the links do not pass the secret on, because URLs are logged
 		if p.Header.Get("Cache-Control") != "private, no-store" || p.Header.Get("Referrer-Policy") != "strict-origin" {
 			t.Errorf("%v", p.Header)
 		}

@@ -106,7 +106,7 @@ func TestSignOn(t *testing.T) {
 		_, p = s.come("/login/oidc", claims("s-new", "new@example.com", "preferred_username", "bob", "name", "Nina <New>"))
 		p.Want(http.StatusSeeOther)
 		if n := s.number("SELECT count(*) FROM board_users WHERE username = 'Nina New' AND email = 'new@example.com' AND email_confirmed = 1 AND password_hash = '' AND state = 'active'"); n != 1 {
-			t.Error("who is new is not a member")
+			t.Error("a new person has not become a member")
 		}
 		set("approval")
 		for range 2 {
@@ -157,7 +157,7 @@ func TestSignOnLastAdministrator(t *testing.T) {
 		}
 		sign("ada", "staff", 2, 1).Get("/admin").Want(http.StatusSeeOther).Leads("/confirm") // not 403
 		if n := s.number("SELECT count(*) FROM board_moderation_log WHERE actor_id IS NULL AND action = 'member.groups' AND detail = 'ada: stays in administrators as the last administrator, against single sign-on'"); n != 1 {
-			t.Error("the log does not tell who stays in what")
+			t.Error("the log does not say which member stays in which group")
 		}
 		sign("ada", nil, 1, 1) // moderators is still there, but does not make an administrator
 		// A member who cannot act does not count as another administrator.

@@ -44,7 +44,7 @@ func TestRobots(t *testing.T) {
 		}
 		for _, route := range web.AllRoutes {
 			path := regexp.MustCompile(`\{[^}$]+\}`).ReplaceAllString(strings.TrimSuffix(route.Path, "{$}"), "7-words")
-			// Addresses of an imported forum lead on.
+			// URLs of an imported forum redirect to the new pages.
 			old := strings.Contains(route.Path, "{old") && !strings.HasPrefix(route.Path, "/members/")
 			if want := old || slices.Contains(readable, route.Path); route.Method == http.MethodGet && asked(path) != want {
 				t.Errorf("%s%s: crawlers may ask: %t", base, path, !want)

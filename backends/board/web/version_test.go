@@ -50,7 +50,8 @@ func TestConcurrentEdits(t *testing.T) {
 	})
 }
 
-// TestConcurrentAdministrators checks the same for the forms of forums, groups, rights and settings.
+// TestConcurrentAdministrators checks the same as TestConcurrentEdits for the forms of forums, groups, rights and
+// settings.
 func TestConcurrentAdministrators(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
