@@ -44,7 +44,8 @@ func Foreign(api API, name []byte) bool {
 	return known && (member.apis&api == 0 || string(name) != member.name)
 }
 
-// Lookalike reports whether a name is another spelling of a member's name, as described at Foreign.
+// Lookalike reports whether name is another spelling of member, the name of a JSON field, in the sense described at
+// Foreign.
 func Lookalike(name []byte, member string) bool {
 	var room, own [maxSpelled]byte
 	letters, ok := spelled(room[:0], name)
@@ -55,13 +56,13 @@ func Lookalike(name []byte, member string) bool {
 	return string(letters) == string(want)
 }
 
-// guardedMember is a guarded member's name and the APIs that have the member.
+// guardedMember is the name of a guarded JSON field (see Foreign) with the APIs that have the field.
 type guardedMember struct {
 	name string
 	apis API
 }
 
-// guarded maps the letters and digits of a guarded member's name, in lower case, to the member.
+// guarded maps the names of the guarded fields, reduced to their letters and digits in lower case, to the fields.
 var guarded = func() map[string]guardedMember {
 	members := make(map[string]guardedMember)
 	for name, apis := range map[string]API{
@@ -107,8 +108,8 @@ func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
 	return foreign, err
 }
 
-// spelled appends the letters and digits of a name in lower case, including characters that some decoders take for
-// ASCII letters. ok is false for a name that no decoder could take for a guarded member.
+// spelled appends the letters and digits of name in lower case to dst. Characters that some decoders take for ASCII
+// letters are appended as these letters. ok is false if no decoder could take the name for that of a guarded field.
 func spelled(dst, name []byte) (letters []byte, ok bool) {
 	for i := 0; i < len(name); i++ {
 		c := name[i]
@@ -135,7 +136,7 @@ func spelled(dst, name []byte) (letters []byte, ok bool) {
 }
 
 // folded returns the ASCII letter for which a decoder may take the first character of text, and the character's length
-// in bytes. The size is 0 if there is no such letter.
+// in bytes. The size is 0 if no decoder takes the character for an ASCII letter.
 func folded(text []byte) (letter byte, size int) {
 	for _, fold := range [...]struct {
 		character string

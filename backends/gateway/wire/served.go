@@ -18,7 +18,7 @@ type Served struct {
 	Calls map[string]int64
 }
 
-// Term identifies a member of an answer that states how the request was served.
+// Term identifies a JSON field of an answer that states how the request was served.
 type Term uint8
 
 // The members.
@@ -47,7 +47,7 @@ func (s *Served) Words() (words []string) {
 	return words
 }
 
-// String returns a text for logs and tests.
+// String returns the terms and calls as a text for logs and tests.
 func (s *Served) String() string {
 	if s == nil {
 		return "as usual"
@@ -59,8 +59,8 @@ func (s *Served) String() string {
 	return strings.Join(words, " ")
 }
 
-// ScanTerm scans the value of a member and stores it in Terms. A later value replaces an earlier one: an answer first
-// states the service that was requested and at the end the service that was delivered.
+// ScanTerm scans the value of the field member and stores the value in (*into).Terms. A later value replaces an earlier
+// one: an answer first states the service that was requested and at the end the service that was delivered.
 func ScanTerm(s *jsontext.Scanner, into **Served, member Term) error {
 	if s.Kind() != jsontext.String {
 		return s.Skip()
@@ -101,7 +101,7 @@ func ScanServedCalls(s *jsontext.Scanner, into **Served) error {
 	})
 }
 
-// AddServedCall counts one call of a tool that the provider ran.
+// AddServedCall adds 1 to the number of calls of a tool that the provider ran.
 func AddServedCall(into **Served, tool []byte) {
 	n := int64(0)
 	if *into != nil {

@@ -203,7 +203,8 @@ func (r *reader) choice(f *fields) error {
 	return nil
 }
 
-// chosen returns the choice of a single tool. v is the tool's name.
+// chosen returns the choice for a tool_choice that requires a call of one named tool. v is the value of
+// tool_choice.name.
 func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
 	const path = "tool_choice.name"
 	clientName, err := name(v, path)
