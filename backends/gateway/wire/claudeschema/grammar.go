@@ -50,7 +50,7 @@ type grammarNode struct {
 	first   bool
 }
 
-// take removes and returns a member, which the caller writes unchanged or converted.
+// take removes the keyword name from n and returns its value, which the caller writes unchanged or converted.
 func (n *grammarNode) take(name string) gjson.Result {
 	v := n.members[name]
 	if index := slices.Index(n.names, name); index >= 0 {
@@ -194,7 +194,7 @@ func (g *grammar) schemas(n *grammarNode, name string, v gjson.Result, path stri
 	g.dst = append(g.dst, '}')
 }
 
-// typed writes the keywords that belong to the type kind.
+// typed writes the keywords that belong to schemas of the type kind.
 func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
 	hasType := func(name string) bool {
 		found := kind.Str == name

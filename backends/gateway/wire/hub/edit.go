@@ -49,7 +49,8 @@ func (e *Editor) Drop(item *jsontext.Item, name string, drop bool) {
 	}
 }
 
-// Without scans the top-level member name, which is an object, and removes all occurrences of its member member.
+// Without scans the object that is the value of the top-level field name, and removes the field member from the object,
+// even if it occurs several times.
 func (e *Editor) Without(s *jsontext.Scanner, name, member string) error {
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		e.Drop(item, name+"."+member, string(key) == member)
@@ -59,8 +60,8 @@ func (e *Editor) Without(s *jsontext.Scanner, name, member string) error {
 	return err
 }
 
-// State opens a token of reasoning state for the candidate, which needs the given form. isToken reports whether the
-// text is a token of the gateway. ok reports whether the candidate can continue from its state.
+// State opens token, a token of reasoning state, for the candidate, which needs a state of the given form. isToken
+// reports whether the text is a token of the gateway. ok reports whether the candidate can continue from the state s.
 func (e *Editor) State(token string, form Form) (s State, isToken, ok bool) {
 	if !strings.HasPrefix(token, TokenPrefix) {
 		return s, false, false

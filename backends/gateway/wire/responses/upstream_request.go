@@ -135,7 +135,7 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 	w.dst = append(w.dst, '}')
 }
 
-// text writes the member text, with the form of the answer and its verbosity.
+// text writes the field text, which states the form of the answer and its verbosity.
 func (w *upstreamWriter) text() {
 	verbosity := w.r.Param("verbosity")
 	switch {
