@@ -20,7 +20,7 @@ const (
 	anyAPI = APIChat | APIResponses | APIMessages | APIEmbeddings | APIConverse
 )
 
-// maxSpelled is the largest number of letters and digits in the name of a guarded member.
+// maxSpelled is the largest number of letters and digits in the name of a guarded JSON field (see Foreign).
 const maxSpelled = 24
 
 // Foreign reports whether a top-level member of a request must not reach an upstream of the given API. The upstream
@@ -44,8 +44,8 @@ func Foreign(api API, name []byte) bool {
 	return known && (member.apis&api == 0 || string(name) != member.name)
 }
 
-// Lookalike reports whether name is another spelling of member, the name of a JSON field, in the sense described at
-// Foreign.
+// Lookalike reports whether name is another spelling of member, the name of a JSON field. Foreign describes which
+// spellings count.
 func Lookalike(name []byte, member string) bool {
 	var room, own [maxSpelled]byte
 	letters, ok := spelled(room[:0], name)
@@ -95,8 +95,8 @@ var guarded = func() map[string]guardedMember {
 	return members
 }()
 
-// ForeignExtra scans the value of a chat client's extra_body and reports whether no upstream may get it, since some
-// proxies treat its members as members of the request. Only the member "google", for Gemini's chat API, is harmless.
+// ForeignExtra scans the value of a chat client's extra_body. It reports whether no upstream may get extra_body, since
+// some proxies treat its fields as fields of the request. Only the field google, for Gemini's chat API, is harmless.
 func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
 	if s.Kind() != jsontext.Object {
 		return true, s.Skip()

@@ -12,7 +12,8 @@ import (
 // Served holds the facts of an answer that may change its price: how the request was served, and which tools the
 // provider ran. It is nil for ordinary answers.
 type Served struct {
-	// Terms are the values of the members in the answer, indexed by Term. An empty value means ordinary service.
+	// Terms are the values of the answer's JSON fields that state how the request was served, indexed by Term. An empty
+	// value means ordinary service.
 	Terms [terms]string
 	// Calls counts the calls of tools that the provider ran, by tool name.
 	Calls map[string]int64
@@ -21,7 +22,7 @@ type Served struct {
 // Term identifies a JSON field of an answer that states how the request was served.
 type Term uint8
 
-// The members.
+// The JSON fields.
 const (
 	TermTier  Term = iota // service_tier
 	TermSpeed             // speed

@@ -43,7 +43,7 @@ var stringFormats = []string{
 	"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid",
 }
 
-// grammarNode is a schema that is being written. Members that are not taken end up in the description.
+// grammarNode is a schema that is being written. Keywords that are not taken (see take) end up in the description.
 type grammarNode struct {
 	names   []string
 	members map[string]gjson.Result
@@ -171,8 +171,8 @@ func (g *grammar) choices(n *grammarNode) bool {
 	return false
 }
 
-// schemas writes a member whose value is an object of schemas. If path is not empty these schemas are definitions, and
-// path is the beginning of references to them.
+// schemas writes the keyword name, whose value v is an object of schemas. If path is not empty the schemas are
+// definitions, and references to them begin with path.
 func (g *grammar) schemas(n *grammarNode, name string, v gjson.Result, path string) {
 	if !v.Exists() {
 		return

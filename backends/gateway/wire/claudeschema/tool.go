@@ -71,8 +71,8 @@ func (m *schemaMender) schema(v gjson.Result) {
 	m.dst = append(m.dst, '}')
 }
 
-// member writes a member of a schema, in the spelling of draft 2020-12. old holds those members of the schema whose
-// meaning depends on the draft.
+// member writes the keyword key with the value v, in the spelling of draft 2020-12. old holds those keywords of the
+// schema whose meaning depends on the draft.
 func (m *schemaMender) member(old map[string]gjson.Result, key string, v gjson.Result) {
 	name := key
 	switch key {

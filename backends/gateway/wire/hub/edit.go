@@ -30,9 +30,9 @@ func (e *Editor) Written() Written {
 	return Written{Body: e.Edits.Apply(make([]byte, 0, len(body)+256), body), Dropped: e.Dropped}
 }
 
-// CommonEdit makes the edits of a top-level member that are common to all formats. name is the member's name; its value
-// is at [from, to) in the body. The member model becomes the candidate's model. The member named limit, the token
-// limit, is lowered to the model's maximum.
+// CommonEdit makes those edits of a top-level field that are common to all formats. name is the field's name; its value
+// is at [from, to) in the body. The value of model becomes the candidate's model. The value of the field named limit,
+// which is the token limit, is lowered to the model's maximum.
 func (e *Editor) CommonEdit(name, limit string, from, to int) {
 	switch maximum := int64(e.Target.Model.MaxOutput); {
 	case name == "model":

@@ -137,7 +137,8 @@ func (r *reader) collect(f *fields, key string, v gjson.Result) {
 	}
 }
 
-// read evaluates the top-level members. Tools come before the messages, because calls in messages refer to tools.
+// read evaluates the top-level fields. It reads the tools before the messages, because calls in messages refer to
+// tools.
 func (r *reader) read(f *fields) error {
 	for _, step := range [...]func(*fields) error{
 		r.top, r.sampling, r.reasoning, r.format, r.rejectVendorFeatures, r.tools, r.choice, r.identity, r.system,

@@ -13,7 +13,7 @@ import (
 // maxToolName is the length of the longest tool name, in bytes. MCP names have up to 128.
 const maxToolName = 256
 
-// toolFields are the members of a tool that the reader evaluates.
+// toolFields are the field values of a tool that the reader evaluates.
 type toolFields struct {
 	kind, name, description, schema, strict, cache gjson.Result
 	width, height                                  gjson.Result // size of a computer's screen

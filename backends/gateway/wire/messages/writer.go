@@ -21,7 +21,7 @@ type writer struct {
 	started, pinged, ended bool
 }
 
-// The JSON texts of events. Between two of them stands the inside of a JSON string.
+// The constant parts of events. Between two of them the writer puts a text that is escaped for a JSON string.
 const (
 	frameEnd    = "}\n\n"
 	blockStart  = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":"
@@ -80,8 +80,8 @@ func (w *writer) Delta(dst []byte, index int, b *blocks.Block, piece []byte) []b
 }
 
 // delta appends the beginning of the event content_block_delta for the block with this index. member is the JSON text
-// that follows "type": in the delta object, up to where the caller continues. An example is "text_delta","text":" with
-// the opening quote of the text.
+// of the delta object after "type": up to the value that the caller appends, for example "text_delta","text":" with the
+// opening quote.
 func delta(dst []byte, index int, member string) []byte {
 	dst = append(dst, blockDelta...)
 	dst = strconv.AppendInt(dst, int64(index), 10)

@@ -197,8 +197,8 @@ func (c *call) complete() bool {
 }
 
 // repair closes open strings and brackets in a call's arguments, and reports whether the arguments then have the
-// required form. It is used for whole answers. In a stream the client already has the arguments of a function, and the
-// decoded part of a custom tool's input.
+// required form. It serves answers that are not streamed. In a stream the client already has the arguments of a
+// function, and the decoded part of a custom tool's input.
 func (c *call) repair() bool {
 	if c.complete() {
 		return true

@@ -46,8 +46,8 @@ func (in *reader) choice() error {
 	return in.choose(v, hub.Choice{Mode: "function", Name: name})
 }
 
-// choose sets the choice if the request has tools. Otherwise a choice that requires a call is dropped. v is the member
-// tool_choice.
+// choose sets the tool choice c if the request has tools. Without tools, a choice that requires a call is dropped. v is
+// the value of tool_choice.
 func (in *reader) choose(v fields.Value, c hub.Choice) error {
 	switch {
 	case len(in.r.Tools) > 0:

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// echo records the members of the request that the response object repeats, with the defaults of the public reference.
-// Two of them state what the gateway does: the answer is not stored and the input is not truncated.
+// echo records the fields of the request that the response object repeats, with the default values of the public
+// reference. Two of these fields state what the gateway does: the answer is not stored and the input is not truncated.
 func (in *reader) echo() {
 	text := in.fields.Get("text")
 	reasoning := in.fields.Get("reasoning")

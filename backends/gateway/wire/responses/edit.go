@@ -78,8 +78,8 @@ func (e *editor) top() error {
 
 const encryptedContent = `"reasoning.encrypted_content"`
 
-// include adds "reasoning.encrypted_content" to the request's member "include", so that the upstream returns reasoning
-// state. The member's value is Body[from:to] and of the given kind.
+// include adds "reasoning.encrypted_content" to the list in the request's field include, so that the upstream returns
+// reasoning state. The field's value is Body[from:to], a value of the given kind.
 func (e *editor) include(kind jsontext.Kind, from, to int) {
 	switch text := e.Request.Body[from:to]; {
 	case kind != jsontext.Array:

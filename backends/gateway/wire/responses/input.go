@@ -171,8 +171,9 @@ func appendEscape(dst, escape []byte) []byte {
 	}
 }
 
-// finish appends the rest of the text when the arguments are complete. For arguments that do not have the expected form
-// this is the member "input", or else all of the arguments.
+// finish appends the rest of the custom tool's input to dst when the arguments are complete. If the arguments do not
+// have the form {"input": "…"}, it appends the value of their field input or, without such a field, all of the
+// arguments.
 func (d *inputDecoder) finish(dst []byte) []byte {
 	held := d.held
 	d.held = nil

@@ -165,7 +165,7 @@ func (a *upstreamAnswer) readWhole(body []byte) error {
 	return nil
 }
 
-// countCalls counts the calls of tools that the provider ran. It counts in the output of the whole response, which is
+// countCalls counts the calls of tools that the provider ran. It uses the output of the complete response, which is
 // more complete than the events before.
 func (a *upstreamAnswer) countCalls() {
 	output := a.event.response.output

@@ -108,7 +108,7 @@ func (r *upstreamReader) Whole(body []byte) ([]hub.Delta, error) {
 // Usage implements hub.Reader.
 func (r *upstreamReader) Usage() wire.Usage { return r.answer.usage }
 
-// output reads the items of a whole response.
+// output reads the output items of a response that is not streamed.
 func (r *upstreamReader) output(array []byte) error {
 	if len(array) == 0 {
 		return nil
