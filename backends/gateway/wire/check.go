@@ -1,5 +1,5 @@
 // Package wire contains the parts that all model APIs share on the level of bytes: server-sent events, upstream errors,
-// usage, ids, the memory of a body, and members that no request may have. Each package below it implements one API
+// usage, ids, the memory of a body, and fields that no request may have. Each package below it implements one API
 // (format). The package knows no network and no policy.
 package wire
 
@@ -13,7 +13,7 @@ import (
 )
 
 // CheckObject returns an error unless a request body is valid UTF-8 and one JSON object of bounded depth without
-// duplicate top-level members. Such a body is safe to read with gjson. The error is an *apierror.Error with status 400.
+// duplicate top-level fields. Such a body is safe to read with gjson. The error is an *apierror.Error with status 400.
 func CheckObject(body []byte) error {
 	s, err := ScanObject(body)
 	if err != nil {

@@ -23,17 +23,17 @@ const (
 // maxSpelled is the largest number of letters and digits in the name of a guarded JSON field (see Foreign).
 const maxSpelled = 24
 
-// Foreign reports whether a top-level member of a request must not reach an upstream of the given API. The upstream
-// might mistake such a member for one by which the request was routed, limited or priced (a guarded member). name is
-// the unescaped name. A foreign member is one of these:
+// Foreign reports whether a top-level field of a request must not reach an upstream of the given API. The upstream
+// might mistake such a field for one by which the request was routed, limited or priced (a guarded field). name is
+// the unescaped name. A foreign field is one of these:
 //
-//   - Another spelling of a guarded member. Decoders that ignore case take "Model" for "model" (Go's encoding/json,
+//   - Another spelling of a guarded field. Decoders that ignore case take "Model" for "model" (Go's encoding/json,
 //     also with the long s and the Kelvin sign), and others take "maxTokens" for "max_tokens" (JSON of protocol
-//     buffers). If they read two members as the same one, the last one counts.
+//     buffers). If they read two fields as the same one, the last one counts.
 //   - The same limit or prompt under the name that it has in another API.
-//   - A member that makes an aggregator or a proxy behind the gateway use another model, provider, address or key.
+//   - A field that makes an aggregator or a proxy behind the gateway use another model, provider, address or key.
 //
-// Members that the gateway does not interpret are never foreign, whatever their spelling.
+// Fields that the gateway does not interpret are never foreign, whatever their spelling.
 func Foreign(api API, name []byte) bool {
 	var room [maxSpelled]byte
 	letters, ok := spelled(room[:0], name)
@@ -83,11 +83,11 @@ var guarded = func() map[string]guardedMember {
 	for _, letters := range [...]string{
 		// Limits and counts that belong to none of these APIs.
 		"maxtokenstosample", "maxnewtokens", "bestof",
-		// Members that select models and providers at OpenRouter, LiteLLM and gateways of hosting companies.
+		// Fields that select models and providers at OpenRouter, LiteLLM and gateways of hosting companies.
 		"models", "modelid", "modellist", "modelgroup", "engine", "deployment", "deploymentid", "preset", "route", "router",
 		"provider", "providers", "provideroptions", "customllmprovider", "plugins", "transforms",
 		"fallback", "fallbacks", "contextwindowfallbacks", "contentpolicyfallbacks",
-		// Members with addresses and keys.
+		// Fields with addresses and keys.
 		"apibase", "baseurl", "apikey", "apiversion", "userconfig", "extraheaders",
 	} {
 		members[letters] = guardedMember{}

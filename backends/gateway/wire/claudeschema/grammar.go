@@ -205,7 +205,7 @@ func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
 	}
 	if hasType("object") {
 		properties, open := n.take("properties"), n.take("additionalProperties")
-		// An object that may have other members does not fit: closed, it could not have them.
+		// An object that may have other fields does not fit: closed, it could not have them.
 		if open.Exists() && open.Type != gjson.False || !open.Exists() && !properties.Exists() {
 			g.fits = false
 		}

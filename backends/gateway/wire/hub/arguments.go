@@ -60,7 +60,8 @@ func (a *Arguments) Closing() []byte {
 	return closing
 }
 
-// Pass scans the next piece, which must be unescaped.
+// Pass scans the next piece of the arguments, from which the escapes of the surrounding JSON string are already
+// removed.
 func (a *Arguments) Pass(piece []byte) {
 	for _, c := range piece {
 		a.step(c)

@@ -191,7 +191,7 @@ type Message struct {
 	Failed bool
 	// Reasoning belongs to an assistant message, in the model's order.
 	Reasoning []Reasoning
-	// Extra are members that only chat completions have (name, audio, …).
+	// Extra are fields that only chat completions have (name, audio, …).
 	Extra []Param
 }
 
@@ -234,7 +234,7 @@ type Call struct {
 	Arguments string
 	// State is the reasoning state that came with this call (Gemini), or nil.
 	State *State
-	// Extra are members that only chat completions have (extra_content).
+	// Extra are fields that only chat completions have (extra_content).
 	Extra []Param
 }
 

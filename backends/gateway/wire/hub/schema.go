@@ -19,7 +19,7 @@ var ErrSchema = errors.New("the answer does not match the JSON schema")
 // have reached the client before the check is possible.
 func Checked(w Writer, o *Output) Writer { return &checked{w, o} }
 
-// checked is the Writer of Checked.
+// checked is the Writer that the function Checked returns.
 type checked struct {
 	Writer
 	output *Output

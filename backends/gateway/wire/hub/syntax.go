@@ -54,8 +54,9 @@ func (s *Syntax) Ended() bool { return s.state == syntaxEnd && !s.broken }
 // Broken reports whether the text can no longer become an object.
 func (s *Syntax) Broken() bool { return s.broken }
 
-// Pass scans the next piece. It returns how many of the piece's bytes are valid and come before the object's last
-// bracket. After a piece in which the object ends or breaks, the results of further calls have no meaning.
+// Pass scans the next piece of the text. It returns how many bytes of the piece are valid and come before the bracket
+// that ends the object. After a piece in which the object ends or becomes invalid, the results of further calls have no
+// meaning.
 func (s *Syntax) Pass(piece []byte) (sound int) {
 	sound = len(piece)
 	for i, c := range piece {

@@ -73,8 +73,8 @@ func (p *pass) rename(dst, data []byte) []byte {
 	return p.edits.Apply(dst, data)
 }
 
-// End implements hub.Pass. An answer with a stop_reason is complete even without message_stop. In that case End adds
-// message_stop, because clients wait for it.
+// End implements hub.Pass. An answer with a stop_reason is complete even without the event message_stop. In that case
+// End appends message_stop, because clients wait for this event.
 func (p *pass) End(dst []byte) ([]byte, error) {
 	switch {
 	case p.answer.done:

@@ -6,7 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// upstreamMark is a cache mark. The upstream caches the prompt up to the block with the mark.
+// upstreamMark is the JSON text of a cache mark, to be inserted before a block's closing brace. The upstream caches the
+// prompt up to the block with the mark.
 const upstreamMark = `,"cache_control":{"type":"ephemeral"}`
 
 // upstreamMarks are the offsets in the body where cache marks are inserted: at the closing braces of the last tool, the

@@ -69,7 +69,7 @@ func (e *editor) top() error {
 		more += `,"include":[` + encryptedContent + `]`
 	}
 	if more != "" {
-		// The member model is never removed, so items is not empty.
+		// The field model is never removed, so items is not empty.
 		end := items[len(items)-1].To
 		e.Edits.Replace(end, end, more)
 	}

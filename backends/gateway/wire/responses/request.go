@@ -52,7 +52,7 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 type reader struct {
 	r       *hub.Request
 	options hub.ReadOptions
-	// fields holds the top-level members. The other variables hold one object of their kind at a time (see object).
+	// fields holds the top-level fields. The other variables hold one object of their kind at a time (see object).
 	fields, item, part, tool, inner fields.Object
 
 	// names maps tools to their upstream names. flat is the set of these names.

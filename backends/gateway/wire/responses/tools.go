@@ -19,7 +19,7 @@ type toolKey struct {
 	namespace, clientName string
 }
 
-// The tools that a request defines only by their type: their names, and the member of a call item with their arguments.
+// The tools that a request defines only by their type: their names, and the field of a call item with their arguments.
 var (
 	toolNames = [...]string{
 		hub.ToolSearch: "tool_search", hub.ToolLocalShell: "local_shell",

@@ -128,7 +128,7 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 		} else {
 			w.dst = append(w.dst, t.Parameters...)
 		}
-		// Without this member the upstream would treat the schema as strict.
+		// Without this field the upstream would treat the schema as strict.
 		strict := t.Strict == "true" && !w.drops("strict")
 		w.dst = strconv.AppendBool(append(w.dst, `,"strict":`...), strict)
 	}
