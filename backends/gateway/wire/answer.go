@@ -26,8 +26,8 @@ type Progress struct {
 	Done bool
 }
 
-// OneLine replaces line ends in a JSON text by spaces, so that it fits into one data line of a server-sent event. JSON
-// has line ends only between tokens.
+// OneLine replaces line ends in a JSON text by spaces, so that the text fits into one data line of a server-sent event.
+// JSON has line ends only between tokens. The text is changed in place.
 func OneLine(text []byte) {
 	for _, end := range [...]byte{'\n', '\r'} {
 		rest := text

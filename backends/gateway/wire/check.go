@@ -1,5 +1,5 @@
 // Package wire contains the parts that all model APIs share on the level of bytes: server-sent events, upstream errors,
-// usage, ids, the memory of a body, and members that no request may have. Each package below it implements one API
+// usage, ids, the memory of a body, and fields that no request may have. Each package below it implements one API
 // (format). The package knows no network and no policy.
 package wire
 
@@ -13,7 +13,7 @@ import (
 )
 
 // CheckObject returns an error unless a request body is valid UTF-8 and one JSON object of bounded depth without
-// duplicate top-level members. Such a body is safe to read with gjson. The error is an *apierror.Error with status 400.
+// duplicate top-level fields. Such a body is safe to read with gjson. The error is an *apierror.Error with status 400.
 func CheckObject(body []byte) error {
 	s, err := ScanObject(body)
 	if err != nil {
@@ -39,15 +39,16 @@ func CheckObject(body []byte) error {
 	return CheckUTF8(&s, body)
 }
 
-// MaxFields limits the top-level members of a request, which are searched for duplicates.
+// MaxFields limits the number of top-level fields in a request, because each of them is compared with the others to
+// find duplicates.
 const MaxFields = 256
 
-// TooManyFields returns the 400 for a request with more than MaxFields members.
+// TooManyFields returns the error with status 400 for a request with more than MaxFields top-level fields.
 func TooManyFields() error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "the request has more than %d fields", MaxFields)
 }
 
-// DuplicateMember returns the error with status 400 for a request in which a JSON object has the same member twice.
+// DuplicateMember returns the error with status 400 for a request in which a JSON object has the field key twice.
 func DuplicateMember(key []byte) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "the field %q is given twice", key).With(string(key))
 }
@@ -70,7 +71,8 @@ func ScanObject(body []byte) (jsontext.Scanner, error) {
 	return s, apierror.New(http.StatusBadRequest, "invalid_json", "the request body must be a JSON object, it is %s", found)
 }
 
-// CheckUTF8 returns an error for a body that is not valid UTF-8. The scanner must have passed the whole body.
+// CheckUTF8 returns an error with status 400 if body is not valid UTF-8. The scanner s must have scanned the whole
+// body.
 func CheckUTF8(s *jsontext.Scanner, body []byte) error {
 	if !s.ASCII() && !utf8.Valid(body) {
 		return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid UTF-8")

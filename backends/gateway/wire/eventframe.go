@@ -21,7 +21,8 @@ func BeginFrame(dst []byte, kind, name string) []byte {
 	return dst
 }
 
-// frameHeader appends a header. The name must be shorter than 256 bytes and the value shorter than 64 KiB.
+// frameHeader appends a header of a message in Amazon's event stream encoding. The name must be shorter than 256 bytes
+// and the value shorter than 64 KiB.
 func frameHeader(dst []byte, name, value string) []byte {
 	dst = append(append(dst, byte(len(name))), name...) //nolint:gosec // G115: see above
 	dst = append(dst, headerText)

@@ -35,7 +35,7 @@ type EventStream struct {
 	err     error
 }
 
-// NewEventStream returns a reader of body. Close closes the body.
+// NewEventStream returns an EventStream that reads from body. Its method Close closes body.
 func NewEventStream(body io.ReadCloser) *EventStream {
 	e := &EventStream{body: body, decoder: eventstream.NewDecoder()}
 	if r, ok := body.(Roomer); ok {
@@ -100,7 +100,8 @@ func (e *EventStream) fill() {
 	e.in, e.err = e.in[:size+n], err
 }
 
-// end returns the error of a Read after the body has ended: io.ErrUnexpectedEOF if a frame is incomplete.
+// end returns the error of Read after the body has ended: io.ErrUnexpectedEOF if the last frame is incomplete, and
+// otherwise the error with which the body ended.
 func (e *EventStream) end() error {
 	if e.err == io.EOF && len(e.in) > 0 { //nolint:errorlint // a reader returns io.EOF itself
 		return io.ErrUnexpectedEOF

@@ -20,20 +20,20 @@ const (
 	anyAPI = APIChat | APIResponses | APIMessages | APIEmbeddings | APIConverse
 )
 
-// maxSpelled is the largest number of letters and digits in the name of a guarded member.
+// maxSpelled is the largest number of letters and digits in the name of a guarded JSON field (see Foreign).
 const maxSpelled = 24
 
-// Foreign reports whether a top-level member of a request must not reach an upstream of the given API. The upstream
-// might mistake such a member for one by which the request was routed, limited or priced (a guarded member). name is
-// the unescaped name. A foreign member is one of these:
+// Foreign reports whether a top-level field of a request must not reach an upstream of the given API. The upstream
+// might mistake such a field for one by which the request was routed, limited or priced (a guarded field). name is
+// the unescaped name. A foreign field is one of these:
 //
-//   - Another spelling of a guarded member. Decoders that ignore case take "Model" for "model" (Go's encoding/json,
+//   - Another spelling of a guarded field. Decoders that ignore case take "Model" for "model" (Go's encoding/json,
 //     also with the long s and the Kelvin sign), and others take "maxTokens" for "max_tokens" (JSON of protocol
-//     buffers). If they read two members as the same one, the last one counts.
+//     buffers). If they read two fields as the same one, the last one counts.
 //   - The same limit or prompt under the name that it has in another API.
-//   - A member that makes an aggregator or a proxy behind the gateway use another model, provider, address or key.
+//   - A field that makes an aggregator or a proxy behind the gateway use another model, provider, address or key.
 //
-// Members that the gateway does not interpret are never foreign, whatever their spelling.
+// Fields that the gateway does not interpret are never foreign, whatever their spelling.
 func Foreign(api API, name []byte) bool {
 	var room [maxSpelled]byte
 	letters, ok := spelled(room[:0], name)
@@ -44,7 +44,8 @@ func Foreign(api API, name []byte) bool {
 	return known && (member.apis&api == 0 || string(name) != member.name)
 }
 
-// Lookalike reports whether a name is another spelling of a member's name, as described at Foreign.
+// Lookalike reports whether name is another spelling of member, the name of a JSON field. Foreign describes which
+// spellings count.
 func Lookalike(name []byte, member string) bool {
 	var room, own [maxSpelled]byte
 	letters, ok := spelled(room[:0], name)
@@ -55,13 +56,13 @@ func Lookalike(name []byte, member string) bool {
 	return string(letters) == string(want)
 }
 
-// guardedMember is a guarded member's name and the APIs that have the member.
+// guardedMember is the name of a guarded JSON field (see Foreign) with the APIs that have the field.
 type guardedMember struct {
 	name string
 	apis API
 }
 
-// guarded maps the letters and digits of a guarded member's name, in lower case, to the member.
+// guarded maps the names of the guarded fields, reduced to their letters and digits in lower case, to the fields.
 var guarded = func() map[string]guardedMember {
 	members := make(map[string]guardedMember)
 	for name, apis := range map[string]API{
@@ -82,11 +83,11 @@ var guarded = func() map[string]guardedMember {
 	for _, letters := range [...]string{
 		// Limits and counts that belong to none of these APIs.
 		"maxtokenstosample", "maxnewtokens", "bestof",
-		// Members that select models and providers at OpenRouter, LiteLLM and gateways of hosting companies.
+		// Fields that select models and providers at OpenRouter, LiteLLM and gateways of hosting companies.
 		"models", "modelid", "modellist", "modelgroup", "engine", "deployment", "deploymentid", "preset", "route", "router",
 		"provider", "providers", "provideroptions", "customllmprovider", "plugins", "transforms",
 		"fallback", "fallbacks", "contextwindowfallbacks", "contentpolicyfallbacks",
-		// Members with addresses and keys.
+		// Fields with addresses and keys.
 		"apibase", "baseurl", "apikey", "apiversion", "userconfig", "extraheaders",
 	} {
 		members[letters] = guardedMember{}
@@ -94,8 +95,8 @@ var guarded = func() map[string]guardedMember {
 	return members
 }()
 
-// ForeignExtra scans the value of a chat client's extra_body and reports whether no upstream may get it, since some
-// proxies treat its members as members of the request. Only the member "google", for Gemini's chat API, is harmless.
+// ForeignExtra scans the value of a chat client's extra_body. It reports whether no upstream may get extra_body, since
+// some proxies treat its fields as fields of the request. Only the field google, for Gemini's chat API, is harmless.
 func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
 	if s.Kind() != jsontext.Object {
 		return true, s.Skip()
@@ -107,8 +108,8 @@ func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
 	return foreign, err
 }
 
-// spelled appends the letters and digits of a name in lower case, including characters that some decoders take for
-// ASCII letters. ok is false for a name that no decoder could take for a guarded member.
+// spelled appends the letters and digits of name in lower case to dst. Characters that some decoders take for ASCII
+// letters are appended as these letters. ok is false if no decoder could take the name for that of a guarded field.
 func spelled(dst, name []byte) (letters []byte, ok bool) {
 	for i := 0; i < len(name); i++ {
 		c := name[i]
@@ -135,7 +136,7 @@ func spelled(dst, name []byte) (letters []byte, ok bool) {
 }
 
 // folded returns the ASCII letter for which a decoder may take the first character of text, and the character's length
-// in bytes. The size is 0 if there is no such letter.
+// in bytes. The size is 0 if no decoder takes the character for an ASCII letter.
 func folded(text []byte) (letter byte, size int) {
 	for _, fold := range [...]struct {
 		character string

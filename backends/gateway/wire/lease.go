@@ -17,7 +17,7 @@ func NewLease(end func(reuse bool)) *Lease {
 	return l
 }
 
-// Take adds a holder. A nil lease counts nothing.
+// Take adds a holder. On a nil lease it does nothing.
 func (l *Lease) Take() {
 	if l != nil {
 		l.holders.Add(1)
@@ -31,7 +31,7 @@ func (l *Lease) Keep() {
 	}
 }
 
-// Give removes a holder. A nil lease counts nothing.
+// Give removes a holder, and ends the lease with the last one. On a nil lease it does nothing.
 func (l *Lease) Give() {
 	if l != nil && l.holders.Add(-1) == 0 {
 		l.end(!l.retained.Load())

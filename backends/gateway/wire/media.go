@@ -23,8 +23,8 @@ const (
 // HeadOfImage is the number of bytes at the beginning of an image's URL that are searched for the size.
 const HeadOfImage = 64 << 10
 
-// ImageTokens estimates the tokens of an image from its width and height if the URL is a data URL. Other images have a
-// fixed estimate.
+// ImageTokens estimates the number of prompt tokens for an image. It uses the image's width and height if url is a data
+// URL, and a fixed number otherwise.
 func ImageTokens(url []byte) int64 {
 	head, data, isData := bytes.Cut(url[:min(len(url), HeadOfImage)], []byte(";base64,"))
 	if !isData || !bytes.HasPrefix(head, []byte("data:")) {

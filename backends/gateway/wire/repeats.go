@@ -19,7 +19,8 @@ type Repeats struct {
 // Size returns the number of bytes so far, without repetitions.
 func (r *Repeats) Size() int { return r.size }
 
-// Rest takes the next piece, the inside of a JSON string, and returns the new part of the piece.
+// Rest takes the next piece of the arguments and returns the part of the piece that is not a repetition. Pieces are
+// parts of the text between the quotes of a JSON string, still escaped.
 func (r *Repeats) Rest(piece []byte) []byte {
 	if r.size == 0 {
 		r.sum.SetSeed(seed)
@@ -37,7 +38,8 @@ func (r *Repeats) repeats(piece []byte) bool {
 		!objectMayFollow(jsontext.AppendUnquoted(nil, WholeEscapes(piece[:r.size])))
 }
 
-// WholeEscapes cuts off an unfinished escape sequence at the end of text, the inside of a JSON string.
+// WholeEscapes returns text without an unfinished escape sequence at its end. The text is a part of a JSON string,
+// still escaped.
 func WholeEscapes(text []byte) []byte {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {

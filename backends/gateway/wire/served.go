@@ -12,16 +12,17 @@ import (
 // Served holds the facts of an answer that may change its price: how the request was served, and which tools the
 // provider ran. It is nil for ordinary answers.
 type Served struct {
-	// Terms are the values of the members in the answer, indexed by Term. An empty value means ordinary service.
+	// Terms are the values of the answer's JSON fields that state how the request was served, indexed by Term. An empty
+	// value means ordinary service.
 	Terms [terms]string
 	// Calls counts the calls of tools that the provider ran, by tool name.
 	Calls map[string]int64
 }
 
-// Term identifies a member of an answer that states how the request was served.
+// Term identifies a JSON field of an answer that states how the request was served.
 type Term uint8
 
-// The members.
+// The JSON fields.
 const (
 	TermTier  Term = iota // service_tier
 	TermSpeed             // speed
@@ -47,7 +48,7 @@ func (s *Served) Words() (words []string) {
 	return words
 }
 
-// String returns a text for logs and tests.
+// String returns the terms and calls as a text for logs and tests.
 func (s *Served) String() string {
 	if s == nil {
 		return "as usual"
@@ -59,8 +60,8 @@ func (s *Served) String() string {
 	return strings.Join(words, " ")
 }
 
-// ScanTerm scans the value of a member and stores it in Terms. A later value replaces an earlier one: an answer first
-// states the service that was requested and at the end the service that was delivered.
+// ScanTerm scans the value of the field member and stores the value in (*into).Terms. A later value replaces an earlier
+// one: an answer first states the service that was requested and at the end the service that was delivered.
 func ScanTerm(s *jsontext.Scanner, into **Served, member Term) error {
 	if s.Kind() != jsontext.String {
 		return s.Skip()
@@ -101,7 +102,7 @@ func ScanServedCalls(s *jsontext.Scanner, into **Served) error {
 	})
 }
 
-// AddServedCall counts one call of a tool that the provider ran.
+// AddServedCall adds 1 to the number of calls of a tool that the provider ran.
 func AddServedCall(into **Served, tool []byte) {
 	n := int64(0)
 	if *into != nil {

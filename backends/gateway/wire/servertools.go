@@ -47,7 +47,8 @@ func (f *serverTools) add(name string) {
 	}
 }
 
-// servers scans mcp_servers. An empty list requests no tool.
+// servers scans the value of mcp_servers, which is of the given kind, and records the tool mcp. An empty list requests
+// no tool.
 func (f *serverTools) servers(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.Array {
 		return s.Skip()
@@ -80,8 +81,8 @@ func (f *serverTools) tools(s *jsontext.Scanner) error {
 	})
 }
 
-// tool scans one tool. If the type occurs several times each occurrence counts, because decoders differ in which one
-// they use.
+// tool scans one tool. If the tool object has the field type several times each occurrence counts, because decoders
+// differ in which occurrence they use.
 func (f *serverTools) tool(s *jsontext.Scanner) error {
 	var kinds []string
 	var byClient, inContainer bool
@@ -120,7 +121,7 @@ func (f *serverTools) tool(s *jsontext.Scanner) error {
 	return err
 }
 
-// clientRun reports whether the client runs tools of a type.
+// clientRun reports whether the client runs tools of the type kind itself.
 func (f *serverTools) clientRun(kind string) bool {
 	switch kind {
 	case "", "custom":
@@ -152,7 +153,8 @@ func undated(kind string) string {
 	}
 }
 
-// cutLast cuts a name at its last underscore.
+// cutLast splits a name at its last underscore. ok is false if the name has no underscore after its first byte; before
+// is then the whole name.
 func cutLast(name string) (before, after string, ok bool) {
 	index := strings.LastIndexByte(name, '_')
 	if index <= 0 {

@@ -190,7 +190,7 @@ func ValidUTF8(text []byte) []byte {
 	return bytes.ToValidUTF8(text, []byte("\uFFFD"))
 }
 
-// ValidUTF8Len returns the length of the result of ValidUTF8.
+// ValidUTF8Len returns the length of ValidUTF8(text) in bytes.
 func ValidUTF8Len(text []byte) int {
 	if utf8.Valid(text) {
 		return len(text)
@@ -214,8 +214,8 @@ type span struct{ from, to int }
 
 func (s span) empty() bool { return s.from == s.to }
 
-// line returns the next line without its line end. A refill moves the bytes from *keep on to the front of the buffer,
-// and adjusts *keep and the offsets in held.
+// line returns the position of the next line in the buffer, without the line end. It may refill the buffer. A refill
+// moves the bytes from *keep on to the front of the buffer, and adjusts *keep and the offsets in held.
 func (e *EventReader) line(keep *int, held ...*span) (span, error) {
 	for {
 		if e.skipLF && e.start < e.end {
@@ -267,8 +267,8 @@ func (e *EventReader) fit() {
 	}
 }
 
-// lineEnd returns the index of the first line end in the buffer, or -1. Calling IndexByte twice is several times faster
-// than IndexAny.
+// lineEnd returns the index of the first line end in the unread part of the buffer, or -1 if there is none. Calling
+// IndexByte twice is several times faster than IndexAny.
 func (e *EventReader) lineEnd() int {
 	window := e.buf[e.scan:e.end]
 	lf := bytes.IndexByte(window, '\n')
@@ -284,7 +284,7 @@ func (e *EventReader) lineEnd() int {
 	return -1
 }
 
-// first removes the byte order mark from the first line of the stream.
+// first returns the first line of the stream without a byte order mark at its beginning.
 func (e *EventReader) first(line span) span {
 	if !e.began {
 		e.began = true
@@ -295,8 +295,8 @@ func (e *EventReader) first(line span) span {
 	return line
 }
 
-// refill reads more bytes into the buffer. It first moves the bytes from *keep on to the front, adjusts *keep and the
-// offsets in held, and enlarges the buffer if it is full. It sets e.err.
+// refill reads more bytes into the buffer. Before that it moves the bytes from *keep on to the front, adjusts *keep and
+// the offsets in held, and enlarges the buffer if it is full. It stores the error of the read in e.err.
 func (e *EventReader) refill(keep *int, held ...*span) {
 	if shift := *keep; shift > 0 {
 		copy(e.buf, e.buf[shift:e.end])

@@ -106,8 +106,8 @@ func (e *UpstreamError) quota(details gjson.Result) {
 	})
 }
 
-// ListsError reports whether a body is a JSON array that begins with an error. Gemini's chat completions API answers
-// so.
+// ListsError reports whether a body is a JSON array that begins with an error object, which is how Gemini's chat
+// completions API states errors.
 func ListsError(body []byte) bool {
 	failed := false
 	s := jsontext.NewScanner(body)

@@ -17,8 +17,9 @@ type Usage struct {
 	Served                *Served // nil for ordinary service
 }
 
-// ScanUsage scans a usage object of the chat format, or null, and stores it in last. counts reports whether it did: a
-// usage without prompt and completion tokens is ignored, since some upstreams send zeros until they know the numbers.
+// ScanUsage scans a usage object of the chat format, or null, and stores the counts in last. counts reports whether
+// they were stored: a usage without prompt and completion tokens is ignored, since some upstreams send zeros until they
+// know the numbers.
 func ScanUsage(s *jsontext.Scanner, last *Usage) (counts bool, err error) {
 	if s.Kind() != jsontext.Object {
 		return false, s.Skip()
@@ -45,8 +46,8 @@ func ScanUsage(s *jsontext.Scanner, last *Usage) (counts bool, err error) {
 	return u.Keep(total, last), err
 }
 
-// ScanDetails scans the details of the prompt or the completion tokens. Both kinds have different member names, and the
-// Responses format uses the same names.
+// ScanDetails scans prompt_tokens_details or completion_tokens_details into u. One method serves both objects, since
+// they have different field names, and the Responses format uses the same names.
 func (u *Usage) ScanDetails(s *jsontext.Scanner) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -65,8 +66,9 @@ func (u *Usage) ScanDetails(s *jsontext.Scanner) error {
 	})
 }
 
-// Keep stores u in last unless u counts no tokens, and reports whether it did. total is the stated total. If it shows
-// that the provider left reasoning out of the completion tokens, the reasoning is added.
+// Keep stores u in *last unless u counts no tokens, and reports whether it stored u. total is the total number of
+// tokens that the provider stated. If the total shows that the provider left the reasoning tokens out of the completion
+// tokens, Keep adds them.
 func (u *Usage) Keep(total int64, last *Usage) bool {
 	if u.Reasoning > 0 && total == u.Prompt+u.Completion+u.Reasoning {
 		u.Completion += u.Reasoning
@@ -78,7 +80,7 @@ func (u *Usage) Keep(total int64, last *Usage) bool {
 	return true
 }
 
-// EstimateTokens returns the usual number of tokens in a text of the given length in bytes.
+// EstimateTokens returns the usual number of tokens in a text of the given number of bytes.
 func EstimateTokens(bytes int64) int64 { return (bytes*10 + 35) / 36 }
 
 // AppendUsage appends the usage object of chat completions.

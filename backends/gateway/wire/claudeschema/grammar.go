@@ -43,14 +43,14 @@ var stringFormats = []string{
 	"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid",
 }
 
-// grammarNode is a schema that is being written. Members that are not taken end up in the description.
+// grammarNode is a schema that is being written. Keywords that are not taken (see take) end up in the description.
 type grammarNode struct {
 	names   []string
 	members map[string]gjson.Result
 	first   bool
 }
 
-// take removes and returns a member, which the caller writes unchanged or converted.
+// take removes the keyword name from n and returns its value, which the caller writes unchanged or converted.
 func (n *grammarNode) take(name string) gjson.Result {
 	v := n.members[name]
 	if index := slices.Index(n.names, name); index >= 0 {
@@ -171,8 +171,8 @@ func (g *grammar) choices(n *grammarNode) bool {
 	return false
 }
 
-// schemas writes a member whose value is an object of schemas. If path is not empty these schemas are definitions, and
-// path is the beginning of references to them.
+// schemas writes the keyword name, whose value v is an object of schemas. If path is not empty the schemas are
+// definitions, and references to them begin with path.
 func (g *grammar) schemas(n *grammarNode, name string, v gjson.Result, path string) {
 	if !v.Exists() {
 		return
@@ -194,7 +194,7 @@ func (g *grammar) schemas(n *grammarNode, name string, v gjson.Result, path stri
 	g.dst = append(g.dst, '}')
 }
 
-// typed writes the keywords that belong to the type kind.
+// typed writes the keywords that belong to schemas of the type kind.
 func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
 	hasType := func(name string) bool {
 		found := kind.Str == name
@@ -205,7 +205,7 @@ func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
 	}
 	if hasType("object") {
 		properties, open := n.take("properties"), n.take("additionalProperties")
-		// An object that may have other members does not fit: closed, it could not have them.
+		// An object that may have other fields does not fit: closed, it could not have them.
 		if open.Exists() && open.Type != gjson.False || !open.Exists() && !properties.Exists() {
 			g.fits = false
 		}

@@ -71,8 +71,8 @@ func (m *schemaMender) schema(v gjson.Result) {
 	m.dst = append(m.dst, '}')
 }
 
-// member writes a member of a schema, in the spelling of draft 2020-12. old holds those members of the schema whose
-// meaning depends on the draft.
+// member writes the keyword key with the value v, in the spelling of draft 2020-12. old holds those keywords of the
+// schema whose meaning depends on the draft.
 func (m *schemaMender) member(old map[string]gjson.Result, key string, v gjson.Result) {
 	name := key
 	switch key {
@@ -240,7 +240,8 @@ func (p *properties) gather(root, v gjson.Result, depth int) (required nameList)
 	return required
 }
 
-// mayRead counts the bytes of v. It returns false once the bytes counted before exceed maxBranchBytes.
+// mayRead returns false if the number of bytes read so far exceeds maxBranchBytes. Otherwise it adds the length of v to
+// that number and returns true.
 func (p *properties) mayRead(v gjson.Result) bool {
 	if p.read > maxBranchBytes {
 		return false
@@ -249,7 +250,8 @@ func (p *properties) mayRead(v gjson.Result) bool {
 	return true
 }
 
-// common adds the properties of the branches of a choice. It returns the names that all branches require.
+// common adds the properties of all branches of a choice (anyOf, oneOf or allOf). It returns the names of the
+// properties that every branch requires. root is the whole schema.
 func (p *properties) common(root, branches gjson.Result, depth int) (required []string) {
 	first := true
 	jsontext.Elements(branches, func(v gjson.Result) bool {
@@ -297,7 +299,7 @@ func (l *nameList) add(names ...string) {
 	}
 }
 
-// append appends the properties as an object of schemas.
+// append appends a JSON object with each property's name and schema to dst.
 func (p *properties) append(dst []byte) []byte {
 	dst = append(dst, '{')
 	for i, name := range p.names {
@@ -314,7 +316,8 @@ func (p *properties) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// definition returns the schema within root to which a reference such as #/$defs/name points.
+// definition returns the schema within root to which the reference ref (such as #/$defs/name) points. ok is false if
+// there is no such schema.
 func definition(root gjson.Result, ref string) (found gjson.Result, ok bool) {
 	steps := strings.Split(ref, "/")
 	if len(steps) < 2 || steps[0] != "#" {

@@ -10,8 +10,8 @@ import (
 // Delta is one step of an answer. Its bytes are valid until the next call of the Reader that returned the delta.
 type Delta struct {
 	Kind DeltaKind
-	// Text is the text of a delta whose kind has text. It is never empty. It is the inside of a JSON string with its
-	// escapes: upstream and client both use JSON, so most text passes without being unescaped.
+	// Text is the text of a delta whose kind has text. It is never empty. The bytes are those between the quotes of a
+	// JSON string, still escaped: upstream and client both use JSON, so most text passes without being unescaped.
 	Text []byte
 	// Logprobs belongs to DeltaText. It is the JSON array logprobs.content of chat completions, or nil.
 	Logprobs []byte
@@ -83,9 +83,10 @@ type Step struct {
 // Reader reads one answer of an upstream. Its errors are a *wire.UpstreamError for an error that the upstream stated,
 // wire.ErrNoFinish, wire.ErrNoChoices, and errors that wrap wire.ErrBroken.
 type Reader interface {
-	// Event reads one event of a stream.
+	// Event reads one event of a stream. name is the value of the event's event field, data its data.
 	Event(name, data []byte) (Step, error)
-	// End is called at the end of the body.
+	// End is called at the end of the body of a stream. It returns the deltas that are still missing, or an error if
+	// the answer is incomplete.
 	End() (Step, error)
 	// Whole reads an answer that is not streamed. The last delta is DeltaEnd.
 	Whole(body []byte) ([]Delta, error)
@@ -100,7 +101,7 @@ type Writer interface {
 	Stream(dst []byte, deltas []Delta) []byte
 	// Fail appends the events that end a broken stream.
 	Fail(dst []byte, f Failure) []byte
-	// KeepAlive appends an event or comment that keeps the connection open.
+	// KeepAlive appends an event or comment line that the client ignores. It keeps an idle connection open.
 	KeepAlive(dst []byte) []byte
 	// Whole returns the body of an answer that is not streamed.
 	Whole(deltas []Delta) ([]byte, error)
@@ -170,7 +171,8 @@ func (r *Reply) Estimate(request *Request, stated *wire.Usage, textBytes int64) 
 	return u
 }
 
-// Token returns a token of reasoning state, or an empty string if there is no Seal or it fails.
+// Token returns a token that contains the reasoning state s. It returns an empty string if r.Seal is nil or cannot make
+// a token.
 func (r *Reply) Token(s State) string {
 	if r.Seal == nil {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Object returns the JSON object in a tool call's arguments, which are the inside of a JSON string. Open strings and
-// brackets at the end are closed. ok is false if the result is not an object.
+// Object returns the JSON object in a tool call's arguments, which are given as the text between the quotes of a JSON
+// string. Strings and brackets that are open at the end are closed. ok is false if the result is not an object.
 func Object(arguments []byte) (object []byte, ok bool) {
 	object = bytes.TrimSpace(jsontext.AppendUnquoted(nil, arguments))
 	if len(object) == 0 {
@@ -60,7 +60,8 @@ func (a *Arguments) Closing() []byte {
 	return closing
 }
 
-// Pass scans the next piece, which must be unescaped.
+// Pass scans the next piece of the arguments, from which the escapes of the surrounding JSON string are already
+// removed.
 func (a *Arguments) Pass(piece []byte) {
 	for _, c := range piece {
 		a.step(c)
@@ -87,7 +88,8 @@ func (a *Arguments) step(c byte) {
 	}
 }
 
-// enter records an opened bracket. closing is the bracket that closes it. Too deeply nested text is no longer scanned.
+// enter records an opened bracket. closing is the bracket that closes the opened one. Text that is nested too deeply is
+// no longer scanned.
 func (a *Arguments) enter(closing byte) {
 	a.began = true
 	a.open = append(a.open, closing)

@@ -30,9 +30,9 @@ func (e *Editor) Written() Written {
 	return Written{Body: e.Edits.Apply(make([]byte, 0, len(body)+256), body), Dropped: e.Dropped}
 }
 
-// CommonEdit makes the edits of a top-level member that are common to all formats. name is the member's name; its value
-// is at [from, to) in the body. The member model becomes the candidate's model. The member named limit, the token
-// limit, is lowered to the model's maximum.
+// CommonEdit makes those edits of a top-level field that are common to all formats. name is the field's name; its value
+// is at [from, to) in the body. The value of model becomes the candidate's model. The value of the field named limit,
+// which is the token limit, is lowered to the model's maximum.
 func (e *Editor) CommonEdit(name, limit string, from, to int) {
 	switch maximum := int64(e.Target.Model.MaxOutput); {
 	case name == "model":
@@ -49,7 +49,8 @@ func (e *Editor) Drop(item *jsontext.Item, name string, drop bool) {
 	}
 }
 
-// Without scans the top-level member name, which is an object, and removes all occurrences of its member member.
+// Without scans the object that is the value of the top-level field name, and removes the field member from the object,
+// even if it occurs several times.
 func (e *Editor) Without(s *jsontext.Scanner, name, member string) error {
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		e.Drop(item, name+"."+member, string(key) == member)
@@ -59,8 +60,8 @@ func (e *Editor) Without(s *jsontext.Scanner, name, member string) error {
 	return err
 }
 
-// State opens a token of reasoning state for the candidate, which needs the given form. isToken reports whether the
-// text is a token of the gateway. ok reports whether the candidate can continue from its state.
+// State opens token, a token of reasoning state, for the candidate, which needs a state of the given form. isToken
+// reports whether the text is a token of the gateway. ok reports whether the candidate can continue from the state s.
 func (e *Editor) State(token string, form Form) (s State, isToken, ok bool) {
 	if !strings.HasPrefix(token, TokenPrefix) {
 		return s, false, false

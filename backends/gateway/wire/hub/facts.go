@@ -19,8 +19,8 @@ type Facts struct {
 	StreamType string
 	// API is the format's constant in package wire.
 	API wire.API
-	// Count is appended to Path to count tokens. It is empty if the format has no such endpoint. Counts are the
-	// top-level members that an upstream accepts at that endpoint; it refuses other members.
+	// Count is appended to Path for the endpoint that counts tokens. It is empty if the format has no such endpoint.
+	// Counts are the top-level fields that an upstream accepts at that endpoint; an upstream refuses all others.
 	Count  string
 	Counts []string
 	// Header names the client's header fields that an upstream of the same format gets too. Version is the field among

@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Fault returns an error with status 400 for the value at a JSON path. The message begins with the path.
+// Fault returns an error with status 400 for the value at the JSON path path of a request. code is the error's code.
+// The message is path, followed by the formatted text.
 func Fault(code, path, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, code, "%s %s", path, fmt.Sprintf(format, args...)).With(path)
 }

@@ -48,9 +48,9 @@ type Request struct {
 	Output *Output
 	// Effort is the reasoning effort, or empty if absent.
 	Effort Effort
-	// OtherEffort is the reasoning effort of a chat client that states it with members of another API
-	// (OtherEffortParams). Chat upstreams get these members unchanged, as they are among Params. For other upstreams
-	// see WithOtherEffort.
+	// OtherEffort is the reasoning effort of a chat client that states the effort with parameters of another API
+	// (OtherEffortParams). Chat upstreams get these parameters unchanged, since they are among Params. For other
+	// upstreams see WithOtherEffort.
 	OtherEffort Effort
 	Stop        []string
 	// Params are the other parameters in their order. They are passed on without interpretation (temperature, top_p,
@@ -102,9 +102,9 @@ func (r *Request) WithOtherEffort() *Request {
 	return &c
 }
 
-// ChatOnlyPaths returns the paths, each once, of those members of messages that only chat completions have, such as
-// name. Members without a value are left out. So are members with reasoning state, which the reader has already
-// interpreted.
+// ChatOnlyPaths returns the JSON paths of those message fields that exist only in chat completions, such as name. Each
+// path is returned once. Fields without a value are left out, and so are fields with reasoning state, which the reader
+// has already interpreted.
 func (r *Request) ChatOnlyPaths() (paths []string) {
 	for i := range r.Messages {
 		for _, m := range r.Messages[i].Extra {
@@ -156,7 +156,7 @@ type Answer struct {
 	Store bool
 	// Logprobs is set if the client wants the log probabilities of the text.
 	Logprobs bool
-	// Echo are members of the request that a Responses object repeats.
+	// Echo are the fields of a Responses request that the response object repeats.
 	Echo []Param
 }
 
@@ -191,7 +191,7 @@ type Message struct {
 	Failed bool
 	// Reasoning belongs to an assistant message, in the model's order.
 	Reasoning []Reasoning
-	// Extra are members that only chat completions have (name, audio, …).
+	// Extra are fields that only chat completions have (name, audio, …).
 	Extra []Param
 }
 
@@ -234,7 +234,7 @@ type Call struct {
 	Arguments string
 	// State is the reasoning state that came with this call (Gemini), or nil.
 	State *State
-	// Extra are members that only chat completions have (extra_content).
+	// Extra are fields that only chat completions have (extra_content).
 	Extra []Param
 }
 

@@ -2,7 +2,7 @@ package hub
 
 import "github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 
-// SetNeeds sets Needs and TextBytes of a request that has been read.
+// SetNeeds adds to Needs and TextBytes what follows from the other fields of the request, which must have been read.
 func (r *Request) SetNeeds() {
 	if r.Output != nil {
 		r.Needs |= wire.NeedJSONSchema

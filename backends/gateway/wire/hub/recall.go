@@ -45,7 +45,8 @@ func NewRecall(now func() time.Time) *Recall {
 	return &Recall{now: now, known: make(map[recallKey]*list.Element)}
 }
 
-// Keep stores the reasoning before a user's call. Reasoning that is too large is not stored.
+// Keep stores the reasoning that preceded the tool call with the id call, for the given user. Reasoning that is too
+// large is not stored.
 func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
 	size := len(user) + len(call) + len(reasoning)*RecallItem
 	for i := range reasoning {
@@ -70,7 +71,8 @@ func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
 	}
 }
 
-// Find returns the stored reasoning before a user's call, or nil. The caller must not change it.
+// Find returns the reasoning that Keep stored for a user and the call id call, or nil. The caller must not change the
+// slice.
 func (m *Recall) Find(user, call string) []Reasoning {
 	now := m.now()
 	m.mu.Lock()

@@ -19,7 +19,7 @@ var ErrSchema = errors.New("the answer does not match the JSON schema")
 // have reached the client before the check is possible.
 func Checked(w Writer, o *Output) Writer { return &checked{w, o} }
 
-// checked is the Writer of Checked.
+// checked is the Writer that the function Checked returns.
 type checked struct {
 	Writer
 	output *Output
@@ -67,7 +67,7 @@ type schemaCheck struct {
 	work, depth int
 }
 
-// members calls member for each member of an object, until member returns false or the limit on work is reached.
+// members calls member for each field of a JSON object, until member returns false or the limit on work is reached.
 func (s *schemaCheck) members(object gjson.Result, member func(key string, v gjson.Result) bool) {
 	if s.spend(object) {
 		jsontext.Members(object, member)
@@ -81,13 +81,14 @@ func (s *schemaCheck) elements(array gjson.Result, element func(v gjson.Result) 
 	}
 }
 
-// spend counts the bytes of v as visited. It returns false if they exceed the limit on work.
+// spend adds the length of v to the number of visited bytes. It returns false if the number then exceeds the limit on
+// work.
 func (s *schemaCheck) spend(v gjson.Result) bool {
 	s.work += len(v.Raw)
 	return s.work <= maxSchemaWork
 }
 
-// value reports whether v is valid under a schema.
+// value reports whether the value v is valid under schema.
 func (s *schemaCheck) value(schema, v gjson.Result) bool {
 	if s.depth++; s.depth > maxSchemaDepth {
 		s.work = maxSchemaWork + 1
@@ -135,7 +136,8 @@ func (s *schemaCheck) keyword(schema gjson.Result, key string, rule, v gjson.Res
 	return true
 }
 
-// properties reports whether the members of v are valid under the schemas in rule.
+// properties reports whether the fields of the object v are valid. rule is the value of the keyword properties: an
+// object with a schema for each field name.
 func (s *schemaCheck) properties(rule, v gjson.Result) bool {
 	ok := true
 	s.members(v, func(key string, member gjson.Result) bool {
@@ -147,8 +149,8 @@ func (s *schemaCheck) properties(rule, v gjson.Result) bool {
 	return ok
 }
 
-// additional reports whether those members of v that the schema does not name are valid under rule. If the schema has
-// patternProperties all of them are accepted.
+// additional reports whether those fields of v that the schema does not name are valid under rule, the value of
+// additionalProperties. If the schema has patternProperties all of these fields are accepted.
 func (s *schemaCheck) additional(schema, rule, v gjson.Result) bool {
 	known, _ := s.get(schema, "properties")
 	if _, patterns := s.get(schema, "patternProperties"); patterns {
@@ -199,7 +201,8 @@ func (s *schemaCheck) anyElement(list gjson.Result, holds func(gjson.Result) boo
 	return found
 }
 
-// get returns the first member of an object with the given name.
+// get returns the value of the first field of an object with the given name. ok is false if the object has no such
+// field.
 func (s *schemaCheck) get(object gjson.Result, name string) (found gjson.Result, ok bool) {
 	s.members(object, func(key string, v gjson.Result) bool {
 		if ok = key == name; ok {
@@ -236,7 +239,7 @@ func hasType(v gjson.Result, name string) bool {
 	return true
 }
 
-// equal compares values. Arrays and objects are compared by their text without white space.
+// equal reports whether two JSON values are equal. Arrays and objects are compared by their text without white space.
 func (s *schemaCheck) equal(a, b gjson.Result) bool {
 	switch {
 	case a.Type != b.Type:

@@ -54,8 +54,9 @@ func (s *Syntax) Ended() bool { return s.state == syntaxEnd && !s.broken }
 // Broken reports whether the text can no longer become an object.
 func (s *Syntax) Broken() bool { return s.broken }
 
-// Pass scans the next piece. It returns how many of the piece's bytes are valid and come before the object's last
-// bracket. After a piece in which the object ends or breaks, the results of further calls have no meaning.
+// Pass scans the next piece of the text. It returns how many bytes of the piece are valid and come before the bracket
+// that ends the object. After a piece in which the object ends or becomes invalid, the results of further calls have no
+// meaning.
 func (s *Syntax) Pass(piece []byte) (sound int) {
 	sound = len(piece)
 	for i, c := range piece {
@@ -207,8 +208,8 @@ func (s *Syntax) value(c byte) bool {
 	return true
 }
 
-// enter opens an object or array and continues in the state next. closing is its closing bracket. It returns false if
-// the nesting is too deep.
+// enter opens an object or array and continues in the state next. closing is the bracket that closes the object or
+// array. It returns false if the nesting is too deep.
 func (s *Syntax) enter(closing byte, next syntaxState) bool {
 	if len(s.open) == jsontext.MaxDepth {
 		return false
@@ -218,7 +219,8 @@ func (s *Syntax) enter(closing byte, next syntaxState) bool {
 	return true
 }
 
-// leave closes the innermost object or array. It returns false if closing is not its closing bracket.
+// leave closes the innermost object or array. closing is the bracket that was read. It returns false if another bracket
+// should have closed the object or array.
 func (s *Syntax) leave(closing byte) bool {
 	n := len(s.open) - 1
 	if s.open[n] != closing {
@@ -294,8 +296,9 @@ func (s *Syntax) appendClosing(dst []byte, from int) []byte {
 	return dst
 }
 
-// Extend appends to the valid part of a text so that one more member and the closing bracket of the object can follow.
-// An unfinished token is completed with an arbitrary value, and everything open within the object is closed.
+// Extend appends text to dst, the valid part of an unfinished JSON object, so that one more field and the closing brace
+// can follow. An unfinished token is completed with an arbitrary value, and strings, arrays and objects that are open
+// within the object are closed.
 func (s *Syntax) Extend(dst []byte) []byte {
 	comma := s.members
 	state := s.state

@@ -42,7 +42,8 @@ func NewSealer(keys ...[]byte) (*Sealer, error) {
 	return s, nil
 }
 
-// Seal returns a token, or an empty string if the state is too large.
+// Seal returns a token that contains state and that only user can use. It returns an empty string if the state is too
+// large.
 func (s *Sealer) Seal(user string, state State) string {
 	text, err := json.Marshal(state)
 	if err != nil || len(TokenPrefix)+base64.RawURLEncoding.EncodedLen(len(text)+s.keys[0].Overhead()) > maxToken {
@@ -52,8 +53,8 @@ func (s *Sealer) Seal(user string, state State) string {
 	return TokenPrefix + base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// Open opens a token. It returns false, without distinction, if the text is not a token, was changed, or belongs to
-// another user.
+// Open returns the reasoning state in a token. It returns false if the text is not a token, was changed, or belongs to
+// another user; callers cannot tell these cases apart.
 func (s *Sealer) Open(user, token string) (State, bool) {
 	text, isToken := strings.CutPrefix(token, TokenPrefix)
 	if !isToken || len(token) > maxToken {

@@ -86,15 +86,15 @@ const (
 	highs = 0x8080808080808080
 )
 
-// load reads 8 bytes. The compiler turns it into one read.
+// load returns the first 8 bytes of s as an integer. The compiler turns the function into one read.
 func load(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// digits counts the digits in 8 bytes of ASCII. The first sum carries into the high bit of each byte that is not below
-// '0', the second sum into that of each byte above '9'.
+// digits returns how many of the 8 ASCII bytes in w are digits. The first sum carries into the high bit of each byte
+// that is not below '0', the second sum into that of each byte above '9'.
 func digits(w uint64) int64 {
 	return int64(bits.OnesCount64((w + ones*(0x80-'0')) &^ (w + ones*(0x7f-'9')) & highs))
 }

@@ -14,7 +14,7 @@ func Streamed(from Reader, to, check Writer) Pass {
 	return &streamed{translation{from: from, to: to}, check}
 }
 
-// streamed is the Pass of Streamed.
+// streamed is the Pass that the function Streamed returns.
 type streamed struct {
 	translation
 	check Writer
@@ -32,7 +32,7 @@ func (s *streamed) Whole(dst, body []byte) ([]byte, error) {
 	return s.to.Stream(dst, deltas), nil
 }
 
-// translation is the Pass of Translate.
+// translation is the Pass that the function Translate returns.
 type translation struct {
 	from  Reader
 	to    Writer

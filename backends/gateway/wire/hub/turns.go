@@ -35,11 +35,11 @@ func (t *Turns) Add(m Message) {
 	t.list = append(t.list, turn{message: m, results: make([]Message, len(m.Calls))})
 }
 
-// Remove removes message i. The indexes of the other messages do not change.
+// Remove removes the message with the index i. The indexes of the other messages do not change.
 func (t *Turns) Remove(i int) { t.list[i] = turn{} }
 
-// Call adds a call to a message that will be added next. id is the client's call id. It returns false if the message
-// already has a call with this id.
+// Call adds the tool call c to m, a message that will be added next. id is the client's call id. Call returns false if
+// m already has a call with this id.
 func (t *Turns) Call(m *Message, id string, c Call) bool {
 	index := callIndex{len(t.list), len(m.Calls)}
 	if previous, known := t.calls[id]; known && previous.turn == index.turn {
@@ -54,7 +54,8 @@ func (t *Turns) Call(m *Message, id string, c Call) bool {
 	return true
 }
 
-// Waits reports whether there is a call with the client's id, and whether its result is missing.
+// Waits reports whether there is a call with the client's call id (known), and whether the result of that call is
+// missing (waits).
 func (t *Turns) Waits(id string) (known, waits bool) {
 	p, known := t.calls[id]
 	return known, known && t.list[p.turn].results[p.call].Role == 0
@@ -100,8 +101,8 @@ func (t *Turns) Messages() (all []Message, hasUser bool) {
 	return all, hasUser
 }
 
-// CallID returns a tool call id that all upstreams accept. It depends only on the client's id, so it is the same in a
-// call and its result.
+// CallID returns the tool call id that upstreams get for the client's id. All upstreams accept it. The result depends
+// only on id, so it is the same in a call and in the call's result.
 func CallID(id string) string {
 	if LegalID(id) {
 		return id
@@ -119,7 +120,8 @@ type Joiner struct {
 	began     bool
 }
 
-// Add adds a text. A cache mark ends the part that contains the text.
+// Add adds a text. cache is the JSON text of the cache_control mark behind the text, or empty. A mark ends the part
+// that contains the text.
 func (j *Joiner) Add(text, cache string) {
 	if text == "" {
 		return
@@ -141,7 +143,8 @@ func (j *Joiner) End(cache string) []Part {
 	return j.parts
 }
 
-// AppendText adds a text. Empty texts are dropped.
+// AppendText appends a text part with the given cache_control mark to parts. It returns parts unchanged if the text is
+// empty.
 func AppendText(parts []Part, text, cache string) []Part {
 	if text == "" {
 		return parts

@@ -13,7 +13,7 @@ import (
 // data from the signature of a thinking block, which never contains a colon.
 const ForeignRedacted = "redacted_thinking:"
 
-// block holds the members of a content block, found in one pass.
+// block holds the field values of a content block, found in one pass over the block.
 type block struct {
 	raw                                         string
 	path, kind                                  string
@@ -22,7 +22,8 @@ type block struct {
 	thinking, signature, data, cache, reference gjson.Result
 }
 
-// read stores the members of the block v, whose JSON path is path.
+// read stores the field values of the block v in b. path is the block's JSON path. It returns an error if v is not an
+// object or has no type.
 func (b *block) read(v gjson.Result, path string) (err error) {
 	if !v.IsObject() {
 		return wrongKind(path, "an object", v)
@@ -41,7 +42,8 @@ func (b *block) read(v gjson.Result, path string) (err error) {
 	return err
 }
 
-// field returns a pointer to the field for a member's value, or nil for a member that is ignored.
+// field returns a pointer to the field of b that stores the value of the JSON field key, or nil for a JSON field that
+// the reader ignores.
 func (b *block) field(key string) *gjson.Result {
 	switch key {
 	case "text":
@@ -80,7 +82,8 @@ func (b *block) field(key string) *gjson.Result {
 	return nil
 }
 
-// mark returns the JSON text of v, the cache_control member of the object at path, or an empty string.
+// mark returns v as JSON text. v is the value of cache_control in the object at path. The text is empty if v is absent
+// or null. It returns an error if v is any other value that is not an object.
 func mark(v gjson.Result, path string) (string, error) {
 	ok, err := optionalObject(v, path+".cache_control")
 	if !ok || err != nil {
@@ -89,7 +92,7 @@ func mark(v gjson.Result, path string) (string, error) {
 	return v.Raw, nil
 }
 
-// userBlock reads a block of a user message.
+// userBlock reads the block b of the user message m.
 func (r *reader) userBlock(m *hub.Message, b *block) error {
 	switch b.kind {
 	case "tool_result":
@@ -115,7 +118,7 @@ func (r *reader) userBlock(m *hub.Message, b *block) error {
 	return r.serverResult(m, b)
 }
 
-// assistantBlock reads a block of an assistant message.
+// assistantBlock reads the block b of the assistant message m and adds what the block contains to m.
 func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 	switch b.kind {
 	case "text":
@@ -166,7 +169,8 @@ func (r *reader) summary(m *hub.Message, b *block) bool {
 	return true
 }
 
-// thinking reads a thinking block. Its text never becomes content.
+// thinking reads a thinking block and adds it to m as reasoning. The thinking text never becomes part of the message's
+// content.
 func (r *reader) thinking(m *hub.Message, b *block) error {
 	s, err := text(b.thinking, b.path+".thinking")
 	if err != nil {
@@ -189,8 +193,8 @@ func (r *reader) redacted(m *hub.Message, b *block) error {
 	return nil
 }
 
-// reason adds reasoning to a message. token is the block's signature or data. If it is not a token of the gateway it is
-// stored in Foreign with the prefix foreign.
+// reason adds reasoning with the given text to m. token is the block's signature or data. If token is not a token of
+// the gateway, it is stored in Foreign with the prefix foreign.
 func (r *reader) reason(m *hub.Message, text, token, foreign string) {
 	reasoning := hub.Reasoning{Text: text}
 	if state, isToken := r.options.Token(token); isToken {

@@ -63,7 +63,7 @@ const (
 		`"new_str":{"type":"string","description":"For str_replace: the text in its place."},` +
 		`"insert_text":{"type":"string","description":"For insert: the text to insert."}},` +
 		`"required":["command","path"]}`
-	// editorSchemaUndo is the schema of the text editor's first versions.
+	// editorSchemaUndo is the input schema of the text editor's first versions.
 	editorSchemaUndo = `{"type":"object","properties":{` +
 		`"command":{"type":"string","enum":["view","create","str_replace","insert","undo_edit"]},` + editorPath +
 		`"new_str":{"type":"string","description":"For str_replace: the text in its place. For insert: the text to insert."}},` +

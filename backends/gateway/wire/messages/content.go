@@ -45,7 +45,8 @@ func (r *reader) textParts(content gjson.Result, path string, inline bool) ([]hu
 	return j.End(""), err
 }
 
-// onlyText returns the text of a block that must be a text block.
+// onlyText returns the text of b and its cache_control as JSON text, which is empty if absent. It returns an error if b
+// is not a text block.
 func (b *block) onlyText() (s, cache string, err error) {
 	if b.kind != "text" {
 		return "", "", invalid(b.path+".type", "must be text, it is %s", hub.Shown(b.kind))
@@ -57,7 +58,7 @@ func (b *block) onlyText() (s, cache string, err error) {
 	return s, cache, err
 }
 
-// visible reads a content block of a user message or tool result.
+// visible returns the content of the block b of a user message or tool result.
 func (r *reader) visible(b *block) (parts []hub.Part, err error) {
 	switch b.kind {
 	case "text":
@@ -90,7 +91,7 @@ type source struct {
 	media, data, url, inside gjson.Result
 }
 
-// readSource reads the member source of a block.
+// readSource reads the block's field source.
 func (b *block) readSource() (s source, err error) {
 	s.path = b.path + ".source"
 	if !b.source.IsObject() {
@@ -116,7 +117,8 @@ func (b *block) readSource() (s source, err error) {
 	return s, err
 }
 
-// link returns a data URL for base64 data, or the client's URL. media are the allowed media types.
+// link returns the source as a URL: a data URL for base64 data, or the URL that the client sent. media are the allowed
+// media types.
 func (s *source) link(media ...string) (string, error) {
 	switch s.kind {
 	case "base64":
@@ -161,7 +163,7 @@ func (r *reader) image(b *block) ([]hub.Part, error) {
 	return []hub.Part{{Kind: hub.PartImage, URL: url}}, nil
 }
 
-// document reads a document. It returns a file, or a text preceded by the document's title and context.
+// document reads a document block. It returns a file, or a text that begins with the document's title and context.
 func (r *reader) document(b *block) ([]hub.Part, error) {
 	title, err := optionalText(b.title, b.path+".title")
 	if err != nil {
@@ -228,7 +230,8 @@ func (r *reader) documentContent(s *source, j *hub.Joiner) (pictures []hub.Part,
 	return pictures, err
 }
 
-// searchResult returns the line [title](source) followed by the texts of the result.
+// searchResult reads a search_result block. It returns one text: the line [title](source), followed by the texts of the
+// result.
 func searchResult(b *block) ([]hub.Part, error) {
 	title, err := text(b.title, b.path+".title")
 	if err != nil {

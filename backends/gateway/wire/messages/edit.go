@@ -33,7 +33,7 @@ type editTurn struct {
 	removed  bool // thinking was removed from the message
 }
 
-// editNever are the members that are never removed, even if an upstream refused them.
+// editNever are the top-level fields that are never removed, even if an upstream refused them.
 var editNever = [...]string{"model", "messages", "system", "max_tokens", "tools", "stream"}
 
 func (e *editor) top() error {
@@ -79,7 +79,8 @@ func (e *editor) top() error {
 
 type editSpan struct{ from, to int }
 
-// drops reports whether a top-level member is removed. The names in the target's Drop are those of chat completions.
+// drops reports whether the request's top-level field with this name is removed. The target's Drop lists parameters by
+// their names in chat completions, so stop_sequences is looked up as stop.
 func (e *editor) drops(name string) bool {
 	if slices.Contains(editNever[:], name) {
 		return false
@@ -90,8 +91,9 @@ func (e *editor) drops(name string) bool {
 	return upstreamDrops(e.Target, name)
 }
 
-// editInner returns the member inside a top-level member to which a separate parameter of chat completions corresponds,
-// and the name of that parameter. Both are empty for other members.
+// editInner serves top-level fields that contain a setting which is a separate parameter in chat completions. For such
+// a field it returns the name of that parameter (param) and of the setting inside the field (inner). Both results are
+// empty for any other field name.
 func editInner(name string) (param, inner string) {
 	switch name {
 	case "output_config":
@@ -103,8 +105,8 @@ func editInner(name string) (param, inner string) {
 }
 
 // mustNotThink reports whether thinking must be switched off because the last assistant turn has calls but no thinking
-// from which the model can continue. Adaptive thinking accepts such a turn, unless Edit has removed thinking from it.
-// value is the request's member thinking.
+// from which the model can continue. Adaptive thinking accepts such a turn, unless Edit has removed thinking from the
+// turn. value is the JSON text of the request's field thinking.
 func (e *editor) mustNotThink(value []byte) bool {
 	if !e.last.calls || e.last.thinking {
 		return false
@@ -118,7 +120,8 @@ func (e *editor) mustNotThink(value []byte) bool {
 	return false
 }
 
-// editType returns the type member of an object, or an empty string.
+// editType returns the string in the field type of the JSON object value. It returns an empty string if value is not an
+// object or has no such string.
 func editType(value []byte) (kind string) {
 	s := jsontext.NewScanner(value)
 	if s.Kind() != jsontext.Object {
@@ -149,7 +152,7 @@ func (e *editor) messages(s *jsontext.Scanner) error {
 	return err
 }
 
-// message scans a message. empty is set if all its content was removed.
+// message scans a message and records the edits that it needs. empty is set if Edit removes all content of the message.
 func (e *editor) message(s *jsontext.Scanner) (empty bool, err error) {
 	var turn editTurn
 	assistant := false
@@ -172,7 +175,8 @@ func (e *editor) message(s *jsontext.Scanner) (empty bool, err error) {
 	return empty, err
 }
 
-// content scans the blocks of a message. empty is set if there were blocks and all of them were removed.
+// content scans the blocks of a message and records the edits that they need. turn describes the blocks that are kept.
+// empty is set if there were blocks and all of them are removed.
 func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err error) {
 	dropped, mark := 0, len(e.Edits)
 	items, err := s.ArrayItems(func(item *jsontext.Item) error {
@@ -204,8 +208,8 @@ func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err er
 	return turn, false, err
 }
 
-// token replaces a token by the state in it. drop is set if the block must be removed instead. A block without a token
-// of the gateway stays unchanged.
+// token replaces the gateway's token in b by the reasoning state in the token. drop is set if the block must be removed
+// instead. A block without a token of the gateway stays unchanged.
 func (e *editor) token(b *editBlock) (drop bool) {
 	value, place, form := b.signature, b.signatureAt, hub.FormSignature
 	if b.kind == "redacted_thinking" {
@@ -218,7 +222,7 @@ func (e *editor) token(b *editBlock) (drop bool) {
 	return isToken && !ok
 }
 
-// editBlock holds the members of a content block that Edit reads.
+// editBlock holds the fields of a content block that Edit needs.
 type editBlock struct {
 	kind, signature, data string
 	signatureAt, dataAt   editSpan

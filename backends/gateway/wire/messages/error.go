@@ -7,10 +7,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// StatusOverloaded is the status that replaces 503 in this format.
+// StatusOverloaded is the HTTP status that this format uses in place of 503.
 const StatusOverloaded = 529
 
-// errorTypes are the error types that client libraries distinguish.
+// errorTypes maps HTTP statuses to the error types that client libraries distinguish.
 var errorTypes = apierror.ByStatus{
 	400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
 	404: "not_found_error",
@@ -18,7 +18,8 @@ var errorTypes = apierror.ByStatus{
 	500: "api_error", 503: "overloaded_error", 504: "timeout_error",
 }
 
-// ErrorType returns the type of an error.
+// ErrorType returns the value of error.type for e in this format: e.Type if the format has that type, "billing_error"
+// for the code insufficient_quota, and otherwise a type that corresponds to e.Status.
 func ErrorType(e *apierror.Error) string {
 	switch e.Type {
 	case "invalid_request_error", "authentication_error", "billing_error", "permission_error",
@@ -32,7 +33,8 @@ func ErrorType(e *apierror.Error) string {
 	return errorTypes.Of(e.Status)
 }
 
-// Error returns the status and the body for an error. id is the request's id.
+// Error returns the HTTP status and the JSON body with which the gateway answers a client of this format in case of the
+// error e. id is the request's id.
 func (Format) Error(e *apierror.Error, id string) (status int, body []byte) {
 	if status = e.Status; status == http.StatusServiceUnavailable {
 		status = StatusOverloaded

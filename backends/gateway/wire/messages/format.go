@@ -29,18 +29,18 @@ var facts = hub.Facts{
 // Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// AppendCount appends the response body with the number of tokens.
+// AppendCount appends the response body of POST /v1/messages/count_tokens, which states the number of tokens.
 func (Format) AppendCount(dst []byte, tokens int64) []byte {
 	return append(strconv.AppendInt(append(dst, `{"input_tokens":`...), tokens, 10), '}')
 }
 
-// URL returns the address of a provider's endpoint.
+// URL returns the URL of a provider's messages endpoint.
 func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 	url, _ := p.WireURL(catalog.WireMessages)
 	return url
 }
 
-// Param returns the gjson path in a messages request of a chat completions parameter.
+// Param returns the gjson path at which a messages request has the chat completions parameter with this name.
 func (Format) Param(name string) string {
 	switch name {
 	case "reasoning_effort":
@@ -51,8 +51,8 @@ func (Format) Param(name string) string {
 	return name
 }
 
-// TierEffort returns the request's output_config.effort, or an empty string. It chooses the tier. It may differ from
-// r.Effort: a client that turns thinking off may still request a high tier.
+// TierEffort returns the request's output_config.effort, or an empty string if absent. This effort chooses the tier. It
+// may differ from r.Effort: a client that turns thinking off may still request a high tier.
 func (Format) TierEffort(r *hub.Request) hub.Effort {
 	return hub.Effort(gjson.GetBytes(r.Body, "output_config.effort").Str)
 }

@@ -63,7 +63,8 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	return append(dst, "\n\n"...), wire.Progress{Proof: proof, Thinks: e.thinks(), Done: done}, nil
 }
 
-// rename appends the answer with the model replaced by the requested name.
+// rename appends data, the JSON text of an event or a whole answer. In the appended text the name of the upstream's
+// model is replaced by the model name that the client requested.
 func (p *pass) rename(dst, data []byte) []byte {
 	p.edits = p.edits[:0]
 	if place := p.answer.event.model; place.to > 0 {
@@ -72,8 +73,8 @@ func (p *pass) rename(dst, data []byte) []byte {
 	return p.edits.Apply(dst, data)
 }
 
-// End implements hub.Pass. An answer with a stop_reason is complete even without message_stop. In that case End adds
-// message_stop, because clients wait for it.
+// End implements hub.Pass. An answer with a stop_reason is complete even without the event message_stop. In that case
+// End appends message_stop, because clients wait for this event.
 func (p *pass) End(dst []byte) ([]byte, error) {
 	switch {
 	case p.answer.done:
@@ -97,7 +98,8 @@ func (p *pass) Whole(dst, body []byte) ([]byte, error) {
 // Fail implements hub.Pass.
 func (p *pass) Fail(dst []byte, f hub.Failure) []byte { return appendFailure(dst, &f) }
 
-// KeepAlive implements hub.Pass. A ping must not come before message_start.
+// KeepAlive implements hub.Pass. It appends a ping event, or a comment line before message_start, since no ping may
+// come earlier.
 func (p *pass) KeepAlive(dst []byte) []byte {
 	if !p.answer.started {
 		return append(dst, comment...)

@@ -48,11 +48,11 @@ type reader struct {
 	unanswered error
 	// served names the tools that run on the vendor's servers.
 	served map[string]struct{}
-	// temporary are the indexes of system messages that the next user message removes.
+	// temporary are the indexes of the system messages that apply only until the next user message, which removes them.
 	temporary []int
 }
 
-// fields are the top-level members that the reader evaluates.
+// fields are the values of the top-level fields that the reader evaluates.
 type fields struct {
 	model, maxTokens, messages, system, stream, stop gjson.Result
 	temperature, topP, topK, tools, choice           gjson.Result
@@ -84,7 +84,8 @@ func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
 	return r.request, nil
 }
 
-// collect stores a top-level member's value in f, or drops the member.
+// collect stores v, the value of the top-level field key, in f. It drops a field that the reader does not evaluate,
+// unless the field is null.
 func (r *reader) collect(f *fields, key string, v gjson.Result) {
 	switch key {
 	case "model":
@@ -136,7 +137,8 @@ func (r *reader) collect(f *fields, key string, v gjson.Result) {
 	}
 }
 
-// read evaluates the top-level members. Tools come before the messages, because calls in messages refer to tools.
+// read evaluates the top-level fields. It reads the tools before the messages, because calls in messages refer to
+// tools.
 func (r *reader) read(f *fields) error {
 	for _, step := range [...]func(*fields) error{
 		r.top, r.sampling, r.reasoning, r.format, r.rejectVendorFeatures, r.tools, r.choice, r.identity, r.system,
@@ -236,7 +238,7 @@ func (r *reader) identity(f *fields) error {
 	return nil
 }
 
-// rejectVendorFeatures rejects members for features that only the vendor's own servers have.
+// rejectVendorFeatures returns an error if the request uses a feature that only the vendor's own servers have.
 func (r *reader) rejectVendorFeatures(f *fields) error {
 	if isPresent(f.servers) {
 		if !f.servers.IsArray() {
@@ -273,22 +275,24 @@ func (r *reader) system(f *fields) error {
 	return err
 }
 
-// addSystem adds a system message.
+// addSystem adds a system message with the given parts to the request.
 func (r *reader) addSystem(parts []hub.Part) {
 	if len(parts) > 0 {
 		r.turns.Add(hub.Message{Role: hub.System, Parts: parts})
 	}
 }
 
-// requireOwnFormat records that the request can be carried only by an upstream of this format, which gets the client's
-// bytes. err is the client's error if there is no such upstream.
+// requireOwnFormat records that only an upstream of the messages format can carry the request; such an upstream gets
+// the client's bytes. err is the error for the client if there is no such upstream. Of several errors the first is
+// kept.
 func (r *reader) requireOwnFormat(err error) {
 	if r.request.Needs |= wire.NeedOwnFormat; r.request.OwnFormatError == nil {
 		r.request.OwnFormatError = err
 	}
 }
 
-// member returns the member key of an object at path. The object may be absent.
+// member returns the value of the field key of an object. path is the object's JSON path. The value is absent if the
+// object is absent or null. It returns an error if the object is any other value that is not an object.
 func member(object gjson.Result, path, key string) (gjson.Result, error) {
 	ok, err := optionalObject(object, path)
 	if !ok || err != nil {
@@ -301,7 +305,7 @@ func (r *reader) param(name, value string) {
 	r.request.Params = append(r.request.Params, hub.Param{Name: name, Value: value})
 }
 
-// drop records a dropped field, once.
+// drop records that the field at path is dropped. It records each path only once, and at most maxDropped paths.
 func (r *reader) drop(path string) {
 	if q := r.request; len(q.Dropped) < maxDropped && !slices.Contains(q.Dropped, path) {
 		q.Drop(path)

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// result reads a tool_result block. The result becomes a separate message after the message with its call, followed by
-// a message with its images and files.
+// result reads a tool_result block. The result becomes a separate message, which follows the message with the tool
+// call. A message with the result's images and files comes after it.
 func (r *reader) result(b *block) error {
 	id, err := name(b.callID, b.path+".tool_use_id")
 	if err != nil {

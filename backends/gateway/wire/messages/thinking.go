@@ -78,7 +78,8 @@ func effort(v gjson.Result) (hub.Effort, error) {
 	return "", invalid(path, "must be one of low, medium, high, xhigh, max, it is %s", hub.Shown(s))
 }
 
-// budget returns the effort that corresponds to a thinking budget.
+// budget returns the effort that corresponds to v, the value of thinking.budget_tokens. It returns an error if v is
+// less than minBudget, or not less than max_tokens.
 func (r *reader) budget(v gjson.Result) (hub.Effort, error) {
 	const path = "thinking.budget_tokens"
 	n, err := integer(v, path)
@@ -93,8 +94,8 @@ func (r *reader) budget(v gjson.Result) (hub.Effort, error) {
 	return hub.BudgetEffort(n), nil
 }
 
-// config checks the members of output_config. It rejects a second or differently spelled effort: the effort has chosen
-// the tier, and an upstream of this format might use the other one.
+// config checks the fields of output_config. It returns an error for a second or differently spelled effort: the effort
+// has already chosen the tier, and an upstream of this format might use the other spelling's value.
 func (r *reader) config(output gjson.Result) (err error) {
 	if !isPresent(output) {
 		return nil

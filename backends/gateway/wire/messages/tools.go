@@ -13,7 +13,7 @@ import (
 // maxToolName is the length of the longest tool name, in bytes. MCP names have up to 128.
 const maxToolName = 256
 
-// toolFields are the members of a tool that the reader evaluates.
+// toolFields are the field values of a tool that the reader evaluates.
 type toolFields struct {
 	kind, name, description, schema, strict, cache gjson.Result
 	width, height                                  gjson.Result // size of a computer's screen
@@ -203,7 +203,8 @@ func (r *reader) choice(f *fields) error {
 	return nil
 }
 
-// chosen returns the choice of a single tool. v is the tool's name.
+// chosen returns the choice for a tool_choice that requires a call of one named tool. v is the value of
+// tool_choice.name.
 func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
 	const path = "tool_choice.name"
 	clientName, err := name(v, path)

@@ -115,7 +115,7 @@ func (r *reader) assistant(content gjson.Result, path string) error {
 	return nil
 }
 
-// blocks reads content, which is a text or an array of blocks, and calls read for each block.
+// blocks reads the content of a message, which is a text or an array of blocks, and calls read for each block.
 func (r *reader) blocks(
 	content gjson.Result, path string, m *hub.Message, read func(*hub.Message, *block) error,
 ) error {
@@ -136,7 +136,7 @@ func (r *reader) blocks(
 	})
 }
 
-// call reads a tool_use block.
+// call reads the tool_use block b and adds the call to m.
 func (r *reader) call(m *hub.Message, b *block) error {
 	id, err := name(b.id, b.path+".id")
 	if err != nil {

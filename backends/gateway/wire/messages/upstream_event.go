@@ -20,18 +20,18 @@ type upstreamAnswer struct {
 	// stop is the stop_reason, or empty before it was read.
 	stop     string
 	sequence string // stop_sequence
-	// refusal is the explanation of a refusal, as the inside of a JSON string.
+	// refusal is the explanation of a refusal: the text between the quotes of the JSON string, still escaped.
 	refusal []byte
 	started bool // message_start was seen
 	done    bool // message_stop was seen
 }
 
-// upstreamEvent is the content of one event. Texts are the insides of JSON strings, still escaped.
+// upstreamEvent is the content of one event. Its texts are those between the quotes of JSON strings, still escaped.
 type upstreamEvent struct {
 	kind  []byte // type
 	index int64
 	block upstreamBlock // content_block or delta
-	// model is the position of the model's value in the data, or empty.
+	// model is the position of the value of the field model in the JSON text. It is zero if there is no such field.
 	model upstreamSpan
 	// isMessage is set if the event is a whole message.
 	isMessage, failed bool
@@ -49,7 +49,7 @@ type upstreamBlock struct {
 
 type upstreamSpan struct{ from, to int }
 
-// size returns the number of bytes that the model wrote.
+// size returns the number of bytes in the block that the model wrote.
 func (b *upstreamBlock) size() int64 {
 	return int64(len(b.text) + len(b.thinking) + len(b.partial) + len(b.summary))
 }
@@ -59,7 +59,7 @@ func (b *upstreamBlock) proves() bool {
 	return len(b.text)+len(b.thinking)+len(b.signature)+len(b.data)+len(b.partial)+len(b.name)+len(b.summary) > 0
 }
 
-// thinks reports whether an event shows that the model is thinking, even if the event has no text.
+// thinks reports whether the event shows that the model is thinking. Such an event need not have text.
 func (e *upstreamEvent) thinks() bool {
 	switch string(e.block.kind) {
 	case "thinking", "redacted_thinking", "thinking_delta", "signature_delta":
@@ -70,8 +70,9 @@ func (e *upstreamEvent) thinks() bool {
 
 var upstreamDone = []byte("[DONE]")
 
-// read reads one event of a stream into a. ok is false for an event to ignore: one without data, or with the end mark
-// of another format, which some servers send.
+// read reads one event of a stream into a. name is the event's name, data its JSON text. ok is false for an event to
+// ignore: an event without data, or with "[DONE]", the end mark of another format, which some servers send. For an
+// error event it returns the error that the upstream stated.
 func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	a.event = upstreamEvent{}
 	data = bytes.TrimSpace(data)
@@ -96,7 +97,8 @@ func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	return true, nil
 }
 
-// readWhole reads a whole message into a. It calls block for each content block.
+// readWhole reads body, an answer that is not streamed, into a. It calls block for each content block. It returns the
+// error that the upstream stated, or wire.ErrNoChoices for an answer without content and stop_reason.
 func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) error {
 	a.event = upstreamEvent{isMessage: true}
 	proof := false
@@ -115,8 +117,8 @@ func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) erro
 	return nil
 }
 
-// scan scans one JSON object, which is an event or a whole message. It calls block for each content block of a whole
-// message.
+// scan scans data, the JSON text of one event or of an answer that is not streamed, and stores its values in a. For
+// such an answer it calls block for each content block.
 func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	s := jsontext.NewScanner(data)
 	if s.Kind() != jsontext.Object {
@@ -167,7 +169,7 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	return nil
 }
 
-// blocks scans the content of a whole message. It calls each for each block.
+// blocks scans the content array of an answer that is not streamed. It calls each for every block.
 func (a *upstreamAnswer) blocks(s *jsontext.Scanner, data []byte, each func(*upstreamBlock)) error {
 	return s.Array(func(int) error {
 		if s.Kind() != jsontext.Object {
@@ -182,7 +184,8 @@ func (a *upstreamAnswer) blocks(s *jsontext.Scanner, data []byte, each func(*ups
 	})
 }
 
-// member scans a member of a message, except the content and the type.
+// member scans the value of the field key of a message object and stores the value in a, except for content and type,
+// which the caller scans. Unknown fields are skipped.
 func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 	switch string(key) {
 	case "model":
@@ -201,7 +204,8 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 	return s.Skip()
 }
 
-// endMember scans a member that describes the end of the answer.
+// endMember scans the value of stop_reason, stop_sequence or stop_details and stores the value in a. key is the field's
+// name.
 func (a *upstreamAnswer) endMember(s *jsontext.Scanner, key []byte) error {
 	if string(key) == "stop_details" && s.Kind() == jsontext.Object {
 		return s.Object(func(key []byte) error {
@@ -230,7 +234,7 @@ func (a *upstreamAnswer) endMember(s *jsontext.Scanner, key []byte) error {
 
 var upstreamStops = []string{"end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"}
 
-// block scans a content block or a delta.
+// block scans a content block or a delta into a.event.block. data is the JSON text that s scans.
 func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 	b := &a.event.block
 	return s.Object(func(key []byte) (err error) {
@@ -306,7 +310,8 @@ func (u *upstreamUsage) scan(s *jsontext.Scanner) error {
 	})
 }
 
-// iterations scans the list with the usage of each sampling step of an answer.
+// iterations scans the list with the usage of each sampling step of an answer, and sets u.compacted to the sum of the
+// steps that were compactions.
 func (u *upstreamUsage) iterations(s *jsontext.Scanner) error {
 	u.compacted = upstreamCounts{}
 	return s.Array(func(int) error {
@@ -339,7 +344,8 @@ func (c *upstreamCounts) add(o *upstreamCounts) {
 	c.thinking += o.thinking
 }
 
-// member scans a member of an object with counts.
+// member scans the value of the field key of a usage object and stores the count in c. Fields that are not counts are
+// skipped.
 func (c *upstreamCounts) member(s *jsontext.Scanner, key []byte) error {
 	switch string(key) {
 	case "input_tokens":
@@ -358,7 +364,7 @@ func (c *upstreamCounts) member(s *jsontext.Scanner, key []byte) error {
 	return s.Skip()
 }
 
-// upstreamDetail scans an object and stores its member name, a count, in into.
+// upstreamDetail scans an object and stores the count in the object's field name in *into.
 func upstreamDetail(s *jsontext.Scanner, name string, into *int64) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -371,7 +377,7 @@ func upstreamDetail(s *jsontext.Scanner, name string, into *int64) error {
 	})
 }
 
-// tokens returns the usage, counted as in chat completions.
+// tokens returns the usage of the answer, counted as in chat completions (see wire.Usage).
 func (a *upstreamAnswer) tokens() wire.Usage {
 	u := a.usage.upstreamCounts
 	u.add(&a.usage.compacted)

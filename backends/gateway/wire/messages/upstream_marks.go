@@ -6,15 +6,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// upstreamMark is a cache mark. The upstream caches the prompt up to the block with the mark.
+// upstreamMark is the JSON text of a cache mark, to be inserted before a block's closing brace. The upstream caches the
+// prompt up to the block with the mark.
 const upstreamMark = `,"cache_control":{"type":"ephemeral"}`
 
 // upstreamMarks are the offsets in the body where cache marks are inserted: at the closing braces of the last tool, the
 // last block of the system prompt and the last block of the conversation. An offset of 0 means no mark.
 type upstreamMarks struct{ system, message, tool int }
 
-// write inserts the marks into a complete request. Without marks the upstream would read, and bill, the whole
-// conversation again in each turn.
+// write returns body, a complete request, with the cache marks inserted. Without marks the upstream would read, and
+// bill, the whole conversation again in each turn.
 func (m upstreamMarks) write(body []byte) []byte {
 	places := []int{m.system, m.message, m.tool}
 	slices.Sort(places)
@@ -26,8 +27,8 @@ func (m upstreamMarks) write(body []byte) []byte {
 	return body
 }
 
-// upstreamMarksOf reports whether a request gets marks: the client's format has no marks, and the client has not set
-// any with members of another API.
+// upstreamMarksOf reports whether the gateway adds cache marks to a request. It does so if the target allows it, if the
+// client's format is not messages, and if the client has not set any marks itself with fields of the messages format.
 func upstreamMarksOf(r *hub.Request, t *hub.Target) bool {
 	if !t.CacheMarks || r.Format == hub.Messages || r.Param("cache_control") != "" {
 		return false

@@ -116,7 +116,7 @@ func (r *upstreamReader) begin(e *upstreamEvent) error {
 	return nil
 }
 
-// delta emits a piece of a block's content.
+// delta emits the piece of a block's content in the event e.
 func (r *upstreamReader) delta(e *upstreamEvent) {
 	b := &e.block
 	switch string(b.kind) {
@@ -137,14 +137,15 @@ func (r *upstreamReader) delta(e *upstreamEvent) {
 	}
 }
 
-// text emits a text, unless it is empty.
+// text emits a delta of the given kind with a text, unless the text is empty.
 func (r *upstreamReader) text(kind hub.DeltaKind, text []byte) {
 	if len(text) > 0 {
 		r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: text})
 	}
 }
 
-// state emits reasoning state, unless it is empty. raw is the inside of a JSON string.
+// state emits reasoning state, unless the state is empty. raw is the text between the quotes of a JSON string, still
+// escaped.
 func (r *upstreamReader) state(form hub.Form, raw []byte) {
 	if len(raw) > 0 {
 		state := hub.State{Form: form, Data: string(jsontext.AppendUnquoted(nil, raw))}
@@ -176,7 +177,7 @@ func (r *upstreamReader) call(e *upstreamEvent) error {
 	return nil
 }
 
-// find returns the index in r.open of the call in block index, or -1.
+// find returns the index in r.open of the tool call whose content block has the given index in the answer, or -1.
 func (r *upstreamReader) find(index int64) int {
 	for i, c := range slices.Backward(r.open) {
 		if c.index == index {
@@ -198,7 +199,7 @@ func (r *upstreamReader) stop(index int64) {
 	r.open = slices.Delete(r.open, open, open+1)
 }
 
-// close emits the arguments of a call that had none in deltas.
+// close emits the arguments of a call whose arguments did not come in deltas: those in the block's input, or {}.
 func (r *upstreamReader) close(c *upstreamCall) {
 	if c.hasArguments {
 		return

@@ -167,7 +167,8 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 	w.Dst = append(w.Dst, '}')
 }
 
-// cache writes the cache mark of a block, unless it is empty.
+// cache writes the cache_control field of a block. mark is the field's value as JSON text. If mark is empty nothing is
+// written.
 func (w *upstreamWriter) cache(mark string) {
 	if mark != "" {
 		w.Dst = append(append(w.Dst, `,"cache_control":`...), mark...)

@@ -59,9 +59,9 @@ func (w *upstreamWriter) Content(i int) error {
 // EndTurn implements blocks.Contents.
 func (*upstreamWriter) EndTurn() {}
 
-// parts writes the content of message i. It calls begin before each block. A system message after the first turn
-// becomes a reminder in a user turn: not all models accept the role there, and moving the message would break the
-// order.
+// parts writes the content of m, the message with index i, and calls begin before each block. A system message after
+// the first turn becomes a reminder in a user turn: not all models accept the role system there, and moving the message
+// would break the order.
 func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 	isSystem := m.Role == hub.System || m.Role == hub.Developer
 	for j := range m.Parts {

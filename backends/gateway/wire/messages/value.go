@@ -21,7 +21,7 @@ func missing(path string) error {
 	return hub.Fault("missing_required_parameter", path, "is required")
 }
 
-// isPresent reports whether a member is present and not null.
+// isPresent reports whether the value of a field is present and not null.
 func isPresent(v gjson.Result) bool { return v.Type != gjson.Null }
 
 func wrongKind(path, want string, v gjson.Result) error {
@@ -31,7 +31,7 @@ func wrongKind(path, want string, v gjson.Result) error {
 	return invalid(path, "must be %s, it is %s", want, jsontext.KindOf(v))
 }
 
-// text returns a string, which must be present.
+// text returns the string v. It returns an error if v is absent or not a string. path is the JSON path for the error.
 func text(v gjson.Result, path string) (string, error) {
 	if v.Type != gjson.String {
 		return "", wrongKind(path, "a string", v)
@@ -39,7 +39,8 @@ func text(v gjson.Result, path string) (string, error) {
 	return v.Str, nil
 }
 
-// name returns a string, which must be present and not empty.
+// name returns the string v. It returns an error if v is absent, empty or not a string. path is the JSON path for the
+// error.
 func name(v gjson.Result, path string) (string, error) {
 	s, err := text(v, path)
 	if err == nil && s == "" {
@@ -48,7 +49,7 @@ func name(v gjson.Result, path string) (string, error) {
 	return s, err
 }
 
-// optionalText returns a string, or "" if it is absent or null.
+// optionalText returns the string v, or "" if v is absent or null. It returns an error for any other value.
 func optionalText(v gjson.Result, path string) (string, error) {
 	if !isPresent(v) {
 		return "", nil
@@ -56,7 +57,7 @@ func optionalText(v gjson.Result, path string) (string, error) {
 	return text(v, path)
 }
 
-// optionalBool returns a boolean, or false if it is absent or null.
+// optionalBool returns the boolean v, or false if v is absent or null. It returns an error for any other value.
 func optionalBool(v gjson.Result, path string) (bool, error) {
 	if isPresent(v) && !v.IsBool() {
 		return false, wrongKind(path, "a boolean", v)
@@ -64,8 +65,7 @@ func optionalBool(v gjson.Result, path string) (bool, error) {
 	return v.Type == gjson.True, nil
 }
 
-// optionalObject reports whether a value is an object. It returns an error for a value that is neither an object nor
-// null.
+// optionalObject reports whether v is an object. It returns an error if v is neither an object nor null nor absent.
 func optionalObject(v gjson.Result, path string) (bool, error) {
 	if isPresent(v) && !v.IsObject() {
 		return false, wrongKind(path, "an object", v)
@@ -73,7 +73,8 @@ func optionalObject(v gjson.Result, path string) (bool, error) {
 	return isPresent(v), nil
 }
 
-// integer returns a whole number, which must be present.
+// integer returns the integer v. It returns an error if v is absent or not an integer. path is the JSON path for the
+// error.
 func integer(v gjson.Result, path string) (int64, error) {
 	if v.Type != gjson.Number {
 		return 0, wrongKind(path, "an integer", v)
@@ -85,7 +86,8 @@ func integer(v gjson.Result, path string) (int64, error) {
 	return n, nil
 }
 
-// each calls do for every element of an array with the element's path, until do returns an error.
+// each calls do for every element of an array, with the element and its JSON path, until do returns an error. It
+// returns that error, or an error if the value is not an array. path is the array's JSON path.
 func each(array gjson.Result, path string, do func(v gjson.Result, path string) error) error {
 	if !array.IsArray() {
 		return wrongKind(path, "an array", array)

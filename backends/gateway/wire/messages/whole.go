@@ -27,7 +27,8 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	return append(appendCounts(dst, &c), "}}"...), nil
 }
 
-// content appends the content blocks. cut is set if the answer was cut off.
+// content appends the JSON array of the content blocks in all. cut is set if the answer was cut off. It returns
+// hub.ErrArguments for a tool call whose arguments are no JSON object and cannot be repaired.
 func (w *writer) content(dst []byte, all []blocks.Block, cut bool) ([]byte, error) {
 	for i := range all {
 		b := &all[i]
@@ -55,7 +56,8 @@ func (w *writer) content(dst []byte, all []blocks.Block, cut bool) ([]byte, erro
 	return dst, nil
 }
 
-// stop appends the members stop_reason and stop_sequence, and returns the stop reason.
+// stop appends the JSON fields stop_reason and stop_sequence for the end e. It returns the extended dst and the stop
+// reason.
 func (w *writer) stop(dst []byte, e *hub.End) ([]byte, blocks.Stop) {
 	reason, sequence := w.answer.Stopped(e)
 	dst = append(append(append(dst, `"stop_reason":"`...), reason...), `","stop_sequence":`...)
@@ -65,7 +67,7 @@ func (w *writer) stop(dst []byte, e *hub.End) ([]byte, blocks.Stop) {
 	return jsontext.AppendQuoted(dst, sequence), reason
 }
 
-// details appends the stop_details of a refusal.
+// details appends the JSON field stop_details of a refusal.
 func (w *writer) details(dst []byte) []byte {
 	dst = append(dst, `"stop_details":{"type":"refusal","category":null,"explanation":`...)
 	if len(w.answer.Refusal()) == 0 {
@@ -74,7 +76,7 @@ func (w *writer) details(dst []byte) []byte {
 	return append(append(append(dst, '"'), w.answer.Refusal()...), `"}`...)
 }
 
-// appendCounts appends the members of a whole answer's usage.
+// appendCounts appends the fields of the usage object of an answer that is not streamed.
 func appendCounts(dst []byte, c *blocks.Counts) []byte {
 	for _, m := range [...]struct {
 		key   string

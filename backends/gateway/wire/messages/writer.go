@@ -21,7 +21,7 @@ type writer struct {
 	started, pinged, ended bool
 }
 
-// The JSON texts of events. Between two of them stands the inside of a JSON string.
+// The constant parts of events. Between two of them the writer puts a text that is escaped for a JSON string.
 const (
 	frameEnd    = "}\n\n"
 	blockStart  = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":"
@@ -49,7 +49,7 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	return dst
 }
 
-// start writes message_start.
+// start appends the event message_start.
 func (w *writer) start(dst []byte) []byte {
 	w.started = true
 	dst = append(dst, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":"...)
@@ -59,7 +59,7 @@ func (w *writer) start(dst []byte) []byte {
 	return append(dst, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}}`+frameEnd...)
 }
 
-// head appends the members of a message from the id up to the model.
+// head appends the first fields of a message object: the value of id, and the fields type, role and model.
 func (w *writer) head(dst []byte) []byte {
 	dst = jsontext.AppendQuoted(dst, w.answer.Reply.ID("msg_"))
 	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
@@ -79,7 +79,9 @@ func (w *writer) Delta(dst []byte, index int, b *blocks.Block, piece []byte) []b
 	return append(append(dst, piece...), `"}`+frameEnd...)
 }
 
-// delta appends a delta event up to its text. member is the text before the delta's value.
+// delta appends the beginning of the event content_block_delta for the block with this index. member is the JSON text
+// of the delta object after "type": up to the value that the caller appends, for example "text_delta","text":" with the
+// opening quote.
 func delta(dst []byte, index int, member string) []byte {
 	dst = append(dst, blockDelta...)
 	dst = strconv.AppendInt(dst, int64(index), 10)
@@ -87,7 +89,8 @@ func delta(dst []byte, index int, member string) []byte {
 	return append(dst, member...)
 }
 
-// Begin writes content_block_start for a block. After the first block's event it also writes a ping.
+// Begin appends the event content_block_start for a block. After the first such event of an answer it also appends a
+// ping.
 func (w *writer) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	dst = append(dst, blockStart...)
 	dst = strconv.AppendInt(dst, int64(index), 10)
@@ -111,7 +114,8 @@ func (w *writer) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	return dst
 }
 
-// tool appends a tool_use block, from its type up to its input.
+// tool appends the JSON text of a tool_use block from the value of type up to "input":, after which the caller appends
+// the input.
 func tool(dst []byte, b *blocks.Block) []byte {
 	dst = jsontext.AppendMember(dst, `"tool_use","id":`, b.ID)
 	dst = jsontext.AppendMember(dst, `,"name":`, b.Name)
@@ -129,7 +133,7 @@ func (w *writer) End(dst []byte, index int, b *blocks.Block) []byte {
 	return append(dst, frameEnd...)
 }
 
-// end writes message_delta and message_stop.
+// end appends the events message_delta and message_stop.
 func (w *writer) end(dst []byte, e *hub.End) []byte {
 	w.ended = true
 	dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"...)

@@ -13,7 +13,8 @@ type call struct {
 	id    string // id of the call, not of the item
 	tool  hub.Tool
 	index int // index of the item; noItem before it was written
-	// text is the arguments, or the input of a custom tool, as the inside of a JSON string.
+	// text is the arguments, or the input of a custom tool: the text between the quotes of a JSON string, still
+	// escaped.
 	text  []byte
 	input *inputDecoder // decoder for a custom tool; nil for other tools
 	body  []byte        // JSON object, for the kinds that have one
@@ -26,8 +27,8 @@ type call struct {
 type callKind struct {
 	item   string // type of the item
 	prefix string // prefix of the item's id
-	// member is the name of the item's member with the call's arguments. If object is set the member is an object,
-	// which gets the defaults that it lacks, since clients rely on them.
+	// member is the name of the item's field with the call's arguments. If object is set the field is an object.
+	// Defaults are then added for fields that the object lacks, since clients rely on them.
 	member   string
 	object   bool
 	defaults []hub.Param
@@ -60,7 +61,7 @@ func (c *call) kind() *callKind { return &callKinds[c.tool.Kind] }
 // when the object is complete.
 func (c *call) isDelayed() bool { return c.index == noItem }
 
-// append appends the call's output item.
+// append appends the call's output item as JSON to dst.
 func (c *call) append(dst []byte, it *item) []byte {
 	k := c.kind()
 	dst = jsontext.AppendMember(dst, `{"id":`, it.id)
@@ -82,7 +83,7 @@ func (c *call) append(dst []byte, it *item) []byte {
 	return append(dst, `"}`...)
 }
 
-// call begins a call.
+// call begins the call in the delta d and appends the events of the call's beginning.
 func (w *writer) call(dst []byte, d *hub.Delta) []byte {
 	dst = w.closeCurrent(dst)
 	c := &call{id: d.ID, tool: w.r.Tool(d.Name), index: noItem}
@@ -96,7 +97,7 @@ func (w *writer) call(dst []byte, d *hub.Delta) []byte {
 	return w.addCall(dst, c)
 }
 
-// addCall begins the item of a call and writes its first event.
+// addCall adds the output item of a call and appends the item's first event.
 func (w *writer) addCall(dst []byte, c *call) []byte {
 	c.index = len(w.items)
 	return w.add(dst, item{id: w.reply.ID(c.kind().prefix), call: c})
@@ -121,7 +122,8 @@ func (w *writer) closeCompleted(dst []byte, d *hub.Delta) []byte {
 	return dst
 }
 
-// arguments writes a piece of a call's arguments. Pieces after the end of the call are ignored.
+// arguments adds text, a piece of a call's arguments, to the call and appends the events for the piece. Pieces after
+// the end of the call are ignored.
 func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
 	if c.done {
 		return dst
@@ -146,7 +148,8 @@ func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
 	return w.inputDelta(dst, c, from)
 }
 
-// inputDelta writes the new part of a custom tool's input, which begins at offset from.
+// inputDelta appends an event with the new part of a custom tool's input, which begins at c.text[from]. Without a new
+// part it appends nothing.
 func (w *writer) inputDelta(dst []byte, c *call, from int) []byte {
 	if from == len(c.text) {
 		return dst
@@ -155,7 +158,7 @@ func (w *writer) inputDelta(dst []byte, c *call, from int) []byte {
 	return appendText(dst, "delta", c.text[from:])
 }
 
-// closeCall ends a call. r is the outcome of the answer.
+// closeCall ends a call and appends the events of its end. r is the outcome of the answer.
 func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	c.done = true
 	s := completed
@@ -194,8 +197,8 @@ func (c *call) complete() bool {
 }
 
 // repair closes open strings and brackets in a call's arguments, and reports whether the arguments then have the
-// required form. It is used for whole answers. In a stream the client already has the arguments of a function, and the
-// decoded part of a custom tool's input.
+// required form. It serves answers that are not streamed. In a stream the client already has the arguments of a
+// function, and the decoded part of a custom tool's input.
 func (c *call) repair() bool {
 	if c.complete() {
 		return true
@@ -233,7 +236,7 @@ func (w *writer) delayedCall(dst []byte, c *call, r result) []byte {
 	return w.done(dst, c.index, completed)
 }
 
-// appendFilled appends the object body with those defaults that it lacks.
+// appendFilled appends the JSON object body, with those of the defaults added whose fields the object lacks.
 func appendFilled(dst, body []byte, defaults []hub.Param) []byte {
 	object := gjson.ParseBytes(body)
 	dst = append(dst, '{')

@@ -46,8 +46,8 @@ func (in *reader) choice() error {
 	return in.choose(v, hub.Choice{Mode: "function", Name: name})
 }
 
-// choose sets the choice if the request has tools. Otherwise a choice that requires a call is dropped. v is the member
-// tool_choice.
+// choose sets the tool choice c if the request has tools. Without tools, a choice that requires a call is dropped. v is
+// the value of tool_choice.
 func (in *reader) choose(v fields.Value, c hub.Choice) error {
 	switch {
 	case len(in.r.Tools) > 0:
@@ -82,7 +82,7 @@ func (in *reader) namedTool(o *fields.Object, kind string) (key toolKey, offered
 	return key, false, nil
 }
 
-// keepAllowed removes all tools except those listed in the object in in.tool. v is the member tool_choice.
+// keepAllowed removes all tools except those that the object in in.tool lists. v is the value of tool_choice.
 func (in *reader) keepAllowed(v fields.Value) error {
 	value := in.tool.Get("mode")
 	mode, err := value.Text()
@@ -115,7 +115,8 @@ func (in *reader) keepAllowed(v fields.Value) error {
 	return in.choose(v, hub.Choice{Mode: mode})
 }
 
-// allowTool adds a tool, or all tools of a namespace, to keep.
+// allowTool sets keep for the upstream name of the tool that element names. If element names a namespace, it sets keep
+// for all tools of the namespace. It returns an error if the request does not have the tool or namespace.
 func (in *reader) allowTool(element fields.Value, keep map[string]bool) error {
 	kind, err := in.inner.Typed(element)
 	if err != nil {
@@ -140,7 +141,8 @@ func (in *reader) allowTool(element fields.Value, keep map[string]bool) error {
 	return nil
 }
 
-// allowNamespace adds all tools of the namespace in in.inner to keep.
+// allowNamespace sets keep for the upstream names of all tools in the namespace that in.inner names. It returns an
+// error if there are none. v is the value that names the namespace.
 func (in *reader) allowNamespace(v fields.Value, keep map[string]bool) error {
 	name, err := in.inner.Name("name")
 	if err != nil {

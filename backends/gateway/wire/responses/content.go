@@ -94,8 +94,8 @@ func (in *reader) rejectUploaded() error {
 	return nil
 }
 
-// url returns a member that is a data URL or a web address with one of the schemes. The gateway never fetches the
-// address.
+// url returns the value of the field name of in.part: a data URL or a web address, which must begin with one of the
+// schemes. The URL is empty if the field is absent. The gateway never fetches the address.
 func (in *reader) url(name string, schemes ...string) (string, error) {
 	v := in.part.Get(name)
 	url, err := v.Text()

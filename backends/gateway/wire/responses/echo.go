@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// echo records the members of the request that the response object repeats, with the defaults of the public reference.
-// Two of them state what the gateway does: the answer is not stored and the input is not truncated.
+// echo records the fields of the request that the response object repeats, with the default values of the public
+// reference. Two of these fields state what the gateway does: the answer is not stored and the input is not truncated.
 func (in *reader) echo() {
 	text := in.fields.Get("text")
 	reasoning := in.fields.Get("reasoning")
@@ -38,7 +38,8 @@ func (in *reader) echo() {
 	}
 }
 
-// repeat returns a top-level member for the response object. missing is the value if the member is absent.
+// repeat returns a top-level field of the request for the response object. missing is the JSON text of the value if the
+// request does not have the field.
 func (in *reader) repeat(name, missing string) hub.Param {
 	if v := in.fields.Get(name); v.Given() {
 		return hub.Param{Name: name, Value: oneLine(v.Raw)}
@@ -46,7 +47,8 @@ func (in *reader) repeat(name, missing string) hub.Param {
 	return hub.Param{Name: name, Value: missing}
 }
 
-// inner returns the member name of an object as JSON text, or missing if the member is absent.
+// inner returns the value of the field name of the object v as JSON text, or missing if the object does not have the
+// field.
 func inner(v fields.Value, name, missing string) string {
 	if r := v.Get(name); r.Type != gjson.Null {
 		return oneLine(r.Raw)

@@ -69,7 +69,7 @@ func (e *editor) top() error {
 		more += `,"include":[` + encryptedContent + `]`
 	}
 	if more != "" {
-		// The member model is never removed, so items is not empty.
+		// The field model is never removed, so items is not empty.
 		end := items[len(items)-1].To
 		e.Edits.Replace(end, end, more)
 	}
@@ -78,8 +78,8 @@ func (e *editor) top() error {
 
 const encryptedContent = `"reasoning.encrypted_content"`
 
-// include adds "reasoning.encrypted_content" to the request's member "include", so that the upstream returns reasoning
-// state. The member's value is Body[from:to] and of the given kind.
+// include adds "reasoning.encrypted_content" to the list in the request's field include, so that the upstream returns
+// reasoning state. The field's value is Body[from:to], a value of the given kind.
 func (e *editor) include(kind jsontext.Kind, from, to int) {
 	switch text := e.Request.Body[from:to]; {
 	case kind != jsontext.Array:
@@ -91,10 +91,11 @@ func (e *editor) include(kind jsontext.Kind, from, to int) {
 	}
 }
 
-// editNever are the members that are never removed, even if an upstream refused them.
+// editNever are the top-level fields that are never removed, even if an upstream refused them.
 var editNever = [...]string{"model", "input", "instructions", "tools", "store", "stream"}
 
-// drops reports whether a top-level member is removed. The names in the target's Drop are those of chat completions.
+// drops reports whether the request's top-level field with this name is removed. The target's Drop lists parameters by
+// their names in chat completions, so reasoning is looked up as reasoning_effort.
 func (e *editor) drops(name string) bool {
 	switch {
 	case slices.Contains(editNever[:], name):
@@ -121,7 +122,7 @@ func (e *editor) array(s *jsontext.Scanner, drop func(o *editObject) bool) error
 	return err
 }
 
-// editObject holds the members of an input item or tool that Edit reads.
+// editObject holds the fields of an input item or tool that Edit needs.
 type editObject struct {
 	kind, encrypted string
 	from, to        int
@@ -143,8 +144,8 @@ func (o *editObject) scan(s *jsontext.Scanner) error {
 	})
 }
 
-// reasoning replaces a reasoning item with a token by the item in the token. drop is set if the reasoning item must be
-// removed instead. Other items are not changed.
+// reasoning replaces a reasoning item that contains a token of the gateway by the item that is sealed in the token.
+// drop is set if the reasoning item must be removed instead. An item of another type is not changed.
 func (e *editor) reasoning(o *editObject) (drop bool) {
 	switch {
 	case o.kind != "reasoning":

@@ -25,23 +25,23 @@ var facts = hub.Facts{
 // Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// ReadCount parses a request to count tokens.
+// ReadCount parses a client's request to count the tokens of a prompt. The errors are those of Read.
 func (f Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return f.Read(body, o)
 }
 
-// AppendCount appends the response body with the number of tokens.
+// AppendCount appends the body of the response to a request to count tokens.
 func (Format) AppendCount(dst []byte, tokens int64) []byte {
 	return append(strconv.AppendInt(append(dst, `{"object":"response.input_tokens","input_tokens":`...), tokens, 10), '}')
 }
 
-// URL returns the address of a provider's endpoint.
+// URL returns the URL of a provider's Responses endpoint.
 func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 	url, _ := p.WireURL(catalog.WireResponses)
 	return url
 }
 
-// Param returns the gjson path in a Responses request of a chat completions parameter.
+// Param returns the gjson path at which a Responses request has the chat completions parameter with this name.
 func (Format) Param(name string) string {
 	switch name {
 	case "verbosity":
@@ -55,7 +55,8 @@ func (Format) Param(name string) string {
 // TierEffort returns an empty string: in this format the effort does not choose the tier.
 func (Format) TierEffort(*hub.Request) hub.Effort { return "" }
 
-// Error returns the status and the body for an error. They are the same as in chat completions.
+// Error returns the HTTP status and the JSON body with which the gateway answers a client in case of the error e. Both
+// are the same as in chat completions.
 func (Format) Error(e *apierror.Error, _ string) (status int, body []byte) {
 	return e.Status, chat.Error(e)
 }

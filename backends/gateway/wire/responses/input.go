@@ -29,7 +29,8 @@ const (
 	inputOther // not the expected form; decoded at the end
 )
 
-// decode takes a piece of the arguments, the inside of a JSON string, and appends the piece's part of the text to dst.
+// decode takes the next piece of the arguments, still escaped as in a JSON string. It appends the part of the custom
+// tool's input that the piece contains to dst.
 func (d *inputDecoder) decode(dst, piece []byte) []byte {
 	switch d.phase {
 	case inputBehind:
@@ -80,7 +81,8 @@ func inputStart(text []byte) (n int, more bool) {
 	return n, false
 }
 
-// decodeInside appends a piece of the string's inside to dst. An incomplete escape is held until the next piece.
+// decodeInside appends a piece of the input's JSON string to dst. An incomplete escape sequence is held until the next
+// piece.
 func (d *inputDecoder) decodeInside(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -169,8 +171,9 @@ func appendEscape(dst, escape []byte) []byte {
 	}
 }
 
-// finish appends the rest of the text when the arguments are complete. For arguments that do not have the expected form
-// this is the member "input", or else all of the arguments.
+// finish appends the rest of the custom tool's input to dst when the arguments are complete. If the arguments do not
+// have the form {"input": "…"}, it appends the value of their field input or, without such a field, all of the
+// arguments.
 func (d *inputDecoder) finish(dst []byte) []byte {
 	held := d.held
 	d.held = nil

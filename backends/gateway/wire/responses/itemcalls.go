@@ -12,8 +12,8 @@ import (
 // callIndex locates a call: the index of its turn, and its index in the turn's message.
 type callIndex struct{ turn, call int }
 
-// call reads an item that is a tool call. item is the item's type. The call's arguments are in different members,
-// depending on the kind of the tool.
+// call reads an input item that is a tool call. item is the item's type. The name of the field with the call's
+// arguments depends on the kind of the tool.
 func (in *reader) call(item string) (err error) {
 	if item == "tool_search_call" {
 		if execution, err := in.item.Text("execution"); err != nil || execution == "server" {

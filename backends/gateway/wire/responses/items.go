@@ -167,7 +167,8 @@ func (in *reader) configure() error {
 	return in.outputFormat(in.inner.Get("format"))
 }
 
-// guessType returns the type of an item without the member type.
+// guessType returns the type of the input item in in.item, which does not state its type: "message" if the item has a
+// role, "item_reference" if it has only an id, and otherwise an empty string.
 func (in *reader) guessType() string {
 	if v := in.item.Get("role"); v.Given() {
 		return "message"
@@ -237,7 +238,7 @@ func (in *reader) thought() error {
 	return nil
 }
 
-// thoughts returns the texts in the item's member list, joined.
+// thoughts returns the texts in the item's array field with the name list, joined to one text.
 func (in *reader) thoughts(list string) (string, error) {
 	v := in.item.Get(list)
 	if !v.Given() {

@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// item is an output item. Its texts are the insides of JSON strings, as the upstream sent them.
+// item is an output item. Its texts are those between the quotes of JSON strings, still escaped as the upstream sent
+// them.
 type item struct {
 	id     string
 	status status
@@ -48,7 +49,7 @@ type part struct {
 	delta []byte
 }
 
-// append appends the item.
+// append appends the output item as a JSON object to dst.
 func (it *item) append(dst []byte) []byte {
 	if it.call != nil {
 		return it.call.append(dst, it)
@@ -69,7 +70,7 @@ func (it *item) append(dst []byte) []byte {
 	return append(dst, "]}"...)
 }
 
-// append appends the members of a reasoning item after its id, and the closing brace.
+// append appends the fields of a reasoning item that follow its id, and the closing brace.
 func (r *reasoning) append(dst []byte, s status) []byte {
 	dst = append(dst, `,"type":"reasoning"`...)
 	if s == incomplete {
@@ -127,21 +128,22 @@ func (w *writer) keep() {
 // items of the answer.
 func (w *writer) takesState() bool { return w.r.Answer.State || w.reply.KeepItem != nil }
 
-// add begins an item and writes its event response.output_item.added.
+// add adds an output item and appends the item's event response.output_item.added.
 func (w *writer) add(dst []byte, it item) []byte {
 	w.items = append(w.items, it)
 	dst = w.event(dst, "response.output_item.added")
 	return w.appendItem(dst, len(w.items)-1)
 }
 
-// done ends an item with the status s and writes its event response.output_item.done.
+// done gives the item with this index the status s and appends the item's event response.output_item.done.
 func (w *writer) done(dst []byte, index int, s status) []byte {
 	w.items[index].close(s)
 	dst = w.event(dst, "response.output_item.done")
 	return w.appendItem(dst, index)
 }
 
-// appendItem appends the item's index and the item, and ends the event.
+// appendItem appends the last two fields of an event, which are the index and the JSON object of an item, and the end
+// of the event.
 func (w *writer) appendItem(dst []byte, index int) []byte {
 	dst = append(dst, `,"output_index":`...)
 	dst = strconv.AppendInt(dst, int64(index), 10)
@@ -149,18 +151,20 @@ func (w *writer) appendItem(dst []byte, index int) []byte {
 	return end(w.items[index].append(dst))
 }
 
-// beginItemEvent begins an event about an existing item.
+// beginItemEvent appends the beginning of an event about the item with this index: the event's name, and the item's id
+// and index.
 func (w *writer) beginItemEvent(dst []byte, name string, index int) []byte {
 	return w.appendItemRef(w.event(dst, name), index)
 }
 
-// appendItemRef appends the id and the index of the item.
+// appendItemRef appends the JSON fields with the id and the index of the item to an event.
 func (w *writer) appendItemRef(dst []byte, index int) []byte {
 	dst = jsontext.AppendAll(dst, `,"item_id":"`, w.items[index].id, `","output_index":`)
 	return strconv.AppendInt(dst, int64(index), 10)
 }
 
-// appendText appends a text as the event's last member, and ends the event.
+// appendText appends a JSON field with the given name and text as the last field of an event, and the end of the event.
+// The text is already escaped.
 func appendText(dst []byte, name string, text []byte) []byte {
 	dst = append(append(append(dst, `,"`...), name...), `":"`...)
 	dst = append(dst, text...)
@@ -225,12 +229,13 @@ func appendElements(dst, array []byte) []byte {
 	return dst
 }
 
-// beginPartEvent begins an event about the last part of an existing item.
+// beginPartEvent appends the beginning of an event about the last content part of the item with this index.
 func (w *writer) beginPartEvent(dst []byte, name string, index int) []byte {
 	return w.appendPartRef(w.event(dst, name), index)
 }
 
-// appendPartRef appends the id and index of the item, and the index of its last part.
+// appendPartRef appends JSON fields to an event: the id and the index of the item, and the index of the item's last
+// content part.
 func (w *writer) appendPartRef(dst []byte, index int) []byte {
 	dst = w.appendItemRef(dst, index)
 	dst = append(dst, `,"content_index":`...)

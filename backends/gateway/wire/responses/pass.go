@@ -98,7 +98,8 @@ func passProves(e *upstreamEvent) bool {
 	return len(e.text) > 0
 }
 
-// rename appends the answer with the model replaced by the requested name.
+// rename appends data, the JSON text of an event or a whole answer. In the appended text the name of the upstream's
+// model is replaced by the model name that the client requested.
 func (p *pass) rename(dst, data []byte) []byte {
 	p.edits = p.edits[:0]
 	e := &p.answer.event
@@ -157,7 +158,7 @@ func (p *pass) Fail(dst []byte, f hub.Failure) []byte {
 		`"temperature":null,"tool_choice":"auto","tools":[],"top_p":null,"usage":null}}`+"\n\n"...)
 }
 
-// KeepAlive implements hub.Pass.
+// KeepAlive implements hub.Pass. It appends a comment line, which clients ignore.
 func (p *pass) KeepAlive(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
 
 // Usage implements hub.Pass.

@@ -65,7 +65,7 @@ func (Format) Expand(body []byte, find func(ids []string) (map[string]string, er
 	return edits.Apply(make([]byte, 0, size), body), nil
 }
 
-// references returns the references in the input of a request.
+// references returns the references to stored items in the field input of a request body.
 func references(body []byte) (found []reference) {
 	s := jsontext.NewScanner(body)
 	if s.Kind() != jsontext.Object {
@@ -94,7 +94,8 @@ func references(body []byte) (found []reference) {
 	return found
 }
 
-// scan scans an item. isReference is set if the item has the type of a reference, or an id but neither type nor role.
+// scan scans an input item into r. isReference is set if the item has the type of a reference, or an id but neither
+// type nor role.
 func (r *reference) scan(s *jsontext.Scanner) (isReference bool, err error) {
 	kind, hasType := "", false
 	err = s.Object(func(key []byte) (err error) {

@@ -52,7 +52,7 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 type reader struct {
 	r       *hub.Request
 	options hub.ReadOptions
-	// fields holds the top-level members. The other variables hold one object of their kind at a time (see object).
+	// fields holds the top-level fields. The other variables hold one object of their kind at a time (see object).
 	fields, item, part, tool, inner fields.Object
 
 	// names maps tools to their upstream names. flat is the set of these names.
@@ -75,8 +75,8 @@ type reader struct {
 // maxDropped limits the names of dropped fields that are recorded. The client sees at most 20 of them.
 const maxDropped = 32
 
-// requireOwnFormat records that the request can be carried only by an upstream of this format, which gets the client's
-// bytes. err is the client's error if there is no such upstream.
+// requireOwnFormat records that only an upstream of the Responses format can carry the request; such an upstream gets
+// the client's bytes. err is the error for the client if there is no such upstream.
 func (in *reader) requireOwnFormat(err error) {
 	if in.r.Needs |= wire.NeedOwnFormat; in.r.OwnFormatError == nil {
 		in.r.OwnFormatError = err
@@ -109,7 +109,7 @@ func (in *reader) dropUnknown() {
 	}
 }
 
-// dropOthers records all members of an object except the named ones and those that are null as dropped.
+// dropOthers records the fields of an object as dropped, except those in names and those that are null.
 func (in *reader) dropOthers(o *fields.Object, names ...string) {
 	for _, m := range o.Members {
 		if m.Type != gjson.Null && !slices.Contains(names, m.Name) {
@@ -237,7 +237,7 @@ func (in *reader) effort(v fields.Value) error {
 	return nil
 }
 
-// format reads the member text, with the form of the answer and its verbosity.
+// format reads the field text, which states the form of the answer and its verbosity.
 func (in *reader) format() error {
 	v := in.fields.Get("text")
 	if !v.Given() {
@@ -306,7 +306,7 @@ func (in *reader) schema() (*hub.Output, error) {
 	return out, nil
 }
 
-// strict returns the member strict as JSON text, or an empty string if absent.
+// strict returns the value of the object's field strict as JSON text, or an empty string if absent.
 func strict(o *fields.Object) (string, error) {
 	v := o.Get("strict")
 	if _, err := v.Flag(); err != nil || !v.Given() {
@@ -358,7 +358,7 @@ func (in *reader) parameters() error {
 	return err
 }
 
-// logprobs reads top_logprobs. It counts only if the include flag requests log probabilities.
+// logprobs reads top_logprobs. The field is used only if include requests log probabilities.
 func (in *reader) logprobs() error {
 	v := in.fields.Get("top_logprobs")
 	if v.Given() && v.Type != gjson.Number {

@@ -19,7 +19,7 @@ type toolKey struct {
 	namespace, clientName string
 }
 
-// The tools that a request defines only by their type: their names, and the member of a call item with their arguments.
+// The tools that a request defines only by their type: their names, and the field of a call item with their arguments.
 var (
 	toolNames = [...]string{
 		hub.ToolSearch: "tool_search", hub.ToolLocalShell: "local_shell",
@@ -107,7 +107,7 @@ func (in *reader) tools() error {
 	return nil
 }
 
-// itemTools reads the tools that an input item adds.
+// itemTools reads the tools that the input item adds to the request.
 func (in *reader) itemTools(item fields.Value) error {
 	switch item.Get("type").Str {
 	case "additional_tools", "tool_search_output":
@@ -174,7 +174,7 @@ func (in *reader) hostedTool(v fields.Value) {
 // noParameters is the schema of a function without parameters.
 const noParameters = `{"type":"object","properties":{}}`
 
-// function reads the function tool in o. prefix is put before its description.
+// function reads the function tool in o and adds it. prefix is put before the tool's description.
 func (in *reader) function(o *fields.Object, namespace, prefix string) error {
 	key := toolKey{kind: hub.ToolFunction, namespace: namespace}
 	t := hub.Tool{}
@@ -199,7 +199,7 @@ func (in *reader) function(o *fields.Object, namespace, prefix string) error {
 	return nil
 }
 
-// parameters returns the parameters schema of the tool in o.
+// parameters returns the JSON Schema in the field parameters of the tool in o, as JSON text, or noParameters if absent.
 func parameters(o *fields.Object) (string, error) {
 	v := o.Get("parameters")
 	if !v.Given() {
@@ -211,8 +211,8 @@ func parameters(o *fields.Object) (string, error) {
 // customSchema is the input schema that represents a custom tool's free text.
 const customSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as free text."}},"required":["input"],"additionalProperties":false}`
 
-// custom reads the custom (free-text) tool in o. prefix is put before its description. Other models cannot enforce the
-// tool's grammar, so it is appended to the description.
+// custom reads the custom (free-text) tool in o and adds it. prefix is put before the tool's description. Other models
+// cannot enforce the tool's grammar, so the grammar is appended to the description.
 func (in *reader) custom(o *fields.Object, namespace, prefix string) error {
 	key := toolKey{kind: hub.ToolCustom, namespace: namespace}
 	t := hub.Tool{Parameters: customSchema}
@@ -246,7 +246,7 @@ func (in *reader) custom(o *fields.Object, namespace, prefix string) error {
 	return nil
 }
 
-// namespace reads the namespace in in.tool. Its members become separate tools.
+// namespace reads the namespace in in.tool. The tools in the namespace become separate tools of the request.
 func (in *reader) namespace() error {
 	name, err := in.tool.Name("name")
 	if err != nil {

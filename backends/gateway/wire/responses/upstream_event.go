@@ -19,8 +19,8 @@ type upstreamAnswer struct {
 	done           bool // the last event was seen
 }
 
-// upstreamEvent is the content of one event, or of a whole response. Texts are the insides of JSON strings, still
-// escaped.
+// upstreamEvent is the content of one event, or of a response that is not streamed. Its texts are those between the
+// quotes of JSON strings, still escaped.
 type upstreamEvent struct {
 	kind       []byte // type, or the name set by finish
 	kindAt     upstreamSpan
@@ -37,7 +37,8 @@ type upstreamEvent struct {
 	isResponse bool // the event is a response itself
 }
 
-// size returns the number of bytes that the model wrote. It is 0 for done events, which only repeat text.
+// size returns the number of bytes in the event that the model wrote. The number is 0 for done events, which only
+// repeat text.
 func (e *upstreamEvent) size() int64 {
 	if bytes.HasSuffix(e.kind, []byte(".delta")) {
 		return int64(len(e.text))
@@ -45,7 +46,7 @@ func (e *upstreamEvent) size() int64 {
 	return 0
 }
 
-// thinks reports whether an event shows that the model is thinking, even if the event has no text.
+// thinks reports whether the event shows that the model is thinking. Such an event need not have text.
 func (e *upstreamEvent) thinks() bool {
 	return string(e.item.kind) == "reasoning" || bytes.HasPrefix(e.kind, []byte("response.reasoning_"))
 }
@@ -74,7 +75,8 @@ type upstreamSpan struct{ from, to int }
 
 var upstreamDone = []byte("[DONE]")
 
-// read reads one event of a stream into a. ok is false for an event without content.
+// read reads one event of a stream into a. name is the event's name, data its JSON text. ok is false for an event
+// without content. For an error event or a failed response it returns the error that the upstream stated.
 func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	a.event = upstreamEvent{}
 	data = bytes.TrimSpace(data)
@@ -140,7 +142,8 @@ func (a *upstreamAnswer) failure() error {
 	return &wire.UpstreamError{Status: 200, Code: "server_error", Message: "the upstream gave up the response"}
 }
 
-// readWhole reads a whole response into a.
+// readWhole reads body, a response that is not streamed, into a. It returns the error that the upstream stated,
+// wire.ErrNoChoices for a response without output, or wire.ErrNoFinish for an unfinished response.
 func (a *upstreamAnswer) readWhole(body []byte) error {
 	a.event = upstreamEvent{isResponse: true}
 	if err := a.scan(body); err != nil {
@@ -162,7 +165,7 @@ func (a *upstreamAnswer) readWhole(body []byte) error {
 	return nil
 }
 
-// countCalls counts the calls of tools that the provider ran. It counts in the output of the whole response, which is
+// countCalls counts the calls of tools that the provider ran. It uses the output of the complete response, which is
 // more complete than the events before.
 func (a *upstreamAnswer) countCalls() {
 	output := a.event.response.output
@@ -197,7 +200,7 @@ func (a *upstreamAnswer) countCall(i *upstreamItem) {
 	}
 }
 
-// scan scans one JSON object: an event, or a whole response.
+// scan scans data, the JSON text of one event or of a response that is not streamed, and stores its values in a.
 func (a *upstreamAnswer) scan(data []byte) error {
 	s := jsontext.NewScanner(data)
 	if s.Kind() != jsontext.Object {
@@ -218,7 +221,8 @@ func (a *upstreamAnswer) scan(data []byte) error {
 	return nil
 }
 
-// member scans a member of an event.
+// member scans the value of the field key of an event and stores the value in a.event. data is the JSON text that s
+// scans.
 func (a *upstreamAnswer) member(s *jsontext.Scanner, data, key []byte) (err error) {
 	e := &a.event
 	switch string(key) {
@@ -259,7 +263,8 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, data, key []byte) (err erro
 	return err
 }
 
-// response scans a member of a response.
+// response scans the value of the field key of a response object and stores the value in a. data is the JSON text that
+// s scans.
 func (a *upstreamAnswer) response(s *jsontext.Scanner, data, key []byte) (err error) {
 	r := &a.event.response
 	switch string(key) {
@@ -349,7 +354,7 @@ func (i *upstreamItem) scan(s *jsontext.Scanner, data []byte) error {
 	return err
 }
 
-// call reports whether the item calls a tool that the client runs.
+// call reports whether the item is a call of a tool that the client runs.
 func (i *upstreamItem) call() bool {
 	return string(i.kind) == "function_call" || string(i.kind) == "custom_tool_call"
 }
@@ -387,7 +392,8 @@ func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 	})
 }
 
-// upstreamArray scans a value. It returns the JSON text of an array, or nil for a value of another kind.
+// upstreamArray scans a value. It returns the JSON text of the value if the value is an array, and nil otherwise. data
+// is the JSON text that s scans.
 func upstreamArray(s *jsontext.Scanner, data []byte) ([]byte, error) {
 	kind, from := s.Kind(), s.Offset()
 	err := s.Skip()

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// instructions writes the first message as instructions if it is a system message. It returns the index of the next
-// message.
+// instructions writes the text of the first message as the field instructions, if that message is a system message. It
+// returns the index of the first message that is still to be written.
 func (w *upstreamWriter) instructions() (rest int) {
 	if len(w.r.Messages) == 0 || w.r.Messages[0].Role != hub.System {
 		return 0
@@ -53,7 +53,8 @@ func (w *upstreamWriter) input(rest int) error {
 	return nil
 }
 
-// upstreamWithout removes an id from open. Results come in the order of the calls, so the id is near the front.
+// upstreamWithout returns open, a list of call ids, without id. Results come in the order of the calls, so the id is
+// near the front.
 func upstreamWithout(open []string, id string) []string {
 	for i := range open {
 		if open[i] == id {
@@ -64,7 +65,7 @@ func upstreamWithout(open []string, id string) []string {
 	return open
 }
 
-// synthetic writes placeholder results for the calls with the given ids.
+// synthetic writes a placeholder result for each call whose id is in open.
 func (w *upstreamWriter) synthetic(open []string) {
 	for _, id := range open {
 		w.output(id)
@@ -72,7 +73,7 @@ func (w *upstreamWriter) synthetic(open []string) {
 	}
 }
 
-// begin begins an input item of the given type.
+// begin writes the beginning of an input item of the given type.
 func (w *upstreamWriter) begin(kind string) {
 	if w.items++; w.items > 1 {
 		w.dst = append(w.dst, ',')
@@ -80,7 +81,7 @@ func (w *upstreamWriter) begin(kind string) {
 	w.dst = jsontext.AppendAll(w.dst, `{"type":"`, kind, `"`)
 }
 
-// output begins the output item for the call with the given id.
+// output writes the beginning of the input item with the result of the call whose id is given.
 func (w *upstreamWriter) output(id string) {
 	kind := "function_call_output"
 	if _, custom := w.called[id]; custom {

@@ -108,7 +108,7 @@ func (r *upstreamReader) Whole(body []byte) ([]hub.Delta, error) {
 // Usage implements hub.Reader.
 func (r *upstreamReader) Usage() wire.Usage { return r.answer.usage }
 
-// output reads the items of a whole response.
+// output reads the output items of a response that is not streamed.
 func (r *upstreamReader) output(array []byte) error {
 	if len(array) == 0 {
 		return nil
@@ -178,7 +178,8 @@ func (r *upstreamReader) thoughts(output int64, item *upstreamItem) {
 	})
 }
 
-// text emits a text, unless it is empty. output is the output_index of its item.
+// text emits a delta of the given kind with a text, unless the text is empty. output is the output_index of the item
+// that has the text.
 func (r *upstreamReader) text(kind hub.DeltaKind, output int64, text, logprobs []byte) {
 	if len(text) == 0 {
 		return
@@ -202,7 +203,7 @@ func (r *upstreamReader) reasoning(output, part int64, text []byte) {
 	r.text(hub.DeltaReasoning, output, text, nil)
 }
 
-// find returns the index in r.calls of the call with the given output_index, or -1.
+// find returns the index in r.calls of the call whose item has the output_index output, or -1.
 func (r *upstreamReader) find(output int64) int {
 	for i, c := range slices.Backward(r.calls) {
 		if c.output == output {
@@ -240,7 +241,7 @@ const (
 	upstreamInputTail = `\"}`
 )
 
-// arguments emits a piece of the arguments of the call with the given output_index.
+// arguments emits text as a piece of the arguments of the call whose item has the output_index output.
 func (r *upstreamReader) arguments(output int64, text []byte) {
 	index := r.find(output)
 	if index < 0 || r.calls[index].closed || len(text) == 0 {
@@ -270,7 +271,8 @@ func (r *upstreamReader) piece(index int, text []byte, last bool) {
 
 var upstreamEmpty = []byte("{}")
 
-// close ends a call. text is the call's complete text. Only a call of which no text was emitted needs it.
+// close ends the call with the given index. text is all text of the call. It is emitted only if no text of the call was
+// emitted before.
 func (r *upstreamReader) close(index int, text []byte) {
 	c := &r.calls[index]
 	if c.closed {

@@ -128,14 +128,14 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 		} else {
 			w.dst = append(w.dst, t.Parameters...)
 		}
-		// Without this member the upstream would treat the schema as strict.
+		// Without this field the upstream would treat the schema as strict.
 		strict := t.Strict == "true" && !w.drops("strict")
 		w.dst = strconv.AppendBool(append(w.dst, `,"strict":`...), strict)
 	}
 	w.dst = append(w.dst, '}')
 }
 
-// text writes the member text, with the form of the answer and its verbosity.
+// text writes the field text, which states the form of the answer and its verbosity.
 func (w *upstreamWriter) text() {
 	verbosity := w.r.Param("verbosity")
 	switch {

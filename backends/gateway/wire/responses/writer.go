@@ -56,7 +56,8 @@ var (
 	completedResult = result{status: "completed"}
 )
 
-// outcome returns the result of an answer.
+// outcome returns the result of an answer that ended as end describes. If the upstream stated no final usage, the
+// result has an estimate.
 func (w *writer) outcome(end *hub.End) result {
 	r := result{status: "completed", usage: &end.Usage}
 	if !end.Usage.Known {
@@ -95,7 +96,7 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	return dst
 }
 
-// begin writes the first two events, which contain the same response object.
+// begin appends the first two events of a stream, which contain the same response object.
 func (w *writer) begin(dst []byte) []byte {
 	dst = append(w.event(dst, "response.created"), response...)
 	from := len(dst)
@@ -127,7 +128,8 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	return w.object(nil, end), nil
 }
 
-// scratchEvents calls write for the items that it adds, and discards the events that it writes.
+// scratchEvents calls write with a scratch buffer and discards the events that write appends. It is called for the
+// output items that write adds to w.
 func (w *writer) scratchEvents(write func(dst []byte) []byte) {
 	w.scratch = write(w.scratch[:0])
 }
@@ -148,21 +150,21 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
 	return w.lifecycle(dst, "response.failed", result{status: "failed", failure: &f})
 }
 
-// appendError appends the members of an error event after its sequence number.
+// appendError appends the JSON fields of an error event that follow its sequence number.
 func appendError(dst []byte, f *hub.Failure) []byte {
 	dst = append(append(dst, `,"code":"`...), failureCode(f)...)
 	dst = jsontext.AppendMember(dst, `","message":`, f.Message)
 	return end(append(dst, `,"param":null`...))
 }
 
-// appendCause appends the error object of a failed response.
+// appendCause appends the JSON error object of a failed response.
 func appendCause(dst []byte, f *hub.Failure) []byte {
 	dst = append(append(dst, `{"code":"`...), failureCode(f)...)
 	dst = jsontext.AppendMember(dst, `","message":`, f.Message)
 	return append(dst, '}')
 }
 
-// failureCode returns the error code for a failure, one of those that clients know.
+// failureCode returns the code in the error object for a failure. It is one of the codes that clients know.
 func failureCode(f *hub.Failure) string {
 	switch f.Code {
 	case "rate_limit_exceeded", "context_length_exceeded", "insufficient_quota", "invalid_prompt":
@@ -176,7 +178,7 @@ func failureCode(f *hub.Failure) string {
 
 func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
 
-// delta writes the events of a delta other than DeltaEnd.
+// delta appends the events for a delta other than DeltaEnd.
 func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 	w.textBytes += int64(len(d.Text))
 	if len(w.complete) > 0 {
@@ -226,13 +228,14 @@ func (w *writer) finish(dst []byte, r result) []byte {
 	return dst
 }
 
-// event begins an event of the given name. The caller appends its other members and its end.
+// event appends the beginning of an event with the given name. The caller appends the event's other JSON fields and its
+// end.
 func (w *writer) event(dst []byte, name string) []byte {
 	dst = jsontext.AppendAll(dst, "event: ", name, "\ndata: {\"type\":\"", name)
 	return w.number(append(dst, `","sequence_number":`...))
 }
 
-// number appends the event's sequence number.
+// number appends the next sequence number.
 func (w *writer) number(dst []byte) []byte {
 	dst = strconv.AppendInt(dst, w.sequence, 10)
 	w.sequence++
@@ -243,13 +246,14 @@ func end(dst []byte) []byte { return append(dst, "}\n\n"...) }
 
 const response = `,"response":`
 
-// lifecycle writes an event that contains the response object.
+// lifecycle appends an event with the given name that contains the response object. r is the outcome of the answer so
+// far.
 func (w *writer) lifecycle(dst []byte, name string, r result) []byte {
 	dst = append(w.event(dst, name), response...)
 	return end(w.object(dst, r))
 }
 
-// object appends the response object.
+// object appends the response object as JSON. r is the outcome of the answer so far.
 func (w *writer) object(dst []byte, r result) []byte {
 	dst = jsontext.AppendMember(dst, `{"id":`, w.id)
 	dst = append(dst, `,"object":"response","created_at":`...)
