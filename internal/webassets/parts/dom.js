@@ -1,5 +1,4 @@
-// Making elements. Every text is a text node: nothing that comes from outside is
-// ever read as markup.
+// Elements. Texts become text nodes, never markup.
 
 export { announce, copyButton, toast } from './look.js';
 
@@ -33,14 +32,14 @@ function set(element, key, value) {
   else element.setAttribute(key, value === true ? '' : value);
 }
 
-// bar fills what stands behind the name in the bar at the top: it is the page's own.
+// bar fills the page's part of the top bar.
 export function bar(...content) {
   document.getElementById('bar').replaceChildren(...content.filter(Boolean));
 }
 
 const name = document.title;
 
-// entitle names what is shown in the title of the window, before what the document is called.
+// entitle sets the title of the window.
 export function entitle(text) {
   document.title = `${text} – ${name}`;
 }
@@ -52,7 +51,7 @@ export function uid(prefix = 'x') {
   return `${prefix}-${++count}`;
 }
 
-// tag is a state in a word: good, warn, bad or plain.
+// tag shows a state: good, warn, bad or plain.
 export function tag(tone, text, title) {
   return h(`span.tag.${tone}`, { title }, text);
 }
@@ -106,29 +105,26 @@ export function notice(tone, ...content) {
   return h(`div.notice.${tone}`, null, content);
 }
 
-// newest is the last call of load for a place.
-const newest = new WeakMap();
+const newest = new WeakMap(); // show by place
 
-// load fills place with the result of show. An error appears there too, with a button
-// that tries again. If load is called again for the place before show has finished, the
-// older result is dropped. It resolves to true if the place was filled.
+// load fills place with what show makes; errors appear there too, with a way to
+// try again. The last call wins.
 export async function load(place, show) {
-  const call = {};
-  newest.set(place, call);
-  const replaced = () => newest.get(place) !== call;
+  newest.set(place, show);
+  const old = () => newest.get(place) !== show;
   place.setAttribute('aria-busy', 'true');
   if (!place.childNodes.length) place.append(h('p.loading', null, 'Loading …'));
   try {
     const content = await show();
-    if (replaced()) return false;
+    if (old()) return false;
     if (content) place.replaceChildren(...[content].flat(Infinity).filter(Boolean));
     return true;
   } catch (error) {
-    if (replaced() || error.name === 'AbortError' || error.signedOut) return false;
+    if (old() || error.name === 'AbortError' || error.signedOut) return false;
     place.replaceChildren(errorBox(error, () => load(place, show)));
     return false;
   } finally {
-    if (!replaced()) place.removeAttribute('aria-busy');
+    if (!old()) place.removeAttribute('aria-busy');
   }
 }
 
