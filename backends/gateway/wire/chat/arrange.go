@@ -33,7 +33,7 @@ func systemMessage(line string) hub.Message {
 
 func isSystem(m *hub.Message) bool { return m.Role == hub.System || m.Role == hub.Developer }
 
-// leading returns the number of system messages at the start.
+// leading returns the number of system and developer messages at the start of messages.
 func leading(messages []hub.Message) int {
 	for i := range messages {
 		if !isSystem(&messages[i]) {
@@ -43,8 +43,9 @@ func leading(messages []hub.Message) int {
 	return len(messages)
 }
 
-// systemFirst merges the leading system messages into one. Each later system message becomes a user message with a
-// reminder at the same position: moving it would change its meaning and break the prompt cache.
+// systemFirst merges the leading system messages into one message. Each later system message becomes a user message
+// whose text is in <system-reminder> tags, at the same position: moving the text to the start would change its meaning
+// and break the prompt cache.
 func systemFirst(messages []hub.Message) []hub.Message {
 	n := leading(messages)
 	out := make([]hub.Message, 0, len(messages))
@@ -69,8 +70,9 @@ func systemFirst(messages []hub.Message) []hub.Message {
 	return out
 }
 
-// appendText adds the texts of parts to the single text part in dst, with joint between them. Other parts of a system
-// message are dropped, since these providers do not accept them.
+// appendText appends the texts of parts to the text of dst[0], with joint before each appended text. If dst is empty it
+// first gets a text part. Parts that are not text are ignored: systemFirst uses appendText for system messages, in
+// which these providers accept only text.
 func appendText(dst []hub.Part, joint string, parts []hub.Part) []hub.Part {
 	for i := range parts {
 		switch {
@@ -84,14 +86,15 @@ func appendText(dst []hub.Part, joint string, parts []hub.Part) []hub.Part {
 	return dst
 }
 
-// Texts that fill gaps in a conversation.
+// Texts that take the place of a missing tool result and of a missing user message.
 const (
 	noResult     = "[no result]"
 	continueText = "Continue."
 )
 
-// alternating merges and adds messages so that user and assistant messages alternate, beginning with the user's. It
-// also adds missing tool results, like answeredCalls.
+// alternating returns messages in which user and assistant messages alternate, beginning with a user message. It merges
+// adjacent messages of the same role, adds a user message before an assistant message that comes first, and adds
+// missing tool results in the same way as answeredCalls.
 func alternating(messages []hub.Message) []hub.Message {
 	out := make([]hub.Message, 0, len(messages)+2)
 	for i := 0; i < len(messages); i++ {
@@ -117,8 +120,8 @@ func alternating(messages []hub.Message) []hub.Message {
 
 func hasCalls(m hub.Message) bool { return len(m.Calls) > 0 }
 
-// answeredCalls adds a placeholder result for each tool call without a result. The calls of the last message may remain
-// without results.
+// answeredCalls returns messages in which each tool call has a result directly after the call's message. A missing
+// result is replaced by a placeholder text. If the last message has calls, these calls stay without results.
 func answeredCalls(messages []hub.Message) []hub.Message {
 	out := make([]hub.Message, 0, len(messages)+2)
 	for i := 0; i < len(messages); i++ {
@@ -132,8 +135,8 @@ func answeredCalls(messages []hub.Message) []hub.Message {
 	return out
 }
 
-// merge adds the content of m to into, the message before m. Adjacent texts become one, since some of these providers
-// accept only strings as content.
+// merge appends the content of m to into, the message before m. If into ends with a text and m begins with a text, the
+// two become one text part, since some of these providers accept only strings as content.
 func merge(into, m *hub.Message) {
 	into.Parts = slices.Clone(into.Parts)
 	more := m.Parts
@@ -151,7 +154,7 @@ func merge(into, m *hub.Message) {
 	}
 }
 
-// resultsAt returns the tool results at the beginning of messages.
+// resultsAt returns the tool results at the start of messages, up to the first other message.
 func resultsAt(messages []hub.Message) []hub.Message {
 	for i := range messages {
 		if messages[i].Role != hub.ToolResult {
@@ -161,9 +164,9 @@ func resultsAt(messages []hub.Message) []hub.Message {
 	return messages
 }
 
-// appendResults adds the results of the last message's calls, in the order of the calls, with placeholders for missing
-// ones. more is set if the conversation continues after the results. Without results and with more unset nothing is
-// added.
+// appendResults appends the results of the calls in the last message of out, in the order of the calls. A call whose
+// result is not in results gets a placeholder result. more is set if the conversation continues after the results. If
+// results is empty and more is not set, appendResults returns out unchanged.
 func appendResults(out, results []hub.Message, more bool) []hub.Message {
 	if len(results) == 0 && !more {
 		return out

@@ -36,7 +36,9 @@ const (
 	unindexed = -2
 )
 
-// call processes one entry of tool_calls, which may be a piece of a call.
+// call processes p, an entry of tool_calls, and appends the resulting deltas to r.deltas. In a stream an entry may be a
+// piece of a call that an earlier entry began. The error wraps wire.ErrBroken: there are too many calls, a name is too
+// long, or too many arguments wait for a name.
 func (r *reader) call(p *callPiece) error {
 	c := r.calls.find(p)
 	if c == nil {
@@ -77,8 +79,8 @@ func (r *reader) call(p *callPiece) error {
 	return nil
 }
 
-// beginCall emits the delta that begins a call, followed by the arguments that were held back until the call's name was
-// known.
+// beginCall appends the DeltaCall that begins c to r.deltas, followed by the arguments that were held back until the
+// name of c was known.
 func (r *reader) beginCall(c *call) {
 	r.flushDetails()
 	r.thought(c.signature)
@@ -93,7 +95,8 @@ func (r *reader) beginCall(c *call) {
 	c.signature, c.held = nil, nil
 }
 
-// legalID returns the upstream's id, or a new id if the upstream's cannot be used.
+// legalID returns id, the upstream's id of a call. If id has characters or a length that are not allowed, or if another
+// call of the answer uses it, legalID returns a new id.
 func (r *reader) legalID(id string) string {
 	if hub.LegalID(id) && !r.calls.used(id) {
 		return id
@@ -110,7 +113,8 @@ func (c *calls) used(id string) bool {
 	return false
 }
 
-// completeCalls checks the calls at the end of the answer. A call without arguments gets "{}".
+// completeCalls checks all calls at the end of the answer. A call with a name but without arguments gets the arguments
+// "{}". A call with arguments but without a name is an error that wraps wire.ErrBroken.
 func (r *reader) completeCalls() error {
 	for _, c := range r.calls.list {
 		switch {
@@ -125,7 +129,7 @@ func (r *reader) completeCalls() error {
 
 var noArguments = []byte("{}")
 
-// find returns the call to which an entry belongs, or nil if the entry begins a new call.
+// find returns the call that the entry p continues, or nil if p begins a new call.
 func (c *calls) find(p *callPiece) *call {
 	if c.separate || len(c.list) == 0 {
 		return nil
@@ -155,7 +159,7 @@ func (c *calls) find(p *callPiece) *call {
 	return nil
 }
 
-// last returns the latest call for which fits returns true, or nil.
+// last returns the latest call for which fits returns true, or nil if there is no such call.
 func (c *calls) last(fits func(*call) bool) *call {
 	for _, k := range slices.Backward(c.list) {
 		if fits(k) {
@@ -165,8 +169,8 @@ func (c *calls) last(fits func(*call) bool) *call {
 	return nil
 }
 
-// beginsNew reports whether an entry begins a new call although there is a call with its index, known: some upstreams
-// give every call the index 0.
+// beginsNew reports whether the entry p begins a new call although known, an earlier call, has the same index. Some
+// upstreams give every call the index 0.
 func (c *calls) beginsNew(known *call, p *callPiece) bool {
 	if len(p.name) == 0 || known.name == "" || (len(p.id) > 0 && known.hasID(p.id)) {
 		return false
@@ -177,7 +181,7 @@ func (c *calls) beginsNew(known *call, p *callPiece) bool {
 	return known.name != string(p.name) && known.arguments.Size() > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
 }
 
-// open adds the call that an entry begins.
+// open adds a new call, which the entry p begins, to the list and returns the call.
 func (c *calls) open(p *callPiece) *call {
 	n := &call{index: unindexed, number: notBegun}
 	if p.indexed {
@@ -187,7 +191,8 @@ func (c *calls) open(p *callPiece) *call {
 	return n
 }
 
-// hold stores arguments of a call until the call's name is known.
+// hold stores arguments of the call k until the name of k is known. If more than maxHeld bytes of arguments wait in all
+// calls together, it returns an error that wraps wire.ErrBroken.
 func (c *calls) hold(k *call, arguments []byte) error {
 	if c.held += len(arguments); c.held > maxHeld {
 		return broken("the arguments of tool calls without a name are too long")
@@ -196,11 +201,11 @@ func (c *calls) hold(k *call, arguments []byte) error {
 	return nil
 }
 
-// is reports whether id is the call's id at the upstream.
+// hasID reports whether id is the id that the upstream gave the call. Only the first maxID bytes are compared.
 func (c *call) hasID(id []byte) bool { return c.id != "" && c.id == string(id[:min(len(id), maxID)]) }
 
-// text returns the arguments as the inside of a JSON string. An empty object counts as no arguments, since more may
-// follow.
+// text returns the arguments as the text between the quotes of a JSON string, still escaped. For an empty object it
+// returns nil, as if there were no arguments, since a later entry may bring the real ones.
 func (p *callPiece) text() []byte {
 	if !p.object {
 		return p.arguments

@@ -4,7 +4,7 @@
 // Between a chat client and a chat upstream no conversion is needed, see package native.
 package chat
 
-// Limits on the data of an upstream that a reader stores.
+// Limits on the data from an upstream that a reader stores.
 const (
 	maxCalls = 1024
 	maxID    = 256      // bytes of an id, before it is replaced

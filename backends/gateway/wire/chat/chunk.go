@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// chunk is the content of the first choice in one body of an upstream. All slices are parts of the body. Texts are the
-// insides of JSON strings, still escaped.
+// chunk is the content of one body from an upstream, which is an event of a stream or a whole answer. Only the first
+// choice is read. All slices are parts of the body. Texts are those between the quotes of a JSON string, still escaped.
 type chunk struct {
 	data                        []byte
 	pieces                      []piece
@@ -25,7 +25,7 @@ type chunk struct {
 	usage                       bool   // a usage object was found
 }
 
-// piece is a piece of content.
+// piece is a piece of the answer's text, or of its reasoning if thinking is set.
 type piece struct {
 	text     []byte
 	thinking bool
@@ -45,8 +45,10 @@ func (c *chunk) reset(data []byte) {
 	*c = chunk{data: data, pieces: c.pieces[:0], calls: c.calls[:0]}
 }
 
-// scan parses the body. It sets usage if the body states a usage with tokens. member is the name of a choice's member
-// with the content.
+// scan parses c.data and stores the content of the first choice in c. member is the name of the field of a choice that
+// holds the content: "delta" in a stream, "message" in a whole answer. If the body states token counts or a service
+// tier, scan stores them in usage. For an error object scan sets c.failure and returns nil. The returned error wraps
+// wire.ErrBroken: the body is not a JSON object, or the JSON is invalid.
 func (c *chunk) scan(member string, usage *wire.Usage) error {
 	s := jsontext.NewScanner(c.data)
 	if s.Kind() != jsontext.Object {
@@ -95,7 +97,8 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 	return nil
 }
 
-// text scans a value. It returns the inside of a JSON string, or nil for a value of another kind.
+// text scans a value. For a string it returns the text between the quotes, still escaped, and for a value of another
+// kind nil. kind is the kind of the value.
 func (c *chunk) text(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	if kind != jsontext.String {
 		return nil, s.Skip()
@@ -104,15 +107,16 @@ func (c *chunk) text(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	return raw, err
 }
 
-// raw scans a value of any kind and returns its JSON text.
+// raw scans a value of any kind and returns its JSON text. The error means that the JSON is invalid.
 func (c *chunk) raw(s *jsontext.Scanner) ([]byte, error) {
 	from := s.Offset()
 	err := s.Skip()
 	return c.data[from:s.Offset()], err
 }
 
-// scanChoice stores the content of the choice with index 0 and skips other choices. position is the choice's index if
-// it states none.
+// scanChoice scans an element of the list choices and stores the content in c if the choice has the index 0. Otherwise
+// c stays as it was. position is the element's position in the list, which counts as the index of a choice without the
+// field index. member is the same as in scan.
 func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) error {
 	if c.choice || s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -175,7 +179,7 @@ func (c *chunk) scanLogprobs(s *jsontext.Scanner) error {
 	})
 }
 
-// scanContent scans the delta or message of a choice.
+// scanContent scans the delta or message of a choice and stores its content in c.
 func (c *chunk) scanContent(s *jsontext.Scanner) error {
 	return s.Object(func(key []byte) (err error) {
 		kind := s.Kind()
@@ -222,7 +226,9 @@ func (c *chunk) scanContent(s *jsontext.Scanner) error {
 	})
 }
 
-// scanParts scans content parts: {"type":"text","text":…}, and Mistral's {"type":"thinking","thinking":text or parts}.
+// scanParts scans a list of content parts, which are strings, {"type":"text","text":…}, refusals, and Mistral's
+// {"type":"thinking","thinking":…} with a string or a list of parts as its value. It appends the texts to c.pieces.
+// thinking is set for the list within a thinking part, whose texts are reasoning.
 func (c *chunk) scanParts(s *jsontext.Scanner, thinking bool) error {
 	return s.Array(func(int) error {
 		kind := s.Kind()
@@ -310,7 +316,8 @@ func (c *chunk) scanFunction(s *jsontext.Scanner, p *callPiece) error {
 	})
 }
 
-// scanSignature scans extra_content and returns its google.thought_signature.
+// scanSignature scans the value of extra_content. It returns the text of google.thought_signature, still escaped, or
+// nil if there is no such field. kind is the kind of the value.
 func (c *chunk) scanSignature(s *jsontext.Scanner, kind jsontext.Kind) (signature []byte, err error) {
 	if kind != jsontext.Object {
 		return nil, s.Skip()
@@ -330,7 +337,8 @@ func (c *chunk) scanSignature(s *jsontext.Scanner, kind jsontext.Kind) (signatur
 	return signature, err
 }
 
-// word scans a value like text, but returns the string without escapes.
+// word scans a value. For a string it returns the text without escapes, and for a value of another kind nil. kind is
+// the kind of the value.
 func (c *chunk) word(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	if kind != jsontext.String {
 		return nil, s.Skip()
@@ -342,7 +350,8 @@ func (c *chunk) word(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
 	return raw, err
 }
 
-// number scans an index. ok is false unless the value is a whole number and not negative.
+// number scans the value of the field index. ok is set if the value is a whole number that is not negative. Any other
+// value is skipped without an error. kind is the kind of the value.
 func number(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err error) {
 	if kind != jsontext.Number {
 		return 0, false, s.Skip()

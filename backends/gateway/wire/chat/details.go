@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// details collects reasoning_details (OpenRouter). A stream sends them in fragments: consecutive entries with the same
-// type and index belong together.
+// details collects the entries of reasoning_details, OpenRouter's form of reasoning state. A stream sends an entry in
+// fragments: consecutive entries with the same type and index are fragments of one entry.
 type details struct {
 	list     []detail
 	size     int
@@ -24,10 +24,11 @@ type detail struct {
 
 type member struct{ name, value string }
 
-// maxDetail limits the members of an entry. Known entries have six.
+// maxDetail limits the number of fields of an entry. Known entries have six fields.
 const maxDetail = 32
 
-// add adds the entries of a reasoning_details array, which must be valid JSON.
+// add adds the entries of array, a reasoning_details array of one chunk, which must be valid JSON. If the entries
+// become too large, all entries are discarded and later ones are ignored.
 func (d *details) add(array []byte) {
 	s := jsontext.NewScanner(array)
 	err := s.Array(func(int) error {
@@ -63,7 +64,7 @@ func (d *details) add(array []byte) {
 	}
 }
 
-// join adds an entry. A fragment of the last entry is merged into that entry.
+// join adds an entry to the list, or merges it into the last entry of the list if it is a fragment of that entry.
 func (d *details) join(entry *detail) {
 	d.size += len(entry.text)
 	if n := len(d.list); n > 0 && d.list[n-1].fits(entry) {
@@ -77,7 +78,8 @@ func (d *details) join(entry *detail) {
 	d.list = append(d.list, *entry)
 }
 
-// member returns the JSON text of a member of the entry, except the readable text, or an empty string.
+// member returns the JSON text of the value of the field with the given name, or an empty string if there is no such
+// field. The readable text (text or summary) is stored elsewhere and not found.
 func (d *detail) member(name string) string {
 	for _, m := range d.members {
 		if m.name == name {
@@ -87,7 +89,8 @@ func (d *detail) member(name string) string {
 	return ""
 }
 
-// fits reports whether an entry is a fragment of d: more text, or only the signature that d lacks.
+// fits reports whether entry is a fragment of d. A fragment has the same type and index as d. It brings more text, or
+// it has no text and d still lacks the signature.
 func (d *detail) fits(entry *detail) bool {
 	if d.kind != entry.kind || d.index != entry.index || d.textName == "" {
 		return false
@@ -99,8 +102,8 @@ func (d *detail) fits(entry *detail) bool {
 	return d.textName == entry.textName
 }
 
-// merge adds the text of a later fragment, and those members that d lacks (the signature comes last). It returns the
-// number of bytes by which the members grew.
+// merge appends the text of entry, a later fragment of d, to the text of d. It also adds the fields that d lacks, such
+// as the signature, which comes last. grown is the number of bytes by which the fields without the text grew.
 func (d *detail) merge(entry *detail) (grown int) {
 	d.text = append(d.text, entry.text...)
 next:
@@ -120,7 +123,8 @@ next:
 	return grown
 }
 
-// take returns the collected entries as a JSON array and clears d. Without entries it returns an empty string.
+// take returns the collected entries as the text of a JSON array, and removes them from d. Without entries it returns
+// an empty string.
 func (d *details) take() string {
 	if len(d.list) == 0 {
 		return ""
@@ -156,7 +160,8 @@ func (d *detail) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// eachDetail calls text with each readable text in a reasoning_details array, which must be valid JSON.
+// eachDetail calls text for each entry in array that has a readable text. array is a reasoning_details array and must
+// be valid JSON. The argument of text is the value of the field text or summary, still escaped.
 func eachDetail(array []byte, text func([]byte)) {
 	s := jsontext.NewScanner(array)
 	_ = s.Array(func(int) error {

@@ -23,7 +23,9 @@ var (
 	}
 )
 
-// ErrorType returns the type of an error.
+// ErrorType returns the value of error.type in the body of an error response. It is e.Type if that is set,
+// "insufficient_quota" for an error with this code, and otherwise a type that depends on the status, such as
+// "rate_limit_error" for 429.
 func ErrorType(e *apierror.Error) string {
 	switch {
 	case e.Type != "":
@@ -34,7 +36,8 @@ func ErrorType(e *apierror.Error) string {
 	return errorTypes.Of(e.Status)
 }
 
-// ErrorCode returns the code of an error.
+// ErrorCode returns the value of error.code in the body of an error response: e.Code, or if that is empty a code that
+// depends on the status, such as "rate_limit_exceeded" for 429.
 func ErrorCode(e *apierror.Error) string {
 	if e.Code != "" {
 		return e.Code
@@ -42,7 +45,8 @@ func ErrorCode(e *apierror.Error) string {
 	return errorCodes.Of(e.Status)
 }
 
-// Error returns the body of an error response for chat completions and Responses.
+// Error returns the JSON body of the error response for e. Chat completions and Responses use the same form:
+// {"error":{"message":…,"type":…,"code":…,"param":…}}.
 func Error(e *apierror.Error) []byte {
 	body := jsontext.AppendQuoted([]byte(`{"error":{"message":`), e.Message)
 	body = jsontext.AppendMember(body, `,"type":`, ErrorType(e))

@@ -13,7 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// fault is the error of an invalid field. Each caller adds its part of the path while the error is returned, so that a
+// fault is the error for an invalid field of a client's request. path is the JSON path of the field. The function that
+// finds the fault knows only the end of the path. Its callers put their parts before it with prefixPath, so that a
 // valid request builds no paths.
 type fault struct {
 	path, code, text string
@@ -21,7 +22,8 @@ type fault struct {
 
 func (f *fault) Error() string { return f.path + " " + f.text }
 
-// invalid returns a fault. The path is relative to the value that the caller reads.
+// invalid returns a fault with the code invalid_value. path leads from the value that the caller reads to the invalid
+// field. The message is the formatted text without the path.
 func invalid(path, format string, args ...any) error {
 	return &fault{path, "invalid_value", fmt.Sprintf(format, args...)}
 }
@@ -38,7 +40,8 @@ func wrongType(path, want string, got gjson.Result) error {
 	return invalid(path, "must be %s, it is %s", want, jsontext.KindOf(got))
 }
 
-// prefixPath puts the formatted path before the path of a fault. Other errors are returned unchanged.
+// prefixPath puts the formatted text before the path of a fault, and a dot between them if needed. It returns other
+// errors, and nil, unchanged.
 func prefixPath(err error, format string, args ...any) error {
 	var f *fault
 	if !errors.As(err, &f) {
@@ -52,7 +55,7 @@ func prefixPath(err error, format string, args ...any) error {
 	return f
 }
 
-// refusal returns the *apierror.Error for a fault, and other errors unchanged.
+// refusal converts a fault to an *apierror.Error with status 400. It returns other errors unchanged.
 func refusal(err error) error {
 	var f *fault
 	if !errors.As(err, &f) {
@@ -61,10 +64,11 @@ func refusal(err error) error {
 	return apierror.New(http.StatusBadRequest, f.code, "%s", f.Error()).With(f.path)
 }
 
-// quote returns a client's value for use in a message: masked, shortened and quoted.
+// quote returns a client's value for an error message: in quotes, cut to 100 bytes, with API keys masked.
 func quote(value string) string { return `"` + wire.Mask(value, 100) + `"` }
 
-// text returns the string in r, or "" if r is null or absent.
+// text returns the string in r, or "" if r is null or absent. Any other value is an error. path is the path of r for
+// the error.
 func text(path string, r gjson.Result) (string, error) {
 	switch r.Type {
 	case gjson.String:
@@ -76,7 +80,8 @@ func text(path string, r gjson.Result) (string, error) {
 	}
 }
 
-// name returns the string in r, which must not be empty.
+// name returns the string in r. A value that is absent, empty or not a string is an error. path is the path of r for
+// the error.
 func name(path string, r gjson.Result) (string, error) {
 	s, err := text(path, r)
 	if err == nil && s == "" {
@@ -85,7 +90,8 @@ func name(path string, r gjson.Result) (string, error) {
 	return s, err
 }
 
-// object returns the JSON text of the object in r, or "" if r is null or absent.
+// object returns the JSON text of the object in r, or "" if r is null or absent. Any other value is an error. path is
+// the path of r for the error.
 func object(path string, r gjson.Result) (string, error) {
 	switch {
 	case r.IsObject():
@@ -96,7 +102,8 @@ func object(path string, r gjson.Result) (string, error) {
 	return "", wrongType(path, "an object", r)
 }
 
-// boolean returns the JSON text of the boolean in r, or "" if r is null or absent.
+// boolean returns "true" or "false" for a boolean in r, or "" if r is null or absent. Any other value is an error. path
+// is the path of r for the error.
 func boolean(path string, r gjson.Result) (string, error) {
 	switch {
 	case r.IsBool():
@@ -107,7 +114,8 @@ func boolean(path string, r gjson.Result) (string, error) {
 	return "", wrongType(path, "a boolean", r)
 }
 
-// each calls member with the members of an object until it returns an error.
+// each calls member for each field of object, in their order. It stops at the first error of member and returns that
+// error.
 func each(object gjson.Result, member func(key string, value gjson.Result) error) (err error) {
 	jsontext.Members(object, func(key string, value gjson.Result) bool {
 		err = member(key, value)
@@ -116,7 +124,8 @@ func each(object gjson.Result, member func(key string, value gjson.Result) error
 	return err
 }
 
-// elements calls element with the elements of an array until it returns an error.
+// elements calls element for each element of array, in their order. i is the index of the element. elements stops at
+// the first error of element and returns that error.
 func elements(array gjson.Result, element func(i int, value gjson.Result) error) (err error) {
 	i := 0
 	jsontext.Elements(array, func(value gjson.Result) bool {

@@ -8,8 +8,9 @@ type finish struct {
 	sequence string // the stop sequence, if the upstream states it
 }
 
-// translate returns the finish reason. calls is set if the answer has tool calls. A reason for a cut or filtered answer
-// is kept even then; any other reason becomes FinishCalls.
+// translate returns the finish reason in the common form. calls is set if the answer has tool calls. Then the result is
+// FinishCalls, unless the upstream's reason means that the answer was cut off or filtered. An unknown reason becomes
+// FinishStop.
 func (f *finish) translate(calls bool) hub.Finish {
 	switch f.reason {
 	case "length", "max_tokens", "MAX_TOKENS":
@@ -25,7 +26,8 @@ func (f *finish) translate(calls bool) hub.Finish {
 	return hub.FinishStop
 }
 
-// finishReason returns the finish_reason of chat completions for f. It is the reverse of finish.translate.
+// finishReason returns the finish_reason of chat completions for f. FinishLength and FinishContext both become
+// "length".
 func finishReason(f hub.Finish) string {
 	switch f {
 	case hub.FinishCalls:

@@ -19,10 +19,12 @@ var facts = hub.Facts{
 // Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// Parse parses a request that can be passed on to a chat upstream.
+// Parse parses a client's request for candidates that use chat completions too. The request is not converted to the
+// common form. The errors are those of native.Parse.
 func (Format) Parse(body []byte) (*native.Request, error) { return native.Parse(body) }
 
-// URL returns the address of a provider's endpoint.
+// URL returns the address of the provider's endpoint for chat completions. A request whose last message is an assistant
+// message to be continued (wire.NeedPrefill) may have its own endpoint.
 func (Format) URL(p *catalog.Provider, needs wire.Needs) string {
 	if needs&wire.NeedPrefill != 0 {
 		return p.PrefillURL()
@@ -30,10 +32,10 @@ func (Format) URL(p *catalog.Provider, needs wire.Needs) string {
 	return p.ChatURL()
 }
 
-// Param returns name, since parameters are named as in chat completions.
+// Param returns name unchanged, since this format is the one that gives the parameters their names.
 func (Format) Param(name string) string { return name }
 
-// NewReader returns a reader of one answer of the provider.
+// NewReader returns a reader for one answer from the provider p, streamed or whole.
 func (Format) NewReader(p *catalog.Provider) hub.Reader {
 	var state hub.Form
 	switch p.Shape.ReasoningState {
@@ -48,5 +50,5 @@ func (Format) NewReader(p *catalog.Provider) hub.Reader {
 // TierEffort returns an empty string: in chat the effort does not choose the tier.
 func (Format) TierEffort(*hub.Request) hub.Effort { return "" }
 
-// Error returns the status and the body for an error.
+// Error returns the HTTP status and the JSON body of the error response for e.
 func (Format) Error(e *apierror.Error, _ string) (status int, body []byte) { return e.Status, Error(e) }

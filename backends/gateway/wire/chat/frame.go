@@ -7,8 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// frame holds the bytes that a chunk shares with the previous chunk. In a run of text an upstream repeats every byte
-// except the text (and OpenAI's padding). In a chunk with the same frame only the text must be scanned.
+// frame holds the bytes around the text of the previous chunk. While an upstream sends text, successive chunks differ
+// only in the text (and in OpenAI's padding). In a chunk with the same bytes around the text, only the text must be
+// scanned.
 type frame struct {
 	kind   hub.DeltaKind // kind of the text; 0 if no frame is known
 	padded bool
@@ -17,10 +18,13 @@ type frame struct {
 	tail   []byte // from the last closing quote on
 }
 
-// maxFrame limits the size of a stored frame in bytes. Usual frames have a few hundred bytes.
+// maxFrame limits the size in bytes of a frame, which is the chunk without text and padding. Usual frames have a few
+// hundred bytes.
 const maxFrame = 4 << 10
 
-// learn stores the frame of a chunk whose only content is one text. After any other chunk no frame is known.
+// learn stores the frame of a chunk that contains one text and nothing else. After any other chunk no frame is stored,
+// so that match fails. data is the chunk's JSON, c its scanned content. phase is the state of the search for think
+// tags: no frame is stored during the search, in which each text must be inspected.
 func (f *frame) learn(data []byte, c *chunk, phase thinkPhase) {
 	kind, text := c.singleText()
 	padded := len(c.padding) > 0
@@ -43,7 +47,8 @@ func (f *frame) learn(data []byte, c *chunk, phase thinkPhase) {
 	f.kind, f.padded = kind, padded
 }
 
-// match returns the text of a chunk with the stored frame. ok is false for any other chunk.
+// match compares a chunk with the stored frame. For a chunk that differs only in its text and padding, ok is set, text
+// is the chunk's text, still escaped, and kind says whether it is text or reasoning. For any other chunk ok is false.
 func (f *frame) match(data []byte) (kind hub.DeltaKind, text []byte, ok bool) {
 	if f.kind == 0 || !bytes.HasPrefix(data, f.head) {
 		return 0, nil, false
@@ -58,7 +63,8 @@ func (f *frame) match(data []byte) (kind hub.DeltaKind, text []byte, ok bool) {
 	return f.kind, text, ok && bytes.Equal(rest, f.tail)
 }
 
-// quoted returns the inside of the JSON string at the beginning of data, and the rest from the closing quote on.
+// quoted scans the JSON string at the beginning of data. text is the text between the quotes, still escaped. rest is
+// the part of data that begins with the closing quote. ok is false if data does not begin with a valid string.
 func quoted(data []byte) (text, rest []byte, ok bool) {
 	s := jsontext.NewScanner(data)
 	text, _, err := s.Text()
@@ -68,7 +74,8 @@ func quoted(data []byte) (text, rest []byte, ok bool) {
 	return text, data[s.Offset()-1:], true
 }
 
-// singleText returns the text of a chunk that contains one text and nothing else. The kind is 0 for any other chunk.
+// singleText returns the text of a chunk that contains one text or piece of reasoning and nothing else, and its kind.
+// For any other chunk the kind is 0.
 func (c *chunk) singleText() (kind hub.DeltaKind, text []byte) {
 	if c.usage || len(c.calls)+len(c.refusal)+len(c.details)+len(c.logprobs)+len(c.signature)+len(c.finish.reason) > 0 {
 		return 0, nil

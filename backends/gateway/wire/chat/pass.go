@@ -7,9 +7,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewPass returns a Pass between a chat upstream and a chat client; see native.Stream. model is the name of the
-// requested model. includeUsage is set if the client wants the usage chunk. promptTokens is the estimate for an
-// upstream that does not state the usage.
+// NewPass returns a Pass that corrects the answer of a chat upstream for a chat client, see native.Stream and
+// native.ReadReply. model is the model's name that the client requested. includeUsage is set if the client wants a
+// chunk with the usage at the end of a stream. promptTokens is an estimate, used for a stream whose upstream states no
+// usage.
 func NewPass(model string, includeUsage bool, promptTokens int64) hub.Pass {
 	return &pass{model: model, includeUsage: includeUsage, promptTokens: promptTokens}
 }
@@ -28,7 +29,7 @@ func (p *pass) Event(dst, _, data []byte) ([]byte, wire.Progress, error) {
 
 func (p *pass) End(dst []byte) ([]byte, error) { return p.opened().End(dst) }
 
-// opened returns the stream, which is created on the first call. A whole answer needs no stream.
+// opened returns the stream and creates it on the first call. A whole answer needs no stream.
 func (p *pass) opened() *native.Stream {
 	if p.stream == nil {
 		p.stream = native.NewStream(p.model, p.includeUsage)
@@ -62,8 +63,8 @@ func (p *pass) TextBytes() int64 {
 
 const keepAlive = ": keep-alive\n\n"
 
-// AppendFailure appends the end of a broken chat stream: an error object without [DONE] and finish_reason, so that
-// clients raise the error.
+// AppendFailure appends the event that ends a broken chat stream. It is an error object with f.Message. No
+// finish_reason and no [DONE] follow, so that client libraries raise the error.
 func AppendFailure(dst []byte, f hub.Failure) []byte {
 	dst = jsontext.AppendMember(dst, `data: {"error":{"message":`, f.Message)
 	return append(dst, `,"type":"api_error","code":"upstream_stream_error","param":null}}`+"\n\n"...)

@@ -5,10 +5,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// recall adds reasoning to the assistant messages: the model produced it before their tool calls, and chat clients do
-// not send it back. find returns the reasoning that is stored for a call id. A thought signature becomes the call's
-// state; other reasoning is added to the message's. If a client sends reasoning back after all, the upstream gets the
-// client's, see body.hasExtra.
+// recall adds stored reasoning to the assistant messages with tool calls. The model produced this reasoning before the
+// calls, and chat clients do not send it back. find returns the reasoning that is stored for a call id. A thought
+// signature (Gemini) becomes the state of the call, and other reasoning is added to the message. If a client sends
+// reasoning back after all, the upstream gets the client's reasoning instead, see body.hasExtra.
 func recall(messages []hub.Message, find func(call string) []hub.Reasoning) {
 	for i := range messages {
 		m := &messages[i]
@@ -26,7 +26,7 @@ func recall(messages []hub.Message, find func(call string) []hub.Reasoning) {
 }
 
 // reasoningRecorder collects the reasoning in an answer. When a tool call follows, it passes the reasoning to remember,
-// so that recall can find it later. If remember is nil it does nothing.
+// so that recall can find the reasoning in a later request. If remember is nil, reasoningRecorder does nothing.
 type reasoningRecorder struct {
 	remember func(call string, reasoning []hub.Reasoning)
 	text     []byte // text without state so far, as the inside of a JSON string
@@ -34,7 +34,7 @@ type reasoningRecorder struct {
 	size     int // bytes of text and list; more than maxState is not stored
 }
 
-// note processes the next delta of an answer.
+// note processes the next delta of an answer. Only reasoning, reasoning state and tool calls matter.
 func (m *reasoningRecorder) note(d *hub.Delta) {
 	if m.remember == nil {
 		return

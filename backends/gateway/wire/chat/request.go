@@ -11,8 +11,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Read parses a chat completions request for candidates that need more changes than native.Request.Shape makes. Unknown
-// top-level members stay in Params for the upstream to judge, unless wire.Foreign reports them.
+// Read parses a client's chat completions request into the common form. This form is needed for candidates that use
+// another format, or that need more changes than native.Request.Shape makes. Unknown top-level fields are kept in
+// Params, so that the upstream accepts or refuses them, except fields for which foreign returns true. The errors are
+// *apierror.Error with status 400.
 func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
@@ -98,7 +100,7 @@ func (r *request) read(root gjson.Result) error {
 	return r.toolChoice()
 }
 
-// foreign reports whether a top-level member must not reach an upstream.
+// foreign reports whether no upstream may get the top-level field key, see wire.Foreign and wire.ForeignExtra.
 func foreign(key string, value gjson.Result) bool {
 	if key == "extra_body" {
 		s := jsontext.NewScanner([]byte(value.Raw))
@@ -149,7 +151,8 @@ func (r *request) effort(value gjson.Result) error {
 	return err
 }
 
-// otherEffort returns the effort that a member in hub.OtherEffortParams states, or an empty string.
+// otherEffort returns the reasoning effort that value states, or an empty string if it states none. key is "thinking"
+// (Anthropic's form) or "reasoning" (OpenRouter's form). A budget in tokens is converted to an effort.
 func otherEffort(key string, value gjson.Result) hub.Effort {
 	if !value.IsObject() {
 		return ""
@@ -178,7 +181,7 @@ func otherEffort(key string, value gjson.Result) hub.Effort {
 	return ""
 }
 
-// maxStops limits the list of stop sequences. Upstreams accept four.
+// maxStops is the largest number of stop sequences in a request. Upstreams accept four.
 const maxStops = 64
 
 func (r *request) stop(value gjson.Result) error {
@@ -202,7 +205,8 @@ func (r *request) stop(value gjson.Result) error {
 	})
 }
 
-// param stores a parameter that is passed on without interpretation. Only its type is checked.
+// param stores a top-level field that the gateway does not interpret in Params. It returns an error if a known field
+// has a value of the wrong type. A field with the value null is ignored.
 func (r *request) param(key string, value gjson.Result) error {
 	if value.Type == gjson.Null {
 		return nil

@@ -8,20 +8,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// maxMembers limits the chat-only members of a message or call.
+// maxMembers limits the number of fields, in a message or a tool call, that only the chat format knows.
 const maxMembers = 64
 
-// answered is a message and the results of its tool calls.
+// answered is a message together with the results of its tool calls.
 type answered struct {
 	message hub.Message
 	results []*hub.Message // by the index of the call; nil until the result arrives
 	images  []hub.Part     // images in the results
 }
 
-// owner locates the call with an id: the index of its message, and its index in the message.
+// owner is the position of a tool call. turn is the index of the call's message in the list of turns, call the index of
+// the call in this message.
 type owner struct{ turn, call int }
 
-// messages reads the messages and moves tool results behind the message with their calls.
+// messages reads the list of messages into r.Messages. It moves each tool result directly behind the message with its
+// call, and images in results into a user message behind the results.
 func (r *request) messages(value gjson.Result) error {
 	if !value.IsArray() {
 		return wrongType("messages", "an array", value)
@@ -65,8 +67,10 @@ func (r *request) messages(value gjson.Result) error {
 	return nil
 }
 
-// turn adds message m to turns. A tool result is stored with the message that has its call, so results may come in any
-// order. owners maps call ids to their calls.
+// turn appends m to turns and returns the new list. A tool result is not appended but stored with the message that has
+// its call, so that results may come in any order after the call. A message without content is left out. owners maps
+// the client's call ids to the positions of the calls, and turn adds the calls of m. The error is a fault: a result has
+// no call, or its call already has a result.
 func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered, error) {
 	if m.Role != hub.ToolResult {
 		if len(m.Parts)+len(m.Calls)+len(m.Reasoning) == 0 && !hasChatOnlyContent(m) {
@@ -153,8 +157,8 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 		seen |= bit
 		return err
 	})
-	// Clients that send content as a string put the cache mark on the message. A mark is a position in the prompt, so
-	// it becomes the mark of the last part.
+	// Clients that send content as a string put cache_control on the message. The mark means a position in the prompt,
+	// the end of the message, so it is stored with the message's last part.
 	if n := len(m.Parts); mark != "" && n > 0 && m.Parts[n-1].Cache == "" {
 		m.Parts[n-1].Cache = mark
 	}
@@ -245,7 +249,8 @@ func (r *request) part(m *hub.Message, value gjson.Result) error {
 	return err
 }
 
-// addPart adds a part unless it is an empty text. value is the part in the client's request.
+// addPart appends part to the parts of m, unless it is an empty text. value is the client's JSON of the part, from
+// which addPart takes cache_control.
 func (r *request) addPart(m *hub.Message, part hub.Part, value gjson.Result) {
 	if (part.Kind == hub.PartText || part.Kind == hub.PartRefusal) && part.Text == "" {
 		return
@@ -286,7 +291,8 @@ func audio(part *hub.Part, value gjson.Result) (err error) {
 	return err
 }
 
-// file reads a file that the request contains. A file that is stored in a provider's account stays PartOther.
+// file reads value, the object in the field file, into part. If the object contains the file's data, part becomes a
+// PartFile. An object with only a file_id names a file in a provider's account, and part stays a PartOther.
 func file(part *hub.Part, value gjson.Result) (err error) {
 	if !value.IsObject() {
 		return wrongType("file", "an object", value)
@@ -304,7 +310,8 @@ func file(part *hub.Part, value gjson.Result) (err error) {
 	return err
 }
 
-// thinkingText returns the text in a thinking part's value, which is a string or a list of text parts.
+// thinkingText returns the text in value, the value of the field thinking in a thinking part. It is a string or a list
+// of text parts.
 func thinkingText(value gjson.Result) string {
 	if !value.IsArray() {
 		return value.Str

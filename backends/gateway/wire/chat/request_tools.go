@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// customSchema is the schema of a free-text (custom) tool for upstreams.
+// customSchema is the parameter schema that upstreams get for a tool of the type custom. Such a tool takes free text.
+// For upstreams it becomes a function with the single argument input.
 const customSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool."}},"required":["input"],"additionalProperties":false}`
 
 func (r *request) readTools(value gjson.Result) error {
@@ -100,7 +101,8 @@ func readCustom(value gjson.Result) (tool hub.Tool, err error) {
 	return tool, err
 }
 
-// toolChoice reads tool_choice. It is called after the tools were read, since tool_choice may come before them.
+// toolChoice reads tool_choice into r.Choice, or ignores it if the request has no tools. Since tool_choice may come
+// before tools in the JSON, it is read after all other fields.
 func (r *request) toolChoice() error {
 	value := r.choice
 	switch {
@@ -138,7 +140,8 @@ func (r *request) choiceMode(path, mode string) error {
 	return nil
 }
 
-// allowedTools removes all tools except the named ones.
+// allowedTools reads value, the object allowed_tools in tool_choice. It removes all tools that the object does not name
+// from the request, and sets r.Choice from the object's mode. It returns a fault if no tool would remain.
 func (r *request) allowedTools(value gjson.Result) error {
 	if !value.IsObject() {
 		return wrongType("", "an object", value)

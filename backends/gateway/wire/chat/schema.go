@@ -10,8 +10,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Limits of a schema with its references resolved, since a small schema can expand to a huge one. maxSchemaWork is in
-// bytes visited, for all schemas of a request. Each nested schema counts schemaWork bytes in addition.
+// Limits on a schema after its references are replaced by the schemas to which they refer, since a small schema can
+// expand to a huge one. maxSchema is the size of the result in bytes, maxSchemaDepth the depth of nesting.
+// maxSchemaWork limits the bytes that are visited, for all schemas of a request together. Each nested schema counts for
+// its size and schemaWork bytes more.
 const (
 	maxSchema      = 512 << 10
 	maxSchemaDepth = 64
@@ -21,8 +23,8 @@ const (
 
 var errSchema = errors.New("a JSON schema is too large for this provider once its references are resolved")
 
-// subset writes the subset of JSON Schema that some providers support: no references, and no keywords for which
-// unknownKeyword returns true.
+// subset writes a schema in the subset of JSON Schema that some providers support. The subset has no references, no
+// boolean schemas, and none of the keywords for which unknownKeyword returns true.
 type subset struct {
 	dst  []byte
 	from int
@@ -31,7 +33,9 @@ type subset struct {
 	work *int
 }
 
-// appendSubset appends a schema, reduced to the subset. work is the work done so far for all schemas of the request.
+// appendSubset appends schema to dst, reduced to the subset of JSON Schema that some providers support. work is the
+// number of bytes visited so far for all schemas of the request. appendSubset adds to it. The error is errSchema if a
+// limit is exceeded.
 func appendSubset(dst []byte, schema string, work *int) ([]byte, error) {
 	s := subset{dst: dst, from: len(dst), root: gjson.Parse(schema), work: work}
 	err := s.value(s.root, nil, 0)
@@ -46,7 +50,8 @@ func unknownKeyword(key string) bool {
 	return false
 }
 
-// value writes a schema. refs are the enclosing references that are being resolved.
+// value writes v, which is usually a schema. refs are the references within which v lies: following one of them again
+// would not end. depth is the depth of nesting.
 func (s *subset) value(v gjson.Result, refs []string, depth int) error {
 	if depth > maxSchemaDepth || len(s.dst)-s.from > maxSchema {
 		return errSchema
@@ -65,8 +70,10 @@ func (s *subset) value(v gjson.Result, refs []string, depth int) error {
 	return nil
 }
 
-// members writes the members of a schema except those in written. If the schema has a reference, the members of the
-// referenced schema follow.
+// members writes the keywords of the schema v, except those that written contains. If v has a reference, members also
+// writes the keywords of the referenced schema that v does not have. If that schema is one of those that are being
+// written, only its type follows, so that a recursive schema ends. refs and depth are the same as in value. The error
+// is errSchema.
 func (s *subset) members(v gjson.Result, written map[string]bool, refs []string, depth int) error {
 	if *s.work += len(v.Raw) + schemaWork; *s.work > maxSchemaWork {
 		return errSchema
@@ -109,7 +116,8 @@ func (s *subset) key(key string) {
 	s.dst = append(jsontext.AppendQuoted(s.dst, key), ':')
 }
 
-// keyword writes the value of a keyword, which may contain schemas.
+// keyword writes v, the value of the keyword key. Schemas within v are reduced to the subset. refs and depth are the
+// same as in value.
 func (s *subset) keyword(key string, v gjson.Result, refs []string, depth int) error {
 	switch key {
 	case "properties", "patternProperties", "dependentSchemas":
@@ -142,8 +150,8 @@ func (s *subset) keyword(key string, v gjson.Result, refs []string, depth int) e
 	return nil
 }
 
-// resolve returns the part of the schema to which ref points. For a reference to another document the result is empty,
-// since the gateway fetches no schemas.
+// resolve returns the schema to which ref, a value of $ref, refers. For a reference to another document, or to nothing,
+// the result is empty: the gateway fetches no schemas. The error is errSchema if the search exceeds maxSchemaWork.
 func (s *subset) resolve(ref string) (gjson.Result, error) {
 	if known, ok := s.refs[ref]; ok {
 		return known, nil
@@ -168,8 +176,8 @@ func (s *subset) resolve(ref string) (gjson.Result, error) {
 	return target, nil
 }
 
-// child returns a member of an object. It compares keys directly, since a key comes from the client and might be a
-// gjson path.
+// child returns the value of the field key in object, or an empty result if there is no such field. It compares the
+// names itself instead of calling object.Get, since Get would take a key such as "a.b" for a gjson path.
 func child(object gjson.Result, key string) (found gjson.Result) {
 	if object.IsObject() {
 		object.ForEach(func(k, v gjson.Result) bool {

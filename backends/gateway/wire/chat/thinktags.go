@@ -8,7 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// thinkTags finds <think>…</think> at the very start of the content.
+// thinkTags holds the state of the search for <think>…</think>, which some upstreams put at the very start of the
+// content. The text between the tags is reasoning.
 type thinkTags struct {
 	phase thinkPhase
 	held  []byte // a possible beginning of a tag, at most 7 bytes
@@ -24,8 +25,8 @@ const (
 
 var openTag, closeTag = []byte("<think>"), []byte("</think>")
 
-// splitTags processes a piece of text in which a tag may occur. It emits text and reasoning without the tags, and holds
-// back an end that may be the beginning of a tag.
+// splitTags processes a piece of text while tags are searched for. It emits the piece as text or reasoning, without the
+// tags. If the end of the piece may be the beginning of a tag, that end is held back until the next piece.
 func (r *reader) splitTags(text []byte) {
 	t := &r.tags
 	text = slices.Concat(t.held, plainTags(text))
@@ -55,7 +56,7 @@ func (r *reader) splitTags(text []byte) {
 	t.held = text[size:]
 }
 
-// endTags emits the text that was held back, and ends the search for tags.
+// endTags emits the text that was held back, because no more text follows that could complete a tag.
 func (r *reader) endTags() {
 	t := &r.tags
 	kind := hub.DeltaText
@@ -66,7 +67,8 @@ func (r *reader) endTags() {
 	t.held = nil
 }
 
-// begins returns the length of the longest suffix of text that is a proper prefix of tag.
+// begins returns the length of the longest beginning of tag with which text ends, not counting the whole tag. It is 0
+// if text does not end with a beginning of tag.
 func begins(text, tag []byte) int {
 	for n := min(len(text), len(tag)-1); n > 0; n-- {
 		if bytes.HasSuffix(text, tag[:n]) {
@@ -76,7 +78,8 @@ func begins(text, tag []byte) int {
 	return 0
 }
 
-// plainTags removes the escapes that some encoders use for the characters of tags.
+// plainTags returns text, the escaped text of a JSON string, without the unnecessary escapes that some encoders use for
+// "<", ">" and "/". All other characters that need an escape stay escaped.
 func plainTags(text []byte) []byte {
 	if bytes.Contains(text, []byte(`\u003`)) || bytes.Contains(text, []byte(`\/`)) {
 		return jsontext.AppendEscaped(nil, jsontext.AppendUnquoted(nil, text))

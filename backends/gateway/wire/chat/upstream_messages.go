@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// The reasons why a chat candidate cannot carry a request.
+// The reasons why a request cannot be sent to a chat candidate.
 var (
 	errRemoteImage = errors.New("the provider takes images as data URLs only, and the gateway fetches none")
 	errRemoteFile  = errors.New("chat completions take files as data URLs only, and the gateway fetches none")
@@ -18,8 +18,8 @@ var (
 	errNoMessages  = errors.New("no message has content")
 )
 
-// messages writes the member "messages". Messages without content are left out. If no message has content it returns an
-// error.
+// messages writes the field messages. Messages without content are left out. The error is errNoMessages if no message
+// remains, or the error of content.
 func (w *body) messages() error {
 	messages := w.arrangedMessages()
 	for n := len(messages); n > 0 && w.isEmpty(&messages[n-1]); n-- {
@@ -46,7 +46,7 @@ func (w *body) messages() error {
 	return nil
 }
 
-// currentTurn returns the index of the last user message, or -1.
+// currentTurn returns the index of the last user message, or -1 if there is no user message.
 func currentTurn(messages []hub.Message) int {
 	for i, m := range slices.Backward(messages) {
 		if m.Role == hub.User {
@@ -56,10 +56,12 @@ func currentTurn(messages []hub.Message) int {
 	return -1
 }
 
-// chatClient reports whether the client uses chat. If so, chat-only members come from the client and are passed on.
+// chatClient reports whether the client uses chat completions. Only then may fields that no other format has be passed
+// on, since they come from a client that knows them.
 func (w *body) chatClient() bool { return w.request.Format == hub.Chat }
 
-// isEmpty reports whether a message has no content.
+// isEmpty reports whether m has no content: no text or other part, no tool calls, and no content in other fields of the
+// chat format. A tool result is never empty.
 func (w *body) isEmpty(m *hub.Message) bool {
 	if m.Role == hub.ToolResult || len(m.Calls) > 0 || (w.chatClient() && hasChatOnlyContent(m)) {
 		return false
@@ -69,8 +71,8 @@ func (w *body) isEmpty(m *hub.Message) bool {
 	})
 }
 
-// message writes a message. current is set if the message follows the last user message, last if it is the last
-// message.
+// message writes the message m. current is set if m comes after the last user message, last if m is the last message.
+// The error is that of content.
 func (w *body) message(m *hub.Message, current, last bool) error {
 	w.dst = jsontext.AppendAll(w.dst, `{"role":"`, w.role(m.Role), `"`)
 	if m.Role == hub.ToolResult {
@@ -95,7 +97,8 @@ func (w *body) message(m *hub.Message, current, last bool) error {
 	return nil
 }
 
-// role returns the name of a role for the provider, which may not know "developer".
+// role returns the provider's name for a role: "system" instead of "developer" if the provider does not know
+// "developer".
 func (w *body) role(role hub.Role) string {
 	if role == hub.Developer && !w.shape.DeveloperRole {
 		role = hub.System
@@ -103,14 +106,16 @@ func (w *body) role(role hub.Role) string {
 	return role.String()
 }
 
-// hasChatOnlyContent reports whether an assistant message has content in a chat-only member, such as audio.
+// hasChatOnlyContent reports whether m is an assistant message with content in a field that only the chat format has,
+// such as audio.
 func hasChatOnlyContent(m *hub.Message) bool {
 	return m.Role == hub.Assistant && slices.ContainsFunc(m.Extra, func(p hub.Param) bool {
 		return p.Value != "null" && p.Name != "name" && p.Name != "annotations" && !isStateMember(p.Name)
 	})
 }
 
-// extra passes chat-only members on unchanged, except for reasoning state of another kind of provider.
+// extra writes the fields of a message or tool call that only the chat format has, unchanged. Fields with reasoning
+// state are left out unless the provider expects the state in this field.
 func (w *body) extra(members []hub.Param) {
 	for i := range members {
 		if isStateMember(members[i].Name) && !w.takesState(members[i].Name) {
@@ -126,14 +131,15 @@ func hasParam(members []hub.Param, name string) bool {
 	return slices.ContainsFunc(members, func(p hub.Param) bool { return p.Name == name })
 }
 
-// hasExtra reports whether the request comes from a chat client and has a chat-only member of the given name.
+// hasExtra reports whether the client uses chat completions and the given fields of its message or tool call contain
+// one with the given name.
 func (w *body) hasExtra(members []hub.Param, name string) bool {
 	return w.chatClient() && hasParam(members, name)
 }
 
-// content writes the member "content" of a message. It is a string if the message has a single text or texts that may
-// be joined (see textSeparator), and otherwise a list of parts. If the upstream supports cache marks, a text with a
-// mark is always a part. content returns an error if the upstream does not accept one of the parts.
+// content writes the field content of m. The value is a string if m has a single text, or texts that may be joined (see
+// textSeparator), and otherwise a list of parts. A text with a cache mark is always a part of a list if the upstream
+// supports cache marks. The error means that the upstream does not accept one of the parts.
 func (w *body) content(m *hub.Message) error {
 	if len(m.Parts) == 0 {
 		w.noContent(m)
@@ -168,11 +174,11 @@ func marked(p hub.Part) bool { return isText(&p) && p.Cache != "" }
 
 func isText(p *hub.Part) bool { return p.Kind == hub.PartText || p.Kind == hub.PartRefusal }
 
-// notJoined is the result of textSeparator if several texts must stay separate parts.
+// notJoined is the result of textSeparator for texts that must stay separate parts.
 const notJoined = "-"
 
-// textSeparator returns the text between a message's texts when they are joined to one string, escaped for a JSON
-// string, or notJoined.
+// textSeparator returns the separator with which the texts of m are joined to one string. It is already escaped for a
+// JSON string. The result is notJoined if the texts must not be joined.
 func (w *body) textSeparator(m *hub.Message) string {
 	switch {
 	case m.Role == hub.Assistant:
@@ -185,7 +191,8 @@ func (w *body) textSeparator(m *hub.Message) string {
 	return notJoined
 }
 
-// noContent writes the member "content" of a message without content.
+// noContent writes the field content of m, which has no content. The value is "" unless m is an assistant message. For
+// an assistant message the value depends on the provider's Shape.EmptyToolContent: "", no field at all, or else null.
 func (w *body) noContent(m *hub.Message) {
 	switch {
 	case m.Role != hub.Assistant, w.shape.EmptyToolContent == catalog.ContentEmpty:
@@ -234,7 +241,7 @@ func (w *body) part(p *hub.Part) error {
 	return nil
 }
 
-// isData reports whether a URL is a data URL.
+// isData reports whether url is a data URL, which contains the data itself.
 func isData(url string) bool { return len(url) >= 5 && strings.EqualFold(url[:5], "data:") }
 
 func (w *body) calls(m *hub.Message) {

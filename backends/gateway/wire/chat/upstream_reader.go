@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewReader returns a reader of one answer of a chat upstream. state is the form of the upstream's reasoning state:
-// FormThought, FormDetails, or empty if it sends none. If thinkTags is set, a text that begins with <think> is
-// reasoning up to </think>.
+// NewReader returns a reader for one answer from a chat upstream. state is the form in which the upstream sends
+// reasoning state: FormThought, FormDetails, or empty if it sends no state. thinkTags is set for an upstream that puts
+// reasoning into the content: if the text begins with <think>, it is reasoning up to </think>.
 func NewReader(state hub.Form, thinkTags bool) hub.Reader {
 	r := &reader{state: state, newID: wire.NewID}
 	if thinkTags {
@@ -20,7 +20,7 @@ func NewReader(state hub.Form, thinkTags bool) hub.Reader {
 	return r
 }
 
-// reader reads the chunks of a chat completions stream.
+// reader implements hub.Reader for chat completions, streamed or whole.
 type reader struct {
 	state   hub.Form
 	newID   func(prefix string) string
@@ -94,8 +94,9 @@ func (r *reader) step() hub.Step {
 	return hub.Step{Deltas: r.deltas, Proof: r.proof, Thinks: len(r.chunk.details) > 0}
 }
 
-// read reads one body: an event or a whole answer. member is the name of a choice's member with the content: "delta" or
-// "message".
+// read reads one body, which is an event of a stream or a whole answer, and appends its deltas to r.deltas. member is
+// the name of the field of a choice that holds the content: "delta" or "message". The errors are a *wire.UpstreamError
+// for an error that the upstream states, and errors that wrap wire.ErrBroken.
 func (r *reader) read(body []byte, member string) error {
 	c := &r.chunk
 	c.reset(body)
@@ -144,8 +145,8 @@ func (r *reader) read(body []byte, member string) error {
 	return nil
 }
 
-// reasoning emits the reasoning of a chunk. If the chunk has reasoning in several members only one is used, since some
-// upstreams send the same text under two names.
+// reasoning emits the reasoning in c and collects the entries of reasoning_details. If several fields of the chunk hold
+// reasoning, only one of them is emitted, since some upstreams send the same text under two names.
 func (r *reader) reasoning(c *chunk) {
 	text := c.reasoningContent
 	if len(text) == 0 {
@@ -163,7 +164,8 @@ func (r *reader) reasoning(c *chunk) {
 	}
 }
 
-// emit emits a text. If the text is not reasoning, the reasoning state collected before is emitted first.
+// emit appends a delta with the given kind and text to r.deltas, unless text is empty. A text that is not reasoning
+// ends the reasoning before it, so emit first appends the state collected from reasoning_details.
 func (r *reader) emit(kind hub.DeltaKind, text []byte) {
 	if len(text) == 0 {
 		return
@@ -179,7 +181,8 @@ func (r *reader) emitState(form hub.Form, data string) {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data}})
 }
 
-// thought emits a thought signature, which is the inside of a JSON string.
+// thought appends a delta with the state signature to r.deltas. signature is Gemini's thought signature, still escaped.
+// An empty signature, and one larger than maxState, is ignored.
 func (r *reader) thought(signature []byte) {
 	if len(signature) > 0 && len(signature) <= maxState {
 		r.emitState(hub.FormThought, string(jsontext.AppendUnquoted(nil, signature)))
@@ -192,7 +195,8 @@ func (r *reader) flushDetails() {
 	}
 }
 
-// attach adds the log probabilities of a chunk to the chunk's first text.
+// attach stores logprobs in the first text delta of the chunk that was read. Without a text delta the log probabilities
+// are lost.
 func (r *reader) attach(logprobs []byte) {
 	for i := range r.deltas {
 		if r.deltas[i].Kind == hub.DeltaText {
@@ -202,7 +206,8 @@ func (r *reader) attach(logprobs []byte) {
 	}
 }
 
-// end completes the answer: it emits everything that was held back, and then DeltaEnd.
+// end completes the answer. It emits everything that was held back and then DeltaEnd. The error is wire.ErrNoFinish if
+// no finish_reason was read, or the error of completeCalls.
 func (r *reader) end() (hub.Step, error) {
 	if r.finish.reason == "" {
 		return hub.Step{}, wire.ErrNoFinish

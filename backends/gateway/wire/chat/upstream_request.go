@@ -11,7 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Write writes the chat completions request for a candidate.
+// Write writes r as a chat completions request for the candidate t. The error means that the candidate's format cannot
+// express the request, for example a part of a message.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w := &body{request: r, target: t, shape: &t.Provider.Shape}
 	w.cacheMarks = slices.ContainsFunc(w.shape.CacheMarks, func(prefix string) bool {
@@ -46,11 +47,11 @@ type body struct {
 	dropped []string
 	// cacheMarks is set if the model accepts cache_control in text parts.
 	cacheMarks bool
-	// schemaWork is the work done so far on subsets of schemas.
+	// schemaWork is the number of bytes visited so far while schemas were reduced, see appendSubset.
 	schemaWork int
 }
 
-// name begins a top-level member of the given name.
+// name writes the name of a top-level field and the colon after it. The caller writes the value.
 func (w *body) name(name string) {
 	if len(w.dst) == 0 {
 		w.dst = append(w.dst, '{')
@@ -60,8 +61,8 @@ func (w *body) name(name string) {
 	w.dst = append(jsontext.AppendQuoted(w.dst, name), ':')
 }
 
-// drops reports whether the candidate refuses a parameter under any of the names. If so it records the first name as
-// dropped.
+// drops reports whether a parameter must be left out because the candidate does not accept it. names are the names
+// under which Target.Drop may list the parameter. If it is left out, names[0] is recorded as dropped.
 func (w *body) drops(names ...string) bool {
 	if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(w.target.Drop, name) }) {
 		return false
@@ -70,8 +71,8 @@ func (w *body) drops(names ...string) bool {
 	return true
 }
 
-// reservedTokens is the largest token limit for a provider that charges the whole limit against the quota in advance.
-// Usual answers are far shorter.
+// reservedTokens is the largest token limit that is sent to a provider which, before it answers, charges the whole
+// limit against the quota. Usual answers are far shorter.
 const reservedTokens = 16_384
 
 func (w *body) limit() {
@@ -93,7 +94,7 @@ func (w *body) limit() {
 	w.dst = strconv.AppendInt(w.dst, n, 10)
 }
 
-// maxStopsSent is the number of stop sequences that chat APIs accept.
+// maxStopsSent is the largest number of stop sequences that chat APIs accept. Further ones are not sent.
 const maxStopsSent = 4
 
 func (w *body) stop() {
@@ -123,7 +124,7 @@ func (w *body) stop() {
 	w.dst = append(w.dst, ']')
 }
 
-// separator returns the bracket or comma before element i of a JSON array.
+// separator returns the character that precedes element i of a JSON array: "[" for the first element, "," for others.
 func separator(i int) byte {
 	if i == 0 {
 		return '['
@@ -160,7 +161,8 @@ func (w *body) effort() {
 	}
 }
 
-// params writes the parameters that are passed on without interpretation, in their order.
+// params writes the parameters that the gateway passes on without interpreting them, in the client's order and with the
+// provider's names, and then prompt_cache_key and logprobs.
 func (w *body) params() {
 	chatClient := w.request.Format == hub.Chat
 	for i := range w.request.Params {
@@ -204,8 +206,8 @@ func (w *body) stream() {
 	}
 }
 
-// output writes response_format. Requirements that the candidate does not support are stated in a system message, see
-// outputLine.
+// output writes response_format. If the candidate does not support schemas, the value is {"type":"json_object"}, and a
+// system message states the schema, see outputLine. The error is that of appendSubset.
 func (w *body) output() error {
 	o := w.request.Output
 	if o == nil || w.drops("response_format") {
@@ -235,8 +237,8 @@ func (w *body) schemaOutput() bool {
 	return w.request.Output.Kind == "json_schema" && w.target.Model.JSONSchema
 }
 
-// outputLine returns the text of a system message with the requirements that the candidate does not support in
-// response_format. It is empty if there are no such requirements.
+// outputLine returns the text of a system message that asks for JSON, with the schema if there is one. It is needed if
+// the candidate does not support response_format or its schema. Otherwise the result is an empty string.
 func (w *body) outputLine() string {
 	o := w.request.Output
 	if o == nil {

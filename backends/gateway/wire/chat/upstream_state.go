@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// isStateMember reports whether a member of a message or call holds a provider's reasoning state.
+// isStateMember reports whether name is a field of a message or tool call in which a provider sends reasoning state.
 func isStateMember(name string) bool {
 	switch name {
 	case "extra_content", "reasoning_content", "reasoning_details", "reasoning":
@@ -18,7 +18,7 @@ func isStateMember(name string) bool {
 	return false
 }
 
-// takesState reports whether the provider expects its reasoning state in the given member.
+// takesState reports whether the provider expects reasoning state in the field with the given name.
 func (w *body) takesState(name string) bool {
 	switch w.shape.ReasoningState {
 	case catalog.StateThought:
@@ -31,11 +31,12 @@ func (w *body) takesState(name string) bool {
 	return false
 }
 
-// noSignature is the value that Gemini documents for calls whose signature is lost.
+// noSignature is the text that, according to Gemini's documentation, replaces the lost signature of a call.
 const noSignature = "skip_thought_signature_validator"
 
-// thought writes Gemini's thought signature for a call: the call's own or, for the first call, that of the reasoning
-// before the call. first is set for the first call.
+// thought writes Gemini's thought signature for c, a call of the message m, if the provider expects signatures. It is
+// the signature of c itself. If c has none and first is set, it is the last signature in the reasoning of m, or else
+// noSignature. first is set for the first call of m, the only one that needs a signature.
 func (w *body) thought(m *hub.Message, c *hub.Call, first bool) {
 	if w.shape.ReasoningState != catalog.StateThought || w.hasExtra(c.Extra, "extra_content") {
 		return
@@ -53,12 +54,13 @@ func (w *body) thought(m *hub.Message, c *hub.Call, first bool) {
 	}
 }
 
-// fits reports whether the candidate can continue from a state, and the state has the given form.
+// fits reports whether s has the given form and may be sent to the candidate. A nil state never fits.
 func (w *body) fits(s *hub.State, form hub.Form) bool {
 	return s.Fits(w.target) && s.Form == form
 }
 
-// lastThought returns the last thought signature in the reasoning of a message, or an empty string.
+// lastThought returns the last thought signature in the reasoning of m that may be sent to the candidate, or an empty
+// string if there is no such signature.
 func (w *body) lastThought(m *hub.Message) string {
 	for _, r := range slices.Backward(m.Reasoning) {
 		if w.fits(r.State, hub.FormThought) {
@@ -68,8 +70,8 @@ func (w *body) lastThought(m *hub.Message) string {
 	return ""
 }
 
-// reasoning writes an assistant message's reasoning state into the member in which the provider expects it. current is
-// set if the message follows the last user message.
+// reasoning writes the reasoning state of m, an assistant message, into the field in which the provider expects it.
+// current is set if m comes after the last user message: the text of the reasoning is sent only for such messages.
 func (w *body) reasoning(m *hub.Message, current bool) {
 	switch w.shape.ReasoningState {
 	case catalog.StateThought:
@@ -87,8 +89,9 @@ func (w *body) reasoning(m *hub.Message, current bool) {
 	}
 }
 
-// reasoningContent writes the text of the model's own reasoning. The member is required even if the client did not
-// return the text.
+// reasoningContent writes the field reasoning_content of m. The value is the text of the reasoning that came from the
+// candidate's provider and model family. The provider requires the field even if there is no such text, so the value
+// may be "".
 func (w *body) reasoningContent(m *hub.Message) {
 	w.dst = append(w.dst, `,"reasoning_content":"`...)
 	for i := range m.Reasoning {
@@ -100,7 +103,8 @@ func (w *body) reasoningContent(m *hub.Message) {
 	w.dst = append(w.dst, '"')
 }
 
-// details writes reasoning_details with the entries of all reasoning in the message.
+// details writes the field reasoning_details of m with the entries of all its reasoning that may be sent to the
+// candidate. Without entries it writes nothing.
 func (w *body) details(m *hub.Message) {
 	var all []byte
 	for i := range m.Reasoning {
@@ -115,8 +119,9 @@ func (w *body) details(m *hub.Message) {
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// appendID appends the id of a call. Some providers require nine letters or digits, others limit the length. A
-// replacement depends only on the id, so it is the same in the call and its result.
+// appendID appends id, the id of a call, as a quoted JSON string. An id that the provider does not accept is replaced,
+// since some providers require nine letters or digits and others limit the length. The replacement depends only on id,
+// so that a call and its result get the same id.
 func (w *body) appendID(dst []byte, id string) []byte {
 	var size int
 	switch limit := w.target.ToolCallIDMax; {
@@ -135,7 +140,7 @@ func (w *body) appendID(dst []byte, id string) []byte {
 	return append(dst, '"')
 }
 
-// isID9 reports whether an id consists of nine letters or digits.
+// isID9 reports whether id consists of exactly nine ASCII letters or digits.
 func isID9(id string) bool {
 	if len(id) != 9 {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewWriter returns a writer of an answer for a chat client. Reasoning state is passed on only if the chat format has a
-// member for it. Other state is stored, see hub.Recall.
+// NewWriter returns a writer for the answer to r that a chat client gets. Reasoning state is sent to the client only in
+// a form for which the chat format has a field. Before a tool call, state is also stored with reply.Remember.
 func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	w := &writer{request: r, reply: &reply, id: reply.ID("chatcmpl-"), memory: reasoningRecorder{remember: reply.Remember}}
 	w.head = w.frame(append(w.head, "data: "...), "chat.completion.chunk")
@@ -25,7 +25,7 @@ type writer struct {
 	request *hub.Request
 	reply   *hub.Reply
 	id      string
-	// head and tail are the beginning and end of every chunk.
+	// head is the text before the list of choices in every chunk, including "data: ". tail is the text after the list.
 	head    []byte
 	tail    string
 	began   bool
@@ -35,7 +35,8 @@ type writer struct {
 	memory  reasoningRecorder
 }
 
-// frame appends the top-level members of an answer up to the list of choices.
+// frame appends the beginning of an answer or chunk: the fields id, object, created and model, and the bracket that
+// opens the list of choices. object is the value of the field object.
 func (w *writer) frame(dst []byte, object string) []byte {
 	dst = jsontext.AppendMember(dst, `{"id":`, w.id)
 	dst = jsontext.AppendAll(dst, `,"object":"`, object, `","created":`)
@@ -44,12 +45,13 @@ func (w *writer) frame(dst []byte, object string) []byte {
 	return append(dst, `,"choices":[`...)
 }
 
-// openChunk appends the beginning of a chunk, up to the inside of its delta.
+// openChunk appends the beginning of a chunk, including the brace that opens its delta. The caller appends the fields
+// of the delta.
 func (w *writer) openChunk(dst []byte) []byte {
 	return append(append(dst, w.head...), `{"index":0,"delta":{`...)
 }
 
-// closeChunk appends the end of a chunk begun by openChunk.
+// closeChunk appends the end of a chunk begun by openChunk, with a finish_reason of null.
 func (w *writer) closeChunk(dst []byte) []byte {
 	return append(append(dst, `},"finish_reason":null}]`...), w.tail...)
 }
@@ -67,7 +69,7 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	return dst
 }
 
-// delta writes the chunks of a delta.
+// delta appends the chunks for the delta d. Some deltas have no chunk.
 func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 	switch d.Kind {
 	case hub.DeltaText:
@@ -101,7 +103,8 @@ func (w *writer) showsReasoning() bool {
 	return w.request.Answer.Reasoning && !w.request.Answer.HideReasoningText
 }
 
-// member writes a chunk whose delta has a single member with the given text.
+// member appends a chunk whose delta has a single field. name is the name of the field, text its value, the text
+// between the quotes of a JSON string.
 func (w *writer) member(dst []byte, name string, text []byte) []byte {
 	dst = append(w.openChunk(dst), '"')
 	dst = append(append(append(dst, name...), `":"`...), text...)
@@ -109,8 +112,8 @@ func (w *writer) member(dst []byte, name string, text []byte) []byte {
 	return w.closeChunk(dst)
 }
 
-// text writes a chunk with a piece of the answer's text, with the piece's log probabilities and a waiting thought
-// signature.
+// text appends a chunk with d.Text as its content. The chunk also has the log probabilities in d if the client wants
+// them, and the waiting thought signature if there is one.
 func (w *writer) text(dst []byte, d *hub.Delta) []byte {
 	if w.thought == "" && (d.Logprobs == nil || !w.request.Answer.Logprobs) {
 		return w.member(dst, "content", d.Text)
@@ -126,7 +129,8 @@ func (w *writer) text(dst []byte, d *hub.Delta) []byte {
 	return w.closeChunk(append(dst, `,"refusal":null`...))
 }
 
-// appendThought appends the member with the waiting thought signature, if there is one.
+// appendThought appends a comma and the field extra_content with the waiting thought signature, and forgets the
+// signature. If no signature waits, it appends nothing.
 func (w *writer) appendThought(dst []byte) []byte {
 	if w.thought == "" {
 		return dst
@@ -136,7 +140,7 @@ func (w *writer) appendThought(dst []byte) []byte {
 	return dst
 }
 
-// appendThought appends Gemini's extra_content member with a thought signature.
+// appendThought appends the field extra_content with Gemini's thought signature. It escapes signature.
 func appendThought(dst []byte, signature string) []byte {
 	dst = append(dst, `"extra_content":{"google":{"thought_signature":`...)
 	return append(jsontext.AppendQuoted(dst, signature), "}}"...)
@@ -153,7 +157,9 @@ func (w *writer) call(dst []byte, d *hub.Delta) []byte {
 	return w.closeChunk(append(dst, `"}}]`...))
 }
 
-// appendCall appends the members of a call up to the inside of its arguments.
+// appendCall appends the fields id, type and function of a tool call. It ends after the opening quote of the arguments,
+// so that the caller can append them and close the string and the objects. A free-text tool has the field custom
+// instead of function, and input instead of arguments. A waiting thought signature is added.
 func (w *writer) appendCall(dst []byte, id string, tool *hub.Tool) []byte {
 	dst = jsontext.AppendMember(dst, `"id":`, id)
 	if w.thought != "" {
@@ -167,8 +173,8 @@ func (w *writer) appendCall(dst []byte, id string, tool *hub.Tool) []byte {
 	return append(dst, `,"arguments":"`...)
 }
 
-// state writes reasoning state for which the chat format has a member. A thought signature is kept until it can be sent
-// with the next call or text.
+// state appends a chunk with s if s has the form of reasoning_details. A thought signature is stored instead, until it
+// can be sent with the next call or text. State of any other form is ignored.
 func (w *writer) state(dst []byte, s *hub.State) []byte {
 	switch {
 	case s.Data == "":
@@ -182,7 +188,8 @@ func (w *writer) state(dst []byte, s *hub.State) []byte {
 	return dst
 }
 
-// flushThought writes a waiting thought signature in a chunk of its own, if no call or text has followed.
+// flushThought appends a separate chunk with the waiting thought signature, if one waits. It is called when no call or
+// text can carry the signature.
 func (w *writer) flushThought(dst []byte) []byte {
 	if w.thought == "" {
 		return dst
@@ -210,7 +217,7 @@ func (w *writer) end(dst []byte, end *hub.End) []byte {
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
-// usage returns the usage that the upstream stated, or an estimate.
+// usage returns the usage in end, or an estimate if the upstream stated no usage.
 func (w *writer) usage(end *hub.End) wire.Usage {
 	if end.Usage.Known {
 		return end.Usage
@@ -222,8 +229,8 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(d
 
 func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, keepAlive...) }
 
-// appendLine appends JSON text with its line ends replaced by spaces, since an event has one data line. JSON has line
-// ends only between tokens.
+// appendLine appends the JSON text with a space in place of each line end, since the JSON of an event must be on one
+// line. Valid JSON has line ends only between tokens.
 func appendLine[T string | []byte](dst []byte, text T) []byte {
 	from := len(dst)
 	dst = append(dst, text...)
@@ -244,14 +251,15 @@ func (w *writer) custom(call int) *custom {
 	return nil
 }
 
-// custom is a call of a free-text tool, which upstreams know as a function with the single argument "input". Its text
-// is written as a whole at the end.
+// custom is a call of a free-text tool. For upstreams the tool is a function with the single argument input, so the
+// text can be extracted only from complete arguments. In a stream the client gets the text at the end of the answer.
 type custom struct {
 	call      int
 	arguments []byte // the inside of a JSON string
 }
 
-// input returns the free text as the inside of a JSON string. Arguments of an unexpected form are returned as the text.
+// input returns the free text in the arguments, as the text between the quotes of a JSON string. If the arguments are
+// not an object with the string input, it returns all arguments as the text.
 func (c *custom) input() []byte {
 	var text []byte
 	found := false

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// message collects a whole answer. Texts are the insides of JSON strings.
+// message collects the parts of a whole answer. Texts are those between the quotes of a JSON string, still escaped.
 type message struct {
 	content, reasoning, refusal []byte
 	details, logprobs           []byte // the insides of JSON arrays
@@ -53,7 +53,7 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	return append(wire.AppendUsage(append(dst, `,"usage":`...), &usage), '}'), nil
 }
 
-// gather collects the deltas of a whole answer.
+// gather collects the deltas of a whole answer in a message.
 func (w *writer) gather(deltas []hub.Delta) *message {
 	m := &message{}
 	for i := range deltas {
@@ -126,7 +126,8 @@ func appendTextOrNull(dst, text []byte) []byte {
 	return append(append(append(dst, '"'), text...), '"')
 }
 
-// appendElements appends the elements of a JSON array to dst, a list of elements separated by commas.
+// appendElements appends the elements of array, a JSON array, to dst, separated by commas. dst holds earlier elements
+// in the same form, without brackets. If array is not a JSON array, dst is returned unchanged.
 func appendElements(dst, array []byte) []byte {
 	s := jsontext.NewScanner(array)
 	if s.Kind() != jsontext.Array {
