@@ -1,5 +1,6 @@
 // Package blocks handles content blocks, for the formats whose messages consist of blocks of text, reasoning and tool
-// calls. It groups the deltas of an answer into blocks, and writes the turns of a request for an upstream.
+// calls. Type Answer groups the deltas of an answer into blocks for a client. Type Turns writes the messages of a
+// request for an upstream.
 package blocks
 
 import (
@@ -18,25 +19,28 @@ const (
 	Tool
 )
 
-// Block is a content block of an answer, without the part that was already written.
+// Block is a content block of an answer. In a stream, text that the client already has is removed from the block.
 type Block struct {
 	Kind Kind
-	// Text is the text still to be written: the inside of a JSON string with its escapes. In a tool block see sent.
+	// Text is the text still to be written: the text between the quotes of a JSON string, still escaped. For a tool
+	// block see sent.
 	Text []byte
-	// Token is the signature of a thinking block, or the data of a redacted block. form is the form of the state in
-	// Token.
+	// Token is the signature of a thinking block, or the data of a redacted block. form is the form of the reasoning
+	// state from which Token was made.
 	Token string
 	form  hub.Form
-	// ID and Name belong to a tool block. call is the index of its call (hub.Delta.Call).
+	// ID and Name are the id and the client's name of the call in a tool block. call is the index of the call
+	// (hub.Delta.Call).
 	ID, Name string
 	call     int
 	// In a tool block Text holds the arguments, including those already sent to the client. sent is the number of bytes
 	// at the start of Text that were sent. sentAny is set if any arguments were sent.
 	sent    int
 	sentAny bool
-	// syntax scans the arguments, which should be one JSON object. isHeld is set when the object ends or breaks: then
-	// held is the offset in Text of the piece in which this happens, and sound the number of valid unescaped bytes in
-	// that piece. From held on nothing is sent until the block is closed, since more may come.
+	// syntax scans the arguments, which should be one JSON object. isHeld is set once a piece of the arguments has
+	// arrived in which the object ends or becomes invalid. Then held is the offset of this piece in Text, and sound the
+	// number of bytes at the start of the unescaped piece that are valid and do not end the object. From held on
+	// nothing is sent until the block is closed, since more arguments may follow.
 	syntax      hub.Syntax
 	isHeld      bool
 	held, sound int
@@ -44,12 +48,14 @@ type Block struct {
 	brackets hub.Arguments
 }
 
-// finished reports whether the block is complete, so that it can be closed when another block waits behind it.
+// finished reports whether no more content of the block is expected, so that the block can be closed when another block
+// waits behind it. A block that is not a tool block is always finished.
 func (b *Block) finished() bool {
 	return b.Kind != Tool || b.syntax.Ended() || b.syntax.Broken() && b.brackets.Complete()
 }
 
-// addArguments adds a piece of arguments. text is the escaped piece, plain the unescaped one.
+// addArguments adds a piece of the arguments to a tool block. text is the piece as it stands in a JSON string, plain
+// the same piece without escapes.
 func (b *Block) addArguments(text, plain []byte) {
 	from, wasBroken := len(b.Text), b.syntax.Broken()
 	if b.isHeld && from > MaxHeld {
@@ -70,7 +76,8 @@ func (b *Block) addArguments(text, plain []byte) {
 	}
 }
 
-// sendable returns the arguments that may be sent to the client now. Before the object has begun it returns nil.
+// sendable returns the part of the arguments that may be sent to the client now. It is nil as long as the arguments are
+// only white space and shorter than MaxDoubtful.
 func (b *Block) sendable() []byte {
 	to := len(b.Text)
 	if b.isHeld {
@@ -82,7 +89,8 @@ func (b *Block) sendable() []byte {
 	return b.Text[b.sent:to]
 }
 
-// pass records that size bytes of sendable were sent. Large arguments are dropped from memory once they are sent.
+// pass records that the first size bytes of sendable were sent. If more than MaxKept bytes were sent and none wait, it
+// removes the arguments from memory.
 func (b *Block) pass(size int) {
 	b.sent += size
 	b.sentAny = b.sentAny || size > 0
@@ -91,9 +99,10 @@ func (b *Block) pass(size int) {
 	}
 }
 
-// rest returns the text to send after the arguments that were sent, so that all of them form an object. cut is set if
-// the upstream's answer was cut off; then nothing follows arguments that were partly sent. Text that does not fit into
-// the object becomes its member _raw, together with earlier text that is still in memory.
+// rest returns the text that the client gets after the arguments that were already sent, so that all of them together
+// are a JSON object. cut is set if the upstream's answer was cut off. In this case nothing is added to arguments that
+// were partly sent. Arguments that are not an object are sent as the value of a field _raw, as far as they are still in
+// memory.
 func (b *Block) rest(cut bool) []byte {
 	if b.syntax.Ended() {
 		return b.Text[b.sent:]
@@ -108,7 +117,8 @@ func (b *Block) rest(cut bool) []byte {
 	if cut {
 		return nil
 	}
-	// The client has an open object: the valid part of the held text is sent, or the brackets are closed.
+	// The client has the beginning of an object. The valid part of the held text is sent, or closing brackets are
+	// enough.
 	var dst []byte
 	if b.isHeld {
 		dst = jsontext.AppendUnquoted(nil, b.Text[b.held:])[:b.sound]
@@ -119,8 +129,8 @@ func (b *Block) rest(cut bool) []byte {
 	return jsontext.AppendEscaped(nil, dst)
 }
 
-// Input returns the object in complete arguments. If the answer was cut off and the arguments are not an object, it
-// returns the empty object.
+// Input returns the arguments of a call as the JSON text of an object. If they are not an object, ok is false. If cut
+// is set, the answer was cut off, and Input returns "{}" and true instead.
 func (b *Block) Input(cut bool) (object []byte, ok bool) {
 	object, ok = hub.Object(b.Text)
 	if !ok && cut {
@@ -129,8 +139,8 @@ func (b *Block) Input(cut bool) (object []byte, ok bool) {
 	return object, ok
 }
 
-// Answer groups deltas into blocks. A stream takes blocks as soon as they can be written; a whole answer takes all of
-// them at the end.
+// Answer groups the deltas of an answer into blocks. In a stream, blocks are written and removed as soon as possible.
+// For a whole answer all blocks are returned at the end.
 //
 // A client can have only one open block, and a closed block cannot be opened again. So while the arguments of a call
 // are unfinished, all later blocks wait.
@@ -140,7 +150,7 @@ type Answer struct {
 	blocks  []Block
 	// spare is the buffer of a block that was removed.
 	spare []byte
-	// scratch holds an unescaped piece of arguments.
+	// scratch is a buffer for a piece of arguments without escapes.
 	scratch []byte
 	// called is set after a tool call. refused is set after a refusal, whose text is in refusal.
 	called, refused bool
@@ -153,20 +163,21 @@ type Answer struct {
 
 // The limits of an answer.
 const (
-	// MaxHeld limits the bytes that wait behind an unfinished call. Beyond it the call is closed, so that an upstream
-	// cannot fill the memory.
+	// MaxHeld limits the bytes that wait behind an unfinished call. If more bytes wait, the call is closed, so that an
+	// upstream cannot fill the memory.
 	MaxHeld = 8 << 20
-	// MaxDoubtful limits the bytes of white space before arguments that are held back.
+	// MaxDoubtful is the number of bytes up to which arguments that are only white space are held back.
 	MaxDoubtful = 64 << 10
-	// MaxKept limits the bytes of arguments that stay in memory after they were sent.
+	// MaxKept is the number of bytes of arguments that may stay in memory after they were sent.
 	MaxKept = 32 << 10
-	// MaxRefusal limits the bytes of a refusal's text.
+	// MaxRefusal limits the bytes of a refusal's text that Refusal returns.
 	MaxRefusal = 16 << 10
-	// noToken is the signature of a thinking block without a token. A signature must not be empty.
+	// noToken is the signature of a thinking block for which there is no token. Clients do not accept an empty
+	// signature.
 	noToken = hub.TokenPrefix
 )
 
-// Take adds a delta to its block. The delta may begin a new block.
+// Take adds the delta d to the block to which it belongs, or begins a new block.
 func (a *Answer) Take(d *hub.Delta) {
 	a.textBytes += int64(len(d.Text))
 	switch d.Kind {
@@ -197,7 +208,7 @@ func (a *Answer) Take(d *hub.Delta) {
 	}
 }
 
-// clientName returns the client's name of the tool with the given upstream name.
+// clientName returns the client's name for the tool that upstreams know as name. For an unknown tool it returns name.
 func (a *Answer) clientName(name string) string {
 	if t := a.Request.Tool(name); t.ClientName != "" {
 		return t.ClientName
@@ -205,7 +216,7 @@ func (a *Answer) clientName(name string) string {
 	return name
 }
 
-// last returns the last block if it is of the given kind, else nil.
+// last returns the last block if it is of the given kind, and otherwise nil.
 func (a *Answer) last(kind Kind) *Block {
 	if n := len(a.blocks); n > 0 && a.blocks[n-1].Kind == kind {
 		return &a.blocks[n-1]
@@ -213,7 +224,7 @@ func (a *Answer) last(kind Kind) *Block {
 	return nil
 }
 
-// add begins a block of the given kind.
+// add appends an empty block of the given kind and returns it.
 func (a *Answer) add(kind Kind) *Block {
 	a.blocks = append(a.blocks, Block{Kind: kind, Text: a.spare})
 	a.spare = nil
@@ -229,8 +240,8 @@ func (a *Answer) write(kind Kind, text []byte) {
 	b.Text = append(b.Text, text...)
 }
 
-// addReasoning adds reasoning. If the client refuses reasoning the text is ignored. If the client wants reasoning
-// without text only the block is added.
+// addReasoning adds a piece of reasoning to the last thinking block, or begins a new block. If the client does not want
+// reasoning, the piece is ignored. If the client wants reasoning without its text, only the block is added.
 func (a *Answer) addReasoning(text []byte) {
 	if !a.Request.Answer.Reasoning {
 		return
@@ -244,8 +255,8 @@ func (a *Answer) addReasoning(text []byte) {
 	}
 }
 
-// addState adds a state to the reasoning before it, or to a new block without text. A state for which there is no token
-// is ignored.
+// addState adds reasoning state to the thinking block before it, or to a new block without text. A state for which
+// Reply.Token returns no token is ignored.
 func (a *Answer) addState(state hub.State) {
 	if state.Data == "" && a.last(Thinking) == nil {
 		return // the state only marks reasoning, and the client has no reasoning
@@ -265,12 +276,12 @@ func (a *Answer) addState(state hub.State) {
 	b.Token, b.form = token, state.Form
 }
 
-// grows reports whether a state of this form includes the previous state of the same reasoning, so that it replaces the
-// previous one.
+// grows reports whether a later state of the form f contains the earlier states of the same reasoning, so that the
+// later state replaces the earlier ones.
 func grows(f hub.Form) bool { return f == hub.FormDetails || f == hub.FormContent }
 
-// Signature returns the token of a thinking block. Reasoning without state gets a token too, so that the gateway
-// recognises the block in the client's next request.
+// Signature returns the signature of a thinking block: its token, or for reasoning without state a token of an empty
+// state, by which the gateway recognises the block in the client's next request. The signature is never empty.
 func (a *Answer) Signature(b *Block) string {
 	if b.Token != "" {
 		return b.Token
@@ -281,7 +292,7 @@ func (a *Answer) Signature(b *Block) string {
 	return noToken
 }
 
-// shift removes the first of the waiting blocks.
+// shift removes the first block.
 func (a *Answer) shift() {
 	a.spare = reuse(a.blocks[0].Text)
 	n := copy(a.blocks, a.blocks[1:])
@@ -289,7 +300,7 @@ func (a *Answer) shift() {
 	a.blocks = a.blocks[:n]
 }
 
-// reuse returns an empty slice with the memory of buffer, or nil if the buffer is unusually large.
+// reuse returns an empty slice that uses the memory of buffer, or nil if this memory is larger than 64 KiB.
 func reuse(buffer []byte) []byte {
 	if cap(buffer) > 64<<10 {
 		return nil

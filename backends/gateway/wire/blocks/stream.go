@@ -7,16 +7,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// Frames writes the events of one content block of a stream. index is the block's index.
+// Frames writes the events for one content block of a stream. Its methods append the event that begins a block, that
+// adds a piece to the block, and that ends the block. index is the block's position in the answer.
 type Frames interface {
 	Begin(dst []byte, index int, b *Block) []byte
-	// Delta appends a piece of the block's text or arguments, which is the inside of a JSON string.
+	// Delta appends the event for a piece of the block's text or arguments. piece is the text between the quotes of a
+	// JSON string, still escaped.
 	Delta(dst []byte, index int, b *Block, piece []byte) []byte
 	End(dst []byte, index int, b *Block) []byte
 }
 
-// Stream adds a delta and appends the events that can be written: those of the first block as far as possible and, once
-// that block is finished, those of the next ones. After DeltaEnd all events are written.
+// Stream adds the delta d to its block and appends all events that can be written now. These are the events of the
+// first block, as far as its content has come. When the first block is finished and another block waits, the events of
+// the next block follow. After DeltaEnd the events of all blocks are written.
 func (a *Answer) Stream(dst []byte, d *hub.Delta, f Frames) []byte {
 	a.Take(d)
 	ended, cut := d.Kind == hub.DeltaEnd, false
@@ -33,7 +36,7 @@ func (a *Answer) Stream(dst []byte, d *hub.Delta, f Frames) []byte {
 	return dst
 }
 
-// advance writes the available part of the first block.
+// advance appends the events for the part of the first block that can be written now.
 func (a *Answer) advance(dst []byte, f Frames) []byte {
 	b := &a.blocks[0]
 	if !a.open {
@@ -54,8 +57,8 @@ func (a *Answer) advance(dst []byte, f Frames) []byte {
 	return dst
 }
 
-// close ends the first block, which must be open. cut is set if the answer was cut off, so that the rest of the block's
-// arguments will not come.
+// close appends the events that end the first block, and removes the block. The client must have the block's beginning.
+// cut is set if the answer was cut off, so that the missing arguments of a call will not come.
 func (a *Answer) close(dst []byte, f Frames, cut bool) []byte {
 	b := &a.blocks[0]
 	if b.Kind == Tool {
@@ -70,7 +73,8 @@ func (a *Answer) close(dst []byte, f Frames, cut bool) []byte {
 	return dst
 }
 
-// Whole adds the deltas of a whole answer. It returns the answer's blocks, at least one, and its end.
+// Whole adds the deltas of a whole answer. all holds the answer's blocks, with an empty text block if there is no
+// other. end is the End in DeltaEnd.
 func (a *Answer) Whole(deltas []hub.Delta) (all []Block, end hub.End) {
 	for i := range deltas {
 		a.Take(&deltas[i])
@@ -84,17 +88,18 @@ func (a *Answer) Whole(deltas []hub.Delta) (all []Block, end hub.End) {
 	return a.blocks, end
 }
 
-// TextBytes returns the number of bytes of text, reasoning and arguments so far.
+// TextBytes returns the number of bytes of text, reasoning and arguments in all deltas so far.
 func (a *Answer) TextBytes() int64 { return a.textBytes }
 
-// Refusal returns the text of a refusal as the inside of a JSON string. It is empty if the model did not refuse.
+// Refusal returns the text with which the model refused to answer, still escaped for a JSON string. The text is empty
+// if the model did not refuse.
 func (a *Answer) Refusal() []byte { return a.refusal }
 
-// CutOff reports whether an answer with this finish reason was cut off, so that the last call's arguments may be
-// incomplete.
+// CutOff reports whether the finish reason f means that the answer was cut off. In such an answer the arguments of the
+// last call may be incomplete.
 func CutOff(f hub.Finish) bool { return f == hub.FinishLength || f == hub.FinishContext }
 
-// Stop is a stop reason as clients see it.
+// Stop is the reason why an answer ended, as the client gets it.
 type Stop string
 
 // The stop reasons, with their names in the messages format.
@@ -107,8 +112,9 @@ const (
 	Refused      Stop = "refusal"
 )
 
-// Stopped returns the stop reason of an answer, and the stop sequence if the reason is StopSequence. FinishCalls
-// without a call becomes the reason of a normal end, since with ToolUse the client would look for a tool block.
+// Stopped returns the stop reason of an answer that ends with e. If the reason is StopSequence, sequence is the stop
+// sequence, and otherwise it is empty. An answer without a tool call never has the reason ToolUse, even if the
+// upstream's reason is FinishCalls, since a client would look for the call.
 func (a *Answer) Stopped(e *hub.End) (reason Stop, sequence string) {
 	switch {
 	case a.refused || e.Finish == hub.FinishRefusal:
@@ -125,10 +131,11 @@ func (a *Answer) Stopped(e *hub.End) (reason Stop, sequence string) {
 	return EndTurn, ""
 }
 
-// Counts is a usage whose Input does not include the cached tokens.
+// Counts holds token counts. Input does not include the tokens that were read from the prompt cache (Read) or written
+// to it (Written). Thinking is a part of Output.
 type Counts struct{ Input, Read, Written, Output, Thinking int64 }
 
-// Counts converts a usage.
+// Counts converts u, the usage that the upstream stated. If the upstream stated no usage, the result is an estimate.
 func (a *Answer) Counts(u *wire.Usage) Counts {
 	if !u.Known {
 		estimate := a.Reply.Estimate(a.Request, u, a.textBytes)

@@ -8,48 +8,53 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Turns writes the messages of a request in a format whose turns consist of content blocks. User and assistant turns
-// alternate, beginning with the user's. The results of an assistant turn's calls are all in the next turn.
+// Turns writes the messages of a request in a format whose messages consist of content blocks. A turn is such a
+// message: user and assistant turns alternate, beginning with a user turn. The results of all calls of an assistant
+// turn are in the user turn after it.
 type Turns struct {
 	Request *hub.Request
 	Target  *hub.Target
 	// Format is the name of the format in error messages.
 	Format string
-	// Dst is the text written so far.
+	// Dst is the JSON text of the request written so far.
 	Dst   []byte
 	role  hub.Role // role of the turn being written; 0 before the first
 	turns int      // number of turns begun
 }
 
-// Contents writes the content blocks of one format. Its methods append a block to Turns.Dst.
+// Contents writes the content blocks of one format. Each method appends JSON text to Turns.Dst.
 type Contents interface {
-	// Text writes a text. mark is the client's cache mark, or empty.
+	// Text writes a text block. mark is the JSON text of the client's cache_control mark, or empty.
 	Text(text, mark string)
-	// Reasoning writes earlier reasoning that the candidate accepts (see Restores).
+	// Reasoning writes a block with earlier reasoning, for which Restores returned true.
 	Reasoning(x *hub.Reasoning)
-	// Call writes a tool call. input is a JSON object.
+	// Call writes a block with a tool call. input is the JSON text of an object, the arguments.
 	Call(c *hub.Call, input string)
-	// Result writes message i, which is a tool result.
+	// Result writes a block for message i of the request, which is a tool result. The error means that the format
+	// cannot express the result.
 	Result(i int) error
-	// NoResult writes a placeholder for a call without a result.
+	// NoResult writes a result with a placeholder text, for the call with the given id that has no result.
 	NoResult(id string)
-	// Content writes message i, which is neither an assistant message nor a tool result. It calls Turns.Begin itself.
+	// Content writes the blocks of message i of the request, which is neither an assistant message nor a tool result.
+	// Content must call Turns.Begin before each block. The error means that the format cannot express the message.
 	Content(i int) error
-	// EndTurn writes what the format requires at the end of a turn.
+	// EndTurn is called at the end of each turn. It may append a block that the format requires.
 	EndTurn()
 }
 
-// Restores reports whether earlier reasoning can be returned to a candidate with its signature or as redacted data. The
-// state must come from a model of the same provider and family.
+// Restores reports whether the candidate t can get back the earlier reasoning x, as a block with a signature or a
+// redacted block. The state in x must come from a model of the same provider and family.
 func Restores(x *hub.Reasoning, t *hub.Target) bool {
 	return x.State.Fits(t) && (x.State.Form == hub.FormSignature || x.State.Form == hub.FormRedacted)
 }
 
-// Blank reports whether a text is only white space. The formats refuse blocks with such a text.
+// Blank reports whether text is empty or only white space. The formats refuse blocks with such a text.
 func Blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// System writes the leading system messages, and rule if it is not empty, as a list of text blocks. open is the text
-// before the list. System returns the index of the next message. If wrote is set, the caller must close the list.
+// System writes the system messages at the start of the request as a list of text blocks, followed by rule as another
+// block if it is not empty. open is the JSON text up to and including the bracket that opens the list. rest is the
+// index of the first message after the system messages. wrote is set if a block was written. Then the caller must close
+// the list. Otherwise open is not written either. The error means that a system message has a part that is not text.
 func (w *Turns) System(c Contents, open, rule string) (rest int, wrote bool, err error) {
 	from := len(w.Dst)
 	w.Dst = append(w.Dst, open...)
@@ -82,7 +87,8 @@ func (w *Turns) System(c Contents, open, rule string) (rest int, wrote bool, err
 	return rest, wrote, nil
 }
 
-// Messages writes the turns of the messages from index rest on.
+// Messages writes the request's messages from index rest on. The caller writes the brackets around the list. The error
+// means that the format cannot express one of the messages.
 func (w *Turns) Messages(c Contents, rest int) error {
 	all := w.Request.Messages
 	var open []string // ids of calls of the last assistant turn
@@ -114,8 +120,8 @@ func (w *Turns) Messages(c Contents, rest int) error {
 	return nil
 }
 
-// Begin begins a content block in a turn of the given role. If the current turn has another role, Begin ends it and
-// begins a new turn.
+// Begin prepares for a content block in a turn of the given role: it writes the comma after the previous block. If the
+// current turn has another role, Begin ends this turn and writes the beginning of a new one.
 func (w *Turns) Begin(c Contents, role hub.Role) {
 	if w.role == role {
 		w.Dst = append(w.Dst, ',')
@@ -133,7 +139,7 @@ func (w *Turns) Begin(c Contents, role hub.Role) {
 	w.Dst = jsontext.AppendAll(w.Dst, `{"role":"`, role.String(), `","content":[`)
 }
 
-// opening writes a user turn for a conversation that does not begin with one.
+// opening writes a user turn with the text "Continue.", for a conversation that does not begin with a user turn.
 func (w *Turns) opening(c Contents) {
 	w.Begin(c, hub.User)
 	c.Text("Continue.", "")
@@ -147,7 +153,8 @@ func (w *Turns) endTurn(c Contents) {
 	w.role = 0
 }
 
-// assistant writes message i: first the reasoning, then the text, then the calls.
+// assistant writes message i of the request, an assistant message: first the reasoning that the candidate accepts, then
+// the text, then the tool calls. The error means that the message has content other than text.
 func (w *Turns) assistant(c Contents, i int) error {
 	m := &w.Request.Messages[i]
 	for j := range m.Reasoning {
@@ -187,8 +194,9 @@ func (w *Turns) assistant(c Contents, i int) error {
 	return nil
 }
 
-// user writes messages [from, to), none of which is an assistant message. open are the ids of the calls that need a
-// result. A call without a result gets a placeholder, since the upstream would refuse the request otherwise.
+// user writes the messages with the indexes from <= i < to, which are not assistant messages. Tool results come first.
+// open holds the ids of the calls that need a result. A call without a result gets a placeholder, since the upstream
+// would refuse the request otherwise. The errors are those of c.
 func (w *Turns) user(c Contents, from, to int, open []string) error {
 	var answered map[string]struct{}
 	if len(open) > 0 {
@@ -223,8 +231,8 @@ func (w *Turns) user(c Contents, from, to int, open []string) error {
 	return nil
 }
 
-// Unmarked returns a tool result without cache marks on its parts. mark is the last of these marks, which applies to
-// the whole result.
+// Unmarked returns a copy of m, a tool result, without the cache marks of its parts. mark is the last of the removed
+// marks, or empty. It becomes the mark of the whole result.
 func Unmarked(m *hub.Message) (bare hub.Message, mark string) {
 	bare = *m
 	bare.Parts = make([]hub.Part, len(m.Parts))

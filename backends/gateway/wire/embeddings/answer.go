@@ -11,25 +11,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Pass converts one answer for the client.
+// Pass converts one answer of an upstream for the client.
 type Pass struct {
 	request *Request
 	usage   wire.Usage
 }
 
-// NewPass returns the pass for an answer to r.
+// NewPass returns a Pass for the answer to r.
 func NewPass(r *Request) *Pass { return &Pass{request: r} }
 
 // Usage returns the usage that the upstream stated.
 func (p *Pass) Usage() wire.Usage { return p.usage }
 
-// TextBytes returns 0, since an answer has no text.
+// TextBytes returns 0, since an answer with vectors has no text.
 func (p *Pass) TextBytes() int64 { return 0 }
 
-// Whole appends the client's body, made from an answer's body, to dst. The model in it becomes the requested model.
-// Vectors are encoded in base64 if the client asked for that and the upstream did not do it. If there are not as many
-// vectors as texts the error is wire.ErrBroken, since the vectors could not be assigned to texts. An error inside the
-// answer is returned as a *wire.UpstreamError.
+// Whole converts body, the upstream's answer, and appends the result to dst. The answer's model becomes the model that
+// the client requested. Vectors are encoded in base64 if the client asked for base64 and the upstream sent numbers. The
+// errors are a *wire.UpstreamError for an answer that is an error, and errors that wrap wire.ErrBroken. An answer is
+// broken, among other reasons, if it does not have exactly one vector for each text.
 func (p *Pass) Whole(dst, body []byte) ([]byte, error) {
 	a := answer{s: jsontext.NewScanner(body), request: p.request}
 	err := a.read()
@@ -49,7 +49,7 @@ func (p *Pass) Whole(dst, body []byte) ([]byte, error) {
 	return a.edits.Apply(dst, body), nil
 }
 
-// answer holds the state of reading one answer.
+// answer is the state of reading one answer.
 type answer struct {
 	s       jsontext.Scanner
 	request *Request
@@ -62,7 +62,8 @@ type answer struct {
 	packed  []byte // buffer for one vector
 }
 
-// read parses the answer. If the answer contains an error it sets failure.
+// read scans the answer and collects the edits for the client. If the answer contains an error object, read sets
+// failure to the answer. The returned error means that the answer is not valid JSON or does not have the expected form.
 func (a *answer) read() error {
 	if kind := a.s.Kind(); kind != jsontext.Object {
 		return fmt.Errorf("the answer is %s", kind)
@@ -96,7 +97,8 @@ func (a *answer) read() error {
 	return err
 }
 
-// count reads the usage. Some upstreams state only the total, which then counts as prompt tokens.
+// count scans the usage object and stores the prompt tokens in a.usage. If an upstream states only total_tokens, that
+// number counts as the prompt tokens.
 func (a *answer) count() error {
 	if a.s.Kind() != jsontext.Object {
 		return a.s.Skip()
@@ -118,7 +120,7 @@ func (a *answer) count() error {
 	return err
 }
 
-// data scans the list of vectors and counts them.
+// data scans the list of vectors and counts them in a.vectors. It returns an error if an element has no vector.
 func (a *answer) data() error {
 	if kind := a.s.Kind(); kind != jsontext.Array {
 		return fmt.Errorf("data is %s", kind)
@@ -143,8 +145,8 @@ func (a *answer) data() error {
 	})
 }
 
-// vector scans one vector. If the client wants base64 and the vector is an array it adds an edit that encodes the
-// vector.
+// vector scans one vector, which is a base64 string or an array of numbers. If the client wants base64, an array gets
+// an edit that replaces it by base64. An empty vector is an error.
 func (a *answer) vector() error {
 	from := a.s.Start()
 	switch kind := a.s.Kind(); kind {

@@ -1,7 +1,7 @@
-// Package embeddings implements the API that makes vectors of texts
-// (https://platform.openai.com/docs/api-reference/embeddings). The API is not a format like the others, since nothing
-// is translated: vectors of different models cannot be compared. A request is passed on with the name of the
-// candidate's model, and the answer with the requested name.
+// Package embeddings implements the API that converts texts to vectors
+// (https://platform.openai.com/docs/api-reference/embeddings). It is not one of the formats in package formats, since a
+// request is never converted to another API. The gateway passes a request on with the name of the candidate's model,
+// and the answer back with the name of the requested model.
 package embeddings
 
 import (
@@ -14,25 +14,26 @@ import (
 )
 
 const (
-	// Surface is the name of the API in the usage log. Path is its path below /v1.
+	// Surface is the name of the API in the usage log. Path is the path of its endpoint below /v1.
 	Surface = "embeddings"
 	Path    = "/embeddings"
 
-	// MaxInputs is the number of texts that one request may have, as at OpenAI.
+	// MaxInputs is the largest number of texts in a request. OpenAI has the same limit.
 	MaxInputs = 2048
 
 	maxModel = 512
-	// tokenBytes is the number of bytes that TextBytes counts for a token, in requests with tokens instead of texts.
+	// tokenBytes is the number of bytes that TextBytes counts for each token, in requests that give tokens instead of
+	// texts.
 	tokenBytes = 4
 )
 
-// Request is a client's request for vectors.
+// Request is a client's request for the vectors of texts.
 type Request struct {
-	// Body is the client's JSON.
+	// Body is the client's JSON body.
 	Body []byte
 	// Model is the requested model.
 	Model string
-	// Inputs is the number of texts. TextBytes is their total length.
+	// Inputs is the number of texts. TextBytes is the length of all texts together, in bytes.
 	Inputs    int
 	TextBytes int64
 	// Base64 is set if the client wants vectors as base64 of little-endian float32 rather than as arrays of numbers.
@@ -45,8 +46,8 @@ type Request struct {
 	value   int      // offset of the model's value
 }
 
-// Parse parses a request. Unknown members are passed on for the upstream to judge, unless wire.Foreign reports them.
-// The errors are *apierror.Error with status 400.
+// Parse parses the JSON body of a request. Unknown fields are passed on, so that the upstream accepts or refuses them,
+// except fields for which wire.Foreign returns true. The errors are *apierror.Error with status 400.
 func Parse(body []byte) (*Request, error) {
 	s, err := wire.ScanObject(body)
 	if err != nil {
@@ -79,7 +80,8 @@ func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }
 
-// member scans a top-level member; the scanner is at its value. It sets item.Drop if the member must be left out.
+// member scans the value of the top-level field key and stores the facts in r. It sets item.Drop if the field must not
+// be sent to an upstream. The errors have status 400, or are those of the scanner.
 func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) error {
 	name := string(key)
 	switch {
@@ -140,7 +142,9 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 	return s.Skip()
 }
 
-// input scans the input: a text, a list of texts, the tokens of a text, or a list of such token lists.
+// input scans the value of the field input: a text, a list of texts, a list of tokens (one text), or a list of lists of
+// tokens (one list for each text). kind is the kind of the value. The errors have status 400, or are those of the
+// scanner.
 func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 	const message = "input must be a string, a list of strings, a list of tokens or a list of lists of tokens"
 	if kind == jsontext.String {
@@ -180,7 +184,7 @@ func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 	return err
 }
 
-// text scans one text, which must not be empty.
+// text scans one text and adds its length to TextBytes. An empty text is an error.
 func (r *Request) text(s *jsontext.Scanner) error {
 	raw, _, err := s.Text()
 	if err == nil && len(raw) == 0 {
@@ -190,7 +194,7 @@ func (r *Request) text(s *jsontext.Scanner) error {
 	return err
 }
 
-// tokens scans the tokens of one text.
+// tokens scans a list of tokens, which stands for one text, and adds to TextBytes. An empty list is an error.
 func (r *Request) tokens(s *jsontext.Scanner) error {
 	n := 0
 	err := s.Array(func(int) error {
@@ -214,8 +218,8 @@ func token(s *jsontext.Scanner) error {
 	return nil
 }
 
-// For returns the body for a model, without the members in drop. dropped are the names of the members that were left
-// out, including foreign ones.
+// For returns the body of the request for an upstream. model is the model's name at the upstream. The fields named in
+// drop are left out. dropped names the fields that were left out, including those for which wire.Foreign returned true.
 func (r *Request) For(model string, drop []string) (body []byte, dropped []string) {
 	var edits jsontext.Edits
 	items := slices.Clone(r.items)

@@ -1,5 +1,5 @@
-// Package fields reads the members of a client's JSON body. Its errors are *apierror.Error with status 400 whose
-// messages begin with the path of the value at fault, such as "input[3].content[0].type".
+// Package fields reads the fields of the objects in a client's JSON body. The errors are *apierror.Error with status
+// 400. Their messages begin with the path of the invalid value, such as "input[3].content[0].type".
 package fields
 
 import (
@@ -11,14 +11,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Path is the path of a value in the body. Its text is built only for errors, so that valid requests do not pay for it.
+// Path is the path of a value in the body. String builds the text of the path, which is needed only for errors, so that
+// valid requests do not pay for it.
 type Path struct {
 	parent *Path
 	key    string // name of an object's member
 	Index  int    // index of an array's element, if key is empty
 }
 
-// String returns the path in the form of "input[3].content[0].type". The path of the body itself is empty.
+// String returns the path as a text such as "input[3].content[0].type". The path of the body itself is an empty string.
 func (p *Path) String() string {
 	if p.parent == nil {
 		return p.key
@@ -34,7 +35,8 @@ func (p *Path) String() string {
 	}
 }
 
-// Value is a JSON value in the body. An absent member has a Value too, with a path but without a type.
+// Value is a JSON value in the body, together with its path. A field that is absent is described by a Value with the
+// path of the field and the type gjson.Null.
 type Value struct {
 	gjson.Result
 	Path
@@ -43,7 +45,7 @@ type Value struct {
 // Given reports whether the value is present and not null.
 func (v *Value) Given() bool { return v.Type != gjson.Null }
 
-// Text returns a string, or "" if the value is absent or null.
+// Text returns the string in v, or "" if v is absent or null. It returns an error for a value of another type.
 func (v *Value) Text() (string, error) {
 	if v.Given() && v.Type != gjson.String {
 		return "", v.Wrong("a string")
@@ -51,7 +53,7 @@ func (v *Value) Text() (string, error) {
 	return v.Str, nil
 }
 
-// Flag returns a boolean, or false if the value is absent or null.
+// Flag returns the boolean in v, or false if v is absent or null. It returns an error for a value of another type.
 func (v *Value) Flag() (bool, error) {
 	if v.Given() && !v.IsBool() {
 		return false, v.Wrong("a boolean")
@@ -59,7 +61,8 @@ func (v *Value) Flag() (bool, error) {
 	return v.Type == gjson.True, nil
 }
 
-// Integer returns an integer, which must be at least minimum, or 0 if the value is absent or null.
+// Integer returns the integer in v, or 0 if v is absent or null. It returns an error for a value that is not an integer
+// or is less than minimum.
 func (v *Value) Integer(minimum int64) (int64, error) {
 	switch {
 	case !v.Given():
@@ -74,7 +77,7 @@ func (v *Value) Integer(minimum int64) (int64, error) {
 	return n, nil
 }
 
-// Object returns an error unless the value is an object.
+// Object returns nil if v is an object, and otherwise an error that says so.
 func (v *Value) Object() error {
 	if !v.IsObject() {
 		return v.Wrong("an object")
@@ -82,7 +85,7 @@ func (v *Value) Object() error {
 	return nil
 }
 
-// Array returns an error unless the value is an array.
+// Array returns nil if v is an array, and otherwise an error that says so.
 func (v *Value) Array() error {
 	if !v.IsArray() {
 		return v.Wrong("an array")
@@ -90,7 +93,8 @@ func (v *Value) Array() error {
 	return nil
 }
 
-// Each calls do with the elements of an array until it returns an error.
+// Each calls do for each element of the array v, in their order. It stops at the first error of do and returns that
+// error. If v is not an array, it returns the error of Array and does not call do.
 func (v *Value) Each(do func(element Value) error) (err error) {
 	if err := v.Array(); err != nil {
 		return err
@@ -104,7 +108,8 @@ func (v *Value) Each(do func(element Value) error) (err error) {
 	return err
 }
 
-// Wrong returns the error with status 400 for a value of the wrong type. want names the right type.
+// Wrong returns the error with status 400 for a value that has the wrong type. want names the right type with an
+// article, such as "a string". If v is absent or null, Wrong returns the error of Missing.
 func (v *Value) Wrong(want string) error {
 	if !v.Given() {
 		return v.Missing()
@@ -112,43 +117,44 @@ func (v *Value) Wrong(want string) error {
 	return v.Invalid("must be %s, it is %s", want, jsontext.KindOf(v.Result))
 }
 
-// Missing returns the error with status 400 for an absent value that is required.
+// Missing returns the error with status 400 for a required value that is absent.
 func (v *Value) Missing() error {
 	return hub.Fault("missing_required_parameter", v.String(), "is required")
 }
 
-// Invalid returns the error with status 400 for an invalid value. Its message is the path followed by the formatted
-// text.
+// Invalid returns the error with status 400 for an invalid value. The message is the path of v followed by the
+// formatted text, such as "must not be empty".
 func (v *Value) Invalid(format string, args ...any) error {
 	return hub.Fault("invalid_value", v.String(), format, args...)
 }
 
-// Unsupported returns the error with status 400 for a feature that the gateway does not offer. The message is formed as
-// in Invalid.
+// Unsupported returns the error with status 400 for a value that asks for something the gateway does not offer. The
+// message is the path of v followed by the formatted text.
 func (v *Value) Unsupported(format string, args ...any) error {
 	return hub.Fault("unsupported_parameter", v.String(), format, args...)
 }
 
-// String returns the value's path, not its text, which is in Str.
+// String returns the path of v. The text of a string value is in v.Str.
 func (v *Value) String() string { return v.Path.String() }
 
-// Object holds the members of a JSON object. They are found in one pass, so that looking up several members does not
-// scan long texts again.
+// Object holds the fields of a JSON object. Open finds all fields in one pass, so that looking up several fields does
+// not scan long texts again.
 type Object struct {
 	Path
 	Members []Member
 }
 
-// Member is a member of an object.
+// Member is a field of a JSON object: its name and its value.
 type Member struct {
 	Name string
 	gjson.Result
 }
 
-// maxMembers limits the members that Open stores. Further members are ignored.
+// maxMembers limits the number of fields that Open stores. Open ignores the fields after them.
 const maxMembers = 64
 
-// Open stores the members of an object in o. It reuses the memory of the previous object.
+// Open stores the fields of the object v in o, in place of the fields that o held before. It returns an error if v is
+// not an object.
 func (o *Object) Open(v Value) error {
 	if err := v.Object(); err != nil {
 		return err
@@ -161,7 +167,8 @@ func (o *Object) Open(v Value) error {
 	return nil
 }
 
-// Typed opens an object and returns its member type, which must be a string that is not empty.
+// Typed opens v like Open and returns the value of the field type. It returns an error if v is not an object, or if the
+// field type is not a string or is empty.
 func (o *Object) Typed(v Value) (kind string, err error) {
 	if err := o.Open(v); err != nil {
 		return "", err
@@ -169,7 +176,8 @@ func (o *Object) Typed(v Value) (kind string, err error) {
 	return o.Name("type")
 }
 
-// Get returns the first member with the given name, or an absent value.
+// Get returns the value of the first field with the given name. If there is no such field, it returns a Value for which
+// Given is false.
 func (o *Object) Get(name string) Value {
 	path := Path{parent: &o.Path, key: name}
 	for i := range o.Members {
@@ -180,13 +188,15 @@ func (o *Object) Get(name string) Value {
 	return Value{Path: path}
 }
 
-// Text returns the string in a member, or "" if the member is absent or null.
+// Text returns the string in the field with the given name, or "" if the field is absent or null. It returns an error
+// for a value of another type.
 func (o *Object) Text(name string) (string, error) {
 	v := o.Get(name)
 	return v.Text()
 }
 
-// Name returns the string in a member, which must not be absent or empty.
+// Name returns the string in the field with the given name. It returns an error if the field is absent, empty or of
+// another type.
 func (o *Object) Name(name string) (string, error) {
 	v := o.Get(name)
 	text, err := v.Text()

@@ -1,5 +1,6 @@
-// Package formats is the table of the model APIs (formats). The gateway does everything specific to an API through the
-// API's row in the table. A new API needs a package beside the others and a row here.
+// Package formats holds the table of the formats, which are the model APIs that the gateway supports. The rest of the
+// gateway reaches the code of a format only through this table. A new format needs its own package and an entry in the
+// table.
 package formats
 
 import (
@@ -18,107 +19,113 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Upstream is a model API in which upstreams can be asked.
+// Upstream is a model API that the gateway can use to send requests to upstreams.
 type Upstream interface {
 	Facts() *hub.Facts
 
-	// URL returns the address of a provider's endpoint for a request with the given needs.
+	// URL returns the address of the endpoint of provider p to which a request with the given needs is sent.
 	URL(p *catalog.Provider, needs wire.Needs) string
-	// Write writes r as a request to the candidate t.
+	// Write converts r to a request in this API for the candidate t. The error means that the API cannot express the
+	// request.
 	Write(r *hub.Request, t *hub.Target) (hub.Written, error)
-	// Param returns the gjson path, in a request of this API, of the chat completions parameter name.
+	// Param returns the position, in a request of this API, of the parameter that chat completions call name. The
+	// position is a gjson path.
 	Param(name string) string
-	// NewReader returns a reader of one answer of the provider, streamed or whole.
+	// NewReader returns a reader for one answer from provider p, streamed or whole.
 	NewReader(p *catalog.Provider) hub.Reader
 }
 
-// Format is a model API that both clients and upstreams use.
+// Format is a model API that both clients and upstreams may use.
 type Format interface {
 	Upstream
 
-	// Read parses a client's request. The errors are *apierror.Error with status 400.
+	// Read parses the JSON body of a client's request into the common form. The errors are *apierror.Error with status
+	// 400.
 	Read(body []byte, o hub.ReadOptions) (*hub.Request, error)
-	// NewWriter returns a writer of the answer to r for the client, streamed or whole.
+	// NewWriter returns a writer for the answer to r that the client gets, streamed or whole.
 	NewWriter(r *hub.Request, reply hub.Reply) hub.Writer
-	// TierEffort returns the reasoning effort by which a client chooses the tier, or an empty string if the request has
-	// no such effort.
+	// TierEffort returns the reasoning effort with which the client chooses the tier. It returns an empty string if the
+	// request states no effort, or if efforts do not choose the tier in this format.
 	TierEffort(r *hub.Request) hub.Effort
-	// Error returns the status and the body for an error. id is the request's id.
+	// Error returns the HTTP status and the JSON body of the error response for e. id is the request's id.
 	Error(e *apierror.Error, id string) (status int, body []byte)
 }
 
-// Editor is a format in which a client's request, after reading, can be passed to an upstream with minimal changes of
-// its bytes.
+// Editor is a format in which a request can be passed on to an upstream of the same format by editing a few places in
+// the client's JSON, after Read has parsed it.
 type Editor interface {
 	Format
 	Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error)
 	NewPass(r *hub.Request, reply hub.Reply) hub.Pass
 }
 
-// Typed is a format whose error responses have a header field with the error's type.
+// Typed is a format whose error responses state the error's type in an HTTP header field.
 type Typed interface {
 	Format
 	ErrorHeader(e *apierror.Error) (name, value string)
 }
 
-// Native is a format whose requests can be passed on without conversion to the common form.
+// Native is a format whose requests can be passed on to an upstream of the same format without parsing them into the
+// common form.
 type Native interface {
 	Format
 	Parse(body []byte) (*native.Request, error)
 }
 
-// Referrer is a format whose requests may refer to items of earlier answers.
+// Referrer is a format in which a request may refer to items of earlier answers by their ids.
 type Referrer interface {
 	Format
-	// Expand replaces the references in a request's body by items. find returns the items with the given ids.
+	// Expand returns body, the JSON of a request, with the items themselves in place of references to them. find
+	// returns the JSON text of the items with the given ids, by id.
 	Expand(body []byte, find func(ids []string) (map[string]string, error)) ([]byte, error)
 }
 
-// Counter is a format with an endpoint that counts the tokens of a request.
+// Counter is a format with an endpoint that counts the tokens of a request without sending the request to a model.
 type Counter interface {
 	Format
 	ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error)
-	// AppendCount appends the response body with the number of tokens.
+	// AppendCount appends the JSON body of the response, which states the number of tokens.
 	AppendCount(dst []byte, tokens int64) []byte
 }
 
-// table holds the formats, ordered by the names of their surfaces.
+// table holds the formats in the order of the names of their surfaces (Facts.Surface).
 var table = [...]Format{chat.Format{}, converse.Format{}, messages.Format{}, responses.Format{}}
 
-// Chat returns the chat completions format, which every upstream supports.
+// Chat returns the format of chat completions.
 func Chat() Format { return table[0] }
 
-// All returns the formats, ordered by the names of their surfaces.
+// All returns all formats in the order of the names of their surfaces (Facts.Surface).
 func All() []Format { return table[:] }
 
-// Of returns the format of the given name. ok is false if the name is unknown.
+// Of returns the format with the given name. ok is false if there is no such format.
 func Of(name hub.Format) (f Format, ok bool) {
 	return find(func(f *hub.Facts) bool { return f.Name == name })
 }
 
-// OfSurface returns the format whose surface has the given name (Facts.Surface). ok is false if the name is unknown.
+// OfSurface returns the format whose Facts.Surface is surface. ok is false if there is no such format.
 func OfSurface(surface string) (f Format, ok bool) {
 	return find(func(f *hub.Facts) bool { return f.Surface == surface })
 }
 
-// Place is the result of parsing a request's path.
+// Place is the result of parsing a request's URL path.
 type Place struct {
 	Format Format
-	// Base is the part of the path before the endpoint.
+	// Base is the part of the path before the endpoint, such as "/v1".
 	Base string
 	// Count is set for the endpoint that counts tokens.
 	Count bool
-	// Model and Stream are set for formats whose paths contain the model's name.
+	// Model is the requested model, and Stream is set if the answer is to be streamed. Both are set only for formats
+	// whose paths contain the model's name.
 	Model  string
 	Stream bool
 }
 
-// Options returns the options for reading a request. header is the request's header.
+// Options returns the options for Format.Read that come from the path and from header, the HTTP header of the request.
 func (p *Place) Options(header http.Header) hub.ReadOptions {
 	return hub.ReadOptions{Version: header.Get(p.Format.Facts().Version), Model: p.Model, Stream: p.Stream}
 }
 
-// At parses a path that ends with an endpoint of a format. ok is false for any other path.
+// At parses a URL path that ends with the endpoint of a format. ok is false if it does not.
 func At(path string) (p Place, ok bool) {
 	for _, f := range table {
 		facts := f.Facts()
@@ -138,7 +145,8 @@ func At(path string) (p Place, ok bool) {
 	return Place{}, false
 }
 
-// namedPlace parses a path with the model's name, which may contain slashes and colons.
+// namedPlace parses a URL path of the format f, whose paths contain the model's name. The name may contain slashes and
+// colons. facts are the facts of f. ok is false if the path is not one of f.
 func namedPlace(f Format, facts *hub.Facts, path string) (p Place, ok bool) {
 	rest, whole := strings.CutSuffix(path, facts.Path)
 	if !whole {
@@ -151,11 +159,12 @@ func namedPlace(f Format, facts *hub.Facts, path string) (p Place, ok bool) {
 	return p, ok && p.Model != "" && !slices.ContainsFunc(strings.Split(p.Model, "/"), isDots)
 }
 
-// isDots reports whether a path segment is "." or "..". A path with such a segment may be cleaned elsewhere and then
-// match another route.
+// isDots reports whether a path segment is "." or "..". namedPlace refuses such segments: other programs may remove
+// them from the path, which would then match another route.
 func isDots(segment string) bool { return segment == "." || segment == ".." }
 
-// find returns the first format whose facts satisfy matches.
+// find returns the first format for whose facts matches returns true. The second result is false if there is no such
+// format.
 func find(matches func(*hub.Facts) bool) (Format, bool) {
 	i := slices.IndexFunc(table[:], func(f Format) bool { return matches(f.Facts()) })
 	if i < 0 {
@@ -164,7 +173,7 @@ func find(matches func(*hub.Facts) bool) (Format, bool) {
 	return table[i], true
 }
 
-// Names returns a list for messages with one fact of each format, such as its name.
+// Names returns the texts that fact returns for the formats in list, separated by commas, for use in messages.
 func Names(list []Format, fact func(*hub.Facts) string) string {
 	names := make([]string, 0, len(list))
 	for _, f := range list {
