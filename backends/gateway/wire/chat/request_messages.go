@@ -310,8 +310,8 @@ func file(part *hub.Part, value gjson.Result) (err error) {
 	return err
 }
 
-// thinkingText returns the text in value, the value of the field thinking in a thinking part. It is a string or a list
-// of text parts.
+// thinkingText returns the text in value, which is the value of the field thinking in a thinking part. value is a
+// string or a list of text parts.
 func thinkingText(value gjson.Result) string {
 	if !value.IsArray() {
 		return value.Str

@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// content reads a content block of a user message or tool result.
+// content reads a content block of a user message or tool result and returns it as parts of the common form. An empty
+// text gives no parts. The error has status 400, for example for a block of an unknown type.
 func (in *clientReader) content(block *fields.Object) ([]hub.Part, error) {
 	for _, kind := range [...]struct {
 		name string
@@ -37,7 +38,8 @@ func (in *clientReader) content(block *fields.Object) ([]hub.Part, error) {
 	return hub.AppendText(nil, text, ""), err
 }
 
-// inlineData returns the base64 text of source.bytes.
+// inlineData returns the value of source.bytes in o, which is base64. An error with status 400 means that o has no such
+// value or refers to data elsewhere, in S3 for example.
 func inlineData(o *fields.Object) (string, error) {
 	var source fields.Object
 	if err := source.Open(o.Get("source")); err != nil {
@@ -51,8 +53,8 @@ func inlineData(o *fields.Object) (string, error) {
 	return source.Name("bytes")
 }
 
-// mediaType returns the media type and the name of the format in o. formats maps media types to the names that are
-// allowed.
+// mediaType returns the media type that belongs to the field format of o, and the value of this field. formats maps
+// media types to values of the field. A value that is not in formats is an error with status 400.
 func mediaType(o *fields.Object, formats map[string]string) (media, format string, err error) {
 	if format, err = o.Name("format"); err != nil {
 		return "", "", err
@@ -81,7 +83,7 @@ func (in *clientReader) image(o *fields.Object) ([]hub.Part, error) {
 	return []hub.Part{{Kind: hub.PartImage, URL: "data:" + media + ";base64," + data}}, nil
 }
 
-// audioFormats are the audio formats that other APIs accept too.
+// audioFormats maps media types to the names of those audio formats that the other APIs accept too.
 var audioFormats = map[string]string{"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 func (in *clientReader) audio(o *fields.Object) ([]hub.Part, error) {
@@ -93,8 +95,9 @@ func (in *clientReader) audio(o *fields.Object) ([]hub.Part, error) {
 	return []hub.Part{{Kind: hub.PartAudio, Data: data, Detail: format}}, err
 }
 
-// document reads a document. It returns a file, preceded by the context, or the document's text preceded by its name
-// and context.
+// document reads the object of a document block. If the document is text, the result is a text part with the document's
+// name, its context and the text. Any other document becomes a file part, with a text part before it if there is a
+// context.
 func (in *clientReader) document(o *fields.Object) ([]hub.Part, error) {
 	name, err := o.Text("name")
 	if err != nil {
@@ -137,8 +140,8 @@ func (in *clientReader) document(o *fields.Object) ([]hub.Part, error) {
 	return append(hub.AppendText(nil, context, ""), file), nil
 }
 
-// writtenDocument adds a document's text to joined if the document has a text source. For any other source it returns
-// false.
+// writtenDocument adds a document's text to joined if the source of o is a text or a list of text blocks. If the source
+// is something else, such as bytes, it returns false.
 func writtenDocument(o *fields.Object, joined *hub.Joiner) (bool, error) {
 	var source fields.Object
 	if err := source.Open(o.Get("source")); err != nil {
@@ -156,7 +159,7 @@ func writtenDocument(o *fields.Object, joined *hub.Joiner) (bool, error) {
 	return true, texts(content, joined)
 }
 
-// texts adds the texts of a list of blocks to joined.
+// texts adds the texts of list, a list of text blocks, to joined.
 func texts(list fields.Value, joined *hub.Joiner) error {
 	return list.Each(func(v fields.Value) error {
 		var block fields.Object
@@ -169,7 +172,8 @@ func texts(list fields.Value, joined *hub.Joiner) error {
 	})
 }
 
-// searchResult returns the line [title](source) followed by the texts of the result.
+// searchResult reads the object of a searchResult block. The result is one text part: the line [title](source),
+// followed by the texts of the search result.
 func (in *clientReader) searchResult(o *fields.Object) ([]hub.Part, error) {
 	title, err := o.Text("title")
 	if err != nil {

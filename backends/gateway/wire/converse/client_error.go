@@ -5,10 +5,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// ErrorHeader is the header field in which clients look first for the type of an error.
+// ErrorHeader is the name of the HTTP header field in which clients look for the type of an error before they look in
+// the body.
 const ErrorHeader = "X-Amzn-Errortype"
 
-// errorTypes are the error types that client libraries distinguish.
+// errorTypes maps HTTP statuses to the error types that client libraries distinguish.
 var errorTypes = apierror.ByStatus{
 	400: "ValidationException", 401: "UnrecognizedClientException", 402: "ServiceQuotaExceededException",
 	403: "AccessDeniedException", 404: "ResourceNotFoundException", 408: "ModelTimeoutException",
@@ -16,7 +17,7 @@ var errorTypes = apierror.ByStatus{
 	504: "ModelTimeoutException",
 }
 
-// ErrorType returns the type of an error.
+// ErrorType returns the name of the exception that a client gets for e, such as "ThrottlingException" for status 429.
 func ErrorType(e *apierror.Error) string {
 	if e.Code == "insufficient_quota" {
 		return errorTypes[402]
@@ -24,7 +25,7 @@ func ErrorType(e *apierror.Error) string {
 	return errorTypes.Of(e.Status)
 }
 
-// Error returns the status and the body for an error.
+// Error returns the HTTP status and the JSON body of the error response for e.
 func (Format) Error(e *apierror.Error, _ string) (status int, body []byte) {
 	body = jsontext.AppendQuoted([]byte(`{"__type":`), ErrorType(e))
 	return e.Status, append(jsontext.AppendMember(body, `,"message":`, e.Message), '}')

@@ -7,8 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// additionalFields reads additionalModelRequestFields. It reads vendors' parameters for which other formats have a
-// counterpart, and rejects those that change the meaning of the answer. All others are dropped and listed.
+// additionalFields reads additionalModelRequestFields, which holds parameters of the models' vendors. It stores the
+// parameters that other formats have too. Parameters that make the vendor run tools are errors. All other parameters
+// are left out and recorded as dropped.
 func (in *clientReader) additionalFields(o *fields.Object) error {
 	extra, ok, err := optional(o, "additionalModelRequestFields")
 	if !ok || err != nil {
@@ -34,7 +35,8 @@ func (in *clientReader) additionalFields(o *fields.Object) error {
 	return nil
 }
 
-// claude reads thinking and output_config, which have the same form as in the messages format.
+// claude reads thinking and output_config, the parameters of Claude models, from extra. They have the same form as in
+// the messages format.
 func (in *clientReader) claude(extra *fields.Object) error {
 	config, _, err := optional(extra, "output_config")
 	if err != nil {
@@ -68,7 +70,7 @@ func (in *clientReader) claude(extra *fields.Object) error {
 	return in.readThinking(&thinking, kind, "budget_tokens")
 }
 
-// nova reads reasoningConfig, the parameter of Nova models.
+// nova reads reasoningConfig, the parameter of Nova models, from extra.
 func (in *clientReader) nova(extra *fields.Object) error {
 	config, ok, err := optional(extra, "reasoningConfig")
 	if !ok || err != nil {
@@ -84,7 +86,8 @@ func (in *clientReader) nova(extra *fields.Object) error {
 	return in.readThinking(&config, kind, "budgetTokens")
 }
 
-// effort reads the effort in the parameters of other vendors: reasoning_effort and reasoning.effort.
+// effort reads the reasoning effort from the parameters of other vendors in extra, which are reasoning_effort and
+// reasoning.effort.
 func (in *clientReader) effort(extra *fields.Object) error {
 	reasoning, _, err := optional(extra, "reasoning")
 	if err != nil {
@@ -109,8 +112,10 @@ func (in *clientReader) setEffort(v fields.Value) error {
 	return v.Invalid("is %s, which is not an effort", hub.Shown(text))
 }
 
-// readThinking sets the effort from a vendor's thinking object, unless the effort is already set. kind is the object's
-// type. budget is the name of its member with the number of tokens.
+// readThinking reads a vendor's object that switches thinking on or off. kind is the value of its field type:
+// "enabled", "adaptive" or "disabled". budget is the name of its field with the number of thinking tokens. If thinking
+// is on and the request has no effort yet, readThinking sets an effort that fits the budget. If it is off, it sets
+// EffortNone.
 func (in *clientReader) readThinking(o *fields.Object, kind, budget string) error {
 	q := in.q
 	switch kind {

@@ -14,12 +14,13 @@ import (
 
 const (
 	maxModel = 512 // bytes
-	// maxDropped limits the names of dropped fields that are recorded.
+	// maxDropped limits the number of dropped fields whose names are recorded.
 	maxDropped = 64
 )
 
-// Read parses a client's request. The model, and whether to stream the answer, come from the path and are in o. The
-// errors are *apierror.Error with status 400 and the path of the invalid field.
+// Read parses the JSON body of a client's request into the common form. The model, and whether the answer is streamed,
+// come from the URL path and are in o. The errors are *apierror.Error with status 400 and the path of the invalid
+// field.
 func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
@@ -55,18 +56,18 @@ type clientReader struct {
 	q       *hub.Request
 	top     fields.Object
 	turns   hub.Turns
-	// thought is reasoning state that belongs to the message's next call (Gemini).
+	// thought is Gemini's thought signature for the next call of the message that is being read, or nil.
 	thought *hub.State
 }
 
-// drop records a dropped field, once.
+// drop records the path of a field that is left out. A path is recorded only once.
 func (in *clientReader) drop(path string) {
 	if len(in.q.Dropped) < maxDropped && !slices.Contains(in.q.Dropped, path) {
 		in.q.Drop(path)
 	}
 }
 
-// dropOthers records all members of an object except the named ones as dropped.
+// dropOthers records all fields of o as dropped, except those in names and those with the value null.
 func (in *clientReader) dropOthers(o *fields.Object, names ...string) {
 	for _, m := range o.Members {
 		if m.Type == gjson.Null || slices.Contains(names, m.Name) {
@@ -89,7 +90,8 @@ func (in *clientReader) param(name, value string) {
 	in.q.Params = append(in.q.Params, hub.Param{Name: name, Value: value})
 }
 
-// optional opens a member that must be an object. ok is false if the member is absent.
+// optional opens the object in the field name of o. If the field is absent or null, ok is false and err is nil. A value
+// that is not an object is an error.
 func optional(o *fields.Object, name string) (inner fields.Object, ok bool, err error) {
 	v := o.Get(name)
 	if !v.Given() {
@@ -99,8 +101,8 @@ func optional(o *fields.Object, name string) (inner fields.Object, ok bool, err 
 	return inner, err == nil, err
 }
 
-// rejectAccountResources rejects members that refer to resources of an AWS account. They cannot be dropped: without its
-// guardrail, for example, an answer would not be what the client relies on.
+// rejectAccountResources returns an error for fields that refer to resources of an AWS account. These fields cannot
+// simply be left out: a client that sends guardrailConfig, for example, relies on the guardrail.
 func (in *clientReader) rejectAccountResources(o *fields.Object) error {
 	for _, name := range [...]string{"guardrailConfig", "promptVariables"} {
 		inner, ok, err := optional(o, name)
@@ -114,7 +116,7 @@ func (in *clientReader) rejectAccountResources(o *fields.Object) error {
 	return nil
 }
 
-// inference reads inferenceConfig.
+// inference reads inferenceConfig, which holds the token limit, the sampling parameters and the stop sequences.
 func (in *clientReader) inference(o *fields.Object) error {
 	config, ok, err := optional(o, "inferenceConfig")
 	if !ok || err != nil {
@@ -151,7 +153,7 @@ func (in *clientReader) inference(o *fields.Object) error {
 	})
 }
 
-// output reads outputConfig.textFormat.
+// output reads outputConfig.textFormat, the JSON schema that the answer must match.
 func (in *clientReader) output(o *fields.Object) error {
 	config, ok, err := optional(o, "outputConfig")
 	if !ok || err != nil {
@@ -184,7 +186,8 @@ func (in *clientReader) output(o *fields.Object) error {
 	return in.schema(&schema, text)
 }
 
-// schema sets the schema of the answer. text is the schema; o may have a name and a description of the schema.
+// schema sets the schema that the answer must match. text is the JSON text of the schema. The schema's name and
+// description are optional fields of o.
 func (in *clientReader) schema(o *fields.Object, text string) (err error) {
 	in.q.Output = &hub.Output{Kind: "json_schema", Name: "output", Schema: text, Strict: "true"}
 	name, err := o.Text("name")
@@ -197,7 +200,7 @@ func (in *clientReader) schema(o *fields.Object, text string) (err error) {
 	return err
 }
 
-// serviceTier reads serviceTier. A tier that other formats do not have is dropped.
+// serviceTier reads the field serviceTier. A tier that other formats do not have is recorded as dropped.
 func (in *clientReader) serviceTier(o *fields.Object) error {
 	tier, ok, err := optional(o, "serviceTier")
 	if !ok || err != nil {
@@ -214,12 +217,14 @@ func (in *clientReader) serviceTier(o *fields.Object) error {
 	return err
 }
 
-// stopPaths maps the paths by which clients request the stop sequence to the beginning of the object in the answer.
+// stopPaths maps each path with which a client can request the stop sequence to the beginning of the JSON object in
+// which the answer states the stop sequence.
 var stopPaths = map[string]string{
 	"/stop_sequence": `{"stop_sequence":`, "/delta/stop_sequence": `{"delta":{"stop_sequence":`,
 }
 
-// responseFields reads additionalModelResponseFieldPaths. Only the paths of the stop sequence are supported.
+// responseFields reads additionalModelResponseFieldPaths, with which a client requests more fields in the answer. Only
+// the stop sequence is supported (see stopPaths). For any other path the field is recorded as dropped.
 func (in *clientReader) responseFields(o *fields.Object) error {
 	const name = "additionalModelResponseFieldPaths"
 	paths := o.Get(name)
@@ -237,7 +242,7 @@ func (in *clientReader) responseFields(o *fields.Object) error {
 	})
 }
 
-// system reads the system prompt.
+// system reads the field system, a list of text blocks and cache points, and adds a system message.
 func (in *clientReader) system(o *fields.Object) error {
 	list := o.Get("system")
 	if !list.Given() {
@@ -264,8 +269,8 @@ func (in *clientReader) system(o *fields.Object) error {
 	return err
 }
 
-// textOf returns the text of a block, which must be a text block or guardContent with text. guardContent counts as
-// ordinary text, since guardrails are rejected elsewhere.
+// textOf returns the text of a block, which must have the field text, or guardContent with a text. guardContent counts
+// as ordinary text, since a request with a guardrail is rejected anyway. An error has status 400.
 func (in *clientReader) textOf(block *fields.Object) (string, error) {
 	guarded, ok, err := optional(block, "guardContent")
 	if err != nil {
@@ -289,7 +294,8 @@ func (in *clientReader) textOf(block *fields.Object) (string, error) {
 	return inner.Text("text")
 }
 
-// cacheMark returns the cachePoint of a block as a cache_control mark of the common form.
+// cacheMark converts the field cachePoint of block to the JSON text of a cache_control mark, such as
+// {"type":"ephemeral"}. A ttl other than 5m and 1h is an error.
 func cacheMark(block *fields.Object) (string, error) {
 	point, _, err := optional(block, "cachePoint")
 	if err != nil {

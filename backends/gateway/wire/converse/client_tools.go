@@ -6,10 +6,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 )
 
-// maxToolName is the length of the longest tool name, in bytes.
+// maxToolName is the largest length of a tool's name, in bytes.
 const maxToolName = 256
 
-// tools reads toolConfig.
+// tools reads toolConfig, which holds the tools and toolChoice.
 func (in *clientReader) tools(o *fields.Object) error {
 	config, ok, err := optional(o, "toolConfig")
 	if !ok || err != nil {
@@ -27,7 +27,8 @@ func (in *clientReader) tools(o *fields.Object) error {
 	return in.choice(&choice)
 }
 
-// tool reads one element of tools: a tool, or a cache point that becomes the mark of the tool before it.
+// tool reads an element of toolConfig.tools and adds the tool to the request. If the element is a cache point, the tool
+// before it gets a cache mark.
 func (in *clientReader) tool(v fields.Value) error {
 	var entry, spec, schema fields.Object
 	if err := entry.Open(v); err != nil {
@@ -80,7 +81,7 @@ func (in *clientReader) tool(v fields.Value) error {
 	return nil
 }
 
-// choice reads toolChoice.
+// choice reads toolChoice from o. Without tools in the request it is recorded as dropped.
 func (in *clientReader) choice(o *fields.Object) error {
 	forced, free := o.Get("any"), o.Get("auto")
 	switch {
@@ -110,7 +111,7 @@ func (in *clientReader) choice(o *fields.Object) error {
 	return nil
 }
 
-// defines reports whether the request defines a tool with the given upstream name.
+// defines reports whether the request defines a tool whose upstream name (hub.Tool.Name) is name.
 func (in *clientReader) defines(name string) bool {
 	for i := range in.q.Tools {
 		if in.q.Tools[i].Name == name {

@@ -8,7 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// conversation reads the messages and moves tool results behind the message with their calls.
+// conversation reads the list of messages. Each tool result is moved behind the message with its call. A request
+// without a user message is an error.
 func (in *clientReader) conversation(o *fields.Object) error {
 	list := o.Get("messages")
 	if err := list.Each(in.message); err != nil {
@@ -22,7 +23,7 @@ func (in *clientReader) conversation(o *fields.Object) error {
 	return nil
 }
 
-// message reads one message.
+// message reads an element of the list of messages and adds it to in.turns, unless it has no content.
 func (in *clientReader) message(v fields.Value) error {
 	var o fields.Object
 	if err := o.Open(v); err != nil {
@@ -62,8 +63,8 @@ func (in *clientReader) message(v fields.Value) error {
 	return err
 }
 
-// cachePoint stores a cache point in mark, the mark of the block before it. If mark is nil, because there is no such
-// block or it cannot have a mark, the cache point is dropped.
+// cachePoint reads a cachePoint block and stores the cache mark in *mark, the mark of the part before the block. If
+// mark is nil, nothing before the block can have a mark, and the cache point is recorded as dropped.
 func (in *clientReader) cachePoint(block *fields.Object, mark *string) error {
 	text, err := cacheMark(block)
 	if mark == nil {
@@ -74,7 +75,7 @@ func (in *clientReader) cachePoint(block *fields.Object, mark *string) error {
 	return err
 }
 
-// lastMark returns a pointer to the mark of the last part, or nil if there are no parts.
+// lastMark returns a pointer to the cache mark of the last part, or nil if parts is empty.
 func lastMark(parts []hub.Part) *string {
 	if len(parts) == 0 {
 		return nil
@@ -82,7 +83,8 @@ func lastMark(parts []hub.Part) *string {
 	return &parts[len(parts)-1].Cache
 }
 
-// userBlock reads a block of a user message. mark is the place for a cache point after the block.
+// userBlock reads a block of a user message and adds its content to m. A cache point that follows the block is to be
+// stored in *mark. mark is nil if the block cannot have a cache mark.
 func (in *clientReader) userBlock(m *hub.Message, block *fields.Object) (mark *string, err error) {
 	if v := block.Get("toolResult"); v.Given() {
 		return in.result(v)
@@ -95,7 +97,8 @@ func (in *clientReader) userBlock(m *hub.Message, block *fields.Object) (mark *s
 	return lastMark(m.Parts), err
 }
 
-// assistantBlock reads a block of an assistant message. mark is the place for a cache point after the block.
+// assistantBlock reads a block of an assistant message and adds its content to m. A cache point that follows the block
+// is to be stored in *mark. mark is nil if the block cannot have a cache mark.
 func (in *clientReader) assistantBlock(m *hub.Message, block *fields.Object) (mark *string, err error) {
 	if v := block.Get("toolUse"); v.Given() {
 		return nil, in.call(m, v)
@@ -119,7 +122,8 @@ func (in *clientReader) assistantBlock(m *hub.Message, block *fields.Object) (ma
 	return lastMark(m.Parts), err
 }
 
-// unknown returns the error for a block whose type is not among kinds.
+// unknown returns the error with status 400 for a block of a type that is not allowed. kinds lists the allowed types
+// for the message.
 func unknown(block *fields.Object, kinds string) error {
 	kind := "nothing"
 	if len(block.Members) > 0 {
@@ -128,7 +132,7 @@ func unknown(block *fields.Object, kinds string) error {
 	return hub.Fault("invalid_value", block.String(), "must have one of %s, it has %s", kinds, kind)
 }
 
-// cited returns the text of a block with citations. The citations are left out.
+// cited returns the text of v, a citationsContent block. The citations are left out and recorded as dropped.
 func (in *clientReader) cited(v fields.Value) (string, error) {
 	var o fields.Object
 	if err := o.Open(v); err != nil {
@@ -151,7 +155,7 @@ func (in *clientReader) cited(v fields.Value) (string, error) {
 	return text, err
 }
 
-// call reads a toolUse block.
+// call reads v, a toolUse block, and adds the call to m.
 func (in *clientReader) call(m *hub.Message, v fields.Value) error {
 	var o fields.Object
 	if err := o.Open(v); err != nil {
@@ -183,7 +187,8 @@ func (in *clientReader) call(m *hub.Message, v fields.Value) error {
 	return nil
 }
 
-// reasoning reads a reasoningContent block. A token of the gateway is in its signature or in its redacted content.
+// reasoning reads v, a reasoningContent block, and adds the reasoning to m. If the block came from the gateway, its
+// signature or redacted content is a token with the provider's reasoning state.
 func (in *clientReader) reasoning(m *hub.Message, v fields.Value) error {
 	var o, inner fields.Object
 	if err := o.Open(v); err != nil {
@@ -221,7 +226,8 @@ func (in *clientReader) reasoning(m *hub.Message, v fields.Value) error {
 	return err
 }
 
-// reason adds reasoning to a message. token is the block's signature or redacted content.
+// reason adds reasoning with the given text to m. token is the block's signature or redacted content. If it is a token
+// of the gateway, the reasoning gets the state in the token. Otherwise token is stored in Reasoning.Foreign.
 func (in *clientReader) reason(m *hub.Message, text, token string) {
 	reasoning := hub.Reasoning{Text: text}
 	if state, isToken := in.options.Token(token); isToken {
@@ -235,7 +241,8 @@ func (in *clientReader) reason(m *hub.Message, text, token string) {
 	m.Reasoning = append(m.Reasoning, reasoning)
 }
 
-// result reads a toolResult block. mark is the place for a cache point after the block.
+// result reads v, a toolResult block, and adds the result to the call's results in in.turns. A cache point that follows
+// the block is to be stored in *mark. An error has status 400, for example for a result without a call.
 func (in *clientReader) result(v fields.Value) (mark *string, err error) {
 	var o fields.Object
 	if err := o.Open(v); err != nil {
@@ -281,7 +288,8 @@ func (in *clientReader) result(v fields.Value) (mark *string, err error) {
 	return lastMark(parts), nil
 }
 
-// resultBlock reads a content block of a tool result.
+// resultBlock reads v, a content block of a tool result, and returns it as parts. A json block becomes a text part with
+// the JSON.
 func (in *clientReader) resultBlock(v fields.Value) ([]hub.Part, error) {
 	var block fields.Object
 	if err := block.Open(v); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewWriter returns a writer of the answer to a request that Read has accepted. A stream is in Amazon's event stream
-// encoding.
+// NewWriter returns a writer for the answer to r, a request that Read returned. A streamed answer is in Amazon's event
+// stream encoding (see wire.BeginFrame).
 func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &clientWriter{answer: blocks.Answer{Request: r, Reply: reply}}
 }
@@ -22,7 +22,7 @@ type clientWriter struct {
 	started, ended bool
 }
 
-// Stream implements hub.Writer.
+// Stream implements hub.Writer. It appends nothing after the end of the answer.
 func (w *clientWriter) Stream(dst []byte, deltas []hub.Delta) []byte {
 	if w.ended {
 		return dst
@@ -41,19 +41,21 @@ func (w *clientWriter) Stream(dst []byte, deltas []hub.Delta) []byte {
 	return dst
 }
 
-// frame appends an event with a JSON text.
+// frame appends an event with the given name. text is its JSON text.
 func frame(dst []byte, name, text string) []byte {
 	from := len(dst)
 	return wire.EndFrame(append(wire.BeginFrame(dst, "event", name), text...), from)
 }
 
-// begin appends the beginning of an event that belongs to a block.
+// begin appends the beginning of an event with the given name, up to the field contentBlockIndex with the value index.
+// The caller appends the rest of the JSON and calls wire.EndFrame.
 func begin(dst []byte, name string, index int) []byte {
 	dst = append(wire.BeginFrame(dst, "event", name), `{"contentBlockIndex":`...)
 	return strconv.AppendInt(dst, int64(index), 10)
 }
 
-// Begin implements blocks.Frames. Only tool calls have a start event.
+// Begin implements blocks.Frames. It appends contentBlockStart for a tool call. In this format other blocks have no
+// such event.
 func (w *clientWriter) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	if b.Kind != blocks.Tool {
 		return dst
@@ -63,13 +65,13 @@ func (w *clientWriter) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	return wire.EndFrame(append(use(dst, b), "}}}"...), from)
 }
 
-// use appends the id and name of a tool call.
+// use appends the fields toolUseId and name of the tool call in b.
 func use(dst []byte, b *blocks.Block) []byte {
 	dst = jsontext.AppendMember(dst, `"toolUseId":`, b.ID)
 	return jsontext.AppendMember(dst, `,"name":`, b.Name)
 }
 
-// Delta implements blocks.Frames.
+// Delta implements blocks.Frames. It appends a contentBlockDelta event with the piece.
 func (w *clientWriter) Delta(dst []byte, index int, b *blocks.Block, piece []byte) []byte {
 	from := len(dst)
 	dst = append(begin(dst, "contentBlockDelta", index), `,"delta":{`...)
@@ -85,7 +87,8 @@ func (w *clientWriter) Delta(dst []byte, index int, b *blocks.Block, piece []byt
 	return wire.EndFrame(append(append(dst, piece...), end...), from)
 }
 
-// End implements blocks.Frames.
+// End implements blocks.Frames. It appends contentBlockStop, and before it the signature of a thinking block or the
+// data of a redacted block.
 func (w *clientWriter) End(dst []byte, index int, b *blocks.Block) []byte {
 	from := len(dst)
 	switch b.Kind {
@@ -101,12 +104,12 @@ func (w *clientWriter) End(dst []byte, index int, b *blocks.Block) []byte {
 	return wire.EndFrame(append(begin(dst, "contentBlockStop", index), '}'), from)
 }
 
-// redacted appends the token of a block in base64, which the format requires.
+// redacted appends the token of b encoded in base64, which the format requires for redactedContent.
 func redacted(dst []byte, b *blocks.Block) []byte {
 	return base64.StdEncoding.AppendEncode(dst, []byte(b.Token))
 }
 
-// end writes the events messageStop and metadata.
+// end appends the last events of a stream, messageStop and metadata.
 func (w *clientWriter) end(dst []byte, e *hub.End) []byte {
 	w.ended = true
 	from := len(dst)
@@ -117,7 +120,8 @@ func (w *clientWriter) end(dst []byte, e *hub.End) []byte {
 	return wire.EndFrame(append(w.usage(dst, e), '}'), from)
 }
 
-// stop appends stopReason, and also the stop sequence if the client requested it.
+// stop appends the field stopReason. If the answer ended at a stop sequence and the client requested it, stop also
+// appends additionalModelResponseFields with the stop sequence.
 func (w *clientWriter) stop(dst []byte, e *hub.End) []byte {
 	reason, sequence := w.answer.Stopped(e)
 	if reason == blocks.Refused {
@@ -133,7 +137,7 @@ func (w *clientWriter) stop(dst []byte, e *hub.End) []byte {
 	return dst
 }
 
-// usage appends usage and metrics.
+// usage appends the fields usage (token counts) and metrics (the time that the answer took).
 func (w *clientWriter) usage(dst []byte, e *hub.End) []byte {
 	c := w.answer.Counts(&e.Usage)
 	latency := w.answer.Reply.Time().Sub(w.answer.Reply.Created)
@@ -153,7 +157,7 @@ func (w *clientWriter) usage(dst []byte, e *hub.End) []byte {
 	return append(dst, '}')
 }
 
-// Whole implements hub.Writer.
+// Whole implements hub.Writer. The error is hub.ErrArguments if the arguments of a tool call are not an object.
 func (w *clientWriter) Whole(deltas []hub.Delta) ([]byte, error) {
 	all, end := w.answer.Whole(deltas)
 	cut := blocks.CutOff(end.Finish)
@@ -186,7 +190,7 @@ func (w *clientWriter) Whole(deltas []hub.Delta) ([]byte, error) {
 	return append(w.usage(append(dst, ','), &end), '}'), nil
 }
 
-// Fail implements hub.Writer.
+// Fail implements hub.Writer. It appends an exception, whose name depends on f, such as throttlingException.
 func (w *clientWriter) Fail(dst []byte, f hub.Failure) []byte {
 	if w.ended {
 		return dst
@@ -206,8 +210,8 @@ func (w *clientWriter) Fail(dst []byte, f hub.Failure) []byte {
 	return wire.EndFrame(append(jsontext.AppendQuoted(dst, f.Message), '}'), from)
 }
 
-// KeepAlive implements hub.Writer. The encoding has no comments, but clients skip events that they do not know, which
-// later versions of the API may add.
+// KeepAlive implements hub.Writer. It appends an event with the name ping and an empty object, or nothing after the end
+// of the answer. The encoding has no comments, and the API has no ping, but clients ignore events with unknown names.
 func (w *clientWriter) KeepAlive(dst []byte) []byte {
 	if w.ended {
 		return dst

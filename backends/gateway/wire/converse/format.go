@@ -1,8 +1,8 @@
 // Package converse is the format of Amazon Bedrock's Converse API, for upstreams and for clients.
 //
 // The format follows the Amazon Bedrock Runtime API reference, version 2023-09-30, operations Converse and
-// ConverseStream. A stream of an upstream arrives as server-sent events, because [wire.EventStream] has decoded
-// Amazon's framing. Clients get that framing.
+// ConverseStream. A stream is in Amazon's event stream encoding. Readers get the stream of an upstream as server-sent
+// events, because [wire.EventStream] has converted it. Writers use Amazon's encoding.
 package converse
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Name is the format's name.
+// Name is the name of the format.
 const Name hub.Format = catalog.WireConverse
 
-// Format implements formats.Format for Converse; see package formats.
+// Format is the Converse format, for the table in package formats.
 type Format struct{}
 
 var facts = hub.Facts{
@@ -28,13 +28,14 @@ var facts = hub.Facts{
 // Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// URL returns the address of a provider's endpoint, which still contains the placeholder {model}.
+// URL returns the address of the provider's endpoint. It contains the placeholder {model}, which the caller replaces.
 func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 	url, _ := p.WireURL(catalog.WireConverse)
 	return url
 }
 
-// Param returns the gjson path in a Converse request of a chat completions parameter.
+// Param returns the position, in a Converse request, of the parameter that chat completions call name. The position is
+// a gjson path.
 func (Format) Param(name string) string {
 	switch name {
 	case "max_tokens", "max_completion_tokens":
@@ -53,8 +54,8 @@ func (Format) Param(name string) string {
 	return name
 }
 
-// TierEffort returns an empty string: in this format the effort does not choose the tier.
+// TierEffort returns an empty string, since clients of this format do not choose the tier with the effort.
 func (Format) TierEffort(*hub.Request) hub.Effort { return "" }
 
-// ErrorHeader returns the header that names the type of an error.
+// ErrorHeader returns the name and the value of the HTTP header field that states the type of e.
 func (Format) ErrorHeader(e *apierror.Error) (name, value string) { return ErrorHeader, ErrorType(e) }

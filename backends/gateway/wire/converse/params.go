@@ -12,13 +12,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// extra holds members of additionalModelRequestFields as JSON text, with a comma before each member.
+// extra holds fields of additionalModelRequestFields. text is their JSON text, with a comma before each field.
 type extra struct {
 	text   string
 	thinks bool // the model thinks, so it takes no sampling parameters
 }
 
-// reasoning returns the effort as the parameters of the model's vendor.
+// reasoning returns the fields with which the model's vendor takes the request's reasoning effort. If the vendor has no
+// such fields, the effort is recorded as dropped.
 func (w *writer) reasoning() (e extra) {
 	wanted := w.Request.Effort
 	if wanted == "" {
@@ -47,7 +48,8 @@ func (w *writer) reasoning() (e extra) {
 	return e
 }
 
-// params writes inferenceConfig, the vendor's own parameters, and the service tier.
+// params writes the fields inferenceConfig, additionalModelRequestFields and serviceTier. e holds the fields for the
+// reasoning effort. Parameters that cannot be sent are recorded as dropped.
 func (w *writer) params(e extra) {
 	config, tier := "", ""
 	if w.maxTokens > 0 {
@@ -91,13 +93,15 @@ func (w *writer) params(e extra) {
 	}
 }
 
-// oneSampler reports whether top_p is left out, because Claude takes only one of temperature and top_p.
+// oneSampler reports whether top_p must be left out because the request also has a temperature: Claude accepts only one
+// of the two.
 func (w *writer) oneSampler() bool {
 	temperature := w.Request.Param("temperature")
 	return w.maker == anthropic && temperature != "" && temperature != "null"
 }
 
-// capped limits a sampling parameter to the format's maximum of 1. Chat completions have temperatures up to 2.
+// capped returns value, the JSON text of a sampling parameter, or "1" if the value is greater. Converse allows at most
+// 1, while chat completions allow temperatures up to 2.
 func (w *writer) capped(value string) string {
 	if n, err := strconv.ParseFloat(value, 64); err == nil && n > 1 {
 		return "1"
@@ -105,13 +109,15 @@ func (w *writer) capped(value string) string {
 	return value
 }
 
-// number returns the JSON text of a parameter. ok is false unless it is a number of at least 0.
+// number returns value, the JSON text of a parameter, unchanged. ok is false unless it is a number that is not
+// negative.
 func number(value string) (text string, ok bool) {
 	v := gjson.Parse(value)
 	return value, v.Type == gjson.Number && v.Num >= 0
 }
 
-// stops returns the member stopSequences. The format refuses sequences of only white space, so these are left out.
+// stops returns the JSON text of the field stopSequences with a comma before it, or an empty string without stop
+// sequences. Stop sequences that are only white space are left out, since the format refuses them.
 func (w *writer) stops() string {
 	var list []byte
 	sent := 0

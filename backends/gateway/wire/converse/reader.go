@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// maxCalls limits the tool calls of an answer.
+// maxCalls limits the number of tool calls in an answer.
 const maxCalls = 1024
 
-// NewReader returns a reader of one answer of Converse or ConverseStream.
+// NewReader returns a reader for one answer of Converse, or of ConverseStream if it is streamed.
 func (Format) NewReader(*catalog.Provider) hub.Reader { return &reader{} }
 
 type reader struct {
@@ -29,14 +29,14 @@ type reader struct {
 	ended  bool // DeltaEnd was returned
 }
 
-// call is a toolUse block of a stream.
+// call is a tool call in a stream whose block has not ended.
 type call struct {
 	block        int64 // contentBlockIndex
 	index        int   // index of the call among the calls of the answer
 	hasArguments bool  // some of its arguments have arrived
 }
 
-// Event implements hub.Reader. The stream ends with the event metadata, which carries the usage.
+// Event implements hub.Reader. The last event of a stream is metadata, which contains the usage.
 func (r *reader) Event(name, data []byte) (hub.Step, error) {
 	r.deltas = r.deltas[:0]
 	data = bytes.TrimSpace(data)
@@ -125,7 +125,7 @@ func (r *reader) Whole(body []byte) ([]hub.Delta, error) {
 // Usage implements hub.Reader.
 func (r *reader) Usage() wire.Usage { return r.usage }
 
-// block reads a content block of a whole answer.
+// block reads a content block of a whole answer and appends its deltas to r.deltas. The error is that of begin.
 func (r *reader) block(block gjson.Result) error {
 	use := block.Get("toolUse")
 	if !use.Exists() {
@@ -150,7 +150,8 @@ func (r *reader) block(block gjson.Result) error {
 	return nil
 }
 
-// delta reads one piece of a content block in a stream.
+// delta reads the delta of a contentBlockDelta event and appends the resulting deltas to r.deltas. block is the index
+// of the content block.
 func (r *reader) delta(block int64, delta gjson.Result) {
 	r.text(hub.DeltaText, delta.Get("text"))
 	reasoning := delta.Get("reasoningContent")
@@ -166,7 +167,8 @@ func (r *reader) delta(block int64, delta gjson.Result) {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: r.open[index].index, Text: input})
 }
 
-// begin reads the start of a toolUse block.
+// begin reads use, the start of a toolUse block, and appends DeltaCall to r.deltas. block is the index of the content
+// block. An error wraps wire.ErrBroken: the call has no name, or there are too many calls.
 func (r *reader) begin(block int64, use gjson.Result) error {
 	name, id := use.Get("name").Str, use.Get("toolUseId").Str
 	if len(r.ids) == maxCalls {
@@ -184,14 +186,16 @@ func (r *reader) begin(block int64, use gjson.Result) error {
 	return nil
 }
 
-// find returns the index in r.open of the call in a block, or -1.
+// find returns the position in r.open of the call in the content block with the index block, or -1 if there is no such
+// call.
 func (r *reader) find(block int64) int {
 	return slices.IndexFunc(r.open, func(c call) bool { return c.block == block })
 }
 
 var noArguments = []byte("{}")
 
-// close ends the call in a block, if there is one. A call without arguments gets an empty object.
+// close ends the call in the content block with the index block, if there is one. A call without arguments gets the
+// arguments "{}".
 func (r *reader) close(block int64) {
 	index := r.find(block)
 	if index < 0 {
@@ -203,21 +207,22 @@ func (r *reader) close(block int64) {
 	r.open = slices.Delete(r.open, index, index+1)
 }
 
-// text adds a delta with a piece of text, if it is not empty.
+// text appends a delta with the given kind and text to r.deltas, unless text is empty or not a string.
 func (r *reader) text(kind hub.DeltaKind, text gjson.Result) {
 	if raw := stringContent(text); len(raw) > 0 {
 		r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: raw})
 	}
 }
 
-// state adds a delta with reasoning state, if there is any.
+// state appends a delta with reasoning state to r.deltas, unless data is empty or not a string.
 func (r *reader) state(form hub.Form, data gjson.Result) {
 	if data.Str != "" {
 		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data.Str}})
 	}
 }
 
-// count reads the token counts. inputTokens does not include the tokens of the prompt cache.
+// count stores the token counts of usage, and the service tier, in r.usage. In Converse inputTokens does not include
+// the tokens of the prompt cache, so count adds them.
 func (r *reader) count(usage gjson.Result, tier string) {
 	if !usage.IsObject() {
 		return
@@ -241,7 +246,7 @@ func (r *reader) count(usage gjson.Result, tier string) {
 	r.usage = u
 }
 
-// end ends open calls and adds DeltaEnd.
+// end ends the calls that are still open and appends DeltaEnd to r.deltas.
 func (r *reader) end() {
 	for len(r.open) > 0 {
 		r.close(r.open[0].block)
@@ -250,7 +255,8 @@ func (r *reader) end() {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaEnd, End: hub.End{Finish: r.finish(), Usage: r.usage}})
 }
 
-// finish returns the finish reason.
+// finish returns the finish reason in the common form. An unknown stopReason becomes FinishCalls if the answer has tool
+// calls, and otherwise FinishStop.
 func (r *reader) finish() hub.Finish {
 	switch r.stop {
 	case "max_tokens":
@@ -266,8 +272,9 @@ func (r *reader) finish() hub.Finish {
 	return hub.FinishStop
 }
 
-// exception returns the error for an exception in a stream. Its type is one that the cascade recognises when it
-// classifies errors.
+// exception returns the error for an exception in a stream. name is the name of the exception and becomes the error's
+// code, data its JSON. For throttlingException and serviceUnavailableException the error also gets a type that the
+// cascade knows when it classifies errors.
 func exception(name string, data []byte) error {
 	e := wire.ParseUpstreamError(200, data)
 	e.Code = name
@@ -280,7 +287,7 @@ func exception(name string, data []byte) error {
 	return e
 }
 
-// parse parses a JSON object. The error wraps wire.ErrBroken.
+// parse parses data, which must be a JSON object and nothing else. Otherwise the error wraps wire.ErrBroken.
 func parse(data []byte) (gjson.Result, error) {
 	s := jsontext.NewScanner(data)
 	if s.Kind() != jsontext.Object || s.Skip() != nil || s.End() != nil {
@@ -289,7 +296,8 @@ func parse(data []byte) (gjson.Result, error) {
 	return gjson.ParseBytes(data), nil
 }
 
-// stringContent returns a JSON string without its quotes, still escaped, or nil for another value.
+// stringContent returns the text between the quotes of a JSON string, still escaped. For a value that is not a string
+// it returns nil.
 func stringContent(text gjson.Result) []byte {
 	if text.Type != gjson.String {
 		return nil

@@ -13,8 +13,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Write returns a request for Converse or ConverseStream. The model is part of the address, not of the body. The error
-// names the content that the format cannot express.
+// Write writes r as a request of Converse, or of ConverseStream if it is to be streamed, for the candidate t. The body
+// does not contain the model, which is a part of the address. The error names the content that the format cannot
+// express.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if kind := r.ChatOnlyOutput(); kind != "" {
 		return hub.Written{}, fmt.Errorf("modalities has %s: the Converse format gives text", hub.Shown(kind))
@@ -70,7 +71,8 @@ type writer struct {
 	bare      bool // the current turn has a document but no text
 }
 
-// maker is the vendor of a model. Each vendor has its own parameters for features that Converse does not define.
+// maker is the vendor of a model. For features that Converse does not define, such as reasoning, each vendor has
+// parameters of a different form.
 type maker uint8
 
 const (
@@ -80,8 +82,8 @@ const (
 	openai
 )
 
-// makerOf returns the vendor of a model family. The family of a model hosted by a cloud begins with the cloud's code
-// and a slash.
+// makerOf returns the vendor of the models of a family. For a model that a cloud hosts, the name of the family may have
+// the cloud's code and a slash before it.
 func makerOf(family string) maker {
 	family = family[strings.LastIndexByte(family, '/')+1:]
 	switch {
@@ -95,8 +97,8 @@ func makerOf(family string) maker {
 	return otherMaker
 }
 
-// limit returns the token limit of the answer, or 0 to leave it to the model. Claude requires the limit, which it
-// divides between thinking and answer.
+// limit returns the token limit that is sent to the upstream, or 0 if none is sent. A Claude model always gets a limit
+// if one is known, since it requires a limit to divide between thinking and answer.
 func limit(r *hub.Request, t *hub.Target) int64 {
 	known := int64(t.Model.MaxOutput)
 	switch {
@@ -108,8 +110,8 @@ func limit(r *hub.Request, t *hub.Target) int64 {
 	return r.MaxTokens
 }
 
-// grammar returns the schema that the upstream must enforce for the answer, or an empty string if it cannot enforce
-// one.
+// grammar returns the schema that the upstream is to enforce for the answer. It returns an empty string if the request
+// has no schema, or if the upstream cannot enforce it.
 func grammar(r *hub.Request, t *hub.Target) string {
 	if o := r.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && t.Model.JSONSchema {
 		schema, _ := claudeschema.Grammar(o.Schema)
@@ -118,14 +120,15 @@ func grammar(r *hub.Request, t *hub.Target) string {
 	return ""
 }
 
-// drops reports whether a parameter is left out because the provider refused it.
+// drops reports whether a parameter is left out because the provider refused it in an earlier request. Parameters in
+// the Drop list of the provider's Shape do not count, since that list is for chat completions.
 func (w *writer) drops(name string) bool {
 	return slices.Contains(w.Target.Drop, name) && !slices.Contains(w.Target.Provider.Shape.Drop, name)
 }
 
-// tools writes toolConfig. The format refuses a history with calls and a request without tools, so tools that occur
-// only in the history get a minimal definition. The format cannot forbid calls: with tool_choice "none" the tools are
-// left out unless the history has calls.
+// tools writes toolConfig. The format refuses a request whose messages have tool calls but which defines no tools. So a
+// tool that occurs only in calls gets a minimal definition. The format has no tool_choice "none": instead the tools are
+// left out, unless the messages have tool calls.
 func (w *writer) tools() {
 	defined := w.Request.Tools
 	called := w.called()
@@ -159,7 +162,8 @@ func (w *writer) tools() {
 	w.Dst = append(w.Dst, '}')
 }
 
-// called returns the names of the tools called in the history, each once, in the order of their first calls.
+// called returns the names of the tools for which the messages have calls, each once, in the order of their first
+// calls.
 func (w *writer) called() (names []string) {
 	for i := range w.Request.Messages {
 		for j := range w.Request.Messages[i].Calls {
@@ -171,7 +175,7 @@ func (w *writer) called() (names []string) {
 	return names
 }
 
-// tool writes the definition of a tool.
+// tool writes the definition of t as an element of tools. more is set if it is not the first element.
 func (w *writer) tool(t *hub.Tool, more bool) {
 	if more {
 		w.Dst = append(w.Dst, ',')
@@ -194,7 +198,7 @@ func (w *writer) tool(t *hub.Tool, more bool) {
 	w.cachePoint(t.Cache)
 }
 
-// output writes the schema of the answer.
+// output writes the field outputConfig with the schema in w.grammar, if there is one.
 func (w *writer) output() {
 	if w.grammar == "" {
 		return
@@ -210,7 +214,8 @@ func (w *writer) output() {
 	w.Dst = append(w.Dst, "}}}}"...)
 }
 
-// cachePoint writes a cache point after a block with a cache mark, if the vendor's models may support cache points.
+// cachePoint writes a cachePoint block after a block with the given cache mark. It writes nothing if mark is empty, or
+// for models of a vendor without cache points.
 func (w *writer) cachePoint(mark string) {
 	switch {
 	case mark == "" || w.maker != anthropic && w.maker != nova:
@@ -221,7 +226,7 @@ func (w *writer) cachePoint(mark string) {
 	}
 }
 
-// text writes a text block.
+// text writes a text block with the given text.
 func (w *writer) text(text string) {
 	w.Dst = append(jsontext.AppendMember(w.Dst, `{"text":`, text), '}')
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Text implements blocks.Contents.
+// Text implements blocks.Contents. It writes a text block, and a cachePoint block if there is a mark.
 func (w *writer) Text(text, mark string) {
 	w.text(text)
 	w.cachePoint(mark)
 }
 
-// EndTurn implements blocks.Contents. The format refuses a turn that has a document but no text, so EndTurn adds a text
-// to such a turn.
+// EndTurn implements blocks.Contents. The format refuses a turn that has a document but no text. To such a turn EndTurn
+// adds the text "See the document."
 func (w *writer) EndTurn() {
 	if w.bare {
 		w.Dst = append(w.Dst, `,{"text":"See the document."}`...)
@@ -25,14 +25,14 @@ func (w *writer) EndTurn() {
 	}
 }
 
-// Call implements blocks.Contents.
+// Call implements blocks.Contents. It writes a toolUse block.
 func (w *writer) Call(c *hub.Call, input string) {
 	w.Dst = jsontext.AppendMember(w.Dst, `{"toolUse":{"toolUseId":`, c.ID)
 	w.Dst = jsontext.AppendMember(w.Dst, `,"name":`, c.Name)
 	w.Dst = jsontext.AppendAll(w.Dst, `,"input":`, input, "}}")
 }
 
-// Reasoning implements blocks.Contents.
+// Reasoning implements blocks.Contents. It writes a reasoningContent block.
 func (w *writer) Reasoning(x *hub.Reasoning) {
 	if x.State.Form == hub.FormRedacted {
 		w.Dst = jsontext.AppendMember(w.Dst, `{"reasoningContent":{"redactedContent":`, x.State.Data)
@@ -43,7 +43,7 @@ func (w *writer) Reasoning(x *hub.Reasoning) {
 	w.Dst = append(jsontext.AppendMember(w.Dst, `,"signature":`, x.State.Data), "}}}"...)
 }
 
-// NoResult implements blocks.Contents.
+// NoResult implements blocks.Contents. It writes a toolResult block with the text "[no result]".
 func (w *writer) NoResult(id string) {
 	w.Dst = jsontext.AppendMember(w.Dst, `{"toolResult":{"toolUseId":`, id)
 	w.Dst = append(w.Dst, `,"content":[{"text":"[no result]"}]}}`...)
@@ -54,8 +54,9 @@ func (w *writer) Content(i int) error {
 	return w.parts(&w.Request.Messages[i], i, func() { w.Begin(w, hub.User) })
 }
 
-// parts writes the content of message i. It calls begin before each block. A system message after the first turn
-// becomes a reminder in a user turn, as in the messages format.
+// parts writes the content blocks of m, which is message i of the request, and a cachePoint block after each part with
+// a mark. It calls begin before each block. The text of a system message is put in <system-reminder> tags, as in the
+// messages format, since the blocks are in a user turn. An error means that the format cannot express one of the parts.
 func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 	isSystem := m.Role == hub.System || m.Role == hub.Developer
 	texts, documents := 0, w.documents
@@ -89,8 +90,8 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 	return nil
 }
 
-// Result implements blocks.Contents. Only some models accept the status of a result, but its text describes the error
-// in any case.
+// Result implements blocks.Contents. It writes a toolResult block. Only some models accept its field status, but the
+// text of a failed result describes the error in any case.
 func (w *writer) Result(i int) error {
 	m := &w.Request.Messages[i]
 	w.Dst = append(jsontext.AppendMember(w.Dst, `{"toolResult":{"toolUseId":`, m.CallID), `,"content":[`...)
@@ -116,7 +117,7 @@ func (w *writer) Result(i int) error {
 	return nil
 }
 
-// imageFormats and documentFormats map media types to the format's own names.
+// imageFormats and documentFormats map media types to the format names of Converse.
 var (
 	imageFormats = map[string]string{"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
 
@@ -128,7 +129,8 @@ var (
 	}
 )
 
-// media writes an image or a document. The format accepts only inline data.
+// media writes an image or document block for p. The format accepts only base64 data, so any other address is an error.
+// A media type that the format does not know is an error too.
 func (w *writer) media(p *hub.Part) error {
 	kind, formats := "image", imageFormats
 	if p.Kind == hub.PartFile {
@@ -151,8 +153,9 @@ func (w *writer) media(p *hub.Part) error {
 	return nil
 }
 
-// documentName returns a name for document n of a request. The name contains only letters, digits, single blanks,
-// hyphens and brackets, and is unique in the request.
+// documentName returns a name for the document that is number n in the request, counted from 1. The name is made from
+// name. It contains only letters, digits, single blanks, hyphens and brackets, as the format requires, and ends with n
+// in brackets unless n is 1, so that names differ.
 func documentName(name string, n int) string {
 	const longest = 100
 	name = strings.Map(func(r rune) rune {

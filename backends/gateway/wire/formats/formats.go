@@ -91,7 +91,7 @@ type Counter interface {
 // table holds the formats in the order of the names of their surfaces (Facts.Surface).
 var table = [...]Format{chat.Format{}, converse.Format{}, messages.Format{}, responses.Format{}}
 
-// Chat returns the format of chat completions.
+// Chat returns the format of chat completions, which every upstream supports.
 func Chat() Format { return table[0] }
 
 // All returns all formats in the order of the names of their surfaces (Facts.Surface).

@@ -4,17 +4,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// delta is the state of scanning one delta or message.
+// delta is the state of scanning one delta (in a stream) or message (in a whole answer).
 type delta struct {
 	members int
-	// roleAt, contentAt and reasoningAt are the positions of values in the body: of a role that is empty or not a
-	// string, of content in parts, and of reasoning_content.
+	// roleAt, contentAt and reasoningAt are positions of values in the body. roleAt is set for a role that is empty or
+	// not a string, contentAt for a content that is a list of parts, and reasoningAt for any reasoning_content.
 	roleAt, contentAt, reasoningAt span
 	role                           bool
 	reasoning                      bool // reasoning_content is a non-empty text
 }
 
-// scanDelta scans the delta or the message of a choice.
+// scanDelta scans the delta or message of a choice and adds the edits that correct it. choice is the index of the
+// choice. got collects facts about the body. The error means that the JSON is invalid or has too many tool calls.
 func (f *form) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 	roleEdit, roleKnown := len(f.edits), f.roles.has(choice)
 	if !roleKnown {
@@ -78,8 +79,8 @@ func (f *form) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 	return nil
 }
 
-// ensureRole adds the role to the first delta of a choice if it is missing, since clients refuse an answer without a
-// role.
+// ensureRole adds the role "assistant" to d, the first delta of a choice, if the role is missing or invalid. Clients
+// refuse an answer without a role. edit is the index in f.edits of the edit at the start of the delta.
 func (f *form) ensureRole(d *delta, edit int, got *seen) {
 	switch {
 	case d.role:
@@ -94,13 +95,15 @@ func (f *form) ensureRole(d *delta, edit int, got *seen) {
 	got.more = true // a later chunk does not get the role
 }
 
-// parts holds the texts of content in parts, as the insides of JSON strings.
+// parts holds the texts of a content that is a list of parts, still escaped for a JSON string. thinking holds those of
+// the reasoning.
 type parts struct{ text, thinking []byte }
 
 func (p *parts) reset() { p.text, p.thinking = p.text[:0], p.thinking[:0] }
 
-// scanParts collects the texts of content parts: {"type":"text","text":…}, and Mistral's
-// {"type":"thinking","thinking":text or parts}. thinking is set for the parts within a thinking part.
+// scanParts collects the texts of a list of content parts in f.parts. The parts are strings, {"type":"text","text":…},
+// refusals, and Mistral's {"type":"thinking","thinking":…} with a string or a list of parts as its value. thinking is
+// set for the list within a thinking part, whose texts are reasoning.
 func (f *form) scanParts(s *jsontext.Scanner, got *seen, thinking bool) error {
 	return s.Array(func(int) error {
 		switch s.Kind() {
@@ -138,7 +141,8 @@ func (f *form) scanPart(s *jsontext.Scanner, got *seen, thinking bool) error {
 	return err
 }
 
-// joinParts replaces content in parts by the form that clients know: one text, and the thinking in reasoning_content.
+// joinParts replaces a content that is a list of parts by the form that clients know: one string as content, and the
+// reasoning in reasoning_content.
 func (f *form) joinParts(d *delta) {
 	content := "null"
 	if len(f.parts.text) > 0 {

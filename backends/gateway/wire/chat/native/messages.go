@@ -108,7 +108,8 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 	return role, err
 }
 
-// role scans the role of a message. known is false for an unknown role.
+// role scans the role of a message. known is false if the role is not one of roles. The positions of the role
+// "developer" are stored, since Shape may have to replace it.
 func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error) {
 	from := s.Offset()
 	raw, err := s.Word()
@@ -123,7 +124,8 @@ func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error)
 
 var roles = []string{"user", "assistant", "system", "tool", "developer", "function"}
 
-// part scans content part j of message i. A plain string is accepted, as by some upstreams.
+// part scans content part j of message i and stores its facts in r. A plain string is accepted as a text part, as some
+// upstreams do.
 func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 	switch k := s.Kind(); k {
 	case jsontext.String:
@@ -163,7 +165,7 @@ func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 	return err
 }
 
-// medium is a content part that is not text.
+// medium describes a content part that is an image, a file or audio.
 type medium struct {
 	kind    wire.Needs // 0 if the part is text
 	url     []byte
@@ -171,10 +173,12 @@ type medium struct {
 	file    int // size of a file part in bytes
 }
 
-// maxPictures limits the number of images per request whose size is read.
+// maxPictures is the number of images in a request whose width and height are read. Each further image counts with a
+// fixed number of tokens.
 const maxPictures = 256
 
-// medium counts a content part that is not text.
+// medium adds the content part m to r.Needs and, with its estimated tokens, to r.MediaTokens. A text part changes
+// nothing.
 func (r *Request) medium(m *medium) {
 	r.Needs |= m.kind
 	switch m.kind {
@@ -195,7 +199,7 @@ func (r *Request) medium(m *medium) {
 	}
 }
 
-// image scans the value of image_url, which is {"url": …} or the URL itself.
+// image scans the value of the field image_url and stores the URL in m. The value is {"url":…} or the URL itself.
 func (r *Request) image(s *jsontext.Scanner, m *medium) error {
 	if s.Kind() == jsontext.Object {
 		return s.Object(func(key []byte) error {
@@ -216,7 +220,7 @@ func (r *Request) image(s *jsontext.Scanner, m *medium) error {
 	return err
 }
 
-// count scans a value that is part of the prompt's text, and adds its size to TextBytes.
+// count scans a value that belongs to the text of the prompt, and adds its length in the JSON to r.TextBytes.
 func (r *Request) count(s *jsontext.Scanner) error {
 	from := s.Offset()
 	err := s.Skip()

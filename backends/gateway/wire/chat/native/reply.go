@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// form is the state shared by whole replies and stream chunks. The answer gets the client's name of the model, and
-// common mistakes of upstreams are corrected.
+// form is the state of correcting a whole answer or the chunks of a stream. The model's name in the answer becomes the
+// name that the client requested, and common mistakes of upstreams are corrected.
 type form struct {
 	object          string // "chat.completion" or "chat.completion.chunk"
 	delta           string // "message" or "delta"
@@ -21,9 +21,9 @@ type form struct {
 	created         int64  // our creation time, for an upstream that sends none; 0 until it is set
 	upstreamCreated int64  // the upstream's first creation time; 0 until it sends one
 
-	// Finish is the last finish_reason, or empty before the first one.
+	// Finish is the last finish_reason so far. It is empty until one arrives.
 	Finish string
-	// Usage is the last stated usage.
+	// Usage is the last usage that the upstream stated.
 	Usage wire.Usage
 	// TextBytes is the number of bytes of text, reasoning and tool arguments.
 	TextBytes int64
@@ -39,15 +39,16 @@ type form struct {
 	space          [8]jsontext.Edit // initial memory of edits, saves allocations
 }
 
-// maxChoices, maxTools (over all choices) and maxID (in bytes) limit the data of an upstream that the gateway stores.
-// Ids of calls are stored since a later entry may lack them.
+// maxChoices, maxTools (over all choices) and maxID (in bytes) limit the data from an upstream that the gateway stores.
+// The ids of calls are stored to find the call that a later entry continues.
 const (
 	maxChoices = 128
 	maxTools   = 1024
 	maxID      = 256
 )
 
-// maxEntries limits the entries of tool_calls in one body, since finding the call of each entry is a search.
+// maxEntries limits the number of tool_calls entries in one body, since each entry is followed by a search for its
+// call.
 const maxEntries = 4 * maxTools
 
 // choiceSet is a set of choice indexes.
@@ -63,11 +64,11 @@ func (c *choiceSet) has(index int) bool {
 	return index >= maxChoices || c[index/64]&(1<<(index%64)) != 0
 }
 
-// streams reports whether the body is a chunk of a stream. Clients read members of a chunk's delta without checking
-// that the delta exists.
+// streams reports whether f corrects the chunks of a stream rather than a whole answer. Each choice of a chunk must
+// have a delta, since clients read the fields of the delta without checking that it exists.
 func (f *form) streams() bool { return f.delta == "delta" }
 
-// seen describes the content of one body.
+// seen holds the facts about one body, which is a chunk or a whole answer.
 type seen struct {
 	proof      bool // content that proves that the candidate works
 	thinks     bool // reasoning state, which shows that the model is thinking
@@ -86,12 +87,15 @@ type seen struct {
 	more       bool // other content than text, or a finish_reason
 }
 
-// onlyText reports whether a chunk has one text and nothing else of importance.
+// onlyText reports whether a chunk has exactly one choice with exactly one text, and no usage, error, finish_reason,
+// tool calls or other content. Such a chunk may serve as a template for the next chunks.
 func (s *seen) onlyText() bool {
 	return s.choices == 1 && s.texts == 1 && !s.more && !s.sawUsage && s.failure == nil
 }
 
-// scan parses one body and fills f.edits.
+// scan parses body, stores the corrections in f.edits and returns the facts about the body. For an error object it sets
+// seen.failure and returns a nil error. The errors wrap wire.ErrBroken: the body is not a JSON object, the JSON is
+// invalid, or there are too many tool calls.
 func (f *form) scan(body []byte) (seen, error) {
 	var got seen
 	if f.edits == nil {
@@ -189,7 +193,7 @@ func (f *form) scan(body []byte) (seen, error) {
 	return got, nil
 }
 
-// headMembers is a bit set of the top-level members that every answer has.
+// headMembers is a set of the top-level fields that every answer must have.
 type headMembers uint8
 
 const (
@@ -202,7 +206,8 @@ const (
 	headAll = headChoices<<1 - 1
 )
 
-// missing returns the JSON text of the members that are not in has, for insertion into the body.
+// missing returns the JSON text of those required fields that are not in has, with a comma after each field. The text
+// is inserted at the start of the body's object.
 func (f *form) missing(has headMembers) (text string) {
 	if has&headID == 0 {
 		text += `"id":"` + f.identity() + `",`
@@ -222,7 +227,7 @@ func (f *form) missing(has headMembers) (text string) {
 	return text
 }
 
-// complete reports whether every choice that began also has a finish_reason.
+// complete reports whether there was a finish_reason and no choice that began is without one.
 func (f *form) complete() bool { return f.Finish != "" && f.open == f.finished }
 
 func (f *form) identity() string {
@@ -242,7 +247,9 @@ func (f *form) now() int64 {
 	return f.created
 }
 
-// scanID replaces the id by the first id of the stream, which must not change.
+// scanID scans the value of the field id. Since the id must not change during a stream, any other id than the first one
+// is replaced by the first. An id that is missing, too long or not a string is replaced too. kind and from are the kind
+// and the offset of the value.
 func (f *form) scanID(s *jsontext.Scanner, kind jsontext.Kind, from int) error {
 	if kind != jsontext.String {
 		if err := s.Skip(); err != nil {
@@ -341,7 +348,9 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 	return nil
 }
 
-// finish records the finish_reason of a choice. place is the position of the reason in the body.
+// finish records the finish_reason of the choice with the given index. place is the position of the value in the body.
+// An empty reason is replaced by null and not recorded. The reason "stop" is replaced by "tool_calls" if the choice has
+// tool calls.
 func (f *form) finish(index int, reason string, place span, got *seen) {
 	switch reason {
 	case "":
@@ -359,7 +368,8 @@ func (f *form) finish(index int, reason string, place span, got *seen) {
 	got.proof, got.more = true, true
 }
 
-// indexOf scans the value of an index member. ok is false for a value that is not a valid index.
+// indexOf scans the value of a field index. ok is set if the value is a whole number from 0 to math.MaxInt32. Any other
+// value is skipped without an error. kind is the kind of the value.
 func indexOf(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err error) {
 	if kind != jsontext.Number {
 		return 0, false, s.Skip()
@@ -368,7 +378,8 @@ func indexOf(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err e
 	return int(n), ok && 0 <= n && n <= math.MaxInt32, err
 }
 
-// findIndex returns the index member of the object at the scanner's position. s is a copy of the scanner.
+// findIndex returns the value of the field index in the object that s is about to scan. ok is false if the object has
+// no valid index. s must be a copy of the scanner in use, since findIndex scans ahead.
 func findIndex(s *jsontext.Scanner) (index int, ok bool) {
 	_ = s.Object(func(key []byte) (err error) { // errors are reported when the object itself is scanned
 		if string(key) != "index" {
@@ -380,7 +391,8 @@ func findIndex(s *jsontext.Scanner) (index int, ok bool) {
 	return index, ok
 }
 
-// insertSorted adds an edit that may lie before earlier edits, since in a choice finish_reason may come before delta.
+// insertSorted adds an edit that replaces the bytes from <= i < to of the body by text. It keeps f.edits sorted by
+// position, since fields may come in any order: finish_reason, for example, may come before delta.
 func (f *form) insertSorted(from, to int, text string) {
 	index := len(f.edits)
 	for index > 0 && f.edits[index-1].From > from {
@@ -391,8 +403,8 @@ func (f *form) insertSorted(from, to int, text string) {
 	f.edits[index] = jsontext.Edit{From: from, To: to, Text: text}
 }
 
-// replace adds an edit that replaces the value at place. If there is already an edit of this value, replace changes its
-// text.
+// replace adds an edit that replaces the value at place by text. If an edit already replaces this value, replace only
+// changes the text of that edit.
 func (f *form) replace(place span, text string) {
 	for i := range f.edits {
 		if f.edits[i].From == place.from && f.edits[i].To == place.to {
@@ -403,9 +415,9 @@ func (f *form) replace(place span, text string) {
 	f.insertSorted(place.from, place.to, text)
 }
 
-// Reply holds the facts that a whole chat completion states.
+// Reply holds the facts that ReadReply finds in a whole answer.
 type Reply struct {
-	// Finish is the finish_reason.
+	// Finish is the last finish_reason in the answer.
 	Finish    string
 	Usage     wire.Usage
 	TextBytes int64
@@ -413,9 +425,9 @@ type Reply struct {
 
 var forms = sync.Pool{New: func() any { return new(form) }}
 
-// ReadReply checks an upstream's answer to a request without a stream, and appends the corrected answer for the client
-// to dst. model is the name of the requested model. The errors are a *wire.UpstreamError for an answer that is an
-// error, wire.ErrNoChoices, and errors that wrap wire.ErrBroken.
+// ReadReply parses body, a whole answer of an upstream, and appends the corrected answer for the client to dst. model
+// is the model's name that the client requested. The errors are a *wire.UpstreamError for an answer that is an error,
+// wire.ErrNoChoices for an answer without content, and errors that wrap wire.ErrBroken.
 func ReadReply(dst, body []byte, model string) ([]byte, Reply, error) {
 	f := forms.Get().(*form)
 	defer func() {

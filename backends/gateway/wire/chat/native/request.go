@@ -1,7 +1,8 @@
-// Package native passes a chat client's request on to a chat upstream, and the answer back. Both are parsed once and
-// edited in place, so that all other bytes are kept. This is the most used path of the gateway.
+// Package native passes a chat client's request on to a chat upstream, and the answer back to the client. It parses
+// request and answer once and edits them in place, so that all other bytes stay the same. Most requests of the gateway
+// take this path.
 //
-// If client or upstream uses another format, package chat translates.
+// If client or upstream uses another format, package chat converts instead.
 package native
 
 import (
@@ -14,62 +15,65 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Traits are properties of a request that some candidates do not accept unchanged.
+// Traits are properties of a request for which some candidates need a conversion by package chat.
 type Traits uint8
 
-// The traits.
+// The traits of a request.
 const (
-	// TraitCalls means that the history has tool calls.
+	// TraitCalls means that a message of the request has tool calls.
 	TraitCalls Traits = 1 << iota
-	// TraitLateSystem means that a system message comes after another turn.
+	// TraitLateSystem means that a system or developer message comes after a message of another role.
 	TraitLateSystem
-	// TraitRepeats means that two adjacent turns have the same role, or that the first turn is not the user's.
+	// TraitRepeats means that two adjacent messages have the same role other than "tool", or that the first message is
+	// not a user message. System and developer messages are not counted.
 	TraitRepeats
 	// TraitRemoteImage means that an image URL is not a data URL.
 	TraitRemoteImage
-	// TraitGaps means that a call has no result although later messages follow.
+	// TraitGaps means that a tool call has no result although other messages, or results of the same message's other
+	// calls, follow.
 	TraitGaps
-	// TraitStray means that a tool result does not directly follow the message with its call, or that this was not
-	// checked.
+	// TraitStray means that a tool result does not directly follow the message with its call, or that there were too
+	// many calls to check this.
 	TraitStray
 )
 
-// field is a top-level member of a request body.
+// field is a top-level field of a request body.
 type field struct {
 	name   []byte
 	key    int // offset of the key's opening quote
 	keyEnd int // offset after its closing quote
 	value  int // offset of the value
 	end    int // offset after the value
-	// foreign is set if no upstream may get the member, see wire.Foreign.
+	// foreign is set if no upstream may get the field, see wire.Foreign.
 	foreign bool
 }
 
-// Request is a chat completions request (API reference "Create chat completion"): the client's body, and the facts that
-// routing needs.
+// Request is a client's chat completions request: the JSON body, and the facts that the gateway needs to choose a
+// candidate and to edit the body.
 type Request struct {
 	Body   []byte
 	Model  string
 	Stream bool
 	// IncludeUsage is stream_options.include_usage.
 	IncludeUsage bool
-	// MaxTokens is max_completion_tokens, or else max_tokens. It is 0 if both are absent.
+	// MaxTokens is the value of max_completion_tokens, or else of max_tokens. It is 0 if the request has neither.
 	MaxTokens int64
 	Needs     wire.Needs
 	Traits    Traits
-	// Effort is reasoning_effort, or empty if absent.
+	// Effort is the value of reasoning_effort, or empty if the field is absent.
 	Effort string
 	// ToolChoiceRequired is set if tool_choice is the string "required".
 	ToolChoiceRequired bool
-	// LongestCallID is the length of the longest tool call id in the history, in bytes.
+	// LongestCallID is the length of the longest tool call id in the messages, in bytes.
 	LongestCallID int
-	// TextBytes is the number of bytes of text and tools in the prompt.
+	// TextBytes is the number of bytes of text and tool definitions in the prompt.
 	TextBytes int64
-	// Messages is the number of messages. MediaTokens is the estimated number of tokens of the images, files and audio
-	// in them.
+	// Messages is the number of messages. MediaTokens is the estimated number of tokens for the images, files and audio
+	// in the messages.
 	Messages    int
 	MediaTokens int64
-	// Lease counts the users of Body's memory. Nil means that the garbage collector frees it.
+	// Lease counts the users of the memory of Body, which is reused after the last of them. A nil Lease means that the
+	// memory is left to the garbage collector.
 	Lease *wire.Lease
 
 	fields     []field
@@ -82,14 +86,16 @@ type Request struct {
 	pictures   int      // number of images that were inspected
 }
 
-// invalid returns the error with status 400 for an invalid field.
+// invalid returns the error with status 400 for an invalid field. param is the path of the field. The message is the
+// formatted text.
 func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }
 
-// Parse parses body in one validating pass. The errors are *apierror.Error with status 400 and the path of the invalid
-// field. Unknown members are passed on for the upstream to judge, unless wire.Foreign reports them. A duplicate member
-// is an error, since two decoders could use different values.
+// Parse parses the JSON body of a request and validates all of it in one pass. Unknown fields are passed on, so that
+// the upstream accepts or refuses them, except fields for which wire.Foreign returns true. A field that occurs twice is
+// an error, since gateway and upstream could use different values. The errors are *apierror.Error with status 400 and
+// the path of the invalid field.
 func Parse(body []byte) (*Request, error) {
 	r := &Request{Body: body, home: fieldLists.Get().(*[]field)}
 	r.fields = (*r.home)[:0]
@@ -161,8 +167,8 @@ func Parse(body []byte) (*Request, error) {
 	return r, nil
 }
 
-// Release returns the memory of the body. The facts for routing remain. Release may be called again, but Shape and
-// Sends must not be called afterwards.
+// Release gives up the memory of Body, which becomes nil. The facts about the request remain. Release may be called
+// again, but the methods that read the body or its fields (Shape, Sends, Gives, Field) must not be called afterwards.
 func (r *Request) Release() {
 	if r.home == nil {
 		return
@@ -177,8 +183,8 @@ func (r *Request) Release() {
 
 var fieldLists = sync.Pool{New: func() any { return new(make([]field, 0, 16)) }}
 
-// keys sets the offsets of each field's key. The scanner has accepted the body, so that between two fields there is
-// only white space and a comma.
+// keys sets the offsets key and keyEnd of each field. It relies on the scanner having accepted the body: before the key
+// of a field there is only white space and a comma or brace.
 func (r *Request) keys() {
 	offset := 0
 	for i := range r.fields {
@@ -204,8 +210,9 @@ func boolean(s *jsontext.Scanner, param string, kind jsontext.Kind) (bool, error
 	return s.Bool()
 }
 
-// wrongKind returns the error with status 400 for a value of the wrong kind, or the scanner's error if the JSON is
-// invalid. want names the right kind.
+// wrongKind scans a value of the wrong kind and returns the error with status 400 for it. If the value is not valid
+// JSON, it returns the scanner's error instead. param is the path of the value, want names the right kind (such as "a
+// string"), and got is the kind of the value.
 func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error {
 	if err := s.Skip(); err != nil {
 		return err
@@ -213,8 +220,9 @@ func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error
 	return invalid(param, "%s must be %s, it is %s", param, want, got)
 }
 
-// takes reports whether an optional member has a value of the wanted kind. Otherwise it scans the value: null counts as
-// absent, and any other kind is an error.
+// takes reports whether the value of an optional field has the kind wanted. Then the caller must scan the value.
+// Otherwise takes scans it: null counts as absent, and any other kind is an error. kind is the kind of the value. param
+// and want are the same as in wrongKind.
 func takes(s *jsontext.Scanner, param, want string, kind, wanted jsontext.Kind) (bool, error) {
 	switch kind {
 	case wanted:
@@ -226,7 +234,7 @@ func takes(s *jsontext.Scanner, param, want string, kind, wanted jsontext.Kind) 
 	}
 }
 
-// Field returns the bytes of a top-level member's value, or nil if the member is absent.
+// Field returns the JSON text of the value of the top-level field name, or nil if the field is absent.
 func (r *Request) Field(name string) []byte {
 	for i := range r.fields {
 		if f := &r.fields[i]; string(f.name) == name {

@@ -4,25 +4,28 @@ import (
 	"slices"
 )
 
-// Shape is the set of changes that a candidate needs in a request.
+// Shape describes the changes that a request needs for a candidate.
 type Shape struct {
-	// Model is the name of the model at the upstream.
+	// Model is the model's name at the upstream.
 	Model string
-	// Drop names fields that are left out.
+	// Drop names the top-level fields that are left out.
 	Drop []string
-	// Rename maps field names to the names that the upstream uses.
+	// Rename maps the client's names of top-level fields to the upstream's names.
 	Rename map[string]string
-	// MaxTokensField is the name under which the token limit is sent. If it is empty the client's name is kept.
+	// MaxTokensField is the name of the field in which the token limit is sent. If it is empty, the field keeps the
+	// client's name.
 	MaxTokensField string
-	// ToolChoiceRequired replaces the tool_choice "required". Empty means unchanged.
+	// ToolChoiceRequired is sent instead of the tool_choice "required". If it is empty, "required" is sent.
 	ToolChoiceRequired string
-	// Developer is set if the role "developer" is kept. Otherwise "system" replaces it.
+	// Developer is set if the upstream knows the role "developer". Otherwise the role becomes "system".
 	Developer bool
-	// StreamUsage is set if the usage of a stream is requested even if the client did not request it.
+	// StreamUsage is set if the usage of a stream must be requested from the upstream, even if the client did not
+	// request it.
 	StreamUsage bool
 }
 
-// Shape returns the body for a candidate: the client's bytes in the client's order, with the changes of shape.
+// Shape returns the request body for a candidate. It consists of the client's bytes in the client's order, with the
+// changes that shape describes. Fields for which wire.Foreign is true are left out.
 func (r *Request) Shape(shape *Shape) *Shaped {
 	out := newShaped(r.Body, r.Lease)
 	if len(r.fields) == 0 {
@@ -37,8 +40,8 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 		drop := f.foreign || slices.Contains(shape.Drop, name)
 		switch name {
 		case "max_tokens", "max_completion_tokens":
-			// With MaxTokensField the two limits would be a duplicate member. The limit that MaxTokens holds is kept
-			// or, if both are null, the first one.
+			// With MaxTokensField both limits would get the same name. Only the field that MaxTokens comes from is kept
+			// or, if both are null, the first of the two fields.
 			if shape.MaxTokensField != "" {
 				drop = drop || limitSent || (r.MaxTokens != 0 && i != r.limit)
 				rename = shape.MaxTokensField
@@ -49,7 +52,7 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 				drop, rename, usageSent = false, "", true
 			}
 		default:
-			// The client may have used the provider's name as well.
+			// The client may also have sent a field under the provider's name. That field is kept.
 			drop = drop || (rename != "" && rename != name && r.has(rename))
 		}
 		if drop {
@@ -81,11 +84,11 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 	return out.end(r.fields[len(r.fields)-1].end)
 }
 
-// usageOptions is the value of stream_options for a client that sent none.
+// usageOptions is the value of stream_options if the client sent no options.
 const usageOptions = `{"include_usage":true}`
 
-// Gives reports whether the client's request has one of these fields, even with the value null. It must not be called
-// after Release.
+// Gives reports whether the client's request has at least one of the fields in names, even with the value null. Gives
+// must not be called after Release.
 func (r *Request) Gives(names ...string) bool {
 	return slices.ContainsFunc(r.fields, func(f field) bool { return slices.Contains(names, string(f.name)) })
 }
@@ -115,7 +118,7 @@ func (r *Request) shapeValue(out *Shaped, f *field, name string, shape *Shape) {
 	}
 }
 
-// askUsage writes the client's stream_options with include_usage changed to true.
+// askUsage writes the value of f, the client's stream_options, with include_usage set to true.
 func (r *Request) askUsage(out *Shaped, f *field) {
 	switch {
 	case !r.usage.empty():
@@ -131,7 +134,7 @@ func (r *Request) askUsage(out *Shaped, f *field) {
 	}
 }
 
-// Sends reports whether the body that Shape returns has a field of that name.
+// Sends reports whether the body that Shape returns for shape has a top-level field with the given name.
 func (r *Request) Sends(shape *Shape, name string) bool {
 	if name == "stream_options" && r.Stream && shape.StreamUsage {
 		return true
@@ -155,7 +158,7 @@ func (r *Request) Sends(shape *Shape, name string) bool {
 	return false
 }
 
-// span is a range of offsets in a body.
+// span is the range of offsets from <= i < to in a body.
 type span struct{ from, to int }
 
 func (s span) empty() bool { return s.from == s.to }

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Shaped is a request body made of pieces of the client's body with changes between them. A small body is copied. For a
-// large body only the changes take new memory.
+// Shaped is a request body that consists of pieces of the client's body and of inserted texts. A small body is a copy.
+// For a large body, only the inserted texts take memory, and the pieces remain in the client's body.
 type Shaped struct {
 	body     []byte
 	lease    *wire.Lease
@@ -18,15 +18,16 @@ type Shaped struct {
 	small    []byte   // a small body
 	pieces   [][]byte // the pieces of a large body
 	size     int64
-	// Dropped names the client's fields that were left out.
+	// Dropped names the fields of the client that were left out.
 	Dropped []string
 }
 
 const (
-	// smallBody is the size up to which a body is copied. net/http sends header and body in one write if it knows the
-	// type of the in-memory reader, otherwise in two.
+	// smallBody is the largest size in bytes of a body that is copied. net/http recognises the reader of a copy as one
+	// that is in memory, and sends header and body in one write instead of two.
 	smallBody = 16 << 10
-	// changesRoom is the number of bytes by which most bodies grow at most.
+	// changesRoom is the spare memory for inserted texts in the copy of a small body, in bytes. Most bodies need no
+	// more.
 	changesRoom = 128
 )
 
@@ -41,7 +42,8 @@ func newShaped(body []byte, lease *wire.Lease) *Shaped {
 // Len returns the length of the body in bytes.
 func (b *Shaped) Len() int64 { return b.size }
 
-// Reader returns a new reader at the start of the body. The caller must close it.
+// Reader returns a new reader that begins at the start of the body. The caller must close it, so that the memory of the
+// client's body can be reused.
 func (b *Shaped) Reader() io.ReadCloser {
 	if b.small != nil {
 		return io.NopCloser(bytes.NewReader(b.small))
@@ -50,7 +52,8 @@ func (b *Shaped) Reader() io.ReadCloser {
 	return &pieceReader{pieces: b.pieces, lease: b.lease}
 }
 
-// keep appends body[from:to], without a copy if it directly follows the previous piece.
+// keep appends the bytes from <= i < to of the client's body. If they directly follow the bytes of the previous call,
+// both become one piece.
 func (b *Shaped) keep(from, to int) {
 	if from != b.to {
 		b.flush()
@@ -83,16 +86,16 @@ func (b *Shaped) flush() {
 	b.from = b.to
 }
 
-// end appends the rest of the client's body from an offset on, and completes b.
+// end appends the client's body from the offset from to its end, and returns b, which is complete.
 func (b *Shaped) end(from int) *Shaped {
 	b.keep(from, len(b.body))
 	b.flush()
 	return b
 }
 
-// pieceReader reads the pieces one after the other. It never changes the pieces, since another reader may start again
-// with them. An HTTP transport may close the reader during a read, and may read on after its RoundTrip has returned.
-// Close returns the memory, so later reads fail.
+// pieceReader reads the pieces of a body one after the other. It never changes a piece, since another reader may read
+// the same pieces again. An HTTP transport may call Close during a Read, and Read after its RoundTrip has returned.
+// After Close the memory may be reused, so a later Read fails with io.ErrClosedPipe.
 type pieceReader struct {
 	mu     sync.Mutex
 	pieces [][]byte

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Stream passes chat completion chunks on to a chat client, with corrections. Its memory is constant except for the ids
-// of tool calls.
+// Stream corrects the chunks of an upstream's stream for a chat client. It stores little: the ids of tool calls, and
+// the bytes around the text of the last chunk.
 type Stream struct {
 	form         form
 	includeUsage bool
@@ -19,8 +19,8 @@ type Stream struct {
 	PromptTokens int64
 }
 
-// NewStream returns a stream for a client. model is the name of the requested model. includeUsage is set if the client
-// wants the usage chunk.
+// NewStream returns a Stream for one answer. model is the model's name that the client requested. includeUsage is set
+// if the client wants a chunk with the usage at the end of the stream.
 func NewStream(model string, includeUsage bool) *Stream {
 	return &Stream{
 		form: form{
@@ -32,20 +32,20 @@ func NewStream(model string, includeUsage bool) *Stream {
 	}
 }
 
-// Finish returns the last finish_reason, or an empty string before the first one.
+// Finish returns the last finish_reason so far, or an empty string if none has arrived.
 func (c *Stream) Finish() string { return c.form.Finish }
 
-// Usage returns the last stated usage.
+// Usage returns the last usage that the upstream stated.
 func (c *Stream) Usage() wire.Usage { return c.form.Usage }
 
-// TextBytes returns the size of the text, reasoning and tool arguments so far.
+// TextBytes returns the number of bytes of text, reasoning and tool arguments so far.
 func (c *Stream) TextBytes() int64 { return c.form.TextBytes }
 
 var done = []byte("[DONE]")
 
-// Event converts the data of one upstream event and appends the resulting events for the client to dst. The errors are
-// a *wire.UpstreamError for an error object, wire.ErrNoFinish, and errors that wrap wire.ErrBroken. With an error
-// nothing is appended.
+// Event converts data, the data of one event of the upstream's stream, and appends the resulting events for the client
+// to dst. The errors are a *wire.UpstreamError for an error object, wire.ErrNoFinish for a stream that ends too early,
+// and errors that wrap wire.ErrBroken. With an error nothing is appended.
 func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
@@ -91,7 +91,8 @@ func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 	return c.appendChunk(c.form.appendBare(dst), data), wire.Progress{Proof: got.proof, Thinks: got.thinks}, nil
 }
 
-// appendChunk appends the scanned chunk as one event, with the edits applied.
+// appendChunk appends an event with data, the JSON of the chunk that was just scanned, after applying the edits in
+// c.form.edits.
 func (c *Stream) appendChunk(dst, data []byte) []byte {
 	dst = append(dst, "data: "...)
 	from := len(dst)
@@ -100,8 +101,9 @@ func (c *Stream) appendChunk(dst, data []byte) []byte {
 	return append(dst, "\n\n"...)
 }
 
-// keepUsage stores the usage of the scanned chunk. The client gets it once at the end of the stream, in a separate
-// chunk, although some upstreams send a usage with every chunk.
+// keepUsage stores a chunk with the usage in data, the chunk that was just scanned. The client gets the usage once, in
+// a separate chunk at the end of the stream, although some upstreams send a usage with every chunk. got holds the facts
+// about data.
 func (c *Stream) keepUsage(data []byte, got *seen) {
 	if got.choices == 0 {
 		c.usage = c.appendChunk(c.usage[:0], data)
@@ -114,15 +116,15 @@ func (c *Stream) keepUsage(data []byte, got *seen) {
 	c.usage = append(c.usage, "}\n\n"...)
 }
 
-// appendHead appends the beginning of a new chunk, up to the list of choices.
+// appendHead appends the beginning of an event with a new chunk, including the bracket that opens the list of choices.
 func (f *form) appendHead(dst []byte) []byte {
 	dst = jsontext.AppendAll(dst, `data: {"id":"`, f.identity(), `","object":"`, f.object)
 	dst = strconv.AppendInt(append(dst, `","created":`...), f.now(), 10)
 	return append(append(append(dst, `,"model":`...), f.model...), `,"choices":[`...)
 }
 
-// dropUsage removes the usage member, with the comma before it, from a chunk for the client. If usage is the first
-// member its value becomes null instead.
+// dropUsage adds an edit that removes the field usage and the comma before it from the chunk. If usage is the first
+// field, the edit sets its value to null instead, since there is no comma before it.
 func (c *Stream) dropUsage(got *seen) {
 	if got.usage.from == got.afterBrace {
 		c.form.insertSorted(got.usageValue, got.usage.to, "null")
@@ -131,8 +133,9 @@ func (c *Stream) dropUsage(got *seen) {
 	c.form.insertSorted(got.usage.from, got.usage.to, "")
 }
 
-// End appends the last events, or returns an error if the stream is not complete. It is called for [DONE] and at the
-// end of the body.
+// End appends the events at the end of the stream: the usage if the client wants it, and [DONE]. It is called for the
+// upstream's [DONE], and at the end of the upstream's body if no [DONE] came. If a finish_reason is missing, it returns
+// wire.ErrNoFinish and appends nothing.
 func (c *Stream) End(dst []byte) ([]byte, error) {
 	if !c.form.complete() {
 		return dst, wire.ErrNoFinish

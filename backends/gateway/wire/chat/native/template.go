@@ -6,9 +6,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// template holds the bytes that a chunk of a stream shares with the previous chunk. In a run of text chunks an upstream
-// repeats every byte except the text (and OpenAI's padding). In a chunk that matches the template only the text must be
-// scanned, which is an order of magnitude less work than parsing the chunk.
+// template holds the bytes around the text of the previous chunk. While an upstream sends text, successive chunks
+// differ only in the text (and in OpenAI's padding). In a chunk with the same bytes around the text, only the text must
+// be scanned, which is an order of magnitude less work than parsing the whole chunk.
 type template struct {
 	known   bool
 	padded  bool
@@ -20,12 +20,13 @@ type template struct {
 	outTail []byte
 }
 
-// maxFrame limits the bytes of a chunk that a template stores. Usual chunks have a few hundred bytes around the text.
+// maxFrame is the largest size in bytes of a chunk without its text for which a template is stored. Usual chunks have a
+// few hundred bytes around the text.
 const maxFrame = 4 << 10
 
-// learn stores the bytes around the text of a parsed chunk whose only content is that text. text is the position of the
-// text without its quotes. padding is the position of a meaningless text after it, or empty. changes are the edits for
-// the client.
+// learn stores the bytes around the text of data, a parsed chunk whose only content is this text. text is the position
+// of the text without its quotes. padding is the position of OpenAI's padding after the text, or empty. changes are the
+// edits that convert the chunk for the client.
 func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits) {
 	t.known, t.padded = true, padding.to > 0
 	t.head = append(t.head[:0], data[:text.from]...)
@@ -40,11 +41,11 @@ func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits
 	t.outTail = append(changes.Part(t.outTail[:0], data, rest, len(data)), "\n\n"...)
 }
 
-// forget discards the template, so that no chunk matches it.
+// forget discards the template, so that apply fails for the next chunk.
 func (t *template) forget() { t.known = false }
 
-// apply appends a chunk that matches the template in the client's form. size is the length of the chunk's text. For any
-// other chunk ok is false and dst is unchanged.
+// apply converts data, a chunk that matches the template, and appends the event for the client to dst. size is the
+// length of the chunk's text in bytes. If data does not match, ok is false and nothing is appended.
 func (t *template) apply(dst, data []byte) (out []byte, size int, ok bool) {
 	if !t.known || !bytes.HasPrefix(data, t.head) || !bytes.HasSuffix(data, t.tail) {
 		return dst, 0, false

@@ -12,7 +12,7 @@ import (
 // choiceTools are the tool calls of one choice, in the order in which they began.
 type choiceTools []choiceTool
 
-// choiceTool is the stored state of a tool call.
+// choiceTool is what is stored about a tool call.
 type choiceTool struct {
 	id        string // the upstream's id; empty if the call began without one
 	out       string // replacement for the id; empty if the client gets the upstream's
@@ -26,8 +26,8 @@ type choiceTool struct {
 // toolEntry is one entry of tool_calls.
 type toolEntry struct {
 	id, name, arguments []byte
-	// idAt, nameAt and argumentsAt are the positions of valid values, or empty. indexAt is the position of any value of
-	// index.
+	// idAt and indexAt are the positions of the values of id and index, of any type. nameAt is the position of a
+	// string, argumentsAt of a string, an object or null. A position is empty if there is no such value.
 	idAt, nameAt, argumentsAt, indexAt span
 	index                              int
 	function                           int // offset at which the members of function begin
@@ -92,7 +92,8 @@ func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) er
 	return nil
 }
 
-// scanArguments converts the arguments of an entry to the form that clients accept: a string without repetitions.
+// scanArguments adds the edits that convert the arguments of the entry e to the form that clients accept: a string,
+// which does not repeat earlier arguments of the call. tool is the call of the entry, or nil if it is not stored.
 func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
 	place, stream := e.argumentsAt, f.delta == "delta"
 	switch {
@@ -120,17 +121,21 @@ func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
 	}
 }
 
-// bareCall identifies a call that ended without arguments.
+// bareCall identifies a call that ended without arguments. choice is the index of its choice, number the index that the
+// client knows for the call.
 type bareCall struct{ choice, number int }
 
-// freshCall is a call that began in this body and has no arguments yet. function is the offset of the members in the
-// call's function object. arguments is the position of the arguments' value, or empty.
+// freshCall is a call that began in this body and has no arguments yet. choice and number are the same as in bareCall.
+// function is the offset in the body at which the fields of the call's function object begin. arguments is the position
+// of the value of arguments, or empty if the field is absent.
 type freshCall struct {
 	choice, number, function int
 	arguments                span
 }
 
-// completeCalls gives the arguments "{}" to those calls of a finished choice that have no arguments.
+// completeCalls is called when a choice has its finish_reason. It gives the arguments "{}" to the calls of the choice
+// that have none: in the body that was scanned if the call began there, and otherwise in a separate chunk, see
+// appendBare. It does nothing for a whole answer.
 func (f *form) completeCalls(choice int) {
 	if choice >= len(f.tools) || f.delta != "delta" || f.finished.has(choice) {
 		return
@@ -152,7 +157,7 @@ func (f *form) completeCalls(choice int) {
 	}
 }
 
-// appendBare appends chunks with the arguments "{}" for calls that began in an earlier body and ended without
+// appendBare appends a chunk with the arguments "{}" for each call that began in an earlier body and ended without
 // arguments.
 func (f *form) appendBare(dst []byte) []byte {
 	for _, c := range f.bare {
@@ -165,7 +170,7 @@ func (f *form) appendBare(dst []byte) []byte {
 	return dst
 }
 
-// scanEntry scans an entry of tool_calls.
+// scanEntry scans an entry of tool_calls and stores its contents in e.
 func (f *form) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 	return s.Object(func(key []byte) (err error) {
 		e.members++
@@ -198,7 +203,7 @@ func (f *form) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 	})
 }
 
-// scanFunction scans a member of an entry's function.
+// scanFunction scans the value of key, a field of the entry's function object, and stores it in e.
 func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error {
 	kind, from := s.Kind(), s.Offset()
 	arguments := string(key) == "arguments"
@@ -228,8 +233,9 @@ func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error
 	return err
 }
 
-// tool returns the call of an entry. begins is set if the entry begins the call. n is the call's index in its choice.
-// tool is nil if there are too many calls to store.
+// tool returns the call to which the entry e belongs, and adds a new call if e begins one. choice is the index of the
+// choice, position the index of e in tool_calls. n is the index of the call that the client gets. begins is set if e
+// begins the call. tool is nil if there are too many calls to store another one.
 func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int, begins bool) {
 	if choice >= maxChoices {
 		return nil, position, false
@@ -260,13 +266,14 @@ func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int
 	return &(*tools)[len(*tools)-1], begun.number, true
 }
 
-// uses reports whether the client knows a call with the given id.
+// uses reports whether id is the upstream's id of one of the calls, and the client got this id.
 func (c choiceTools) uses(id string) bool {
 	return slices.ContainsFunc(c, func(t choiceTool) bool { return t.out == "" && t.id == id })
 }
 
-// known returns the index of the call that an entry continues, or -1. Entries without an index are matched by their
-// ids. An entry without an id continues the last call, unless both have a name.
+// known returns the position in tools of the call that the entry e continues, or -1 if e begins a new call. An entry is
+// matched by its index, or without an index by its id. An entry with neither continues the last call, unless both the
+// entry and the call have a name.
 func (f *form) known(tools choiceTools, e *toolEntry) int {
 	last := len(tools) - 1
 	switch {
@@ -290,7 +297,7 @@ func (f *form) known(tools choiceTools, e *toolEntry) int {
 	return -1
 }
 
-// last returns the index of the latest call for which fits returns true, or -1.
+// last returns the position of the latest call for which fits returns true, or -1 if there is no such call.
 func (c choiceTools) last(fits func(*choiceTool) bool) int {
 	for i := len(c) - 1; i >= 0; i-- {
 		if fits(&c[i]) {
@@ -300,13 +307,14 @@ func (c choiceTools) last(fits func(*choiceTool) bool) int {
 	return -1
 }
 
-// beginsNew reports whether an entry begins a new call although there is a call with its index: some upstreams give
-// every call the index 0.
+// beginsNew reports whether the entry e begins a new call although t, an earlier call, has the same index. Some
+// upstreams give every call the index 0.
 func (t *choiceTool) beginsNew(e *toolEntry) bool {
 	return t.named && t.id != "" && len(e.name) > 0 && len(e.id) > 0 && t.id != string(e.id)
 }
 
-// removeMember removes a member of an object together with one comma. value is the position of the member's value.
+// removeMember adds an edit that removes a field of an object, with the comma after or before it. body is the JSON up
+// to the position of the scanner. value is the position of the field's value in it.
 func (f *form) removeMember(body []byte, value span) {
 	const space = " \t\r\n"
 	from, to := jsontext.KeyAt(body, value.from), value.to

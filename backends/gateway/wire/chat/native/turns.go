@@ -4,8 +4,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// callTurn matches the tool calls of a conversation with their results, to detect histories that some upstreams refuse:
-// each result must directly follow the message with its call, and each call needs a result before the next turn.
+// callTurn matches the tool calls in a request's messages with their results, to detect requests that some upstreams
+// refuse. These upstreams require that each result directly follows the message with its call, and that each call has a
+// result before the next message.
 type callTurn struct {
 	open  []openCall // calls of the last message with calls
 	next  []openCall // calls of the message that is being read
@@ -14,17 +15,17 @@ type callTurn struct {
 	longest int
 }
 
-// openCall is a call of the last turn. Its id is the inside of a JSON string.
+// openCall is a call of the last message with calls. id is its id, still escaped for a JSON string.
 type openCall struct {
 	id       []byte
 	answered bool
 }
 
-// maxOpenCalls limits the search for a result's call. Turns with more calls get TraitStray; they are checked when the
-// request is read into the common form.
+// maxOpenCalls limits the calls of a message among which the call of a result is searched for. A request with more
+// calls in a message gets TraitStray. It is then checked by package chat, which reads the request into the common form.
 const maxOpenCalls = 128
 
-// read scans the member tool_calls of a message and adds the ids of the calls to c.next.
+// read scans the value of the field tool_calls of a message and adds the ids of the calls to c.next.
 func (c *callTurn) read(s *jsontext.Scanner) error {
 	return s.Array(func(int) error {
 		if s.Kind() != jsontext.Object {
@@ -46,7 +47,8 @@ func (c *callTurn) read(s *jsontext.Scanner) error {
 	})
 }
 
-// turn processes a message that was read. result is the tool_call_id of a tool message.
+// turn processes a message that was read and sets traits of r. role is the message's role. result is the message's
+// tool_call_id, still escaped, if it is a tool result.
 func (c *callTurn) turn(r *Request, role string, result []byte) {
 	c.longest = max(c.longest, len(result))
 	switch {
@@ -67,8 +69,8 @@ func (c *callTurn) turn(r *Request, role string, result []byte) {
 	}
 }
 
-// answer marks the call of a result as answered. It reports false if there is no such call. Results may come in any
-// order.
+// answer marks the call with the id result as answered. It returns false if no open call without a result has this id.
+// Results may come in another order than the calls.
 func (c *callTurn) answer(result []byte) bool {
 	for i := range c.open {
 		if call := &c.open[i]; !call.answered && string(call.id) == string(result) {
@@ -88,8 +90,8 @@ func (c *callTurn) answered() bool {
 	return true
 }
 
-// end processes the end of the messages. If only some calls of the last turn have results, the missing ones count as
-// gaps.
+// end is called after the last message. If some but not all calls of the last message with calls have results, it sets
+// TraitGaps. It also sets r.LongestCallID.
 func (c *callTurn) end(r *Request) {
 	begun := false
 	for i := range c.open {
