@@ -50,7 +50,9 @@ func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string)
 	return f
 }
 
-// once makes one attempt and records its outcome. If fresh is set it uses a new connection.
+// once makes one attempt at candidate c with key, and records the outcome. fixed names the parameters that c has just
+// refused. If fresh is set the attempt uses a new connection. once returns nil if the attempt reached the commit point,
+// else the failure.
 func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fresh bool) *failure {
 	r.result.Attempts++
 	r.streamFailure, r.key = 0, key
@@ -107,7 +109,8 @@ func (r *run) limits(c *keychain.Candidate) limits {
 	return l
 }
 
-// learn records how an attempt went: in the health table, for the client's error and for Observe.
+// learn records the outcome of an attempt that began at started: in the health table, in the error that the client gets
+// if no candidate answers, and by a call of Observe. f is the failure, or nil if the attempt reached the commit point.
 func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, started time.Time) {
 	took := r.Now().Sub(started)
 	observed := Attempt{
@@ -156,7 +159,9 @@ func (r *run) shape(c *keychain.Candidate, fixed ...string) *shape {
 	return shape
 }
 
-// send makes one HTTP exchange with a candidate. It returns nil if the answer was passed on to the client.
+// send sends the request to candidate c once and passes the answer on to the client. cancel cancels ctx; timer does so
+// when the wait of l is over. fixed names the parameters that c has just refused. If fresh is set a new connection is
+// opened. send returns nil if it has begun to pass the answer on, else the failure of the attempt.
 func (r *run) send(
 	ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key *keychain.Key,
 	fixed []string, fresh bool, l *limits,
@@ -205,7 +210,8 @@ func (r *run) send(
 	}
 }
 
-// transport returns the transport for a candidate. If fresh is set it opens a new connection.
+// transport returns the transport for a candidate: Custom for a user's own server, Providers for any other. If fresh is
+// set the transport opens a new connection.
 func (r *run) transport(c *keychain.Candidate, fresh bool) http.RoundTripper {
 	transport := r.Providers
 	if c.Custom {
@@ -217,7 +223,9 @@ func (r *run) transport(c *keychain.Candidate, fresh bool) http.RoundTripper {
 	return transport
 }
 
-// request builds the upstream request. None of the client's headers are copied, since they are meant for the gateway.
+// request returns the HTTP request that sends the exchange x to candidate c, signed if the key is an access key of AWS.
+// None of the client's header fields are copied, since they are meant for the gateway. The error says that the address
+// is not valid, the body cannot be written, the credential cannot be obtained or the request cannot be signed.
 func (r *run) request(
 	ctx context.Context, c *keychain.Candidate, key *keychain.Key, x *exchange,
 ) (*http.Request, error) {
@@ -254,7 +262,9 @@ func (r *run) request(
 	return request, r.Memory.Tokens.Sign(request, c.Provider, key.Secret, r.transport(c, false), x.open)
 }
 
-// header returns the header of a request to a candidate. Its only errors are those of obtaining the credential.
+// header returns the header of a request to a candidate, with the credential made from key. media is the value of
+// Content-Type, and nil for a request without a body. accepts is the value of Accept. An error means that the
+// credential could not be obtained.
 func (r *run) header(
 	ctx context.Context, c *keychain.Candidate, key *keychain.Key, media, accepts []string,
 ) (http.Header, error) {

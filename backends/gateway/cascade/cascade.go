@@ -112,7 +112,9 @@ type Engine struct {
 	Now    func() time.Time
 	// Observe is called after every attempt, for metrics. It may be nil.
 	Observe func(Attempt)
-	// AdmitKey checks a key's limits, see keychain.Service.AdmitKey. Nil admits every key.
+	// AdmitKey checks a provider key's limits, see keychain.Service.AdmitKey. cost is the number of requests to
+	// subtract from the key's limit per minute; 0 only checks. A nil refusal admits the key. A nil AdmitKey admits
+	// every key.
 	AdmitKey func(ctx context.Context, key *keychain.Key, cost int64) (*keychain.KeyRefusal, error)
 }
 
@@ -251,7 +253,7 @@ func (r *run) answer() error {
 	return r.try(candidates)
 }
 
-// try tries the candidates in order until one of them has answered. It returns nil if an answer was sent.
+// try tries the candidates in the order of plan until one of them has answered. try returns nil if an answer was sent.
 func (r *run) try(plan []*keychain.Candidate) error {
 	var refused []string // providers that reported a mistake of the client
 	window := 0          // the largest context window that was too small
@@ -350,7 +352,9 @@ func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failur
 	return last, true
 }
 
-// admits reports whether a key's limits allow its use for a request of the given cost, which is passed to AdmitKey.
+// admits checks the limits of a provider key with AdmitKey. cost is the number of requests to subtract from the key's
+// limit per minute. open is true if the key may be used now, and always for a key without limits. The error is that of
+// AdmitKey, which could not check the limits.
 func (r *run) admits(key *keychain.Key, cost int64) (open bool, err error) {
 	if key.Limits == nil || r.AdmitKey == nil {
 		return true, nil

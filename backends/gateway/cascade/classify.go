@@ -69,8 +69,9 @@ func (f *failure) redact(secret string) {
 	}
 }
 
-// classify returns the failure for an error answer. has reports whether the request contained a parameter. now is the
-// time from which waits are counted.
+// classify returns the failure that an upstream's error answer describes: e, with the given status and the header h.
+// has reports whether the request contained a parameter, since only such a parameter can be left out. now is the time
+// from which the wait that the provider asks for is counted.
 func classify(status int, h http.Header, e *wire.UpstreamError, has func(param string) bool, now time.Time) *failure {
 	f := &failure{status: status, code: e.Code, message: e.Message, param: e.Param}
 	message := strings.ToLower(e.Message)
@@ -162,7 +163,8 @@ func statusCode(status int) string {
 	return "upstream_error"
 }
 
-// classifyInOK classifies an error that came with status 200. Some providers put the HTTP status into the error code.
+// classifyInOK sets the class of f for an error object in an answer with status 200. code is the error's code and type,
+// and message its message, both in lower case. Some providers put the HTTP status into the error code.
 func classifyInOK(f *failure, code, message string, h http.Header, e *wire.UpstreamError, now time.Time) {
 	switch {
 	case strings.HasPrefix(code, "429 ") || contains(code, "rate_limit"):
@@ -180,7 +182,8 @@ func classifyInOK(f *failure, code, message string, h http.Header, e *wire.Upstr
 	}
 }
 
-// spent reports whether the account has no money left, so that waiting does not help.
+// spent reports whether an error says that the account has no money left, so that waiting does not help. code is the
+// error's code and type, and message its message, both in lower case.
 func spent(code, message string) bool {
 	return contains(code, "insufficient_quota", "credit_balance_exhausted", "billing", "spend_limit",
 		"insufficient_balance", "payment_required") ||
@@ -188,7 +191,8 @@ func spent(code, message string) bool {
 			"exceeded your current quota, please check your plan")
 }
 
-// overlong reports whether the prompt does not fit into the model's context window.
+// overlong reports whether an error says that the prompt does not fit into the model's context window. code is the
+// error's code and type, and message its message, both in lower case.
 func overlong(code, message string) bool {
 	return contains(code, "context_length_exceeded") ||
 		contains(message, "context length", "context window", "maximum context", "prompt is too long", "input is too long",
@@ -204,8 +208,10 @@ func aboutModel(e *wire.UpstreamError, model string) bool {
 			"invalid model", "not available"))
 }
 
-// badRequest classifies a 400. Most are the client's mistake, others are caused by the candidate or parameters that the
-// gateway chose.
+// badRequest sets the class of f, and the fix of a fixable failure, for an answer with status 400, 413 or 422. Most
+// such errors are the client's mistake; others are caused by the candidate or by parameters that can be left out. code
+// is the error's code and type, and message its message, both in lower case. has reports whether the request contained
+// a parameter.
 func badRequest(f *failure, code, message string, has func(string) bool) {
 	switch {
 	case overlong(code, message):
@@ -248,7 +254,9 @@ var droppable = []string{
 	"service_tier", "max_tokens", "temperature", "verbosity", "top_p",
 }
 
-// culprit returns the droppable parameter that an error names and the request has, or an empty string.
+// culprit returns the name of the droppable parameter because of which the request was refused, or an empty string if
+// there is none. The error names it in param or else in message. has reports whether the request contained a parameter;
+// others are not returned.
 func culprit(param, message string, has func(string) bool) string {
 	param, _, _ = strings.Cut(param, ".") // stream_options.include_usage
 	if slices.Contains(droppable, param) && has(param) {

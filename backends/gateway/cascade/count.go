@@ -57,8 +57,8 @@ func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 	return 0, r.failure()
 }
 
-// unfit records a failure at a candidate for which the request cannot be written because of err. It returns the
-// failure's class.
+// unfit records that the request cannot be written for candidate c because of err, and returns the class of the
+// failure: client if the request itself is at fault, else unable.
 func (r *run) unfit(c *keychain.Candidate, err error) class {
 	f := unfit(err)
 	r.note(c, &keychain.Key{}, f, 0)
@@ -112,7 +112,8 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	return n.Int(), n.Type == gjson.Number && n.Int() > 0
 }
 
-// keepMembers returns a request's body without the top-level members that are missing from members.
+// keepMembers returns the JSON object body without its top-level fields, except those named in members. The error says
+// that body could not be parsed.
 func keepMembers(body []byte, members []string) ([]byte, error) {
 	var edits jsontext.Edits
 	s := jsontext.NewScanner(body)

@@ -101,9 +101,10 @@ func (s *largeBody) Close() error {
 	return nil
 }
 
-// place adapts the address and the body to a provider with addresses of its own. It writes the model's id into the
-// address and adds the provider's own members to a body that is not chat. If the address has the model's id the body's
-// model member is removed.
+// place adapts the address and the body for a provider whose paths in the catalog replace the usual ones. For any other
+// provider it changes nothing. A body that is not in the chat format also gets the JSON fields that the catalog adds
+// for the provider, and loses its field "model" if the address has the model's id. The error says that the body could
+// not be changed.
 func (x *exchange) place(c *keychain.Candidate, stream bool) error {
 	p := c.Provider
 	if len(p.Paths) == 0 {
@@ -253,9 +254,9 @@ func (r *run) wire(c *keychain.Candidate, s *shape) formats.Upstream {
 	return formats.Chat()
 }
 
-// toolsWire returns another format for a request with function tools and an effort, if the candidate's chat completions
-// refuse these two together. It returns nil for any other request, for one with members that only chat can express, and
-// for a provider that supports only chat.
+// toolsWire returns the format in which to ask a candidate whose chat completions refuse function tools together with a
+// reasoning effort. It returns nil if the request has not both, if only chat can express the request, or if the
+// provider does not support the other format.
 func (r *run) toolsWire(c *keychain.Candidate, s *shape) formats.Upstream {
 	name := catalog.WireResponses
 	if !s.toolsClash {
@@ -328,7 +329,8 @@ func efforts(c *keychain.Candidate) []string {
 	return c.Provider.Shape.ReasoningEfforts
 }
 
-// hub returns the request in the common form. A chat request is converted on the first call.
+// hub returns the request in the common form. A chat request is converted on the first call, and the error says that it
+// could not be converted.
 func (r *run) hub() (*hub.Request, error) {
 	if r.req.Hub == nil {
 		h, err := chat.Format{}.Read(r.req.Chat.Body, hub.ReadOptions{Open: r.req.open, Recall: r.recall})

@@ -62,8 +62,11 @@ const maxTail = 64 << 10
 // forwarded requests.
 func (q *Request) passes() bool { return q.Embed != nil || q.Forward != nil }
 
-// planForward returns the candidates of a forwarded request: the entry that its model names, or the model of that name
-// at every provider that serves it. The errors are 400 no_provider_keys, 403 permission_denied and 404 model_not_found.
+// planForward returns the candidates of a forwarded request, in the order in which they are tried. If Pinned is set, it
+// is the only candidate. Otherwise they are the entry that the requested model names, or else the model of that name at
+// each provider that serves the endpoint. A request without a model gets the first entry whose model serves the
+// endpoint. Candidates that the sender may not use are left out. The errors are 400 no_provider_keys, 403
+// permission_denied and 404 model_not_found.
 func (r *run) planForward() ([]*keychain.Candidate, error) {
 	f := r.req.Forward
 	if f.Pinned != nil {
@@ -100,8 +103,9 @@ func (r *run) planForward() ([]*keychain.Candidate, error) {
 	}
 }
 
-// forwards returns the candidates that have the model and serve the endpoint, including those that the sender is not
-// allowed to use.
+// forwards returns the candidates for the requested model whose providers serve the request's endpoint, including those
+// that the sender is not allowed to use. Without a requested model it returns the first entry whose model serves the
+// endpoint. The result is empty if there is none.
 func (r *run) forwards(cat *catalog.Catalog, routing *keychain.Routing) (plan []*keychain.Candidate) {
 	endpoint := r.req.Forward.Endpoint
 	if c, ok := routing.Entry(r.model); ok {
@@ -131,7 +135,9 @@ func (r *run) forwards(cat *catalog.Catalog, routing *keychain.Routing) (plan []
 	return plan
 }
 
-// forward makes one exchange of a forwarded request.
+// forward sends a forwarded request to candidate c once and passes the answer on to the client. If fresh is set it
+// opens a new connection. timer is the timer that cancels the attempt when the wait of l is over. forward returns nil
+// if it has begun to pass the answer on, else the failure of the attempt.
 func (r *run) forward(
 	ctx context.Context, timer *time.Timer, c *keychain.Candidate, key *keychain.Key, fresh bool, l *limits,
 ) *failure {
@@ -200,8 +206,9 @@ func (f *Forward) refused() error {
 	return f.Refused()
 }
 
-// notForwarded classifies an error answer to a forwarded request. Mistakes of the client, including a model or an
-// object that does not exist, are reported in the provider's words and cause no cooldown.
+// notForwarded reads an answer to a forwarded request whose status is not 2xx and returns the failure that it
+// describes. A mistake of the client, such as a model or an object that does not exist, gets the class client: the
+// client is told the provider's message, and no cooldown starts.
 func (r *run) notForwarded(ctx context.Context, resp *http.Response) *failure {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && r.ctx.Err() != nil {
@@ -223,8 +230,8 @@ func (r *run) notForwarded(ctx context.Context, resp *http.Response) *failure {
 	return f
 }
 
-// clientError returns the error for the client whose forwarded request was refused by its provider. It has the
-// provider's words.
+// clientError returns the error for a client whose forwarded request was refused. It has the status, code, parameter
+// and message of the failure f. A status below 400 is replaced by 400.
 func (f *failure) clientError() error {
 	return &apierror.Error{
 		Status: max(f.status, http.StatusBadRequest), Code: f.code, Type: "invalid_request_error", Param: f.param,

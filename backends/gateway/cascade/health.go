@@ -368,8 +368,9 @@ func (h *Health) Lookup(provider, key, model string) State {
 	return h.lookup(scope{provider: provider, key: key, model: model})
 }
 
-// Key returns a user's view of the state of a key, or of a model through the key if model is not empty. For a key that
-// several users share, the cooldown is the one that ends later: that for all users or that for this user.
+// Key returns the state of a provider key as it applies to one user, or the state of a model through the key if model
+// is not empty. A key that several users share has two cooldowns, one for all its users and one for this user. The
+// state has the one that ends later.
 func (h *Health) Key(provider string, key *keychain.Key, model string) State {
 	found := h.Lookup(provider, key.ID, model)
 	if !key.Shared() {

@@ -49,8 +49,8 @@ type fixes struct {
 	clash bool   // chat completions refuse tools together with an effort
 }
 
-// with adds the fix for a refused parameter: max_tokens and max_completion_tokens are renamed to each other, other
-// parameters are left out.
+// add adds the fix for a parameter that the model refused. max_tokens is renamed to max_completion_tokens and the other
+// way round; the names in the fix constants stand for other changes; any other parameter is left out.
 func (f *fixes) add(param string) {
 	switch param {
 	case catalog.FieldMaxCompletionTokens:

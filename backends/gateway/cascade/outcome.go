@@ -13,9 +13,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// note records a failure for later requests and for the client's error. It returns the reason of the cooldown that the
-// failure started, or an empty string if it started no cooldown. everyone reports whether the cooldown is for all
-// users.
+// note records the failure f of an attempt: in the health table, and for the error that the client gets if no candidate
+// answers. took is the duration of the attempt. cooldown is the reason of the cooldown that the failure started, or an
+// empty string if it started none. everyone is true if the cooldown is for all users.
 func (r *run) note(
 	c *keychain.Candidate, key *keychain.Key, f *failure, took time.Duration,
 ) (cooldown string, everyone bool) {
@@ -77,8 +77,9 @@ func (r *run) soonest(until time.Time) {
 	}
 }
 
-// only reports whether all failures were of the given classes. It ignores failures after which the same candidate was
-// tried again (fixable and lost), since the retry has a class of its own.
+// only reports whether there was a failure and every failure had one of the given classes. Failures of the classes
+// fixable and lost are ignored: after these the same candidate is tried again, and the second attempt has a class of
+// its own.
 func (r *run) only(classes ...class) bool {
 	occurred := r.classes &^ (1<<fixable | 1<<lost)
 	rest := occurred

@@ -89,9 +89,9 @@ type Lost struct {
 	Usage     wire.Usage
 }
 
-// lose records the usage of an attempt whose answer the client did not get. whole is set if the upstream's answer was
-// complete. An incomplete answer without a stated usage is not recorded, unless the client left. In that case the usage
-// is estimated, since otherwise clients could have every prompt read for nothing by leaving early.
+// lose adds to the result the usage of an attempt whose answer the client did not get. whole is set if the upstream's
+// answer was complete. If an incomplete answer states no usage, nothing is added, unless the client left: then the
+// usage is estimated, since clients could otherwise leave early to have every prompt processed for nothing.
 func (r *run) lose(c *keychain.Candidate, pass answerPass, whole bool) {
 	u := pass.Usage()
 	if !whole {

@@ -240,7 +240,8 @@ func (q *Request) Label(header http.Header, body []byte) error {
 	return nil
 }
 
-// tag adds the tags in a text of a body.
+// tag adds to Tags the tags in text, which are separated by commas. A value that is not a JSON string is ignored, and
+// so are invalid tags, repeated tags and those beyond maxTags.
 func (q *Request) tag(text gjson.Result) {
 	if text.Type != gjson.String {
 		return
@@ -252,8 +253,8 @@ func (q *Request) tag(text gjson.Result) {
 	}
 }
 
-// labels returns the members of a body that hold labels. For chat clients they were already found when the body was
-// parsed.
+// labels returns the values of the fields metadata, safety_identifier and user of a client's JSON body. A missing field
+// is a zero value. For a chat client the values are those found when the body was parsed.
 func (q *Request) labels(body []byte) (metadata, safety, user gjson.Result) {
 	if q.Chat != nil {
 		parse := func(name string) gjson.Result { return gjson.ParseBytes(q.Chat.Field(name)) }
@@ -277,7 +278,8 @@ func (q *Request) labels(body []byte) (metadata, safety, user gjson.Result) {
 	return metadata, safety, user
 }
 
-// isTag reports whether a text can be a tag.
+// isTag reports whether tag is a valid tag: not empty, at most maxTagSize bytes, valid UTF-8 and without ASCII control
+// characters.
 func isTag(tag string) bool {
 	return tag != "" && len(tag) <= maxTagSize && utf8.ValidString(tag) && !strings.ContainsFunc(tag, func(r rune) bool {
 		return r < ' ' || r == 0x7f

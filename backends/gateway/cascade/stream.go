@@ -37,8 +37,9 @@ const maxUnheard = wire.MaxEvent + 4<<20
 
 var errNoContent = errors.New("the upstream sent much and no content")
 
-// relay passes a stream on to the client, event by event. It returns nil if the stream reached the commit point. first
-// is the timer that cancels the attempt if no content comes in time.
+// relay passes the stream in resp on to the client, event by event. first is the timer that cancels the attempt if no
+// content comes in time, and cancel cancels the attempt at once. relay returns the failure if the stream broke before
+// the commit point, so that another candidate can answer. Otherwise it returns nil.
 func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *time.Timer, c *keychain.Candidate,
 	resp *http.Response, x *exchange, l *limits,
 ) *failure {
@@ -82,8 +83,9 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *
 	}
 }
 
-// take hands an event of the upstream to the pass, or the error with which the stream ended. The pass appends the
-// client's events to s.pending.
+// take converts one event of the upstream: it appends the events for the client to s.pending. err is the error with
+// which reading the stream ended, or nil. At io.EOF take appends the events that end the client's stream, and any other
+// err is returned. progress says what the event shows about the upstream's answer.
 func (s *relay) take(event wire.Event, err error) (progress wire.Progress, _ error) {
 	if err == nil && event.Comment { // needs no buffer
 		return progress, nil
@@ -179,8 +181,8 @@ func (s *relay) Room(size int) error {
 	return s.share.Grow(s.ctx, int64(size))
 }
 
-// think starts the silence timer for a model that thinks before its first content. Nothing is sent to the client
-// meanwhile, so another candidate may still answer.
+// startThinking starts the silence timer for a model that thinks before its first content. Nothing is sent to the
+// client meanwhile, so another candidate may still answer.
 func (s *relay) startThinking() {
 	s.thinks = true
 	s.mu.Lock()
@@ -336,7 +338,8 @@ func (s *relay) account(complete bool) {
 	result.Usage.Known = result.Usage.Known && complete
 }
 
-// done ends a complete stream.
+// done ends a complete stream: it stores the usage, writes the pending events and reads the rest of the upstream's
+// body. It always returns nil, which ends the cascade.
 func (s *relay) done() *failure {
 	s.account(true)
 	if s.write() != nil {

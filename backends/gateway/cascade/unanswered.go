@@ -19,7 +19,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// unanswered classifies an exchange that ended with err before an answer began.
+// unanswered returns the failure of an exchange that ended with err before an answer began. fresh is set if the
+// exchange used a new connection. If a reused connection died, the failure has the class lost, so that the request is
+// sent once more.
 func (r *run) unanswered(ctx context.Context, err error, c *keychain.Candidate, x *exchange, fresh bool) *failure {
 	f := r.broken(ctx, err)
 	switch {
@@ -31,7 +33,8 @@ func (r *run) unanswered(ctx context.Context, err error, c *keychain.Candidate, 
 	return f
 }
 
-// unsent classifies a request that could not be built.
+// unsent returns the failure for a request that could not be built because of err, for example because the address is
+// not valid or the credential could not be obtained.
 func (r *run) unsent(ctx context.Context, err error) *failure {
 	token, ok := errors.AsType[*credentials.Error](err)
 	switch {
@@ -45,7 +48,8 @@ func (r *run) unsent(ctx context.Context, err error) *failure {
 	return &failure{class: transient, code: "token_unavailable", message: token.Message, reason: ReasonErrors}
 }
 
-// broken classifies an exchange that ended without a whole answer.
+// broken returns the failure of an exchange that ended with err before the answer was complete. The class is gone if
+// the client has left, and depends on the cause of ctx if a time limit has cancelled ctx. Otherwise it depends on err.
 func (r *run) broken(ctx context.Context, err error) *failure {
 	if r.ctx.Err() != nil {
 		return &failure{class: gone, code: codeClientLeft, message: "the client did not wait for the answer"}
@@ -117,7 +121,8 @@ func unreachable(err error) bool {
 	return untrusted || noTLS
 }
 
-// refused classifies an answer whose status is not 200.
+// refused reads an answer whose status is not 200 and returns the failure that it describes. x is the exchange that was
+// sent to candidate c.
 func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, c *keychain.Candidate) *failure {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && r.ctx.Err() != nil {
@@ -141,7 +146,8 @@ func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, c *
 	return f
 }
 
-// unfit returns the failure of a candidate for which the request cannot be written because of err.
+// unfit returns the failure for a request that cannot be written for a candidate because of err. Its class is client if
+// err is an *apierror.Error with status 400, else unable.
 func unfit(err error) *failure {
 	f := &failure{class: unable, code: "cannot_carry", message: err.Error()}
 	if e, ok := apierror.From(err); ok {

@@ -17,7 +17,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// whole passes on an answer that is not streamed. If the client asked for a stream, it gets the answer as a stream.
+// whole reads the complete answer in resp and passes it on to the client. If the client asked for a stream, the client
+// gets the answer as a stream. whole returns nil if it has begun to write the answer, even if the client left
+// meanwhile, and otherwise the failure of the attempt.
 func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Response, x *exchange) *failure {
 	pass := x.answerPass()
 	var unstreamed error
@@ -71,8 +73,9 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 	return nil
 }
 
-// write writes text to the client. If the client does not read a large text, whose memory is part of the budget, write
-// gives up after a time.
+// write writes the bytes of an answer to the client and returns the error of writing. An answer of more than
+// maxRecycled bytes occupies memory of the budget. For such an answer the write fails if the client reads more slowly
+// than inbound.Default allows.
 func (r *run) write(text []byte) error {
 	if len(text) > maxRecycled {
 		return inbound.Default.Write(r.ctx, r.w, text)
@@ -97,8 +100,9 @@ func recycle(buffer *[]byte, used []byte) {
 
 var errTooLarge = fmt.Errorf("%w: larger than 32 MiB", wire.ErrBroken)
 
-// readAll reads the body of resp, at most maxReply bytes, into buffer if it fits. Memory beyond that is taken from
-// share.
+// readAll reads the body of resp into buffer, or into a larger slice if the body does not fit, and returns the slice
+// with the body. The memory of a larger slice is taken from share. A body of more than maxReply bytes is the error
+// errTooLarge. Other errors are those of reading and of share.
 func readAll(ctx context.Context, share *memory.Share, buffer []byte, resp *http.Response) ([]byte, error) {
 	body, err := share.ReadAll(ctx, resp.Body, buffer, resp.ContentLength, maxReply)
 	switch {
@@ -110,8 +114,9 @@ func readAll(ctx context.Context, share *memory.Share, buffer []byte, resp *http
 	return body, err
 }
 
-// reserve takes memory from share for converting a body: for a copy in valid UTF-8, if the body is not valid, and for
-// an answer of about the same length.
+// reserve grows share to the memory for converting body: the buffer of body, the answer that is written from it and is
+// about as large, and, if body is not valid UTF-8, a valid copy. The error is errTooLarge if body has more than maxReply
+// bytes in valid UTF-8, or the error of share.Grow.
 func reserve(ctx context.Context, share *memory.Share, body []byte) error {
 	size := wire.ValidUTF8Len(body)
 	if size > maxReply {
@@ -124,8 +129,8 @@ func reserve(ctx context.Context, share *memory.Share, body []byte) error {
 	return share.Grow(ctx, int64(required))
 }
 
-// commit marks the commit point: from here on this candidate's answer goes to the client. It sets the answer's header
-// fields.
+// commit marks the commit point: from here on the client gets the answer of candidate c. commit stores c, its key and
+// the time to the first content in the result, releases the client's body and sets the gateway's header fields.
 func (r *run) commit(c *keychain.Candidate) {
 	r.result.Candidate, r.result.Key = c, r.key.PublicID()
 	r.result.Status = http.StatusOK
