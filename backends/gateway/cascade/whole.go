@@ -114,9 +114,9 @@ func readAll(ctx context.Context, share *memory.Share, buffer []byte, resp *http
 	return body, err
 }
 
-// reserve grows share to the memory for converting body: the buffer of body, the answer that is written from it and is
-// about as large, and, if body is not valid UTF-8, a valid copy. The error is errTooLarge if body has more than maxReply
-// bytes in valid UTF-8, or the error of share.Grow.
+// reserve grows share to the memory for converting body: the buffer of body, the answer that is written from it and
+// is about as large, and, if body is not valid UTF-8, a valid copy. The error is errTooLarge if body has more than
+// maxReply bytes in valid UTF-8, or the error of share.Grow.
 func reserve(ctx context.Context, share *memory.Share, body []byte) error {
 	size := wire.ValidUTF8Len(body)
 	if size > maxReply {

@@ -133,9 +133,9 @@ type freshCall struct {
 	arguments                span
 }
 
-// completeCalls is called when a choice has its finish_reason. It gives the arguments "{}" to the calls of the choice
-// that have none: in the body that was scanned if the call began there, and otherwise in a separate chunk, see
-// appendBare. It does nothing for a whole answer.
+// completeCalls gives the arguments "{}" to those calls of a choice that have none: in the body that was scanned if the
+// call began there, and otherwise in a separate chunk, see appendBare. The caller has read the finish_reason of the
+// choice. completeCalls does nothing for a whole answer.
 func (f *form) completeCalls(choice int) {
 	if choice >= len(f.tools) || f.delta != "delta" || f.finished.has(choice) {
 		return

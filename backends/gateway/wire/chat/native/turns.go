@@ -90,8 +90,8 @@ func (c *callTurn) answered() bool {
 	return true
 }
 
-// end is called after the last message. If some but not all calls of the last message with calls have results, it sets
-// TraitGaps. It also sets r.LongestCallID.
+// end stores the traits of the calls in r after the last message: TraitGaps if some but not all calls of the last
+// message with calls have results, and LongestCallID.
 func (c *callTurn) end(r *Request) {
 	begun := false
 	for i := range c.open {
