@@ -56,10 +56,10 @@ type RedisOptions struct {
 type Redis struct {
 	pool    *redis.Pool
 	timeout time.Duration
-	lost    atomic.Int64 // when the server last closed a connection, in nanoseconds since 1970
-	windows string       // key prefix of windows
-	marks   string       // key prefix of marks
-	places  string       // key prefix of held places
+	lost    atomic.Pointer[time.Time] // when the server last closed a connection, nil before the first time
+	windows string                    // key prefix of windows
+	marks   string                    // key prefix of marks
+	places  string                    // key prefix of held places
 	health  health
 	closed  atomic.Bool
 	probing singleflight.Group
@@ -96,7 +96,10 @@ func NewRedis(rawURL string, o RedisOptions) (*Redis, error) {
 		health:  health{logger: o.Logger.With(zap.String("server", target.address))},
 	}
 	// A restarted server has closed every connection that was idle then.
-	r.pool = newRedisPool(target, o.Timeout, func(lastUsed time.Time) bool { return lastUsed.UnixNano() <= r.lost.Load() })
+	r.pool = newRedisPool(target, o.Timeout, func(lastUsed time.Time) bool {
+		lost := r.lost.Load()
+		return lost != nil && !lastUsed.After(*lost)
+	})
 	return r, nil
 }
 
@@ -270,7 +273,8 @@ func (r *Redis) exchange(ctx context.Context, op func(context.Context, redis.Con
 	defer c.Close() //nolint:errcheck // the error of a broken connection is that of the operation
 	err = op(ctx, c)
 	if c.Err() != nil && !isTimeout(err) {
-		r.lost.Store(time.Now().UnixNano())
+		now := time.Now()
+		r.lost.Store(&now)
 	}
 	return err
 }
