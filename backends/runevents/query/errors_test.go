@@ -233,6 +233,8 @@ func TestHTTP(t *testing.T) {
 		"weighed":         {with(get(), "Accept", "text/html, */*;q=0.1"), 200, "[]"},
 		"html":            {with(get(), "Accept", "text/html"), 406, "must accept application/json"},
 		"refused":         {with(get(), "Accept", "application/json;q=0"), 406, "must accept application/json"},
+		"empty accept":    {with(get(), "Accept", ""), 200, "[]"},
+		"empty element":   {with(get(), "Accept", "text/html,"), 406, "must accept application/json"},
 		"before query":    {with(request("/events", "query", "["), "Accept", "text/html"), 406, "must accept application/json"},
 		"put":             {httptest.NewRequest(http.MethodPut, "/query/v4/events", nil), 405, "queries must be made via GET or POST"},
 		"plain body":      {body("{}", "text/plain"), 415, "content type text/plain not supported"},

@@ -80,16 +80,17 @@ func (s *Service) admit(r *http.Request, entity string, scope Scope) (*plan, err
 	return s.plan(entity, p, scope)
 }
 
-// AcceptsJSON reports whether the values of a request's Accept headers allow JSON. A request without Accept headers
-// does.
+// AcceptsJSON reports whether the values of a request's Accept headers allow JSON. A request without Accept headers,
+// or with only empty ones, allows it.
 func AcceptsJSON(accept []string) bool {
-	if len(accept) == 0 {
+	list := strings.Join(accept, ",")
+	if strings.Trim(list, ", \t") == "" {
 		return true
 	}
-	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+	for part := range strings.SplitSeq(list, ",") {
 		media, quality, _ := strings.Cut(part, ";")
 		switch strings.ToLower(strings.TrimSpace(media)) {
-		case "application/json", "application/*", "*/*", "":
+		case "application/json", "application/*", "*/*":
 			if !excludes(quality) {
 				return true
 			}
