@@ -23,7 +23,7 @@ func (e *embedder) Model() string {
 
 func (e *embedder) Embed(_ context.Context, texts []string) ([][]float32, error) {
 	for _, text := range texts {
-		if text != corpus.MarkText {
+		if text != corpus.FingerprintText {
 			e.made++
 		}
 	}
