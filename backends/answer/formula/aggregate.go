@@ -10,20 +10,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
+// maxRange is the largest number of years between the first and the last year of a range.
+const maxRange = 10
+
+// aggregate computes the sum or the average of a subject over periods: those that w names, all years of the range that
+// w names, or all periods of the table.
 func (w request) aggregate(f *finder) *Value {
 	periods := w.Periods
 	if w.Range && len(periods) == 2 && periods[0].End == "" && periods[1].End == "" {
-		low, high := periods[0].Year, periods[1].Year
-		if low > high {
-			low, high = high, low
-		}
-		if high-low > 10 {
+		first, last := min(periods[0].Year, periods[1].Year), max(periods[0].Year, periods[1].Year)
+		if last-first > maxRange {
 			return nil
 		}
 		periods = nil
-		for y := low; y <= high; y++ {
+		for year := first; year <= last; year++ {
 			p := w.Periods[0]
-			p.Year = y
+			p.Year = year
 			periods = append(periods, p)
 		}
 	}
@@ -40,28 +42,29 @@ func (w request) aggregate(f *finder) *Value {
 	if len(points) < 2 {
 		return nil
 	}
-	if w.Loose && s.total {
+	if w.Loose && s.total { // the question may mean the row that has the total
 		return w.lookUpIn(f)
 	}
 	v := &Value{Op: w.Op, Inputs: inputs(s, points), Confidence: score}
-	total, step := 0.0, 1e12
-	var names []string
+	total, step := 0.0, unknownStep
+	var summands []string
 	for _, p := range points {
 		if !combinable(p.Figure, points[0].Figure) {
 			return nil
 		}
 		total += p.Value
 		step = min(step, knownStep(p.Step))
-		names = append(names, figures.Bracket(figures.Plain(p.Figure)))
+		summands = append(summands, figures.Bracket(figures.Plain(p.Figure)))
 	}
 	result := kernel.Figure{Value: total, Step: step, Unit: points[0].Unit, Currency: points[0].Currency}
-	v.Label, v.Formula = "sum of "+s.Title()+w.periodPhrase(points), strings.Join(names, " + ")
+	v.Label, v.Formula = "sum of "+s.Title()+periodPhrase(points), strings.Join(summands, " + ")
 	if w.Op == inquiry.Average {
 		result.Value /= float64(len(points))
+		// An average is printed with up to two digits more than its inputs.
 		for i := 0; i < 2 && math.Abs(math.Remainder(result.Value, result.Step)) > result.Step*1e-6; i++ {
 			result.Step /= 10
 		}
-		v.Label, v.Formula = "average of "+s.Title()+w.periodPhrase(points), "("+v.Formula+") / "+strconv.Itoa(len(points))
+		v.Label, v.Formula = "average of "+s.Title()+periodPhrase(points), "("+v.Formula+") / "+strconv.Itoa(len(points))
 	}
 	return v.setResult(result)
 }

@@ -18,7 +18,7 @@ func (w request) pairIn(f *finder) *Value {
 	}
 	periods := w.Periods
 	if len(periods) == 1 && periods[0].Year != 0 && periods[0].Quarter == 0 && periods[0].End == "" {
-		previous := periods[0] // the change from the year before
+		previous := periods[0] // a change in a year is the change from the previous year
 		previous.Year--
 		periods = []kernel.Period{previous, periods[0]}
 	}
@@ -52,8 +52,8 @@ func (w request) twoSubjects(f *finder) *Value {
 	if !okA || !okB || a == b {
 		return nil
 	}
-	if w.Op != inquiry.Change && scoreA < 0.9 && strings.Contains(w.Subjects[0], " and ") { // the sum of two things
-		return nil
+	if w.Op != inquiry.Change && scoreA < 0.9 && strings.Contains(w.Subjects[0], " and ") {
+		return nil // the question may mean the sum of two rows
 	}
 	pointsA, pointsB := w.namedOrLatest(1, a), w.namedOrLatest(1, b)
 	if len(pointsA) != 1 || len(pointsB) != 1 || pointsA[0].Period.AnyYear() != pointsB[0].Period.AnyYear() ||
@@ -65,12 +65,13 @@ func (w request) twoSubjects(f *finder) *Value {
 		inquiry.Change: "difference between " + a.Title() + " and ", inquiry.Ratio: "ratio of " + a.Title() + " to ",
 		inquiry.Share: a.Title() + " as a percentage of ",
 	}[w.Op]
-	v.Label = label + b.Title() + w.periodPhrase(pointsA)
+	v.Label = label + b.Title() + periodPhrase(pointsA)
 	return w.combine(v, pointsA[0], pointsB[0], "")
 }
 
-// combine computes the value v from the figure p and the figure base, with which p is compared. change names the change
-// of a single subject, for the label. combine returns nil if the figures may not be combined.
+// combine completes the value v by the operation w.Op: it compares the figure p with the figure base, the earlier period
+// or the second subject. change names the change of a single subject, for the label. combine returns nil if the figures
+// may not be combined.
 func (w request) combine(v *Value, p, base Point, change string) *Value {
 	// Sales per employee combine an amount with a number of things.
 	perThing := w.Op == inquiry.Ratio && (mayBeCount(p.Figure) || mayBeCount(base.Figure)) &&
@@ -88,7 +89,7 @@ func (w request) combine(v *Value, p, base Point, change string) *Value {
 		}
 		v.Label, v.Formula = cmp.Or(v.Label, "change in"+change), a+" - "+figures.Bracket(b)
 	case inquiry.Growth:
-		if base.Value == 0 || base.Value < 0 != (p.Value < 0) {
+		if base.Value == 0 || (base.Value < 0) != (p.Value < 0) {
 			return nil
 		}
 		result.Value = (p.Value - base.Value) / base.Value * 100 // for two losses, the growth of the loss

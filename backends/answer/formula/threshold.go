@@ -15,7 +15,7 @@ import (
 // without a scale is compared with the threshold's printed digits.
 func (w request) passesThreshold(f kernel.Figure) bool {
 	limit := w.Threshold.Value
-	if digits := f.Step <= 1 && w.Threshold.Step > 1 && f.Unit != kernel.Percent; digits {
+	if f.Step <= 1 && w.Threshold.Step > 1 && f.Unit != kernel.Percent { // the scale of f is unknown
 		limit /= scaleOf(w.Threshold)
 	}
 	if w.Above {
@@ -54,6 +54,7 @@ func (w request) subjectPoints(f *finder, periods []kernel.Period) (*Series, []P
 	return s, points, score
 }
 
+// thresholdIn counts the periods in which the figure of a subject passes the threshold, or lists them if w.Op is Where.
 func (w request) thresholdIn(f *finder) *Value {
 	s, points, score := w.subjectPoints(f, nil)
 	if s == nil {
@@ -99,8 +100,8 @@ func (w request) thresholdIn(f *finder) *Value {
 	return v.setResult(kernel.Figure{Value: float64(len(names)), Step: 1})
 }
 
-// comparable reports whether a figure may be compared with the threshold: their units agree, and their sizes do not
-// differ so much that the scale of the figure must be unknown.
+// comparable reports whether a figure may be compared with the threshold. It returns false if their units differ, or if
+// one is hundreds of times as large as the other, because then the scale of the figure is probably unknown.
 func (w request) comparable(f kernel.Figure) bool {
 	if !comparable(f, w.Threshold) {
 		return false
@@ -126,6 +127,8 @@ func pointName(p Point, points []Point) string {
 	return strings.TrimSpace(p.Head)
 }
 
+// extremeIn returns the period in which the figure of a subject is highest, or lowest if w.Above is false. It returns
+// nil if there are several such periods.
 func (w request) extremeIn(f *finder) *Value {
 	s, points, score := w.subjectPoints(f, w.Periods)
 	if s == nil {
