@@ -87,7 +87,7 @@ func TestNumeric(t *testing.T) {
 		if err := json.Unmarshal([]byte(answer), &g.Answer); err != nil {
 			t.Fatal(err)
 		}
-		if g.number() != want {
+		if g.isNumeric() != want {
 			t.Errorf("%s: numeric is not %t", answer, want)
 		}
 	}

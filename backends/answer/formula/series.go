@@ -28,14 +28,14 @@ type Series struct {
 	// Name is the name of the row or column, "Automotive". Group is the heading above it.
 	Name, Group string
 	Points      []Point
-	table       int    // the number of its table
-	key         string // tells the series of a table apart
-	name, group set    // the terms of Name and Group
-	header      set    // the terms of the column header, without the period
-	caption     set    // the terms of the table's caption and section
-	around      set    // the terms of the text around the table
-	total       bool   // the name begins with "total"
-	quarters    bool   // its columns name quarters, and its rows the year
+	table       int // the number of its table
+
+	name, group set  // the terms of Name and Group
+	header      set  // the terms of the column header, without the period
+	caption     set  // the terms of the table's caption and section
+	around      set  // the terms of the text around the table
+	total       bool // the name begins with "total"
+	quarters    bool // its columns name quarters, and its rows the year
 }
 
 // set is an unordered set of terms.
@@ -171,7 +171,7 @@ func seriesInTable(t *tables.Table, context surroundings) []*Series {
 				taken := func(q Point) bool { return q.Period == period && period.Known() }
 				if s == nil || slices.ContainsFunc(s.Points, taken) {
 					s = &Series{
-						Name: cmp.Or(name, header), Group: group, key: key, name: setOf(name), group: setOf(group),
+						Name: cmp.Or(name, header), Group: group, name: setOf(name), group: setOf(group),
 						header: setOf(header), caption: caption, around: context.around, quarters: quarterly,
 						total: strings.HasPrefix(strings.ToLower(name), "total"),
 					}
