@@ -13,8 +13,9 @@ import (
 // maxRemembered bounds how many outcomes a node remembers.
 const maxRemembered = 1000
 
-// remembering is an api.Asker that answers a repeated question, no matter who asks it, with its earlier outcome as long
-// as the corpus has not changed. It does not remember faults or makeshift answers. Each node has its own memory.
+// remembering is an api.Asker that answers a repeated question with its earlier outcome as long as the corpus has not
+// changed. The question may be repeated by another account. Faults and makeshift answers are not remembered. Each node
+// has its own memory.
 type remembering struct {
 	api.Asker
 	lasts   time.Duration // how long an outcome is remembered

@@ -115,7 +115,7 @@ type Options struct {
 	SourceURL func(url string) string
 	// Library reads the companies of the corpus with their documents and figures.
 	Library *library.Library
-	// Passages returns those of the passages with these ids that the corpus still has.
+	// Passages returns the passages with the given ids. Passages that the corpus no longer has are missing.
 	Passages func(ctx context.Context, ids []int64) ([]kernel.Passage, error)
 	// BaseURL is the public URL of the service, without a slash at its end. Default: the root of its host.
 	BaseURL string
@@ -256,6 +256,7 @@ func (a *API) unavailable(w http.ResponseWriter, err error) {
 	a.refuse(w, http.StatusServiceUnavailable, ServiceUnavailable)
 }
 
+// log returns the current logger.
 func (a *API) log() *zap.Logger { return a.options.Kernel.Logger() }
 
 // rateHeaders sets the headers that describe the rate limit of a key (draft-ietf-httpapi-ratelimit-headers).

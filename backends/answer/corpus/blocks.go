@@ -61,7 +61,7 @@ var (
 	numberedHeading = regexp.MustCompile(`^\(?\d{1,2}(?:\.\d{1,2}){0,2}[.)]?\s+\p{Lu}`)
 )
 
-// runningHead matches a line that stands at the top of every page and is not a heading.
+// runningHead matches a line that is repeated at the top of every page and is not a heading.
 var runningHead = regexp.MustCompile(`(?i)^(?:table of contents|contents|index(?: to (?:consolidated )?financial statements)?|back to top|page \d+.*)$`)
 
 // maxHeading is the largest length of a heading in bytes.

@@ -88,7 +88,7 @@ func separator(text string) rune {
 // pricePattern matches a number in a price column, or an empty cell. Groups of two digits are Indian: "12,34,567".
 var pricePattern = regexp.MustCompile(`^-?\$?-?(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)?(?:\.\d*)?(?:[eE][-+]?\d+)?$`)
 
-// The columns of a table of prices. priceTable has the index of each in the table, or -1 for a missing column.
+// The columns of a table of prices, as indexes of a priceTable.
 const (
 	dayColumn = iota
 	openColumn
@@ -101,6 +101,7 @@ const (
 	priceColumnCount
 )
 
+// priceTable has the index of each column in a row of the table, or -1 for a missing column.
 type priceTable [priceColumnCount]int
 
 // priceColumns finds the columns of prices by their names in the header. ok reports whether the columns for the day and

@@ -19,6 +19,7 @@ const (
 	comma
 )
 
+// pointOrComma holds the marks.
 const pointOrComma = ".,"
 
 // notation records which notations the numbers in a part of a table have. The arrays are indexed by point and comma.

@@ -14,8 +14,8 @@ import (
 // its name. If there is no such issuer, putIssuer adds one. It adds new names and missing fields to a stored issuer.
 func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 	key := metrics.Key(company.Name)
-	missing := false // the stored issuer lacks a field that company has
-	// find sets id and missing to those of the first issuer that meets the condition, unless id is known already.
+	missing := false // a field that company has is empty in the database
+	// find sets id and missing for the first issuer that meets the condition, unless id is set already.
 	find := func(condition string, args ...any) error {
 		if id != 0 {
 			return nil

@@ -68,9 +68,10 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 // maxFacts bounds the facts of a document.
 const maxFacts = 200_000
 
-// takeFacts extracts the facts of a document: first those of its primary statements, then the facts of other tables. If
-// there are primary statements, facts of other tables that belong in such a statement are left out. The database keeps
-// the first of several facts for the same metric and period.
+// takeFacts extracts the facts of a document: first the facts in its primary statements (income statement, balance
+// sheet, cash flow statement), then the facts in other tables. If there are primary statements, facts of other tables
+// that belong in such a statement are left out. The order matters, because the database keeps the first of several
+// facts for the same metric and period.
 func (p *prepared) takeFacts() {
 	if p.source.Issuer.Name == "" {
 		return

@@ -3,6 +3,7 @@ package figures
 import "strings"
 
 var (
+	// ones and tens map words to the numbers that they add.
 	ones = numbersFrom("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen", 0, 1)
 	tens = numbersFrom("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
 	// powers maps words to the factor by which they multiply a number.

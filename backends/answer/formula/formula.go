@@ -98,7 +98,7 @@ type finder struct {
 }
 
 // findSubject returns the series that a subject names and that has the periods, and the score of the match. If several
-// series match, it prefers those of the report for the latest of the periods. It returns false if there is no such
+// series match, it prefers series of the report for the latest of the periods. It returns false if there is no such
 // series, or if several match with different values.
 func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, float64, bool) {
 	s, score, ok := find(f.series, subject, periods)
@@ -132,22 +132,22 @@ func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, 
 }
 
 // compute computes the value by the operation that the question wants.
-func (w request) compute(f *finder) *Value {
-	switch w.Op { //nolint:exhaustive // other operations need statements
+func (r request) compute(f *finder) *Value {
+	switch r.Op { //nolint:exhaustive // other operations need statements
 	case inquiry.Value:
-		return w.lookUpIn(f)
+		return r.lookUpIn(f)
 	case inquiry.Change, inquiry.Growth, inquiry.Annual, inquiry.Ratio, inquiry.Share:
-		return w.pairIn(f)
+		return r.pairIn(f)
 	case inquiry.Average, inquiry.Sum:
-		return w.aggregate(f)
+		return r.aggregate(f)
 	case inquiry.Count, inquiry.Where:
-		return w.thresholdIn(f)
+		return r.thresholdIn(f)
 	case inquiry.Peak:
-		return w.extremeIn(f)
+		return r.extremeIn(f)
 	case inquiry.Years:
-		return w.yearsIn(f)
+		return r.yearsIn(f)
 	case inquiry.Items:
-		return w.itemsIn(f)
+		return r.itemsIn(f)
 	}
 	return nil
 }
@@ -161,11 +161,11 @@ func inputs(s *Series, points []Point) []Input {
 	return list
 }
 
-// namedOrLatest returns the points of the periods that w names, or the latest n points of s if w names no period. It
+// namedOrLatest returns the points of the periods that r names, or the latest n points of s if r names no period. It
 // returns nil if there are not enough.
-func (w request) namedOrLatest(n int, s *Series) []Point {
-	if len(w.Periods) > 0 {
-		points, ok := s.pointsOf(w.Periods)
+func (r request) namedOrLatest(n int, s *Series) []Point {
+	if len(r.Periods) > 0 {
+		points, ok := s.pointsOf(r.Periods)
 		if !ok {
 			return nil
 		}
@@ -201,30 +201,30 @@ func (s *Series) years() []Point {
 // minScoreWithoutPeriod is the least score of the series for a look-up without a period.
 const minScoreWithoutPeriod = 0.93
 
-// lookUpIn looks up the figures of a subject in the periods that w names, or the latest figure.
-func (w request) lookUpIn(f *finder) *Value {
-	s, score, ok := f.findSubject(w.Subjects[0], w.Periods)
+// lookUpIn looks up the figures of a subject in the periods that r names, or the latest figure.
+func (r request) lookUpIn(f *finder) *Value {
+	s, score, ok := f.findSubject(r.Subjects[0], r.Periods)
 	if !ok {
 		return nil
 	}
 	var points []Point
 	switch {
-	case len(w.Periods) > 0 && s.Points[0].Period.Known():
-		points, _ = s.pointsOf(w.Periods)
+	case len(r.Periods) > 0 && s.Points[0].Period.Known():
+		points, _ = s.pointsOf(r.Periods)
 	case len(s.Points) == 1:
 		points = s.Points
 	default:
-		if points = w.namedOrLatest(1, s); points == nil || len(s.years()) != len(s.Points) {
+		if points = r.namedOrLatest(1, s); points == nil || len(s.years()) != len(s.Points) {
 			return nil
 		}
 	}
-	if len(w.Periods) == 0 && score < minScoreWithoutPeriod {
+	if len(r.Periods) == 0 && score < minScoreWithoutPeriod {
 		return nil
 	}
 	v := &Value{Op: inquiry.Value, Inputs: inputs(s, points), Confidence: score}
 	for _, p := range points {
 		figure := p.Figure
-		if w.Spent { // money that was spent may be printed as a negative figure
+		if r.Spent { // money that was spent may be printed as a negative figure
 			figure.Value = math.Abs(figure.Value)
 		}
 		v.Figures = append(v.Figures, figure)

@@ -12,8 +12,8 @@ import (
 
 // yearsIn returns the years of the table that best matches the subject. It returns nil if no table matches well or two
 // match equally well.
-func (w request) yearsIn(f *finder) *Value {
-	subject := strings.Join(w.Subjects, "")
+func (r request) yearsIn(f *finder) *Value {
+	subject := strings.Join(r.Subjects, "")
 	stems := terms.Of(subject)
 	var best []*Series
 	var bestYears []int
@@ -52,7 +52,7 @@ func (w request) yearsIn(f *finder) *Value {
 	if best == nil || bestScore < 0.5 {
 		return nil
 	}
-	v := &Value{Op: w.Op, Label: "years for which " + subject + " is reported", Confidence: bestScore}
+	v := &Value{Op: r.Op, Label: "years for which " + subject + " is reported", Confidence: bestScore}
 	if subject == "" {
 		v.Label = "years that the table has"
 	}
@@ -65,8 +65,8 @@ func (w request) yearsIn(f *finder) *Value {
 
 // itemsIn returns the names of the rows under the first heading that the subject names. It returns nil if there are
 // fewer than two.
-func (w request) itemsIn(f *finder) *Value {
-	stems := terms.Of(w.Subjects[0])
+func (r request) itemsIn(f *finder) *Value {
+	stems := terms.Of(r.Subjects[0])
 	if len(stems) == 0 {
 		return nil
 	}
