@@ -60,18 +60,18 @@ type Options struct {
 	Deadline time.Duration
 	// CompareMin is the least number of issuers in a comparison that counts as screening. Default: 2.
 	CompareMin int
-	// Remember is how long a repeated question gets the answer that it got before, as long as the corpus does
-	// not change. With 0 every question is worked out anew.
+	// Remember is how long a repeated question gets its earlier answer, as long as the corpus does not change. With 0
+	// answers are not remembered.
 	Remember time.Duration
 	// Watch is a folder whose files are ingested. Fetch is a list of addresses whose documents are ingested. Either may
 	// be nil.
 	Watch *Watch
 	Fetch *Fetch
-	// ObserveIntake is called for each document of Watch ("watch") and Fetch ("fetch") with its outcome. It may
-	// be nil.
+	// ObserveIntake is called for each document of Watch (source "watch") and Fetch (source "fetch") with its outcome.
+	// It may be nil.
 	ObserveIntake func(source, outcome string)
-	// Observe is called for every question that was accepted, ObserveJob for every run of a background job. Both
-	// may be nil.
+	// Observe is called for every question that was accepted, with the reason that package api defines. ObserveJob is
+	// called for every run of a background job, with the number of items that it processed. Both may be nil.
 	Observe    func(reason string, took time.Duration)
 	ObserveJob func(job, outcome string, done int)
 	// ObserveTrace is called with the trace of each question. ObserveReserved is called after each run of the
@@ -103,27 +103,28 @@ type Server struct {
 	Accounts *accounts.Accounts
 
 	now        func() time.Time
-	compareMin int
+	compareMin int // see Options.CompareMin
 	retrieval  retrieve.Options
 	bar        func(*http.Request) look.Bar
 
-	api  *api.API
-	jobs *jobs.Runner
-	end  func()
+	api      *api.API
+	jobs     *jobs.Runner
+	stopJobs func() // nil before Start
 }
 
 const (
 	// reapEvery is the interval at which the reservations of crashed processes are released.
 	reapEvery  = 30 * time.Second
 	purgeEvery = time.Hour
-	// leaseMore is added to a question's deadline to get the lifetime of its reservation.
-	leaseMore  = time.Minute
+	// leaseExtra is added to a question's deadline to get the lifetime of its reservation.
+	leaseExtra = time.Minute
+	// purgeBatch is how many expired answers are deleted in one transaction.
 	purgeBatch = 500
 	// embedEvery is the interval at which passages without a vector are looked for. After embedLease without a sign of
 	// life from the process that makes vectors, another process may take over.
 	embedEvery, embedLease = 30 * time.Second, 3 * time.Minute
-	// embedAnew is the interval at which the embedding model is checked for a change, if no question has revealed one.
-	embedAnew = time.Hour
+	// checkModelEvery is the interval at which the embedding model is checked for a change, if no question reveals one.
+	checkModelEvery = time.Hour
 	// After intakeLease without a sign of life from the process that ingests documents, another process may take over.
 	intakeLease = 3 * time.Minute
 	// fetchEvery is the longest interval at which the list of addresses is checked for addresses that are due.
@@ -135,7 +136,7 @@ const (
 // New returns a Server. It does nothing in the background before Start is called.
 func New(o Options) *Server {
 	o.Deadline = cmp.Or(o.Deadline, 115*time.Second)
-	o.Accounts.Lease = o.Deadline + leaseMore
+	o.Accounts.Lease = o.Deadline + leaseExtra
 	k := &kernel.Server{DB: o.DB, Logger: o.Logger, Now: o.Now}
 	s := &Server{
 		Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts), now: o.Now, compareMin: o.CompareMin,
@@ -183,6 +184,7 @@ func New(o Options) *Server {
 // intake returns the jobs that ingest documents: one for the watched folder and one for the list of addresses, if they
 // are configured.
 func (s *Server) intake(o Options) (work []jobs.Job) {
+	// add adds a job. job is its name in metrics, and name that of its lease.
 	add := func(job, name string, every time.Duration, run func(intake.Options) func(context.Context) (int, error)) {
 		lease := &jobs.Lease{
 			DB: o.DB, Table: "answer_leases", Name: name, Holder: rand.Text(), Every: every,
@@ -207,8 +209,8 @@ func (s *Server) intake(o Options) (work []jobs.Job) {
 	return work
 }
 
-// reap releases the reservations of crashed processes and reports to observe, unless it is nil, how many
-// reservations remain.
+// reap releases the reservations of crashed processes. Unless observe is nil, reap calls it with the number of
+// reservations that remain.
 func (s *Server) reap(ctx context.Context, observe func(n int)) error {
 	if err := s.Accounts.Reap(ctx); err != nil || observe == nil {
 		return err
@@ -225,24 +227,27 @@ const embedLogInterval = 10 * time.Second
 
 // embed returns a job that makes the missing vectors of passages. The job calls hold in each transaction to keep the
 // lease, so that no other process does the same work. A run does nothing if the corpus has not changed, no question has
-// found that the embedding model has changed, and the last check is less than embedAnew ago.
+// found that the embedding model has changed, and the last check is less than checkModelEvery ago.
 func (s *Server) embed(
 	embedder retrieve.Embedder, hold func(c store.Conn) error,
 ) func(ctx context.Context) (int, error) {
 	complete := int64(-1) // the last version of the corpus in which all passages had a vector
-	var looked time.Time
-	var doubts int64
+	var lastCheck time.Time
+	var doubts int64 // the result of Corpus.Doubts at lastCheck
 	return func(ctx context.Context) (int, error) {
 		version, err := s.Corpus.Version(ctx)
-		// Looking through a million passages takes a while.
-		if err != nil || version == complete && s.Corpus.Doubts() == doubts && s.now().Sub(looked) < embedAnew {
+		if err != nil {
 			return 0, err
 		}
-		looked, doubts = s.now(), s.Corpus.Doubts()
-		last := time.Now()
+		modelChecked := s.Corpus.Doubts() == doubts && s.now().Sub(lastCheck) < checkModelEvery
+		if version == complete && modelChecked { // looking through a million passages would take a while
+			return 0, nil
+		}
+		lastCheck, doubts = s.now(), s.Corpus.Doubts()
+		lastLog := time.Now()
 		count, err := s.Corpus.Embed(ctx, embedder, func(c kernel.Conn, count int) error {
-			if time.Since(last) >= embedLogInterval {
-				last = time.Now()
+			if time.Since(lastLog) >= embedLogInterval {
+				lastLog = time.Now()
 				s.Corpus.Logger().Info("making vectors of passages", zap.String("model", embedder.Model()), zap.Int("made", count))
 			}
 			return hold(c)
@@ -257,7 +262,7 @@ func (s *Server) embed(
 	}
 }
 
-// ServeHTTP serves the web page to people and the API to everyone else.
+// ServeHTTP serves the web page to browsers and the API to all other clients.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !web.Serve(w, r, s.bar(r)) {
 		s.api.ServeHTTP(w, r)
@@ -302,22 +307,23 @@ func (s *Server) TracePage(w http.ResponseWriter, r *http.Request, id string) er
 
 // Start starts the background jobs. Further calls do nothing.
 func (s *Server) Start() {
-	if s.end == nil {
-		s.end = s.jobs.Start()
+	if s.stopJobs == nil {
+		s.stopJobs = s.jobs.Start()
 	}
 }
 
-// Close ends the questions that are under way, which are not charged, and the background jobs.
+// Close cancels the questions that are under way, which are then not charged, and ends the background jobs.
 func (s *Server) Close() {
 	s.api.Close()
-	if s.end != nil {
-		s.end()
+	if s.stopJobs != nil {
+		s.stopJobs()
 	}
 }
 
 // corpusScheme is the URL scheme of documents without a public address.
 const corpusScheme = "corpus:"
 
+// sourceURL returns the public URL of a document with a URL of the corpus. base is Options.BaseURL.
 func sourceURL(base, url string) string {
 	if id, private := strings.CutPrefix(url, corpusScheme); private {
 		return base + "/v1/sources/" + (&neturl.URL{Path: id}).EscapedPath()
@@ -325,8 +331,8 @@ func sourceURL(base, url string) string {
 	return url
 }
 
-// source returns the text of a document without a public address, at most its first sourceChunks passages. ok
-// is false if there is no such document.
+// source returns a document without a public address, whose URL is corpusScheme and id. The text has at most its first
+// sourceChunks passages. ok is false if there is no such document.
 func (s *Server) source(ctx context.Context, id string) (source api.Source, ok bool, err error) {
 	d, err := s.Corpus.Document(ctx, corpusScheme+id)
 	if errors.Is(err, corpus.ErrNotFound) {
@@ -376,6 +382,7 @@ func (a asker) Ask(ctx context.Context, q api.Question, progress func(stage stri
 	return out
 }
 
+// references converts the references of a pipeline to those of the API.
 func references(list []pipeline.Reference) []api.Reference {
 	converted := make([]api.Reference, len(list))
 	for i, r := range list {

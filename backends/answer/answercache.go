@@ -13,25 +13,27 @@ import (
 // maxRemembered bounds how many outcomes a node remembers.
 const maxRemembered = 1000
 
-// remembering is an api.Asker that answers a repeated question, no matter who asks it, with its earlier outcome as long
-// as the corpus has not changed. It does not remember faults or makeshift answers. Each node has its own memory.
+// remembering is an api.Asker that answers a repeated question with its earlier outcome as long as the corpus has not
+// changed. The question may be repeated by another account. Faults and makeshift answers are not remembered. Each node
+// has its own memory.
 type remembering struct {
 	api.Asker
-	lasts   time.Duration
+	lasts   time.Duration // how long an outcome is remembered
 	now     func() time.Time
 	version func(ctx context.Context) (int64, error) // returns the version of the corpus
 
-	mu       sync.Mutex
-	outcomes map[string]remembered
+	mu       sync.Mutex            // guards outcomes
+	outcomes map[string]remembered // by the key that Ask makes of the question and the version of the corpus
 }
 
+// remembered is an outcome that is remembered until a time.
 type remembered struct {
 	outcome api.Outcome
 	until   time.Time
 }
 
-// again is the trace of a remembered outcome.
-type again struct {
+// rememberedTrace is the trace of a remembered outcome.
+type rememberedTrace struct {
 	Remembered bool `json:"remembered"`
 	First      any  `json:"first"` // the trace of the first time the question was answered
 }
@@ -45,7 +47,7 @@ func (r *remembering) Ask(ctx context.Context, q api.Question, progress func(sta
 	key := strconv.FormatInt(version, 10) + " " + strconv.FormatBool(q.Force) + " " + question.Normalise(q.Text) + "\n" +
 		q.Previous
 	if found, ok := r.find(key); ok {
-		found.Trace = again{true, found.Trace}
+		found.Trace = rememberedTrace{true, found.Trace}
 		return found
 	}
 	o := r.Asker.Ask(ctx, q, progress)
@@ -59,12 +61,13 @@ func (r *remembering) Ask(ctx context.Context, q api.Question, progress func(sta
 	return o
 }
 
+// find returns the outcome that is remembered under a key, or false if there is none or if it has expired.
 func (r *remembering) find(key string) (api.Outcome, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, ok := r.outcomes[key]
-	// If more than r.lasts is left, the clock was set back.
-	if left := found.until.Sub(r.now()); !ok || left <= 0 || left > r.lasts {
+	remaining := found.until.Sub(r.now())
+	if !ok || remaining <= 0 || remaining > r.lasts { // with more than r.lasts remaining, the clock was set back
 		return api.Outcome{}, false
 	}
 	return found.outcome, true

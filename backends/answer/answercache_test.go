@@ -72,7 +72,7 @@ func TestRemember(t *testing.T) {
 		if under.asked != step.asked {
 			t.Errorf("step %d: asked %d times, want %d", i, under.asked, step.asked)
 		}
-		if seen, is := o.Trace.(again); o.Answer != "" && (is != (under.asked == before) || is && seen.First != "first") {
+		if seen, is := o.Trace.(rememberedTrace); o.Answer != "" && (is != (under.asked == before) || is && seen.First != "first") {
 			t.Errorf("step %d: trace %v", i, o.Trace)
 		}
 	}

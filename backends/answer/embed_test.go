@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// embedder makes vectors of one dimension. Its model is asked for whenever passages without
-// a vector are looked for.
+// embedder makes vectors of one dimension. It counts the calls of Model, which is called whenever passages without a
+// vector are looked for, and the vectors of passages.
 type embedder struct{ looked, made int }
 
 func (e *embedder) Model() string {
@@ -23,7 +23,7 @@ func (e *embedder) Model() string {
 
 func (e *embedder) Embed(_ context.Context, texts []string) ([][]float32, error) {
 	for _, text := range texts {
-		if text != corpus.MarkText {
+		if text != corpus.FingerprintText {
 			e.made++
 		}
 	}
@@ -41,9 +41,9 @@ func TestEmbed(t *testing.T) {
 		s := New(Options{DB: k.DB, Logger: zap.NewNop, Now: time.Now})
 		defer s.Close()
 		e := new(embedder)
-		held := 0
+		holds := 0
 		embed := s.embed(e, func(store.Conn) error {
-			held++
+			holds++
 			return nil
 		})
 		run := func(want int, looks bool) {
@@ -51,7 +51,7 @@ func TestEmbed(t *testing.T) {
 			before := e.looked
 			made, err := embed(t.Context())
 			if err != nil || made != want || e.looked > before != looks {
-				t.Errorf("%d made, looked: %t, %v; want %d, %t", made, e.looked > before, err, want, looks)
+				t.Errorf("got %d vectors, looked for passages: %t, error %v; want %d, %t", made, e.looked > before, err, want, looks)
 			}
 		}
 		put := func(url string) {
@@ -66,8 +66,8 @@ func TestEmbed(t *testing.T) {
 		put("corpus:b")
 		run(1, true)
 		run(0, false)
-		if e.made != 2 || held < 2 {
-			t.Errorf("%d vectors, the lease was held %d times", e.made, held)
+		if e.made != 2 || holds < 2 {
+			t.Errorf("got %d vectors and %d renewals of the lease, want 2 and at least 2", e.made, holds)
 		}
 	})
 }

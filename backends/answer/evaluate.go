@@ -21,26 +21,28 @@ import (
 
 // Evaluate asks the questions one after the other and grades the answers. With a nil model answers are extracted from
 // the passages by rules. Evaluate calls done, which may be nil, after each question.
-func (s *Server) Evaluate(ctx context.Context, all []eval.Question, model models.Model, done func()) []eval.Result {
+func (s *Server) Evaluate(ctx context.Context, questions []eval.Question, model models.Model, done func()) []eval.Result {
 	return eval.Run(ctx, eval.Setup{
 		Search: retrieve.New(s.Corpus, s.retrieval),
 		Asker: func(search pipeline.Searcher) eval.Asker {
 			return pipeline.New(search, s.Corpus.Issuers, model, s.Corpus.Now,
-				pipeline.Options{CompareMin: s.compareMin, Unhurried: true, Deadline: patience, Outside: s.retrieval.Web != nil})
+				pipeline.Options{
+					CompareMin: s.compareMin, Unhurried: true, Deadline: evaluationDeadline, Outside: s.retrieval.Web != nil,
+				})
 		},
 		Known:    func(ctx context.Context, url string) bool { _, err := s.Corpus.Document(ctx, url); return err == nil },
 		Progress: done,
-	}, all)
+	}, questions)
 }
 
-// patience is how long an answer may take in an evaluation.
-const patience = 10 * time.Minute
+// evaluationDeadline is how long an answer may take in an evaluation.
+const evaluationDeadline = 10 * time.Minute
 
 // sampleDay is the day on which the shipped questions are asked.
 var sampleDay = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// EvaluateSample calls EvaluateOn with the shipped questions and the shipped corpus, which it writes to a
-// temporary folder.
+// EvaluateSample evaluates the shipped questions on the shipped corpus, which it writes to a temporary folder. model,
+// begin and done are those of EvaluateOn.
 func EvaluateSample(
 	ctx context.Context, model models.Model, begin func(questions int), done func(),
 ) (results []eval.Result, err error) {
@@ -52,18 +54,19 @@ func EvaluateSample(
 	if _, err := sample.Write(dir); err != nil {
 		return nil, err
 	}
-	all, err := eval.Read(bytes.NewReader(sample.Questions))
+	questions, err := eval.Read(bytes.NewReader(sample.Questions))
 	if err != nil {
 		return nil, err
 	}
-	return EvaluateOn(ctx, filepath.Join(dir, sample.CorpusFolder), all, model, begin, done)
+	return EvaluateOn(ctx, filepath.Join(dir, sample.CorpusFolder), questions, model, begin, done)
 }
 
-// EvaluateOn evaluates the questions on the documents of a file or a folder, in a temporary database. It
-// calls begin with the number of questions once the documents are ingested, and done after each question. A
-// document that cannot be ingested is an error.
+// EvaluateOn evaluates the questions on documents, the path of a file or a folder, in a temporary database. With a nil
+// model answers are extracted by rules. EvaluateOn calls begin with the number of questions once the documents are
+// ingested, and done, which may be nil, after each question. A document that cannot be ingested is an error.
 func EvaluateOn(
-	ctx context.Context, documents string, all []eval.Question, model models.Model, begin func(questions int), done func(),
+	ctx context.Context, documents string, questions []eval.Question, model models.Model,
+	begin func(questions int), done func(),
 ) (results []eval.Result, err error) {
 	dir, err := os.MkdirTemp("", "tollgate-answer-*")
 	if err != nil {
@@ -82,11 +85,11 @@ func EvaluateOn(
 	if err := db.WaitReady(ctx); err != nil {
 		return nil, err
 	}
-	return evaluateOn(ctx, db, documents, all, model, begin, done)
+	return evaluateOn(ctx, db, documents, questions, model, begin, done)
 }
 
-// evaluateOn ingests the documents into db and asks the questions.
-func evaluateOn(ctx context.Context, db *store.DB, documents string, all []eval.Question, model models.Model,
+// evaluateOn ingests the documents into db and evaluates the questions. See EvaluateOn.
+func evaluateOn(ctx context.Context, db *store.DB, documents string, questions []eval.Question, model models.Model,
 	begin func(questions int), done func(),
 ) ([]eval.Result, error) {
 	s := New(Options{DB: db, Logger: zap.NewNop, Now: func() time.Time { return sampleDay }})
@@ -97,8 +100,8 @@ func evaluateOn(ctx context.Context, db *store.DB, documents string, all []eval.
 		return nil, err
 	}
 	if report.Refused > 0 {
-		return nil, fmt.Errorf("documents are not taken in: %v", report.Problems)
+		return nil, fmt.Errorf("%d documents were not ingested: %v", report.Refused, report.Problems)
 	}
-	begin(len(all))
-	return s.Evaluate(ctx, all, model, done), ctx.Err()
+	begin(len(questions))
+	return s.Evaluate(ctx, questions, model, done), ctx.Err()
 }

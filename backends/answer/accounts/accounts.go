@@ -29,8 +29,8 @@ import (
 
 // Services to which a key may give access.
 const (
-	ServiceAnswer = "answer"
-	ServiceQuota  = "quota"
+	ServiceAnswer = "answer" // questions, answers and documents
+	ServiceQuota  = "quota"  // the quota of the account
 )
 
 // Services lists all services.
@@ -40,9 +40,10 @@ var Services = []string{ServiceAnswer, ServiceQuota}
 // exactly.
 const Unlimited = 1<<53 - 1
 
+// A key has the form ans_<lookup>_<secret>. The lookup is public and identifies the key.
 const (
 	keyPrefix  = "ans_"
-	lookupSize = 16
+	lookupSize = 16 // the number of characters of a lookup
 )
 
 // ErrUnknown is returned for a key that is unknown, revoked or expired, without a distinction between these.
@@ -62,6 +63,7 @@ type Options struct {
 	Lease time.Duration
 }
 
+// withDefaults returns o with defaults for the fields that are not set.
 func (o Options) withDefaults() Options {
 	if o.Rate == 0 {
 		o.Rate = 5
@@ -89,9 +91,9 @@ func New(k *kernel.Server, o Options) *Accounts { return &Accounts{k, o.withDefa
 
 // Caller is the holder of a key.
 type Caller struct {
-	Key, Account int64
-	Limit        int64 // of the account
-	services     []string
+	Key, Account int64    // the ids of the key and its account
+	Limit        int64    // the quota of the account
+	services     []string // to which the key gives access
 }
 
 // May reports whether the key gives access to a service.
@@ -117,19 +119,20 @@ type Key struct {
 	Label     string
 	Lookup    string // the public part of the key
 	Services  []string
-	Limit     int64
+	Limit     int64 // the quota of the account
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
 	RevokedAt time.Time // zero if the key is not revoked
 }
 
-// InvalidError is returned for a NewKey that cannot be made.
+// InvalidError is the reason why a NewKey is not valid.
 type InvalidError string
 
+// Error implements error.
 func (p InvalidError) Error() string { return string(p) }
 
-// Create makes a key, ans_<lookup>_<secret>, and returns it. The key cannot be read again, because only the
-// digest of its secret is stored. It returns an InvalidError if n is not valid.
+// Create makes a key and returns it with its description. The key cannot be read again, because only the digest of its
+// secret is stored. Create returns an InvalidError if n is not valid.
 func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, created Key, err error) {
 	n.Label, n.Account = strings.TrimSpace(n.Label), strings.TrimSpace(n.Account)
 	if n.Account == "" {
@@ -140,13 +143,13 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, created Ke
 	}
 	switch {
 	case n.Label == "" || len(n.Label) > 200 || len(n.Account) > 200:
-		return "", created, InvalidError("a key needs a label, and it and the account's name have at most 200 bytes")
+		return "", created, InvalidError("the label is missing, or the label or the account name is longer than 200 bytes")
 	case n.Limit != nil && (*n.Limit < -1 || *n.Limit > Unlimited):
-		return "", created, InvalidError("the limit must be from 0 to 2^53-1, or -1 for none")
+		return "", created, InvalidError("the limit must be from 0 to 2^53-1, or -1 for no limit")
 	case !n.Expires.IsZero() && !n.Expires.After(a.Now()):
-		return "", created, InvalidError("the key would have ended already")
+		return "", created, InvalidError("the expiry time of the key is in the past")
 	case slices.ContainsFunc(n.Services, func(s string) bool { return !slices.Contains(Services, s) }):
-		return "", created, InvalidError("the services of a key are " + strings.Join(Services, " and "))
+		return "", created, InvalidError("unknown service: the services of a key are " + strings.Join(Services, " and "))
 	}
 	limit := a.options.Limit
 	if n.Limit != nil {
@@ -154,7 +157,8 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, created Ke
 			limit = Unlimited
 		}
 	}
-	lookup, hidden := strings.NewReplacer("-", "x", "_", "y").Replace(secret.New()[:lookupSize]), secret.New()
+	lookup := strings.NewReplacer("-", "x", "_", "y").Replace(secret.New()[:lookupSize]) // "_" ends the lookup
+	secretPart := secret.New()
 	created = Key{
 		Account: n.Account, Label: n.Label, Lookup: lookup, Services: n.Services, CreatedAt: a.Now(),
 		ExpiresAt: n.Expires,
@@ -176,17 +180,19 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, created Ke
 		}
 		return c.Row(`INSERT INTO answer_keys (account_id, label, lookup, digest, services, created_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-			account, n.Label, lookup, digest(hidden), strings.Join(n.Services, " "), a.Micros(),
+			account, n.Label, lookup, digest(secretPart), strings.Join(n.Services, " "), a.Micros(),
 			micros(n.Expires)).Scan(&created.ID)
 	})
-	return keyPrefix + lookup + "_" + hidden, created, err
+	return keyPrefix + lookup + "_" + secretPart, created, err
 }
 
-func digest(hidden string) string {
-	sum := sha256.Sum256([]byte(hidden))
+// digest returns the SHA-256 of the secret part of a key in hexadecimal.
+func digest(secretPart string) string {
+	sum := sha256.Sum256([]byte(secretPart))
 	return hex.EncodeToString(sum[:])
 }
 
+// micros returns a time in microseconds, as it is stored. The zero time is 0.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -194,6 +200,7 @@ func micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
+// instant returns the time for a result of micros.
 func instant(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}
@@ -204,9 +211,9 @@ func instant(micros int64) time.Time {
 // Caller returns the holder of a key. It returns ErrUnknown if the key is not valid; any other error is from the
 // database.
 func (a *Accounts) Caller(ctx context.Context, key string) (*Caller, error) {
-	rest, hasPrefix := strings.CutPrefix(key, keyPrefix)
-	lookup, hidden, complete := strings.Cut(rest, "_")
-	if !hasPrefix || !complete || len(lookup) != lookupSize || len(key) > 200 {
+	parts, hasPrefix := strings.CutPrefix(key, keyPrefix)
+	lookup, secretPart, hasSecret := strings.Cut(parts, "_")
+	if !hasPrefix || !hasSecret || len(lookup) != lookupSize || len(key) > 200 {
 		return nil, ErrUnknown
 	}
 	var (
@@ -222,8 +229,9 @@ func (a *Accounts) Caller(ctx context.Context, key string) (*Caller, error) {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
-	same := subtle.ConstantTimeCompare([]byte(stored), []byte(digest(hidden))) == 1
-	if err != nil || !same || revoked != 0 || expires != 0 && expires <= now {
+	isSecret := subtle.ConstantTimeCompare([]byte(stored), []byte(digest(secretPart))) == 1
+	isExpired := expires != 0 && expires <= now
+	if err != nil || !isSecret || revoked != 0 || isExpired {
 		return nil, ErrUnknown
 	}
 	c.services = strings.Fields(services)
@@ -265,7 +273,7 @@ func (a *Accounts) Revoke(ctx context.Context, id int64, lookup string) (done bo
 	return done, err
 }
 
-// left returns the number of seconds from now to until, rounded up, at least 1. Both are in microseconds.
-func left(now, until int64) int64 {
+// secondsUntil returns the number of seconds from now to until, rounded up, at least 1. Both are in microseconds.
+func secondsUntil(now, until int64) int64 {
 	return max(1, int64(math.Ceil(float64(until-now)/1e6)))
 }

@@ -20,15 +20,16 @@ const (
 // Retention is how long answers are stored.
 const Retention = 30 * 24 * time.Hour
 
-// Answer is a stored answer.
+// Answer is the stored answer to a question, or the reason why there is no answer. Body and Trace are opaque to this
+// package.
 type Answer struct {
 	ID      string
 	Account int64
-	Status  string
+	Status  string // Pending, Done or Failed
 	Code    int    // the HTTP status
-	Reason  string // empty for an answer
-	Body    string // the result, in the form that Settle got
-	Trace   string
+	Reason  string // the reason why there is no answer; empty for an answer
+	Body    string // the result that the client gets; it may be empty
+	Trace   string // the record of how the outcome was reached; it may be empty
 	Created time.Time
 }
 
@@ -40,12 +41,13 @@ var (
 )
 
 // Settle stores the outcome of a question and settles its reservation in one transaction. An answer counts as used; all
-// other outcomes are free. If freeKey is true, the question's Idempotency-Key may be used again, so that a client can
-// repeat the question after a fault. Settle fails if the reservation has expired.
-func (a *Accounts) Settle(ctx context.Context, ended Answer, freeKey bool) error {
+// other outcomes are free. Settle ignores the Account, Status and Created of the outcome. If freeKey is true, the
+// question's Idempotency-Key may be used again, so that a client can repeat the question after a fault. Settle fails if
+// the reservation has expired.
+func (a *Accounts) Settle(ctx context.Context, outcome Answer, freeKey bool) error {
 	return a.Write(store.ReadCommitted(ctx), func(c kernel.Conn) error {
 		var account, began int64
-		err := c.Row("SELECT account_id, began FROM answer_reservations WHERE answer = ?", ended.ID).Scan(&account, &began)
+		err := c.Row("SELECT account_id, began FROM answer_reservations WHERE answer = ?", outcome.ID).Scan(&account, &began)
 		if errors.Is(err, sql.ErrNoRows) {
 			return errLeaseEnded
 		}
@@ -53,20 +55,20 @@ func (a *Accounts) Settle(ctx context.Context, ended Answer, freeKey bool) error
 			return err
 		}
 		status, used := Failed, 0
-		if ended.Reason == "" {
+		if outcome.Reason == "" {
 			status, used = Done, 1
 		}
 		if err := lock(c, account); err != nil {
 			return err
 		}
-		if err := release(c, ended.ID, account, began, used); err != nil {
+		if err := release(c, outcome.ID, account, began, used); err != nil {
 			return err
 		}
 		update := "UPDATE answer_answers SET status = ?, code = ?, reason = ?, body = ?, trace = ? WHERE id = ?"
 		if freeKey {
 			update = "UPDATE answer_answers SET status = ?, code = ?, reason = ?, body = ?, trace = ?, once_key = NULL WHERE id = ?"
 		}
-		_, err = c.Exec(update, status, ended.Code, ended.Reason, ended.Body, ended.Trace, ended.ID)
+		_, err = c.Exec(update, status, outcome.Code, outcome.Reason, outcome.Body, outcome.Trace, outcome.ID)
 		return err
 	})
 }
@@ -104,8 +106,8 @@ func (a *Accounts) Recent(ctx context.Context, before string, limit int) (list [
 	return list, err
 }
 
-// Purge removes answers that are older than Retention and entries of the rate log that are older than the rate window,
-// at most limit of each. It returns how many it removed.
+// Purge removes answers that are older than Retention, and accepted questions that no longer count against the rate
+// limit. A transaction removes at most limit rows. Purge returns how many rows it removed.
 func (a *Accounts) Purge(ctx context.Context, limit int) (int64, error) {
 	now := a.Now()
 	n, err := a.DB.Purge(ctx, limit, "DELETE FROM answer_answers WHERE id IN (SELECT id FROM answer_answers WHERE created_at <= ? LIMIT ?)", now.Add(-Retention).UnixMicro())

@@ -10,10 +10,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Quota is the state of an account's quota in its current window.
+// Quota is the state of an account's quota in its current window. Used, Pending and Limit are numbers of answers;
+// Pending ones are reserved for questions that are not answered yet.
 type Quota struct {
 	Used, Pending, Limit int64
-	Start, End           time.Time
+	Start, End           time.Time // of the window
 }
 
 // Exceeded reports whether the next question would be refused.
@@ -29,13 +30,14 @@ type Rate struct {
 	Window time.Duration
 }
 
-// RefusedError is returned for a question that is not accepted. RetryAfter is in seconds.
+// RefusedError is returned for a question that is not accepted.
 type RefusedError struct {
 	Reason     string // RateLimited or QuotaExceeded
-	RetryAfter int64
-	Rate       Rate
+	RetryAfter int64  // the number of seconds after which the question may be accepted
+	Rate       Rate   // the state of the rate limit, without this question
 }
 
+// Error implements error.
 func (r *RefusedError) Error() string { return r.Reason }
 
 // Reasons of a RefusedError.
@@ -44,8 +46,8 @@ const (
 	QuotaExceeded = "QuotaExceeded"
 )
 
-// Once is the Idempotency-Key of a request and the hash of the request. The zero Once means that the request has no
-// Idempotency-Key.
+// Once makes a request with an Idempotency-Key take effect only once. Key is the Idempotency-Key, and Hash the hash of
+// the request. The zero Once means that the request has no Idempotency-Key.
 type Once struct{ Key, Hash string }
 
 // ErrMismatch is returned if the Idempotency-Key was used for another request.
@@ -93,10 +95,10 @@ func (a *Accounts) Accept(
 			return err
 		}
 		if taken == 0 {
-			return &RefusedError{QuotaExceeded, left(now.UnixMicro(), window.End.UnixMicro()), rate}
+			return &RefusedError{QuotaExceeded, secondsUntil(now.UnixMicro(), window.End.UnixMicro()), rate}
 		}
 		if rate.Remaining--; rate.Reset == 0 { // the first question in the window
-			rate.Reset = left(0, rate.Window.Microseconds())
+			rate.Reset = secondsUntil(0, rate.Window.Microseconds())
 		}
 		if _, err = c.Exec("INSERT INTO answer_accepted (key_id, at, answer) VALUES (?, ?, ?)",
 			caller.Key, now.UnixMicro(), id); err != nil {
@@ -114,6 +116,7 @@ func (a *Accounts) Accept(
 	return rate, earlier, err
 }
 
+// nullable returns text as an SQL argument, with NULL in place of the empty string.
 func nullable(text string) any {
 	if text == "" {
 		return nil
@@ -170,7 +173,7 @@ func (a *Accounts) countRate(c kernel.Conn, r *Rate, key int64, now time.Time) e
 	err := c.Row("SELECT COUNT(*), COALESCE(MIN(at), 0) FROM answer_accepted WHERE key_id = ? AND at > ?",
 		key, now.Add(-r.Window).UnixMicro()).Scan(&n, &oldest)
 	if r.Remaining = max(0, r.Limit-n); n > 0 {
-		r.Reset = left(now.UnixMicro(), oldest+r.Window.Microseconds())
+		r.Reset = secondsUntil(now.UnixMicro(), oldest+r.Window.Microseconds())
 	}
 	return err
 }
@@ -182,8 +185,8 @@ func (a *Accounts) Rate(ctx context.Context, caller *Caller) (r Rate, err error)
 	return r, err
 }
 
-// window returns a Quota with only the Start and the End of the window that contains now. It stores the window if it is
-// new.
+// window returns a Quota of which only Start and End are set, those of the window that contains now. It stores the
+// window if it is new.
 func (a *Accounts) window(c kernel.Conn, account int64, now time.Time) (q Quota, err error) {
 	if q.Start, q.End, err = a.bounds(c, account, now); err != nil {
 		return q, err
@@ -212,20 +215,20 @@ func (a *Accounts) bounds(c kernel.Conn, account int64, now time.Time) (began, e
 	return instant(storedBegan), instant(storedEnds), nil
 }
 
-// reap releases the expired reservations of an account, which a crash has left behind. An account of 0 means all
-// accounts.
+// reap releases the expired reservations of an account, at most 1000. They are left from processes that have crashed.
+// Their answers become failed. An account of 0 means all accounts.
 func reap(c kernel.Conn, account int64, now time.Time) error {
-	type ended struct {
+	type reservation struct {
 		answer         string
 		account, began int64
 	}
-	list, err := store.List(c, func(r store.Row) (e ended, err error) {
+	expired, err := store.List(c, func(r store.Row) (e reservation, err error) {
 		err = r.Scan(&e.answer, &e.account, &e.began)
 		return e, err
 	},
 		"SELECT answer, account_id, began FROM answer_reservations WHERE (account_id = ? OR ? = 0) AND lease <= ? LIMIT 1000",
 		account, account, now.UnixMicro())
-	for _, e := range list {
+	for _, e := range expired {
 		if err = release(c, e.answer, e.account, e.began, 0); err != nil {
 			return err
 		}
@@ -237,8 +240,8 @@ func reap(c kernel.Conn, account int64, now time.Time) error {
 	return err
 }
 
-// release ends a reservation and adds used to the used answers of its window. It returns errLeaseEnded if
-// there is no such reservation.
+// release ends the reservation of an answer and adds used, 0 or 1, to the used answers of the quota's window that began
+// at the given time in microseconds. It returns errLeaseEnded if there is no such reservation.
 func release(c kernel.Conn, answer string, account, began int64, used int) error {
 	n, err := c.Exec("DELETE FROM answer_reservations WHERE answer = ?", answer)
 	if err != nil {
@@ -265,8 +268,7 @@ func (a *Accounts) Reserved(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Quota returns the state of the quota that the caller's account has. Reservations whose lease has ended are not
-// counted as pending.
+// Quota returns the state of the quota of the caller's account. Expired reservations are not counted as pending.
 func (a *Accounts) Quota(ctx context.Context, caller *Caller) (q Quota, err error) {
 	now := a.Now()
 	err = a.Read(ctx, func(c kernel.Conn) error {

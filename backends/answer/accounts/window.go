@@ -9,10 +9,11 @@ import (
 
 // Window is the period over which a quota is counted. The zero Window is the calendar month in UTC.
 type Window struct {
-	day     bool
-	rolling time.Duration // counted from the first use
+	day     bool          // the calendar day in UTC
+	rolling time.Duration // if it is not 0, the length of a window that begins with the first question in it
 }
 
+// maxRolling is the largest number of days in a rolling window.
 const maxRolling = 366
 
 // ParseWindow parses "month", "day" or "rolling:<days>" with 1 to 366 days. The empty string means "month".
@@ -28,7 +29,7 @@ func ParseWindow(text string) (Window, error) {
 			return Window{rolling: time.Duration(n) * 24 * time.Hour}, nil
 		}
 	}
-	return Window{}, fmt.Errorf("%q is not a window: month, day or rolling:<days>, with 1 to %d days", text, maxRolling)
+	return Window{}, fmt.Errorf("window %q is not month, day or rolling:<days> with 1 to %d days", text, maxRolling)
 }
 
 // bounds returns the window that contains t. A rolling window begins at t; the caller has to look for an earlier window

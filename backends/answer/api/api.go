@@ -59,7 +59,7 @@ type Outcome struct {
 	Asked string
 	// Claims are the sentences of Answer with the passages that they are based on.
 	Claims []Claim
-	// Makeshift reports that a better answer may be available soon, because a model or a provider was down.
+	// Makeshift reports that a model or a provider was down, so that a better answer may be available later.
 	Makeshift bool
 	// Trace records for operators how the outcome came about. It is stored as JSON.
 	Trace any
@@ -115,11 +115,11 @@ type Options struct {
 	SourceURL func(url string) string
 	// Library reads the companies of the corpus with their documents and figures.
 	Library *library.Library
-	// Passages returns those of the passages with these ids that the corpus still has.
+	// Passages returns the passages with the given ids. Passages that the corpus no longer has are missing.
 	Passages func(ctx context.Context, ids []int64) ([]kernel.Passage, error)
 	// BaseURL is the public URL of the service, without a slash at its end. Default: the root of its host.
 	BaseURL string
-	// Running is how many questions are worked on at once, Queued how many may wait. Default: 16 and 64.
+	// Running is how many questions are worked on at once, Queued how many more may wait. Default: 16 and 64.
 	Running, Queued int
 	// Deadline is how long a question may take, including the time it waits. Default: 115s.
 	Deadline time.Duration
@@ -225,6 +225,7 @@ type envelope struct {
 	Result  any     `json:"result"`
 }
 
+// write writes an envelope with an HTTP status. An empty reason means success.
 func (a *API) write(w http.ResponseWriter, status int, reason string, result any) {
 	e := envelope{Success: reason == "", Result: result}
 	if reason != "" {
@@ -234,7 +235,7 @@ func (a *API) write(w http.ResponseWriter, status int, reason string, result any
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(e); err != nil { // never happens: all results are our own types
-		a.log().Error("an answer cannot be written", zap.Error(err))
+		a.log().Error("a response of the answer API cannot be encoded as JSON", zap.Error(err))
 		status = http.StatusInternalServerError
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
@@ -243,18 +244,19 @@ func (a *API) write(w http.ResponseWriter, status int, reason string, result any
 	_, _ = w.Write([]byte(text.String())) // an error means that the client has left
 }
 
-// refuse writes an envelope with a reason and no result.
+// refuse writes an envelope with an HTTP status, a reason and no result.
 func (a *API) refuse(w http.ResponseWriter, status int, reason string) {
 	a.write(w, status, reason, nil)
 }
 
-// unavailable logs err and answers 503, because the database cannot be used.
+// unavailable logs err, an error of the database, the keyring or the counters, and answers 503.
 func (a *API) unavailable(w http.ResponseWriter, err error) {
-	a.log().Warn("the database of the answer API does not answer", zap.Error(err))
+	a.log().Warn("the answer API cannot read or write its data", zap.Error(err))
 	w.Header().Set("Retry-After", "1")
 	a.refuse(w, http.StatusServiceUnavailable, ServiceUnavailable)
 }
 
+// log returns the current logger.
 func (a *API) log() *zap.Logger { return a.options.Kernel.Logger() }
 
 // rateHeaders sets the headers that describe the rate limit of a key (draft-ietf-httpapi-ratelimit-headers).

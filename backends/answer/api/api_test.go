@@ -167,11 +167,11 @@ func TestEnvelope(t *testing.T) {
 			if path == "" {
 				path = "/v1/answer"
 			}
-			of := r
+			service := r
 			if c.reason == "Timeout" {
-				of = slow
+				service = slow
 			}
-			w := of.do(method, path, c.body, c.header...)
+			w := service.do(method, path, c.body, c.header...)
 			body := gjson.Parse(w.Body.String())
 			if w.Code != c.status || body.Get("success").Bool() != (c.reason == "") || body.Get("error").String() != c.reason || body.Get("result").IsObject() != c.result {
 				t.Fatalf("%d %s", w.Code, w.Body)

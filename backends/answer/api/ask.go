@@ -21,29 +21,35 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
+// Bounds of a request.
 const (
-	maxBody  = 16 << 10
-	maxDepth = 8
-	maxQuery = 2000 // characters
-	// settling is how long storing an answer may take after its request has ended. The reservation lasts longer.
-	settling = 30 * time.Second
-	// lookAgain is the interval at which a waiting request looks for the answer.
-	lookAgain = 100 * time.Millisecond
+	maxBody    = 16 << 10 // bytes
+	maxDepth   = 8        // nested objects and arrays
+	maxQuery   = 2000     // characters
+	maxIgnored = 16       // unknown members that are listed in the response
+)
+
+const (
+	// storeTimeout is how long storing an answer may take after its request has ended. The reservation lasts longer.
+	storeTimeout = 30 * time.Second
+	// pollInterval is the interval at which a waiting request looks for the answer.
+	pollInterval = 100 * time.Millisecond
 )
 
 // question is the body of a request.
 type question struct {
 	query    string
-	force    bool
-	previous string // the id of an earlier answer of the caller, which ask replaces by the question of that answer
-	ignored  []string
+	force    bool     // the member forceAnswer
+	previous string   // the id of an earlier answer of the caller, which ask replaces by the question of that answer
+	ignored  []string // the names of unknown members
 }
 
-var errInvalid = errors.New("no question")
+// errInvalid is returned for a request that gets the reason InvalidRequest.
+var errInvalid = errors.New("the request is not a valid question")
 
 // readQuestion parses the body of a request: a JSON object in UTF-8, nested at most maxDepth deep, with a query of 1 to
-// 2,000 characters after trimming. The field ignored of the result has the names of unknown members, at most 16. For
-// any other body readQuestion returns errInvalid or an error of the scanner.
+// maxQuery characters after trimming. The field ignored of the result has at most maxIgnored names. For any other body
+// readQuestion returns errInvalid.
 func readQuestion(body []byte) (q question, err error) {
 	if !utf8.Valid(body) {
 		return q, errInvalid
@@ -79,7 +85,7 @@ func readQuestion(body []byte) (q question, err error) {
 			q.previous, err = s.Unquoted()
 			return err
 		}
-		if name := printable(key); len(q.ignored) < 16 && name != "" {
+		if name := printable(key); len(q.ignored) < maxIgnored && name != "" {
 			q.ignored = append(q.ignored, name)
 		}
 		return s.Skip()
@@ -93,7 +99,7 @@ func readQuestion(body []byte) (q question, err error) {
 	return q, nil
 }
 
-// printable returns the name of a member if it may stand in a header, and the empty string otherwise.
+// printable returns the name of a member, or the empty string if it cannot be written in a list in a header.
 func printable(key []byte) string {
 	if len(key) > 64 || strings.ContainsFunc(string(key), func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }) {
 		return ""
@@ -111,16 +117,16 @@ type result struct {
 	Subqueries []Subquery  `json:"subqueries"`
 }
 
-// record is the stored form of an answer: the result that the client gets, the completed question, and the claims.
+// record is the stored form of an answer: the result that the client gets, and the Asked and Claims of the Outcome.
 type record struct {
 	result
 	Asked  string  `json:"asked,omitempty"`
 	Claims []Claim `json:"claims,omitempty"`
 }
 
-// followed returns the question of the caller's answer with the given id. It returns errInvalid if there is
+// previousQuestion returns the question of the caller's answer with the given id. It returns errInvalid if there is
 // no such answer, or if it is pending or failed without a result.
-func (a *API) followed(ctx context.Context, caller *accounts.Caller, id string) (string, error) {
+func (a *API) previousQuestion(ctx context.Context, caller *accounts.Caller, id string) (string, error) {
 	_, earlier, err := a.open(ctx, caller.Account, id)
 	switch {
 	case errors.Is(err, accounts.ErrNoAnswer):
@@ -133,8 +139,8 @@ func (a *API) followed(ctx context.Context, caller *accounts.Caller, id string) 
 	return cmp.Or(earlier.Asked, earlier.Query), nil
 }
 
-// ask serves POST /v1/answer. With an Idempotency-Key or "Prefer: respond-async" the work goes on when the
-// client leaves; otherwise it is cancelled.
+// ask serves POST /v1/answer. With an Idempotency-Key or "Prefer: respond-async" the work continues when the client
+// disconnects; otherwise it is canceled then.
 func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
 	body, refused := a.body(w, r)
 	if refused {
@@ -149,7 +155,7 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 		w.Header().Set("X-Ignored-Fields", strings.Join(q.ignored, ", "))
 	}
 	if err == nil && q.previous != "" {
-		q.previous, err = a.followed(r.Context(), caller, q.previous)
+		q.previous, err = a.previousQuestion(r.Context(), caller, q.previous)
 	}
 	switch {
 	case err == nil:
@@ -167,11 +173,11 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	rate, earlier, err := a.options.Accounts.Accept(r.Context(), caller, id, accounts.Once(once))
 	if err != nil || earlier != "" {
 		<-a.admitted
-		a.unaccepted(w, r, caller, earlier, err)
+		a.respondUnaccepted(w, r, caller, earlier, err)
 		return
 	}
 	rateHeaders(w.Header(), rate)
-	detached := once.Key != "" || prefersAsync(r.Header)
+	detached := once.Key != "" || prefersAsync(r.Header) // the work does not end with its request
 	done := make(chan accounts.Answer, 1)
 	var stages *events
 	progress := func(string) {}
@@ -202,8 +208,8 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	}
 }
 
-// enter takes a place in the semaphore places and reports whether a place was free. If it returns false, it has
-// answered 503.
+// enter takes a place in a semaphore if one is free. It returns false, after it has answered 503, if none is. The caller
+// frees the place by receiving from the channel.
 func (a *API) enter(w http.ResponseWriter, places chan<- struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -240,6 +246,7 @@ func (a *API) body(w http.ResponseWriter, r *http.Request) (body []byte, refused
 	return nil, true
 }
 
+// prefersAsync reports whether the client asks for a response 202 before the answer is known.
 func prefersAsync(h http.Header) bool {
 	for _, line := range h.Values("Prefer") { // RFC 7240
 		for preference := range strings.SplitSeq(line, ",") {
@@ -252,9 +259,11 @@ func prefersAsync(h http.Header) bool {
 	return false
 }
 
-// unaccepted answers a request for which Accept has returned an earlier answer or an error: it waits for the earlier
-// answer, or it writes the refusal.
-func (a *API) unaccepted(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, earlier string, err error) {
+// respondUnaccepted answers a request for which Accounts.Accept has returned the id of an earlier answer or an error. It
+// waits for the earlier answer, or it writes the refusal.
+func (a *API) respondUnaccepted(
+	w http.ResponseWriter, r *http.Request, caller *accounts.Caller, earlier string, err error,
+) {
 	refused, isRefused := errors.AsType[*accounts.RefusedError](err)
 	switch {
 	case isRefused:
@@ -286,7 +295,7 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 		return
 	}
 	defer func() { <-a.waiters }()
-	ctx, cancel := context.WithTimeout(r.Context(), a.options.Deadline+settling)
+	ctx, cancel := context.WithTimeout(r.Context(), a.options.Deadline+storeTimeout)
 	defer cancel()
 	ans, err := a.stored(ctx, caller.Account, id)
 	switch {
@@ -329,7 +338,7 @@ func (a *API) awaitAnswer(
 		select {
 		case <-ctx.Done():
 			return accounts.Answer{Code: http.StatusGatewayTimeout, Reason: Timeout}, nil
-		case <-time.After(lookAgain):
+		case <-time.After(pollInterval):
 		}
 		if ans, err = a.stored(ctx, caller.Account, id); err != nil && ctx.Err() == nil {
 			return ans, err
@@ -341,8 +350,8 @@ func (a *API) awaitAnswer(
 	return ans, nil
 }
 
-// answerTo waits for a free place, works on an accepted question until the deadline, and stores, observes and
-// logs its outcome.
+// answerTo waits until fewer than Options.Running questions are worked on, answers an accepted question before the
+// deadline, and stores, observes and logs its outcome. The result is the answer as the client gets it.
 func (a *API) answerTo(ctx context.Context, id string, q question, progress func(stage string)) accounts.Answer {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, a.options.Deadline)
@@ -384,7 +393,7 @@ func (a *API) answerTo(ctx context.Context, id string, q question, progress func
 func (a *API) askSafely(ctx context.Context, id string, q question, progress func(stage string)) (o Outcome) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			a.log().Error("a question has made the program fail", zap.String("id", id), zap.Any("fault", fault),
+			a.log().Error("answering a question caused a panic", zap.String("id", id), zap.Any("fault", fault),
 				zap.Stack("stack"))
 			o = Outcome{Reason: InternalError}
 		}
@@ -392,10 +401,10 @@ func (a *API) askSafely(ctx context.Context, id string, q question, progress fun
 	return a.options.Asker.Ask(ctx, Question{Text: q.query, Force: q.force, Previous: q.previous}, progress)
 }
 
-// store stores the outcome of a question and settles its reservation, even if ctx has ended. If the answer it returns
-// is a fault (5xx), the Idempotency-Key may be used again.
+// store stores the outcome of a question, sealed if there is a keyring, and settles its reservation, even if ctx has
+// ended. It returns the answer as the client gets it. If that is a fault (5xx), the Idempotency-Key may be used again.
 func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans accounts.Answer, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settling)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	ans = accounts.Answer{ID: id, Reason: o.Reason}
 	switch o.Reason {
@@ -412,7 +421,7 @@ func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans 
 	if ans.Code == http.StatusOK {
 		res := result{ID: id, Query: q.query, References: []Reference{}, Subqueries: []Subquery{}}
 		if o.Reason == "" {
-			res.Answer, res.References, res.Subqueries = o.Answer, orNone(o.References), orNone(o.Subqueries)
+			res.Answer, res.References, res.Subqueries = o.Answer, orEmpty(o.References), orEmpty(o.Subqueries)
 		}
 		text, err := json.Marshal(res)
 		if err != nil {
@@ -439,7 +448,8 @@ func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans 
 	return ans, a.options.Accounts.Settle(ctx, stored, ans.Code >= http.StatusInternalServerError)
 }
 
-func orNone[T any](list []T) []T {
+// orEmpty returns an empty list in place of nil, which JSON would represent by null.
+func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}

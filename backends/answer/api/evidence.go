@@ -27,7 +27,7 @@ type evidencePassage struct {
 	Parts   []part `json:"parts"`
 }
 
-// part is a piece of a passage's Markdown. The marked parts are repeated in the answer.
+// part is a piece of a passage's Markdown. Marked reports that the answer repeats the piece.
 type part struct {
 	Text   string `json:"text"`
 	Marked bool   `json:"marked,omitempty"`
@@ -46,7 +46,7 @@ func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.
 		return
 	}
 	var ids []int64
-	claimed := make(map[int64]string)
+	claimed := make(map[int64]string) // the sentences that are based on each passage
 	for _, claim := range stored.Claims {
 		for _, passage := range claim.Passages {
 			ids = append(ids, passage)
@@ -72,7 +72,7 @@ func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.
 		Claims   []Claim           `json:"claims"`
 		Passages []evidencePassage `json:"passages"`
 		Gone     int               `json:"gone,omitempty"` // the number of passages that the corpus no longer has
-	}{id, ans.Status, orNone(stored.Claims), list, len(claimed) - len(list)})
+	}{id, ans.Status, orEmpty(stored.Claims), list, len(claimed) - len(list)})
 }
 
 // address returns the public URL of a passage's document.
@@ -83,16 +83,16 @@ func (a *API) address(p *kernel.Passage) string {
 	return a.options.SourceURL(p.URL)
 }
 
-// parts splits a text into its marked and unmarked pieces. The marks must be sorted and must not overlap.
-func parts(text string, marks []library.Span) []part {
-	list := make([]part, 0, 2*len(marks)+1)
+// parts splits a text into the marked spans and the pieces between them. The spans must be sorted and must not overlap.
+func parts(text string, marked []library.Span) []part {
+	list := make([]part, 0, 2*len(marked)+1)
 	end := 0
-	for _, m := range marks {
-		if m.Start > end {
-			list = append(list, part{Text: text[end:m.Start]})
+	for _, span := range marked {
+		if span.Start > end {
+			list = append(list, part{Text: text[end:span.Start]})
 		}
-		list = append(list, part{text[m.Start:m.End], true})
-		end = m.End
+		list = append(list, part{text[span.Start:span.End], true})
+		end = span.End
 	}
 	if end < len(text) {
 		list = append(list, part{Text: text[end:]})
@@ -104,7 +104,7 @@ func parts(text string, marks []library.Span) []part {
 // part of the name; limit, 100 by default and at most library.MaxCompanies; and after, the name of the last
 // company of the previous page.
 func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
-	if !a.withinPace(w, r, caller, "companies") {
+	if !a.withinLimit(w, r, caller, "companies") {
 		return
 	}
 	query := r.URL.Query()
@@ -130,12 +130,12 @@ func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts
 	a.write(w, http.StatusOK, "", struct {
 		Companies []library.Company `json:"companies"`
 		Next      string            `json:"next,omitempty"` // the parameter after of the next page
-	}{orNone(list), next})
+	}{orEmpty(list), next})
 }
 
 // company serves GET /v1/companies/{id}: the documents and figures of one issuer.
 func (a *API) company(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
-	if !a.withinPace(w, r, caller, "companies") {
+	if !a.withinLimit(w, r, caller, "companies") {
 		return
 	}
 	number, err := strconv.ParseInt(id, 10, 64)

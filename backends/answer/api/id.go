@@ -10,11 +10,11 @@ import (
 // (https://github.com/ulid/spec).
 func newID(now time.Time) string {
 	const letters = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-	var raw [16]byte
+	var raw [16]byte // 6 bytes of time and 10 random bytes
 	binary.BigEndian.PutUint64(raw[:8], uint64(now.UnixMilli())<<16)
 	_, _ = rand.Read(raw[6:]) // never fails
 	high, low := binary.BigEndian.Uint64(raw[:8]), binary.BigEndian.Uint64(raw[8:])
-	var text [26]byte
+	var text [26]byte // in base 32
 	for i := len(text) - 1; i >= 0; i-- {
 		text[i] = letters[low&31]
 		low = low>>5 | high<<59

@@ -11,14 +11,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 )
 
+// A key may read the quota, and the companies, at most readLimit times in readWindow.
 const (
-	quotaLimit  = 60
-	quotaWindow = time.Minute
+	readLimit  = 60
+	readWindow = time.Minute
 )
 
-// quota serves GET /v1/quota, at most 60 times per minute and key.
+// quota serves GET /v1/quota: the state of the quota of the caller's account.
 func (a *API) quota(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
-	if !a.withinPace(w, r, caller, "quota") {
+	if !a.withinLimit(w, r, caller, "quota") {
 		return
 	}
 	q, err := a.options.Accounts.Quota(r.Context(), caller)
@@ -36,11 +37,11 @@ func (a *API) quota(w http.ResponseWriter, r *http.Request, caller *accounts.Cal
 	}{q.Used, q.Pending, q.Limit, q.Exceeded(), q.Start.UTC(), q.End.UTC()})
 }
 
-// withinPace counts a request against the limit of 60 per minute that a key has on a route. If it returns false,
-// it has answered that the limit is reached or that the counters cannot be used.
-func (a *API) withinPace(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, route string) bool {
-	counter := "answer/" + route + "/" + strconv.FormatInt(caller.Key, 10)
-	taken, err := a.options.Counters.Take(r.Context(), counter, 1, quotaLimit, quotaWindow)
+// withinLimit counts a request against the limit that a key has for a group of routes, "quota" or "companies". If it
+// returns false, it has answered that the limit is reached or that the counters cannot be used.
+func (a *API) withinLimit(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, group string) bool {
+	counter := "answer/" + group + "/" + strconv.FormatInt(caller.Key, 10)
+	taken, err := a.options.Counters.Take(r.Context(), counter, 1, readLimit, readWindow)
 	if err != nil {
 		a.unavailable(w, err)
 		return false
@@ -52,8 +53,8 @@ func (a *API) withinPace(w http.ResponseWriter, r *http.Request, caller *account
 	return taken.Allowed
 }
 
-// answer serves GET /v1/answers/{id}. An answer whose body is not stored, a fault or a pending one, is sent
-// with its id and status alone.
+// answer serves GET /v1/answers/{id}. For a pending answer, and for a fault, which has no stored body, the result has
+// only the id and the status.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	ans, err := a.stored(r.Context(), caller.Account, id)
 	switch {

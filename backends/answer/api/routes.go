@@ -28,8 +28,8 @@ func (r *route) allow() string {
 // documentPath is the path of the OpenAPI document.
 const documentPath = "/v1/openapi.json"
 
-// missing lists the error statuses of the routes whose path has an id.
-var missing = []int{http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError}
+// errorsOfID lists the error statuses of the routes whose path has an id.
+var errorsOfID = []int{http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError}
 
 // routes is the table of routes. If a path matches several rows, the first of them serves it.
 var routes = []route{
@@ -58,7 +58,7 @@ var routes = []route{
 	{
 		rest.Route{
 			Method: http.MethodGet, Path: "/v1/answers/{id}/evidence", Tag: "Answers",
-			Summary: "Read the passages that an answer stands on", Answer: "EvidenceRead", Errors: missing,
+			Summary: "Read the passages that an answer is based on", Answer: "EvidenceRead", Errors: errorsOfID,
 		},
 		accounts.ServiceAnswer, (*API).evidence,
 	},
@@ -66,14 +66,14 @@ var routes = []route{
 		rest.Route{
 			Method: http.MethodGet, Path: "/v1/answers/{id}", Tag: "Answers", Summary: "Read an answer of the last 30 days",
 			Description: "The status is pending, done or failed. A failed answer has the reason of its failure in error.",
-			Answer:      "Answered", Errors: missing,
+			Answer:      "Answered", Errors: errorsOfID,
 		},
 		accounts.ServiceAnswer, (*API).answer,
 	},
 	{
 		rest.Route{
 			Method: http.MethodGet, Path: "/v1/sources/{id}", Tag: "Corpus",
-			Summary: "Read a document without a public address", Media: "text/markdown", Errors: missing,
+			Summary: "Read a document without a public address", Media: "text/markdown", Errors: errorsOfID,
 		},
 		accounts.ServiceAnswer, (*API).source,
 	},
@@ -85,11 +85,11 @@ var routes = []route{
 				{Name: "name", Schema: `{"type":"string"}`, Description: "A part of the name."},
 				{
 					Name: "after", Schema: `{"type":"string"}`,
-					Description: "The member next of the page before.",
+					Description: "The member next of the previous page.",
 				},
 				{
 					Name: "limit", Schema: `{"type":"integer","minimum":1,"maximum":200,"default":100}`,
-					Description: "How many companies at most.",
+					Description: "The largest number of companies on a page.",
 				},
 			},
 			Answer: "CompaniesRead", Errors: []int{http.StatusForbidden, http.StatusInternalServerError},
@@ -101,7 +101,7 @@ var routes = []route{
 			Method: http.MethodGet, Path: "/v1/companies/{id}", Tag: "Corpus",
 			Summary:     "Read the documents and figures of a company",
 			Description: "The newest 500 documents. At most 60 times a minute.",
-			Answer:      "CompanyRead", Errors: missing,
+			Answer:      "CompanyRead", Errors: errorsOfID,
 		},
 		accounts.ServiceAnswer, (*API).company,
 	},

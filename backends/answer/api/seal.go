@@ -13,8 +13,11 @@ import (
 // sealedMark is the prefix of sealed texts.
 const sealedMark = "sealed:"
 
+// associated returns the associated data with which the texts of an answer are sealed. It prevents that a sealed text is
+// opened as the text of another answer.
 func associated(id string) []byte { return []byte("answer_answers/" + id) }
 
+// seal encrypts a text of the answer with the given id. Without a keyring it returns the text.
 func (a *API) seal(ctx context.Context, id string, text []byte) (string, error) {
 	if a.options.Keyring == nil {
 		return string(text), nil
@@ -27,14 +30,14 @@ func (a *API) seal(ctx context.Context, id string, text []byte) (string, error) 
 	return sealedMark + sealed, err
 }
 
-// stored returns an answer with its body in the form that was sent to the client.
+// stored returns an answer of an account, or of any account if account is 0, with its body in the form that was sent to
+// the client. It returns accounts.ErrNoAnswer if there is no such answer.
 func (a *API) stored(ctx context.Context, account int64, id string) (accounts.Answer, error) {
 	ans, _, err := a.open(ctx, account, id)
 	return ans, err
 }
 
-// open returns an answer with its body in the form that was sent to the client, and the complete stored record. The
-// record is empty if the answer has no body.
+// open is like stored, and also returns the complete stored record. The record is empty if the answer has no body.
 func (a *API) open(ctx context.Context, account int64, id string) (accounts.Answer, record, error) {
 	var stored record
 	ans, err := a.unsealed(ctx, account, id)
@@ -58,7 +61,7 @@ func (a *API) unsealed(ctx context.Context, account int64, id string) (accounts.
 			continue
 		}
 		if a.options.Keyring == nil {
-			return ans, errors.New("the answer is sealed, and there is no keyring to open it")
+			return ans, errors.New("the answer is sealed, but no keyring is configured to open it")
 		}
 		ring, err := a.options.Keyring()
 		if err != nil {
@@ -76,9 +79,10 @@ func (a *API) unsealed(ctx context.Context, account int64, id string) (accounts.
 // Sealed lists the sealed columns: the bodies and traces of stored answers.
 var Sealed = sealed.Columns{columnOf("body"), columnOf("trace")}
 
-func columnOf(text string) sealed.Column {
+// columnOf describes the sealed column with a name.
+func columnOf(name string) sealed.Column {
 	return sealed.Column{
-		Table: "answer_answers", ID: "id", Text: text, Prefix: sealedMark,
+		Table: "answer_answers", ID: "id", Text: name, Prefix: sealedMark,
 		Place: func(id string) string { return string(associated(id)) },
 	}
 }

@@ -1,12 +1,13 @@
 // Package check decides whether a draft may be sent. Every sentence must be supported by passages that were found: its
 // numbers must be in them or be computed, and the passages must be about the issuer and the period of the sentence. A
-// sentence names its passages by marks, such as "[P3]". Sentences that fail are removed; the rest is judged.
+// sentence refers to its passages by marks, such as "[P3]"; these passages are its marked passages. Sentences that fail
+// are removed; the remaining draft is judged by a model or by rules.
 //
 // Choices where the specification is silent:
 //   - Every sentence needs a mark, whether or not it names an issuer. Only the service's own lines have none.
-//   - Half of a sentence's words must be in the passages that it marks. If the sentence has a figure, words of the
+//   - Half of a sentence's words must be in its marked passages. If the sentence has a figure, words of the
 //     question and names of issuers count too. A judge that is a model can be fooled; a count of words cannot.
-//   - A denial in a sentence must be in a passage that the sentence marks.
+//   - A denial in a sentence, such as "not acquired", must be in a marked passage too.
 //   - A sentence with an address is removed, whoever wrote it.
 //   - A quarter or half of a year is looked up in the same way as a year.
 //   - A loss may be written without its sign, but not in a sentence that states a gain.
@@ -31,8 +32,18 @@ import (
 
 // Bounds of an answer.
 const (
-	MaxLetters = 6000
-	minWords   = 0.5 // the share of a sentence's words that must be in its passages
+	MaxLetters = 6000 // the largest length of an answer, in characters
+	minWords   = 0.5  // the share of a sentence's words that must be in its marked passages
+)
+
+// The numbers of the checks in the specification. Check 5 is the judgment: see Scores.
+const (
+	checkMarks   = 1 // every mark refers to a passage, and the sentence has no address and no instruction to a model
+	checkMarked  = 2 // the sentence has a mark
+	checkNumbers = 3 // every number is in a marked passage or was computed
+	checkSubject = 4 // the marked passages are about the issuers, quarters and halves that the sentence names
+	checkWhole   = 6 // the whole answer has an acceptable length and language
+	checkClaims  = 7 // the words and denials of the sentence are in the marked passages
 )
 
 // Material is the input of a check: the question, the passages that were found and the values that were computed.
@@ -43,16 +54,17 @@ type Material struct {
 	Directory *metrics.Directory
 }
 
-// Problem is the reason why a sentence fails.
+// Problem is the reason why a sentence, or a whole draft, fails.
 type Problem struct {
-	Check    int // 1 to 7, as in the specification
-	Sentence string
-	What     string
+	Check    int    // the number of the check in the specification, from 1 to 7
+	Sentence string // the text of the sentence; empty for a problem of the whole draft
+	What     string // the problem in words
 }
 
-// String returns the problem in one line.
+// String returns the problem and the beginning of the sentence in one line.
 func (p Problem) String() string { return fmt.Sprintf("%s (%q)", p.What, short(p.Sentence)) }
 
+// short cuts a sentence after about 120 bytes.
 func short(s string) string {
 	if len(s) > 120 {
 		return strings.ToValidUTF8(s[:120], "") + "…"
@@ -63,14 +75,14 @@ func short(s string) string {
 // Checker checks the sentences of drafts against a Material. It is not safe for concurrent use.
 type Checker struct {
 	material      Material
-	figures       [][]kernel.Figure // of each passage, computed on demand
-	words         []map[terms.Term]bool
-	results       []kernel.Figure // the computed figures and their inputs
-	calculations  []kernel.Figure // the figures in their calculations
+	figures       [][]kernel.Figure     // of each passage, read on demand (see figuresOf)
+	words         []map[terms.Term]bool // of each passage, read on demand (see inPassage)
+	results       []kernel.Figure       // the computed figures and their inputs
+	calculations  []kernel.Figure       // the figures in the texts of the computed values, such as their formulas
 	questionWords map[terms.Term]bool
 }
 
-// New returns a Checker.
+// New returns a Checker for drafts that are written from the material m.
 func New(m Material) *Checker {
 	c := &Checker{
 		material: m, figures: make([][]kernel.Figure, len(m.Passages)),
@@ -82,9 +94,9 @@ func New(m Material) *Checker {
 			c.results = append(c.results, input.Figure)
 		}
 		for _, text := range append([]string{v.Label, v.Sentence, v.Formula}, v.Words...) {
-			for _, m := range figures.Find(text) {
-				if !m.Year {
-					c.calculations = append(c.calculations, m.Figure)
+			for _, mention := range figures.Find(text) {
+				if !mention.Year {
+					c.calculations = append(c.calculations, mention.Figure)
 				}
 			}
 		}
@@ -92,65 +104,69 @@ func New(m Material) *Checker {
 	return c
 }
 
-// Sentences applies the checks 1 to 4 and 7 of the specification to each sentence: its marks, addresses, numbers,
-// issuers, periods and words. It returns the sentences that pass and the problems of the others. If a computed sentence
-// fails, the returned draft is empty.
+// Sentences checks each sentence of a draft by itself: its marks, addresses, numbers, issuers, periods and words. These
+// are the checks 1 to 4 and 7 of the specification. Sentences returns a draft with the sentences that pass, and the
+// first problem of each other sentence. If a computed sentence fails, the returned draft is empty, because a
+// calculation says nothing without its result.
 func (c *Checker) Sentences(d draft.Draft) (passed draft.Draft, problems []Problem) {
 	passed.Confidence = d.Confidence
 	for _, s := range d.Sentences {
-		if p := c.sentence(s); p != nil {
-			problems = append(problems, *p)
-			if s.Computed { // a calculation says nothing without its result
-				return draft.Draft{}, problems
-			}
+		problem := c.firstProblem(s)
+		if problem == nil {
+			passed.Sentences = append(passed.Sentences, s)
 			continue
 		}
-		passed.Sentences = append(passed.Sentences, s)
+		problems = append(problems, *problem)
+		if s.Computed {
+			return draft.Draft{}, problems
+		}
 	}
 	return passed, problems
 }
 
-func (c *Checker) sentence(s draft.Sentence) *Problem {
+// firstProblem returns the first problem of a sentence, or nil if the sentence passes.
+func (c *Checker) firstProblem(s draft.Sentence) *Problem {
 	if s.Fixed {
 		return nil
 	}
 	problem := func(check int, format string, args ...any) *Problem {
 		return &Problem{check, s.Text, fmt.Sprintf(format, args...)}
 	}
-	for _, m := range s.Marks {
-		if m < 0 || m >= len(c.material.Passages) {
-			return problem(1, "a mark names no passage")
+	for _, index := range s.Marks {
+		if index < 0 || index >= len(c.material.Passages) {
+			return problem(checkMarks, "a mark refers to a passage that does not exist")
 		}
 	}
 	if len(s.Marks) == 0 {
-		return problem(2, "a sentence has no mark")
+		return problem(checkMarked, "the sentence has no mark")
 	}
-	if draft.Suspicious(c.withoutNames(s)) || strings.Contains(s.Text, "](") || strings.ContainsAny(s.Text, "<>") {
-		return problem(1, "a sentence names an address, or speaks to a model")
+	hasMarkup := strings.Contains(s.Text, "](") || strings.ContainsAny(s.Text, "<>")
+	if hasMarkup || draft.Suspicious(c.withoutNames(s)) {
+		return problem(checkMarks, "the sentence contains an address, markup or an instruction to a model")
 	}
 	if number, ok := c.allNumbersFound(s); !ok {
-		return problem(3, "%s is in no marked passage", number)
+		return problem(checkNumbers, "%s is in no marked passage", number)
 	}
-	if reason := c.wrongIssuer(s); reason != "" {
-		return problem(4, "%s", reason)
+	if name := c.unsupportedIssuer(s); name != "" {
+		return problem(checkSubject, "the marked passages are not about %s", name)
 	}
 	if part := c.unsupportedPart(s); part != "" {
-		return problem(4, "the marked passages are not about %s", part)
+		return problem(checkSubject, "the marked passages are not about %s", part)
 	}
 	if s.Computed { // the words of a computed sentence are the service's own
 		return nil
 	}
 	if word := c.unsupportedDenial(s); word != "" {
-		return problem(7, "no marked passage denies %q", word)
+		return problem(checkClaims, "the sentence denies %q, but no marked passage does", word)
 	}
 	if !c.grounded(s) {
-		return problem(7, "the marked passages do not say so")
+		return problem(checkClaims, "too few words of the sentence are in the marked passages")
 	}
 	return nil
 }
 
-// withoutNames returns a computed sentence without the names of the question's issuers, so that a name such as
-// "Amazon.com, Inc." is not taken for a web address. Other sentences are returned unchanged.
+// withoutNames returns the text of a computed sentence without the names of the question's issuers, so that a name such
+// as "Amazon.com, Inc." is not taken for a web address. For other sentences it returns the whole text.
 func (c *Checker) withoutNames(s draft.Sentence) string {
 	text := s.Text
 	if !s.Computed {
@@ -164,31 +180,33 @@ func (c *Checker) withoutNames(s draft.Sentence) string {
 	return text
 }
 
-// wrongIssuer returns the problem of a sentence that names an issuer without marking a passage about that issuer, or
-// the empty string.
-func (c *Checker) wrongIssuer(s draft.Sentence) string {
+// maxNamesakes is the largest number of issuers with one name. A name of more issuers is probably an ordinary word.
+const maxNamesakes = 3
+
+// unsupportedIssuer returns the first name of an issuer in a sentence that marks no passage about that issuer. It
+// returns the empty string if there is no such name.
+func (c *Checker) unsupportedIssuer(s draft.Sentence) string {
 	if c.material.Directory == nil {
 		return ""
 	}
 	for _, mention := range c.material.Directory.Find(s.Text) {
-		if mention.Slip || len(mention.Issuers) > 3 {
-			continue
+		if mention.Slip || len(mention.Issuers) > maxNamesakes {
+			continue // the text may mean something else
 		}
 		name := s.Text[mention.Start:mention.End]
-		ok := false
-		for _, m := range s.Marks {
-			p := &c.material.Passages[m]
-			ok = ok || slices.Contains(mention.Issuers, p.Issuer) || strings.Contains(p.Text, name) ||
+		supported := slices.ContainsFunc(s.Marks, func(index int) bool {
+			p := &c.material.Passages[index]
+			return slices.Contains(mention.Issuers, p.Issuer) || strings.Contains(p.Text, name) ||
 				p.Issuer == 0 && c.namesIssuer(p, mention.Issuers)
-		}
-		if !ok {
-			return "the marked passages are not about " + name
+		})
+		if !supported {
+			return name
 		}
 	}
 	return ""
 }
 
-// namesIssuer reports whether a passage names one of the issuers.
+// namesIssuer reports whether the title, section or text of a passage names one of the issuers.
 func (c *Checker) namesIssuer(p *kernel.Passage, issuers []int64) bool {
 	mentions := c.material.Directory.Find(p.Title + "\n" + p.Section + "\n" + p.Text)
 	return slices.ContainsFunc(mentions, func(m metrics.IssuerMention) bool {
@@ -196,8 +214,9 @@ func (c *Checker) namesIssuer(p *kernel.Passage, issuers []int64) bool {
 	})
 }
 
-// grounded reports whether at least half of a sentence's words are in its passages. Words of the question and names of
-// issuers count only if the sentence has a figure, because only figures are looked up in the passages by another check.
+// grounded reports whether at least half of a sentence's words are in its marked passages. In a sentence with a figure,
+// words of the question count as found, because another check looks up the figure. In other sentences, words of the
+// question and names of issuers do not count.
 func (c *Checker) grounded(s draft.Sentence) bool {
 	found, all := 0, 0
 	hasFigure := len(figures.Find(s.Text)) > 0 || len(figures.Spelled(s.Text)) > 0
@@ -205,29 +224,31 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 	if !hasFigure {
 		text = c.withoutIssuers(text)
 	}
-	for t := range wordsOf(text) {
-		if len(t) > 0 && t[0] >= '0' && t[0] <= '9' {
-			continue // numbers are looked up elsewhere
+	for word := range wordsOf(text) {
+		if len(word) > 0 && word[0] >= '0' && word[0] <= '9' {
+			continue // allNumbersFound looks up numbers
 		}
-		if c.questionWords[t] || templateWords[t] {
+		if c.questionWords[word] || templateWords[word] {
 			if hasFigure {
 				found, all = found+1, all+1
 			}
 			continue
 		}
 		all++
-		for _, m := range s.Marks {
-			if c.words[m] == nil {
-				p := &c.material.Passages[m]
-				c.words[m] = wordsOf(p.Title + " " + p.Section + " " + p.Text)
-			}
-			if c.words[m][t] {
-				found++
-				break
-			}
+		if slices.ContainsFunc(s.Marks, func(index int) bool { return c.inPassage(index, word) }) {
+			found++
 		}
 	}
 	return all == 0 || float64(found) >= minWords*float64(all)
+}
+
+// inPassage reports whether the title, section or text of the passage with an index contains a word.
+func (c *Checker) inPassage(index int, word terms.Term) bool {
+	if c.words[index] == nil {
+		p := &c.material.Passages[index]
+		c.words[index] = wordsOf(p.Title + " " + p.Section + " " + p.Text)
+	}
+	return c.words[index][word]
 }
 
 // withoutIssuers returns a text without the names of issuers.
@@ -249,14 +270,21 @@ func (c *Checker) withoutIssuers(text string) string {
 // denial matches a word such as "not" that denies the words after it.
 var denial = regexp.MustCompile(`(?i)\b(?:no|not|never|without|none|neither|nor|cannot|[a-z]+n['’]t)\b`)
 
-// unsupportedDenial returns the word that a sentence denies although no marked passage denies it, or the empty string.
-// A denial needs this check because it has no figure that could be looked up.
+// unsupportedDenial returns the first word that a sentence denies although no marked passage denies it, or the empty
+// string. The denied word is the first one after the denial that is not a template word. A denial needs this check
+// because it has no figure that could be looked up.
 func (c *Checker) unsupportedDenial(s draft.Sentence) string {
 	for _, match := range denial.FindAllStringIndex(s.Text, 20) {
 		following := slices.DeleteFunc(terms.Of(s.Text[match[1]:]), func(t terms.Term) bool { return templateWords[t] })
-		if len(following) > 0 && !slices.ContainsFunc(s.Marks,
-			func(m int) bool { return denies(c.material.Passages[m].Text, following[0]) }) {
-			return string(following[0])
+		if len(following) == 0 {
+			continue
+		}
+		denied := following[0]
+		supported := slices.ContainsFunc(s.Marks, func(index int) bool {
+			return denies(c.material.Passages[index].Text, denied)
+		})
+		if !supported {
+			return string(denied)
 		}
 	}
 	return ""
@@ -277,10 +305,12 @@ func denies(text string, word terms.Term) bool {
 	return false
 }
 
-// templateWords holds conjunctions and the words of the service's sentence templates.
+// templateWords holds function words and the words of the templates that package draft writes sentences from. A
+// sentence needs no passage to use them.
 var templateWords = wordsOf(`change percentage change difference average sum ratio compound annual growth rate number years quarters with above below period highest lowest items
 	under calculation respectively reported increased decreased rose fell to from compared up down was were as printed source names no unit net total of fiscal year`)
 
+// wordsOf returns the set of the terms of a text.
 func wordsOf(s string) map[terms.Term]bool {
 	m := make(map[terms.Term]bool)
 	for _, t := range terms.Of(s) {
@@ -289,18 +319,18 @@ func wordsOf(s string) map[terms.Term]bool {
 	return m
 }
 
-// Whole checks the draft that is left after Sentences: it must have an answer, and pass check 6 of the specification
-// (length and language). It returns nil if there is no problem.
+// Whole checks the draft that Sentences has returned: it must still have an answer, of at most MaxLetters, in the
+// language of the question. It returns nil if there is no problem.
 func (c *Checker) Whole(d draft.Draft) *Problem {
 	text := d.Text()
 	switch n := len([]rune(text)); {
 	case n == 0, !Answers(d):
-		return &Problem{7, "", "nothing is left of the answer"}
+		return &Problem{checkClaims, "", "no sentence that answers the question has passed the checks"}
 	case n > MaxLetters:
-		return &Problem{6, "", "the answer is too long"}
+		return &Problem{checkWhole, "", fmt.Sprintf("the answer has more than %d characters", MaxLetters)}
 	}
 	if c.material.Question.Lang == "en" && isForeign(text) {
-		return &Problem{6, "", "the answer is in another language"}
+		return &Problem{checkWhole, "", "the question is in English, but the answer is not in Latin script"}
 	}
 	return nil
 }
@@ -310,14 +340,15 @@ func Answers(d draft.Draft) bool {
 	return slices.ContainsFunc(d.Sentences, func(s draft.Sentence) bool { return !s.Fixed })
 }
 
-// isForeign reports whether a text has more letters of other scripts than Latin ones.
+// isForeign reports whether a text has more characters of other scripts than of the Latin script. It does not
+// distinguish English from other languages in Latin script.
 func isForeign(s string) bool {
 	latin, other := 0, 0
 	for _, r := range s {
 		switch {
-		case r < 0x250:
+		case r < 0x250: // Latin letters, and digits and punctuation of English texts
 			latin++
-		case r >= 0x370 && r < 0x2000 || r >= 0x2E80:
+		case r >= 0x370 && r < 0x2000 || r >= 0x2E80: // from Greek on, except punctuation and symbols
 			other++
 		}
 	}

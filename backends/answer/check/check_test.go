@@ -39,7 +39,7 @@ func TestSentences(t *testing.T) {
 			got = problems[0].Check
 		}
 		if got != want {
-			t.Errorf("%q: %v, not check %d", text, problems, want)
+			t.Errorf("%q: problems %v, want one of check %d (0: none)", text, problems, want)
 		}
 	}
 	for want, s := range map[int]draft.Sentence{1: {Text: "Sales rose.", Marks: []int{7}}, 2: {Text: "Sales rose."}} {
@@ -48,10 +48,10 @@ func TestSentences(t *testing.T) {
 		}
 	}
 	if p := c.Whole(draft.Draft{Sentences: []draft.Sentence{{Text: draft.Information, Fixed: true}}}); p == nil {
-		t.Error("the information line alone is an answer")
+		t.Error("the information line alone is accepted as an answer")
 	}
 	if p := c.Whole(draft.Draft{Sentences: []draft.Sentence{{Text: "Продажи выросли", Marks: []int{0}}}}); p == nil || p.Check != 6 {
-		t.Errorf("%v", p)
+		t.Errorf("an answer in Russian: got %v, want a problem of check 6", p)
 	}
 }
 
@@ -88,8 +88,8 @@ func TestJudgeFences(t *testing.T) {
 	}
 }
 
-// TestPartsOfNumbers checks that a part of a number is another number: of a computed figure, of a year, of a
-// spelled-out number, of a name. What the question says is not proved by that.
+// TestPartsOfNumbers checks that a part of a number does not count as the number: a part of a computed figure, of a
+// year, of a spelled-out number or of a name. A number that only the question contains is not supported.
 func TestPartsOfNumbers(t *testing.T) {
 	t.Parallel()
 	c := New(Material{
@@ -138,11 +138,10 @@ func TestPassageWithoutIssuer(t *testing.T) {
 	}
 }
 
-// TestPartsOfYears checks that a quarter or a half of a year has to be that of a passage, as a year has to
-// be.
+// TestPartsOfYears checks that a sentence may only name a quarter or half of a year that its passage names.
 func TestPartsOfYears(t *testing.T) {
 	t.Parallel()
-	for text, said := range map[string][]string{
+	for text, supported := range map[string][]string{
 		"Sales of 5.0 were made in the first quarter of 2019.":                               {"Q1 2019"},
 		"| Sales of 2019 | Q1 | Q2 |\n|---|---|---|\n| Sales | 5.0 | 6.0 |":                  {"Q1 2019", "Q2 2019"},
 		"| Three Months Ended | June 30, 2019 |\n|---|---|\n| Sales | 5.0 |":                 {"Q2 2019"},
@@ -153,8 +152,8 @@ func TestPartsOfYears(t *testing.T) {
 		c := New(Material{Question: &question.Question{Text: "What were the sales?", Lang: "en"}, Passages: []kernel.Passage{{Text: text}}})
 		for _, part := range []string{"Q1 2019", "Q2 2019", "Q3 2019", "Q4 2019", "H1 2019", "H2 2019"} {
 			_, problems := c.Sentences(draft.Draft{Sentences: []draft.Sentence{{Text: "Sales in " + part + " were 5.0.", Marks: []int{0}}}})
-			if got, want := len(problems) == 0, slices.Contains(said, part); got != want {
-				t.Errorf("%s on %q: %v", part, text, problems)
+			if got, want := len(problems) == 0, slices.Contains(supported, part); got != want {
+				t.Errorf("%s with the passage %q: passed %v, want %v: %v", part, text, got, want, problems)
 			}
 		}
 	}
@@ -166,8 +165,8 @@ func TestPartsOfYears(t *testing.T) {
 	}
 }
 
-// TestNamesAndLength checks that a word that is no issuer's name is no reason to refuse a sentence, that
-// names alone prove nothing, and that the length of an answer is bounded.
+// TestNamesAndLength checks that a word that resembles an issuer's name is no reason to refuse a sentence, that
+// a sentence is not grounded by names alone, and that the length of an answer is bounded.
 func TestNamesAndLength(t *testing.T) {
 	t.Parallel()
 	c := New(Material{

@@ -18,28 +18,30 @@ import (
 // listNumber matches the number at the beginning of a list item.
 var listNumber = regexp.MustCompile(`^\s*\(?\d{1,2}[.)]\s`)
 
-// allNumbersFound looks up each number of a sentence. If ok is false, number is the first number that was not found.
+// allNumbersFound reports whether every number of a sentence is in its marked passages or was computed. That includes
+// years, spelled-out numbers and names with digits. If ok is false, number is the text of the first number that was
+// not found.
 func (c *Checker) allNumbersFound(s draft.Sentence) (number string, ok bool) {
 	text := listNumber.ReplaceAllString(s.Text, "")
-	for _, m := range figures.Find(text) {
-		if m.Year {
-			if !c.hasYear(s.Marks, int(m.Value)) {
-				return m.Text, false
+	for _, mention := range figures.Find(text) {
+		if mention.Year {
+			if !c.hasYear(s.Marks, int(mention.Value)) {
+				return mention.Text, false
 			}
 			continue
 		}
-		if !c.hasFigure(s, m) {
-			return m.Text, false
+		if !c.hasFigure(s, mention) {
+			return mention.Text, false
 		}
 	}
-	for _, m := range figures.Spelled(text) {
-		if m.Value <= maxSmall && m.Unit == kernel.NoUnit || c.hasFigure(s, m) {
-			continue
+	for _, mention := range figures.Spelled(text) {
+		isWord := mention.Value <= maxSmall && mention.Unit == kernel.NoUnit
+		if !isWord && !c.hasFigure(s, mention) {
+			return mention.Text, false
 		}
-		return m.Text, false
 	}
 	for _, name := range namesWithDigits(text) {
-		if !c.mentioned(s.Marks, name) && !c.hasPeriod(s.Marks, name) {
+		if !c.hasName(s.Marks, name) && !c.hasPeriod(s.Marks, name) {
 			return name, false
 		}
 	}
@@ -55,54 +57,55 @@ var ordinary = regexp.MustCompile(`(?i)^(?:[QH][1-4]|\d{0,3}(?:1st|2nd|3rd|\dth)
 // namesWithDigits returns the words of a text that have digits but are not figures: parts of names, numbers too long
 // for a figure, and digits of other scripts. It returns at most maxNames.
 func namesWithDigits(text string) (list []string) {
-	found := figures.Find(text)
-	inFigure := func(start, end int) bool {
-		return slices.ContainsFunc(found, func(m figures.Mention) bool { return m.Start < end && start < m.End })
+	mentions := figures.Find(text)
+	overlapsFigure := func(start, end int) bool {
+		return slices.ContainsFunc(mentions, func(m figures.Mention) bool { return m.Start < end && start < m.End })
 	}
-	part := func(r rune) bool {
+	inWord := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '-' || r == '.' || r == ',' || r == '/'
 	}
 	for next := 0; next < len(text) && len(list) < maxNames; {
-		start := next + strings.IndexFunc(text[next:], part)
-		if start < next {
+		skipped := strings.IndexFunc(text[next:], inWord)
+		if skipped < 0 {
 			break
 		}
-		end := len(text)
-		if n := strings.IndexFunc(text[start:], func(r rune) bool { return !part(r) }); n >= 0 {
+		start, end := next+skipped, len(text)
+		if n := strings.IndexFunc(text[start:], func(r rune) bool { return !inWord(r) }); n >= 0 {
 			end = start + n
 		}
 		next = end
 		word := strings.Trim(text[start:end], "-.,/")
 		foreign := strings.ContainsFunc(word, func(r rune) bool { return r > unicode.MaxASCII && unicode.IsNumber(r) })
-		if foreign || strings.ContainsAny(word, "0123456789") && !inFigure(start, end) && !ordinary.MatchString(word) {
+		isName := strings.ContainsAny(word, "0123456789") && !overlapsFigure(start, end) && !ordinary.MatchString(word)
+		if foreign || isName {
 			list = append(list, word)
 		}
 	}
 	return list
 }
 
-// maxNames bounds the names of a sentence.
+// maxNames bounds the names with digits of a sentence.
 const maxNames = 200
 
-// mentioned reports whether a name occurs in a marked passage or in the question.
-func (c *Checker) mentioned(marks []int, name string) bool {
+// hasName reports whether a name occurs in a marked passage or in the question.
+func (c *Checker) hasName(marks []int, name string) bool {
 	name = strings.ToLower(name)
 	contains := func(text string) bool { return containsNumber(strings.ToLower(text), name) }
-	return contains(c.material.Question.Text) || c.anywhere(marks, contains)
+	return contains(c.material.Question.Text) || c.inMarkedPassage(marks, contains)
 }
 
-// anywhere reports whether accepts returns true for the text, title or section of one of the marked passages.
-func (c *Checker) anywhere(marks []int, accepts func(text string) bool) bool {
-	return slices.ContainsFunc(marks, func(m int) bool {
-		p := &c.material.Passages[m]
+// inMarkedPassage reports whether accepts returns true for the text, title or section of one of the marked passages.
+func (c *Checker) inMarkedPassage(marks []int, accepts func(text string) bool) bool {
+	return slices.ContainsFunc(marks, func(index int) bool {
+		p := &c.material.Passages[index]
 		return accepts(p.Text) || accepts(p.Title) || accepts(p.Section)
 	})
 }
 
-// containsNumber reports whether a text contains a number, or a name with digits, other than as a part of a longer
-// number.
+// containsNumber reports whether a text contains a number, or a name with digits. An occurrence that is a part of a
+// longer number, such as "201" in "2019", does not count.
 func containsNumber(text, number string) bool {
-	isDigit := func(at int) bool { return at >= 0 && at < len(text) && text[at] >= '0' && text[at] <= '9' }
+	isDigit := func(i int) bool { return i >= 0 && i < len(text) && text[i] >= '0' && text[i] <= '9' }
 	for start := 0; ; start++ {
 		next := strings.Index(text[start:], number)
 		if next < 0 {
@@ -110,14 +113,16 @@ func containsNumber(text, number string) bool {
 		}
 		start += next
 		end := start + len(number)
-		if (!isDigit(start) || !isDigit(start-1)) && (!isDigit(end-1) || !isDigit(end)) {
+		continuesBefore := isDigit(start-1) && isDigit(start)
+		continuesAfter := isDigit(end-1) && isDigit(end)
+		if !continuesBefore && !continuesAfter {
 			return true
 		}
 	}
 }
 
-// hasPeriod reports whether a name is the name of a year, such as FY19, and the marked passages or the computed values
-// have that year.
+// hasPeriod reports whether a name consists of years, such as FY19, that are all in the marked passages or in the
+// computed values.
 func (c *Checker) hasPeriod(marks []int, name string) bool {
 	years := metrics.Years(name)
 	for _, year := range years {
@@ -128,10 +133,12 @@ func (c *Checker) hasPeriod(marks []int, name string) bool {
 	return len(years) > 0
 }
 
+// hasYear reports whether a marked passage names a year, is about it or was published in it, or whether a computed
+// value is for that year.
 func (c *Checker) hasYear(marks []int, year int) bool {
 	digits := strconv.Itoa(year)
-	for _, m := range marks {
-		p := &c.material.Passages[m]
+	for _, index := range marks {
+		p := &c.material.Passages[index]
 		if p.Period.AnyYear() == year || p.Published.Year() == year || containsNumber(p.Text, digits) ||
 			containsNumber(p.Title, digits) || containsNumber(p.Section, digits) {
 			return true
@@ -154,29 +161,28 @@ var (
 	lossWords = regexp.MustCompile(`(?i)\b(?:loss(?:es)?|lost|deficits?|negative|minus|decreas\w+|declin\w+|fell|fall(?:s|en)?|drop\w*|down|lower|reduc\w+|outflows?|used|pays?|paid|payments?|spent|expenses?|costs?|tax(?:es)?|charges?|write-?(?:offs?|downs?)|impair\w+|swung)\b`)
 )
 
+// hasFigure reports whether the figure shown, which a sentence contains, states a computed figure or a figure of a
+// marked passage. A loss may be shown without its sign, but not in a sentence that states a gain.
 func (c *Checker) hasFigure(s draft.Sentence, shown figures.Mention) bool {
-	marks := s.Marks
 	fits := func(exact kernel.Figure) bool { return States(shown.Figure, exact) }
-	if gainWords.MatchString(s.Text) && !lossWords.MatchString(s.Text) { // here a loss must not lose its sign
+	if gainWords.MatchString(s.Text) && !lossWords.MatchString(s.Text) {
 		fits = func(exact kernel.Figure) bool { return figures.Shows(shown.Figure, exact) }
 	}
-	if slices.ContainsFunc(c.results, fits) {
+	if slices.ContainsFunc(c.results, fits) || slices.ContainsFunc(c.calculations, fits) {
 		return true
 	}
-	if slices.ContainsFunc(c.calculations, fits) {
-		return true
-	}
-	for _, m := range marks {
-		if slices.ContainsFunc(c.figuresOf(m), fits) {
+	for _, index := range s.Marks {
+		if slices.ContainsFunc(c.figuresOf(index), fits) {
 			return true
 		}
 	}
-	return c.anywhere(marks, func(text string) bool {
+	return c.inMarkedPassage(s.Marks, func(text string) bool {
 		return slices.ContainsFunc(figures.Spelled(text), func(spelled figures.Mention) bool { return fits(spelled.Figure) })
 	})
 }
 
-// States reports whether the printed figure shown states the exact figure. A loss may be written without its sign.
+// States reports whether shown, a figure as printed and perhaps rounded, states the exact figure. A loss may be shown
+// without its sign.
 func States(shown, exact kernel.Figure) bool {
 	if figures.Shows(shown, exact) {
 		return true
@@ -188,17 +194,16 @@ func States(shown, exact kernel.Figure) bool {
 	return false
 }
 
-// figuresOf returns the figures of the passage with an index. They are computed once.
-func (c *Checker) figuresOf(passage int) []kernel.Figure {
-	if c.figures[passage] != nil {
-		return c.figures[passage]
+// figuresOf returns the figures of the passage with an index. It reads them from the passage only once.
+func (c *Checker) figuresOf(index int) []kernel.Figure {
+	if c.figures[index] == nil {
+		c.figures[index] = Figures(&c.material.Passages[index])
 	}
-	c.figures[passage] = Figures(&c.material.Passages[passage])
-	return c.figures[passage]
+	return c.figures[index]
 }
 
-// Figures returns all figures of a passage, as printed and with their scale: those in its title, section and
-// text and in the cells of its tables. The result is never nil.
+// Figures returns all figures in the title, section and text of a passage and in the cells of its tables. A figure of a
+// table occurs twice: in the unit that the table declares, such as thousands, and as printed. The result is never nil.
 func Figures(p *kernel.Passage) []kernel.Figure {
 	list := append([]kernel.Figure{}, formula.Figures(p)...)
 	for _, text := range []string{p.Title, p.Section} {
@@ -220,9 +225,10 @@ func Figures(p *kernel.Passage) []kernel.Figure {
 	return list
 }
 
+// inText returns the figures in a text.
 func inText(s string) (list []kernel.Figure) {
-	for _, m := range figures.Find(s) {
-		list = append(list, m.Figure)
+	for _, mention := range figures.Find(s) {
+		list = append(list, mention.Figure)
 	}
 	return list
 }

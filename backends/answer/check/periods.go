@@ -25,48 +25,49 @@ var (
 	halfLengths    = regexp.MustCompile(`(?i)\b(?:six|6) months|\b26 weeks|\bhalf`)
 )
 
-// unsupportedPart returns the first quarter or half of a year that the sentence names, if neither the passages marked
-// in the sentence nor the computed values are about it. The result has the words of the sentence; it is empty if there
-// is no such quarter or half. Years are ignored, because they are checked as numbers.
+// unsupportedPart returns the first quarter or half of a year that the sentence names although neither its marked
+// passages nor the computed values are about it. The result has the words of the sentence, such as "Q3 2019"; it is
+// empty if there is no such quarter or half. Years are ignored, because allNumbersFound checks them.
 func (c *Checker) unsupportedPart(s draft.Sentence) string {
-	for _, m := range metrics.Periods(s.Text) {
-		p := m.Period
-		if p.Quarter == 0 && p.Half == 0 {
+	for _, mention := range metrics.Periods(s.Text) {
+		part := mention.Period
+		if part.Quarter == 0 && part.Half == 0 {
 			continue
 		}
-		mentions := func(text string) bool { return namesPeriod(text, p) }
-		ok := c.anywhere(s.Marks, mentions) || slices.ContainsFunc(s.Marks,
-			func(m int) bool { return samePart(c.material.Passages[m].Period, p) })
+		namesIt := func(text string) bool { return namesPart(text, part) }
+		supported := c.inMarkedPassage(s.Marks, namesIt) || slices.ContainsFunc(s.Marks,
+			func(index int) bool { return isPart(c.material.Passages[index].Period, part) })
 		for _, v := range c.material.Computed {
-			ok = ok || mentions(v.Label) || slices.ContainsFunc(v.Words, mentions)
+			supported = supported || namesIt(v.Label) || slices.ContainsFunc(v.Words, namesIt)
 		}
-		if !ok {
-			return s.Text[m.Start:m.End]
+		if !supported {
+			return s.Text[mention.Start:mention.End]
 		}
 	}
 	return ""
 }
 
-// samePart reports whether p is the same quarter or half as q, in any year.
-func samePart(p, q kernel.Period) bool {
-	quarter, half := p.Part()
-	return q.Quarter != 0 && quarter == q.Quarter || q.Half != 0 && half == q.Half
+// isPart reports whether a period is the quarter or half that part names, in any year.
+func isPart(period, part kernel.Period) bool {
+	quarter, half := period.Part()
+	return part.Quarter != 0 && quarter == part.Quarter || part.Half != 0 && half == part.Half
 }
 
-// namesPeriod reports whether a text names the quarter or half of p, in any year.
-func namesPeriod(text string, p kernel.Period) bool {
-	months, lengths := 3, quarterLengths
-	if p.Half != 0 {
-		months, lengths = 6, halfLengths
-	}
-	if p.Quarter != 0 && quarterWords[p.Quarter-1].MatchString(text) ||
-		p.Half != 0 && halfWords[p.Half-1].MatchString(text) {
+// namesPart reports whether a text names the quarter or half of part, in any year. It may name it in words, or by its
+// length and its last day.
+func namesPart(text string, part kernel.Period) bool {
+	if part.Quarter != 0 && quarterWords[part.Quarter-1].MatchString(text) ||
+		part.Half != 0 && halfWords[part.Half-1].MatchString(text) {
 		return true
 	}
+	months, lengths := 3, quarterLengths
+	if part.Half != 0 {
+		months, lengths = 6, halfLengths
+	}
 	return lengths.MatchString(text) && slices.ContainsFunc(metrics.Periods(text), func(m metrics.Mention) bool {
-		if m.Period.Months == 0 { // in a table the date stands below the length
+		if m.Period.Months == 0 { // in a table the date is in another row than the length
 			m.Period.Months = months
 		}
-		return samePart(m.Period, p)
+		return isPart(m.Period, part)
 	})
 }

@@ -11,9 +11,9 @@ import (
 
 // block is a paragraph, a heading or a table.
 type block struct {
-	text   string
-	tokens int
-	level  int // the level of a heading, from 1; 0 for other blocks
+	text   string // Markdown
+	tokens int    // an estimate for the text (see terms.Tokens)
+	level  int    // the level of a heading, from 1; 0 for other blocks
 	table  bool
 }
 
@@ -33,21 +33,20 @@ func blocks(text string) []block {
 		lines, inTable = lines[:0], false
 	}
 	for line := range strings.SplitSeq(text, "\n") {
-		row := tables.IsRow(line)
-		switch {
-		case strings.TrimSpace(line) == "":
-			if !inTable {
+		if strings.TrimSpace(line) == "" {
+			if !inTable { // rows after an empty line belong to the same table
 				flush()
 			}
 			continue
-		case row != inTable && len(lines) > 0:
-			flush()
-		case !row && strings.HasPrefix(line, "#"):
+		}
+		isRow := tables.IsRow(line)
+		isHeading := !isRow && strings.HasPrefix(line, "#")
+		if isHeading || isRow != inTable && len(lines) > 0 {
 			flush()
 		}
-		inTable = row
+		inTable = isRow
 		lines = append(lines, line)
-		if !row && strings.HasPrefix(line, "#") {
+		if isHeading {
 			flush()
 		}
 	}
@@ -55,13 +54,14 @@ func blocks(text string) []block {
 	return list
 }
 
+// Patterns of headings without Markdown marks: "Item 7A. …", "Note 3 – …" and "2.1 …".
 var (
 	partHeading     = regexp.MustCompile(`^(?i:part|item|chapter)\s+[IVX0-9]+[A-Z]?\b[.:–—-]?\s*`)
 	noteHeading     = regexp.MustCompile(`^(?i:note)s?\s+\d{1,2}[A-Z]?\b[.:–—-]*\s*`)
 	numberedHeading = regexp.MustCompile(`^\(?\d{1,2}(?:\.\d{1,2}){0,2}[.)]?\s+\p{Lu}`)
 )
 
-// runningHead matches a line that stands at the top of every page and is not a heading.
+// runningHead matches a line that is repeated at the top of every page and is not a heading.
 var runningHead = regexp.MustCompile(`(?i)^(?:table of contents|contents|index(?: to (?:consolidated )?financial statements)?|back to top|page \d+.*)$`)
 
 // maxHeading is the largest length of a heading in bytes.
@@ -109,12 +109,13 @@ func headingLevel(line string) int {
 	return 3
 }
 
-// sections are the headings above a block, outermost first.
+// sections holds the headings above a block, one for each level of Markdown headings, outermost first. Levels without a
+// heading are empty.
 type sections [6]string
 
-// enter returns the sections below a heading of the given level.
-func (s sections) enter(level int, line string) sections {
-	s[level-1] = strings.Trim(line, "#*_ ")
+// enter returns the sections of the blocks below a heading of the given level. Headings of deeper levels end there.
+func (s sections) enter(level int, heading string) sections {
+	s[level-1] = strings.Trim(heading, "#*_ ")
 	for i := level; i < len(s); i++ {
 		s[i] = ""
 	}
@@ -127,14 +128,14 @@ const maxSection = 400
 // String returns the headings, joined with " > " and cut after maxSection bytes.
 func (s sections) String() string {
 	var b strings.Builder
-	for _, line := range s {
-		if line == "" {
+	for _, heading := range s {
+		if heading == "" {
 			continue
 		}
 		if b.Len() > 0 {
 			b.WriteString(" > ")
 		}
-		b.WriteString(line)
+		b.WriteString(heading)
 	}
 	return cut(b.String(), maxSection)
 }

@@ -15,17 +15,21 @@ const (
 	tableFull    = 1500 // a longer table is split by its rows
 )
 
-// chunk is a part of a document that a search finds as a unit.
+// chunkTables is how many tables of a chunk are read.
+const chunkTables = 8
+
+// chunk is a part of a document that a search finds as a unit. Outside this package a stored chunk is called a passage.
 type chunk struct {
-	section string
-	page    int
-	text    string
+	section string // the headings above the chunk (see sections.String)
+	page    int    // the number of its page, or 0
+	text    string // Markdown
 	tokens  int
-	headers string // the caption, columns and rows of its tables
+	headers string // the captions, column headers and row labels of its tables, one per line
 	tables  []*tables.Table
 }
 
-// chunks splits pages into chunks. No chunk crosses the end of a page, so that each has one page number.
+// chunks splits pages into chunks. No chunk crosses the end of a page, so that each has one page number. Headings apply
+// to the following pages too.
 func chunks(pages []Page) []chunk {
 	var list []chunk
 	var above sections
@@ -41,18 +45,20 @@ func chunks(pages []Page) []chunk {
 	return list
 }
 
-// chunker gathers the blocks of a page into chunks.
+// chunker gathers the blocks of a page into chunks. The current chunk consists of parts, until flush moves it to done.
 type chunker struct {
 	page         int
-	above        sections
-	section      string // the section of the current chunk
-	parts        []string
-	tokens       int
-	hasNew       bool // the chunk has text that the previous chunk does not have
-	onlyHeadings bool // the chunk has nothing but headings
+	above        sections // the headings above the next block
+	section      string   // the section of the current chunk
+	parts        []string // the blocks of the current chunk
+	tokens       int      // of parts
+	hasNew       bool     // the current chunk has text that the previous chunk does not have
+	onlyHeadings bool     // the new text of the current chunk consists of headings
 	done         []chunk
 }
 
+// add adds a block to the current chunk. It begins a new chunk if the current one is full, or if the block is a heading
+// and the current chunk is long enough. A block that is too long for one chunk is divided.
 func (c *chunker) add(b block) {
 	if b.level > 0 {
 		if c.tokens >= chunkGood {
@@ -81,9 +87,11 @@ func (c *chunker) add(b block) {
 	c.onlyHeadings = c.onlyHeadings && b.level > 0
 }
 
+// append appends text to the current chunk. The section of the chunk is that of its first text below headings.
 func (c *chunker) append(text string, tokens int) {
 	if !c.hasNew || c.onlyHeadings {
-		c.section, c.onlyHeadings = c.above.String(), true
+		c.section = c.above.String()
+		c.onlyHeadings = true // add corrects this if the text is not a heading
 	}
 	c.parts = append(c.parts, text)
 	c.tokens += tokens
@@ -110,7 +118,7 @@ func (c *chunker) flush(overlap bool) {
 		return
 	}
 	ended := chunk{section: c.section, page: c.page, text: strings.Join(c.parts, "\n\n"), tokens: c.tokens}
-	ended.tables = tables.ParseAll(ended.text, 8)
+	ended.tables = tables.ParseAll(ended.text, chunkTables)
 	ended.headers = tableNames(ended.tables)
 	c.done = append(c.done, ended)
 	var repeated string
@@ -126,7 +134,7 @@ func (c *chunker) flush(overlap bool) {
 // maxHeaders bounds the length of chunk.headers, in bytes.
 const maxHeaders = 8 << 10
 
-// tableNames returns the captions, column headers and row labels of tables, one a line and without repetitions.
+// tableNames returns the captions, column headers and row labels of tables, one per line and without repetitions.
 func tableNames(all []*tables.Table) string {
 	var b strings.Builder
 	seen := make(map[string]bool)
@@ -154,27 +162,15 @@ func tableNames(all []*tables.Table) string {
 	return cut(b.String(), maxHeaders)
 }
 
-// divideTable splits a table into tables of at most tableFull tokens. Each has the caption and the header rows,
-// including the separator line and the line of units. Header rows longer than a third of tableFull are treated like
-// other rows.
+// divideTable splits a Markdown table into tables of at most tableFull tokens. Each begins with the caption, unless it
+// is empty, and the header rows, including the separator line and the line of units. Header rows longer than a third of
+// tableFull are treated like other rows.
 func divideTable(text, caption string) []string {
-	lines := strings.Split(text, "\n")
-	parsed := tables.Parse(text)
-	head := make([]string, 0, 8)
-	body := lines
-	headRows := 0
-	for ; len(body) > 0 && (headRows < parsed.Before || strings.Trim(body[0], "|-: ") == ""); body = body[1:] {
-		if strings.Trim(body[0], "|-: ") != "" || strings.Contains(body[0], "---") {
-			head = append(head, body[0])
-		}
-		if strings.Trim(body[0], "|-: ") != "" {
-			headRows++
-		}
-	}
-	if terms.Tokens(strings.Join(head, "\n")) > tableFull/3 {
-		head, body = nil, lines
-	}
+	head, body := splitHeader(text)
 	prefix := strings.Join(head, "\n")
+	if terms.Tokens(prefix) > tableFull/3 {
+		prefix, body = "", strings.Split(text, "\n")
+	}
 	if caption != "" {
 		prefix = caption + "\n\n" + prefix
 	}
@@ -200,8 +196,31 @@ func divideTable(text, caption string) []string {
 	return pieces
 }
 
+// splitHeader splits a Markdown table into its header, with the separator line but without empty rows, and its other
+// rows.
+func splitHeader(table string) (header, body []string) {
+	headerRows := tables.Parse(table).Before
+	body = strings.Split(table, "\n")
+	for rows := 0; len(body) > 0; body = body[1:] {
+		isEmpty := strings.Trim(body[0], "|-: ") == ""
+		if !isEmpty && rows == headerRows {
+			break
+		}
+		if !isEmpty {
+			rows++
+		}
+		if !isEmpty || strings.Contains(body[0], "---") {
+			header = append(header, body[0])
+		}
+	}
+	return header, body
+}
+
+// bytesPerToken is about the length of a token.
+const bytesPerToken = 4
+
 // divide splits a long paragraph after sentences into pieces of at most limit tokens. A longer sentence is
-// split after words.
+// split after words, and a longer word is cut.
 func divide(text string, limit int) []string {
 	var pieces []string
 	var b strings.Builder
@@ -215,11 +234,11 @@ func divide(text string, limit int) []string {
 	}
 	for _, sentence := range sentences(text) {
 		n := terms.Tokens(sentence)
-		if n > limit { // a sentence that is too long is split by words
+		if n > limit {
 			flush()
 			for word := range strings.FieldsSeq(sentence) {
-				for len(word) > 4*limit { // a word that is too long is cut
-					head := cut(word, 4*limit)
+				for len(word) > bytesPerToken*limit {
+					head := cut(word, bytesPerToken*limit)
 					pieces = append(pieces, head)
 					word = word[len(head):]
 				}
@@ -259,7 +278,7 @@ func sentences(text string) []string {
 	return list
 }
 
-// tail returns the last sentences of a text, at most limit tokens.
+// tail returns the last sentences of a text that together have at most limit tokens. It may return the empty string.
 func tail(text string, limit int) string {
 	all := sentences(text)
 	first, tokens := len(all), 0

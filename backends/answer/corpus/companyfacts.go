@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +17,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// companyFacts is the response of the SEC's API for a company: data.sec.gov/api/xbrl/companyfacts.
+// companyFacts is the response of the SEC's API for a company: data.sec.gov/api/xbrl/companyfacts. Facts are grouped by
+// taxonomy, such as "us-gaap", then by concept, such as "Revenues", then by unit, such as "USD".
 type companyFacts struct {
-	CIK    json.RawMessage `json:"cik"`
+	CIK    json.RawMessage `json:"cik"` // a number or a string
 	Entity string          `json:"entityName"`
 	Facts  map[string]map[string]struct {
 		Label string                        `json:"label"`
@@ -26,6 +28,7 @@ type companyFacts struct {
 	} `json:"facts"`
 }
 
+// companyFactValue is the value of a concept for a period or, without Start, on a day.
 type companyFactValue struct {
 	Start string      `json:"start"`
 	End   string      `json:"end"`
@@ -34,7 +37,8 @@ type companyFactValue struct {
 	Filed string      `json:"filed"`
 }
 
-// readJSON reads the company facts of the SEC. Any other JSON is read as one document in the form of a line of JSONL.
+// readJSON reads a file with the company facts of the SEC. It reads any other JSON as one document in the form of a
+// line of JSONL.
 func readJSON(_ context.Context, r io.Reader, base Source, out emit) error {
 	body, err := io.ReadAll(r)
 	if err != nil {
@@ -66,15 +70,16 @@ type factKey struct {
 	months int
 }
 
-// source converts the facts to a document. Fields that the file lacks are taken from base. Of several facts for the
-// same known metric and period, the one that candidateFact.before prefers is stored in Source.Facts. Source.Pages are
-// tables of these facts by year, one for each part of a report, so that passages with them can be found and cited.
-// source returns an error if the company is missing, if no metric is known, or if there are more than maxFacts.
+// source converts the facts to a document. It takes fields that the file does not have from base. Of several facts for
+// the same metric and period, it stores in Source.Facts the fact that candidateFact.before prefers; it ignores facts of
+// unknown metrics. Source.Pages are tables of these facts by year, one for each part of a report, so that searches find
+// them and answers cite them. source returns an error if the company is missing, if no metric is known, or if there are
+// more than maxFacts.
 func (c *companyFacts) source(base Source) (Source, error) {
 	s := base
 	cik, err := scalar(c.CIK)
 	if err != nil || c.Entity == "" {
-		return s, refuse("the facts are of no company: cik and entityName are missing")
+		return s, refuse("the company is unknown: entityName is missing, or cik is neither a string nor a number")
 	}
 	s.Kind = kernel.Tabular
 	s.Form = cmp.Or(base.Form, "companyfacts")
@@ -106,7 +111,7 @@ func (c *companyFacts) source(base Source) (Source, error) {
 		}
 	}
 	if len(best) == 0 {
-		return s, refuse("none of the facts is of a metric that is known")
+		return s, refuse("no fact has a known metric")
 	}
 	if len(best) > maxFacts {
 		return s, refuse("more than %d facts", maxFacts)
@@ -117,7 +122,6 @@ func (c *companyFacts) source(base Source) (Source, error) {
 	})
 	for _, f := range facts {
 		s.Facts = append(s.Facts, f.Fact)
-		s.Issuer.Aliases = base.Issuer.Aliases
 	}
 	s.Pages = yearTables(s.Issuer.Name, s.Facts)
 	return s, nil
@@ -130,10 +134,12 @@ func (f candidateFact) before(other candidateFact) bool {
 		cmp.Compare(other.Figure.Value, f.Figure.Value)) < 0
 }
 
+// fact converts a value of the metric m to a fact. It returns false for a value that is not valid, a period of an
+// unusual length, a period instead of a day or the reverse, and an unknown unit. The rank of the result is not set.
 func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (candidateFact, bool) {
 	end, ok := kernel.ParseDay(v.End)
 	value, err := v.Value.Float64()
-	if !ok || err != nil || value-value != 0 {
+	if !ok || err != nil || math.IsInf(value, 0) || math.IsNaN(value) {
 		return candidateFact{}, false
 	}
 	p := kernel.Period{Year: end.Year(), End: end}
@@ -152,7 +158,7 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (candidateF
 	f := kernel.Figure{Text: v.Value.String(), Value: value, Step: 1, Unit: kernel.NoUnit}
 	if _, fraction, ok := strings.Cut(f.Text, "."); ok {
 		for range min(len(fraction), 9) {
-			f.Step /= 10
+			f.Step /= 10 // Step is the value of one unit of the last digit
 		}
 	}
 	switch currency, per, isRatio := strings.Cut(unit, "/"); {
@@ -171,15 +177,14 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (candidateF
 // yearsShown is the largest number of years in a table. Earlier years are left out.
 const yearsShown = 8
 
-// yearTables returns pages with one table each, for the parts of a report. A table has a row for each metric, and a
-// column for each fiscal year or balance sheet date.
+// yearTables returns a page with a table for each part of a report that has facts. A table has a row for each metric,
+// and a column for each fiscal year or balance sheet date, from the latest to the earliest.
 func yearTables(issuer string, facts []kernel.Fact) []Page {
-	type group struct {
+	groups := []struct {
 		title   string
-		instant bool
-		part    kernel.Statement
-	}
-	groups := []group{
+		instant bool             // the figures are for a day, not for a year
+		part    kernel.Statement // empty for metrics of no primary statement
+	}{
 		{"income statement data, years ended", false, kernel.Income},
 		{"cash flow data, years ended", false, kernel.CashFlow},
 		{"balance sheet data, as of", true, kernel.Balance},
@@ -189,13 +194,15 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 	var pages []Page
 	for _, g := range groups {
 		byMetric := make(map[string]map[kernel.Day]kernel.Fact)
-		var order []string
-		days := make(map[kernel.Day]int)
+		var order []string // the keys of byMetric in the order of the facts
+		days := make(map[kernel.Day]bool)
 		for _, f := range facts {
 			m, _ := metrics.Metric(f.Metric)
-			other := m.Statement != kernel.Income && m.Statement != kernel.CashFlow && m.Statement != kernel.Balance
-			if m.Instant != g.instant || !g.instant && f.Period.Months != 12 || (g.part == "") != other ||
-				g.part != "" && m.Statement != g.part {
+			part := m.Statement
+			if part != kernel.Income && part != kernel.CashFlow && part != kernel.Balance {
+				part = ""
+			}
+			if m.Instant != g.instant || part != g.part || !g.instant && f.Period.Months != 12 {
 				continue
 			}
 			if byMetric[f.Metric] == nil {
@@ -203,12 +210,13 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 				order = append(order, f.Metric)
 			}
 			byMetric[f.Metric][f.Period.End] = f
-			days[f.Period.End]++
+			days[f.Period.End] = true
 		}
 		if len(order) == 0 {
 			continue
 		}
-		ends := slices.SortedFunc(maps.Keys(days), func(a, b kernel.Day) int { return strings.Compare(string(b), string(a)) })
+		latestFirst := func(a, b kernel.Day) int { return strings.Compare(string(b), string(a)) }
+		ends := slices.SortedFunc(maps.Keys(days), latestFirst)
 		ends = ends[:min(len(ends), yearsShown)]
 		header := make([]string, 1, 1+len(ends)) // the first column has no name
 		for _, end := range ends {
@@ -229,7 +237,8 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 	return pages
 }
 
-// formatFigure formats a figure for a table: "$1,234", "1,234", "1.25". A figure without text is the empty string.
+// formatFigure formats a figure for a table: "$1,234", "1,234", "1.25". For a figure without text it returns the empty
+// string. Text that has an exponent is written without it and without a fraction.
 func formatFigure(f kernel.Figure) string {
 	if f.Text == "" {
 		return ""
@@ -238,18 +247,19 @@ func formatFigure(f kernel.Figure) string {
 	if strings.HasPrefix(digits, "-") {
 		sign, digits = "-", digits[1:]
 	}
-	integer, fraction, ok := strings.Cut(digits, ".")
+	integer, fraction, hasFraction := strings.Cut(digits, ".")
 	if strings.ContainsAny(digits, "eE") {
-		integer, ok = strconv.FormatFloat(max(f.Value, -f.Value), 'f', 0, 64), false
+		integer, hasFraction = strconv.FormatFloat(math.Abs(f.Value), 'f', 0, 64), false
 	}
+	formatted := integer
 	for i := len(integer) - 3; i > 0; i -= 3 {
-		integer = integer[:i] + "," + integer[i:]
+		formatted = formatted[:i] + "," + formatted[i:]
 	}
-	if ok {
-		integer += "." + fraction
+	if hasFraction {
+		formatted += "." + fraction
 	}
 	if f.Currency == "USD" {
-		integer = "$" + integer
+		formatted = "$" + formatted
 	}
-	return sign + integer
+	return sign + formatted
 }

@@ -28,12 +28,12 @@ import (
 type Corpus struct {
 	*kernel.Server
 
-	mu        sync.Mutex
+	mu        sync.Mutex // guards directory, issuers and version
 	directory *metrics.Directory
-	issuers   map[int64]kernel.Issuer
-	version   int64 // the version of the corpus from which directory and issuers were read
+	issuers   map[int64]kernel.Issuer // by id
+	version   int64                   // the version of the corpus from which directory and issuers were read
 
-	doubts atomic.Int64
+	doubts atomic.Int64 // see Doubts
 }
 
 // New returns the corpus of a server.
@@ -66,7 +66,8 @@ func (c *Corpus) Put(ctx context.Context, s Source) (Outcome, error) {
 	return outcomes[0], nil
 }
 
-// putAll ingests documents in one transaction, or in several if one of the documents replaces another of them.
+// putAll ingests documents in one transaction, or in several if one of the documents replaces another of them. It
+// returns the outcome of each document, in the order of all.
 func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcome, err error) {
 	for len(outcomes) < len(all) {
 		var batch []Outcome
@@ -82,8 +83,8 @@ func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcom
 	return outcomes, nil
 }
 
-// putSome ingests at least the first of the documents, and returns the outcomes of those that it has ingested. It stops
-// before a document that has to wait for the next transaction.
+// putSome ingests documents until one has to wait for the next transaction, and returns the outcomes of the ingested
+// ones. The first document never has to wait. now is the current time in microseconds.
 func putSome(conn kernel.Conn, all []*prepared, now int64) (outcomes []Outcome, err error) {
 	w := &writer{conn, now, make(map[int64]bool)}
 	changed := false
@@ -111,8 +112,9 @@ type writer struct {
 	added map[int64]bool // the documents added by this transaction; some of their rows are written at its end
 }
 
-// errNextWrite is returned for a document that has to wait for the next transaction. Nothing was written for it.
-var errNextWrite = errors.New("in the next transaction")
+// errNextWrite is returned for a document that has to wait for the next transaction, because it replaces a document of
+// this one. Nothing was written for it.
+var errNextWrite = errors.New("the document must be written in the next transaction")
 
 // incrementVersion increments the version of the corpus.
 func incrementVersion(c kernel.Conn) error {
@@ -124,11 +126,14 @@ func (w *writer) put(p *prepared) (Outcome, error) {
 	moved := false
 	if former := p.source.former; former != "" {
 		id, err := idAtURL(w.Conn, former)
-		if moved = err == nil && id != 0; moved {
-			err = w.detach(id, former)
-		}
 		if err != nil {
 			return Skipped, err
+		}
+		if id != 0 {
+			if err := w.detach(id, former); err != nil {
+				return Skipped, err
+			}
+			moved = true
 		}
 	}
 	outcome, err := w.putAtURL(p)
@@ -138,7 +143,8 @@ func (w *writer) put(p *prepared) (Outcome, error) {
 	return outcome, err
 }
 
-// putAtURL writes a document to its URL.
+// putAtURL writes a document to its URL, in place of a document that was there. If the same document is stored under
+// another URL, putAtURL only adds the URL to that document.
 func (w *writer) putAtURL(p *prepared) (Outcome, error) {
 	s, c := p.source, w.Conn
 	duplicate, err := queryID(c, "SELECT id FROM answer_documents WHERE sha256 = ?", p.digest)
@@ -150,7 +156,7 @@ func (w *writer) putAtURL(p *prepared) (Outcome, error) {
 		return Skipped, err
 	}
 	outcome := Added
-	if old != 0 { // even if the new document of this URL is stored under another URL already
+	if old != 0 {
 		outcome = Replaced
 		if err := w.detach(old, s.URL); err != nil {
 			return outcome, err
@@ -205,21 +211,24 @@ func queryID(c kernel.Conn, query string, args ...any) (id int64, err error) {
 // documentAtURL is an SQL expression for the id of the document at a URL. Its two parameters are the URL.
 const documentAtURL = "COALESCE((SELECT id FROM answer_documents WHERE url = ?), (SELECT document_id FROM answer_copies WHERE url = ?))"
 
+// idAtURL returns the id of the document at a URL, or 0 if there is no such document.
 func idAtURL(c kernel.Conn, url string) (int64, error) {
 	return queryID(c, "SELECT COALESCE("+documentAtURL+", 0)", url, url)
 }
 
-// detach removes a document from a URL. A document with other URLs is kept, because their files may have been read
-// already and would not be read again. detach returns errNextWrite for a document that the same transaction has added.
+// detach removes a document from one of its URLs. It deletes a document without other URLs, and keeps any other
+// document, because the files of the other URLs may have been read already and would not be read again. detach returns
+// errNextWrite for a document that the same transaction has added.
 func (w *writer) detach(id int64, url string) error {
-	if copies, err := w.Exec("DELETE FROM answer_copies WHERE url = ?", url); err != nil || copies > 0 {
+	copies, err := w.Exec("DELETE FROM answer_copies WHERE url = ?", url)
+	if err != nil || copies > 0 { // if the URL was that of a copy, the document keeps its main URL
 		return err
 	}
 	if w.added[id] {
 		return errNextWrite
 	}
 	var next string
-	err := w.Row("SELECT url FROM answer_copies WHERE document_id = ? ORDER BY url LIMIT 1", id).Scan(&next)
+	err = w.Row("SELECT url FROM answer_copies WHERE document_id = ? ORDER BY url LIMIT 1", id).Scan(&next)
 	if errors.Is(err, sql.ErrNoRows) {
 		return remove(w.Conn, id)
 	}
@@ -241,7 +250,8 @@ func replaceMainURL(c kernel.Conn, id int64, from, to string) error {
 	return err
 }
 
-// rowsAtOnce is how many rows one statement adds.
+// rowsAtOnce is how many rows one statement inserts. The remaining rows are inserted one by one, so that the database
+// sees only two texts of the statement.
 const rowsAtOnce = 20
 
 // rowPlaceholders returns the SQL placeholders of n rows with width columns.
@@ -250,19 +260,19 @@ func rowPlaceholders(n, width int) string {
 	return strings.TrimSuffix(strings.Repeat(row, n), ", ")
 }
 
-// insertRows inserts n rows of width columns: rowsAtOnce in each statement, and the rest one by one. A statement
-// consists of statement, the placeholders of its rows, and suffix. args returns the values of row i.
-func insertRows(c kernel.Conn, statement, suffix string, n, width int, args func(i int) []any) error {
+// insertRows inserts n rows of width columns, rowsAtOnce in each statement. A statement consists of prefix, the
+// placeholders of its rows, and suffix. values returns the values of row i.
+func insertRows(c kernel.Conn, prefix, suffix string, n, width int, values func(i int) []any) error {
 	for start := 0; start < n; {
 		size := rowsAtOnce
 		if n-start < size {
 			size = 1
 		}
-		all := make([]any, 0, size*width)
+		args := make([]any, 0, size*width)
 		for i := start; i < start+size; i++ {
-			all = append(all, args(i)...)
+			args = append(args, values(i)...)
 		}
-		if err := c.Later(statement+rowPlaceholders(size, width)+suffix, all...); err != nil {
+		if err := c.Later(prefix+rowPlaceholders(size, width)+suffix, args...); err != nil {
 			return err
 		}
 		start += size
@@ -270,7 +280,8 @@ func insertRows(c kernel.Conn, statement, suffix string, n, width int, args func
 	return nil
 }
 
-// putChunks writes the chunks of a document, their vectors and their words, and returns their ids.
+// putChunks writes the chunks of a document, their vectors and their entries in the full-text index. It returns the ids
+// of the chunks in their order. document and issuer are ids; issuer may be 0.
 func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64, err error) {
 	s := p.source
 	const columns = 8
@@ -291,9 +302,8 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 			rowPlaceholders(size, columns)+" RETURNING id",
 			args, func(r store.Row) error {
 				var id int64
-				ids = append(ids, 0)
 				err := r.Scan(&id)
-				ids[len(ids)-1] = id
+				ids = append(ids, id)
 				return err
 			})
 		if err != nil {
@@ -309,16 +319,16 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 		return nil, err
 	}
 	for i := range p.chunks {
-		w := indexEntry{ids[i], document, issuer, p.period.Year, s.Title, p.chunks[i].section, p.chunks[i].text}
-		if err := w.put(c); err != nil {
+		entry := indexEntry{ids[i], document, issuer, p.period.Year, s.Title, p.chunks[i].section, p.chunks[i].text}
+		if err := entry.put(c); err != nil {
 			return nil, err
 		}
 	}
 	return ids, nil
 }
 
-// Scope returns the words that the full-text index has for an issuer and a year, separated by a space, such as "i12
-// y2019". A zero issuer or year has no word.
+// Scope returns the words, such as "i12 y2019", that the full-text index contains for each chunk of a document about an
+// issuer and a fiscal year. A search for these words is limited to such chunks. A zero issuer or year has no word.
 func Scope(issuer int64, year int) string {
 	words := make([]string, 0, 2)
 	if issuer != 0 {
@@ -330,6 +340,7 @@ func Scope(issuer int64, year int) string {
 	return strings.Join(words, " ")
 }
 
+// flag returns the form in which the database stores a boolean.
 func flag(value bool) int {
 	if value {
 		return 1
@@ -337,7 +348,8 @@ func flag(value bool) int {
 	return 0
 }
 
-// putFacts writes the facts of a document. Of several facts for the same metric and period only the first is written.
+// putFacts writes the facts of a document, unless it has no issuer. Of several facts for the same metric and period it
+// writes only the first. chunks has the ids of the document's chunks.
 func putFacts(c kernel.Conn, p *prepared, document, issuer int64, chunks []int64) error {
 	if issuer == 0 {
 		return nil
@@ -350,7 +362,7 @@ func putFacts(c kernel.Conn, p *prepared, document, issuer int64, chunks []int64
 				chunk = chunks[f.chunk]
 			}
 			end := string(f.Period.End)
-			if end == "" {
+			if end == "" { // the year distinguishes facts whose last day is unknown
 				end = strconv.Itoa(f.Period.Year)
 			}
 			return []any{
@@ -361,6 +373,7 @@ func putFacts(c kernel.Conn, p *prepared, document, issuer int64, chunks []int64
 		})
 }
 
+// putPrices writes the prices of a document. They replace prices of the same issuer and days.
 func putPrices(c kernel.Conn, s *Source, issuer int64) error {
 	return insertRows(c, "INSERT INTO answer_prices (issuer_id, day, open, high, low, close, adj_close, volume, source) VALUES ",
 		" ON CONFLICT (issuer_id, day) DO UPDATE SET open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close, "+

@@ -13,6 +13,7 @@ import (
 // coverPages is how many pages are searched for the cover of a filing.
 const coverPages = 3
 
+// Patterns of the cover page of a filing, and of the periods that its text names.
 var (
 	registrant        = regexp.MustCompile(`(?i)\(\s*exact name of (?:the )?registrant`)
 	formPattern       = regexp.MustCompile(`(?i)\bform\s+(10-?K|10-?Q|8-?K|20-?F|40-?F|6-?K)\b`)
@@ -26,28 +27,23 @@ var (
 
 // cover is the description of a filing on its first pages.
 type cover struct {
-	name, ticker, form string
-	end                kernel.Day
+	name, ticker string     // of the issuer
+	form         string     // such as "10-K"
+	end          kernel.Day // the last day of the period, or the day of the event, that the filing reports on
 }
 
-// coverOf reads the cover. Fields that it does not find stay empty.
+// coverOf reads the cover. Fields that it does not find stay empty; without a name all fields are empty.
 func coverOf(pages []Page) (c cover) {
 	var b strings.Builder
 	for _, page := range pages[:min(len(pages), coverPages)] {
 		b.WriteString(page.Text + "\n")
 	}
 	text := b.String()
-	rest := text
+	afterName := text
 	if match := registrant.FindStringIndex(text); match != nil {
-		lines := strings.Split(strings.TrimRight(text[:match[0]], " \n|*_#"), "\n")
-		for i := len(lines) - 1; i >= 0 && i >= len(lines)-4 && c.name == ""; i-- {
-			if line := collapse(strings.Trim(lines[i], "|#*_ ")); len(line) > 1 && len(line) < 120 &&
-				strings.Trim(line, "-_=. ") != "" {
-				c.name = line
-			}
-		}
-		rest = text[match[0]:]
-	} else if len(pages) > 0 && formPattern.MatchString(text) { // some covers have nothing but the name
+		c.name = nameAbove(text[:match[0]])
+		afterName = text[match[0]:]
+	} else if len(pages) > 0 && formPattern.MatchString(text) { // some covers show the name without a caption
 		for line := range strings.Lines(pages[0].Text) {
 			if line = collapse(strings.Trim(line, "|#*_ \n")); c.name == "" && metrics.WellKnown(line) {
 				c.name = line
@@ -59,7 +55,7 @@ func coverOf(pages []Page) (c cover) {
 	}
 	if m := formPattern.FindStringSubmatch(text); m != nil {
 		c.form = strings.ToUpper(m[1])
-		if !strings.Contains(c.form, "-") {
+		if !strings.Contains(c.form, "-") { // "10K"
 			c.form = c.form[:len(c.form)-1] + "-" + c.form[len(c.form)-1:]
 		}
 	}
@@ -70,14 +66,28 @@ func coverOf(pages []Page) (c cover) {
 			}
 		}
 	}
-	if m := listingPattern.FindStringSubmatch(rest); m != nil && m[1] != "NYSE" {
+	if m := listingPattern.FindStringSubmatch(afterName); m != nil && m[1] != "NYSE" {
 		c.ticker = m[1]
 	}
 	return c
 }
 
-// completeFromCover completes the fields of a filing from its cover. Fields that are set are not changed; if the cover
-// has a different name of the issuer, that becomes an alias.
+// nameAbove returns the name in the last lines of a text, which stand above the caption "exact name of registrant". It
+// returns the empty string if none of the last four lines is a name.
+func nameAbove(text string) string {
+	lines := strings.Split(strings.TrimRight(text, " \n|*_#"), "\n")
+	for _, line := range slices.Backward(lines[max(0, len(lines)-4):]) {
+		line = collapse(strings.Trim(line, "|#*_ "))
+		isRule := strings.Trim(line, "-_=. ") == ""
+		if len(line) > 1 && len(line) < 120 && !isRule {
+			return line
+		}
+	}
+	return ""
+}
+
+// completeFromCover fills in the fields of a filing from its cover. Fields that are set are not changed. If the cover
+// has another name of the issuer, that becomes an alias.
 func (s *Source) completeFromCover() {
 	if s.Kind != "" && s.Kind != kernel.Filing {
 		return
@@ -96,37 +106,43 @@ func (s *Source) completeFromCover() {
 		return
 	}
 	s.PeriodEnd = c.end
-	s.Fiscal = "FY" + s.fiscalYear(c.end)
+	period := "FY"
 	if c.form == "10-Q" {
-		quarter := "Q1 "
-		for _, page := range s.Pages {
-			if nineMonths.MatchString(page.Text) {
-				quarter = "Q3 "
-				break
-			}
-			if halfYear.MatchString(page.Text) {
-				quarter = "Q2 "
-			}
-		}
-		s.Fiscal = quarter + s.Fiscal[len("FY"):]
+		period = s.fiscalQuarter() + " "
 	}
+	s.Fiscal = period + s.fiscalYear(c.end)
 }
 
-// fiscalYear returns the fiscal year of a filing whose period ends at end. It is the year of that day. If the day is in
-// January or February and the filing names the previous year more often, it is the previous year.
-func (s *Source) fiscalYear(end kernel.Day) string {
-	last, previous := end.Time().Format("2006"), end.Time().AddDate(-1, 0, 0).Format("2006")
-	if end.Time().Month() > 2 {
-		return last
-	}
-	named := make(map[string]int)
+// fiscalQuarter returns the quarter that a quarterly report is about: Q3 if it has figures for nine months, Q2 if it
+// has figures for six months, or else Q1. There is no such report for the fourth quarter.
+func (s *Source) fiscalQuarter() string {
+	quarter := "Q1"
 	for _, page := range s.Pages {
-		for _, m := range fiscalYearPattern.FindAllStringSubmatch(page.Text, -1) {
-			named[m[1]]++
+		if nineMonths.MatchString(page.Text) {
+			return "Q3"
+		}
+		if halfYear.MatchString(page.Text) {
+			quarter = "Q2"
 		}
 	}
-	if named[previous] > named[last] {
+	return quarter
+}
+
+// fiscalYear returns the fiscal year of a filing whose period ends on the day end. It is the year of that day. If the
+// day is in January or February and the filing names the previous year more often, it is the previous year.
+func (s *Source) fiscalYear(end kernel.Day) string {
+	year, previous := end.Time().Format("2006"), end.Time().AddDate(-1, 0, 0).Format("2006")
+	if end.Time().Month() > 2 {
+		return year
+	}
+	mentions := make(map[string]int) // by year
+	for _, page := range s.Pages {
+		for _, m := range fiscalYearPattern.FindAllStringSubmatch(page.Text, -1) {
+			mentions[m[1]]++
+		}
+	}
+	if mentions[previous] > mentions[year] {
 		return previous
 	}
-	return last
+	return year
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -47,14 +48,14 @@ func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 			return out(base, refuse("the CSV cannot be read: %v", err))
 		}
 		if rows = append(rows, row); len(rows) > maxCSVRows || len(row) > maxCells {
-			return out(base, refuse("more than %d rows, or %d columns", maxCSVRows, maxCells))
+			return out(base, refuse("the table has more than %d rows or %d columns", maxCSVRows, maxCells))
 		}
 		if len(rows)%1000 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
 	if len(rows) < 2 {
-		return out(base, refuse("there is no table in it"))
+		return out(base, refuse("the file has no table: it needs a header row and at least one more row"))
 	}
 	if columns, ok := priceColumns(rows[0]); ok {
 		readDecimals(rows, 0, lines.Comma)
@@ -64,8 +65,8 @@ func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 	if base.Kind == "" {
 		base.Kind = kernel.Tabular
 	}
-	for from := 1; from < len(rows); from += rowsPerPage {
-		page := slices.Concat(rows[:1], rows[from:min(from+rowsPerPage, len(rows))])
+	for first := 1; first < len(rows); first += rowsPerPage {
+		page := slices.Concat(rows[:1], rows[first:min(first+rowsPerPage, len(rows))]) // each page repeats the header
 		base.Pages = append(base.Pages, Page{Number: len(base.Pages) + 1, Text: base.Title + "\n\n" + tables.Markdown(page)})
 	}
 	return out(base, nil)
@@ -84,84 +85,104 @@ func separator(text string) rune {
 	return best
 }
 
-// pricePattern matches a number in a price column. In India only the last three digits form a group of three.
+// pricePattern matches a number in a price column, or an empty cell. Groups of two digits are Indian: "12,34,567".
 var pricePattern = regexp.MustCompile(`^-?\$?-?(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)?(?:\.\d*)?(?:[eE][-+]?\d+)?$`)
 
-// priceColumns returns the indexes of the columns of prices: day, open, high, low, close, adjusted close, volume and
-// symbol. A missing column has the index -1. ok reports whether the columns day and close exist.
-func priceColumns(header []string) (columns [8]int, ok bool) {
-	names := [8][]string{
-		{"date", "day"},
-		{"open"},
-		{"high"},
-		{"low"},
-		{"close", "price", "close/last"},
-		{"adj close", "adj_close", "adjusted close", "adjclose", "adjusted_close"},
-		{"volume"},
-		{"symbol", "ticker"},
+// The columns of a table of prices, as indexes of a priceTable.
+const (
+	dayColumn = iota
+	openColumn
+	highColumn
+	lowColumn
+	closeColumn
+	adjCloseColumn
+	volumeColumn
+	symbolColumn
+	priceColumnCount
+)
+
+// priceTable has the index of each column in a row of the table, or -1 for a missing column.
+type priceTable [priceColumnCount]int
+
+// priceColumns finds the columns of prices by their names in the header. ok reports whether the columns for the day and
+// the closing price exist.
+func priceColumns(header []string) (columns priceTable, ok bool) {
+	names := [priceColumnCount][]string{
+		dayColumn:      {"date", "day"},
+		openColumn:     {"open"},
+		highColumn:     {"high"},
+		lowColumn:      {"low"},
+		closeColumn:    {"close", "price", "close/last"},
+		adjCloseColumn: {"adj close", "adj_close", "adjusted close", "adjclose", "adjusted_close"},
+		volumeColumn:   {"volume"},
+		symbolColumn:   {"symbol", "ticker"},
 	}
-	for i, spelled := range names {
+	for i, spellings := range names {
 		columns[i] = slices.IndexFunc(header, func(cell string) bool {
-			return slices.Contains(spelled,
-				strings.ToLower(strings.TrimSpace(cell)))
+			return slices.Contains(spellings, strings.ToLower(strings.TrimSpace(cell)))
 		})
 	}
-	return columns, columns[0] >= 0 && columns[4] >= 0
+	return columns, columns[dayColumn] >= 0 && columns[closeColumn] >= 0
 }
 
-// readPrices emits one document with the prices of each symbol, in the order in which the symbols first appear. columns
-// is the result of priceColumns.
-func readPrices(rows [][]string, columns [8]int, base Source, out emit) error {
+// readPrices emits one document with the prices of each symbol, in the order in which the symbols first appear. rows do
+// not include the header. Rows without a closing price are skipped; if a row is faulty, readPrices emits its error and
+// no document.
+func readPrices(rows [][]string, columns priceTable, base Source, out emit) error {
 	var order []string
 	bySymbol := make(map[string][]Price)
-	layout, err := dayLayout(rows, columns[0])
+	layout, err := dayLayout(rows, columns[dayColumn])
 	if err != nil {
 		return out(base, err)
 	}
 	for i, row := range rows {
-		cell := func(k int) string {
-			if columns[k] < 0 || columns[k] >= len(row) {
+		line := i + 2 // rows are counted from 1, and the header is the first
+		cell := func(column int) string {
+			if columns[column] < 0 || columns[column] >= len(row) {
 				return ""
 			}
-			return strings.TrimSpace(row[columns[k]])
+			return strings.TrimSpace(row[columns[column]])
 		}
-		if slices.Contains(noPrice, strings.ToLower(cell(4))) { // there was no trade on this day
+		if slices.Contains(noPrice, strings.ToLower(cell(closeColumn))) { // there was no trade on this day
 			continue
 		}
-		var wrong error
-		value := func(k int) float64 {
-			text := strings.NewReplacer(",", "", "$", "").Replace(cell(k))
+		var rowErr error
+		value := func(column int) float64 {
+			text := strings.NewReplacer(",", "", "$", "").Replace(cell(column))
 			if slices.Contains(noPrice, strings.ToLower(text)) {
 				return 0
 			}
 			v, err := strconv.ParseFloat(text, 64)
 			if strings.Contains(text, figures.Doubt) {
-				wrong = refuse("row %d: %q may be a number a thousand times as large: nothing else in the file tells",
-					i+2, cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
-			} else if err != nil || v-v != 0 || !pricePattern.MatchString(cell(k)) {
-				wrong = refuse("row %d: %q is not a number", i+2, cut(cell(k), 40))
+				rowErr = refuse("row %d: %q is ambiguous: its point or comma may be a decimal mark or a thousands separator",
+					line, cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
+			} else if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || !pricePattern.MatchString(cell(column)) {
+				rowErr = refuse("row %d: %q is not a number", line, cut(cell(column), 40))
 			}
 			return v
 		}
-		p := Price{Open: value(1), High: value(2), Low: value(3), Close: value(4), AdjClose: value(5), Volume: value(6)}
-		day, ok := dayIn(layout, cell(0))
+		p := Price{
+			Open: value(openColumn), High: value(highColumn), Low: value(lowColumn), Close: value(closeColumn),
+			AdjClose: value(adjCloseColumn), Volume: value(volumeColumn),
+		}
+		day, ok := dayIn(layout, cell(dayColumn))
 		if !ok {
-			wrong = refuse("row %d: %q is not a day, YYYY-MM-DD", i+2, cut(cell(0), 40))
+			rowErr = refuse("row %d: %q is not a date in the form YYYY-MM-DD", line, cut(cell(dayColumn), 40))
 		}
-		if wrong != nil {
-			return out(base, wrong)
+		if rowErr != nil {
+			return out(base, rowErr)
 		}
-		if p.Day = day; columns[5] < 0 {
+		if p.Day = day; columns[adjCloseColumn] < 0 {
 			p.AdjClose = p.Close
 		}
-		symbol := strings.ToUpper(cell(7))
+		symbol := strings.ToUpper(cell(symbolColumn))
 		if bySymbol[symbol] == nil {
 			order = append(order, symbol)
 		}
 		bySymbol[symbol] = append(bySymbol[symbol], p)
 	}
 	if len(order) == 0 {
-		return out(base, refuse("there is no price in it"))
+		return out(base, refuse("the table has no prices"))
 	}
 	for _, symbol := range order {
 		s := base
@@ -218,12 +239,12 @@ func dayLayout(rows [][]string, column int) (string, error) {
 	case len(fitting) == 0: // the first row in another layout is reported by the caller
 		return time.DateOnly, nil
 	case len(fitting) > 1 && fitting[0] == "1/2/2006":
-		return "", refuse("days such as %q may have the month first or the day: write YYYY-MM-DD", cut(first, 40))
+		return "", refuse("dates such as %q are ambiguous, month/day or day/month: write YYYY-MM-DD", cut(first, 40))
 	}
 	return fitting[0], nil
 }
 
-// dayIn parses a day. A day in the form YYYY-MM-DD may be followed by a time.
+// dayIn parses a day in a layout of package time. A day in the form YYYY-MM-DD may be followed by a time.
 func dayIn(layout, text string) (kernel.Day, bool) {
 	if text = strings.TrimSpace(text); layout == time.DateOnly {
 		text = cut(text, len(layout))
@@ -238,22 +259,18 @@ func dayIn(layout, text string) (kernel.Day, bool) {
 // quarterRows is about the number of trading days in a quarter, plus a header.
 const quarterRows = 68
 
-// pricePages returns one page for each quarter, with a table in which prices are found and cited.
+// pricePages returns one page for each quarter with a table of its prices, so that searches find the prices and answers
+// cite them.
 func pricePages(prices []Price) (pages []Page) {
 	sorted := slices.SortedFunc(slices.Values(prices),
 		func(a, b Price) int { return strings.Compare(string(a.Day), string(b.Day)) })
-	value := func(v float64) string {
-		if v == 0 {
+	format := func(v float64, decimals int) string {
+		if v == 0 { // unknown
 			return ""
 		}
-		return strconv.FormatFloat(v, 'f', -1, 64)
+		return strconv.FormatFloat(v, 'f', decimals, 64)
 	}
-	price := func(v float64) string {
-		if v == 0 {
-			return ""
-		}
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	}
+	price := func(v float64) string { return format(v, 2) }
 	rows := make([][]string, 0, quarterRows)
 	quarter := ""
 	flush := func() {
@@ -263,13 +280,13 @@ func pricePages(prices []Price) (pages []Page) {
 	}
 	for _, p := range sorted {
 		date := p.Day.Time()
-		if next := "Q" + strconv.Itoa((int(date.Month())+2)/3) + " " + strconv.Itoa(date.Year()); next != quarter {
+		if q := "Q" + strconv.Itoa((int(date.Month())+2)/3) + " " + strconv.Itoa(date.Year()); q != quarter {
 			flush()
-			quarter, rows = next, [][]string{{"Day", "Closing price", "Opening price", "Highest price", "Lowest price", "Volume"}}
+			quarter, rows = q, [][]string{{"Day", "Closing price", "Opening price", "Highest price", "Lowest price", "Volume"}}
 		}
 		rows = append(rows, []string{
 			p.Day.String(), price(p.Close), price(p.Open), price(p.High), price(p.Low),
-			value(p.Volume),
+			format(p.Volume, -1), // as many decimals as necessary
 		})
 	}
 	flush()

@@ -12,35 +12,44 @@ import (
 // 100,50". Whether "1.100" is 1100 or 1.1 is decided by the other numbers near it: it is 1100 if one of them has a
 // decimal comma, and 1.1 if one of them has a decimal point.
 
-// notation records the notation of the numbers in a part of a table.
-type notation struct {
-	decimals    [2]bool // with a decimal point, with a decimal comma
-	groups      [2]bool // with groups of thousands separated by points, by commas
-	apostrophes bool    // with groups separated by apostrophes
-}
+// The two characters, called marks, that are a decimal mark in some notations and separate thousands in others. They
+// are indexes of pointOrComma.
+const (
+	point = iota
+	comma
+)
 
+// pointOrComma holds the marks.
 const pointOrComma = ".,"
 
-// role is the meaning of a point (mark 0) or a comma (mark 1) between digits.
+// notation records which notations the numbers in a part of a table have. The arrays are indexed by point and comma.
+type notation struct {
+	decimals    [2]bool // a number has this decimal mark
+	groups      [2]bool // a number has this mark between groups of thousands
+	apostrophes bool    // a number has apostrophes between groups of thousands
+}
+
+// role is the meaning of a mark between digits.
 type role int
 
 const (
 	unknown role = iota
-	decimal
-	group
-	mixed // some numbers use the mark as decimal mark and some between groups
+	decimal      // the mark is a decimal mark
+	group        // the mark separates thousands
+	mixed        // decimal in some numbers and group in others
 )
 
-// roleOf returns the role of a point (mark 0) or a comma (mark 1) in a part of a table.
-func (w *notation) roleOf(mark int) role {
-	isDecimal := w.decimals[mark] || w.groups[1-mark]
-	isGroup := w.groups[mark] || w.decimals[1-mark]
+// roleOf returns the role of a mark, point or comma, in a part of a table.
+func (n *notation) roleOf(mark int) role {
+	other := 1 - mark
+	isDecimal := n.decimals[mark] || n.groups[other]
+	isGroup := n.groups[mark] || n.decimals[other]
 	switch {
 	case isDecimal && isGroup:
 		return mixed
 	case isGroup:
 		return group
-	case isDecimal || w.apostrophes && mark == 0:
+	case isDecimal || n.apostrophes && mark == point:
 		return decimal
 	}
 	return unknown
@@ -54,7 +63,7 @@ var monthOfYear = regexp.MustCompile(`^(?:0?[1-9]|1[0-2])\.(?:19|20)\d\d$`)
 
 var (
 	endsInLetter = regexp.MustCompile(`[\pL_]$`)
-	currencyCode = regexp.MustCompile(`(?:^|[^\pL])[A-Z]{3}$`) // a currency code
+	currencyCode = regexp.MustCompile(`(?:^|[^\pL])[A-Z]{3}$`) // such as "CHF" before a number
 )
 
 // splitNumber splits a cell into its number and the text around the number. It returns empty strings if there is no
@@ -67,12 +76,13 @@ func splitNumber(cell string) (before, number, after string) {
 	return m[1], m[2], m[3]
 }
 
-// splitGroups splits a number into its groups of digits. It returns the mark between groups and the decimal mark; a
-// missing mark is 0. ok is false if the text is not a number. If the only mark may be of either kind, it is returned in
-// groups and doubtful is true.
-func splitGroups(number string) (digits []string, groups, decimals rune, doubtful, ok bool) {
+// splitGroups splits a number into its runs of digits: the groups of thousands and the decimals. groupMark is the
+// character between groups and decimalMark the one before the decimals; a missing one is 0. ok is false if the text is
+// not a number. If the number has a single mark that may be of either kind, as in "1.100", doubtful is true and the
+// mark is returned as groupMark.
+func splitGroups(number string) (digits []string, groupMark, decimalMark rune, doubtful, ok bool) {
 	number = strings.NewReplacer("’", "'", "\u00a0", " ", "\u2009", " ", "\u202f", " ").Replace(number)
-	var marks []rune
+	var marks []rune // the characters between the runs of digits
 	start := 0
 	for i, r := range number {
 		if r < '0' || r > '9' {
@@ -85,67 +95,70 @@ func splitGroups(number string) (digits []string, groups, decimals rune, doubtfu
 	if len(marks) == 0 {
 		return digits, 0, 0, false, true
 	}
-	last := marks[len(marks)-1]
-	inThrees := len(digits[0]) >= 1 && len(digits[0]) <= 3 && digits[0][0] != '0'
+	lastMark, lastDigits := marks[len(marks)-1], digits[len(digits)-1]
+	// startsGrouped reports whether the digits before the last mark are groups of thousands.
+	startsGrouped := len(digits[0]) >= 1 && len(digits[0]) <= 3 && digits[0][0] != '0'
 	for i, mark := range marks[:len(marks)-1] {
-		inThrees = inThrees && mark == marks[0] && len(digits[i+1]) == 3
+		startsGrouped = startsGrouped && mark == marks[0] && len(digits[i+1]) == 3
 	}
-	isDecimal := strings.ContainsRune(pointOrComma, last)
+	mayBeDecimal := strings.ContainsRune(pointOrComma, lastMark)
 	switch {
-	case len(marks) > 1 && last != marks[0]: // 1.100,50
-		return digits, marks[0], last, false, inThrees && isDecimal && digits[len(digits)-1] != ""
-	case inThrees && len(digits[len(digits)-1]) == 3: // 1.100
-		return digits, last, 0, isDecimal && len(marks) == 1, true
+	case len(marks) > 1 && lastMark != marks[0]: // 1.100,50
+		return digits, marks[0], lastMark, false, startsGrouped && mayBeDecimal && lastDigits != ""
+	case startsGrouped && len(lastDigits) == 3: // 1.100 or 1.100.000
+		return digits, lastMark, 0, mayBeDecimal && len(marks) == 1, true
 	}
-	return digits, 0, last, false, len(marks) == 1 && isDecimal && digits[0] != "" && digits[1] != ""
+	// 12,5
+	return digits, 0, lastMark, false, len(marks) == 1 && mayBeDecimal && digits[0] != "" && lastDigits != ""
 }
 
-// observe records the notation of a cell.
-func (w *notation) observe(cell string) {
+// observe records the notation of the number in a cell. A cell without a number, or with a doubtful one, is ignored.
+func (n *notation) observe(cell string) {
 	_, number, _ := splitNumber(cell)
-	_, groups, decimals, doubtful, ok := splitGroups(number)
+	_, groupMark, decimalMark, doubtful, ok := splitGroups(number)
 	if !ok || doubtful {
 		return
 	}
 	for mark, char := range pointOrComma {
-		w.groups[mark] = w.groups[mark] || groups == char
-		w.decimals[mark] = w.decimals[mark] || decimals == char
+		n.groups[mark] = n.groups[mark] || groupMark == char
+		n.decimals[mark] = n.decimals[mark] || decimalMark == char
 	}
-	w.apostrophes = w.apostrophes || groups == '\''
+	n.apostrophes = n.apostrophes || groupMark == '\''
 }
 
-// toEnglish rewrites a number in English notation. If the number may be read in two ways, and the roles of the marks do
-// not decide, its digits are joined by figures.Doubt, so that nobody reads a figure from them.
+// toEnglish rewrites the number in a cell in English notation. If the number may be read in two ways, and the roles of
+// point and comma do not decide, its digits are joined by figures.Doubt, so that no figure is read from them. Other
+// cells are returned unchanged, as are clear numbers of a column in which points have both roles.
 func toEnglish(cell string, roles [2]role) string {
 	before, number, after := splitNumber(cell)
-	digits, groups, decimals, doubtful, ok := splitGroups(number)
+	digits, groupMark, decimalMark, doubtful, ok := splitGroups(number)
 	if !ok || len(digits) == 1 {
 		return cell
 	}
 	if doubtful {
-		switch roles[strings.IndexRune(pointOrComma, groups)] {
+		switch roles[strings.IndexRune(pointOrComma, groupMark)] {
 		case decimal:
-			decimals = groups
+			decimalMark = groupMark
 		case group:
 		case unknown, mixed:
 			return before + strings.Join(digits, figures.Doubt) + after
 		}
-	} else if roles[0] == mixed {
+	} else if roles[point] == mixed {
 		return cell
 	}
-	if decimals == 0 {
+	if decimalMark == 0 {
 		return before + strings.Join(digits, ",") + after
 	}
 	last := len(digits) - 1
 	return before + strings.Join(digits[:last], ",") + "." + digits[last] + after
 }
 
-// listHeader matches the header of a column of lists such as "3,4", which are not numbers.
+// listHeader matches the header of a column of lists such as "3,4", which are references and not numbers.
 var listHeader = regexp.MustCompile(`(?i)^\W*(?:(?:foot)?notes?|ref(?:erence)?s?|pages?|anhang|anmerkung(?:en)?|seiten?)\b`)
 
-// readDecimals rewrites the numbers of a table in English notation, below its header and from firstColumn on. The
-// notation of a column is judged by its own numbers, then by the other columns, then by the separator of the columns.
-// In a column with both notations, a number that may be read in two ways is made unreadable (see toEnglish).
+// readDecimals rewrites the numbers of a table in place in English notation, below its header and from firstColumn on.
+// The numbers of a column show its notation; if they do not, the numbers of the other columns or else the separator of
+// the columns decide. A number that may still be read in two ways is made unreadable (see toEnglish).
 func readDecimals(rows [][]string, firstColumn int, separator rune) {
 	var file notation
 	columns := make([]notation, maxCells)
@@ -171,18 +184,17 @@ func readDecimals(rows [][]string, firstColumn int, separator rune) {
 	forEachCell(func(column int, cell *string) { *cell = toEnglish(*cell, roles[column]) })
 }
 
-// fallbackRole returns the role of a mark in a column whose own numbers do not show it. others is the role of the mark
-// in the whole table. If commas separate the columns, a comma in a number is not a decimal mark; if semicolons do, it
-// may be one.
-func fallbackRole(mark int, others role, separator rune) role {
+// fallbackRole returns the role of a mark, point or comma, in a column whose own numbers do not show it. inTable is the
+// role of the mark in the whole table. Only files with semicolons between columns usually have decimal commas.
+func fallbackRole(mark int, inTable role, separator rune) role {
 	switch {
 	case separator == ';':
-		return others
-	case mark == 1 && others == decimal:
+		return inTable
+	case mark == comma && inTable == decimal:
 		return mixed
-	case others != unknown:
-		return others
-	case mark == 1:
+	case inTable != unknown:
+		return inTable
+	case mark == comma:
 		return group
 	case separator == ',':
 		return decimal

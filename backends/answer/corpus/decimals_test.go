@@ -13,7 +13,7 @@ import (
 func TestDecimals(t *testing.T) {
 	t.Parallel()
 	const nothing = "?"
-	for name, one := range map[string]struct {
+	for name, c := range map[string]struct {
 		text string
 		want []string // of its cells, without names of rows
 	}{
@@ -43,9 +43,9 @@ func TestDecimals(t *testing.T) {
 		"commas of both kinds":      {"a,2020,2019\nb,\"1,100\",\"12,5\"\n", []string{nothing, "12.5"}},
 		"what is not a number":      {"a;2020\nb;12,5\nc;1..5\nd;1,.5\ne;1.10.100\n", []string{"12.5", nothing, nothing, nothing}},
 	} {
-		all, wrong := readAll(t, "a.csv", one.text)
-		if len(wrong) > 0 || len(all) != 1 {
-			t.Errorf("%s: %v", name, wrong)
+		all, problems := readAll(t, "a.csv", c.text)
+		if len(problems) > 0 || len(all) != 1 {
+			t.Errorf("%s: got %d documents and the problems %v, want one document", name, len(all), problems)
 			continue
 		}
 		table := tables.Parse(all[0].Pages[0].Text)
@@ -60,8 +60,8 @@ func TestDecimals(t *testing.T) {
 				got = append(got, strings.ReplaceAll(shown, ",", ""))
 			}
 		}
-		if strings.Join(got, " ") != strings.Join(one.want, " ") {
-			t.Errorf("%s: %q, not %q, of %s", name, got, one.want, all[0].Pages[0].Text)
+		if strings.Join(got, " ") != strings.Join(c.want, " ") {
+			t.Errorf("%s: got %q, want %q from %s", name, got, c.want, all[0].Pages[0].Text)
 		}
 	}
 }

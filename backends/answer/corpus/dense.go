@@ -23,8 +23,8 @@ type Embedder interface {
 }
 
 const (
-	embeddedAtOnce = 32
-	maxDimensions  = 4096
+	embeddedAtOnce = 32   // the largest number of texts in a request for vectors
+	maxDimensions  = 4096 // of a vector
 	// embedPatience is how long a request for vectors may take.
 	embedPatience = 2 * time.Minute
 	// maxRefused is how many single texts in a row may be refused. After that many, the texts are not the cause.
@@ -33,7 +33,7 @@ const (
 	minEmbedded = 200
 )
 
-// unembedded is a chunk without a vector.
+// unembedded is a chunk of which a vector is to be made.
 type unembedded struct {
 	id   int64
 	text string
@@ -47,7 +47,7 @@ type unembedded struct {
 func (c *Corpus) Embed(
 	ctx context.Context, e Embedder, progress func(conn kernel.Conn, made int) error,
 ) (made int, err error) {
-	mark, err := c.recognise(ctx, e)
+	fingerprint, err := c.updateFingerprint(ctx, e)
 	if err != nil {
 		return 0, err
 	}
@@ -57,7 +57,7 @@ func (c *Corpus) Embed(
 		if err != nil || len(list) == 0 {
 			return made, err
 		}
-		vectors, now, err := vectorsOf(ctx, e, list)
+		vectors, current, err := vectorsOf(ctx, e, list)
 		switch {
 		case errors.Is(err, kernel.ErrTexts) && len(list) > 1:
 			limit = len(list) / 2
@@ -66,20 +66,21 @@ func (c *Corpus) Embed(
 			if refused++; refused == maxRefused {
 				return made, err
 			}
-			c.Logger().Warn("a passage has no vector", zap.Int64("passage", list[0].id), zap.Error(err))
+			c.Logger().Warn("the embedding model refuses a passage, which gets no vector",
+				zap.Int64("passage", list[0].id), zap.Error(err))
 			last = list[0].id
 			continue
 		case err != nil:
 			return made, err
 		}
-		if err := checkComparable(vectors, mark, now); err != nil {
+		if err := checkComparable(vectors, fingerprint, current); err != nil {
 			return made, err
 		}
 		err = c.Write(ctx, func(conn kernel.Conn) error {
-			// A document may have been removed meanwhile.
-			for i, t := range list {
+			for i, chunk := range list {
+				// Nothing is inserted for a document that was removed meanwhile.
 				err := conn.Later("INSERT INTO answer_dense (chunk_id, model, document_id, vector) SELECT id, ?, document_id, ? FROM answer_chunks WHERE id = ? ON CONFLICT DO NOTHING",
-					e.Model(), pack(vectors[i]), t.id)
+					e.Model(), pack(vectors[i]), chunk.id)
 				if err != nil {
 					return err
 				}
@@ -97,13 +98,13 @@ func (c *Corpus) Embed(
 	}
 }
 
-// unembedded returns at most limit chunks that have no vector of a model, those with the smallest ids greater than
-// last.
+// unembedded returns at most limit chunks that have no vector of a model, in the order of their ids, beginning after
+// the id last.
 func (c *Corpus) unembedded(ctx context.Context, model string, last int64, limit int) (list []unembedded, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) (err error) {
-		list, err = store.List(conn, func(r store.Row) (t unembedded, err error) {
-			err = r.Scan(&t.id, &t.text)
-			return t, err
+		list, err = store.List(conn, func(r store.Row) (chunk unembedded, err error) {
+			err = r.Scan(&chunk.id, &chunk.text)
+			return chunk, err
 		}, "SELECT c.id, c.text FROM answer_chunks c WHERE c.id > ? AND NOT EXISTS (SELECT 1 FROM answer_dense d WHERE d.chunk_id = c.id AND d.model = ?) "+
 			"ORDER BY c.id LIMIT ?", last, model, limit)
 		return err
@@ -111,23 +112,24 @@ func (c *Corpus) unembedded(ctx context.Context, model string, last int64, limit
 	return list, err
 }
 
-// vectorsOf returns the vectors of the texts of list and the mark (see MarkText) of the model that made them. A single
-// text that is refused is halved until it is accepted or no longer than minEmbedded.
-func vectorsOf(ctx context.Context, e Embedder, list []unembedded) (vectors [][]float32, mark []byte, err error) {
+// vectorsOf returns the vectors of the texts of list and the fingerprint (see FingerprintText) of the model that made
+// them. A single text that is refused is halved until it is accepted or no longer than minEmbedded.
+func vectorsOf(ctx context.Context, e Embedder, list []unembedded) (vectors [][]float32, fingerprint []byte, err error) {
 	texts := make([]string, len(list))
-	for i, t := range list {
-		texts[i] = t.text
+	for i, chunk := range list {
+		texts[i] = chunk.text
 	}
 	for {
-		vectors, mark, err = vectorsAndMark(ctx, e, texts)
+		vectors, fingerprint, err = vectorsAndFingerprint(ctx, e, texts)
 		if !errors.Is(err, kernel.ErrTexts) || len(texts) > 1 || len(texts[0]) <= minEmbedded {
-			return vectors, mark, err
+			return vectors, fingerprint, err
 		}
 		texts[0] = cut(texts[0], len(texts[0])/2)
 	}
 }
 
-func requestVectors(ctx context.Context, e Embedder, texts []string) ([][]float32, error) {
+// embedTexts requests the vectors of texts from e, for at most embedPatience, and checks their number and length.
+func embedTexts(ctx context.Context, e Embedder, texts []string) ([][]float32, error) {
 	ctx, cancel := context.WithTimeout(ctx, embedPatience)
 	defer cancel()
 	vectors, err := e.Embed(ctx, texts)
@@ -135,18 +137,19 @@ func requestVectors(ctx context.Context, e Embedder, texts []string) ([][]float3
 		return nil, err
 	}
 	if len(vectors) != len(texts) {
-		return nil, fmt.Errorf("%d vectors for %d texts", len(vectors), len(texts))
+		return nil, fmt.Errorf("the embedding model returned %d vectors for %d texts", len(vectors), len(texts))
 	}
 	for _, v := range vectors {
 		if len(v) == 0 || len(v) > maxDimensions {
-			return nil, errors.New("a vector has no dimensions, or too many")
+			return nil, fmt.Errorf("the embedding model returned a vector with %d dimensions, must be 1 to %d",
+				len(v), maxDimensions)
 		}
 	}
 	return vectors, nil
 }
 
-// forgetAtOnce is how many vectors are deleted in one transaction.
-const forgetAtOnce = 1000
+// deletedAtOnce is how many vectors are deleted in one transaction.
+const deletedAtOnce = 1000
 
 // pack returns a vector with one byte per dimension, scaled so that its largest component becomes 127.
 func pack(v []float32) []byte {
@@ -169,13 +172,13 @@ func pack(v []float32) []byte {
 }
 
 // Similarities returns the similarities, from -1 to 1, between the vector to and the vectors of chunks, by chunk id. to
-// and mark are results of QueryVector. Chunks without a vector are missing from the map. If the vectors of another
-// model have been stored since QueryVector returned, the map is empty.
-func Similarities(c kernel.Conn, model string, mark []byte, to []float32, chunks []int64) (map[int64]float64, error) {
+// and fingerprint are results of QueryVector. Chunks without a vector are missing from the map. If the vectors of
+// another model have been stored since QueryVector returned, the map is empty.
+func Similarities(c kernel.Conn, model string, fingerprint []byte, to []float32, chunks []int64) (map[int64]float64, error) {
 	similarities := make(map[int64]float64)
 	target := pack(to)
 	condition, ids := Among(c, "chunk_id", chunks)
-	err := c.All("SELECT chunk_id, vector FROM answer_dense WHERE model = ? AND EXISTS (SELECT 1 FROM answer_embedders e WHERE e.model = ? AND e.mark = ?) AND "+condition, []any{model, model, mark, ids}, func(r store.Row) error {
+	err := c.All("SELECT chunk_id, vector FROM answer_dense WHERE model = ? AND EXISTS (SELECT 1 FROM answer_embedders e WHERE e.model = ? AND e.mark = ?) AND "+condition, []any{model, model, fingerprint, ids}, func(r store.Row) error {
 		var id int64
 		var v []byte
 		if err := r.Scan(&id, &v); err != nil || len(v) != len(target) {
@@ -190,6 +193,7 @@ func Similarities(c kernel.Conn, model string, mark []byte, to []float32, chunks
 	return similarities, nil
 }
 
+// cosine returns the cosine of the angle between two vectors of the same length, which pack has made.
 func cosine(a, b []byte) float64 {
 	var ab, aa, bb int64
 	for i := range a {

@@ -16,7 +16,7 @@ import (
 // strict is an embedder with bounds, as servers of models have them.
 type strict struct {
 	atOnce, longest, dimensions int
-	never                       string // what it takes in no text
+	never                       string // a word that no accepted text contains
 	t                           *testing.T
 }
 
@@ -24,7 +24,7 @@ func (strict) Model() string { return "strict" }
 
 func (s *strict) Embed(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	if _, bounded := ctx.Deadline(); !bounded {
-		s.t.Error("who answers nothing is waited for for ever")
+		s.t.Error("a request for vectors has no deadline")
 	}
 	if len(texts) > s.atOnce {
 		return nil, fmt.Errorf("%w: batch", kernel.ErrTexts)
@@ -60,9 +60,9 @@ func TestEmbedRefused(t *testing.T) {
 			t.Errorf("%d made, %v", made, err)
 		}
 		if n := count(t, k, "SELECT count(*) FROM answer_dense WHERE length(vector) = 3"); n != 39 {
-			t.Errorf("%d vectors", n)
+			t.Errorf("got %d stored vectors, want 39", n)
 		}
-		// Who refuses everything is asked no more than a few times.
+		// An embedder that refuses all texts gets only a few requests.
 		e.atOnce = 0
 		put := func(from, to int) {
 			for i := from; i < to; i++ {
@@ -75,16 +75,16 @@ func TestEmbedRefused(t *testing.T) {
 		if made, err := c.Embed(t.Context(), e, nil); !errors.Is(err, kernel.ErrTexts) || made != 0 {
 			t.Errorf("%d made, %v", made, err)
 		}
-		// The model behind the name is another one: old vectors do not compare.
+		// The model behind the name is replaced by another one, so that all vectors are made again.
 		*e = strict{atOnce: 1, longest: 4000, dimensions: 4, t: t}
 		k.Clock.Move(time.Hour)
-		held := 0
+		calls := 0
 		made, err := c.Embed(t.Context(), e, func(kernel.Conn, int) error {
-			held++
+			calls++
 			return nil
 		})
-		if err != nil || made != 60 || held < 4 {
-			t.Errorf("%d made, held %d times, %v", made, held, err)
+		if err != nil || made != 60 || calls < 4 {
+			t.Errorf("got %d vectors, %d calls of progress, error %v; want 60 vectors and at least 4 calls", made, calls, err)
 		}
 		if n := count(t, k, "SELECT count(*) FROM answer_dense WHERE length(vector) = 4"); n != 60 {
 			t.Errorf("%d vectors", n)

@@ -46,6 +46,7 @@ const (
 	FromTables     Origin = "tables"     // other tables
 )
 
+// originOf returns the origin of a fact by its certainty (see kernel.Fact).
 func originOf(sure int) Origin {
 	switch {
 	case sure >= statements.Tagged:
@@ -93,11 +94,12 @@ func (c *Corpus) Describe(ctx context.Context, url string) (d Description, err e
 	return d, err
 }
 
-// countPages finds the pages without a passage. A document without page numbers has no such pages.
+// countPages finds the pages without a passage, for Empty and EmptyPages. A document without page numbers has no such
+// pages. If there are passages of later pages than Pages, countPages increases Pages.
 func (d *Description) countPages(conn kernel.Conn) error {
-	last := 0
-	skip := func(until int) {
-		for page := last + 1; page < until; page++ {
+	last := 0 // the last page with a passage
+	addEmptyBefore := func(next int) {
+		for page := last + 1; page < next; page++ {
 			if d.EmptyPages++; len(d.Empty) < maxDescribed {
 				d.Empty = append(d.Empty, page)
 			}
@@ -109,17 +111,18 @@ func (d *Description) countPages(conn kernel.Conn) error {
 			if err := r.Scan(&page); err != nil {
 				return err
 			}
-			skip(page)
+			addEmptyBefore(page)
 			last = page
 			return nil
 		})
 	if d.Pages = max(d.Pages, last); last > 0 {
-		skip(d.Pages + 1)
+		addEmptyBefore(d.Pages + 1)
 	}
 	return err
 }
 
-// countFacts counts the facts. A fact without a statement is counted under the statement of its metric.
+// countFacts counts the facts by statement and origin, and finds the missing statements. A fact without a statement is
+// counted under the statement of its metric.
 func (d *Description) countFacts(conn kernel.Conn) error {
 	type countKey struct {
 		statement kernel.Statement
@@ -128,31 +131,31 @@ func (d *Description) countFacts(conn kernel.Conn) error {
 	counts := make(map[countKey]int)
 	err := conn.All("SELECT metric, statement, sure, count(*) FROM answer_facts WHERE document_id = ? GROUP BY metric, statement, sure", []any{d.ID}, func(r store.Row) error {
 		var metric string
-		var p countKey
+		var key countKey
 		var sure, n int
-		err := r.Scan(&metric, &p.statement, &sure, &n)
-		if m, ok := metrics.Metric(metric); ok && p.statement == "" {
-			p.statement = m.Statement
+		err := r.Scan(&metric, &key.statement, &sure, &n)
+		if m, ok := metrics.Metric(metric); ok && key.statement == "" {
+			key.statement = m.Statement
 		}
-		p.origin = originOf(sure)
-		counts[p] += n
+		key.origin = originOf(sure)
+		counts[key] += n
 		return err
 	})
 	statementOrder := []kernel.Statement{
 		kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes,
 		kernel.Discussion, kernel.Risks, kernel.Business, "",
 	}
-	for _, s := range statementOrder {
-		primary := s == kernel.Income || s == kernel.Balance || s == kernel.CashFlow
-		reliable := false
-		for _, o := range []Origin{FromTags, FromStatements, FromTables} {
-			if n := counts[countKey{s, o}]; n > 0 {
-				d.Facts = append(d.Facts, FactCount{s, o, n})
-				reliable = reliable || o != FromTables
+	for _, statement := range statementOrder {
+		found := false // facts of other tables do not show that the statement was found
+		for _, origin := range []Origin{FromTags, FromStatements, FromTables} {
+			if n := counts[countKey{statement, origin}]; n > 0 {
+				d.Facts = append(d.Facts, FactCount{statement, origin, n})
+				found = found || origin != FromTables
 			}
 		}
-		if primary && !reliable && isPeriodicReport(d.Document) {
-			d.Missing = append(d.Missing, s)
+		isPrimary := statement == kernel.Income || statement == kernel.Balance || statement == kernel.CashFlow
+		if isPrimary && !found && isPeriodicReport(d.Document) {
+			d.Missing = append(d.Missing, statement)
 		}
 	}
 	return err

@@ -18,7 +18,7 @@ const (
 	markBE   = "\xfe\xff"
 )
 
-// readEncoded reads a text in any of the encodings that decoded knows.
+// readEncoded reads a text in any of the encodings that decoded accepts, and returns it in UTF-8.
 func readEncoded(r io.Reader) (string, error) {
 	body, err := io.ReadAll(r)
 	return decoded(body), err
@@ -52,6 +52,7 @@ func decoded(body []byte) string {
 	return text
 }
 
+// decodeUTF16 converts UTF-16 without a byte order mark to UTF-8. It ignores an odd last byte.
 func decodeUTF16(body []byte, order binary.ByteOrder) string {
 	units := make([]uint16, len(body)/2)
 	for i := range units {

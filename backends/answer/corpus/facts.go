@@ -54,7 +54,7 @@ func FactsOf(c kernel.Conn, q FactQuery) ([]kernel.Fact, error) {
 			&f.Figure.Text, &f.Figure.Value,
 			&f.Figure.Step, &f.Figure.Unit, &f.Figure.Currency, &f.Document, &f.Passage, &f.Statement, &f.Sure, &f.Report.Year,
 			&f.Report.Quarter)
-		if len(f.Period.End) == len("2019") {
+		if len(f.Period.End) == len("2019") { // putFacts stores the year if the last day is unknown
 			f.Period.End = ""
 		}
 		return f, err

@@ -45,7 +45,7 @@ func Files(folder string) ([]File, error) {
 	return files, nil
 }
 
-// IngestFiles is like Ingest, for some of the files of a folder.
+// IngestFiles ingests some of the files of a folder, which are results of Files. It works like Ingest.
 func (c *Corpus) IngestFiles(ctx context.Context, folder string, files []File, o IngestOptions) (*Report, error) {
 	selected, size := make([]file, len(files)), int64(0)
 	for i, f := range files {
@@ -71,15 +71,15 @@ var vagueMediaTypes = []string{"", "text/plain", "application/octet-stream", "bi
 // else by the extension of its path. It returns the empty string for unknown formats and for lists of documents
 // (JSONL).
 func Extension(mediaType, urlPath string) string {
-	if ending, ok := mediaTypes[strings.ToLower(mediaType)]; ok {
-		return ending
+	if extension, ok := mediaTypes[strings.ToLower(mediaType)]; ok {
+		return extension
 	}
 	if !slices.Contains(vagueMediaTypes, strings.ToLower(mediaType)) {
 		return ""
 	}
-	ending := strings.ToLower(path.Ext(urlPath))
-	if f := formats[ending]; f != nil && f.maxSize > 0 {
-		return ending
+	extension := strings.ToLower(path.Ext(urlPath))
+	if f := formats[extension]; f != nil && f.maxSize > 0 { // the formats without a limit are lists of documents
+		return extension
 	}
 	if mediaType == "text/plain" {
 		return ".txt"
@@ -87,17 +87,18 @@ func Extension(mediaType, urlPath string) string {
 	return ""
 }
 
-// IngestBody ingests body, the content of a file with the given extension, and calls document with the result of each
-// document. It returns an error only if the database fails or ctx ends.
+// IngestBody ingests body, the content of a file with the given extension, and calls notify with the result of each
+// document. base has the fields of the documents that are known before reading. IngestBody returns an error only if the
+// database fails or ctx ends.
 func (c *Corpus) IngestBody(
-	ctx context.Context, ending string, body []byte, base Source, document func(t DocumentResult),
+	ctx context.Context, extension string, body []byte, base Source, notify func(result DocumentResult),
 ) error {
-	format := formats[ending]
+	format := formats[extension]
 	if format == nil || format.maxSize > 0 && int64(len(body)) > format.maxSize {
-		document(DocumentResult{URL: base.URL, Err: refuse("the kind is not read, or the document is too large")})
+		notify(DocumentResult{URL: base.URL, Err: refuse("the format is not supported, or the document is too large")})
 		return nil
 	}
-	var writeErr error
+	var writeErr error // an error of the database, which ends the reading
 	err := kernel.Caught(func() error {
 		return format.read(ctx, bytes.NewReader(body), base, func(s Source, err error) error {
 			var p *prepared
@@ -105,7 +106,7 @@ func (c *Corpus) IngestBody(
 				p, err = prepare(s, nil)
 			}
 			if err != nil {
-				document(DocumentResult{URL: s.URL, Err: err})
+				notify(DocumentResult{URL: s.URL, Err: err})
 				return nil
 			}
 			outcomes, err := c.putAll(ctx, []*prepared{p})
@@ -113,7 +114,7 @@ func (c *Corpus) IngestBody(
 				writeErr = err
 				return err
 			}
-			document(DocumentResult{URL: s.URL, Outcome: outcomes[0]})
+			notify(DocumentResult{URL: s.URL, Outcome: outcomes[0]})
 			return nil
 		})
 	})
@@ -123,7 +124,7 @@ func (c *Corpus) IngestBody(
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		document(DocumentResult{URL: base.URL, Err: err})
+		notify(DocumentResult{URL: base.URL, Err: err})
 	}
 	return nil
 }

@@ -19,16 +19,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// emit receives a document of a file, or the error that was found in the document. If it returns an error, the reader
-// stops.
+// emit receives a document of a file, or the error that was found in the document. In case of an error s has only the
+// fields that are known. If emit returns an error, the reader of the file stops and returns that error.
 type emit func(s Source, err error) error
 
-// format reads files of one format. base has the fields of their documents that are known before reading.
+// format is a file format that can be read.
 type format struct {
-	maxSize int64 // the largest size of a file in bytes; 0 for a format that is read in parts
-	read    func(ctx context.Context, r io.Reader, base Source, out emit) error
+	maxSize int64 // the largest size of a file in bytes; 0 for a list of documents, which is read one by one
+	// read reads the documents of a file and calls out with each. base has the fields that are known before reading,
+	// such as the default title. read returns an error if the file cannot be read any further.
+	read func(ctx context.Context, r io.Reader, base Source, out emit) error
 }
 
+// formats holds the formats by file extension.
 var formats = map[string]*format{
 	".jsonl":    {0, readJSONL},
 	".ndjson":   {0, readJSONL},
@@ -48,15 +51,18 @@ var formats = map[string]*format{
 // Formats returns the extensions of the files that can be read, sorted.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
+// formatOf returns the format of a file by the extension of its name, or nil if it cannot be read.
 func formatOf(name string) *format { return formats[strings.ToLower(filepath.Ext(name))] }
 
 // metaSuffix is the suffix of description files. The file NAME.meta.json describes the document in the file NAME. It
 // contains the members of a line of JSONL except text and pages.
 const metaSuffix = ".meta.json"
 
+// maxMeta is the largest size of a description file in bytes.
 const maxMeta = 64 << 10
 
-// readFile reads a file with the reader for its extension. The default URL of a document is that of nameURL.
+// readFile reads the documents of a file, whose format must be known, and its description file. name is the path of the
+// file relative to the ingested folder. Without a URL in base or in the description file, the URL is that of nameURL.
 func readFile(ctx context.Context, f file, name string, base Source, out emit) error {
 	format := formatOf(f.path)
 	if format.maxSize > 0 && f.size > format.maxSize {
@@ -70,8 +76,12 @@ func readFile(ctx context.Context, f file, name string, base Source, out emit) e
 	if base, err = readMeta(f.path, base); err != nil {
 		return err
 	}
-	if base.former = nameURL(name); base.URL == "" || base.URL == base.former {
-		base.URL, base.former = base.former, ""
+	defaultURL := nameURL(name)
+	if base.URL == "" {
+		base.URL = defaultURL
+	}
+	if base.URL != defaultURL {
+		base.former = defaultURL
 	}
 	if base.Title == "" {
 		base.Title = strings.TrimSuffix(path.Base(name), path.Ext(name))
@@ -88,15 +98,17 @@ func readFile(ctx context.Context, f file, name string, base Source, out emit) e
 func nameURL(name string) string {
 	id := []byte(cut(name, 200))
 	for i, c := range id {
-		if c != '.' && c != '_' && c != '~' && c != '/' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+		isLetter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		isDigit := c >= '0' && c <= '9'
+		if !isLetter && !isDigit && c != '.' && c != '_' && c != '~' && c != '/' {
 			id[i] = '-'
 		}
 	}
 	return "corpus:" + string(id)
 }
 
-// readMeta returns base with the fields of the description file of the file name. Without a description file it returns
-// base.
+// readMeta returns base with the fields that the description file of a file sets. name is the path of the file that is
+// described. Without a description file readMeta returns base.
 func readMeta(name string, base Source) (Source, error) {
 	opened, err := os.Open(name + metaSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +132,8 @@ func readMeta(name string, base Source) (Source, error) {
 	return r.source(base)
 }
 
-// record is a document in JSON.
+// record is a document as a line of JSONL, a description file or front matter describes it. The members of Issuer, if
+// it is an object, and the members Ticker, Exchange, CIK and Aliases describe the same company.
 type record struct {
 	Title     string          `json:"title"`
 	URL       string          `json:"url"`
@@ -139,7 +152,7 @@ type record struct {
 	Pages     json.RawMessage `json:"pages"` // strings, or objects with number and text
 }
 
-// source returns base with the fields that the record sets.
+// source returns base with the fields that the record sets, except the pages.
 func (r *record) source(base Source) (Source, error) {
 	s := base
 	set := func(field *string, value string) {
@@ -161,17 +174,17 @@ func (r *record) source(base Source) (Source, error) {
 	} else {
 		name, err := scalar(r.Issuer)
 		if err != nil {
-			return s, refuse("issuer is neither text nor an object")
+			return s, refuse("issuer is neither a string nor an object")
 		}
 		company.Name = name
 	}
 	cik, err := scalar(company.CIK)
 	if err != nil {
-		return s, refuse("cik is neither text nor a number")
+		return s, refuse("cik is neither a string nor a number")
 	}
 	fiscal, err := scalar(r.Fiscal)
 	if err != nil {
-		return s, refuse("fiscal is neither text nor a year")
+		return s, refuse("fiscal is neither a string nor a year")
 	}
 	if len(company.Aliases) > maxAliases {
 		return s, refuse("more than %d aliases", maxAliases)
@@ -199,15 +212,17 @@ func (r *record) source(base Source) (Source, error) {
 	if r.Published != "" {
 		published, err := parseTime(r.Published)
 		if err != nil {
-			return s, refuse("published %q is neither YYYY-MM-DD nor a time of RFC 3339", cut(r.Published, 40))
+			return s, refuse("published %q is neither YYYY-MM-DD nor an RFC 3339 time", cut(r.Published, 40))
 		}
 		s.Published = published
 	}
 	return s, nil
 }
 
+// maxAliases bounds the other names of an issuer in one document.
 const maxAliases = 50
 
+// parseTime parses a time of RFC 3339 or a day, which means its beginning in UTC.
 func parseTime(value string) (time.Time, error) {
 	if day, ok := kernel.ParseDay(value); ok {
 		return day.Time(), nil

@@ -15,15 +15,15 @@ import (
 
 // Bounds of an HTML document, besides its size.
 const (
-	maxDepth  = 400   // nested elements; deeper ones are left out
-	maxCells  = 200   // in a row, with the columns that cells span
-	maxRows   = 5_000 // in a table
-	maxPieces = 2_000_000
+	maxDepth  = 400       // nested elements; deeper ones are left out
+	maxCells  = 200       // in a row, with the columns that cells span
+	maxRows   = 5_000     // in a table
+	maxPieces = 2_000_000 // elements and texts; later ones are left out
 )
 
-// readHTML reads an HTML document: its headings, paragraphs and tables. It takes the title, the canonical
-// URL, the language and the time of publication from the document if they are there. A page break in a print
-// style begins a new page.
+// readHTML reads an HTML document: its headings, paragraphs, tables and inline XBRL tags. It takes the title, the
+// canonical URL, the language and the time of publication from the document if it states them. A page break in a style
+// attribute begins a new page.
 func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
 	text, err := readEncoded(r)
 	if err != nil {
@@ -35,8 +35,8 @@ func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
 	}
 	d := &htmlReader{source: base, fileTitle: base.Title}
 	d.walk(root, 0)
-	d.paragraph()
-	d.page()
+	d.endParagraph()
+	d.endPage()
 	s := d.source
 	if len(d.pages) == 1 {
 		d.pages[0].Number = 0 // a document of one page has no page numbers
@@ -48,18 +48,19 @@ func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
 	return out(s, nil)
 }
 
-// htmlReader converts HTML to Markdown. Text is collected in line until paragraph moves it to text, and page moves text
-// to pages.
+// htmlReader converts HTML to Markdown. It collects the text of a paragraph in line, until endParagraph moves it to
+// text, and the paragraphs of a page in text, until endPage moves them to pages.
 type htmlReader struct {
-	source    Source
-	fileTitle string // the title derived from the file name
+	source    Source // the fields of the document except its pages
+	fileTitle string // the title derived from the file name, which a title in the document replaces
 	text      strings.Builder
 	line      strings.Builder
 	level     int // the level of the current heading, or 0
 	pages     []Page
-	pieces    int
+	pieces    int // the number of nodes that were read
 }
 
+// attr returns the value of an attribute, or the empty string.
 func attr(n *html.Node, key string) string {
 	for _, a := range n.Attr {
 		if a.Key == key {
@@ -91,6 +92,7 @@ func isHidden(n *html.Node) bool {
 		slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
 }
 
+// walk reads a node and the nodes in it. depth is the number of elements around the node.
 func (d *htmlReader) walk(n *html.Node, depth int) {
 	if d.pieces++; depth > maxDepth || d.pieces > maxPieces {
 		return
@@ -109,7 +111,7 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 			atom.Select, atom.Textarea:
 			return
 		case atom.Head:
-			d.head(n, depth)
+			d.readHead(n, depth)
 			return
 		case atom.Nav, atom.Footer:
 			return
@@ -124,20 +126,20 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 			if isHidden(n) {
 				return
 			}
-			d.paragraph()
-			d.table(n, depth)
+			d.endParagraph()
+			d.readTable(n, depth)
 			return
 		}
 		if n.Data == "ix:header" || isHidden(n) {
 			return
 		}
 	}
-	block := isBlock(n)
-	if block {
-		d.paragraph()
+	isBlock := isBlock(n)
+	if isBlock {
+		d.endParagraph()
 	}
 	if hasStyle(n, "page-break-before:always", "break-before:page") {
-		d.page()
+		d.endPage()
 	}
 	switch n.DataAtom { //nolint:exhaustive // headings alone
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
@@ -146,15 +148,16 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		d.walk(c, depth+1)
 	}
-	if block {
-		d.paragraph()
+	if isBlock {
+		d.endParagraph()
 	}
 	d.level = 0
 	if hasStyle(n, "page-break-after:always", "break-after:page") {
-		d.page()
+		d.endPage()
 	}
 }
 
+// isBlock reports whether an element begins and ends a paragraph.
 func isBlock(n *html.Node) bool {
 	switch n.DataAtom { //nolint:exhaustive // other elements are inline
 	case atom.P, atom.Div, atom.Li, atom.Ul, atom.Ol, atom.Section, atom.Article, atom.Main, atom.H1, atom.H2, atom.H3,
@@ -166,8 +169,8 @@ func isBlock(n *html.Node) bool {
 	return false
 }
 
-// head reads the metadata of the document from its head.
-func (d *htmlReader) head(n *html.Node, depth int) {
+// readHead reads the metadata of the document from its head. Fields that a description file sets are not changed.
+func (d *htmlReader) readHead(n *html.Node, depth int) {
 	if depth > maxDepth {
 		return
 	}
@@ -191,7 +194,8 @@ func (d *htmlReader) head(n *html.Node, depth int) {
 	}
 }
 
-// textOf returns all visible text in an element, with spaces at line breaks and blocks.
+// textOf returns all visible text in an element, with a space at each line break and before each block. depth is the
+// number of elements around the element.
 func textOf(n *html.Node, depth int) string {
 	var b strings.Builder
 	var walk func(n *html.Node, depth int)
@@ -213,10 +217,11 @@ func textOf(n *html.Node, depth int) string {
 	return b.String()
 }
 
+// collapse replaces each run of white space by one space and removes it at both ends.
 func collapse(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// paragraph ends the current line and adds it to the page.
-func (d *htmlReader) paragraph() {
+// endParagraph ends the current paragraph and adds it to the page.
+func (d *htmlReader) endParagraph() {
 	line := collapse(d.line.String())
 	d.line.Reset()
 	if line == "" {
@@ -226,32 +231,33 @@ func (d *htmlReader) paragraph() {
 	if d.level > 0 {
 		line = strings.Repeat("#", d.level) + " " + line
 	}
-	d.block(line)
+	d.addBlock(line)
 }
 
-func (d *htmlReader) block(text string) {
+// addBlock adds a paragraph or table in Markdown to the page.
+func (d *htmlReader) addBlock(text string) {
 	if d.text.Len() > 0 {
 		d.text.WriteString("\n\n")
 	}
 	d.text.WriteString(text)
 }
 
-// page ends the current page.
-func (d *htmlReader) page() {
-	d.paragraph()
+// endPage ends the current page.
+func (d *htmlReader) endPage() {
+	d.endParagraph()
 	if d.text.Len() > 0 {
 		d.pages = append(d.pages, Page{len(d.pages) + 1, d.text.String()})
 		d.text.Reset()
 	}
 }
 
-// table reads a table. The content of a table that contains other tables is read like other elements, and one with a
-// single row or column as paragraphs.
-func (d *htmlReader) table(n *html.Node, depth int) {
+// readTable reads a table. It reads the content of a table that contains other tables like other elements, and the rows
+// of a table with a single row or column as paragraphs.
+func (d *htmlReader) readTable(n *html.Node, depth int) {
 	var rows [][]string
-	var covered []int // for each column, how many of the following rows are covered by a cell from above
-	var collect func(n *html.Node, depth int)
+	var covered []int // for each column, how many of the next rows a cell of an earlier row covers
 	nested := false
+	var collect func(n *html.Node, depth int) // collects the rows in n
 	collect = func(n *html.Node, depth int) {
 		if depth > maxDepth {
 			return
@@ -269,7 +275,7 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 				}
 			case c.DataAtom == atom.Caption:
 				d.line.WriteString(textOf(c, depth))
-				d.paragraph()
+				d.endParagraph()
 			case c.Type == html.ElementNode:
 				collect(c, depth+1)
 			}
@@ -287,19 +293,19 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 		for _, row := range grid {
 			if line := collapse(strings.Join(row, " ")); line != "" {
 				d.line.WriteString(line)
-				d.paragraph()
+				d.endParagraph()
 			}
 		}
 		return
 	}
-	d.block(tables.Markdown(grid))
+	d.addBlock(tables.Markdown(grid))
 }
 
-// cellsOf returns the cells of a row. A cell that spans several columns is followed by empty cells, and a column that a
-// cell of an earlier row covers has an empty cell. covered has, for each column, the number of rows from this one on
-// that such a cell covers; below has the same numbers from the next row on. hasNested reports whether a cell contains a
-// table.
-func cellsOf(tr *html.Node, depth int, covered []int) (cells []string, below []int, hasNested bool) {
+// cellsOf returns the texts of the cells of a row. A cell that spans several columns is followed by empty cells, and a
+// column that a cell of an earlier row covers has an empty cell. covered has, for each column, the number of rows from
+// this one on that such a cell covers. cellsOf changes covered, and returns as nextCovered the same numbers from the
+// next row on. hasNested reports whether a cell contains a table.
+func cellsOf(tr *html.Node, depth int, covered []int) (cells []string, nextCovered []int, hasNested bool) {
 	for c := tr.FirstChild; c != nil && len(cells) < maxCells; c = c.NextSibling {
 		if c.DataAtom != atom.Td && c.DataAtom != atom.Th || isHidden(c) {
 			continue
@@ -326,7 +332,7 @@ func cellsOf(tr *html.Node, depth int, covered []int) (cells []string, below []i
 	return cells, covered, hasNested
 }
 
-// span returns how many rows or columns a cell spans, from 1 to limit.
+// span returns how many rows or columns a cell spans, from 1 to limit. key is "rowspan" or "colspan".
 func span(cell *html.Node, key string, limit int) int {
 	n := 1
 	if _, err := fmt.Sscanf(attr(cell, key), "%d", &n); err != nil {
@@ -335,6 +341,7 @@ func span(cell *html.Node, key string, limit int) int {
 	return min(max(n, 1), limit)
 }
 
+// hasTable reports whether an element contains a table.
 func hasTable(n *html.Node, depth int) bool {
 	if depth > maxDepth {
 		return false

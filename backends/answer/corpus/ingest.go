@@ -47,8 +47,8 @@ type DocumentResult struct {
 type Progress struct {
 	Files, Read                       int   // all files, and the files read to the end
 	Bytes, Done                       int64 // the bytes of all files, and of the files read to the end
-	Added, Replaced, Skipped, Refused int
-	Chunks                            int // the chunks of added and replaced documents
+	Added, Replaced, Skipped, Refused int   // documents by outcome; refused ones were not ingested because of an error
+	Chunks                            int   // the chunks of added and replaced documents
 }
 
 // Documents returns how many documents were processed.
@@ -57,12 +57,13 @@ func (p Progress) Documents() int { return p.Added + p.Replaced + p.Skipped + p.
 // Report is the result of an ingest.
 type Report struct {
 	Progress
-	// Problems are the first documents that were not ingested, with the reason: "file: why".
+	// Problems lists the first documents that were refused, each in the form "FILE URL: REASON". Without a known URL it
+	// is "FILE: REASON".
 	Problems []string
 }
 
 const (
-	maxProblems = 100
+	maxProblems = 100 // in a Report
 	// A transaction has at most documentsAtOnce documents. It ends after the document with which it reaches
 	// chunksAtOnce.
 	documentsAtOnce = 64
@@ -77,8 +78,8 @@ type readDocument struct {
 }
 
 // Ingest ingests a file, or all files of known formats (see Formats) in a folder and the folders below it. It skips
-// documents that the corpus has already, so that an interrupted ingest can be started again. Problems of single
-// documents are in the report; a returned error is the one that ended the ingest.
+// documents that the corpus has already, so that an interrupted ingest can be started again. Errors of single documents
+// are in the report; Ingest returns only an error that ended the ingest, with the report so far if there is one.
 func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Report, error) {
 	files, bytes, err := list(path)
 	if err != nil {
@@ -87,7 +88,8 @@ func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Rep
 	return c.ingest(ctx, path, files, bytes, o)
 }
 
-// ingest ingests files below a path.
+// ingest ingests files below a path, which have the given total size. Some goroutines read files, some divide documents
+// into chunks, and this one writes the documents.
 func (c *Corpus) ingest(ctx context.Context, path string, files []file, bytes int64, o IngestOptions) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), 8)
@@ -99,47 +101,47 @@ func (c *Corpus) ingest(ctx context.Context, path string, files []file, bytes in
 		cancel: cancel,
 	}
 
-	names := make(chan file)
-	read := make(chan readDocument, o.Workers)
+	queue := make(chan file)
+	documents := make(chan readDocument, o.Workers)
 	ready := make(chan *prepared, o.Workers) // a small buffer, because each may be large
 	var readers, dividers sync.WaitGroup
 	for range o.Workers {
 		readers.Go(func() {
-			for f := range names {
-				run.read(ctx, path, f, read)
+			for f := range queue {
+				run.read(ctx, path, f, documents)
 			}
 		})
 		dividers.Go(func() {
-			for document := range read {
+			for document := range documents {
 				run.divide(ctx, document, ready)
 			}
 		})
 	}
 	go func() {
-		defer close(names)
+		defer close(queue)
 		for _, f := range files {
 			select {
-			case names <- f:
+			case queue <- f:
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	go func() { readers.Wait(); close(read) }()
+	go func() { readers.Wait(); close(documents) }()
 	go func() { dividers.Wait(); close(ready) }()
 	run.write(ctx, ready)
 	run.notify(true)
-	c.settle(ctx, run.report.Chunks)
+	c.updateStatistics(ctx, run.report.Chunks)
 	if err := context.Cause(ctx); err != nil {
 		return &run.report, err
 	}
 	return &run.report, nil
 }
 
-// settle brings the full-text index and the statistics of PostgreSQL up to date after many new chunks. It empties the
-// list of pending index entries, which every search would read. It analyzes the tables, because searches would
-// otherwise be planned for an empty corpus. PostgreSQL does both itself, but later.
-func (c *Corpus) settle(ctx context.Context, chunks int) {
+// updateStatistics updates the full-text index and the statistics of PostgreSQL after an ingest of many chunks. It
+// empties the list of pending index entries, which every search would read. It analyzes the tables, because searches
+// would otherwise be planned for an empty corpus. PostgreSQL does both itself, but later. An error is only logged.
+func (c *Corpus) updateStatistics(ctx context.Context, chunks int) {
 	if c.DB.Dialect() == store.SQLite || chunks < chunksAtOnce {
 		return
 	}
@@ -155,7 +157,7 @@ func (c *Corpus) settle(ctx context.Context, chunks int) {
 		return nil
 	})
 	if err != nil {
-		c.Logger().Warn("settling new passages", zap.Error(err))
+		c.Logger().Warn("updating the full-text index and the statistics of the database", zap.Error(err))
 	}
 }
 
@@ -163,14 +165,15 @@ func (c *Corpus) settle(ctx context.Context, chunks int) {
 type ingest struct {
 	corpus  *Corpus
 	options IngestOptions
-	cancel  context.CancelCauseFunc
-	files   atomic.Int64
-	bytes   atomic.Int64
+	cancel  context.CancelCauseFunc // ends the ingest with an error
+	files   atomic.Int64            // the number of files read to the end
+	bytes   atomic.Int64            // their size
 
-	mu     sync.Mutex // guards report
+	mu     sync.Mutex // guards report, and is held while options.Document is called
 	report Report
 }
 
+// file is a file of a known format.
 type file struct {
 	path     string
 	size     int64
@@ -180,8 +183,8 @@ type file struct {
 // maxFiles bounds the files of one ingest.
 const maxFiles = 1_000_000
 
-// list returns the files of known formats at a path, in lexical order, and their total size. Hidden files and folders,
-// and description files, are left out.
+// list returns the files of known formats at a path, in lexical order, and their total size. The path is that of a file
+// or folder. Hidden files and folders, and description files, are left out.
 func list(path string) (files []file, bytes int64, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -189,7 +192,7 @@ func list(path string) (files []file, bytes int64, err error) {
 	}
 	if !info.IsDir() {
 		if formatOf(path) == nil {
-			return nil, 0, fmt.Errorf("%s: the kind of file is not one of %s", path, strings.Join(Formats(), ", "))
+			return nil, 0, fmt.Errorf("%s: the file extension is not one of %s", path, strings.Join(Formats(), ", "))
 		}
 		return []file{{path, info.Size(), info.ModTime()}}, info.Size(), nil
 	}
@@ -218,7 +221,7 @@ func list(path string) (files []file, bytes int64, err error) {
 	return files, bytes, err
 }
 
-// read sends the documents of a file to out.
+// read sends the documents of a file to out, and errors in their place. root is the ingested file or folder.
 func (run *ingest) read(ctx context.Context, root string, f file, out chan<- readDocument) {
 	name, err := filepath.Rel(root, f.path)
 	if err != nil || name == "." {
@@ -263,7 +266,7 @@ func (run *ingest) divide(ctx context.Context, document readDocument, out chan<-
 					return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ? AND id = "+documentAtURL, digest, document.source.URL,
 						document.source.URL).Scan(&known)
 				})
-				return err == nil && known // an error shows again when the document is written
+				return err == nil && known // the error will occur again when the document is written
 			})
 			return err
 		})
@@ -286,12 +289,13 @@ func (run *ingest) divide(ctx context.Context, document readDocument, out chan<-
 }
 
 // notifyDocument calls the Document function of the options. The caller must hold run.mu.
-func (run *ingest) notifyDocument(t DocumentResult) {
+func (run *ingest) notifyDocument(result DocumentResult) {
 	if run.options.Document != nil {
-		run.options.Document(t)
+		run.options.Document(result)
 	}
 }
 
+// problem records that a document is refused because of err.
 func (run *ingest) problem(document readDocument, err error) {
 	run.mu.Lock()
 	defer run.mu.Unlock()
@@ -306,7 +310,8 @@ func (run *ingest) problem(document readDocument, err error) {
 	}
 }
 
-// write writes the documents from ready, as many in a transaction as are available.
+// write writes the documents from ready. A transaction has as many documents as are available, up to documentsAtOnce.
+// If the database fails, write cancels the ingest.
 func (run *ingest) write(ctx context.Context, ready <-chan *prepared) {
 	var batch []*prepared
 	chunks := 0
@@ -339,14 +344,15 @@ func (run *ingest) write(ctx context.Context, ready <-chan *prepared) {
 	}
 	for p := range ready {
 		batch = append(batch, p)
-		if chunks += len(p.chunks); len(batch) == documentsAtOnce || chunks >= chunksAtOnce || len(ready) == 0 {
+		chunks += len(p.chunks)
+		if len(batch) == documentsAtOnce || chunks >= chunksAtOnce || len(ready) == 0 {
 			flush()
 		}
 	}
 	flush()
 }
 
-// notify reports the progress. If last is true it also sorts the problems.
+// notify calls the Progress function of the options. If last is true, it also sorts the problems of the report.
 func (run *ingest) notify(last bool) {
 	run.mu.Lock()
 	run.report.Read, run.report.Done = int(run.files.Load()), run.bytes.Load()

@@ -10,11 +10,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// putIssuer returns the id of the issuer with the CIK, ticker or name of company. If there is no such issuer, it adds
-// one. It stores the names that are new.
+// putIssuer returns the id of the issuer with the CIK of company, or else with its ticker and exchange, or else with
+// its name. If there is no such issuer, putIssuer adds one. It adds new names and missing fields to a stored issuer.
 func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 	key := metrics.Key(company.Name)
-	missing := false // the stored issuer lacks a field that company has
+	missing := false // a field that company has is empty in the database
+	// find sets id and missing for the first issuer that meets the condition, unless id is set already.
 	find := func(condition string, args ...any) error {
 		if id != 0 {
 			return nil
@@ -62,7 +63,7 @@ func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 // maxIssuers bounds the issuers that Issuers returns.
 const maxIssuers = 200_000
 
-// Issuers returns all issuers by id, and the directory that finds them in a text. Both are cached until the
+// Issuers returns all issuers by id, and the directory that finds their names in a text. Both are cached until the
 // corpus changes. Callers must not change them.
 func (c *Corpus) Issuers(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error) {
 	version, err := c.Version(ctx)
@@ -106,7 +107,7 @@ func (c *Corpus) Issuers(ctx context.Context) (map[int64]kernel.Issuer, *metrics
 	directory = metrics.NewDirectory(names)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if version >= c.version {
+	if version >= c.version { // unless another goroutine has read a later version meanwhile
 		c.issuers, c.directory, c.version = issuers, directory, version
 	}
 	return issuers, directory, nil

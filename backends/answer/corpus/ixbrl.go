@@ -26,15 +26,16 @@ const (
 
 // tagging holds the inline XBRL tags of a document.
 type tagging struct {
-	contexts    map[string]tagContext
-	units       map[string]string
+	contexts    map[string]tagContext // by id
+	units       map[string]string     // by id, such as "iso4217:USD"
 	figures     []tag
-	coverValues map[string]string // values about the document and its issuer, by concept of dei
+	coverValues map[string]string // values about the document and its issuer, by concept of the taxonomy "dei"
 }
 
-// tagContext is the period of a tagged figure. The figure is for the whole issuer unless the context has a dimension.
+// tagContext is the period of a tagged figure. The figure is for the whole issuer unless the context has a dimension,
+// such as a segment.
 type tagContext struct {
-	start, end   kernel.Day
+	start, end   kernel.Day // start is empty if the figure is for the day end
 	hasDimension bool
 }
 
@@ -53,6 +54,7 @@ func readTags(root *html.Node) *tagging {
 	return t
 }
 
+// walk collects the tags in a node. The parser writes the names of elements and attributes in lower case.
 func (t *tagging) walk(n *html.Node, depth int) {
 	if depth > maxDepth {
 		return
@@ -83,6 +85,7 @@ func (t *tagging) walk(n *html.Node, depth int) {
 	}
 }
 
+// read reads the elements of a context, which the element n contains.
 func (c *tagContext) read(n *html.Node, depth int) {
 	for child := n.FirstChild; child != nil && depth < maxDepth; child = child.NextSibling {
 		_, name, _ := strings.Cut(child.Data, ":")
@@ -103,8 +106,8 @@ func (c *tagContext) read(n *html.Node, depth int) {
 	}
 }
 
-// describe adds the issuer and the period from a document's cover page to s. coverValues has the values of the page by
-// concept of the SEC's taxonomy "dei". Fields of s that are set are not changed.
+// describe returns s with the issuer and the period that the document's cover page states. coverValues has the values
+// of the page by concept of the SEC's taxonomy "dei". Fields of s that are set are not changed.
 func describe(s Source, coverValues map[string]string) Source {
 	set := func(field *string, value string) {
 		if *field == "" {
@@ -127,7 +130,8 @@ func describe(s Source, coverValues map[string]string) Source {
 	return s
 }
 
-// source adds the tagged issuer, period and figures to a document.
+// source returns s with the tagged issuer, period and facts. Of several facts for the same metric and period it takes
+// the one with the best concept, then with the most precise figure.
 func (t *tagging) source(s Source) Source {
 	s = describe(s, t.coverValues)
 	best := make(map[factKey]candidateFact)
@@ -138,8 +142,10 @@ func (t *tagging) source(s Source) Source {
 			continue
 		}
 		key := factKey{candidate.Metric, candidate.Period.End, candidate.Period.Months}
-		if other, taken := best[key]; !taken || candidate.rank < other.rank || candidate.rank == other.rank &&
-			candidate.Figure.Step < other.Figure.Step {
+		other, taken := best[key]
+		isBetter := candidate.rank < other.rank ||
+			candidate.rank == other.rank && candidate.Figure.Step < other.Figure.Step
+		if !taken || isBetter {
 			best[key] = candidate
 		}
 	}
@@ -153,14 +159,16 @@ func (t *tagging) source(s Source) Source {
 	return s
 }
 
-// fact returns the fact of a tagged figure. report is the period of the document. It returns false if the metric is not
-// known, if the figure is not for the whole issuer, or if its tag is not valid.
+// fact converts a tagged figure to a fact. report is the period of the document. fact returns false if the metric is
+// not known, if the figure is not for the whole issuer, or if its tag is not valid.
 func (t *tagging) fact(figure *tag, report kernel.Period) (candidateFact, bool) {
 	taxonomy, concept, _ := strings.Cut(figure.concept, ":")
+	if taxonomy != "us-gaap" && taxonomy != "dei" && taxonomy != "ifrs-full" {
+		return candidateFact{}, false
+	}
 	m, ok := metrics.Concept(concept)
 	c, known := t.contexts[figure.context]
-	if !ok || taxonomy != "us-gaap" && taxonomy != "dei" && taxonomy != "ifrs-full" || !known || c.hasDimension ||
-		c.end == "" {
+	if !ok || !known || c.hasDimension || c.end == "" {
 		return candidateFact{}, false
 	}
 	scale, err := strconv.Atoi(cmp.Or(figure.scale, "0"))
@@ -168,10 +176,13 @@ func (t *tagging) fact(figure *tag, report kernel.Period) (candidateFact, bool) 
 		return candidateFact{}, false
 	}
 	f := kernel.Figure{Text: figure.text}
-	if found := figures.Find(figure.text); len(found) == 1 {
-		f.Value, f.Step = math.Abs(found[0].Value), found[0].Step
-	} else if !strings.Contains(figure.format, "zero") && strings.ContainsFunc(figure.text, unicode.IsDigit) ||
-		len(found) > 1 {
+	mentions := figures.Find(figure.text)
+	// A text without digits, such as a dash, is zero.
+	isZero := strings.Contains(figure.format, "zero") || !strings.ContainsFunc(figure.text, unicode.IsDigit)
+	switch {
+	case len(mentions) == 1:
+		f.Value, f.Step = math.Abs(mentions[0].Value), mentions[0].Step
+	case len(mentions) > 1 || !isZero:
 		return candidateFact{}, false
 	}
 	f.Value, f.Step = f.Value*math.Pow10(scale), f.Step*math.Pow10(scale)
@@ -200,7 +211,8 @@ func (t *tagging) fact(figure *tag, report kernel.Period) (candidateFact, bool) 
 	}, rank: metrics.Rank(concept)}, true
 }
 
-// monthsOf returns the number of months between two days: 3, 6, 9 or 12, or 0 for other periods.
+// monthsOf returns the length of a period in months: 3, 6, 9 or 12, or 0 for other lengths. start and end are its first
+// and last day.
 func monthsOf(start, end kernel.Day) int {
 	switch days := int(end.Time().Sub(start.Time()).Hours()/24) + 1; {
 	case days >= 350 && days <= 380:

@@ -29,12 +29,12 @@ func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 		}
 		if n++; len(bytes.TrimSpace(line)) > 0 {
 			defaults := base
-			defaults.URL += "/" + strconv.Itoa(n) // the default URL
-			s, wrong := parseLine(line, defaults)
-			if wrong != nil {
-				wrong = refuse("line %d: %v", n, wrong)
+			defaults.URL += "/" + strconv.Itoa(n) // for a line without a URL
+			s, lineErr := parseLine(line, defaults)
+			if lineErr != nil {
+				lineErr = refuse("line %d: %v", n, lineErr)
 			}
-			if err := out(s, wrong); err != nil {
+			if err := out(s, lineErr); err != nil {
 				return err
 			}
 		}
@@ -49,9 +49,10 @@ func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 	}
 }
 
+// errLong is returned for a line longer than maxLine.
 var errLong = errors.New("a line is too long")
 
-// readLine reads a line including its line end. It returns the last line together with io.EOF.
+// readLine reads a line including its line end. It returns the last line, which may be empty, together with io.EOF.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -66,6 +67,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
+// parseLine returns base with the fields and pages of a line of JSONL.
 func parseLine(line []byte, base Source) (Source, error) {
 	var r record
 	if err := json.Unmarshal(line, &r); err != nil {
@@ -84,7 +86,7 @@ func (r *record) pages() ([]Page, error) {
 	raw := bytes.TrimSpace(r.Pages)
 	if len(raw) == 0 || string(raw) == "null" {
 		if r.Text == "" {
-			return nil, refuse("there is neither text nor pages")
+			return nil, refuse("text and pages are missing")
 		}
 		return []Page{{Text: columnsToTables(r.Text)}}, nil
 	}
@@ -107,7 +109,7 @@ func (r *record) pages() ([]Page, error) {
 				return nil, refuse("page %d: %v", i+1, err)
 			}
 		} else if err := json.Unmarshal(raw, &page); err != nil {
-			return nil, refuse("page %d is neither text nor an object of number and text", i+1)
+			return nil, refuse("page %d is neither a string nor an object with number and text", i+1)
 		}
 		number := max(page.Number, page.Page)
 		if number <= 0 {

@@ -18,8 +18,10 @@ type ListQuery struct {
 	Limit  int         // the size of a page; default 100, at most 1,000
 }
 
+// documentColumns is the beginning of a query for documents, whose rows scanDocument reads.
 const documentColumns = "SELECT d.id, d.kind, d.form, COALESCE(d.issuer_id, 0), d.fiscal, d.quarter, d.period_end, d.published_at, d.title, d.url, d.lang, d.sha256, d.chunks FROM answer_documents d "
 
+// scanDocument reads a row of a query that begins with documentColumns.
 func scanDocument(r store.Row) (d kernel.Document, err error) {
 	var micros int64
 	err = r.Scan(&d.ID, &d.Kind, &d.Form, &d.Issuer, &d.Period.Year, &d.Period.Quarter, &d.Period.End, &micros, &d.Title,
@@ -100,6 +102,7 @@ func (c *Corpus) Passages(ctx context.Context, ids []int64) (passages []kernel.P
 	return passages, err
 }
 
+// notFound returns ErrNotFound if err reports that a query has no rows, and err otherwise.
 func notFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
@@ -130,8 +133,7 @@ type Stats struct {
 	Version                                           int64
 	Issuers, Documents, Chunks, Tokens, Facts, Prices int64
 	Kinds                                             map[kernel.Kind]int64 // the number of documents by kind
-	// The number of passages with a vector, by model.
-	Vectors map[string]int64
+	Vectors                                           map[string]int64      // the number of passages with a vector by model
 }
 
 // Stats counts the contents of the corpus. It reads all rows.

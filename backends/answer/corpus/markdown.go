@@ -31,15 +31,17 @@ func readMarkdown(_ context.Context, r io.Reader, base Source, out emit) error {
 	return out(s, nil)
 }
 
-const maxFront = 100 // lines
+// maxFront is the largest number of lines of front matter.
+const maxFront = 100
 
-// frontMatter reads the front matter of a text into a copy of base, and returns it with the rest of the text.
-func frontMatter(text string, base Source) (Source, string, error) {
-	rest, ok := strings.CutPrefix(text, "---\n")
+// frontMatter reads the front matter of a text. It returns base with the fields that the front matter sets, and the
+// text after the front matter. Without front matter it returns its arguments.
+func frontMatter(text string, base Source) (s Source, body string, err error) {
+	afterFence, ok := strings.CutPrefix(text, "---\n")
 	if !ok {
 		return base, text, nil
 	}
-	head, rest, ok := strings.Cut(rest, "\n---\n")
+	head, body, ok := strings.Cut(afterFence, "\n---\n")
 	if !ok || strings.Count(head, "\n") > maxFront {
 		return base, text, nil
 	}
@@ -60,19 +62,20 @@ func frontMatter(text string, base Source) (Source, string, error) {
 		}
 		fields[name] = value
 	}
-	body, err := json.Marshal(fields)
+	encoded, err := json.Marshal(fields)
 	if err != nil {
-		return base, rest, err
+		return base, body, err
 	}
 	var r record
-	if err := json.Unmarshal(body, &r); err != nil {
-		return base, rest, refuse("the lines in front: %v", err)
+	if err := json.Unmarshal(encoded, &r); err != nil {
+		return base, body, refuse("front matter: %v", err)
 	}
-	s, err := r.source(base)
-	return s, rest, err
+	s, err = r.source(base)
+	return s, body, err
 }
 
-// pagesOf splits a text at form feeds and page marks.
+// pagesOf splits a text into pages at form feeds and at lines such as <!-- page 12 -->. Empty pages are left out. A
+// text without page breaks is one page without a number.
 func pagesOf(text string) []Page {
 	if !strings.Contains(text, "\f") && !strings.Contains(text, "<!-- page") {
 		return []Page{{Text: text}}
@@ -87,9 +90,9 @@ func pagesOf(text string) []Page {
 		b.Reset()
 	}
 	for line := range strings.SplitSeq(text, "\n") {
-		if mark, ok := strings.CutPrefix(strings.TrimSpace(line), "<!-- page "); ok {
+		if comment, ok := strings.CutPrefix(strings.TrimSpace(line), "<!-- page "); ok {
 			flush()
-			number = max(leadingNumber(mark), 1)
+			number = max(leadingNumber(comment), 1)
 			continue
 		}
 		for {

@@ -34,16 +34,16 @@ func Divide(s Source) ([]Part, error) {
 	return parts, nil
 }
 
-// TextOf returns the text of a web page as Markdown. kind is the media type of the page: HTML, XHTML, plain text or
-// Markdown. For other types it returns a *RefusedError.
-func TextOf(ctx context.Context, kind string, body []byte) (text string, err error) {
+// TextOf returns the text of a web page as Markdown. mediaType is the type of body without parameters. For types other
+// than HTML, XHTML, plain text and Markdown TextOf returns a *RefusedError.
+func TextOf(ctx context.Context, mediaType string, body []byte) (text string, err error) {
 	read := readText
-	switch kind {
+	switch mediaType {
 	case "text/html", "application/xhtml+xml":
 		read = readHTML
 	case "text/plain", "text/markdown":
 	default:
-		return "", refuse("a page of the kind %q is not read", cut(kind, 80))
+		return "", refuse("the media type %q of the page is not supported", cut(mediaType, 80))
 	}
 	err = read(ctx, bytes.NewReader(body), Source{}, func(s Source, err error) error {
 		pages := make([]string, 0, len(s.Pages))

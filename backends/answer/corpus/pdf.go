@@ -12,13 +12,15 @@ import (
 	"time"
 )
 
-// Bounds of reading a PDF: the size of its file, the time, and the bytes of messages that are kept.
+// Bounds of reading a PDF.
 const (
-	maxPDF      = 256 << 20
-	longestPDF  = 2 * time.Minute
-	pdfProgram  = "pdftotext"
-	pdfMessages = 2 << 10
+	maxPDF      = 256 << 20       // the size of the file in bytes
+	longestPDF  = 2 * time.Minute // the time that the program may take
+	pdfMessages = 2 << 10         // how many bytes of the program's messages are kept
 )
+
+// pdfProgram is the program that reads PDFs.
+const pdfProgram = "pdftotext"
 
 // readPDF reads the text layer of a PDF with Poppler's pdftotext, which has to be installed. It reads at most
 // maxPages pages and maxText bytes, for at most longestPDF. Readers written in Go are not good enough for
@@ -26,7 +28,7 @@ const (
 func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 	program, err := exec.LookPath(pdfProgram)
 	if err != nil {
-		return out(base, errors.New("PDF needs the program pdftotext (package poppler-utils), which is not installed"))
+		return out(base, errors.New("reading PDFs needs the program pdftotext (package poppler-utils), which is not installed"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestPDF)
 	defer cancel()
@@ -48,13 +50,13 @@ func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 		return out(base, refuse("pdftotext: %v: %s",
 			err, cut(strings.TrimSpace(strings.ToValidUTF8(messages.String(), "")), 200)))
 	case strings.TrimSpace(text.String()) == "":
-		return out(base, refuse("the PDF has no text layer: its pages are pictures"))
+		return out(base, refuse("the PDF has no text layer: its pages are images"))
 	}
 	base.Pages = textPages(text.String())
 	return out(base, nil)
 }
 
-// errOver ends a program that writes too much.
+// errOver is returned to a program that writes too much, and ends it.
 var errOver = errors.New("too much output")
 
 // bounded is a writer that keeps the first limit bytes. It does not embed a bytes.Buffer, because io.Copy would call
@@ -62,8 +64,8 @@ var errOver = errors.New("too much output")
 type bounded struct {
 	text       bytes.Buffer
 	limit      int
-	exceeded   bool
-	failBeyond bool // writing more is an error
+	exceeded   bool // more than limit bytes were written
+	failBeyond bool // Write returns an error if limit is exceeded
 }
 
 // Write implements io.Writer.

@@ -13,13 +13,12 @@ import (
 
 // prepared is a document that is ready to be written: only the work that needs a database is left.
 type prepared struct {
-	source *Source
-	file   string // the name of the file in an ingest
-	digest string
-	period kernel.Period
-	chunks []chunk
-	// vectors has one element for each chunk.
-	vectors []terms.Vector
+	source  *Source
+	file    string        // the name of the file in an ingest
+	digest  string        // see Source.digest
+	period  kernel.Period // that the document reports on
+	chunks  []chunk
+	vectors []terms.Vector // of the words of each chunk
 	facts   []placedFact
 }
 
@@ -29,8 +28,9 @@ type placedFact struct {
 	chunk int
 }
 
-// prepare checks and divides a document. If known, which may be nil, returns true for the document's digest, prepare
-// does not divide the document.
+// prepare checks a document, divides it into chunks and extracts its facts. It returns a *RefusedError for a document
+// that cannot be accepted. If known is not nil and returns true for the document's digest, prepare only checks the
+// document.
 func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 	p.period = s.period()
 	p.chunks = chunks(s.Pages)
 	if len(p.chunks) == 0 && len(s.Facts) == 0 && len(s.Prices) == 0 {
-		return nil, refuse("there is no text in it")
+		return nil, refuse("the document has no text")
 	}
 	p.vectors = make([]terms.Vector, len(p.chunks))
 	var b terms.Builder
@@ -68,9 +68,10 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 // maxFacts bounds the facts of a document.
 const maxFacts = 200_000
 
-// takeFacts extracts the facts of a document: first those of its primary statements, then the facts of other tables. If
-// there are primary statements, facts of other tables that belong in such a statement are left out. The database keeps
-// the first of several facts for the same metric and period.
+// takeFacts extracts the facts of a document: first the facts in its primary statements (income statement, balance
+// sheet, cash flow statement), then the facts in other tables. If there are primary statements, facts of other tables
+// that belong in such a statement are left out. The order matters, because the database keeps the first of several
+// facts for the same metric and period.
 func (p *prepared) takeFacts() {
 	if p.source.Issuer.Name == "" {
 		return
@@ -80,11 +81,11 @@ func (p *prepared) takeFacts() {
 		pages[i] = page.Text
 	}
 	names := append([]string{p.source.Issuer.Name}, p.source.Issuer.Aliases...)
-	stated := statements.Read(pages, statements.Report{Period: p.period, Names: names})
-	for _, f := range stated {
+	fromStatements := statements.Read(pages, statements.Report{Period: p.period, Names: names})
+	for _, f := range fromStatements {
 		p.facts = append(p.facts, placedFact{f.Fact, p.chunkWithRow(p.source.Pages[f.Page].Number, f.Row)})
 	}
-	var elsewhere []placedFact
+	var otherFacts []placedFact // of tables in another part of the report than the metric belongs to
 	for i := range p.chunks {
 		topic := metrics.StatementOf(p.vectors[i].Topic())
 		if topic == kernel.Segments {
@@ -93,48 +94,49 @@ func (p *prepared) takeFacts() {
 		for _, t := range p.chunks[i].tables {
 			for _, f := range t.Facts(p.period) {
 				f.Sure = statements.Tabulated
-				switch m, _ := metrics.Metric(f.Metric); {
-				case len(stated) > 0 && (m.Statement == kernel.Income || m.Statement == kernel.Balance ||
-					m.Statement == kernel.CashFlow):
+				m, _ := metrics.Metric(f.Metric)
+				isPrimary := m.Statement == kernel.Income || m.Statement == kernel.Balance || m.Statement == kernel.CashFlow
+				switch {
+				case isPrimary && len(fromStatements) > 0:
 				case m.Statement == topic:
 					p.facts = append(p.facts, placedFact{f, i})
 				default:
-					elsewhere = append(elsewhere, placedFact{f, i})
+					otherFacts = append(otherFacts, placedFact{f, i})
 				}
 			}
 		}
 	}
-	p.facts = append(p.facts, elsewhere...)
+	p.facts = append(p.facts, otherFacts...)
 	p.facts = p.facts[:min(len(p.facts), maxFacts)]
 }
 
-// preferTagged adds the facts that the document has as data (inline XBRL, company facts). A fact that was read from
-// text and agrees with the data keeps its chunk and becomes a tagged fact. A fact that was read from text and
-// contradicts the data is dropped.
+// preferTagged adds the facts that the document has as data, from inline XBRL tags or company facts. A fact that was
+// read from text and agrees with the data keeps its chunk and becomes a tagged fact. A fact that was read from text is
+// dropped if it contradicts the data or repeats such a fact.
 func (p *prepared) preferTagged() {
 	if len(p.source.Facts) == 0 {
 		return
 	}
-	known := make(map[factKey]kernel.Fact, len(p.source.Facts))
+	tagged := make(map[factKey]kernel.Fact, len(p.source.Facts))
 	for _, f := range p.source.Facts {
-		known[factKey{f.Metric, f.Period.End, f.Period.Months}] = f
+		tagged[factKey{f.Metric, f.Period.End, f.Period.Months}] = f
 	}
 	facts := p.facts[:0]
-	found := make(map[factKey]bool)
+	inText := make(map[factKey]bool) // the tagged facts that were also read from text
 	for _, f := range p.facts {
 		key := factKey{f.Metric, f.Period.End, f.Period.Months}
-		data, ok := known[key]
+		data, ok := tagged[key]
 		switch {
 		case !ok:
 			facts = append(facts, f)
-		case math.Abs(data.Figure.Value-f.Figure.Value) <= f.Figure.Step && !found[key]:
-			found[key] = true
+		case math.Abs(data.Figure.Value-f.Figure.Value) <= f.Figure.Step && !inText[key]:
+			inText[key] = true
 			f.Sure, f.Period = statements.Tagged, data.Period
 			facts = append(facts, f)
 		}
 	}
 	for _, f := range p.source.Facts {
-		if !found[factKey{f.Metric, f.Period.End, f.Period.Months}] {
+		if !inText[factKey{f.Metric, f.Period.End, f.Period.Months}] {
 			f.Sure = statements.Tagged
 			facts = append(facts, placedFact{f, p.chunkShowing(f)})
 		}
@@ -151,7 +153,7 @@ func (p *prepared) chunkShowing(f kernel.Fact) int {
 	if f.Figure.Text == "" {
 		return -1
 	}
-	anywhere := -1
+	withOtherLabel := -1
 	for i := range p.chunks {
 		if !strings.Contains(p.chunks[i].text, f.Figure.Text) {
 			continue
@@ -165,16 +167,16 @@ func (p *prepared) chunkShowing(f kernel.Fact) int {
 				if m, ok := metrics.ByLabel(t.Rows[r].Label); ok && m.Key == f.Metric {
 					return i
 				}
-				if anywhere < 0 && len(f.Figure.Text) > minDigits {
-					anywhere = i
+				if withOtherLabel < 0 && len(f.Figure.Text) > minDigits {
+					withOtherLabel = i
 				}
 			}
 		}
 	}
-	return anywhere
+	return withOtherLabel
 }
 
-// chunkWithRow returns the index of the first chunk of a page that contains a row, or -1.
+// chunkWithRow returns the index of the first chunk on the page with a number that contains a row of a table, or -1.
 func (p *prepared) chunkWithRow(page int, row string) int {
 	for i := range p.chunks {
 		if p.chunks[i].page == page && strings.Contains(p.chunks[i].text, row) {

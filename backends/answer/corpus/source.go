@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,17 +27,17 @@ const (
 // Source is a document in the form in which readers of files return it.
 type Source struct {
 	Kind   kernel.Kind // default: filing
-	Form   string
-	Issuer Company // zero for a document about no issuer or several
+	Form   string      // the form of a filing, such as "10-K"
+	Issuer Company     // zero for a document about no issuer or several
 	// Fiscal is the period that the document reports on, such as "FY2019", "2019" or "Q3 2019".
 	Fiscal    string
 	PeriodEnd kernel.Day
 	Published time.Time
 	Title     string
 	URL       string // http, https, or corpus:ID
-	Lang      string
+	Lang      string // the language, such as "en"
 	Pages     []Page
-	Facts     []kernel.Fact // facts of documents that consist of data; their Passage is 0
+	Facts     []kernel.Fact // facts that the document has as data, not as text; their Passage is 0
 	Prices    []Price
 
 	// former is the default URL of the document's file, if the description file has another URL. An earlier ingest may
@@ -56,7 +57,7 @@ type Page struct {
 	Text   string // Markdown
 }
 
-// Price holds the prices of a day.
+// Price holds the prices of a day. Unknown ones are 0.
 type Price struct {
 	Day                                      kernel.Day
 	Open, High, Low, Close, AdjClose, Volume float64
@@ -68,12 +69,15 @@ type RefusedError struct{ Why string }
 // Error implements error.
 func (e *RefusedError) Error() string { return e.Why }
 
+// refuse returns a *RefusedError with a formatted reason.
 func refuse(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
 
+// corpusID matches the URL of a document without a web address.
 var corpusID = regexp.MustCompile(`^corpus:[A-Za-z0-9._~/-]{1,200}$`)
 
-// check normalises and validates the fields of a source.
+// check normalizes and validates the fields of a source. It returns a *RefusedError for a field that is not valid.
 func (s *Source) check() error {
+	// line returns the value of the field name as one line of at most maxTitle characters.
 	line := func(name, value string) (string, error) {
 		value = text.Short(text.Storable(strings.ToValidUTF8(text.Normal(value), "\uFFFD")), maxTitle)
 		if !text.IsLine(value) {
@@ -93,11 +97,7 @@ func (s *Source) check() error {
 	if s.Kind == "" {
 		s.Kind = kernel.Filing
 	}
-	known := false
-	for _, k := range kernel.Kinds {
-		known = known || s.Kind == k
-	}
-	if !known {
+	if !slices.Contains(kernel.Kinds, s.Kind) {
 		return refuse("kind is %q, must be one of %v", text.Short(string(s.Kind), 40), kernel.Kinds)
 	}
 	if s.Title == "" {
@@ -129,17 +129,19 @@ func (s *Source) check() error {
 	days := make(map[kernel.Day]bool, len(s.Prices))
 	for _, p := range s.Prices {
 		if p.Day.Time().IsZero() || days[p.Day] {
-			return refuse("prices have a day %q twice, or one that is none", p.Day)
+			return refuse("the day %q of a price is not valid or occurs twice", p.Day)
 		}
 		days[p.Day] = true
 	}
 	return nil
 }
 
+// checkURL returns a *RefusedError unless a document may have the URL.
 func checkURL(address string) error {
 	if strings.HasPrefix(address, "corpus:") {
 		if !corpusID.MatchString(address) {
-			return refuse("url %q: an id behind corpus: has 1 to 200 letters, digits and . _ ~ / -", text.Short(address, 80))
+			return refuse("url %q: the part after corpus: must consist of 1 to 200 letters, digits and . _ ~ / -",
+				text.Short(address, 80))
 		}
 		return nil
 	}
@@ -149,15 +151,15 @@ func checkURL(address string) error {
 		return refuse("url is missing")
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(address) > 2*maxTitle ||
 		!text.IsLine(address):
-		return refuse("url %q is neither http(s) nor corpus:", text.Short(address, 80))
+		return refuse("url %q is neither a valid http(s) URL nor corpus:ID", text.Short(address, 80))
 	case u.User != nil:
-		return refuse("url has a user in it")
+		return refuse("url must not contain a user name")
 	}
 	return nil
 }
 
-// digest returns the SHA-256 of all fields except the URL, because the same document under another URL is a
-// duplicate.
+// digest returns the SHA-256 of all exported fields except the URL, in hexadecimal. Documents with equal digests are
+// duplicates, whatever their URLs.
 func (s *Source) digest() string {
 	h := sha256.New()
 	e := json.NewEncoder(h)
@@ -167,7 +169,8 @@ func (s *Source) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// period returns the period that the document reports on.
+// period returns the period that the document reports on, from Fiscal and PeriodEnd. The period of a document other
+// than a filing that states neither is the year of its publication. Unknown fields are zero.
 func (s *Source) period() kernel.Period {
 	p := kernel.Period{}
 	if found := metrics.Periods(s.Fiscal); len(found) > 0 {

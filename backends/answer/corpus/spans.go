@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// Spans lists the sizes of stretches. A stretch of a span is a range of 1 << span consecutive passage ids. PostgreSQL's
-// full-text index has a word for each stretch, so that a search can be limited to the latest passages.
+// Spans lists the lengths of ranges of passage ids, as powers of two: the passage with an id is in the range number
+// id >> span, which has 1 << span ids. In PostgreSQL's full-text index each passage has a word for each of its ranges,
+// so that a search can be limited to the latest passages.
 var Spans = []uint{13, 15, 17, 19}
 
-// SpanFactor is how many stretches of one span make up a stretch of the next span.
+// SpanFactor is how many times as long a range is as a range of the previous span.
 const SpanFactor = 4
 
-// spanWord returns the word of a stretch. No word of a text begins with "@".
-func spanWord(span uint, stretch int64) string { return fmt.Sprintf("@%d:%d", span, stretch) }
+// spanWord returns the word in the index for a range of ids. No word of a text begins with "@".
+func spanWord(span uint, number int64) string { return fmt.Sprintf("@%d:%d", span, number) }
 
-// spanWords returns the words of the stretches that contain the passage with an id, as a PostgreSQL array.
+// spanWords returns the words for the ranges that contain the passage with an id, as a PostgreSQL array.
 func spanWords(id int64) string {
 	words := make([]string, len(Spans))
 	for i, span := range Spans {
@@ -24,9 +25,10 @@ func spanWords(id int64) string {
 	return "{" + strings.Join(words, ",") + "}"
 }
 
-// Latest returns a full-text query for the last two stretches of a span: the last stretch may have begun just now. last
-// is the id of the last passage. ok reports whether there are stretches before these two.
+// Latest returns a full-text query for the passages in the last two ranges of a span; the last range alone may have
+// only a few passages. last is the id of the last passage. ok reports whether there are ranges before these two, so
+// that the query excludes passages.
 func Latest(span uint, last int64) (query string, ok bool) {
-	stretch := last >> span
-	return fmt.Sprintf("'%s' | '%s'", spanWord(span, stretch), spanWord(span, stretch-1)), stretch >= 2
+	number := last >> span
+	return fmt.Sprintf("'%s' | '%s'", spanWord(span, number), spanWord(span, number-1)), number >= 2
 }

@@ -18,7 +18,7 @@ func readText(_ context.Context, r io.Reader, base Source, out emit) error {
 	return out(base, nil)
 }
 
-// textPages returns the pages of a plain text.
+// textPages returns the pages of a plain text. Comments such as <!-- page 12 --> have no meaning in it.
 func textPages(text string) []Page {
 	pages := pagesOf(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "<!-- page", ""))
 	for i := range pages {

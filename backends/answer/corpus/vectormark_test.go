@@ -16,10 +16,10 @@ import (
 
 // swapped is an embedder behind whose name models take turns. All make vectors of one length.
 type swapped struct {
-	model string  // the one that answers
-	noise float64 // how far this provider's rounding is off
-	after int     // it is "b" after so many requests; 0: never
-	asked int
+	model string  // the model that answers
+	noise float64 // the error of this provider's rounding
+	after int     // the number of requests after which the model "b" answers; 0: never
+	asked int     // the number of requests so far
 }
 
 func (*swapped) Model() string { return "embeddings" }
@@ -44,7 +44,7 @@ func (s *swapped) Embed(_ context.Context, texts []string) (vectors [][]float32,
 
 // TestSwappedModel checks that vectors of a model that has replaced another one under the same name, with the
 // same length, are never compared with the old ones: passages are ranked by words until all vectors have been
-// made anew.
+// made again.
 func TestSwappedModel(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
@@ -59,13 +59,13 @@ func TestSwappedModel(t *testing.T) {
 		embed := func(want int, fault error) {
 			t.Helper()
 			if made, err := c.Embed(t.Context(), e, nil); made != want || !errors.Is(err, fault) {
-				t.Fatalf("%d made, %v; want %d, %v", made, err, want, fault)
+				t.Fatalf("got %d vectors, error %v; want %d, %v", made, err, want, fault)
 			}
 		}
-		// near is how near a question is to the passage that it repeats; 0: nothing is compared.
+		// near returns the similarity of a question and the passage that it repeats; 0: nothing is compared.
 		near := func(fault error) (nearest float64) {
 			t.Helper()
-			vector, mark, err := c.QueryVector(t.Context(), e, "Number 7 sells pumps.")
+			vector, fingerprint, err := c.QueryVector(t.Context(), e, "Number 7 sells pumps.")
 			if !errors.Is(err, fault) {
 				t.Fatal(err)
 			}
@@ -77,9 +77,9 @@ func TestSwappedModel(t *testing.T) {
 				for id := range int64(passages) {
 					ids = append(ids, id+1)
 				}
-				all, err := corpus.Similarities(conn, e.Model(), mark, vector, ids)
-				for _, one := range all {
-					nearest = max(nearest, one)
+				all, err := corpus.Similarities(conn, e.Model(), fingerprint, vector, ids)
+				for _, similarity := range all {
+					nearest = max(nearest, similarity)
 				}
 				return err
 			})
@@ -90,21 +90,21 @@ func TestSwappedModel(t *testing.T) {
 		}
 
 		if near(nil) != 0 || e.asked != 0 {
-			t.Error("who has no vectors asks for one")
+			t.Error("QueryVector sends a request although the passages have no vectors")
 		}
 		embed(passages, nil)
 		if n := near(nil); n < 0.99 {
 			t.Errorf("near %f", n)
 		}
 
-		// Another provider of the same model makes nothing anew.
+		// For another provider of the same model no vectors are made again.
 		e.noise = 0.01
 		embed(0, nil)
 		if n := near(nil); n < 0.99 || c.Doubts() != 0 {
 			t.Errorf("near %f", n)
 		}
 
-		// Another model does, but two that take turns do not for ever.
+		// For another model they are, but not as long as two models may be taking turns.
 		*e = swapped{model: "b"}
 		if n := near(corpus.ErrOtherModel); n != 0 || c.Doubts() != 1 {
 			t.Errorf("near %f, %d doubts", n, c.Doubts())
@@ -116,7 +116,7 @@ func TestSwappedModel(t *testing.T) {
 			t.Errorf("near %f", n)
 		}
 
-		// A model that is swapped meanwhile leaves no mixture.
+		// If the model changes while vectors are made, vectors of both models are not mixed.
 		k.Clock.Move(time.Hour)
 		*e = swapped{model: "c", after: 4}
 		if made, err := c.Embed(t.Context(), e, nil); !errors.Is(err, corpus.ErrOtherModel) || made == 0 || made == passages {
@@ -129,8 +129,8 @@ func TestSwappedModel(t *testing.T) {
 			t.Errorf("near %f", n)
 		}
 
-		// Of vectors from before marks were written down, one passage tells whose they are.
-		forgetMark := func() {
+		// The model of vectors that have no fingerprint is recognized by making the vector of one passage again.
+		forgetFingerprint := func() {
 			t.Helper()
 			err := k.DB.Write(t.Context(), func(conn kernel.Conn) error {
 				_, err := conn.Exec("DELETE FROM answer_embedders")
@@ -140,12 +140,12 @@ func TestSwappedModel(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		forgetMark()
+		forgetFingerprint()
 		if near(nil) != 0 {
-			t.Error("vectors of nobody knows whom are compared")
+			t.Error("vectors of an unknown model are compared")
 		}
 		embed(0, nil)
-		forgetMark()
+		forgetFingerprint()
 		*e = swapped{model: "d"}
 		embed(passages, nil)
 	})

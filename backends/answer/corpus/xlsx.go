@@ -75,7 +75,7 @@ func recordCoverValue(coverValues map[string]string, row []string) {
 // sheetPages returns the rows of a sheet as Markdown pages with at most rowsPerPage rows of a table each.
 func sheetPages(rows [][]string) (pages []string) {
 	var page strings.Builder
-	block := func(text string) {
+	addBlock := func(text string) {
 		if page.Len() > 0 {
 			page.WriteString("\n\n")
 		}
@@ -84,7 +84,7 @@ func sheetPages(rows [][]string) (pages []string) {
 	for len(rows) > 0 {
 		if len(rows[0]) == 0 || hasSingleCell(rows[0]) {
 			if len(rows[0]) > 0 {
-				block(unmarked(strings.Join(rows[0], "")))
+				addBlock(unmarked(strings.Join(rows[0], "")))
 			}
 			rows = rows[1:]
 			continue
@@ -98,16 +98,16 @@ func sheetPages(rows [][]string) (pages []string) {
 		grid := tables.Tidy(rows[:end])
 		rows = rows[end:]
 		if len(grid) == 1 {
-			block(unmarked(strings.Join(grid[0], " ")))
+			addBlock(unmarked(strings.Join(grid[0], " ")))
 			continue
 		}
 		head := headerRows(grid)
-		for from := head; from < len(grid); from += rowsPerPage {
-			if from > head {
+		for first := head; first < len(grid); first += rowsPerPage {
+			if first > head {
 				pages = append(pages, page.String())
 				page.Reset()
 			}
-			block(tables.Markdown(slices.Concat(grid[:head], grid[from:min(from+rowsPerPage, len(grid))])))
+			addBlock(tables.Markdown(slices.Concat(grid[:head], grid[first:min(first+rowsPerPage, len(grid))])))
 		}
 	}
 	if page.Len() > 0 {
@@ -121,6 +121,7 @@ func hasSingleCell(row []string) bool {
 	return len(row)-countEmpty(row) == 1
 }
 
+// countEmpty returns the number of empty cells in a row.
 func countEmpty(row []string) (n int) {
 	for _, cell := range row {
 		if cell == "" {
@@ -130,10 +131,9 @@ func countEmpty(row []string) (n int) {
 	return n
 }
 
-// endOfTable returns the number of rows of the table that begins with the first row. The next table begins, after an
-// empty row, with a row that names columns: a row with several texts, of which only the first may be a figure. Rows
-// with one cell directly before it are the headings of the next table. Other empty rows and rows with one cell divide a
-// table into groups and belong to it.
+// endOfTable returns the number of rows of the table that begins with the first row. The table ends at an empty row if
+// the next row that has several cells names columns (see namesColumns); rows with one cell between them are headings of
+// the next table. Other empty rows, and other rows with one cell, divide the table into groups and belong to it.
 func endOfTable(rows [][]string) int {
 	for i := 1; i < len(rows); i++ {
 		if len(rows[i]) > 0 {

@@ -1,6 +1,6 @@
-// Package draft writes answers. Each sentence names the passages that support it by marks, such as "[P3]". Without a
-// model it uses templates for values and sentences of the passages, which is deterministic (extractive). With a model,
-// it gives the passages to the model as fenced data.
+// Package draft writes answers. Each sentence refers to the passages that support it by marks, such as "[P3]". Without a
+// model it states values by templates and quotes sentences of the passages, which is deterministic (extractive). For a
+// model it writes a prompt with the passages as fenced data, between <passage> and </passage>, and parses the reply.
 //
 // Choices where the specification is silent:
 //   - An extractive answer of text has at most two sentences, in the words of their document.
@@ -38,49 +38,59 @@ type Draft struct {
 // Information is the last line of an answer to a question for advice.
 const Information = "This is information, not investment advice."
 
-// mark matches the mark by which a sentence names a passage, such as "[P3]".
+// mark matches the mark by which a sentence refers to a passage, such as "[P3]". Its group is the number of the passage.
 var mark = regexp.MustCompile(`\s*\[\s*[pP]\s?(\d{1,4})\s*\]`)
 
-// anyMark also matches texts that look like marks but are not valid marks.
+// anyMark also matches texts that look like marks but are not valid marks, such as "[3]" or "[P3](https://…)".
 var anyMark = regexp.MustCompile(`\s*\[\s*(?:[pP]?\s?\d{1,6}|[pP][^\]]{0,20}|source[^\]]{0,20})\s*\](?:\([^)]*\))?`)
 
-// Parse parses the text that a model wrote. passages is the number of passages in the prompt.
+// Parse parses the text that a model wrote. passages is the number of passages in the prompt. A mark for a passage that
+// is not among them becomes -1.
 func Parse(text string, passages int) Draft {
 	var d Draft
 	for line := range strings.Lines(text) {
 		first := true
 		for _, s := range Split(strings.TrimSpace(line)) {
-			sentence := Sentence{Break: first && len(d.Sentences) > 0}
-			for _, m := range anyMark.FindAllString(s, 40) {
-				index := -1
-				if found := mark.FindStringSubmatch(m); found != nil {
-					if n, err := strconv.Atoi(found[1]); err == nil && n >= 1 && n <= passages && !strings.Contains(m, "(") {
-						index = n - 1
-					}
-				}
-				if !slices.Contains(sentence.Marks, index) {
-					sentence.Marks = append(sentence.Marks, index)
-				}
+			sentence := Sentence{
+				Text: strings.TrimSpace(anyMark.ReplaceAllString(s, "")), Marks: parseMarks(s, passages),
+				Break: first && len(d.Sentences) > 0,
 			}
-			sentence.Text = strings.TrimSpace(anyMark.ReplaceAllString(s, ""))
-			if sentence.Text == "" || strings.Trim(sentence.Text, ".*#-_ ") == "" {
-				if n := len(d.Sentences); n > 0 && !sentence.Break { // the mark stands after the full stop
-					for _, m := range sentence.Marks {
-						if !slices.Contains(d.Sentences[n-1].Marks, m) {
-							d.Sentences[n-1].Marks = append(d.Sentences[n-1].Marks, m)
-						}
-					}
-				}
+			if strings.Trim(sentence.Text, ".*#-_ ") != "" {
+				d.Sentences = append(d.Sentences, sentence)
+				first = false
 				continue
 			}
-			d.Sentences = append(d.Sentences, sentence)
-			first = false
+			if n := len(d.Sentences); n > 0 && !sentence.Break { // marks alone belong to the sentence before them
+				previous := &d.Sentences[n-1]
+				for _, index := range sentence.Marks {
+					if !slices.Contains(previous.Marks, index) {
+						previous.Marks = append(previous.Marks, index)
+					}
+				}
+			}
 		}
 	}
 	return d
 }
 
-// Text returns the draft without its marks.
+// parseMarks returns the indexes of the passages that a sentence marks, without repetitions. For an invalid mark the
+// index is -1.
+func parseMarks(sentence string, passages int) (indexes []int) {
+	for _, m := range anyMark.FindAllString(sentence, 40) {
+		index := -1
+		if found := mark.FindStringSubmatch(m); found != nil && !strings.Contains(m, "(") {
+			if n, err := strconv.Atoi(found[1]); err == nil && n >= 1 && n <= passages {
+				index = n - 1
+			}
+		}
+		if !slices.Contains(indexes, index) {
+			indexes = append(indexes, index)
+		}
+	}
+	return indexes
+}
+
+// Text returns the text of the draft without marks.
 func (d Draft) Text() string {
 	var b strings.Builder
 	for i, s := range d.Sentences {
@@ -111,7 +121,7 @@ func (d Draft) Marked() string {
 	return b.String()
 }
 
-// abbreviations end with a point that does not end a sentence.
+// abbreviations holds words that end with a point that does not end a sentence.
 var abbreviations = map[string]bool{
 	"inc": true, "corp": true, "co": true, "ltd": true, "no": true, "mr": true, "ms": true, "mrs": true, "dr": true,
 	"vs": true, "approx": true, "st": true,
@@ -139,21 +149,11 @@ func Split(text string) []string {
 		if end < len(text) && text[end] != ' ' && text[end] != '[' {
 			continue
 		}
-		if c == '.' {
-			word := text[start:i]
-			if begin := strings.LastIndexAny(word, " ("); begin >= 0 {
-				word = word[begin+1:]
-			}
-			next := strings.TrimLeft(text[end:], " ")
-			lower := next != "" && next[0] >= 'a' && next[0] <= 'z'
-			if lower || (abbreviations[strings.ToLower(word)] || len(word) == 1 && word[0] >= 'A' && word[0] <= 'Z') &&
-				next != "" && next[0] != '[' {
-				continue
-			}
+		if c == '.' && isAbbreviation(text[start:i], text[end:]) {
+			continue
 		}
 		for { // marks after the full stop
-			rest := text[end:]
-			location := anyMark.FindStringIndex(rest)
+			location := anyMark.FindStringIndex(text[end:])
 			if location == nil || location[0] != 0 {
 				break
 			}
@@ -169,4 +169,18 @@ func Split(text string) []string {
 		all = append(all, s)
 	}
 	return all
+}
+
+// isAbbreviation reports whether the point between two texts ends an abbreviation or an initial and not a sentence.
+func isAbbreviation(before, after string) bool {
+	word := before[strings.LastIndexAny(before, " (")+1:]
+	after = strings.TrimLeft(after, " ")
+	if after == "" {
+		return false
+	}
+	if after[0] >= 'a' && after[0] <= 'z' {
+		return true
+	}
+	isInitial := len(word) == 1 && word[0] >= 'A' && word[0] <= 'Z'
+	return after[0] != '[' && (isInitial || abbreviations[strings.ToLower(word)])
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// Extractive writes an answer without a model. If v is not nil, it states that value. Otherwise it quotes the sentences
-// that fit the question. If nothing fits, the draft has no sentences.
+// Extractive writes an answer without a model. If the computed value v is not nil, the answer states it. Otherwise it
+// quotes one or two sentences of the passages that fit the question. If nothing fits, the draft has no sentences.
 func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passage) Draft {
 	if v != nil {
 		return draftOfValue(q, v)
@@ -28,10 +28,10 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 	if Verdict(q.Body) { // sentences of documents do not say yes or no
 		return Draft{}
 	}
-	switch w := q.Inquiry; {
-	case w.Op == inquiry.Share || w.Op == inquiry.Average: // some documents state shares and averages in words
+	switch op := q.Inquiry.Op; {
+	case op == inquiry.Share || op == inquiry.Average: // some documents state shares and averages in words
 		return draftOfText(body, passages, computedCover, statesShare)
-	case usuallyComputed(w):
+	case usuallyComputed(q.Inquiry):
 		return Draft{}
 	case shareQuestion.MatchString(body):
 		return draftOfText(body, passages, minCover, statesShare)
@@ -42,18 +42,19 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 // Verdict reports whether a question wants a yes or no.
 func Verdict(body string) bool { return verdict.MatchString(body) }
 
+// verdict matches the beginning of a question for a yes or no, perhaps after an introduction: "In 2019, did …".
 var verdict = regexp.MustCompile(`(?i)(?:^\W*|^(?:looking|based|in|for|as|considering|given|judging|according|from|with|during|by)\b[^.?!]{1,60}, )(?:is|are|was|were|did|does|do|has|have|had|can|will|would|could|should)\b`)
 
 // shareQuestion matches the beginning of a question for a share.
 var shareQuestion = regexp.MustCompile(`(?i)\b(?:what|which) (?:share|percentage|percent|proportion|fraction)\b`)
 
 // usuallyComputed reports whether a question wants a figure that sentences seldom state.
-func usuallyComputed(w *inquiry.Inquiry) bool {
-	switch w.Op { //nolint:exhaustive // sentences state the other figures too
+func usuallyComputed(i *inquiry.Inquiry) bool {
+	switch i.Op { //nolint:exhaustive // sentences state the other figures too
 	case inquiry.Sum, inquiry.Ratio, inquiry.Annual, inquiry.Count, inquiry.Where, inquiry.Years, "":
 		return true
 	case inquiry.Change, inquiry.Growth:
-		return len(w.Periods) > 1
+		return len(i.Periods) > 1
 	}
 	return false
 }
@@ -115,7 +116,7 @@ func (d Draft) Explain(v *formula.Value) Draft {
 // calculation begins the sentence with the calculation of a value.
 const calculation = "Calculation: "
 
-// marksOf returns the passages of a value's inputs.
+// marksOf returns the indexes of the passages of a value's inputs, without repetitions.
 func marksOf(v *formula.Value) (marks []int) {
 	for _, input := range v.Inputs {
 		if input.Passage >= 0 && !slices.Contains(marks, input.Passage) {
@@ -125,7 +126,8 @@ func marksOf(v *formula.Value) (marks []int) {
 	return marks
 }
 
-// isUnscaled reports whether a value is an amount whose unit is unknown.
+// isUnscaled reports whether a figure of a value may be in thousands or more although its source names no unit. Small
+// figures, and figures that are known to be in tens or more, do not count.
 func isUnscaled(v *formula.Value) bool {
 	for _, f := range v.Figures {
 		if f.Unit == kernel.NoUnit && f.Currency == "" && f.Step < 10 && v.Op != inquiry.Count && math.Abs(f.Value) >= 100 {
@@ -135,6 +137,7 @@ func isUnscaled(v *formula.Value) bool {
 	return false
 }
 
+// capital returns s with a capital letter at its beginning, which must be ASCII.
 func capital(s string) string {
 	if s == "" {
 		return s
@@ -142,18 +145,20 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// kind is a kind of question whose answer is a sentence. asks matches such questions, and fits the sentences that may
-// answer them. A sentence that fits gets the bonus. If required is true, other sentences are not quoted.
+// kind is a kind of question whose answer is a sentence, such as questions with "why".
 type kind struct {
-	asks, fits *regexp.Regexp
-	bonus      float64
-	required   bool
+	asks     *regexp.Regexp // matches the questions
+	fits     *regexp.Regexp // matches the sentences that may answer them
+	bonus    float64        // is added to the score of sentences that fit; others lose half of it
+	required bool           // only sentences that fit are quoted
 }
 
+// kindOf returns a kind. asks and fits are regular expressions without regard to case.
 func kindOf(asks, fits string, bonus float64, required bool) kind {
 	return kind{regexp.MustCompile(`(?i)` + asks), regexp.MustCompile(`(?i)` + fits), bonus, required}
 }
 
+// kinds lists the kinds of questions. A question may be of several kinds.
 var kinds = []kind{
 	kindOf(`^\W*why\b|\b(?:reasons?|causes?d?|factors?|drivers?|drove|driven|due to|attribut|because)\b`,
 		`\b(?:due to|because|driven by|attribut\w+ to|as a result of|result(?:ed|ing) from|reflect(?:s|ed|ing)|owing to|mainly|primarily|caused by|thereby|led by|on account of|citing|thanks to|on the back of|helped by|supported by|following|benefit(?:t?ed|t?ing)? from|relat(?:es|ed) to|offset by|since|as the|given)\b`, 0.25, true),
@@ -168,9 +173,11 @@ var kinds = []kind{
 		`\b(?:is|are|means?|represents?|refers? to|defined as|comprise)\b`, 0.05, false),
 }
 
-// Bounds for quotes.
+// Bounds for quotes. The cover of a sentence is the weighted share of the question's words in and around it, and
+// ownCover that in the sentence itself.
 const (
 	minCover       = 0.62 // the least cover of a quoted sentence
+	safeCover      = 0.85 // from this cover on, a sentence is quoted although another one fits equally well
 	coverOfMany    = 0.9  // the least cover if there are more than manyQuotes
 	manyQuotes     = 100
 	longReport     = 20   // a report with more pages is long
@@ -178,7 +185,7 @@ const (
 	minWordsOfLong = 3    // the least number of words of a question about a long report
 	computedCover  = 0.8  // the least cover for a figure that is usually computed
 	contextWeight  = 0.65 // the weight of a word in the heading, the title or the sentence before
-	minLead        = 0.06 // with a smaller lead in score, the second best sentence counts too
+	minLead        = 0.06 // the lead in score from which on the second best sentence is ignored
 	latestBonus    = 0.02 // the bonus for a sentence of the latest report if the question names no year
 	maxQuote       = 900  // the largest length of a sentence in bytes
 	minQuote       = 20   // the least length of a sentence in bytes
@@ -186,68 +193,42 @@ const (
 
 // quote is a sentence that may answer the question.
 type quote struct {
-	text              string
-	passage, position int
-	terms             map[terms.Term]bool
-	headings          map[terms.Term]bool // the terms of the title and headings above the sentence
-	previous          map[terms.Term]bool // the terms of the previous sentence
-	score             float64             // cover with bonuses and penalties
-	cover             float64             // the weighted share of the question's words in and around the sentence
-	ownCover          float64             // the share of the question's words in the sentence itself
+	text     string
+	passage  int                 // the index of its passage
+	position int                 // the number of the sentence in its passage, from 1
+	terms    map[terms.Term]bool // the terms of the sentence
+	headings map[terms.Term]bool // the terms of the title and headings above the sentence
+	previous map[terms.Term]bool // the terms of the previous sentence
+	score    float64             // cover with bonuses and penalties
+	cover    float64             // the weighted share of the question's words in and around the sentence
+	ownCover float64             // the weighted share of the question's words in the sentence itself
 }
 
-// criteria are the properties of a question by which sentences are rated.
+// criteria holds the properties of a question by which sentences are rated.
 type criteria struct {
-	words     []terms.Term
-	kinds     []kind
-	years     []int
-	direction int    // the direction in the question, as function direction returns it
-	past      bool   // the question is about the past, not about possibilities
-	counted   string // the things whose number the question wants
+	words     []terms.Term           // the words that the answer should contain
+	weights   map[terms.Term]float64 // of the words
+	kinds     []kind                 // that the question is of
+	years     []int                  // that the question names
+	direction int                    // the direction in the question, as function direction returns it
+	past      bool                   // the question is about the past, not about possibilities
+	counted   string                 // the things whose number the question wants, such as "stores", or empty
 }
 
 // statesShare matches a sentence that states a share or an average.
 var statesShare = regexp.MustCompile(`(?i)\d\s?(?:%|per\s?cent)|\baverage\b`)
 
-// draftOfText quotes the sentence that fits best, if it fits much better than all others. threshold is the least share
-// of the question's words that it must have. Sentences that required does not match are not quoted; a nil required
-// accepts all.
-func draftOfText(body string, passages []kernel.Passage, threshold float64, required *regexp.Regexp) Draft {
-	words := stems(body)
-	moved := direction(body)
-	if len(words) == 0 {
-		return Draft{}
-	}
+// draftOfText quotes the sentence of the passages that fits the question best, if it fits much better than all others,
+// and the second best if it is close to the best. minimum is the least cover of a quoted sentence. Sentences that
+// required does not match are not quoted; a nil required accepts all. If no sentence is good enough, the draft is empty.
+func draftOfText(body string, passages []kernel.Passage, minimum float64, required *regexp.Regexp) Draft {
 	quotes := quotesOf(passages)
 	if required != nil {
-		quotes = slices.DeleteFunc(quotes, func(c quote) bool { return !required.MatchString(c.text) })
+		quotes = slices.DeleteFunc(quotes, func(q quote) bool { return !required.MatchString(q.text) })
 	}
-	// Words that few sentences contain have a greater weight.
-	weights := make(map[terms.Term]float64, len(words))
-	for _, t := range words {
-		n := 0
-		for i := range quotes {
-			if quotes[i].terms[t] {
-				n++
-			}
-		}
-		weights[t] = math.Log(1 + float64(len(quotes)+1)/float64(n+1))
-		if n == 0 && t == measuredThing(body) { // the unit of a figure names it: "4 megawatt hours"
-			weights[t] = 0
-		}
-	}
-	var fitting []kind
-	for _, k := range kinds {
-		if k.asks.MatchString(body) {
-			fitting = append(fitting, k)
-		}
-	}
-	w := &criteria{
-		words: words, kinds: fitting, years: metrics.Years(body), direction: moved,
-		past: pastTense.MatchString(body),
-	}
-	if m := howMany.FindStringSubmatch(body); m != nil {
-		w.counted = m[1]
+	wanted := criteriaOf(body, quotes)
+	if len(wanted.words) == 0 || len(quotes) == 0 {
+		return Draft{}
 	}
 	latest := 0
 	for i := range passages {
@@ -255,53 +236,78 @@ func draftOfText(body string, passages []kernel.Passage, threshold float64, requ
 	}
 	for i := range quotes {
 		documentYear := passages[quotes[i].passage].Period.AnyYear()
-		quotes[i].rate(w, weights, documentYear)
-		if len(w.years) == 0 && documentYear == latest {
+		quotes[i].rate(wanted, documentYear)
+		if len(wanted.years) == 0 && documentYear == latest {
 			quotes[i].score += latestBonus
 		}
 	}
 	slices.SortStableFunc(quotes, func(a, b quote) int { return cmp.Compare(b.score, a.score) })
-	if len(quotes) == 0 || quotes[0].cover < threshold {
-		return Draft{}
-	}
-	if len(quotes) > manyQuotes && quotes[0].cover < coverOfMany { // among many sentences, one has the words by chance
-		return Draft{}
-	}
-	url := passages[quotes[0].passage].URL
-	if slices.ContainsFunc(passages, func(p kernel.Passage) bool { return p.URL == url && p.Page > longReport }) &&
-		(len(words) < minWordsOfLong || quotes[0].cover < coverOfMany || quotes[0].ownCover < minCoverOfLong) {
-		return Draft{}
-	}
 	best := quotes[0]
+	if best.cover < minimum {
+		return Draft{}
+	}
+	if len(quotes) > manyQuotes && best.cover < coverOfMany { // among many sentences, one has the words by chance
+		return Draft{}
+	}
+	url := passages[best.passage].URL
+	isLong := slices.ContainsFunc(passages, func(p kernel.Passage) bool { return p.URL == url && p.Page > longReport })
+	if isLong && (len(wanted.words) < minWordsOfLong || best.cover < coverOfMany || best.ownCover < minCoverOfLong) {
+		return Draft{}
+	}
 	chosen := []quote{best}
-	if len(quotes) > 1 {
+	if len(quotes) > 1 && best.score-quotes[1].score < minLead && quotes[1].text != best.text {
 		second := quotes[1]
-		if best.score-second.score < minLead {
-			apart := second.passage != best.passage || second.position-best.position > 2 ||
-				best.position-second.position > 2
-			if second.text != best.text && apart &&
-				best.cover < 0.85 {
-				return Draft{} // two sentences fit equally well
-			}
-			if second.text != best.text && second.cover >= threshold &&
-				passages[second.passage].Period.AnyYear() == passages[best.passage].Period.AnyYear() {
-				chosen = append(chosen, second)
-			}
+		distance := second.position - best.position
+		isNear := second.passage == best.passage && distance >= -2 && distance <= 2
+		if !isNear && best.cover < safeCover {
+			return Draft{} // two sentences fit equally well
+		}
+		if second.cover >= minimum &&
+			passages[second.passage].Period.AnyYear() == passages[best.passage].Period.AnyYear() {
+			chosen = append(chosen, second)
 		}
 	}
 	slices.SortStableFunc(chosen, func(a, b quote) int {
-		if a.passage != b.passage {
-			return a.passage - b.passage
-		}
-		return a.position - b.position
+		return cmp.Or(a.passage-b.passage, a.position-b.position)
 	})
 	d := Draft{Confidence: min(best.cover, 1)}
-	for _, c := range chosen {
-		d.Sentences = append(d.Sentences, Sentence{Text: c.text, Marks: []int{c.passage}})
+	for _, q := range chosen {
+		d.Sentences = append(d.Sentences, Sentence{Text: q.text, Marks: []int{q.passage}})
 	}
 	return d
 }
 
+// criteriaOf returns the criteria of a question for rating the quotes. Words that few quotes contain have a greater
+// weight.
+func criteriaOf(body string, quotes []quote) *criteria {
+	wanted := &criteria{
+		words: stems(body), years: metrics.Years(body), direction: direction(body), past: pastTense.MatchString(body),
+	}
+	wanted.weights = make(map[terms.Term]float64, len(wanted.words))
+	for _, word := range wanted.words {
+		n := 0
+		for i := range quotes {
+			if quotes[i].terms[word] {
+				n++
+			}
+		}
+		wanted.weights[word] = math.Log(1 + float64(len(quotes)+1)/float64(n+1))
+		if n == 0 && word == measuredThing(body) { // the unit of a figure names it: "4 megawatt hours"
+			wanted.weights[word] = 0
+		}
+	}
+	for _, k := range kinds {
+		if k.asks.MatchString(body) {
+			wanted.kinds = append(wanted.kinds, k)
+		}
+	}
+	if m := howMany.FindStringSubmatch(body); m != nil {
+		wanted.counted = m[1]
+	}
+	return wanted
+}
+
+// howMuch matches a question for a quantity. Its group is the thing that is measured.
 var howMuch = regexp.MustCompile(`(?i)\bhow much (\w+) (?:does|do|did|can|will)\b`)
 
 // measuredThing returns the thing whose quantity a question wants, or the empty string.
@@ -312,6 +318,7 @@ func measuredThing(body string) terms.Term {
 	return ""
 }
 
+// Patterns of questions about the past, of sentences about possibilities, and of questions for a number of things.
 var (
 	pastTense = regexp.MustCompile(`(?i)\b(?:did|was|were|has|have|had)\b`)
 	hedged    = regexp.MustCompile(`(?i)\b(?:could|may|might|would|can)\b`)
@@ -333,97 +340,105 @@ func countsThing(text, thing string) bool {
 	return false
 }
 
-// rate sets c.score, c.cover and c.ownCover by the question's words in the sentence. weights are the weights of these
-// words. documentYear is the fiscal year of the sentence's document, or 0 if it has none. A sentence that cannot be the
-// answer gets the score 0.
-func (c *quote) rate(w *criteria, weights map[terms.Term]float64, documentYear int) {
-	var matched, total float64
-	inSentence := false
-	for _, t := range w.words {
-		total += weights[t]
-		switch {
-		case c.terms[t]:
-			matched += weights[t]
-		case hasRelated(t, c.terms):
-			matched += 0.8 * weights[t]
-		case c.headings[t] || c.previous[t]:
-			matched += contextWeight * weights[t]
-			continue
-		default:
-			continue
-		}
-		inSentence = true
-		c.ownCover += weights[t]
-	}
-	if total > 0 {
-		c.cover, c.ownCover = matched/total, c.ownCover/total
-	}
-	c.score = c.cover
-	if w.direction != 0 {
-		switch direction(c.text) {
-		case w.direction:
-			c.score += 0.1
-		case -w.direction: // a change in the other direction
-			c.cover, c.score = 0, 0
-			return
-		}
-	}
-	for _, k := range w.kinds {
-		switch {
-		case k.fits.MatchString(c.text):
-			inSentence = inSentence || k.required
-			c.score += k.bonus
-		case k.required:
-			c.cover, c.score = 0, 0
-			return
-		default:
-			c.score -= k.bonus / 2
-		}
-	}
-	if !inSentence { // words above a sentence do not make it an answer
-		c.cover, c.score = 0, 0
-		return
-	}
-	if w.past && hedged.MatchString(c.text) { // a possibility does not answer a question about the past
-		c.cover, c.score = 0, 0
-		return
-	}
-	if w.counted != "" && !countsThing(c.text, w.counted) {
-		c.cover, c.score = 0, 0
-		return
-	}
-	if len(w.years) > 0 {
-		found := metrics.Years(c.text)
-		shared := slices.ContainsFunc(w.years, func(y int) bool { return slices.Contains(found, y) })
-		switch {
-		case shared:
-			c.score += 0.05
-		// The sentence is about another time, or its document is older than the years of the question.
-		case len(found) > 0, documentYear != 0 && documentYear < slices.Max(w.years) && w.past:
-			c.cover, c.score = 0, 0
-			return
-		}
-	}
-	if len(c.text) > 500 {
-		c.score -= 0.03
+// rate sets the score, cover and ownCover of a sentence. documentYear is the fiscal year of the sentence's document, or
+// 0 if it has none. For a sentence that cannot be the answer, the score and the cover are 0.
+func (q *quote) rate(wanted *criteria, documentYear int) {
+	q.cover, q.ownCover = q.coverOf(wanted)
+	var ok bool
+	if q.score, ok = q.scoreOf(wanted, documentYear); !ok {
+		q.cover, q.score = 0, 0
 	}
 }
 
-// hasRelated reports whether words contain a term of the same family as t: one of the two is a prefix of the other, as
-// in "audit" and "auditor". Terms of less than five letters have no family.
+// coverOf returns the cover and the ownCover of a sentence.
+func (q *quote) coverOf(wanted *criteria) (cover, ownCover float64) {
+	var total float64
+	for _, word := range wanted.words {
+		weight := wanted.weights[word]
+		total += weight
+		switch {
+		case q.terms[word]:
+			cover += weight
+			ownCover += weight
+		case hasRelated(word, q.terms):
+			cover += 0.8 * weight
+			ownCover += weight
+		case q.headings[word] || q.previous[word]:
+			cover += contextWeight * weight
+		}
+	}
+	if total == 0 {
+		return 0, 0
+	}
+	return cover / total, ownCover / total
+}
+
+// scoreOf returns the cover of a sentence with bonuses and penalties. ok is false if the sentence cannot be the answer.
+func (q *quote) scoreOf(wanted *criteria, documentYear int) (score float64, ok bool) {
+	score = q.cover
+	if wanted.direction != 0 {
+		switch direction(q.text) {
+		case wanted.direction:
+			score += 0.1
+		case -wanted.direction: // a change in the other direction
+			return 0, false
+		}
+	}
+	isRelevant := slices.ContainsFunc(wanted.words, func(word terms.Term) bool {
+		return q.terms[word] || hasRelated(word, q.terms)
+	})
+	for _, k := range wanted.kinds {
+		switch {
+		case k.fits.MatchString(q.text):
+			isRelevant = isRelevant || k.required
+			score += k.bonus
+		case k.required:
+			return 0, false
+		default:
+			score -= k.bonus / 2
+		}
+	}
+	switch {
+	case !isRelevant: // words above a sentence do not make it an answer
+		return 0, false
+	case wanted.past && hedged.MatchString(q.text): // a possibility does not answer a question about the past
+		return 0, false
+	case wanted.counted != "" && !countsThing(q.text, wanted.counted):
+		return 0, false
+	}
+	if len(wanted.years) > 0 {
+		years := metrics.Years(q.text)
+		isOlder := documentYear != 0 && documentYear < slices.Max(wanted.years) // than the years of the question
+		switch {
+		case slices.ContainsFunc(wanted.years, func(y int) bool { return slices.Contains(years, y) }):
+			score += 0.05
+		case len(years) > 0, wanted.past && isOlder: // the sentence is about another time
+			return 0, false
+		}
+	}
+	if len(q.text) > 500 {
+		score -= 0.03
+	}
+	return score, true
+}
+
+// hasRelated reports whether words contain a term that is related to t: one of the two is a prefix of the other and at
+// most three letters shorter, as in "audit" and "auditor". Terms of less than five letters have no relatives.
 func hasRelated(t terms.Term, words map[terms.Term]bool) bool {
 	if len(t) < 5 {
 		return false
 	}
-	for w := range words {
-		if len(w) >= 5 && len(w)-len(t) <= 3 && len(t)-len(w) <= 3 && (strings.HasPrefix(string(w), string(t)) ||
-			strings.HasPrefix(string(t), string(w))) {
+	for word := range words {
+		difference := len(word) - len(t)
+		if len(word) >= 5 && difference >= -3 && difference <= 3 &&
+			(strings.HasPrefix(string(word), string(t)) || strings.HasPrefix(string(t), string(word))) {
 			return true
 		}
 	}
 	return false
 }
 
+// Words for a direction of change.
 var (
 	upward   = regexp.MustCompile(`(?i)\b(?:rise|rises|rose|risen|increas\w+|grow|grows|grew|grown|growth|climb(?:ed)?|gain(?:ed)?|improve[ds]?|higher|up)\b`)
 	downward = regexp.MustCompile(`(?i)\b(?:fall|falls|fell|fallen|decreas\w+|declin\w+|drop(?:s|ped)?|shrank|shrunk|lower|down|reduced|reduction)\b`)
@@ -442,7 +457,7 @@ func direction(s string) int {
 	return -1
 }
 
-// questionWords holds words of questions that their answers do not contain.
+// questionWords holds words of questions that their answers need not contain.
 var questionWords = func() map[terms.Term]bool {
 	m := make(map[terms.Term]bool)
 	for _, t := range terms.Of(`reason reasons cause caused due primarily mainly factor factors amount amounts value total recorded happen happens purpose plan mean meaning describe explain
@@ -453,7 +468,7 @@ var questionWords = func() map[terms.Term]bool {
 	return m
 }()
 
-// stems returns the words of a question that its answer should contain.
+// stems returns the words of a question that its answer should contain, without repetitions.
 func stems(body string) []terms.Term {
 	var list []terms.Term
 	for _, t := range termsOf(body) {
@@ -501,6 +516,7 @@ func termsOf(s string) []terms.Term {
 	return list
 }
 
+// setOf returns the set of the terms of a text (see termsOf).
 func setOf(s string) map[terms.Term]bool {
 	m := make(map[terms.Term]bool)
 	for _, t := range termsOf(s) {
@@ -509,12 +525,14 @@ func setOf(s string) map[terms.Term]bool {
 	return m
 }
 
+// isYear reports whether a term is a number that may be a year.
 func isYear(t terms.Term) bool {
 	n, err := strconv.Atoi(string(t))
 	return err == nil && n >= 1900 && n < 2100
 }
 
 var (
+	// address matches web and mail addresses.
 	address = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://|\b(?:mailto|javascript|data):|www\.|\b[a-z0-9-]+\.(?:com|net|org|io|example|info|biz|test)\b|\b[a-z0-9-]+\.[a-z]{2,24}/|[\w.]+@[\w.]+`)
 	// instructing matches texts that tell a model what to do.
 	instructing   = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|everything)\b|\b(?:system prompt|as an ai|you are (?:an? |now )*(?:ai|assistant|language model|chatbot)|assistants? (?:must|should|shall)|(?:reply|respond|answer) (?:only )?(?:with|that)\b|tell (?:the )?(?:user|reader|investor)s?\b|do not (?:tell|mention|reveal)|new instructions?|instructions? (?:to|for) (?:the )?(?:ai|model|assistant|reader))`)
@@ -535,14 +553,14 @@ func Suspicious(s string) bool {
 	return address.MatchString(s) || languageModel.MatchString(s) || instructing.MatchString(s)
 }
 
-// quotesOf returns the sentences of passages that may be quoted.
+// quotesOf returns the sentences of passages that may be quoted, without repetitions and without their scores.
 func quotesOf(passages []kernel.Passage) []quote {
 	var all []quote
 	seen := make(map[string]bool)
 	for i := range passages {
 		position := 0
-		base := passages[i].Title + " " + passages[i].Section
-		headings := setOf(base)
+		above := passages[i].Title + " " + passages[i].Section
+		headings := setOf(above)
 		for line := range strings.Lines(passages[i].Text) {
 			line = strings.TrimSpace(line)
 			if line == "" || tables.IsRow(line) {
@@ -551,20 +569,20 @@ func quotesOf(passages []kernel.Passage) []quote {
 			line = link.ReplaceAllString(line, "$1")
 			line = strings.TrimLeft(strings.TrimSpace(markup.ReplaceAllString(line, "$1")), "•●▪■\uf0b7\uf0a7 ")
 			line = speaker.ReplaceAllString(line, "")
-			var last map[terms.Term]bool
+			var words map[terms.Term]bool
 			for _, s := range Split(line) {
 				position++
-				previous, words := last, map[terms.Term]bool(nil)
+				previous := words
+				words = nil
 				if len(s) <= maxQuote {
 					words = setOf(s)
 				}
-				last = words
-				if len(s) < minQuote || len(s) > maxQuote || Suspicious(s) || seen[s] || strings.ContainsAny(s, "[]<>") ||
-					pointsToTable.MatchString(s) || fragment.MatchString(s) {
+				if seen[s] || !isQuotable(s) {
 					continue
 				}
-				if !strings.ContainsAny(s[len(s)-1:], ".!?:;)") && len(s) < 80 { // a heading
-					headings = setOf(base + " " + s)
+				isHeading := !strings.ContainsAny(s[len(s)-1:], ".!?:;)") && len(s) < 80
+				if isHeading {
+					headings = setOf(above + " " + s)
 					continue
 				}
 				seen[s] = true
@@ -575,4 +593,10 @@ func quotesOf(passages []kernel.Passage) []quote {
 		}
 	}
 	return all
+}
+
+// isQuotable reports whether a sentence is complete, harmless and of a suitable length.
+func isQuotable(s string) bool {
+	return len(s) >= minQuote && len(s) <= maxQuote && !strings.ContainsAny(s, "[]<>") && !Suspicious(s) &&
+		!pointsToTable.MatchString(s) && !fragment.MatchString(s)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// hints are words of which every text that gives instructions to a model contains at least one.
+// hints lists words of which every text that instructing matches contains at least one. They are faster to search for.
 var hints = []string{
 	"ignore", "disregard", "forget", "override", "prompt", "as an ai", "you are", "assistant", "reply",
 	"respond", "answer", "tell ", "do not ", "instruction",
@@ -38,6 +38,7 @@ func WithoutInstructions(text string) string {
 	return strings.TrimRight(b.String(), "\n ")
 }
 
+// hasHint reports whether a text contains one of the hints, so that it may give instructions to a model.
 func hasHint(text string) bool {
 	text = strings.ToLower(text)
 	for _, hint := range hints {

@@ -25,7 +25,8 @@ const rules = `You answer one question about investments from the passages below
 const NotFound = "NOT FOUND"
 
 // Prompt returns the messages to the model that writes a draft. text is the question, and v, which may be nil, the
-// computed value. parts are the answers of sub-queries, and problems the problems of an earlier draft.
+// computed value. parts are the answers to parts of the question, and problems are the reasons why an earlier draft was
+// refused. The passage with index 0 is called p1.
 func Prompt(text string, v *formula.Value, passages []kernel.Passage, parts, problems []string) []models.Message {
 	var b strings.Builder
 	for i := range passages {
@@ -55,7 +56,8 @@ func Prompt(text string, v *formula.Value, passages []kernel.Passage, parts, pro
 // fences matches the tags of a fence in any form that a model may accept: in any case and with white space.
 var fences = regexp.MustCompile(`(?i)<(\s*/?\s*(?:passage|answer))`)
 
-// Fence changes a text so that it can neither end nor begin a fence.
+// Fence returns a text that a model reads as data: it replaces the "<" of tags that would end the data or begin other
+// data.
 func Fence(s string) string { return fences.ReplaceAllString(s, "‹$1") }
 
 // describeValue returns a value in one line, with the marks of its inputs.

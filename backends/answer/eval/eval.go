@@ -49,8 +49,8 @@ type Question struct {
 	// Expect is "answered", or the reason why there is no answer.
 	Expect string `json:"expect"`
 	Gold   Gold   `json:"gold"`
-	Type   string `json:"type"` // the type under which it is counted
-	Group  string `json:"group"`
+	Type   string `json:"type"`  // the type under which it is counted
+	Group  string `json:"group"` // the default of Type; "force" makes the service answer whatever the subject is
 	// Issuer is the issuer that the question is about, if the set has it.
 	Issuer string `json:"issuer"`
 	// HeldBack reports that the question belongs to the part that is not used to develop rules. The part is chosen by
@@ -65,7 +65,7 @@ type Gold struct {
 	// Kind is numeric, yesno, text or empty. If it is empty, the type of Answer decides. A text with a kind is
 	// compared by its words and figures, because people word it differently.
 	Kind string `json:"kind,omitempty"`
-	// Scale is the scale of the number: 1000 for thousands. Percent reports that the number is in per cent.
+	// Scale is the scale of the number: 1000 for thousands; 0 means 1. Percent reports that the number is in per cent.
 	Scale   float64 `json:"scale,omitempty"`
 	Percent bool    `json:"percent,omitempty"`
 	// Derivation is the calculation of a number, "(412.5-380.0)/380.0".
@@ -92,7 +92,7 @@ func Half(name string) (held bool) {
 // maxLine bounds the length of a line in a set, in bytes.
 const maxLine = 1 << 20
 
-// Read reads a set with one question per line.
+// Read reads a set with one question per line in JSON. It returns an error with the number of a line that is not valid.
 func Read(r io.Reader) ([]Question, error) {
 	var all []Question
 	lines := bufio.NewScanner(r)
@@ -119,8 +119,8 @@ func Read(r io.Reader) ([]Question, error) {
 	return all, lines.Err()
 }
 
-// divide marks the questions that are held back, if a set has on average at least two questions per issuer. It selects
-// three eighths of the issuers by a hash of their names and holds back all of their questions.
+// divide holds questions back by issuer, if a set has on average at least two questions per issuer. It selects about
+// three eighths of the issuers by a hash of their names, and holds back all of their questions and no others.
 func divide(all []Question) {
 	hash := func(name string) uint32 {
 		h := fnv.New32a()
@@ -139,12 +139,14 @@ func divide(all []Question) {
 	if 2*len(names) > len(all) {
 		return
 	}
+	usable := (len(names)*5 + 7) / 8 // five eighths, rounded up
 	for i := range all {
-		all[i].HeldBack = slices.Index(names, all[i].Issuer) >= (len(names)*5+7)/8
+		all[i].HeldBack = slices.Index(names, all[i].Issuer) >= usable
 	}
 }
 
 const (
+	// expectAnswer is the value of Question.Expect for a question that has an answer.
 	expectAnswer = "answered"
 	// forced is the group of questions that have to be answered whatever their subject is.
 	forced = "force"
@@ -171,7 +173,8 @@ type Result struct {
 	Question *Question
 	Outcome  pipeline.Outcome
 	Took     time.Duration
-	// Class reports that the outcome has the expected class, Right that the answer is the expected one.
+	// Class reports that the outcome has the expected class: an answer, or the expected reason why there is none. Right
+	// reports that it also is the expected answer, if there is one.
 	Class, Right bool
 	// Answered reports that there was an answer.
 	Answered bool
@@ -189,9 +192,9 @@ type Result struct {
 	Cause string
 }
 
-// Run asks all questions, one after the other.
+// Run asks the questions one after the other and returns their results. If ctx ends, it returns the results so far.
 func Run(ctx context.Context, s Setup, all []Question) []Result {
-	searches := &watcher{Searcher: s.Search}
+	searches := &recorder{Searcher: s.Search}
 	asker := s.Asker(searches)
 	results := make([]Result, len(all))
 	for i := range all {
@@ -202,10 +205,11 @@ func Run(ctx context.Context, s Setup, all []Question) []Result {
 		r := Result{
 			Question: q, Outcome: o, Took: time.Since(begin), Answered: o.Reason == pipeline.Answered,
 		}
-		r.Class = r.Answered == (q.Expect == expectAnswer) && (r.Answered || o.Reason == q.Expect)
-		// If a question has no expected answer to compare with, FailedToAnswer counts as answered.
-		if q.Gold.Answer == nil && q.Expect == expectAnswer {
-			r.Class = r.Class || o.Reason == pipeline.FailedToAnswer
+		if q.Expect == expectAnswer {
+			// If a question has no expected answer to compare with, FailedToAnswer counts as answered.
+			r.Class = r.Answered || q.Gold.Answer == nil && o.Reason == pipeline.FailedToAnswer
+		} else {
+			r.Class = !r.Answered && o.Reason == q.Expect
 		}
 		r.Right = r.Class && (!r.Answered || Matches(o.Claims, q.Gold))
 		for _, ref := range o.References {
@@ -228,25 +232,26 @@ func Run(ctx context.Context, s Setup, all []Question) []Result {
 	return results
 }
 
-// watcher records the passages that searches return. It is safe for concurrent use, because the parts of a question
+// recorder records the passages that searches return. It is safe for concurrent use, because the parts of a question
 // search at the same time.
-type watcher struct {
+type recorder struct {
 	pipeline.Searcher
 	mu    sync.Mutex
-	lists [][]kernel.Passage
+	lists [][]kernel.Passage // the result of each search, best passage first
 }
 
 // Search implements pipeline.Searcher.
-func (w *watcher) Search(ctx context.Context, q retrieve.Query) (retrieve.Result, error) {
-	result, err := w.Searcher.Search(ctx, q)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lists = append(w.lists, result.Passages)
+func (r *recorder) Search(ctx context.Context, q retrieve.Query) (retrieve.Result, error) {
+	result, err := r.Searcher.Search(ctx, q)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lists = append(r.lists, result.Passages)
 	return result, err
 }
 
-// rank returns the rank of the gold passages: for each passage the best rank in any search, and of these the
-// worst. It is 0 if a passage was not found, and -1 if there are no gold passages.
+// rank returns the rank of the gold passages, from 1: for each passage the best rank in any search, and of these ranks
+// the worst. It is 0 if a passage was not found, and -1 if there are no gold passages. lists are the results of the
+// searches.
 func rank(g *Gold, lists [][]kernel.Passage) int {
 	if len(g.Evidence) == 0 {
 		return -1
@@ -255,10 +260,9 @@ func rank(g *Gold, lists [][]kernel.Passage) int {
 	for i := range g.Evidence {
 		best := 0
 		for _, list := range lists {
-			for index := range list {
-				if (best == 0 || index < best) && g.contains(&g.Evidence[i], &list[index]) {
-					best = index + 1
-				}
+			index := slices.IndexFunc(list, func(p kernel.Passage) bool { return g.isEvidence(&g.Evidence[i], &p) })
+			if index >= 0 && (best == 0 || index+1 < best) {
+				best = index + 1
 			}
 		}
 		if best == 0 {

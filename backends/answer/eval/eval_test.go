@@ -17,20 +17,20 @@ func claim(text string, passages ...kernel.Passage) pipeline.Claim {
 }
 
 // TestCite checks that a mark is looked up in its passage by the value of its figures, and that a calculation
-// stands on its inputs.
+// is supported by its inputs.
 func TestCite(t *testing.T) {
 	t.Parallel()
 	revenue := passage("| In millions | 2025 | 2024 |\n|---|---|---|\n| Revenue | $412.5 | $380.0 |\n")
 	other := passage("It has 1,412.5 million shares.")
 	for name, c := range map[string]struct {
-		claims      []pipeline.Claim
-		marks, held int
+		claims           []pipeline.Claim
+		marks, supported int
 	}{
-		"held":              {[]pipeline.Claim{claim("Revenue was $412.5 million in 2025.", revenue)}, 1, 1},
+		"supported":         {[]pipeline.Claim{claim("Revenue was $412.5 million in 2025.", revenue)}, 1, 1},
 		"rounded":           {[]pipeline.Claim{claim("Revenue was $0.4 billion.", revenue)}, 1, 1},
 		"part of a number":  {[]pipeline.Claim{claim("Revenue was $412.5 million.", other)}, 1, 0},
 		"one of two marks":  {[]pipeline.Claim{claim("Revenue was $412.5 million.", revenue, other)}, 2, 1},
-		"one of two said":   {[]pipeline.Claim{claim("Revenue was $412.5 million, and debt $77 million.", revenue)}, 1, 0},
+		"one of two found":  {[]pipeline.Claim{claim("Revenue was $412.5 million, and debt $77 million.", revenue)}, 1, 0},
 		"asked with":        {[]pipeline.Claim{claim("Revenue was above $400 million: $412.5 million.", revenue)}, 1, 1},
 		"no figure":         {[]pipeline.Claim{claim("Revenue rose in 2025.", revenue)}, 0, 0},
 		"own line":          {[]pipeline.Claim{{Text: "This is 1 information.", Fixed: true}}, 0, 0},
@@ -38,8 +38,8 @@ func TestCite(t *testing.T) {
 		"of other inputs":   {[]pipeline.Claim{claim("Growth: 8.55%.", other), claim("Calculation: (412.5 million - 380.0 million) / 380.0 million = 8.55%.", other)}, 2, 0},
 		"another beside it": {[]pipeline.Claim{claim("Growth: 8.55%.", revenue), claim("Calculation: (412.5 million - 380.0 million) / 380.0 million = 8.55%.", revenue), claim("Debt was $77 million.", revenue)}, 3, 2},
 	} {
-		if marks, held := cite("In which years was it above $400 million?", c.claims); marks != c.marks || held != c.held {
-			t.Errorf("%s: %d of %d, not %d of %d", name, held, marks, c.held, c.marks)
+		if marks, supported := cite("In which years was it above $400 million?", c.claims); marks != c.marks || supported != c.supported {
+			t.Errorf("%s: got %d of %d marks supported, want %d of %d", name, supported, marks, c.supported, c.marks)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestNumeric(t *testing.T) {
 		if err := json.Unmarshal([]byte(answer), &g.Answer); err != nil {
 			t.Fatal(err)
 		}
-		if g.number() != want {
+		if g.isNumeric() != want {
 			t.Errorf("%s: numeric is not %t", answer, want)
 		}
 	}

@@ -19,7 +19,8 @@ import (
 // maxExtra is the largest number of letters that an answer may have in addition to the expected text.
 const maxExtra = 900
 
-// Matches reports whether an answer states the expected answer.
+// Matches reports whether an answer, which consists of claims, states the expected answer g. Without an expected answer
+// it returns true.
 func Matches(claims []pipeline.Claim, g Gold) bool {
 	parts := g.parts()
 	if len(parts) == 0 {
@@ -47,13 +48,14 @@ func Matches(claims []pipeline.Claim, g Gold) bool {
 			return false
 		}
 	}
-	return g.number() || len(text) <= total+maxExtra
+	return g.isNumeric() || len(text) <= total+maxExtra
 }
 
 // verdict matches the beginning of an answer to a yes/no question.
 var verdict = regexp.MustCompile(`(?i)^\W*(?:[^:]{0,60}: )?(yes|no)\b`)
 
-// matchesWords reports whether an answer agrees with an expected text that people wrote.
+// matchesWords reports whether an answer agrees with an expected text of the kind yesno or text: it has the same yes or
+// no, or half of the words and half of the figures of the expected text.
 func (g *Gold) matchesWords(claims []pipeline.Claim) bool {
 	gold := fmt.Sprint(g.Answer)
 	var all strings.Builder
@@ -74,15 +76,16 @@ func (g *Gold) matchesWords(claims []pipeline.Claim) bool {
 			foundWords++
 		}
 	}
-	found, figs := 0, mentioned(gold)
-	for _, m := range figs {
+	foundFigures, expectedFigures := 0, mentioned(gold)
+	for _, m := range expectedFigures {
 		if states(answer, m, Gold{}) {
-			found++
+			foundFigures++
 		}
 	}
-	return 2*foundWords >= len(expectedWords) && 2*found >= len(figs)
+	return 2*foundWords >= len(expectedWords) && 2*foundFigures >= len(expectedFigures)
 }
 
+// setOf returns the set of the terms in a list.
 func setOf(list []terms.Term) map[terms.Term]bool {
 	set := make(map[terms.Term]bool, len(list))
 	for _, t := range list {
@@ -91,7 +94,8 @@ func setOf(list []terms.Term) map[terms.Term]bool {
 	return set
 }
 
-// parts returns the parts of the expected answer as text.
+// parts returns the parts of the expected answer as text: the items of a list, or the answer itself. It returns nil if
+// there is no expected answer.
 func (g *Gold) parts() []string {
 	switch gold := g.Answer.(type) {
 	case float64:
@@ -108,8 +112,8 @@ func (g *Gold) parts() []string {
 	return nil
 }
 
-// number reports whether the expected answer consists of numbers.
-func (g *Gold) number() bool {
+// isNumeric reports whether the expected answer consists of numbers other than years.
+func (g *Gold) isNumeric() bool {
 	parts := g.parts()
 	return len(parts) > 0 && !slices.ContainsFunc(parts, func(s string) bool {
 		f, ok := number(s)
@@ -124,8 +128,8 @@ func number(s string) (figures.Mention, bool) {
 	if len(found) != 1 {
 		return figures.Mention{}, false
 	}
-	rest := letters(s[:found[0].Start] + s[found[0].End:])
-	return found[0], rest == ""
+	around := s[:found[0].Start] + s[found[0].End:]
+	return found[0], letters(around) == ""
 }
 
 // isCalculation reports whether a sentence is the calculation of a result.
@@ -149,7 +153,8 @@ func results(claims []pipeline.Claim) []string {
 	return list
 }
 
-// states reports whether a text contains a number, in the scale of the gold answer or as printed.
+// states reports whether a text contains the expected number gold, in the scale of g or, if either has no scale, with
+// the same digits.
 func states(text string, gold figures.Mention, g Gold) bool {
 	if gold.Year {
 		return strings.Contains(text, strconv.Itoa(int(gold.Value)))
@@ -159,7 +164,7 @@ func states(text string, gold figures.Mention, g Gold) bool {
 		scale = 1
 	}
 	value, step := gold.Value, gold.Step
-	loose := strings.Contains(text, "as printed; the source names no unit")
+	comparesDigits := scale == 1 || strings.Contains(text, "as printed; the source names no unit")
 	for _, m := range figures.Find(text) {
 		if m.Year {
 			continue
@@ -168,31 +173,36 @@ func states(text string, gold figures.Mention, g Gold) bool {
 			m.Unit == kernel.Percent && equal(m.Value/100, m.Step/100, value, step) {
 			return true
 		}
-		digits := figures.Find(strings.Trim(strings.Split(strings.TrimLeft(m.Text, "$€£¥-−( "), " ")[0], "()"))
-		if (scale == 1 || loose) && len(digits) > 0 && equal(math.Copysign(digits[0].Value, m.Value), digits[0].Step, value,
-			step) {
+		if !comparesDigits {
+			continue
+		}
+		withoutScale, _, _ := strings.Cut(strings.TrimLeft(m.Text, "$€£¥-−( "), " ")
+		digits := figures.Find(strings.Trim(withoutScale, "()"))
+		if len(digits) > 0 && equal(math.Copysign(digits[0].Value, m.Value), digits[0].Step, value, step) {
 			return true
 		}
 	}
 	return false
 }
 
-// equal reports whether the numbers said and gold are equal within the precision of their last digits. A step is the
-// value of one unit of the last digit.
-func equal(said, saidStep, gold, goldStep float64) bool {
-	difference, tolerance := math.Abs(said-gold), 1e-9*math.Abs(gold)+1e-12
+// equal reports whether a number of an answer equals the expected number gold within the precision of their last
+// digits. A step is the value of one unit of the last digit.
+func equal(number, step, gold, goldStep float64) bool {
+	difference, tolerance := math.Abs(number-gold), 1e-9*math.Abs(gold)+1e-12
 	if difference <= goldStep/2+tolerance {
 		return true
 	}
-	return difference <= saidStep/2+tolerance && difference <= math.Abs(gold)*0.01
+	return difference <= step/2+tolerance && difference <= math.Abs(gold)*0.01
 }
 
-// contains reports whether a passage is the gold passage e.
-func (g *Gold) contains(e *Evidence, p *kernel.Passage) bool {
+// isEvidence reports whether the passage p is the gold passage e: it is on the page of e, and it contains the text of e
+// or, if e has no text, the expected answer. Where pages are numbered reliably, the page is enough.
+func (g *Gold) isEvidence(e *Evidence, p *kernel.Passage) bool {
 	if p.URL != e.URL || e.Page != 0 && p.Page != 0 && p.Page != e.Page {
 		return false
 	}
-	if (g.Kind == "text" || g.Kind == "yesno" || g.Kind != "" && e.Page > 1) && p.Page == e.Page {
+	pageSuffices := g.Kind == "text" || g.Kind == "yesno" || g.Kind != "" && e.Page > 1
+	if pageSuffices && p.Page == e.Page {
 		return true
 	}
 	if e.Text != "" {
@@ -204,27 +214,28 @@ func (g *Gold) contains(e *Evidence, p *kernel.Passage) bool {
 	}
 	found := check.Figures(p)
 	text := letters(p.Text)
-	for _, w := range expected {
-		f, ok := number(w)
-		if !ok || f.Year {
-			if !strings.Contains(text, letters(w)) {
-				return false
-			}
+	for _, part := range expected {
+		if strings.Contains(text, letters(part)) {
 			continue
 		}
+		f, ok := number(part)
+		if !ok || f.Year {
+			return false
+		}
+		unsigned := kernel.Figure{Value: math.Abs(f.Value), Step: f.Step}
 		if !slices.ContainsFunc(found, func(exact kernel.Figure) bool {
-			return check.States(f.Figure, exact) || check.States(kernel.Figure{Value: math.Abs(f.Value), Step: f.Step}, exact)
-		}) && !strings.Contains(text, letters(w)) {
+			return check.States(f.Figure, exact) || check.States(unsigned, exact)
+		}) {
 			return false
 		}
 	}
 	return len(expected) > 0
 }
 
-// derived returns the numbers that the expected number is derived from, or the names that it counts. It returns nil if
-// the expected answer is not a number.
+// derived returns the numbers that the expected number is derived from, or the names that it counts, which "##"
+// separates in a derivation. It returns nil if the expected answer is not a number.
 func (g *Gold) derived() (list []string) {
-	if !g.number() {
+	if !g.isNumeric() {
 		return nil
 	}
 	if strings.Contains(g.Derivation, "##") {
@@ -248,8 +259,8 @@ func letters(s string) string {
 	}, s)
 }
 
-// deviation returns how a number differs from the expected number: "scale", "sign" or "another figure". stated are the
-// results of the answer.
+// deviation returns how an answer differs from the expected number: "scale" or "sign" if only that is different, or
+// "another figure". stated are the results of the answer.
 func (g *Gold) deviation(stated []string) string {
 	for _, part := range g.parts() {
 		gold, ok := number(part)
@@ -260,7 +271,7 @@ func (g *Gold) deviation(stated []string) string {
 		for _, s := range stated {
 			for _, m := range mentioned(s) {
 				switch power := math.Log10(math.Abs(m.Value / expected)); {
-				case math.Abs(power-math.Round(power)) > 0.002:
+				case math.Abs(power-math.Round(power)) > 0.002: // not a power of ten: the digits are different
 				case math.Round(power) != 0:
 					return "scale"
 				case m.Value*expected < 0:

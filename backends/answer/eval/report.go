@@ -12,19 +12,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 )
 
-// Report sums up results.
+// Report counts results.
 type Report struct {
-	Questions, Class, Answerable, Right, Wrong, Refused int
-	Numeric, NumericRight                               int
-	Marks, Supported, Foreign                           int
-	Ranked, Hit5, Hit12                                 int
+	Questions  int
+	Class      int // outcomes of the expected class
+	Answerable int // questions that have an answer
+	Right      int // expected answers
+	Wrong      int // other answers, including answers to questions that have none
+	Refused    int // answerable questions without an answer
+	// Numeric is the number of questions whose answer is a number, NumericRight how many of them are answered right.
+	Numeric, NumericRight int
+	// Marks, Supported and Foreign are sums of the fields of Result.
+	Marks, Supported, Foreign int
+	// Ranked is the number of questions with gold passages. Hit5 and Hit12 count those whose gold passages were among
+	// the first 5 and 12.
+	Ranked, Hit5, Hit12 int
 	// Referred is the number of answers to questions with a gold document. Documented is the number of those answers
 	// that refer to the gold document.
 	Referred, Documented int
-	P50, P95             time.Duration
+	P50, P95             time.Duration // the median and the 95th percentile of the time for an answer
 }
 
-// Sum sums up results.
+// Sum returns the report on results.
 func Sum(results []Result) Report {
 	var r Report
 	took := make([]time.Duration, 0, len(results))
@@ -51,7 +60,7 @@ func Sum(results []Result) Report {
 		default:
 			r.Refused++
 		}
-		if result.Question.Gold.number() {
+		if result.Question.Gold.isNumeric() {
 			r.Numeric++
 			if result.Right {
 				r.NumericRight++
@@ -80,12 +89,12 @@ func Sum(results []Result) Report {
 	return r
 }
 
-// Rate returns the share of n in of in per cent, and 0 if of is 0.
-func Rate(n, of int) float64 {
-	if of == 0 {
+// Rate returns n as a percentage of total, and 0 if total is 0.
+func Rate(n, total int) float64 {
+	if total == 0 {
 		return 0
 	}
-	return 100 * float64(n) / float64(of)
+	return 100 * float64(n) / float64(total)
 }
 
 // Row is a named report.
@@ -94,12 +103,12 @@ type Row struct {
 	Report
 }
 
-// share formats a Rate. If of is 0, it returns a dash.
-func share(n, of int) string {
-	if of == 0 {
+// share formats a Rate. If total is 0, it returns a dash.
+func share(n, total int) string {
+	if total == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.1f %%", Rate(n, of))
+	return fmt.Sprintf("%.1f %%", Rate(n, total))
 }
 
 // Markdown writes a table of reports. It leaves out the times, which differ from run to run.
@@ -116,18 +125,18 @@ func Markdown(w io.Writer, rows []Row) error {
 	return err
 }
 
-// Table returns the rows of a set: the whole set, the half that rules are developed with, the half that is
-// held back, and the types of questions.
+// Table returns the rows of a set: the whole set ("all"), the part that rules are developed with ("worked on"), the part
+// that is held back, and each type of question.
 func Table(results []Result) []Row {
-	var halves [2][]Result
+	var workedOn, heldBack []Result
 	for i := range results {
-		n := 0
 		if results[i].Question.HeldBack {
-			n = 1
+			heldBack = append(heldBack, results[i])
+		} else {
+			workedOn = append(workedOn, results[i])
 		}
-		halves[n] = append(halves[n], results[i])
 	}
-	return append([]Row{{"all", Sum(results)}, {"worked on", Sum(halves[0])}, {"held back", Sum(halves[1])}},
+	return append([]Row{{"all", Sum(results)}, {"worked on", Sum(workedOn)}, {"held back", Sum(heldBack)}},
 		Types(results)...)
 }
 
@@ -136,6 +145,7 @@ func Types(results []Result) []Row {
 	return grouped(results, func(r *Result) string { return r.Question.Type })
 }
 
+// grouped returns a row for each name that nameOf returns for some of the results, sorted by name.
 func grouped(results []Result, nameOf func(r *Result) string) []Row {
 	parts := make(map[string][]Result)
 	for i := range results {
@@ -181,14 +191,14 @@ func Counts(w io.Writer, results []Result) error {
 	return err
 }
 
-// cause returns why a result is not right, or the empty string if it is right.
+// cause returns why a result is not right, or the empty string if it is right. t is the trace of the question.
 func (r *Result) cause(t *pipeline.Trace) string {
 	switch {
 	case r.Right:
 		return ""
-	case !r.Class && !r.Answered && r.Outcome.Reason != pipeline.FailedToAnswer, !r.Class && r.Answered:
+	case !r.Class && (r.Answered || r.Outcome.Reason != pipeline.FailedToAnswer):
 		return "class: " + cmp.Or(r.Outcome.Reason, "answered")
-	case r.Answered && r.Question.Gold.number():
+	case r.Answered && r.Question.Gold.isNumeric():
 		return "wrong: " + r.Question.Gold.deviation(results(r.Outcome.Claims))
 	case r.Answered && len(t.Computed) > 0:
 		return "wrong: another text, computed"

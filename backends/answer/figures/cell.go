@@ -7,14 +7,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Units are the scale and the unit of the numbers in a table, a column or a row.
+// Units holds the scale and the unit of the numbers in a table, a column or a row.
 type Units struct {
 	// Scale is the factor of the numbers: 1000 in a table "in thousands". It is 0 if nothing states it.
 	Scale    float64
-	Unit     kernel.Unit
-	Currency string
+	Unit     kernel.Unit // NoUnit if nothing states it
+	Currency string      // the ISO 4217 code, or empty
 }
 
+// Patterns of texts that state a scale or a unit.
 var (
 	scaleWords = regexp.MustCompile(`(?i)(?:\bin\s+(?:\w+\s+){0,4}?|[($€£¥,]\s*|\b(?:dollars|euros|pounds|amounts)\s+(?:are\s+|expressed\s+|stated\s+|shown\s+|presented\s+){0,2}in\s+)(thousands?|millions?|billions?|000s?|mn|m|k|bn)\b|([$€£¥])\s?['’]?(000s?|m|mn|bn|k|million|billion|thousand)\b|^\s*(thousands?|millions?|billions?)\s*$|\b(?:U\.?S\.?\s+)?(?:dollars?|euros?|pounds?)\s+(thousands?|millions?|billions?)\b`)
 	perShare   = regexp.MustCompile(`(?i)\bper[- ](?:\w+[- ]){0,2}(?:share|unit)s?\b|\b(?:eps|dps)\b`)
@@ -37,16 +38,10 @@ var (
 func Caption(text string) Units {
 	var u Units
 	if m := scaleWords.FindStringSubmatch(text); m != nil {
-		word := strings.ToLower(m[1] + m[3] + m[4] + m[5])
-		word = strings.TrimSuffix(word, "s")
-		switch word {
-		case "000", "0":
+		word := strings.ToLower(m[1] + m[3] + m[4] + m[5]) // only one of the groups has matched
+		u.Scale = scales[strings.TrimSuffix(word, "s")]
+		if u.Scale == 0 { // "000s"
 			u.Scale = 1e3
-		default:
-			u.Scale = scales[word]
-		}
-		if u.Scale == 0 {
-			u.Scale = 1e3 // 000s
 		}
 	}
 	if code := isoCode.FindString(text); code != "" {
@@ -64,8 +59,8 @@ func Caption(text string) Units {
 	return u
 }
 
-// Under returns u with the fields that it lacks taken from outer, such as the units of the table around a column. A
-// percentage takes nothing from outer.
+// Under returns u with its missing fields taken from outer, such as the units of the table around a column. A percentage
+// takes nothing from outer.
 func (u Units) Under(outer Units) Units {
 	if u.Unit == kernel.Percent {
 		return u
@@ -82,8 +77,8 @@ func (u Units) Under(outer Units) Units {
 	return u
 }
 
-// Row returns the units of a row, judged by its label. Amounts per share and percentages are never scaled,
-// and numbers of shares have no currency.
+// Row returns the units of a row in a table with the units u, judged by the row's label. Amounts per share and
+// percentages are never scaled, and numbers of shares have no currency.
 func (u Units) Row(label string) Units {
 	switch {
 	case perShare.MatchString(label):
@@ -102,7 +97,7 @@ func (u Units) shares(label string) Units {
 	switch {
 	case sharePrice.MatchString(label):
 		return u
-	case shareNumber.MatchString(label):
+	case shareNumber.MatchString(label): // counts shares: see below
 	case shareTrade.MatchString(label):
 		if u.Unit == kernel.Money {
 			return u
@@ -120,8 +115,8 @@ func (u Units) shares(label string) Units {
 // WithoutRates returns the name of a row without the rates that are part of it: "4.25% notes" are notes.
 func WithoutRates(label string) string { return nameRate.ReplaceAllString(label, " ") }
 
-// Cell parses a table cell that contains one figure and nothing else but footnote marks. A dash is 0 with a Step of 0,
-// because it has no digit.
+// Cell parses a table cell with one figure, and perhaps a footnote mark, in a place of the table that has the units u.
+// It returns false for other cells. A dash is 0 with a Step of 0, because it has no digit.
 func Cell(text string, u Units) (kernel.Figure, bool) {
 	trimmed := strings.TrimSpace(text)
 	if isDash(trimmed) {
@@ -133,14 +128,14 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 		return kernel.Figure{}, false
 	}
 	m := found[0]
-	rest := strings.TrimSpace(compact[:m.Start]) + strings.TrimSpace(compact[m.End:])
-	if len(found) == 2 && strings.Trim(rest, "()0123456789 ") != "" ||
-		len(found) == 1 && footnote.ReplaceAllString(rest, "") != "" {
+	around := strings.TrimSpace(compact[:m.Start]) + strings.TrimSpace(compact[m.End:])
+	if len(found) == 2 && strings.Trim(around, "()0123456789 ") != "" || // the second number is that of a footnote
+		len(found) == 1 && footnote.ReplaceAllString(around, "") != "" {
 		return kernel.Figure{}, false
 	}
 	f := m.Figure
 	f.Text = trimmed
-	explicit := f.Step > 1 || f.Step == 1 && namesScale(compact[m.Start:m.End])
+	hasScale := f.Step > 1 || f.Step == 1 && namesScale(compact[m.Start:m.End])
 	switch {
 	case f.Unit == kernel.Percent || f.Unit == kernel.BasisPoints || f.Unit == kernel.Times:
 		return f, true
@@ -148,7 +143,7 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 		f.Unit = kernel.Percent
 		return f, true
 	}
-	if u.Scale > 0 && !explicit {
+	if u.Scale > 0 && !hasScale {
 		f.Value, f.Step = f.Value*u.Scale, f.Step*u.Scale
 	}
 	switch {
@@ -167,6 +162,7 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 	return f, true
 }
 
+// footnote matches the marks of footnotes.
 var footnote = regexp.MustCompile(`^[*†‡()\[\]\d a-z]{0,5}$`)
 
 // isDash reports whether a cell contains only a dash, apart from currency and per cent signs.

@@ -57,8 +57,8 @@ func Find(text string) []Mention {
 	return found
 }
 
-// parseAt parses the number that begins at i, with its currency, sign, scale and unit. end is the index at which the
-// search continues.
+// parseAt parses the number that begins at i, with its currency, sign, scale and unit. ok is false if it is not a
+// figure. end is the index at which the search for further figures continues.
 func parseAt(text string, i int) (m Mention, end int, ok bool) {
 	value, step, end := number(text, i)
 	if end < 0 { // too long, a version, or doubtful
@@ -79,8 +79,8 @@ func parseAt(text string, i int) (m Mention, end int, ok bool) {
 	return m, last, true
 }
 
-// number parses digits, groups of three and a fraction. step is the value of one unit of the last digit. end is -1 if
-// the text at i is not a number.
+// number parses the digits at i, with commas between groups of three and a fraction, and returns the index after them.
+// step is the value of one unit of the last digit. end is -1 if the text at i is not a number, or not a clear one.
 func number(text string, i int) (value, step float64, end int) {
 	var digits []byte
 	end = i
@@ -105,7 +105,7 @@ func number(text string, i int) (value, step float64, end int) {
 			digits = append(digits, text[end])
 			decimals++
 		}
-		if end+1 < len(text) && text[end] == '.' && digit(text[end+1]) {
+		if end+1 < len(text) && text[end] == '.' && digit(text[end+1]) { // a version such as 1.2.3
 			return 0, 0, -1
 		}
 	}
@@ -119,11 +119,11 @@ func number(text string, i int) (value, step float64, end int) {
 	return value, math.Pow10(-decimals), end
 }
 
-// parseBefore parses the text before the number at i: its sign, its currency, a bracket. It sets these in m and returns
-// where they start. glued reports that the number is part of a word.
+// parseBefore parses the sign, the currency and the bracket before the number at i. It sets these in m and returns
+// where they start. glued reports that the number is part of a word, such as "Q3", and not a figure.
 func (m *Mention) parseBefore(text string, i int) (start int, glued bool) {
 	start = i
-	sign := func() {
+	sign := func() { // parses a minus sign before start
 		r, size := utf8.DecodeLastRuneInString(text[:start])
 		if !minus(r) {
 			return
@@ -151,11 +151,11 @@ func (m *Mention) parseBefore(text string, i int) (start int, glued bool) {
 	return start, start > 0 && start == i && (unicode.IsLetter(r) || r == '_')
 }
 
-// parseAfter parses the text after the number that ends at end: a bracket, its scale, its unit. It sets these in m and
-// returns where they end. glued reports that the number is part of a word.
+// parseAfter parses the bracket, the scale and the unit after the number that ends at end. It sets these in m and
+// returns where they end. glued reports that the number is part of a word, such as "5G", and not a figure.
 func (m *Mention) parseAfter(text string, end int) (last int, glued bool) {
 	last = end
-	closing := func() {
+	closing := func() { // parses a closing bracket at last, which makes the figure negative
 		if m.Bracketed && last < len(text) && text[last] == ')' {
 			last++
 			m.Value = -math.Abs(m.Value)
@@ -165,8 +165,9 @@ func (m *Mention) parseAfter(text string, end int) (last int, glued bool) {
 	bracketed := m.Bracketed
 	closing()
 	word, size, spaced := wordAfter(text[last:])
-	if factor, ok := scales[word]; ok && (len(word) > 2 || !spaced || m.Unit == kernel.Money && word != "b" &&
-		word != "t") {
+	// A short word after a space is a scale only in an amount: "$5 m", but not "5 m".
+	isScale := len(word) > 2 || !spaced || m.Unit == kernel.Money && word != "b" && word != "t"
+	if factor, ok := scales[word]; ok && isScale {
 		m.Value, m.Step = m.Value*factor, m.Step*factor
 		last += size
 		word, size, spaced = wordAfter(text[last:])
@@ -175,15 +176,18 @@ func (m *Mention) parseAfter(text string, end int) (last int, glued bool) {
 	}
 	switch unit := units[word]; {
 	case unit != "":
-		m.Unit = unit
-		last += size
-		if second, more, _ := wordAfter(text[last:]); word == "per" && second == "cent" ||
-			word == "basis" && strings.HasPrefix(second, "point") ||
-			word == "percentage" && strings.HasPrefix(second, "point") {
-			last += more
-		} else if word == "per" || word == "basis" || word == "percentage" {
+		second, secondSize, _ := wordAfter(text[last+size:])
+		isPair := word == "per" && second == "cent" ||
+			(word == "basis" || word == "percentage") && strings.HasPrefix(second, "point")
+		switch {
+		case isPair:
+			m.Unit = unit
+			last += size + secondSize
+		case word == "per" || word == "basis" || word == "percentage": // not a unit without the second word
 			m.Unit = kernel.NoUnit
-			last -= size
+		default:
+			m.Unit = unit
+			last += size
 		}
 	case codes[strings.ToUpper(word)] != "" && m.Unit == kernel.NoUnit && spaced:
 		m.Unit, m.Currency = kernel.Money, codes[strings.ToUpper(word)]
@@ -197,8 +201,8 @@ func (m *Mention) parseAfter(text string, end int) (last int, glued bool) {
 
 // wordAfter returns the word or the per cent sign with which a text begins, in lower case. A word has up to eleven
 // letters from a to z, after at most three spaces. size is the number of bytes up to the end of the word, including the
-// spaces, and spaced reports whether there are spaces. For a hyphen or a longer word it returns an empty word, 0 and
-// true.
+// spaces, and spaced reports whether there are spaces. For a text that begins with a hyphen or a longer word, which do
+// not belong to a number before it, wordAfter returns an empty word, 0 and true.
 func wordAfter(text string) (word string, size int, spaced bool) {
 	i := 0
 	for i < len(text) && i < 3 && (text[i] == ' ' || strings.HasPrefix(text[i:], "\u00a0")) {
@@ -224,11 +228,13 @@ func wordAfter(text string) (word string, size int, spaced bool) {
 	return strings.ToLower(text[begin:i]), i, begin > 0
 }
 
+// scales maps words for a scale to their factors.
 var scales = map[string]float64{
 	"k": 1e3, "thousand": 1e3, "thousands": 1e3, "m": 1e6, "mn": 1e6, "mm": 1e6, "million": 1e6, "millions": 1e6,
 	"b": 1e9, "bn": 1e9, "billion": 1e9, "billions": 1e9, "t": 1e12, "tn": 1e12, "trillion": 1e12, "trillions": 1e12,
 }
 
+// units maps words for a unit, or their first words as in "basis points", to the units.
 var units = map[string]kernel.Unit{
 	"%": kernel.Percent, "percent": kernel.Percent, "per": kernel.Percent, "pct": kernel.Percent,
 	"percentage": kernel.Percent, "pp": kernel.Percent,
@@ -263,16 +269,18 @@ func currencyBefore(text string) (code string, size int) {
 		if !ok {
 			continue
 		}
-		if before, _ := utf8.DecodeLastRuneInString(trimmed[:begin]); begin > 0 && unicode.IsLetter(before) {
-			if trimmed[begin:] != "$" {
-				continue
-			}
+		before, _ := utf8.DecodeLastRuneInString(trimmed[:begin])
+		isInWord := begin > 0 && unicode.IsLetter(before)
+		if isInWord && trimmed[begin:] != "$" { // letters before "$" name an unknown dollar
+			continue
 		}
 		return code, len(text) - begin
 	}
 	return "", 0
 }
 
+// digit reports whether a byte is an ASCII digit.
 func digit(b byte) bool { return b >= '0' && b <= '9' }
 
+// minus reports whether a character is a minus sign, or a hyphen or dash in its place.
 func minus(r rune) bool { return r == '-' || r == '−' || r == '–' || r == '‐' }

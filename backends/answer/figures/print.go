@@ -32,7 +32,8 @@ func pointsToPercent(f kernel.Figure) kernel.Figure {
 	return f
 }
 
-// compatible reports whether two figures may count the same thing. An unknown unit is compatible with all units.
+// compatible reports whether two figures may measure the same thing. An unknown unit is compatible with all units, and
+// an amount with an amount per share.
 func compatible(a, b kernel.Figure) bool {
 	if a.Currency != "" && b.Currency != "" && a.Currency != b.Currency {
 		return false
@@ -41,12 +42,13 @@ func compatible(a, b kernel.Figure) bool {
 		a.Unit == kernel.PerShare && b.Unit == kernel.Money || a.Unit == kernel.Money && b.Unit == kernel.PerShare
 }
 
-// symbols lists the currencies that are written before a number.
+// symbols maps the codes of currencies to their symbols.
 var symbols = map[string]string{
 	"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CAD": "C$", "AUD": "A$", "HKD": "HK$",
 	"TWD": "NT$", "INR": "₹", "SGD": "S$",
 }
 
+// scaleNames lists the scales of printed figures, the smallest first.
 var scaleNames = []struct {
 	factor float64
 	name   string
@@ -61,7 +63,7 @@ func Print(f kernel.Figure) string {
 	}
 	scale, name := 1.0, ""
 	if f.Unit != kernel.Percent && f.Unit != kernel.Points && f.Unit != kernel.Times && f.Unit != kernel.BasisPoints {
-		for _, s := range scaleNames {
+		for _, s := range scaleNames { // the smallest scale that is not smaller than the step
 			if scale, name = s.factor, s.name; s.factor >= step*(1-1e-9) {
 				break
 			}

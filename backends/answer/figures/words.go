@@ -3,16 +3,18 @@ package figures
 import "strings"
 
 var (
+	// ones and tens map words to the numbers that they add.
 	ones = numbersFrom("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen", 0, 1)
 	tens = numbersFrom("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
 	// powers maps words to the factor by which they multiply a number.
 	powers = map[string]float64{"hundred": 100, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 )
 
-func numbersFrom(words string, from, step float64) map[string]float64 {
+// numbersFrom maps each word to its number: first for the first word, and step more for each further word.
+func numbersFrom(words string, first, step float64) map[string]float64 {
 	m := make(map[string]float64)
-	for i, w := range strings.Fields(words) {
-		m[w] = from + float64(i)*step
+	for i, word := range strings.Fields(words) {
+		m[word] = first + float64(i)*step
 	}
 	return m
 }
@@ -65,19 +67,19 @@ func spelled(text string, i int) (m Mention, ok bool) {
 		value, isOne := ones[following]
 		power := powers[following]
 		switch {
-		case isOne && (last == 10 && value > 0 && value < 10 || last == 0):
+		case isOne && (last == 10 && value > 0 && value < 10 || last == 0): // "twenty two", "hundred two"
 			low, last = low+value, 1
 			m.Step = 1
-		case tens[following] != 0 && last == 0:
+		case tens[following] != 0 && last == 0: // "hundred twenty"
 			low, last = low+tens[following], 10
 			m.Step = 1
-		case power == 100 && low < 100:
+		case power == 100 && low < 100: // "two hundred"
 			low, last = low*100, 0
 			m.Step = 100
-		case power > 100:
+		case power > 100: // "two million"
 			high, low, last = high+low*power, 0, 0
 			m.Step = power
-		default:
+		default: // the following word is not part of the number
 			m.Value = high + low
 			if m.Step == 100 { // "nine hundred" is as exact as 900
 				m.Step = 1
@@ -108,4 +110,5 @@ func skipSeparator(text string, i int) int {
 	return i
 }
 
+// letter reports whether a byte is an ASCII letter.
 func letter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }

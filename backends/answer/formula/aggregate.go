@@ -10,24 +10,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-func (w request) aggregate(f *finder) *Value {
-	periods := w.Periods
-	if w.Range && len(periods) == 2 && periods[0].End == "" && periods[1].End == "" {
-		low, high := periods[0].Year, periods[1].Year
-		if low > high {
-			low, high = high, low
-		}
-		if high-low > 10 {
+// maxRange is the largest number of years between the first and the last year of a range.
+const maxRange = 10
+
+// aggregate computes the sum or the average of a subject over periods: those that r names, all years of the range that
+// r names, or all periods of the table.
+func (r request) aggregate(f *finder) *Value {
+	periods := r.Periods
+	if r.Range && len(periods) == 2 && periods[0].End == "" && periods[1].End == "" {
+		first, last := min(periods[0].Year, periods[1].Year), max(periods[0].Year, periods[1].Year)
+		if last-first > maxRange {
 			return nil
 		}
 		periods = nil
-		for y := low; y <= high; y++ {
-			p := w.Periods[0]
-			p.Year = y
+		for year := first; year <= last; year++ {
+			p := r.Periods[0]
+			p.Year = year
 			periods = append(periods, p)
 		}
 	}
-	s, score, ok := f.findSubject(w.Subjects[0], periods)
+	s, score, ok := f.findSubject(r.Subjects[0], periods)
 	if !ok {
 		return nil
 	}
@@ -40,28 +42,29 @@ func (w request) aggregate(f *finder) *Value {
 	if len(points) < 2 {
 		return nil
 	}
-	if w.Loose && s.total {
-		return w.lookUpIn(f)
+	if r.Loose && s.total { // the question may mean the row that has the total
+		return r.lookUpIn(f)
 	}
-	v := &Value{Op: w.Op, Inputs: inputs(s, points), Confidence: score}
-	total, step := 0.0, 1e12
-	var names []string
+	v := &Value{Op: r.Op, Inputs: inputs(s, points), Confidence: score}
+	total, step := 0.0, unknownStep
+	var summands []string
 	for _, p := range points {
 		if !combinable(p.Figure, points[0].Figure) {
 			return nil
 		}
 		total += p.Value
 		step = min(step, knownStep(p.Step))
-		names = append(names, figures.Bracket(figures.Plain(p.Figure)))
+		summands = append(summands, figures.Bracket(figures.Plain(p.Figure)))
 	}
 	result := kernel.Figure{Value: total, Step: step, Unit: points[0].Unit, Currency: points[0].Currency}
-	v.Label, v.Formula = "sum of "+s.Title()+w.periodPhrase(points), strings.Join(names, " + ")
-	if w.Op == inquiry.Average {
+	v.Label, v.Formula = "sum of "+s.Title()+periodPhrase(points), strings.Join(summands, " + ")
+	if r.Op == inquiry.Average {
 		result.Value /= float64(len(points))
+		// An average is printed with up to two digits more than its inputs.
 		for i := 0; i < 2 && math.Abs(math.Remainder(result.Value, result.Step)) > result.Step*1e-6; i++ {
 			result.Step /= 10
 		}
-		v.Label, v.Formula = "average of "+s.Title()+w.periodPhrase(points), "("+v.Formula+") / "+strconv.Itoa(len(points))
+		v.Label, v.Formula = "average of "+s.Title()+periodPhrase(points), "("+v.Formula+") / "+strconv.Itoa(len(points))
 	}
 	return v.setResult(result)
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// maxCached is the number of passages whose tables are cached.
+// maxCached is the largest number of passages whose tables are cached. When it is reached, the cache is emptied.
 const maxCached = 256
 
 // TableCache caches the tables of passages, because many questions read the same report. The zero value is ready to
 // use. A TableCache is safe for concurrent use.
 type TableCache struct {
 	mu     sync.Mutex
-	cached map[[sha256.Size]byte][][]*Series
+	cached map[[sha256.Size]byte][][]*Series // by the hash of a passage's section and text
 }
 
-// series returns the series of each table in a passage. Callers must not change them. A nil t reads them without a
-// cache.
+// series returns the series of each table in a passage. Callers must not change them. A nil t reads the tables without
+// a cache.
 func (t *TableCache) series(p *kernel.Passage) [][]*Series {
 	if t == nil {
 		return seriesInPassage(p)

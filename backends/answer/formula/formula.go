@@ -26,7 +26,7 @@ import (
 
 // Value is a computed value.
 type Value struct {
-	Op inquiry.Op
+	Op inquiry.Op // the operation that computed it
 	// Label names the value: "percentage change of total assets from 2018 to 2019".
 	Label string
 	// Figures are the results. A look-up of several periods has one for each. Figures is empty if the result is in
@@ -55,7 +55,8 @@ type Source struct {
 	Cache *TableCache
 }
 
-// request is the question for a value, in the form in which package inquiry has read it.
+// request is the question for a value, as package inquiry has read it. Its methods return a nil Value if the source
+// does not determine the value.
 type request inquiry.Inquiry
 
 // Compute computes the value that a question wants. It returns nil if the source does not determine the value.
@@ -75,22 +76,29 @@ func Compute(q *inquiry.Inquiry, src Source) *Value {
 // without a period, which do not say which quarter they mean.
 func (f *finder) keepLatest() {
 	f.series = slices.DeleteFunc(f.series, func(s *Series) bool { return s.quarters })
-	last := 0
-	yearOf := func(s *Series) int { return f.src.Passages[s.Points[0].Passage].Period.AnyYear() }
+	latest := 0
 	for _, s := range f.series {
-		last = max(last, yearOf(s))
+		latest = max(latest, f.reportYear(s))
 	}
-	f.series = slices.DeleteFunc(f.series, func(s *Series) bool { y := yearOf(s); return y != 0 && y != last })
+	f.series = slices.DeleteFunc(f.series, func(s *Series) bool {
+		year := f.reportYear(s)
+		return year != 0 && year != latest
+	})
 }
 
-// finder looks up series.
+// reportYear returns the year of the report that contains a series, or 0 if it is unknown.
+func (f *finder) reportYear(s *Series) int {
+	return f.src.Passages[s.Points[0].Passage].Period.AnyYear()
+}
+
+// finder looks up series by the words of a question.
 type finder struct {
 	src    Source
-	series []*Series
+	series []*Series // the series that are considered
 }
 
 // findSubject returns the series that a subject names and that has the periods, and the score of the match. If several
-// series match, it prefers those of the report for the latest of the periods. It returns false if there is no such
+// series match, it prefers series of the report for the latest of the periods. It returns false if there is no such
 // series, or if several match with different values.
 func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, float64, bool) {
 	s, score, ok := find(f.series, subject, periods)
@@ -107,7 +115,7 @@ func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, 
 		}
 		var ofYear []*Series
 		for _, s := range f.series {
-			if f.src.Passages[s.Points[0].Passage].Period.AnyYear() == year {
+			if f.reportYear(s) == year {
 				ofYear = append(ofYear, s)
 			}
 		}
@@ -123,22 +131,23 @@ func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, 
 	return nil, 0, false
 }
 
-func (w request) compute(f *finder) *Value {
-	switch w.Op { //nolint:exhaustive // other operations need statements
+// compute computes the value by the operation that the question wants.
+func (r request) compute(f *finder) *Value {
+	switch r.Op { //nolint:exhaustive // other operations need statements
 	case inquiry.Value:
-		return w.lookUpIn(f)
+		return r.lookUpIn(f)
 	case inquiry.Change, inquiry.Growth, inquiry.Annual, inquiry.Ratio, inquiry.Share:
-		return w.pairIn(f)
+		return r.pairIn(f)
 	case inquiry.Average, inquiry.Sum:
-		return w.aggregate(f)
+		return r.aggregate(f)
 	case inquiry.Count, inquiry.Where:
-		return w.thresholdIn(f)
+		return r.thresholdIn(f)
 	case inquiry.Peak:
-		return w.extremeIn(f)
+		return r.extremeIn(f)
 	case inquiry.Years:
-		return w.yearsIn(f)
+		return r.yearsIn(f)
 	case inquiry.Items:
-		return w.itemsIn(f)
+		return r.itemsIn(f)
 	}
 	return nil
 }
@@ -152,21 +161,21 @@ func inputs(s *Series, points []Point) []Input {
 	return list
 }
 
-// namedOrLatest returns the points of the periods that w names, or the latest n points of s if w names no period. It
+// namedOrLatest returns the points of the periods that r names, or the latest n points of s if r names no period. It
 // returns nil if there are not enough.
-func (w request) namedOrLatest(n int, s *Series) []Point {
-	if len(w.Periods) > 0 {
-		points, ok := s.pointsOf(w.Periods)
+func (r request) namedOrLatest(n int, s *Series) []Point {
+	if len(r.Periods) > 0 {
+		points, ok := s.pointsOf(r.Periods)
 		if !ok {
 			return nil
 		}
 		return points
 	}
-	known := s.years()
-	if len(known) < n {
+	points := s.years()
+	if len(points) < n {
 		return nil
 	}
-	return known[len(known)-n:]
+	return points[len(points)-n:]
 }
 
 // years returns the points with a known period, the earliest first. It returns nil if two of them are of the same year
@@ -179,48 +188,52 @@ func (s *Series) years() []Point {
 		}
 	}
 	known = ordered(known)
-	for i := range known {
-		if i > 0 && known[i].Period.AnyYear() == known[i-1].Period.AnyYear() &&
-			known[i].Period.Quarter == known[i-1].Period.Quarter && known[i].Value != known[i-1].Value {
+	for i := 1; i < len(known); i++ {
+		p, previous := known[i], known[i-1]
+		samePeriod := p.Period.AnyYear() == previous.Period.AnyYear() && p.Period.Quarter == previous.Period.Quarter
+		if samePeriod && p.Value != previous.Value {
 			return nil
 		}
 	}
 	return known
 }
 
-func (w request) lookUpIn(f *finder) *Value {
-	subject := w.Subjects[0]
-	s, score, ok := f.findSubject(subject, w.Periods)
+// minScoreWithoutPeriod is the least score of the series for a look-up without a period.
+const minScoreWithoutPeriod = 0.93
+
+// lookUpIn looks up the figures of a subject in the periods that r names, or the latest figure.
+func (r request) lookUpIn(f *finder) *Value {
+	s, score, ok := f.findSubject(r.Subjects[0], r.Periods)
 	if !ok {
 		return nil
 	}
 	var points []Point
 	switch {
-	case len(w.Periods) > 0 && s.Points[0].Period.Known():
-		points, _ = s.pointsOf(w.Periods)
+	case len(r.Periods) > 0 && s.Points[0].Period.Known():
+		points, _ = s.pointsOf(r.Periods)
 	case len(s.Points) == 1:
 		points = s.Points
 	default:
-		if points = w.namedOrLatest(1, s); points == nil || len(s.years()) != len(s.Points) {
+		if points = r.namedOrLatest(1, s); points == nil || len(s.years()) != len(s.Points) {
 			return nil
 		}
 	}
-	if len(w.Periods) == 0 && score < 0.93 {
+	if len(r.Periods) == 0 && score < minScoreWithoutPeriod {
 		return nil
 	}
 	v := &Value{Op: inquiry.Value, Inputs: inputs(s, points), Confidence: score}
 	for _, p := range points {
-		f := p.Figure
-		if w.Spent {
-			f.Value = math.Abs(f.Value)
+		figure := p.Figure
+		if r.Spent { // money that was spent may be printed as a negative figure
+			figure.Value = math.Abs(figure.Value)
 		}
-		v.Figures = append(v.Figures, f)
+		v.Figures = append(v.Figures, figure)
 	}
-	v.Label = s.Title() + w.periodPhrase(points)
+	v.Label = s.Title() + periodPhrase(points)
 	return v
 }
 
-// Title returns the name of a series for a sentence.
+// Title returns the name of a series for a sentence, with its group in parentheses unless the group is long or a period.
 func (s *Series) Title() string {
 	name := strings.TrimRight(s.Name, ":")
 	if group := strings.TrimRight(s.Group, ":"); group != "" && len(group) < 80 &&
@@ -230,21 +243,22 @@ func (s *Series) Title() string {
 	return name
 }
 
-// periodPhrase returns the periods of points in words: " in 2018 and 2019".
-func (w request) periodPhrase(points []Point) string {
-	var heads []string
+// periodPhrase returns the periods of points in words: " in 2018 and 2019". Without known periods it returns the empty
+// string.
+func periodPhrase(points []Point) string {
+	var names []string
 	for _, p := range points {
-		if h := periodName(p.Period); h != "" {
-			heads = append(heads, h)
+		if name := periodName(p.Period); name != "" {
+			names = append(names, name)
 		}
 	}
-	if len(heads) == 0 {
+	if len(names) == 0 {
 		return ""
 	}
-	return " in " + figures.And(heads)
+	return " in " + figures.And(names)
 }
 
-// periodName returns the shortest name of a period.
+// periodName returns the shortest name of a period, or the empty string for an unknown period.
 func periodName(p kernel.Period) string {
 	switch {
 	case !p.Known():
@@ -269,10 +283,14 @@ func (v *Value) setResult(result kernel.Figure) *Value {
 	return v
 }
 
-// knownStep returns step, or 1e12 if step is 0, because such a figure has no known digits.
+// unknownStep stands for the Step of a figure without digits, such as a dash. It is greater than any other Step, so
+// that the figure does not make a result more precise.
+const unknownStep = 1e12
+
+// knownStep returns step, or unknownStep if step is 0.
 func knownStep(step float64) float64 {
 	if step == 0 {
-		return 1e12
+		return unknownStep
 	}
 	return step
 }

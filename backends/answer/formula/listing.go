@@ -12,19 +12,19 @@ import (
 
 // yearsIn returns the years of the table that best matches the subject. It returns nil if no table matches well or two
 // match equally well.
-func (w request) yearsIn(f *finder) *Value {
-	subject := strings.Join(w.Subjects, "")
+func (r request) yearsIn(f *finder) *Value {
+	subject := strings.Join(r.Subjects, "")
 	stems := terms.Of(subject)
 	var best []*Series
 	var bestYears []int
 	bestScore := 0.0
-	for from, to := 0, 0; from < len(f.series); from = to {
-		for to < len(f.series) && f.series[to].table == f.series[from].table {
-			to++
+	for start, end := 0, 0; start < len(f.series); start = end {
+		for end < len(f.series) && f.series[end].table == f.series[start].table {
+			end++
 		}
-		table := f.series[from:to]
+		table := f.series[start:end]
 		years := make(map[int]bool)
-		words := maps.Clone(table[0].around)
+		words := maps.Clone(table[0].around) // the terms in and around the table
 		for _, s := range table {
 			maps.Copy(words, s.name)
 			maps.Copy(words, s.group)
@@ -32,7 +32,8 @@ func (w request) yearsIn(f *finder) *Value {
 				years[p.Period.AnyYear()] = true
 			}
 		}
-		if delete(years, 0); len(years) == 0 {
+		delete(years, 0) // points without a year
+		if len(years) == 0 {
 			continue
 		}
 		score := 0.5 // the score if the question has no subject
@@ -51,7 +52,7 @@ func (w request) yearsIn(f *finder) *Value {
 	if best == nil || bestScore < 0.5 {
 		return nil
 	}
-	v := &Value{Op: w.Op, Label: "years for which " + subject + " is reported", Confidence: bestScore}
+	v := &Value{Op: r.Op, Label: "years for which " + subject + " is reported", Confidence: bestScore}
 	if subject == "" {
 		v.Label = "years that the table has"
 	}
@@ -62,21 +63,24 @@ func (w request) yearsIn(f *finder) *Value {
 	return v
 }
 
-// itemsIn returns the names of the rows under a heading, or nil if there are fewer than two.
-func (w request) itemsIn(f *finder) *Value {
-	stems := terms.Of(w.Subjects[0])
+// itemsIn returns the names of the rows under the first heading that the subject names. It returns nil if there are
+// fewer than two.
+func (r request) itemsIn(f *finder) *Value {
+	stems := terms.Of(r.Subjects[0])
 	if len(stems) == 0 {
 		return nil
 	}
 	var names []string
-	var first *Series
+	var first *Series // the first row under the heading
 	for _, s := range f.series {
-		if s.Group == "" || s.total || !covers(s.group, stems) ||
-			first != nil && (s.table != first.table || s.Group != first.Group) {
+		if s.Group == "" || s.total || !covers(s.group, stems) {
 			continue
 		}
 		if first == nil {
 			first = s
+		}
+		if s.table != first.table || s.Group != first.Group {
+			continue
 		}
 		if !slices.Contains(names, s.Name) {
 			names = append(names, s.Name)
@@ -91,7 +95,7 @@ func (w request) itemsIn(f *finder) *Value {
 	}
 }
 
-// covers reports whether words contain all stems and at most one more.
+// covers reports whether words contains all stems and at most one other word.
 func covers(words set, stems []terms.Term) bool {
 	for _, t := range stems {
 		if !words.has(t) {

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
+// unitWords matches words for units and remarks in the header of a column, which do not name the column.
 var unitWords = regexp.MustCompile(`(?i)\((?:in )?(?:thousands|millions|billions)\)|\b(?:in )?(?:thousands|millions|billions)\b|[$€£¥%]\s?(?:m|mn|bn|['’]?000s?)?\b|[$€£¥%]|\bas reported\b|\(?unaudited\)?|\brestated\b|\bnotes?\b`)
 
 // weakWords holds words whose absence in a question means little: they distinguish rows only if the rows differ in
@@ -32,11 +33,13 @@ type scored struct {
 	score float64
 }
 
-// Limits of scores. A series with a score below minScore is not used. If the scores of two series differ by at most
-// margin, both match.
 const (
+	// minScore is the least score of a series that is used.
 	minScore = 0.70
-	margin   = 0.045
+	// margin is the difference in score up to which two series match equally well.
+	margin = 0.045
+	// weakWeight is the weight of a weak word of the question. Other words have the weight 1.
+	weakWeight = 0.45
 	// exactNameBonus is added for a row that has exactly the name in the question, to prefer it to others of the same
 	// metric.
 	exactNameBonus = 0.05
@@ -45,7 +48,8 @@ const (
 )
 
 // fit returns how well a series matches the terms of a subject, from 0 to about 1. metric is the key of the metric that
-// the subject names, or empty.
+// the subject names, or empty. The score is the weighted share of the subject's words that the names of the series and
+// the text around it contain, less a part for words of the series that the subject does not contain.
 func fit(stems []terms.Term, metric string, s *Series) float64 {
 	if len(stems) == 0 {
 		return 0
@@ -57,33 +61,34 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 		}
 	}
 	var matched, total float64
-	inName, strong, missing := 0, 0, 0
+	inName := 0             // the number of words that the name of the series contains
+	strong, missing := 0, 0 // the number of words that are not weak, and how many of them the table does not contain
 	for _, t := range stems {
-		w := 1.0
+		weight := 1.0
 		if weakWords.has(t) {
-			w = 0.45
+			weight = weakWeight
 		} else {
 			strong++
 		}
-		total += w
+		total += weight
 		switch {
 		case s.name.has(t):
-			matched += w
+			matched += weight
 			inName++
 		case s.header.has(t):
-			matched += w * 0.97
+			matched += weight * 0.97
 		case s.group.has(t):
-			matched += w * 0.95
+			matched += weight * 0.95
 		case sameMetric:
-			matched += w * 0.93
+			matched += weight * 0.93
 		case s.caption.has(t):
-			matched += w * 0.8
+			matched += weight * 0.8
 		default:
 			if !weakWords.has(t) {
 				missing++
 			}
 			if s.around.has(t) {
-				matched += w * 0.45
+				matched += weight * 0.45
 			}
 		}
 	}
@@ -102,20 +107,20 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 		}
 	}
 	cover := matched / total
-	var extraWeight, nameWeight float64
+	var nameWeight, extraWeight float64 // of the words of the series, and of those that the subject does not contain
 	wanted := make(set, len(stems))
 	for _, t := range stems {
 		wanted[t] = true
 	}
 	count := func(words set, weight float64) {
 		for t := range words {
-			w := weight
+			wordWeight := weight
 			if weakWords.has(t) {
-				w *= 0.35
+				wordWeight *= 0.35
 			}
-			nameWeight += w
+			nameWeight += wordWeight
 			if !wanted.has(t) {
-				extraWeight += w
+				extraWeight += wordWeight
 			}
 		}
 	}
@@ -146,8 +151,8 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 	return score
 }
 
-// find returns the series that a subject names and that has all periods, and its score. It returns false if there is no
-// such series, or if several match with different values.
+// find returns the series that a subject names and that has all periods, and its score. It returns false and the score
+// 0 if there is no such series. If several match equally well with different values, it returns false and their score.
 func find(all []*Series, subject string, periods []kernel.Period) (*Series, float64, bool) {
 	stems := terms.Of(subject)
 	metric := ""
@@ -212,11 +217,11 @@ func (s *Series) pointsOf(periods []kernel.Period) ([]Point, bool) {
 		}
 		if len(found) > 1 {
 			years := slices.DeleteFunc(slices.Clone(found), func(q Point) bool { return q.Period.Months != 12 })
-			if len(years) == 1 && p.Months == 12 || len(years) == 1 && p.End == "" {
+			if len(years) == 1 && (p.Months == 12 || p.End == "") {
 				found = years
 			}
 		}
-		if len(found) == 0 || len(found) > 1 &&
+		if len(found) == 0 ||
 			slices.ContainsFunc(found[1:], func(q Point) bool { return q.Value != found[0].Value }) {
 			return nil, false
 		}
@@ -225,12 +230,13 @@ func (s *Series) pointsOf(periods []kernel.Period) ([]Point, bool) {
 	return points, true
 }
 
-// fits reports whether actual, the period of a figure in a table, is the period wanted by a question.
+// fits reports whether actual, the period of a figure in a table, is the period wanted by a question. A period without
+// a length is taken for a year.
 func fits(wanted, actual kernel.Period) bool {
-	quarter, half := wanted.Part()
-	hasQuarter, hasHalf := actual.Part()
-	if quarter != hasQuarter && (wanted.Quarter != 0 || actual.Quarter != 0) ||
-		half != hasHalf && (wanted.Half != 0 || actual.Half != 0) {
+	wantedQuarter, wantedHalf := wanted.Part()
+	actualQuarter, actualHalf := actual.Part()
+	if wantedQuarter != actualQuarter && (wanted.Quarter != 0 || actual.Quarter != 0) ||
+		wantedHalf != actualHalf && (wanted.Half != 0 || actual.Half != 0) {
 		return false
 	}
 	if wanted.End != "" {

@@ -12,20 +12,20 @@ import (
 )
 
 // pairIn computes a value from two figures: one subject in two periods, or two subjects in one period.
-func (w request) pairIn(f *finder) *Value {
-	if len(w.Subjects) == 2 {
-		return w.twoSubjects(f)
+func (r request) pairIn(f *finder) *Value {
+	if len(r.Subjects) == 2 {
+		return r.twoSubjects(f)
 	}
-	periods := w.Periods
+	periods := r.Periods
 	if len(periods) == 1 && periods[0].Year != 0 && periods[0].Quarter == 0 && periods[0].End == "" {
-		previous := periods[0] // the change from the year before
+		previous := periods[0] // a change in a year is the change from the previous year
 		previous.Year--
 		periods = []kernel.Period{previous, periods[0]}
 	}
 	if len(periods) != 0 && len(periods) != 2 {
 		return nil
 	}
-	s, score, ok := f.findSubject(w.Subjects[0], periods)
+	s, score, ok := f.findSubject(r.Subjects[0], periods)
 	if !ok {
 		return nil
 	}
@@ -37,50 +37,51 @@ func (w request) pairIn(f *finder) *Value {
 		return nil
 	}
 	points = ordered(points)
-	v := &Value{Op: w.Op, Inputs: inputs(s, points), Confidence: score}
-	return w.combine(v, points[1], points[0], " "+s.Title()+" from "+periodName(points[0].Period)+" to "+
+	v := &Value{Op: r.Op, Inputs: inputs(s, points), Confidence: score}
+	return r.combine(v, points[1], points[0], " "+s.Title()+" from "+periodName(points[0].Period)+" to "+
 		periodName(points[1].Period))
 }
 
 // twoSubjects computes the difference or the ratio of two subjects in one period.
-func (w request) twoSubjects(f *finder) *Value {
-	if len(w.Periods) > 1 {
+func (r request) twoSubjects(f *finder) *Value {
+	if len(r.Periods) > 1 {
 		return nil
 	}
-	a, scoreA, okA := f.findSubject(w.Subjects[0], w.Periods)
-	b, scoreB, okB := f.findSubject(w.Subjects[1], w.Periods)
+	a, scoreA, okA := f.findSubject(r.Subjects[0], r.Periods)
+	b, scoreB, okB := f.findSubject(r.Subjects[1], r.Periods)
 	if !okA || !okB || a == b {
 		return nil
 	}
-	if w.Op != inquiry.Change && scoreA < 0.9 && strings.Contains(w.Subjects[0], " and ") { // the sum of two things
-		return nil
+	if r.Op != inquiry.Change && scoreA < 0.9 && strings.Contains(r.Subjects[0], " and ") {
+		return nil // the question may mean the sum of two rows
 	}
-	pointsA, pointsB := w.namedOrLatest(1, a), w.namedOrLatest(1, b)
+	pointsA, pointsB := r.namedOrLatest(1, a), r.namedOrLatest(1, b)
 	if len(pointsA) != 1 || len(pointsB) != 1 || pointsA[0].Period.AnyYear() != pointsB[0].Period.AnyYear() ||
-		w.Op == inquiry.Change && pointsA[0].Period != pointsB[0].Period {
+		r.Op == inquiry.Change && pointsA[0].Period != pointsB[0].Period {
 		return nil
 	}
-	v := &Value{Op: w.Op, Inputs: append(inputs(a, pointsA), inputs(b, pointsB)...), Confidence: min(scoreA, scoreB)}
+	v := &Value{Op: r.Op, Inputs: append(inputs(a, pointsA), inputs(b, pointsB)...), Confidence: min(scoreA, scoreB)}
 	label := map[inquiry.Op]string{
 		inquiry.Change: "difference between " + a.Title() + " and ", inquiry.Ratio: "ratio of " + a.Title() + " to ",
 		inquiry.Share: a.Title() + " as a percentage of ",
-	}[w.Op]
-	v.Label = label + b.Title() + w.periodPhrase(pointsA)
-	return w.combine(v, pointsA[0], pointsB[0], "")
+	}[r.Op]
+	v.Label = label + b.Title() + periodPhrase(pointsA)
+	return r.combine(v, pointsA[0], pointsB[0], "")
 }
 
-// combine computes the value v from the figure p and the figure base, with which p is compared. change names the change
-// of a single subject, for the label. combine returns nil if the figures may not be combined.
-func (w request) combine(v *Value, p, base Point, change string) *Value {
+// combine completes the value v by the operation r.Op: it compares the figure p with the figure base, the earlier period
+// or the second subject. change names the change of a single subject, for the label. combine returns nil if the figures
+// may not be combined.
+func (r request) combine(v *Value, p, base Point, change string) *Value {
 	// Sales per employee combine an amount with a number of things.
-	perThing := w.Op == inquiry.Ratio && (mayBeCount(p.Figure) || mayBeCount(base.Figure)) &&
+	perThing := r.Op == inquiry.Ratio && (mayBeCount(p.Figure) || mayBeCount(base.Figure)) &&
 		comparable(p.Figure, base.Figure)
 	if !perThing && !combinable(p.Figure, base.Figure) {
 		return nil
 	}
 	a, b := figures.Plain(p.Figure), figures.Plain(base.Figure)
 	result := kernel.Figure{Step: 0.01, Unit: kernel.Percent}
-	switch w.Op { //nolint:exhaustive // only operations on pairs
+	switch r.Op { //nolint:exhaustive // only operations on pairs
 	case inquiry.Change:
 		result = kernel.Figure{
 			Value: p.Value - base.Value, Step: min(knownStep(p.Step), knownStep(base.Step)), Unit: differenceUnit(p.Unit),
@@ -88,7 +89,7 @@ func (w request) combine(v *Value, p, base Point, change string) *Value {
 		}
 		v.Label, v.Formula = cmp.Or(v.Label, "change in"+change), a+" - "+figures.Bracket(b)
 	case inquiry.Growth:
-		if base.Value == 0 || base.Value < 0 != (p.Value < 0) {
+		if base.Value == 0 || (base.Value < 0) != (p.Value < 0) {
 			return nil
 		}
 		result.Value = (p.Value - base.Value) / base.Value * 100 // for two losses, the growth of the loss
@@ -105,7 +106,7 @@ func (w request) combine(v *Value, p, base Point, change string) *Value {
 			return nil
 		}
 		v.Formula = a + " / " + figures.Bracket(b)
-		if result.Value = p.Value / base.Value; w.Op == inquiry.Share {
+		if result.Value = p.Value / base.Value; r.Op == inquiry.Share {
 			result.Value *= 100
 			break
 		}

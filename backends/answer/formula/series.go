@@ -29,18 +29,19 @@ type Series struct {
 	Name, Group string
 	Points      []Point
 	table       int // the number of its table
-	key         string
-	name, group set // terms
-	header      set // the terms of the column header, without the period
-	caption     set // the terms of the table's caption and section
-	around      set // the terms of the text around the table
-	total       bool
-	quarters    bool // its columns name quarters of the year above the row
+
+	name, group set  // the terms of Name and Group
+	header      set  // the terms of the column header, without the period
+	caption     set  // the terms of the table's caption and section
+	around      set  // the terms of the text around the table
+	total       bool // the name begins with "total"
+	quarters    bool // its columns name quarters, and its rows the year
 }
 
 // set is an unordered set of terms.
 type set map[terms.Term]bool
 
+// setOf returns the set of the terms of texts.
 func setOf(texts ...string) set {
 	s := make(set)
 	for _, text := range texts {
@@ -51,6 +52,7 @@ func setOf(texts ...string) set {
 	return s
 }
 
+// has reports whether the set contains a term.
 func (s set) has(t terms.Term) bool { return s[t] }
 
 // maxSeries bounds the series that are compared with a question.
@@ -59,26 +61,28 @@ const maxSeries = 8000
 // maxTables bounds the tables that are read from one passage.
 const maxTables = 8
 
-// read returns the series of the tables in the passages.
+// read returns the series of the tables in the passages, those of one table after the other. They are copies, because
+// cached series are shared.
 func read(passages []kernel.Passage, cache *TableCache) []*Series {
 	var all []*Series
-	n := 0
+	tableNumber := 0
 	for i := range passages {
 		p := &passages[i]
 		if !strings.Contains(p.Text, "|") {
 			continue
 		}
-		for _, t := range cache.series(p) {
-			for _, s := range t {
+		for _, inTable := range cache.series(p) {
+			for _, s := range inTable {
 				copied := *s
-				copied.table, copied.Points = n, slices.Clone(s.Points)
-				for point := range copied.Points {
-					copied.Points[point].Passage = i
-					copied.Points[point].Period = inFiscalYear(copied.Points[point].Period, p.Period)
+				copied.table, copied.Points = tableNumber, slices.Clone(s.Points)
+				for k := range copied.Points {
+					point := &copied.Points[k]
+					point.Passage, point.Period = i, inFiscalYear(point.Period, p.Period)
 				}
 				all = append(all, &copied)
 			}
-			if n++; len(all) > maxSeries {
+			tableNumber++
+			if len(all) > maxSeries {
 				return all
 			}
 		}
@@ -109,32 +113,26 @@ func seriesInPassage(p *kernel.Passage) [][]*Series {
 	return all
 }
 
-// surroundings hold the text of a passage around its tables.
+// surroundings describes the text of a passage around its tables.
 type surroundings struct {
 	section string
-	around  set
-	scale   float64
+	around  set     // its terms
+	scale   float64 // the scale that it states for the tables, or 0
 }
 
 // seriesInTable returns the series of a table: its rows over the periods of its columns, or its columns over the
 // periods of its rows, or single figures without a period.
 func seriesInTable(t *tables.Table, context surroundings) []*Series {
 	caption := setOf(t.Caption, t.Corner, context.section)
-	heads := make([]string, len(t.Columns))
-	byColumn := false
+	heads := make([]string, len(t.Columns)) // the headers of the columns without their periods
+	byColumn := false                       // the columns have periods
 	for i, c := range t.Columns {
 		heads[i] = withoutPeriods(c.Header)
 		byColumn = byColumn || c.Period.Known() && !c.Change
 	}
 	spellQuarters(heads)
-	byRow := 0
-	for _, r := range t.Rows {
-		if r.Period.Known() {
-			byRow++
-		}
-	}
 	var all []*Series
-	index := make(map[string]*Series)
+	index := make(map[string]*Series) // the latest series by key
 	for ri := range t.Rows {
 		row := &t.Rows[ri]
 		label := row.Label
@@ -153,7 +151,7 @@ func seriesInTable(t *tables.Table, context surroundings) []*Series {
 			period, head := column.Period, column.Header
 			name, seriesHeader := label, heads[ci]
 			group := row.Group
-			if row.Period.Known() && !byColumn {
+			if row.Period.Known() && !byColumn { // the row is a period, and the column is a series
 				period, head = row.Period, row.Label
 				if name = withoutPeriods(row.Label); name == "" {
 					name, seriesHeader = heads[ci], ""
@@ -161,7 +159,7 @@ func seriesInTable(t *tables.Table, context surroundings) []*Series {
 				if metrics.Periods(group) != nil {
 					group = ""
 				}
-			} else if column.Change && byColumn {
+			} else if column.Change && byColumn { // a change between two periods is a series of its own
 				period = kernel.Period{}
 				seriesHeader = column.Header
 			}
@@ -173,7 +171,7 @@ func seriesInTable(t *tables.Table, context surroundings) []*Series {
 				taken := func(q Point) bool { return q.Period == period && period.Known() }
 				if s == nil || slices.ContainsFunc(s.Points, taken) {
 					s = &Series{
-						Name: cmp.Or(name, header), Group: group, key: key, name: setOf(name), group: setOf(group),
+						Name: cmp.Or(name, header), Group: group, name: setOf(name), group: setOf(group),
 						header: setOf(header), caption: caption, around: context.around, quarters: quarterly,
 						total: strings.HasPrefix(strings.ToLower(name), "total"),
 					}
@@ -192,8 +190,7 @@ func seriesInTable(t *tables.Table, context surroundings) []*Series {
 	return all
 }
 
-// quarters maps the headers of columns that name a quarter to its number. The year of such a quarter is the year above
-// the row.
+// quarters maps the headers of columns that name a quarter to its number. The year of such a quarter is that of the row.
 var quarters = map[string]int{
 	"first quarter": 1, "second quarter": 2, "third quarter": 3, "fourth quarter": 4, "q1": 1, "q2": 2, "q3": 3, "q4": 4,
 	"first": 1, "second": 2, "third": 3, "fourth": 4, "1st quarter": 1, "2nd quarter": 2, "3rd quarter": 3, "4th quarter": 4,

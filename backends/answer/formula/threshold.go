@@ -11,14 +11,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// passesThreshold reports whether a figure is above the threshold of w, or below it if w.Above is false. A figure
+// passesThreshold reports whether a figure is above the threshold of r, or below it if r.Above is false. A figure
 // without a scale is compared with the threshold's printed digits.
-func (w request) passesThreshold(f kernel.Figure) bool {
-	limit := w.Threshold.Value
-	if digits := f.Step <= 1 && w.Threshold.Step > 1 && f.Unit != kernel.Percent; digits {
-		limit /= scaleOf(w.Threshold)
+func (r request) passesThreshold(f kernel.Figure) bool {
+	limit := r.Threshold.Value
+	if f.Step <= 1 && r.Threshold.Step > 1 && f.Unit != kernel.Percent { // the scale of f is unknown
+		limit /= scaleOf(r.Threshold)
 	}
-	if w.Above {
+	if r.Above {
 		return f.Value > limit
 	}
 	return f.Value < limit
@@ -36,13 +36,13 @@ func scaleOf(f kernel.Figure) float64 {
 
 // subjectPoints returns the series of the subject, its points to compare, and the score of the match. It returns a nil
 // series if there is no such series or if it has fewer than two points.
-func (w request) subjectPoints(f *finder, periods []kernel.Period) (*Series, []Point, float64) {
-	s, score, ok := f.findSubject(w.Subjects[0], periods)
+func (r request) subjectPoints(f *finder, periods []kernel.Period) (*Series, []Point, float64) {
+	s, score, ok := f.findSubject(r.Subjects[0], periods)
 	if !ok {
 		return nil, nil, 0
 	}
 	points := s.years()
-	if w.Quarters {
+	if r.Quarters {
 		points = s.Points
 	}
 	if len(periods) > 1 {
@@ -54,40 +54,41 @@ func (w request) subjectPoints(f *finder, periods []kernel.Period) (*Series, []P
 	return s, points, score
 }
 
-func (w request) thresholdIn(f *finder) *Value {
-	s, points, score := w.subjectPoints(f, nil)
+// thresholdIn counts the periods in which the figure of a subject passes the threshold, or lists them if r.Op is Where.
+func (r request) thresholdIn(f *finder) *Value {
+	s, points, score := r.subjectPoints(f, nil)
 	if s == nil {
 		return nil
 	}
-	if w.Range {
-		first, last := w.Periods[0].AnyYear(), w.Periods[1].AnyYear()
+	if r.Range {
+		first, last := r.Periods[0].AnyYear(), r.Periods[1].AnyYear()
 		points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool {
 			y := p.Period.AnyYear()
 			return y < min(first, last) || y > max(first, last)
 		})
 	}
-	v := &Value{Op: w.Op, Inputs: inputs(s, points), Confidence: score}
+	v := &Value{Op: r.Op, Inputs: inputs(s, points), Confidence: score}
 	var names, compared []string
 	for _, p := range points {
-		if !w.comparable(p.Figure) {
+		if !r.comparable(p.Figure) {
 			return nil
 		}
 		name := pointName(p, points)
-		if w.passesThreshold(p.Figure) {
+		if r.passesThreshold(p.Figure) {
 			names = append(names, name)
 		}
 		compared = append(compared, figures.Print(p.Figure)+" ("+name+")")
 	}
 	word, unit := " below ", "years"
-	if w.Above {
+	if r.Above {
 		word = " above "
 	}
-	if w.Quarters {
+	if r.Quarters {
 		unit = "quarters"
 	}
-	v.Formula = figures.And(compared) + " compared with " + figures.Print(w.Threshold)
-	v.Label = unit + " with " + s.Title() + word + figures.Print(w.Threshold)
-	if w.Op == inquiry.Where {
+	v.Formula = figures.And(compared) + " compared with " + figures.Print(r.Threshold)
+	v.Label = unit + " with " + s.Title() + word + figures.Print(r.Threshold)
+	if r.Op == inquiry.Where {
 		if v.Words = names; len(names) == 0 {
 			return nil
 		}
@@ -99,16 +100,16 @@ func (w request) thresholdIn(f *finder) *Value {
 	return v.setResult(kernel.Figure{Value: float64(len(names)), Step: 1})
 }
 
-// comparable reports whether a figure may be compared with the threshold: their units agree, and their sizes do not
-// differ so much that the scale of the figure must be unknown.
-func (w request) comparable(f kernel.Figure) bool {
-	if !comparable(f, w.Threshold) {
+// comparable reports whether a figure may be compared with the threshold. It returns false if their units differ, or if
+// one is hundreds of times as large as the other, because then the scale of the figure is probably unknown.
+func (r request) comparable(f kernel.Figure) bool {
+	if !comparable(f, r.Threshold) {
 		return false
 	}
-	if w.Threshold.Step > 1 && f.Step >= 1 {
+	if r.Threshold.Step > 1 && f.Step >= 1 {
 		return true
 	}
-	return f.Value == 0 || w.Threshold.Value == 0 || math.Abs(math.Log10(math.Abs(f.Value/w.Threshold.Value))) < 2.5
+	return f.Value == 0 || r.Threshold.Value == 0 || math.Abs(math.Log10(math.Abs(f.Value/r.Threshold.Value))) < 2.5
 }
 
 // pointName returns the name of a point among the points of its series: its year, if no other point is of that year,
@@ -126,14 +127,16 @@ func pointName(p Point, points []Point) string {
 	return strings.TrimSpace(p.Head)
 }
 
-func (w request) extremeIn(f *finder) *Value {
-	s, points, score := w.subjectPoints(f, w.Periods)
+// extremeIn returns the period in which the figure of a subject is highest, or lowest if r.Above is false. It returns
+// nil if there are several such periods.
+func (r request) extremeIn(f *finder) *Value {
+	s, points, score := r.subjectPoints(f, r.Periods)
 	if s == nil {
 		return nil
 	}
 	best := points[0]
 	for _, p := range points[1:] {
-		if w.Above == (p.Value > best.Value) && p.Value != best.Value {
+		if r.Above == (p.Value > best.Value) && p.Value != best.Value {
 			best = p
 		}
 	}
@@ -143,11 +146,11 @@ func (w request) extremeIn(f *finder) *Value {
 		}
 	}
 	word := "lowest "
-	if w.Above {
+	if r.Above {
 		word = "highest "
 	}
 	return &Value{
-		Op: w.Op, Label: "period with the " + word + s.Title(), Words: []string{pointName(best, points)},
+		Op: r.Op, Label: "period with the " + word + s.Title(), Words: []string{pointName(best, points)},
 		Inputs: inputs(s, points), Confidence: score,
 	}
 }
