@@ -163,7 +163,7 @@ func divideTable(text, caption string) []string {
 	head := make([]string, 0, 8)
 	body := lines
 	headRows := 0
-	for ; len(body) > 0 && (headRows < parsed.Before || strings.Trim(body[0], "|-: ") == ""); body = body[1:] {
+	for ; len(body) > 0 && (headRows < parsed.HeaderRows || strings.Trim(body[0], "|-: ") == ""); body = body[1:] {
 		if strings.Trim(body[0], "|-: ") != "" || strings.Contains(body[0], "---") {
 			head = append(head, body[0])
 		}
