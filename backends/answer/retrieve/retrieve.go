@@ -113,7 +113,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		// On an error the ranking by words is used alone.
 		if meaning, mark, err = r.corpus.QueryVector(providerContext, r.options.Dense, q.Text); err != nil {
 			result.Degraded = true
-			r.corpus.Logger().Warn("vectors of meaning", zap.Error(err))
+			r.corpus.Logger().Warn("no embedding vector for a question, so passages are ranked by words alone", zap.Error(err))
 		}
 		w.acceptAll = meaning != nil
 	}
@@ -163,7 +163,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		found, err := r.fromWeb(providerContext, q.Text, q.Filters.Issuers)
 		if err != nil { // the corpus is used alone
 			result.Degraded = true
-			r.corpus.Logger().Warn("web search", zap.Error(err))
+			r.corpus.Logger().Warn("the web search failed, so only the corpus was searched", zap.Error(err))
 		} else {
 			lists = append(lists, ranking{found, webList})
 		}
