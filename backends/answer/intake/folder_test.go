@@ -118,7 +118,7 @@ func TestFolder(t *testing.T) {
 			r.round(f, 1)
 			r.round(f, 0)
 			r.counted(map[string]int{"refused": 1})
-			if n := r.logs.FilterMessage("document not taken in").FilterField(zap.String("file", "bad.json")).Len(); n != at+1 {
+			if n := r.logs.FilterMessage("document not ingested").FilterField(zap.String("file", "bad.json")).Len(); n != at+1 {
 				t.Errorf("told %d times", n)
 			}
 		}
