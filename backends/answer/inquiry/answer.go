@@ -247,8 +247,8 @@ func (f figure) withExtraDigit() kernel.Figure {
 	return f.Figure
 }
 
-// figure returns a result with the unit of its measure. Computed amounts of money are rounded to millions, small ones to
-// thousands.
+// figure returns a result with the unit of its measure. Computed amounts of money are rounded to millions, small ones
+// to thousands.
 func (m *measure) figure(r result) figure {
 	if r.fact {
 		return figure{Figure: r.figure, stated: true}

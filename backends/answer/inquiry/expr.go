@@ -154,8 +154,8 @@ func dataTokens(text string) []string {
 	return tokens
 }
 
-// dataLeaf returns the operand for a token of a formula in the vocabulary: the key of a metric, possibly followed by "?"
-// if it is optional, alone or within avg() or change(). It returns nil for an unknown key.
+// dataLeaf returns the operand for a token of a formula in the vocabulary: the key of a metric, possibly followed by
+// "?" if it is optional, alone or within avg() or change(). It returns nil for an unknown key.
 func dataLeaf(token string) *expr {
 	e := metricExpr(token)
 	if name, inner, ok := strings.Cut(strings.TrimSuffix(token, ")"), "("); ok {

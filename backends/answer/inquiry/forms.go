@@ -133,8 +133,8 @@ func (f *form) subjectsOf(text string, match []int, bare string) []string {
 }
 
 // applyForm sets the operation, its subjects and the fields for the operation from a form. match holds the indexes of
-// the form's match in text, which is the question with its periods or bare, the question without them. applyForm returns
-// false if the question is of another form in spite of the match; the caller then tries the next form.
+// the form's match in text, which is the question with its periods or bare, the question without them. applyForm
+// returns false if the question is of another form in spite of the match; the caller then tries the next form.
 func (q *Inquiry) applyForm(f *form, match []int, text, bare string) bool {
 	group := func(name string) string {
 		if i := f.pattern.SubexpIndex(name); i >= 0 && match[2*i] >= 0 {

@@ -44,8 +44,8 @@ const (
 	Exceeds    Op = "exceeds"    // whether it is more or less than another measure
 )
 
-// Inquiry is a question about the figures of an issuer, in the form that is looked up in tables or computed. Read returns
-// it.
+// Inquiry is a question about the figures of an issuer, in the form that is looked up in tables or computed. Read
+// returns it.
 type Inquiry struct {
 	// Calculation is the question as a calculation with the measures of statements. It is nil if the meaning of a word
 	// is not certain. The other fields have the question in its own words, which are compared with tables.

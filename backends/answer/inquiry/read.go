@@ -400,8 +400,8 @@ func (q *Calculation) understand(text, lead string) bool {
 	return onlyFiller(rest)
 }
 
-// exceeds sets the fields for Exceeds if the question is whether one measure is more or less than another one. Otherwise
-// it returns false.
+// exceeds sets the fields for Exceeds if the question is whether one measure is more or less than another one.
+// Otherwise it returns false.
 func (q *Calculation) exceeds(text string) bool {
 	match := exceedWord.FindStringIndex(text)
 	if match == nil || !yesNo.MatchString(text) {

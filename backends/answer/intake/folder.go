@@ -35,10 +35,10 @@ const (
 	longestPause = time.Hour
 )
 
-// Run makes one round and returns the number of files that it read. It reads files that are new, that have changed since
-// they were read, or whose next attempt is due, but only if they have not changed since the previous round, because they
-// may still be written. If the folder cannot be read, Run logs the problem and returns no error. It returns an error if
-// the database fails, if the lease is lost, or if ctx ends.
+// Run makes one round and returns the number of files that it read. It reads files that are new, that have changed
+// since they were read, or whose next attempt is due, but only if they have not changed since the previous round,
+// because they may still be written. If the folder cannot be read, Run logs the problem and returns no error. It
+// returns an error if the database fails, if the lease is lost, or if ctx ends.
 func (f *Folder) Run(ctx context.Context) (int, error) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	var files []corpus.File

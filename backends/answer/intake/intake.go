@@ -147,8 +147,8 @@ func (o *Options) soleURLs(ctx context.Context, source, name string) (urls []str
 	return urls, err
 }
 
-// remove removes the documents with the given URLs, of the file name, from the corpus. Documents that the corpus does not
-// have are skipped.
+// remove removes the documents with the given URLs, of the file name, from the corpus. Documents that the corpus does
+// not have are skipped.
 func (o *Options) remove(ctx context.Context, name string, urls []string) error {
 	for _, url := range urls {
 		err := o.Corpus.Remove(ctx, url)

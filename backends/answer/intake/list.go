@@ -126,9 +126,9 @@ func (l *List) read() ([]string, error) {
 	return parse(f)
 }
 
-// parse parses a list of addresses, one per line. Empty lines and lines that begin with # are ignored. Lines that are not
-// addresses are skipped, and the first ten of them are reported in the error, together with the addresses of the other
-// lines. For a list that is too long or cannot be read it returns nil and an error.
+// parse parses a list of addresses, one per line. Empty lines and lines that begin with # are ignored. Lines that are
+// not addresses are skipped, and the first ten of them are reported in the error, together with the addresses of the
+// other lines. For a list that is too long or cannot be read it returns nil and an error.
 func parse(r io.Reader) ([]string, error) {
 	var wrong []error
 	addresses, seen := []string{}, make(map[string]bool)

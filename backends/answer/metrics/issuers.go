@@ -317,8 +317,8 @@ func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMent
 	return IssuerMention{}, 0
 }
 
-// isName reports whether a key at the beginning of tokens is used as a name in the text s. A key that is not an ordinary
-// word always is. Other keys must be capitalised, and those in ordinary must also satisfy isUsedAsName.
+// isName reports whether a key at the beginning of tokens is used as a name in the text s. A key that is not an
+// ordinary word always is. Other keys must be capitalised, and those in ordinary must also satisfy isUsedAsName.
 func (d *Directory) isName(key, s string, tokens []token, lowercase bool) bool {
 	switch {
 	case !d.words[key]:

@@ -174,8 +174,8 @@ func Spent(key string) bool {
 }
 
 // Concept returns the metric that a concept of the us-gaap taxonomy of XBRL reports, such as revenue for the concept
-// "Revenues" or "SalesRevenueNet". name is the concept's name without the prefix "us-gaap:". Concept returns false if no
-// metric has this concept.
+// "Revenues" or "SalesRevenueNet". name is the concept's name without the prefix "us-gaap:". Concept returns false if
+// no metric has this concept.
 func Concept(name string) (kernel.Metric, bool) {
 	index, ok := known.concepts[name]
 	if !ok {
@@ -184,8 +184,8 @@ func Concept(name string) (kernel.Metric, bool) {
 	return known.entries[index].Metric, true
 }
 
-// Rank returns the position of a concept among the concepts of its metric, from 0 for the concept that states the metric
-// best, or -1 if no metric has this concept.
+// Rank returns the position of a concept among the concepts of its metric, from 0 for the concept that states the
+// metric best, or -1 if no metric has this concept.
 func Rank(concept string) int {
 	index, ok := known.concepts[concept]
 	if !ok {

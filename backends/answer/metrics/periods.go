@@ -160,8 +160,8 @@ func Years(text string) []int {
 }
 
 // periodEnding returns a period that ends on a date, or at the end of the month if day is empty. month is a name or a
-// number. unit is the length of the period in words, such as "six months", or empty for a date. periodEnding returns the
-// zero Period for a date that does not exist.
+// number. unit is the length of the period in words, such as "six months", or empty for a date. periodEnding returns
+// the zero Period for a date that does not exist.
 func periodEnding(unit, year, month, day string) kernel.Period {
 	m := monthOf(month)
 	if m == 0 {

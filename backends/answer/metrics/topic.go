@@ -32,8 +32,8 @@ func StatementOf(topic byte) kernel.Statement {
 	return statements[topic]
 }
 
-// headings lists patterns for the headings of parts of a report. The first pattern that matches is used. Every text that
-// wording matches contains one of the words in lower case, which are faster to search for.
+// headings lists patterns for the headings of parts of a report. The first pattern that matches is used. Every text
+// that wording matches contains one of the words in lower case, which are faster to search for.
 var headings = []struct {
 	statement kernel.Statement
 	wording   *regexp.Regexp

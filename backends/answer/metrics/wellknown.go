@@ -57,9 +57,9 @@ func WellKnown(text string) bool {
 // maxName bounds the length of a name in bytes.
 const maxName = 120
 
-// otherNames returns two lists. colloquial are the other names and the tickers that people use for the issuers in names.
-// absent are the names of well-known issuers that are not among the issuers in names; their ids are unrelated to the ids
-// in names.
+// otherNames returns two lists. colloquial are the other names and the tickers that people use for the issuers in
+// names. absent are the names of well-known issuers that are not among the issuers in names; their ids are unrelated to
+// the ids in names.
 func otherNames(names []Named) (colloquial, absent []Named) {
 	issuerOf := make(map[string]int64, len(names)) // keyed by Key and Short of names, and by tickers after "$"
 	for _, n := range names {

@@ -80,9 +80,9 @@ var errNoVectors = fmt.Errorf("%w: the response does not have one vector for eac
 var refusalStatuses = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
 // post sends body, which is JSON, to url and returns the body and the header of the response. A nil client means
-// publicClient, and an empty key is not sent. The error wraps ErrUnavailable if the endpoint refuses the request, cannot
-// be reached, or answers with more than limit bytes. If the endpoint refuses the content of the request, the error also
-// wraps errRefused. If ctx has ended, post returns its error.
+// publicClient, and an empty key is not sent. The error wraps ErrUnavailable if the endpoint refuses the request,
+// cannot be reached, or answers with more than limit bytes. If the endpoint refuses the content of the request, the
+// error also wraps errRefused. If ctx has ended, post returns its error.
 func post(
 	ctx context.Context, client *http.Client, url, key string, body []byte, limit int64,
 ) ([]byte, http.Header, error) {

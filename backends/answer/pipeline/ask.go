@@ -140,9 +140,9 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *task, wide bool) error
 	return nil
 }
 
-// compute sets w.value to the value that answers the question, computed from the facts of statements or else from tables
-// in the passages, or to nil. It also sets w.refused, and notes in the trace what it computed or why it computed nothing
-// from statements.
+// compute sets w.value to the value that answers the question, computed from the facts of statements or else from
+// tables in the passages, or to nil. It also sets w.refused, and notes in the trace what it computed or why it computed
+// nothing from statements.
 func (w *task) compute(cache *formula.TableCache, t *Trace) {
 	var gap string
 	w.value, w.refused, gap = w.fromStatements()
@@ -284,8 +284,8 @@ func (p *Pipeline) divide(ctx context.Context, t *Trace, w *task) error {
 	return nil
 }
 
-// answerPart answers sub, a sub-query of the question parent. number is the number of the part, from 1. The field failed
-// of the result reports that the sub-query was refused or has no answer.
+// answerPart answers sub, a sub-query of the question parent. number is the number of the part, from 1. The field
+// failed of the result reports that the sub-query was refused or has no answer.
 func (p *Pipeline) answerPart(ctx context.Context, t *Trace, parent *task, number int, sub string) (*task, error) {
 	q, err := p.reader.Read(ctx, sub)
 	if err != nil {
@@ -305,8 +305,8 @@ func (p *Pipeline) answerPart(ctx context.Context, t *Trace, parent *task, numbe
 	return w, p.answer(ctx, t, w)
 }
 
-// answer drafts an answer and checks it. If the check fails, it tries once more, with passages of all periods. After the
-// second failure it sets w.failed.
+// answer drafts an answer and checks it. If the check fails, it tries once more, with passages of all periods. After
+// the second failure it sets w.failed.
 func (p *Pipeline) answer(ctx context.Context, t *Trace, w *task) error {
 	var problems []string
 	for round := range 2 {
@@ -370,9 +370,10 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *task, parts, problems
 	return d, err
 }
 
-// evaluate checks a draft by rules and with the judge, if there is a model, and stores the sentences that pass the rules
-// in w.draft. ok reports whether the draft is good enough. problems describe what is wrong with the draft, for the
-// model's next draft. An error of the judge is returned only with Options.ExtractWhenDown; otherwise the draft fails.
+// evaluate checks a draft by rules and with the judge, if there is a model, and stores the sentences that pass the
+// rules in w.draft. ok reports whether the draft is good enough. problems describe what is wrong with the draft, for
+// the model's next draft. An error of the judge is returned only with Options.ExtractWhenDown; otherwise the draft
+// fails.
 func (p *Pipeline) evaluate(
 	ctx context.Context, t *Trace, w *task, d draft.Draft,
 ) (ok bool, problems []string, err error) {
@@ -430,8 +431,9 @@ func (p *Pipeline) evaluate(
 	return ok, problems, err
 }
 
-// joinParts joins the drafts of the sub-queries to one draft, and adds their facts and passages to those of w. parts are
-// the answers of the sub-queries in the form for the model's prompt. unanswered are the sub-queries that have failed.
+// joinParts joins the drafts of the sub-queries to one draft, and adds their facts and passages to those of w. parts
+// are the answers of the sub-queries in the form for the model's prompt. unanswered are the sub-queries that have
+// failed.
 func (w *task) joinParts() (joined draft.Draft, parts, unanswered []string) {
 	indexes := make(map[int64]int) // of w.passages, by the id of the passage
 	for i := range w.passages {
@@ -471,7 +473,8 @@ func (w *task) joinParts() (joined draft.Draft, parts, unanswered []string) {
 }
 
 // combine makes one answer out of the answers of the sub-queries. If more than half of these have failed, or if the
-// combined draft does not pass the check, it sets w.failed. Otherwise the answer names the sub-queries that have failed.
+// combined draft does not pass the check, it sets w.failed. Otherwise the answer names the sub-queries that have
+// failed.
 func (p *Pipeline) combine(ctx context.Context, t *Trace, w *task) error {
 	joined, parts, unanswered := w.joinParts()
 	if 2*len(unanswered) > len(w.parts) {

@@ -221,8 +221,8 @@ const maxModel = 100
 const maxParallel = 4
 
 // Ask answers a question. It calls progress, which may be nil, with the name of each stage when the stage begins,
-// possibly from several goroutines at once. The trace is never nil. Ask returns when ctx or the deadline ends, even if a
-// stage hangs.
+// possibly from several goroutines at once. The trace is never nil. Ask returns when ctx or the deadline ends, even if
+// a stage hangs.
 func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage string)) (Outcome, *Trace) {
 	if progress == nil {
 		progress = func(string) {}

@@ -41,8 +41,8 @@ var classes = sync.OnceValue(func() map[string][]term {
 	return all
 })
 
-// parseTerm parses a term of classes.txt: words, with "*" for the rest of a word and "~" for any text between two parts.
-// The term has no parts if the text has no words.
+// parseTerm parses a term of classes.txt: words, with "*" for the rest of a word and "~" for any text between two
+// parts. The term has no parts if the text has no words.
 func parseTerm(text string) term {
 	var t term
 	for part := range strings.SplitSeq(text, "~") {

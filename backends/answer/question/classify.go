@@ -25,9 +25,9 @@ var (
 	listSeparator = regexp.MustCompile(`(?i)^[\s,]*(?:and|or|vs\.?|versus|,|with|to|than|against|&)*(?:\s*(?:the|of|and|or|with|to|than|against)\b)*[\s,]*$`)
 )
 
-// classify sets q.Verdict and q.Sure by the rules. compareMin is the least number of issuers in a comparison that counts
-// as screening. mentions are the issuers of the corpus that the question names, absent the well-known issuers that the
-// corpus does not have.
+// classify sets q.Verdict and q.Sure by the rules. compareMin is the least number of issuers in a comparison that
+// counts as screening. mentions are the issuers of the corpus that the question names, absent the well-known issuers
+// that the corpus does not have.
 func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMention) {
 	r := readingOf(q.Text)
 	if r.isHarmful(q.Text) {
@@ -160,9 +160,9 @@ var (
 	comparing = regexp.MustCompile(` (?:compar|vergleich|confront)`)
 )
 
-// comparesNames reports whether a question compares two names that may be issuers. text is the question and r its words.
-// It recognises names by their capital letters, so the question must also have a word of comparison. In scripts without
-// spaces it looks for typical phrases instead.
+// comparesNames reports whether a question compares two names that may be issuers. text is the question and r its
+// words. It recognises names by their capital letters, so the question must also have a word of comparison. In scripts
+// without spaces it looks for typical phrases instead.
 func comparesNames(text string, r reading) bool {
 	if unspacedPair.MatchString(text) {
 		return true
@@ -180,8 +180,8 @@ func comparesNames(text string, r reading) bool {
 }
 
 // wantsScreening reports whether a question wants a set of securities by criteria, or compares at least compareMin
-// issuers. core is the text of the question without its preamble, and r the words of core. mentions and absent are those
-// of classify.
+// issuers. core is the text of the question without its preamble, and r the words of core. mentions and absent are
+// those of classify.
 func (q *Question) wantsScreening(
 	core string, r reading, compareMin int, mentions, absent []metrics.IssuerMention,
 ) bool {

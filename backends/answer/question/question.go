@@ -172,7 +172,8 @@ func (r *Reader) compareMin() int {
 	return r.CompareMin
 }
 
-// withAbsoluteYears replaces "last year" and "this year" by fiscal years with a number. It does nothing if r.Now is nil.
+// withAbsoluteYears replaces "last year" and "this year" by fiscal years with a number. It does nothing if r.Now is
+// nil.
 func (r *Reader) withAbsoluteYears(s string) string {
 	if r.Now == nil {
 		return s

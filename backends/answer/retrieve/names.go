@@ -43,9 +43,10 @@ func (r *Retriever) byNames(w *searchQuery, all []*candidate) []*candidate {
 	return out
 }
 
-// closeness returns a score, 0 or greater, for how well a passage matches the question by other signs than the frequency
-// of words: the name of a table, row or column, pairs of words that follow each other in the question, years, and the
-// part and the period of the report. weights are the weights of the question's own terms and sum is their total.
+// closeness returns a score, 0 or greater, for how well a passage matches the question by other signs than the
+// frequency of words: the name of a table, row or column, pairs of words that follow each other in the question, years,
+// and the part and the period of the report. weights are the weights of the question's own terms and sum is their
+// total.
 func closeness(w *searchQuery, passage *candidate, weights map[terms.Term]float64, sum float64) float64 {
 	// The share of the question's terms that the passage has anywhere.
 	covered := 0.0
@@ -99,8 +100,8 @@ const (
 	synonymMatch = 0.5 // the name match of a passage with a fact of a metric of the question, under whatever name
 )
 
-// nameMatch returns how well a name matches the question, from 0 to 1: the weight of the question's terms in it, reduced
-// by the share of its other words. weights and sum are those of closeness.
+// nameMatch returns how well a name matches the question, from 0 to 1: the weight of the question's terms in it,
+// reduced by the share of its other words. weights and sum are those of closeness.
 func nameMatch(line string, weights map[terms.Term]float64, sum float64) float64 {
 	matched, known, all := 0.0, 0, 0
 	for _, t := range terms.Of(line) {

@@ -252,8 +252,9 @@ func (r *Retriever) withWordsPostgreSQL(
 	return searchLatest("", args...)
 }
 
-// quoted returns words between two marks, the quotation marks of the full-text index. Words are split at characters other
-// than letters and digits, because the indexes do not agree on the positions of such parts: "r&d" becomes two words.
+// quoted returns words between two marks, the quotation marks of the full-text index. Words are split at characters
+// other than letters and digits, because the indexes do not agree on the positions of such parts: "r&d" becomes two
+// words.
 func quoted(words []string, mark string) []string {
 	list := make([]string, 0, len(words))
 	for _, word := range words {

@@ -70,9 +70,9 @@ func resolve(t *tables.Table, kind kernel.Statement, issuer *regexp.Regexp) []li
 }
 
 // concept returns the concept of a row, the key of a metric, or the empty string if it is unknown. group is the heading
-// above the row, and issuer the pattern of issuerNames. Of several rows with the same concept, the row with the greatest
-// rank states it: 2 for the shareholders' part of an amount, 1 for a total or a net amount, 0 for others, and -1 for
-// others that are less certain.
+// above the row, and issuer the pattern of issuerNames. Of several rows with the same concept, the row with the
+// greatest rank states it: 2 for the shareholders' part of an amount, 1 for a total or a net amount, 0 for others, and
+// -1 for others that are less certain.
 func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) (key string, rank int) {
 	original := label
 	label = dashes.ReplaceAllString(label, ", ")
@@ -164,7 +164,8 @@ func shareConcept(label, group string) string {
 		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(plain, prefix) })
 	}
 	namesKind := begins("basic", "dilut", "assuming dilution") // "basic" alone below a heading
-	labelCounts := shareCount.MatchString(label) && !perShare.MatchString(strings.ReplaceAll(lower, "used in per share", ""))
+	labelCounts := shareCount.MatchString(label) &&
+		!perShare.MatchString(strings.ReplaceAll(lower, "used in per share", ""))
 	switch {
 	case labelCounts, shareCount.MatchString(group) && namesKind:
 		return basicOrDiluted(groupAndLabel, label, "shares_basic", "shares_diluted")

@@ -16,8 +16,8 @@ type pattern struct {
 }
 
 // rowOf returns the pattern for rows of the concept key whose labels begin with name, a regular expression, possibly
-// after "total", "consolidated" or "net". The labels do not contain a word that begins with except, a regular expression
-// that may be empty.
+// after "total", "consolidated" or "net". The labels do not contain a word that begins with except, a regular
+// expression that may be empty.
 func rowOf(key, name, except string) pattern {
 	p := pattern{key: key, name: regexp.MustCompile(`(?i)^(?:total |consolidated |net )*(?:` + name + `)`)}
 	if except != "" {

@@ -222,8 +222,8 @@ func recognise(t *tables.Table, page int, issuer *regexp.Regexp) *statement {
 	return s
 }
 
-// setPeriods sets the periods of the columns to read. months is the length of the periods that state none themselves; it
-// is not used for a balance sheet, which is for a day.
+// setPeriods sets the periods of the columns to read. months is the length of the periods that state none themselves;
+// it is not used for a balance sheet, which is for a day.
 func (s *statement) setPeriods(months int) {
 	s.periods = make([]kernel.Period, len(s.Columns))
 	for i := range s.Columns {

@@ -99,8 +99,8 @@ func (s *stack) endRow() {
 	}
 }
 
-// endTable writes the current table as Markdown. If it has fewer than minRows rows with figures, its header and rows are
-// written as text.
+// endTable writes the current table as Markdown. If it has fewer than minRows rows with figures, its header and rows
+// are written as text.
 func (s *stack) endTable() {
 	rows := 0
 	for _, row := range s.grid {

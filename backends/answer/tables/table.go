@@ -208,8 +208,8 @@ func blank(cells []string) bool {
 	return true
 }
 
-// setColumns sets Columns and Corner from rows, the headers of the table. It adds a heading in the first row to Caption.
-// width is the number of cells of a row.
+// setColumns sets Columns and Corner from rows, the headers of the table. It adds a heading in the first row to
+// Caption. width is the number of cells of a row.
 func (t *Table) setColumns(rows [][]string, width int) {
 	names := make([][]string, width)
 	cornerText := "" // the text of the corner without units

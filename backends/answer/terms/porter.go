@@ -86,7 +86,7 @@ func (w stemmer) endsClosed(n int) bool {
 		w[n-1] != 'y'
 }
 
-// withoutPlural is step 1a of the algorithm: it removes the ending of a plural.
+// withoutPlural removes the ending of a plural (step 1a of the algorithm).
 func (w stemmer) withoutPlural() stemmer {
 	switch {
 	case w.ends("sses"), w.ends("ies"):
@@ -99,7 +99,7 @@ func (w stemmer) withoutPlural() stemmer {
 	return w
 }
 
-// withoutPast is step 1b of the algorithm: it removes "ed" and "ing".
+// withoutPast removes "ed" and "ing" (step 1b of the algorithm).
 func (w stemmer) withoutPast() stemmer {
 	n := len(w)
 	switch {
@@ -177,8 +177,8 @@ var step4 = []string{
 	"ous", "ive", "ize",
 }
 
-// withoutSuffix is step 4 of the algorithm: it removes a suffix if the measure of the letters before it is greater than
-// 1. "ion" is removed only after s and t.
+// withoutSuffix removes a suffix if the measure of the letters before it is greater than 1 (step 4 of the algorithm).
+// It removes "ion" only after s and t.
 func (w stemmer) withoutSuffix() stemmer {
 	for _, s := range step4 {
 		if !w.ends(s) {
