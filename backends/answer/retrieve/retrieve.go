@@ -106,17 +106,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		defer cancel()
 		providerContext = limited
 	}
-	var meaning []float32 // the embedding vector of the question
-	var mark []byte       // identifies the model of the vector
-	if r.options.Dense != nil {
-		var err error
-		// On an error the ranking by words is used alone.
-		if meaning, mark, err = r.corpus.QueryVector(providerContext, r.options.Dense, q.Text); err != nil {
-			result.Degraded = true
-			r.corpus.Logger().Warn("no embedding vector for a question, so passages are ranked by words alone", zap.Error(err))
-		}
-		w.acceptAll = meaning != nil
-	}
+	meaning, mark, failed := r.questionVector(providerContext, q.Text)
+	result.Degraded = failed
+	w.acceptAll = meaning != nil
 	var ranked, answering []*candidate    // the passages by their words, and those with the facts of the answer
 	var others []ranking                  // the lists besides those by words and by names
 	matchesFilter := make(map[int64]bool) // the passages that were found before the filter was dropped
@@ -181,15 +173,29 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		}
 		return 1
 	})
+	ordered := slices.Clone(answering)
 	for _, passage := range merged {
-		if !slices.ContainsFunc(answering, func(other *candidate) bool { return other.ID == passage.ID }) {
-			answering = append(answering, passage)
+		if !slices.ContainsFunc(ordered, func(other *candidate) bool { return other.ID == passage.ID }) {
+			ordered = append(ordered, passage)
 		}
 	}
-	// answering now also has all other passages, the best first.
-	result.Passages = choose(answering, q.Limit, q.MaxTokens)
+	result.Passages = choose(ordered, q.Limit, q.MaxTokens)
 	err = r.corpus.Read(ctx, func(c kernel.Conn) error { return addNeighbours(c, &result, q) })
 	return result, err
+}
+
+// questionVector returns the embedding vector of a question and the mark that identifies its model. The vector is nil
+// without an embedder, if the passages have no vectors yet, or if the embedder fails; failed reports the latter.
+// Passages are then ranked by words alone.
+func (r *Retriever) questionVector(ctx context.Context, text string) (vector []float32, mark []byte, failed bool) {
+	if r.options.Dense == nil {
+		return nil, nil, false
+	}
+	vector, mark, err := r.corpus.QueryVector(ctx, r.options.Dense, text)
+	if err != nil {
+		r.corpus.Logger().Warn("no embedding vector for a question, so passages are ranked by words alone", zap.Error(err))
+	}
+	return vector, mark, err != nil
 }
 
 // maxRanked is how many of the best passages of a list are read and ranked further.

@@ -99,7 +99,7 @@ func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) 
 			return "", 0
 		}
 		rank = 2
-		if toCommon.MatchString(label[match[0]:]) { // the amount after preferred dividends, which is not the whole part
+		if toCommon.MatchString(label[match[0]:]) { // the amount after preferred dividends, not the shareholders' part
 			rank = -1
 		}
 		label = label[:match[0]]
