@@ -77,10 +77,12 @@ func withRetryAfter(do caddy.AdminHandlerFunc) caddy.AdminHandlerFunc {
 	}
 }
 
+// refuse returns the error with which the admin endpoint answers with a status and a message.
 func refuse(status int, message string) error {
 	return caddy.APIError{HTTPStatus: status, Err: errors.New(message)}
 }
 
+// checkMethod returns an error with the status 405 if the method of a request is not among allowed.
 func checkMethod(r *http.Request, allowed ...string) error {
 	if slices.Contains(allowed, r.Method) {
 		return nil
@@ -88,6 +90,7 @@ func checkMethod(r *http.Request, allowed ...string) error {
 	return refuse(http.StatusMethodNotAllowed, "use "+strings.Join(allowed, " or "))
 }
 
+// writeJSON answers with a status and a value as JSON.
 func writeJSON(w http.ResponseWriter, status int, answer any) error {
 	text, err := json.Marshal(answer)
 	if err != nil {
@@ -121,7 +124,7 @@ func listTraces(w http.ResponseWriter, r *http.Request) error {
 	limit := maxTraces
 	if text := r.URL.Query().Get("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxTraces {
-			return refuse(http.StatusBadRequest, "limit is a whole number from 1 to 100")
+			return refuse(http.StatusBadRequest, "limit must be a whole number from 1 to 100")
 		}
 	}
 	list, err := n.server.Recent(r.Context(), r.URL.Query().Get("before"), limit)
@@ -169,20 +172,21 @@ func showTrace(w http.ResponseWriter, r *http.Request) error {
 
 // soleNode returns the answer API of the process, for requests that are not about one question. During a reload, the
 // API of the previous configuration exists too and is ignored. If several APIs share one database, soleNode returns any
-// of them, because they share keys and documents. It returns an error if there is no API, or if the APIs use different
-// databases.
+// of them, because they share keys and documents. It returns an error for the client if there is no API, or if the APIs
+// use different databases.
 func soleNode() (*node, error) {
 	list := slices.Collect(tollgate.Shared[*node](nodes))
 	if len(list) == 0 {
-		return nil, refuse(http.StatusNotFound, "there is no answer API")
+		return nil, refuse(http.StatusNotFound, "the configuration has no answer API")
 	}
-	active := list
 	app := tollgate.Active()
-	if now := slices.DeleteFunc(slices.Clone(list), func(n *node) bool { return n.newest.App() != app }); len(now) > 0 {
-		active = now
+	active := slices.DeleteFunc(slices.Clone(list), func(n *node) bool { return n.newest.App() != app })
+	if len(active) == 0 { // the new configuration has no answer API
+		active = list
 	}
 	if slices.ContainsFunc(active, func(n *node) bool { return n.db != active[0].db }) {
-		return nil, refuse(http.StatusConflict, "there are several answer APIs: use the command tollgate answer")
+		return nil, refuse(http.StatusConflict,
+			"the configuration has answer APIs on several databases: use the command tollgate answer")
 	}
 	return active[0], nil
 }
@@ -190,6 +194,7 @@ func soleNode() (*node, error) {
 // maxKeyBody bounds the body of a request for a new key, in bytes.
 const maxKeyBody = 64 << 10
 
+// keys lists the keys (GET) or creates a key (POST).
 func keys(w http.ResponseWriter, r *http.Request) error {
 	if err := checkMethod(r, http.MethodGet, http.MethodPost); err != nil {
 		return err
@@ -220,11 +225,12 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&body); err != nil {
 		return refuse(http.StatusBadRequest,
-			"the body must be an object with label, and perhaps account, limit, expires_seconds and services: "+err.Error())
+			"the body must be a JSON object with label and, optionally, account, limit, expires_seconds and services: "+
+				err.Error())
 	}
 	newKey := accounts.NewKey{Account: body.Account, Label: body.Label, Limit: body.Limit, Services: body.Services}
 	if body.Label == "" || body.Expires < 0 || body.Expires > int64(100*365*24*time.Hour/time.Second) {
-		return refuse(http.StatusBadRequest, "label is required, and expires_seconds is from 0 to a hundred years")
+		return refuse(http.StatusBadRequest, "label is required, and expires_seconds must be from 0 to 3153600000 (100 years)")
 	}
 	if body.Expires > 0 {
 		newKey.Expires = time.Now().Add(time.Duration(body.Expires) * time.Second)
@@ -241,6 +247,7 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusCreated, response)
 }
 
+// revoke revokes the key with the id in the path.
 func revoke(w http.ResponseWriter, r *http.Request) error {
 	if err := checkMethod(r, http.MethodPost); err != nil {
 		return err
@@ -254,12 +261,12 @@ func revoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := n.server.Accounts.Revoke(r.Context(), id, "")
+	revoked, err := n.server.Accounts.Revoke(r.Context(), id, "")
 	if err != nil {
 		return err
 	}
-	if !done {
-		return refuse(http.StatusNotFound, "there is no such key, or it is revoked already")
+	if !revoked {
+		return refuse(http.StatusNotFound, "there is no key with this id, or it is already revoked")
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

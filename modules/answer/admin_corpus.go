@@ -24,11 +24,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
 
+// Bounds of a request to ingest documents.
 const (
-	// maxUpload bounds the documents in the body of an ingest request, and maxIngestBody a body that names files instead,
-	// in bytes.
-	maxUpload     = 1 << 30
-	maxIngestBody = 64 << 10
+	maxUpload     = 1 << 30  // the bytes of a body with documents
+	maxIngestBody = 64 << 10 // the bytes of a body that names files
 	maxPaths      = 100
 	maxWorkers    = 8
 	// progressInterval is the shortest time between two progress reports of an ingest.
@@ -89,7 +88,7 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 		if text := query.Get(name); text != "" {
 			n, err := strconv.ParseInt(text, 10, 32)
 			if err != nil || n < 0 || name == "limit" && (n < 1 || n > 1000) {
-				return refuse(http.StatusBadRequest, name+" must be a whole number; limit from 1 to 1000")
+				return refuse(http.StatusBadRequest, "after must be a whole number of at least 0, and limit from 1 to 1000")
 			}
 			set(n)
 		}
@@ -108,27 +107,27 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 // ingesting is locked while an ingest over HTTP runs. Only one may run at a time.
 var ingesting sync.Mutex
 
-// ingestion is the source of an ingest over HTTP.
+// ingestion is a request to ingest files.
 type ingestion struct {
-	Paths   []string `json:"paths"`
-	Issuer  string   `json:"issuer"`
-	Workers int      `json:"workers"`
+	Paths   []string `json:"paths"`   // files and folders on this machine
+	Issuer  string   `json:"issuer"`  // the issuer of documents that do not name one
+	Workers int      `json:"workers"` // the number of files read at the same time; 0 for the default
 }
 
 // progressLine is a line in the response to an ingest: the progress so far or, in the last line, the result.
 type progressLine struct {
 	Status string `json:"status"` // running, done or failed
 	ingestResult
-	Files int    `json:"files"` // all files and those that have been read, with their bytes
-	Read  int    `json:"read"`
-	Bytes int64  `json:"bytes"`
-	Done  int64  `json:"done"`
-	Error string `json:"error,omitempty"` // the error that ended it
+	Files int    `json:"files"`           // the number of files
+	Read  int    `json:"read"`            // the number of files that have been read
+	Bytes int64  `json:"bytes"`           // the total size of the files
+	Done  int64  `json:"done"`            // the bytes that have been read
+	Error string `json:"error,omitempty"` // the error that ended the ingest
 }
 
-// ingest ingests the documents in the body, one per line, or files of this machine. It stops when the client
-// disconnects. If the client then repeats the request, the work continues where it stopped, because documents that are
-// already in the corpus are skipped.
+// ingest ingests the documents in the body, one per line, or files of this machine, and answers with lines that report
+// the progress; see progressLine. It stops when the client disconnects. If the client then repeats the request, the
+// work continues where it stopped, because documents that are already in the corpus are skipped.
 func ingest(w http.ResponseWriter, r *http.Request) error {
 	if err := checkMethod(r, http.MethodPost); err != nil {
 		return err
@@ -138,42 +137,42 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !ingesting.TryLock() {
-		return refuse(http.StatusConflict, "an ingest goes on already")
+		return refuse(http.StatusConflict, "another ingest is already running")
 	}
 	defer ingesting.Unlock()
 	if app := n.newest.App(); app != nil { // keeps the database open during a reload
 		defer app.Acquire()()
 	}
-	source, end, err := readIngestion(w, r)
+	source, removeBody, err := readIngestion(w, r)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer removeBody()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.Header().Set("Cache-Control", "no-store")
 	out := json.NewEncoder(w)
-	say := func(line *progressLine) {
+	send := func(line *progressLine) {
 		_ = out.Encode(line) // an error means that the client has left
 		_ = http.NewResponseController(w).Flush()
 	}
 	line := &progressLine{Status: "running", ingestResult: ingestResult{Problems: []string{}}}
-	last := time.Now()
-	say(line)
+	lastSent := time.Now()
+	send(line)
 	for _, path := range source.Paths {
-		before := *line
+		before := *line // the progress of the earlier paths
 		report, failed := n.server.Corpus.Ingest(ctx, path, corpus.IngestOptions{
 			Workers: source.Workers, Source: corpus.Source{Issuer: corpus.Company{Name: source.Issuer}},
 			Progress: func(p corpus.Progress) {
 				if caddy.Exiting() {
-					cancel(errors.New("the server ends"))
+					cancel(errors.New("the server is shutting down"))
 				}
 				*line = before.plus(p, nil)
-				if time.Since(last) >= progressInterval {
-					last = time.Now()
-					say(line)
+				if time.Since(lastSent) >= progressInterval {
+					lastSent = time.Now()
+					send(line)
 				}
 			},
 		})
@@ -182,12 +181,12 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 		}
 		if failed != nil {
 			line.Status, line.Error = "failed", failed.Error()
-			say(line)
+			send(line)
 			return nil
 		}
 	}
 	line.Status = "done"
-	say(line)
+	send(line)
 	return nil
 }
 
@@ -201,16 +200,16 @@ func (t progressLine) plus(p corpus.Progress, problems []string) progressLine {
 	return t
 }
 
-// readIngestion reads the source of an ingest from the request. The caller must call end, which removes the stored
-// body.
-func readIngestion(w http.ResponseWriter, r *http.Request) (source ingestion, end func(), err error) {
-	end = func() {}
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+// readIngestion reads what to ingest from the request: a JSON object with paths, or documents, which it stores in a
+// temporary file. If it returns no error, the caller must call removeBody, which removes this file.
+func readIngestion(w http.ResponseWriter, r *http.Request) (source ingestion, removeBody func(), err error) {
+	keep := func() {} // there is no file to remove
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
-		media = ""
+		mediaType = ""
 	}
-	body := inbound.Default.Long(w, r) // the admin endpoint gives a request ten seconds
-	switch media {
+	body := inbound.Default.Long(w, r) // allows more than the ten seconds that the admin endpoint gives a request
+	switch mediaType {
 	case "application/json":
 		text, err := io.ReadAll(io.LimitReader(body, maxIngestBody))
 		if err == nil {
@@ -220,20 +219,20 @@ func readIngestion(w http.ResponseWriter, r *http.Request) (source ingestion, en
 			err = decoder.Decode(&source)
 		}
 		if err != nil {
-			return source, end, refuse(http.StatusBadRequest,
-				"the body must be an object with paths, and perhaps issuer and workers: "+err.Error())
+			return source, keep, refuse(http.StatusBadRequest,
+				"the body must be a JSON object with paths and, optionally, issuer and workers: "+err.Error())
 		}
 		if n := len(source.Paths); n == 0 || n > maxPaths || source.Workers < 0 || source.Workers > maxWorkers {
-			return source, end, refuse(http.StatusBadRequest, fmt.Sprintf("paths are from 1 to %d, workers at most %d",
-				maxPaths, maxWorkers))
+			return source, keep, refuse(http.StatusBadRequest,
+				fmt.Sprintf("paths must have from 1 to %d elements, and workers must be from 0 to %d", maxPaths, maxWorkers))
 		}
-		return source, end, nil
+		return source, keep, nil
 	case "application/jsonl", "application/x-ndjson":
 		dir, err := os.MkdirTemp("", "tollgate-ingest-")
 		if err != nil {
-			return source, end, err
+			return source, keep, err
 		}
-		end = func() { _ = os.RemoveAll(dir) }
+		removeBody = func() { _ = os.RemoveAll(dir) }
 		path, err := storeBody(dir, body)
 		switch {
 		case err == nil:
@@ -241,23 +240,24 @@ func readIngestion(w http.ResponseWriter, r *http.Request) (source ingestion, en
 		case errors.Is(err, errLong):
 			err = refuse(http.StatusRequestEntityTooLarge, err.Error())
 		case inbound.TooSlow(err):
-			err = refuse(http.StatusRequestTimeout, "the body comes too slowly")
+			err = refuse(http.StatusRequestTimeout, "the body was sent too slowly")
 		}
 		if err != nil {
-			end()
-			return source, func() {}, err
+			removeBody()
+			return source, keep, err
 		}
 		source.Paths = []string{path}
-		return source, end, nil
+		return source, removeBody, nil
 	}
-	return source, end, refuse(http.StatusUnsupportedMediaType,
+	return source, keep, refuse(http.StatusUnsupportedMediaType,
 		"send documents as application/jsonl, or the paths of files as application/json")
 }
 
-var errLong = errors.New("more than 1 GiB: send it in parts")
+var errLong = errors.New("the body has more than 1 GiB: send the documents in several requests")
 
-// storeBody writes a body to a file and returns its path. The file's name is a digest of the body, so that a document
-// without a URL is recognised when it is sent again.
+// storeBody writes a body to a file in dir and returns its path. The file's name is a digest of the body, so that a
+// document without a URL is recognised when it is sent again. It returns errLong for a body of more than maxUpload
+// bytes.
 func storeBody(dir string, body io.Reader) (path string, err error) {
 	f, err := os.Create(filepath.Join(dir, "body"))
 	if err != nil {

@@ -136,7 +136,7 @@ type Handler struct {
 
 	app         *tollgate.App
 	server      *answer.Server
-	disconnects []func() // they disconnect the transports from the cascade of this configuration
+	disconnects []func() // disconnect the node's transports from the cascade of this configuration
 }
 
 // CaddyModule returns the Caddy module information.
@@ -161,8 +161,10 @@ func (n *node) close() error {
 	return nil
 }
 
+// nodes holds the nodes of all configurations by nodeKey.
 var nodes = caddy.NewUsagePool()
 
+// nodeKey identifies a node. Configurations with an equal key share the node.
 type nodeKey struct {
 	db      *store.DB
 	options [sha256.Size]byte // a digest, because the options may contain a key
@@ -242,8 +244,8 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 
 // Cleanup disconnects the service from the cascade of this configuration.
 func (h *Handler) Cleanup() error {
-	for _, shut := range h.disconnects {
-		shut()
+	for _, disconnect := range h.disconnects {
+		disconnect()
 	}
 	return nil
 }
@@ -257,7 +259,7 @@ func (h *Handler) Validate() error {
 		base, err := url.Parse(h.BaseURL)
 		if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" ||
 			base.Fragment != "" {
-			return fmt.Errorf("base_url: %q is not an address such as https://answers.example.com", h.BaseURL)
+			return fmt.Errorf("base_url: %q is not a URL such as https://answers.example.com", h.BaseURL)
 		}
 	}
 	if min(h.Rate, h.Running, h.Queued, h.CompareMin) < 0 || h.Quota < 0 {
@@ -278,6 +280,7 @@ func (h *Handler) Presence() tollgate.Presence {
 	}
 }
 
+// ServeHTTP implements caddyhttp.MiddlewareHandler. It answers all requests and never calls the next handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
 	defer h.app.Acquire()()
 	h.server.ServeHTTP(w, r)

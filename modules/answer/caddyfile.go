@@ -17,6 +17,7 @@ func init() {
 	directive.Register[Handler]("answer")
 }
 
+// optionNames are the options of the directive.
 var optionNames = []string{
 	"base_url", "model", "dense", "web_search", "watch", "fetch", "rate", "quota", "running",
 	"queued", "deadline", "compare_min", "cache", "log_queries",
@@ -59,7 +60,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.ArgErr()
 			}
 			if h.Quota, err = strconv.ParseInt(args[0], 10, 64); err != nil || h.Quota < 1 {
-				return d.Errf("quota: %q is not a whole number from 1 on", args[0])
+				return d.Errf("quota: %q is not a whole number of at least 1", args[0])
 			}
 			if len(args) == 2 {
 				h.Window = args[1]
@@ -73,11 +74,11 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			if !d.AllArgs(&text) {
 				return d.ArgErr()
 			}
-			lasts, wrong := caddy.ParseDuration(text)
-			if wrong != nil || lasts <= 0 {
-				return d.Errf("deadline: %q is not a duration", text)
+			deadline, err := caddy.ParseDuration(text)
+			if err != nil || deadline <= 0 {
+				return d.Errf("deadline: %q is not a positive duration such as 60s", text)
 			}
-			h.Deadline = caddy.Duration(lasts)
+			h.Deadline = caddy.Duration(deadline)
 		case "compare_min":
 			err = parseNumber(d, option, &h.CompareMin)
 		case "cache":
@@ -85,14 +86,14 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			if !d.AllArgs(&text) {
 				return d.ArgErr()
 			}
-			lasts, wrong := caddy.ParseDuration(text)
+			lifetime, err := caddy.ParseDuration(text)
 			switch {
 			case text == "off":
 				h.Cache = -1
-			case wrong != nil || lasts <= 0 || lasts > 24*time.Hour:
-				return d.Errf("cache: %q is neither off nor a duration of at most a day", text)
+			case err != nil || lifetime <= 0 || lifetime > 24*time.Hour:
+				return d.Errf("cache: %q is neither off nor a positive duration of at most 24h", text)
 			default:
-				h.Cache = caddy.Duration(lasts)
+				h.Cache = caddy.Duration(lifetime)
 			}
 		case "log_queries":
 			err = directive.Flag(d, &h.LogQueries)
@@ -103,19 +104,21 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	})
 }
 
+// parseNumber parses the only argument of an option, a whole number of at least 1, into *into.
 func parseNumber(d *caddyfile.Dispenser, option string, into *int) (err error) {
 	var text string
 	if !d.AllArgs(&text) {
 		return d.ArgErr()
 	}
 	if *into, err = strconv.Atoi(text); err != nil || *into < 1 {
-		return d.Errf("%s: %q is not a whole number from 1 on", option, text)
+		return d.Errf("%s: %q is not a whole number of at least 1", option, text)
 	}
 	return nil
 }
 
-// parseEndpoint parses an option that has an address and a block. words maps the names of options in the block that
-// have an argument to the variables to set; flags does the same for options without an argument.
+// parseEndpoint parses an option that has an address, which it stores in *address, and an optional block. words maps
+// the names of options in the block that have an argument to the variables to set; flags does the same for options
+// without an argument.
 func parseEndpoint(d *caddyfile.Dispenser, address *string, words map[string]*string, flags map[string]*bool) error {
 	option := d.Val()
 	if !d.AllArgs(address) {
@@ -125,16 +128,23 @@ func parseEndpoint(d *caddyfile.Dispenser, address *string, words map[string]*st
 		if flag, ok := flags[name]; ok {
 			return directive.Flag(d, flag)
 		}
-		place, ok := words[name]
+		into, ok := words[name]
 		if !ok {
-			return directive.NoOption(d, option+" has no option %q; there are: %s",
-				name, strings.Join(slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(words)),
-					maps.Keys(flags)))), ", "))
+			names := slices.AppendSeq(slices.Collect(maps.Keys(words)), maps.Keys(flags))
+			slices.Sort(names)
+			return directive.NoOption(d, option+" has no option %q; there are: %s", name, strings.Join(names, ", "))
 		}
-		return directive.Text(d, place)
+		return directive.Text(d, into)
 	})
 }
 
+// unmarshalWebSearch reads
+//
+//	web_search <url> {
+//		key     <key>
+//		hosts   <host>...
+//		timeout <duration>
+//	}
 func (h *Handler) unmarshalWebSearch(d *caddyfile.Dispenser) error {
 	h.WebSearch = new(WebSearch)
 	if !d.AllArgs(&h.WebSearch.URL) {
@@ -151,11 +161,11 @@ func (h *Handler) unmarshalWebSearch(d *caddyfile.Dispenser) error {
 			if !d.AllArgs(&text) {
 				return d.ArgErr()
 			}
-			lasts, err := caddy.ParseDuration(text)
-			if err != nil || lasts <= 0 || lasts > time.Minute {
-				return d.Errf("timeout: %q is not a duration of at most a minute", text)
+			timeout, err := caddy.ParseDuration(text)
+			if err != nil || timeout <= 0 || timeout > time.Minute {
+				return d.Errf("timeout: %q is not a positive duration of at most 1m", text)
 			}
-			h.WebSearch.Timeout = caddy.Duration(lasts)
+			h.WebSearch.Timeout = caddy.Duration(timeout)
 		default:
 			return directive.NoOption(d, "web_search has no option %q; there are: hosts, key, timeout", option)
 		}

@@ -27,6 +27,7 @@ paths such as data/tollgate.db are relative to the working directory.
 	CobraFunc: commands,
 }
 
+// commands adds the subcommands and their common flags to root.
 func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
@@ -36,13 +37,13 @@ func commands(root *cobra.Command) {
 // options are the flags that every subcommand takes.
 type options struct{ cli.Flags }
 
-// session is one run of a subcommand with the open service.
+// session is one run of a subcommand. The Server is the answer service on the database of the configuration.
 type session struct {
 	*cli.Session
 	*answer.Server
 }
 
-// run returns the RunE function of a subcommand, which calls work with the open service.
+// run returns the RunE function of a subcommand, which opens the database of the configuration and calls work.
 func (o *options) run(
 	work func(s *session, cmd *cobra.Command, args []string) error,
 ) func(*cobra.Command, []string) error {

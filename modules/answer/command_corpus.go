@@ -17,18 +17,18 @@ import (
 
 // ingestResult is the result of an ingest.
 type ingestResult struct {
-	Documents int      `json:"documents"`
+	Documents int      `json:"documents"` // the number of documents found; the next four fields divide it
 	Added     int      `json:"added"`
 	Replaced  int      `json:"replaced"`
-	Known     int      `json:"known"`
+	Known     int      `json:"known"` // documents that were in the corpus already
 	Refused   int      `json:"refused"`
-	Passages  int      `json:"passages"`
-	Problems  []string `json:"problems"`
+	Passages  int      `json:"passages"` // of the added and replaced documents
+	Problems  []string `json:"problems"` // the reasons why documents were refused
 	// Reports describe the ingested documents. They are present only if the flag --report is given.
 	Reports []shownDescription `json:"reports,omitempty"`
 }
 
-// add adds the result of a file or a folder.
+// add adds the result of ingesting a file or a folder.
 func (t *ingestResult) add(p corpus.Progress, problems []string) {
 	t.Documents += p.Documents()
 	t.Added += p.Added
@@ -39,6 +39,7 @@ func (t *ingestResult) add(p corpus.Progress, problems []string) {
 	t.Problems = append(cli.List(t.Problems), problems...)
 }
 
+// ingestCommand returns the command tollgate answer ingest.
 func ingestCommand(o *options) *cobra.Command {
 	var from corpus.IngestOptions
 	var report bool
@@ -94,6 +95,7 @@ the others, and exits with status 1.
 	return cmd
 }
 
+// ingest ingests a file or a folder, shows a progress bar, and adds the result to total, also if it returns an error.
 func (s *session) ingest(path string, from corpus.IngestOptions, total *ingestResult) error {
 	bar := cli.NewProgress(s.Notes, 0, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
 	defer bar.Clear()
@@ -109,6 +111,7 @@ func (s *session) ingest(path string, from corpus.IngestOptions, total *ingestRe
 	return err
 }
 
+// corpusCommands returns the command tollgate answer corpus.
 func corpusCommands(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "corpus", Short: "Shows and changes the corpus"},
 		listCommand(o), showCommand(o), removeCommand(o), statsCommand(o))
@@ -194,7 +197,7 @@ func shownStatsOf(n corpus.Stats) shownStats {
 func statsCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "stats", Args: cobra.NoArgs,
-		Short: "Counts what is in the corpus",
+		Short: "Counts the documents, passages and facts in the corpus",
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
 			n, err := s.Corpus.Stats(s.Ctx)
 			if err != nil {

@@ -19,16 +19,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// sampleCommand returns the command tollgate answer sample.
 func sampleCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "sample <folder>", Args: cobra.ExactArgs(1),
 		Short: "Writes the shipped corpus and its questions into a folder",
 		Long: `
-Writes about 1 MB of documents of twelve invented issuers over three fiscal years
-into the folder corpus of the one that is named: reports, of which three have more
-than a hundred pages, news, calls, prices, key figures. 120 questions about them,
-with the answers expected, are in questions.jsonl. They are the same each time;
-a file that is there and differs is left as it is, and is an error.
+Writes documents of twelve invented issuers over three fiscal years, about 1 MB in all,
+into the subfolder corpus of the folder: reports, three of which have more than a hundred
+pages, news, transcripts of calls, prices and key figures. It also writes questions.jsonl
+with 120 questions about them and the expected answers. The files are always the same. An
+existing file with different content is not overwritten; the command then fails.
 `,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := sample.Write(args[0])
@@ -41,11 +42,12 @@ a file that is there and differs is left as it is, and is an error.
 	}
 }
 
-// shownRow is a row of the table in the output.
+// shownRow is a row of the table in the output. The fields that are pointers are in per cent; they are null if there
+// are no such questions.
 type shownRow struct {
 	Set               string   `json:"set"`
 	Questions         int      `json:"questions"`
-	OutcomeClass      *float64 `json:"outcome_class"` // in per cent; null if there are no such questions
+	OutcomeClass      *float64 `json:"outcome_class"`
 	Exact             *float64 `json:"exact"`
 	Wrong             *float64 `json:"wrong"`
 	Refused           *float64 `json:"refused"`
@@ -58,6 +60,7 @@ type shownRow struct {
 	P95               float64  `json:"p95_ms"`
 }
 
+// shownRows returns the rows of a table in the form of the output.
 func shownRows(rows []eval.Row) []shownRow {
 	rate := func(n, total int) *float64 {
 		if total == 0 {
@@ -78,6 +81,7 @@ func shownRows(rows []eval.Row) []shownRow {
 	return list
 }
 
+// evalCommand returns the command tollgate answer eval.
 func evalCommand(o *options) *cobra.Command {
 	var files []string
 	var documents string
@@ -86,28 +90,32 @@ func evalCommand(o *options) *cobra.Command {
 		Use: "eval [--questions <file>]... [--corpus <path>] [--model] [--failures]", Args: cobra.NoArgs,
 		Short: "Measures how well questions are answered",
 		Long: `
-Asks the 120 shipped questions on the shipped corpus, in a database of its own that is
-gone afterwards, or the questions of files on the corpus that the configuration names,
-or on the documents of a path, which are taken into a database of its own as well.
-The table tells how many outcomes are of the expected class, how many answers are exact,
-wrong or refused, whether the gold passage is among the first 5 and 12, and how many
-citations hold the figure that they stand at: for all questions, for the half that the
-rules were made with and the half that was held back, and for each type.
+Asks the 120 shipped questions about the shipped corpus, which is ingested into a temporary
+database. With --questions it asks the questions in files about the corpus of the
+configuration or, with --corpus, about the documents at a path, which are also ingested into
+a temporary database.
+
+The table shows how many outcomes are of the expected class, how many answers are exact,
+wrong or refused, how often a passage with the expected evidence is among the first 5 and 12
+passages found, and how many citations lead to a passage with the cited figure. It has rows
+for all questions, for the half with which the rules were developed, for the half that was
+held back, and for each type of question.
 
 A line of a file is {"id", "query", "type", "issuer", "expect", "gold": {"answer", "kind",
 "scale", "percent", "evidence": [{"url", "page", "text"}]}}; expect is answered, or the
-reason why there is no answer. For questions of files a second table counts what is right,
-wrong and not answered by kind, and why. Where a set asks issuers several questions each,
-three eighths of the issuers are held back. Answers are extracted unless --model is given.
+reason why there is no answer. For questions in files, a second table counts the right,
+wrong and missing answers by kind, with the reasons. If there are several questions about
+each issuer, the questions about three eighths of the issuers are held back. Answers are
+extracted unless --model is given.
 `,
 	}
 	cmd.Flags().StringSliceVar(&files, "questions",
-		nil, "A file with questions, on the configured corpus (default the shipped set)")
+		nil, "A file with questions about the configured corpus (default: the shipped questions)")
 	cmd.Flags().StringVar(&documents, "corpus", "",
-		"A file or a folder of documents that the questions of files are about")
-	cmd.Flags().BoolVar(&withModel, "model", false, "Write and judge with the model that the configuration names")
+		"A file or a folder of documents that the questions in files are about")
+	cmd.Flags().BoolVar(&withModel, "model", false, "Write and judge answers with the model of the configuration")
 	cmd.Flags().BoolVar(&failures, "failures",
-		false, "Show the questions that were not answered as expected, but for those held back")
+		false, "Show the questions that were not answered as expected, except those that are held back")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
 		var model models.Model
 		if withModel {
@@ -127,7 +135,7 @@ three eighths of the issuers are held back. Answers are extracted unless --model
 		var err error
 		switch {
 		case len(files) == 0 && documents != "":
-			return errors.New("--corpus needs --questions, which are about it")
+			return errors.New("--corpus requires --questions: name a file with questions about these documents")
 		case len(files) == 0:
 			results, err = answer.EvaluateSample(s.Ctx, model, begin, done)
 		default:
@@ -168,6 +176,7 @@ three eighths of the issuers are held back. Answers are extracted unless --model
 // maxSet bounds a file of questions, in bytes.
 const maxSet = 64 << 20
 
+// readQuestions reads the questions in files. It returns an error if there are none.
 func readQuestions(files []string) (all []eval.Question, err error) {
 	for _, name := range files {
 		f, err := os.Open(name)
@@ -175,14 +184,14 @@ func readQuestions(files []string) (all []eval.Question, err error) {
 			return nil, err
 		}
 		list, err := eval.Read(io.LimitReader(f, maxSet))
-		_ = f.Close() // it has been read
+		_ = f.Close() // an error does not matter after reading
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		all = append(all, list...)
 	}
 	if len(all) == 0 {
-		return nil, errors.New("there are no questions in it")
+		return nil, errors.New("the files of --questions have no questions")
 	}
 	return all, nil
 }
@@ -196,13 +205,13 @@ func (s *session) configuredModel() (model models.Model, err error) {
 			return err
 		}
 		if h.Model != nil && h.Model.URL == Cascade {
-			return errors.New("the model is the cascade of the server: it is asked there alone, so name a URL for eval, such as that of the gateway")
+			return errors.New("the configured model is cascade, which works only inside the server: for eval, configure the URL of a model API, such as that of the gateway")
 		}
 		model, err = h.provisionModel(nil)
 		return err
 	})
 	if err == nil && model == nil {
-		err = errors.New("the configuration names no model")
+		err = errors.New("no answer handler of the configuration has a model")
 	}
 	return model, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// keyCommands returns the command tollgate answer key.
 func keyCommands(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "key", Short: "Manages the keys of clients"},
 		createKeyCommand(o), listKeysCommand(o), revokeKeyCommand(o))
@@ -23,8 +24,8 @@ type shownKey struct {
 	ID        int64     `json:"id"`
 	Account   string    `json:"account"`
 	Label     string    `json:"label"`
-	Key       string    `json:"key,omitempty"` // only when it is created
-	Lookup    string    `json:"lookup"`
+	Key       string    `json:"key,omitempty"` // only in the output of the command or request that creates it
+	Lookup    string    `json:"lookup"`        // the part of the key after "ans_", by which it is found
 	Services  []string  `json:"services"`
 	Limit     int64     `json:"limit"`
 	CreatedAt time.Time `json:"created_at"`
@@ -32,6 +33,7 @@ type shownKey struct {
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
 }
 
+// shown returns a key in the form of the output, without the key itself.
 func shown(k accounts.Key) shownKey {
 	return shownKey{
 		k.ID, k.Account, k.Label, "", k.Lookup, k.Services, k.Limit, k.CreatedAt.UTC(), k.ExpiresAt,
@@ -112,6 +114,7 @@ func listKeysCommand(o *options) *cobra.Command {
 	}
 }
 
+// state returns whether a key can be used, for the table of keys.
 func state(k shownKey) string {
 	switch {
 	case !k.RevokedAt.IsZero():
@@ -129,9 +132,9 @@ func revokeKeyCommand(o *options) *cobra.Command {
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
 			id, _ := strconv.ParseInt(args[0], 10, 64) // 0 is the id of no key
 			lookup, _, _ := strings.Cut(strings.TrimPrefix(args[0], "ans_"), "_")
-			done, err := s.Accounts.Revoke(s.Ctx, id, lookup)
-			if err == nil && !done {
-				err = errors.New("there is no such valid key")
+			revoked, err := s.Accounts.Revoke(s.Ctx, id, lookup)
+			if err == nil && !revoked {
+				err = errors.New("there is no key with this id or text, or it is already revoked")
 			}
 			if err != nil {
 				return err

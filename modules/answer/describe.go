@@ -36,12 +36,14 @@ type shownDescription struct {
 	Missing        []kernel.Statement `json:"missing_statements"`
 }
 
+// shownFacts is the number of facts of one statement and one origin.
 type shownFacts struct {
-	Statement kernel.Statement `json:"statement"` // empty for none
+	Statement kernel.Statement `json:"statement"` // empty for facts of no statement
 	Origin    corpus.Origin    `json:"origin"`
 	Facts     int              `json:"facts"`
 }
 
+// describedOf returns a description of a document in the form of the output.
 func describedOf(d corpus.Description) shownDescription {
 	shown := shownDescription{
 		shownDocument: shownDocumentOf(d.Document), Form: d.Form, Issuer: d.Company.Name, Ticker: d.Company.Ticker,
@@ -69,7 +71,8 @@ func (d *shownDescription) facts(origin corpus.Origin) (n int) {
 	return n
 }
 
-// unread lists the pages without text and the missing statements, or returns "".
+// unread lists what could not be read: the pages without text and the statements without facts. It returns the empty
+// string if everything was read.
 func (d *shownDescription) unread() string {
 	var parts []string
 	if d.EmptyPageCount > 0 {
@@ -109,7 +112,7 @@ could not be read: pages without text, and primary statements without facts.
 	}
 }
 
-// rows writes a line for each known property.
+// rows writes a line for each known property of the document.
 func (d *shownDescription) rows(w io.Writer) {
 	line := func(name, value string) {
 		if value != "" {
@@ -160,6 +163,7 @@ func (s *session) report(urls []string, total *ingestResult) error {
 	return nil
 }
 
+// reportRows writes a table with a row for each document of an ingest.
 func reportRows(w io.Writer, reports []shownDescription) {
 	if len(reports) == 0 {
 		return

@@ -38,6 +38,7 @@ type Fetch struct {
 	Every caddy.Duration `json:"every,omitempty"`
 }
 
+// The default intervals of Watch and Fetch.
 const (
 	watchEvery = caddy.Duration(30 * time.Second)
 	fetchEvery = caddy.Duration(24 * time.Hour)
@@ -83,25 +84,27 @@ func (h *Handler) unmarshalFetch(d *caddyfile.Dispenser) error {
 	})
 }
 
+// parseInterval parses the argument of the option every.
 func parseInterval(d *caddyfile.Dispenser, into *caddy.Duration) error {
 	var text string
 	if !d.AllArgs(&text) {
 		return d.ArgErr()
 	}
-	lasts, err := caddy.ParseDuration(text)
-	if err != nil || lasts <= 0 {
-		return d.Errf("every: %q is not a duration", text)
+	interval, err := caddy.ParseDuration(text)
+	if err != nil || interval <= 0 {
+		return d.Errf("every: %q is not a positive duration such as 30s", text)
 	}
-	*into = caddy.Duration(lasts)
+	*into = caddy.Duration(interval)
 	return nil
 }
 
+// validateIntake checks the options of Watch and Fetch.
 func (h *Handler) validateIntake() error {
 	if w := h.Watch; w != nil {
 		if w.Folder == "" {
 			return errors.New("watch: folder is missing")
 		}
-		if w.Every != 0 && (w.Every < caddy.Duration(time.Second) || w.Every > fetchEvery) {
+		if w.Every != 0 && (w.Every < caddy.Duration(time.Second) || w.Every > caddy.Duration(24*time.Hour)) {
 			return errors.New("watch: every must be from 1s to 24h")
 		}
 	}
@@ -109,8 +112,8 @@ func (h *Handler) validateIntake() error {
 		if f.File == "" {
 			return errors.New("fetch: file is missing")
 		}
-		if f.Every != 0 && (f.Every < caddy.Duration(time.Minute) || f.Every > 365*fetchEvery) {
-			return errors.New("fetch: every must be from 1m to a year")
+		if f.Every != 0 && (f.Every < caddy.Duration(time.Minute) || f.Every > caddy.Duration(365*24*time.Hour)) {
+			return errors.New("fetch: every must be from 1m to 365 days")
 		}
 	}
 	return nil

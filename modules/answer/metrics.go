@@ -14,7 +14,7 @@ var jobMetrics = tollgate.NewJobMetrics("answer", "rows deleted, vectors made, f
 var (
 	questions = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "answer", Name: "questions_total",
-		Help: "Questions that were accepted, by what became of them.",
+		Help: "Accepted questions, by outcome.",
 	}, []string{"outcome"})
 	seconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Namespace: "tollgate", Subsystem: "answer", Name: "seconds", Help: "Time from a question to its answer.",
@@ -26,18 +26,18 @@ var (
 	}, []string{"stage"})
 	tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "answer", Name: "tokens_total",
-		Help: "Tokens of models, by what they were asked for.",
+		Help: "Tokens of model calls, by step (such as draft or judge) and kind (prompt or completion).",
 	}, []string{"step", "kind"})
 	reserved = prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: "tollgate", Subsystem: "answer", Name: "reserved",
-		Help: "Answers that are reserved of quotas, on all nodes, as of the last run of the job reap.",
+		Help: "Answers reserved from quotas by questions in progress, on all nodes, as of the last run of the job reap.",
 	})
 	taken = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "answer", Name: "intake_documents_total",
-		Help: "Documents of the watched folder and of fetched addresses, by what became of them.",
+		Help: "Documents of the watched folder and of fetched addresses, by source and outcome.",
 	}, []string{"source", "outcome"})
 	waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "waiting", Help: "Questions that are worked on, or wait to be.",
+		Namespace: "tollgate", Subsystem: "answer", Name: "waiting", Help: "Questions that are being answered or wait in the queue.",
 	}, func() float64 {
 		n := 0
 		for node := range tollgate.Shared[*node](nodes) {
@@ -47,6 +47,7 @@ var (
 	})
 )
 
+// observe counts a question with its outcome and the time it took.
 func observe(outcome string, duration time.Duration) {
 	questions.WithLabelValues(outcome).Inc()
 	seconds.Observe(duration.Seconds())
@@ -64,6 +65,8 @@ func observeTrace(t *pipeline.Trace) {
 	}
 }
 
+// observeIntake counts a document of a source, the watched folder or the fetched addresses, with its outcome.
 func observeIntake(source, outcome string) { taken.WithLabelValues(source, outcome).Inc() }
 
+// observeReserved records the number of reserved answers.
 func observeReserved(n int) { reserved.Set(float64(n)) }

@@ -90,7 +90,7 @@ func (d *cascadeTransport) connect(cascade *http.RoundTripper) {
 }
 
 // disconnect ends the use of a cascade that was passed to connect. If no other cascade is connected, requests still go
-// to this cascade until the next call of connect.
+// to this one until the next call of connect.
 func (d *cascadeTransport) disconnect(cascade *http.RoundTripper) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,6 +101,7 @@ func (d *cascadeTransport) disconnect(cascade *http.RoundTripper) {
 	d.all = slices.DeleteFunc(d.all, func(other *http.RoundTripper) bool { return other == cascade })
 }
 
+// newest returns the cascade to which requests go, or nil before the first call of connect.
 func (d *cascadeTransport) newest() *http.RoundTripper {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,13 +111,13 @@ func (d *cascadeTransport) newest() *http.RoundTripper {
 	return d.all[len(d.all)-1]
 }
 
-var errClosed = errors.New("the gateway has not started yet")
+var errNotStarted = errors.New("the cascade of this configuration has not started yet")
 
 // RoundTrip implements http.RoundTripper.
 func (d *cascadeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	newest := d.newest()
 	if newest == nil {
-		return nil, errClosed
+		return nil, errNotStarted
 	}
 	return (*newest).RoundTrip(r)
 }
@@ -148,6 +149,7 @@ func (h *Handler) connectCascade(ctx caddy.Context, n *cascadeTransports) error 
 	return nil
 }
 
+// modelEndpoint returns the endpoint of the language model, or nil if none is configured.
 func (h *Handler) modelEndpoint() *Endpoint {
 	if h.Model == nil {
 		return nil
@@ -155,6 +157,7 @@ func (h *Handler) modelEndpoint() *Endpoint {
 	return &h.Model.Endpoint
 }
 
+// denseEndpoint returns the endpoint of the embedding model, or nil if none is configured.
 func (h *Handler) denseEndpoint() *Endpoint {
 	if h.Dense == nil {
 		return nil
@@ -181,18 +184,18 @@ func (e *Endpoint) check(option string) error {
 	}
 	switch {
 	case e.URL == Cascade && e.User == "" && e.Key == "":
-		return fmt.Errorf("%s: user is missing: whose models the cascade asks, or a gateway key", option)
+		return fmt.Errorf("%s: cascade requires user, the user whose models it uses, or key, a gateway key", option)
 	case e.URL == Cascade && e.User != "" && e.Key != "":
-		return fmt.Errorf("%s: either a user or a key, which has its user", option)
+		return fmt.Errorf("%s: set either user or key, not both: a gateway key already belongs to a user", option)
 	case e.URL == Cascade:
 		return nil
 	case e.User != "":
-		return fmt.Errorf("%s: user is for the cascade alone", option)
+		return fmt.Errorf("%s: user can be set only for cascade, not for a URL", option)
 	}
 	base, err := url.Parse(e.URL)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" ||
 		base.User != nil {
-		return fmt.Errorf("%s: the URL must be the base of an API, such as http://localhost:8080/v1, or cascade", option)
+		return fmt.Errorf("%s: the URL must be the base URL of an API, such as http://localhost:8080/v1, or cascade", option)
 	}
 	return nil
 }
@@ -220,7 +223,8 @@ func (e *Endpoint) bearer() string {
 	return e.Key
 }
 
-// provisionModel returns the configured model, or nil if no model is configured.
+// provisionModel returns the configured model, or nil if no model is configured. transport is used if the model is the
+// cascade.
 func (h *Handler) provisionModel(transport *cascadeTransport) (models.Model, error) {
 	if h.Model == nil {
 		return nil, nil //nolint:nilnil // there is none
@@ -245,7 +249,8 @@ func (h *Handler) provisionModel(transport *cascadeTransport) (models.Model, err
 	}, nil
 }
 
-// provisionDense returns the configured embedder, or nil if no embedder is configured.
+// provisionDense returns the configured embedder, or nil if no embedder is configured. transport is used if the
+// embedder is the cascade.
 func (h *Handler) provisionDense(transport *cascadeTransport) (*models.Embeddings, error) {
 	if h.Dense == nil {
 		return nil, nil //nolint:nilnil // there is none
@@ -254,7 +259,7 @@ func (h *Handler) provisionDense(transport *cascadeTransport) (*models.Embedding
 		return nil, err
 	}
 	if h.Dense.Model == "" {
-		return nil, errors.New("dense: model is missing: the name of the model that makes vectors")
+		return nil, errors.New("dense: model is missing: set it to the name of the embedding model")
 	}
 	address, client := h.Dense.target("/embeddings", transport)
 	return &models.Embeddings{URL: address, Key: h.Dense.bearer(), Name: h.Dense.Model, Client: client}, nil

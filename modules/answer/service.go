@@ -8,6 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
+// form is the template of the Caddyfile blocks for which the short form stands.
+//
 //go:embed service.caddyfile
 var form string
 

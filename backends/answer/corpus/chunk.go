@@ -199,7 +199,7 @@ func divideTable(text, caption string) []string {
 // splitHeader splits a Markdown table into its header, with the separator line but without empty rows, and its other
 // rows.
 func splitHeader(table string) (header, body []string) {
-	headerRows := tables.Parse(table).Before
+	headerRows := tables.Parse(table).HeaderRows
 	body = strings.Split(table, "\n")
 	for rows := 0; len(body) > 0; body = body[1:] {
 		isEmpty := strings.Trim(body[0], "|-: ") == ""

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Answer is the result of a calculation. Used are the facts from which it was computed.
+// Answer is the result of a calculation.
 type Answer struct {
 	// Verdict is "Yes" or "No", or empty if the question wants neither.
 	Verdict string
@@ -20,12 +20,13 @@ type Answer struct {
 	Text string
 	// Calculation shows how the figure was computed. It is empty for a figure that was looked up.
 	Calculation string
-	Figures     []kernel.Figure
-	Used        []Used
+	// Figures are the figures of the result, the computed figure first. They include the figures that Text states.
+	Figures []kernel.Figure
+	Used    []Used // the facts from which the result was computed
 }
 
-// Answer answers a question from the facts of a book. If answer is nil, a figure is missing or the inquiry
-// cannot be computed, and missing lists the missing figures.
+// Answer answers a question from the facts of a book. If answer is nil, a figure is missing or the question cannot be
+// computed, and missing lists the missing figures.
 func (q *Calculation) Answer(b *Book) (answer *Answer, missing []Need) {
 	b.used, b.missing, b.definitions, b.steps = nil, nil, q.definitions, 0
 	if answer = q.irrelevant(b); answer != nil {
@@ -65,16 +66,17 @@ func (q *Calculation) periods(b *Book) []Period {
 	}
 	slices.SortStableFunc(periods, Period.compare)
 	last := periods[len(periods)-1]
-	years := q.Years
-	course := q.Op == Consistent || q.Op == Trend || q.Op == Always || q.Op == Peak
-	if course && years == 0 && len(periods) == 1 {
-		years = 3
-	}
-	switch {
-	case (q.Op == Average || q.Op == Sum) && q.Range && last.Quarter == 0, course && q.Range && last.Quarter == 0:
-		years = last.Year - periods[0].Year + 1
-	case q.Op != Average && !course && q.Op != Sum:
-		years = 0
+	isCourse := q.Op == Consistent || q.Op == Trend || q.Op == Always || q.Op == Peak
+	years := 0 // if greater than 1, the calculation needs each of so many years up to the last one
+	if isCourse || q.Op == Average || q.Op == Sum {
+		switch {
+		case q.Range && last.Quarter == 0:
+			years = last.Year - periods[0].Year + 1
+		case isCourse && q.Years == 0 && len(periods) == 1:
+			years = 3
+		default:
+			years = q.Years
+		}
 	}
 	if years > 1 && years <= 10 {
 		periods = nil
@@ -91,7 +93,8 @@ func (q *Calculation) periods(b *Book) []Period {
 	return periods
 }
 
-// singleMeasure answers a question about one measure.
+// singleMeasure answers a question about one measure in periods, the earliest first. It returns nil if a figure is
+// missing, or if the operation is not possible with these periods or figures.
 func (q *Calculation) singleMeasure(b *Book, periods []Period) *Answer {
 	m := &q.measures[0]
 	values := make([]figure, len(periods))
@@ -102,103 +105,137 @@ func (q *Calculation) singleMeasure(b *Book, periods []Period) *Answer {
 		}
 		values[i] = m.figure(r)
 	}
-	a := &Answer{}
-	first, last := values[0], values[len(values)-1]
-	from, to := periods[0], periods[len(periods)-1]
-	span := fmt.Sprintf("from %s to %s", from, to)
 	switch q.Op {
 	case Value:
-		stated := make([]string, len(values))
-		for i, v := range values {
-			stated[i] = q.format(v.Figure)
-			if len(values) > 1 {
-				stated[i] += " in " + periods[i].String()
-			}
-			a.Figures = append(a.Figures, v.Figure)
-		}
-		a.Text = m.name + " in " + periodNames(periods) + ": " + figures.And(stated)
-		if len(values) > 1 {
-			a.Text = m.name + ": " + figures.And(stated)
-		}
-		a.Calculation = calculations(values, periods)
+		return q.lookup(m, values, periods)
 	case Annual:
-		years := to.Year - from.Year
-		if len(values) != 2 || years < 1 || first.Value <= 0 || last.Value <= 0 {
-			return nil
-		}
-		rate := kernel.Figure{
-			Value: 100 * (math.Pow(last.Value/first.Value, 1/float64(years)) - 1), Step: 0.1,
-			Unit: kernel.Percent,
-		}
-		a.Figures = []kernel.Figure{rate, first.Figure, last.Figure}
-		a.Text = fmt.Sprintf("compound annual growth of %s %s: %s", m.name, span, q.format(rate))
-		a.Calculation = fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", figures.Plain(last.withExtraDigit()),
-			figures.Plain(first.withExtraDigit()), years, figures.Plain(rate))
+		return q.annualGrowth(m, values, periods)
 	case Average, Sum:
-		if len(values) < 2 {
-			return nil
-		}
-		sum, parts := 0.0, make([]string, len(values))
-		for i, v := range values {
-			sum += v.Value
-			parts[i] = figures.Plain(v.withExtraDigit())
-		}
-		mean := last.Figure
-		mean.Value, mean.Step = sum/float64(len(values)), q.step(last)
-		if q.Op == Sum {
-			mean.Value = sum
-			a.Figures = []kernel.Figure{mean}
-			a.Text = fmt.Sprintf("sum of %s over %d periods, %s to %s: %s", m.name, len(values), from, to, q.format(mean))
-			a.Calculation = strings.Join(parts, " + ") + " = " + figures.Plain(mean)
-			break
-		}
-		a.Figures = []kernel.Figure{mean}
-		a.Text = fmt.Sprintf("average %s over %d periods, %s to %s: %s", m.name, len(values), from, to, q.format(mean))
-		a.Calculation = calculations(values, periods)
-		if a.Calculation != "" {
-			a.Calculation += "; "
-		}
-		a.Calculation += "(" + strings.Join(parts, " + ") + ") / " + strconv.Itoa(len(values)) + " = " + figures.Plain(mean)
-	case Change, Growth:
-		if len(values) != 2 {
-			return nil
-		}
-		change := q.change(first, last)
-		if change.Unit == "" && math.IsNaN(change.Value) {
-			return nil
-		}
-		a.Figures = []kernel.Figure{change, first.Figure, last.Figure}
-		a.Text = fmt.Sprintf("change of %s %s, from %s to %s: %s", m.name, span, q.format(first.Figure),
-			q.format(last.Figure), q.format(change))
-		a.Calculation = q.changeCalculation(values, periods, change)
-	case Moved:
-		if len(values) != 2 {
-			return nil
-		}
-		var change kernel.Figure
-		a, change = q.movement(m, first, last, from, to)
-		a.Calculation = q.changeCalculation(values, periods, change)
+		return q.total(m, values, periods)
+	case Change, Growth, Moved:
+		return q.difference(m, values, periods)
 	case Sign, Beyond, Good, Paid:
-		a = q.judge(b, m, last, to)
+		last := len(values) - 1
+		a := q.judge(b, m, values[last], periods[last])
 		if a != nil && a.Calculation == "" {
 			a.Calculation = calculations(values, periods)
 		}
+		return a
 	case Consistent:
-		a = q.consistency(m, values, periods)
+		return q.consistency(m, values, periods)
 	case Trend, Always, Peak:
-		a = q.trend(m, values, periods)
-	default:
-		return nil
+		return q.trend(m, values, periods)
+	}
+	return nil
+}
+
+// lookup states the values of a measure in periods.
+func (q *Calculation) lookup(m *measure, values []figure, periods []Period) *Answer {
+	a := &Answer{Calculation: calculations(values, periods)}
+	stated := make([]string, len(values))
+	for i, v := range values {
+		stated[i] = q.format(v.Figure)
+		if len(values) > 1 {
+			stated[i] += " in " + periods[i].String()
+		}
+		a.Figures = append(a.Figures, v.Figure)
+	}
+	if len(values) > 1 {
+		a.Text = m.name + ": " + figures.And(stated)
+	} else {
+		a.Text = m.name + " in " + periodNames(periods) + ": " + figures.And(stated)
 	}
 	return a
 }
 
-// figure is a value with its calculation, once in names of metrics and once in numbers. stated reports that the value
-// is a fact and was not computed.
+// annualGrowth computes the compound annual growth of a measure between two years. It returns nil unless there are two
+// values, both positive, of different years.
+func (q *Calculation) annualGrowth(m *measure, values []figure, periods []Period) *Answer {
+	if len(values) != 2 {
+		return nil
+	}
+	first, last := values[0], values[1]
+	years := periods[1].Year - periods[0].Year
+	if years < 1 || first.Value <= 0 || last.Value <= 0 {
+		return nil
+	}
+	rate := kernel.Figure{
+		Value: 100 * (math.Pow(last.Value/first.Value, 1/float64(years)) - 1), Step: 0.1,
+		Unit: kernel.Percent,
+	}
+	return &Answer{
+		Figures: []kernel.Figure{rate, first.Figure, last.Figure},
+		Text: fmt.Sprintf("compound annual growth of %s from %s to %s: %s", m.name, periods[0], periods[1],
+			q.format(rate)),
+		Calculation: fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", figures.Plain(last.withExtraDigit()),
+			figures.Plain(first.withExtraDigit()), years, figures.Plain(rate)),
+	}
+}
+
+// total computes the sum of a measure over periods, or for Average its mean. It returns nil for fewer than two values.
+func (q *Calculation) total(m *measure, values []figure, periods []Period) *Answer {
+	if len(values) < 2 {
+		return nil
+	}
+	last := values[len(values)-1]
+	total, parts := last.Figure, make([]string, len(values))
+	total.Value, total.Step = 0, q.step(last)
+	for i, v := range values {
+		total.Value += v.Value
+		parts[i] = figures.Plain(v.withExtraDigit())
+	}
+	span := fmt.Sprintf("over %d periods, %s to %s", len(values), periods[0], periods[len(periods)-1])
+	if q.Op == Sum {
+		return &Answer{
+			Figures:     []kernel.Figure{total},
+			Text:        fmt.Sprintf("sum of %s %s: %s", m.name, span, q.format(total)),
+			Calculation: strings.Join(parts, " + ") + " = " + figures.Plain(total),
+		}
+	}
+	mean := total
+	mean.Value /= float64(len(values))
+	steps := calculations(values, periods)
+	if steps != "" {
+		steps += "; "
+	}
+	steps += "(" + strings.Join(parts, " + ") + ") / " + strconv.Itoa(len(values)) + " = " + figures.Plain(mean)
+	return &Answer{
+		Figures:     []kernel.Figure{mean},
+		Text:        fmt.Sprintf("average %s %s: %s", m.name, span, q.format(mean)),
+		Calculation: steps,
+	}
+}
+
+// difference computes how a measure changed between two periods. For Moved it answers whether the measure moved in the
+// direction that the question names. It returns nil unless there are two values, or if growth cannot be computed.
+func (q *Calculation) difference(m *measure, values []figure, periods []Period) *Answer {
+	if len(values) != 2 {
+		return nil
+	}
+	first, last := values[0], values[1]
+	change := q.change(first, last)
+	if math.IsNaN(change.Value) {
+		return nil
+	}
+	var a *Answer
+	if q.Op == Moved {
+		a = q.movement(m, first, last, change, periods)
+	} else {
+		a = &Answer{
+			Figures: []kernel.Figure{change, first.Figure, last.Figure},
+			Text: fmt.Sprintf("change of %s from %s to %s, from %s to %s: %s", m.name, periods[0], periods[1],
+				q.format(first.Figure), q.format(last.Figure), q.format(change)),
+		}
+	}
+	a.Calculation = q.changeCalculation(values, periods, change)
+	return a
+}
+
+// figure is the value of a measure with its calculation.
 type figure struct {
 	kernel.Figure
-	named, numbers string
-	stated         bool
+	named, numbers string // the calculation in names of metrics and in numbers
+	stated         bool   // the value is a fact and was not computed
 }
 
 // withExtraDigit returns the figure with one more digit, for a further calculation. A stated figure is returned
@@ -210,11 +247,11 @@ func (f figure) withExtraDigit() kernel.Figure {
 	return f.Figure
 }
 
-// figure returns a result with the unit of its measure.
+// figure returns a result with the unit of its measure. Computed amounts of money are rounded to millions, small ones
+// to thousands.
 func (m *measure) figure(r result) figure {
 	if r.fact {
-		f := r.figure
-		return figure{Figure: f, stated: true}
+		return figure{Figure: r.figure, stated: true}
 	}
 	f := kernel.Figure{Value: r.value, Step: 0.01, Unit: kernel.Unit(m.unit)}
 	switch kernel.Unit(m.unit) {
@@ -232,7 +269,8 @@ func (m *measure) figure(r result) figure {
 	return figure{Figure: f, named: r.names, numbers: r.numbers}
 }
 
-// calculations returns the calculations of those values that were computed, separated by semicolons.
+// calculations returns the calculations of those values that were computed, separated by semicolons. It returns the
+// empty string if all values are facts.
 func calculations(values []figure, periods []Period) string {
 	var parts []string
 	for i, v := range values {
@@ -248,7 +286,7 @@ func calculations(values []figure, periods []Period) string {
 	return strings.Join(parts, "; ")
 }
 
-// step returns the size of one unit of the last digit to show.
+// step returns the size of one unit of the last digit of f to show, in the units of its value.
 func (q *Calculation) step(f figure) float64 {
 	if q.decimals >= 0 && (f.Unit == kernel.Percent || f.Unit == kernel.NoUnit || f.Unit == metrics.Days) {
 		return math.Pow10(-q.decimals)
@@ -256,7 +294,8 @@ func (q *Calculation) step(f figure) float64 {
 	return f.Step
 }
 
-// format formats a figure with the scale and the decimals that the inquiry wants.
+// format formats a figure with the scale and the decimals that the question wants. If the scale has fewer digits than
+// the figure, format adds the figure itself, as in "$1.6 billion, or $1,577 million".
 func (q *Calculation) format(f kernel.Figure) string {
 	if q.decimals >= 0 && f.Unit != kernel.Money {
 		f.Step = math.Pow10(-q.decimals)
@@ -295,6 +334,7 @@ func (q *Calculation) change(first, last figure) kernel.Figure {
 	return f
 }
 
+// yes returns the verdict "Yes" or "No".
 func yes(value bool) string {
 	if value {
 		return "Yes"
@@ -302,10 +342,9 @@ func yes(value bool) string {
 	return "No"
 }
 
-// movement answers whether a figure moved in the direction that the question names. It also returns the change.
-func (q *Calculation) movement(m *measure, first, last figure, from, to Period) (*Answer, kernel.Figure) {
-	change := q.change(first, last)
-	distance := change
+// movement answers whether a figure moved from first to last, in two periods, in the direction that the question names.
+// change is the change of the figure.
+func (q *Calculation) movement(m *measure, first, last figure, change kernel.Figure, periods []Period) *Answer {
 	way := "did not change"
 	switch {
 	case change.Value > 0:
@@ -320,16 +359,17 @@ func (q *Calculation) movement(m *measure, first, last figure, from, to Period) 
 	if q.asksDirection {
 		verdict = "" // the question asks for the direction
 	}
-	text := fmt.Sprintf("%s %s, from %s in %s to %s in %s", m.name, way, q.format(first.Figure), from,
-		q.format(last.Figure), to)
+	text := fmt.Sprintf("%s %s, from %s in %s to %s in %s", m.name, way, q.format(first.Figure), periods[0],
+		q.format(last.Figure), periods[1])
+	distance := change
 	if distance.Value != 0 {
 		distance.Value = math.Abs(distance.Value)
 		text += ", by " + q.format(distance)
 	}
-	return &Answer{Verdict: verdict, Text: text, Figures: []kernel.Figure{first.Figure, last.Figure, distance}}, change
+	return &Answer{Verdict: verdict, Text: text, Figures: []kernel.Figure{first.Figure, last.Figure, distance}}
 }
 
-// changeCalculation returns the calculation of a change.
+// changeCalculation returns the calculation of a change between two values, after the calculations of the values.
 func (q *Calculation) changeCalculation(values []figure, periods []Period, change kernel.Figure) string {
 	first, last := figures.Plain(values[0].withExtraDigit()), figures.Plain(values[1].withExtraDigit())
 	text := last + " - " + figures.Bracket(first)
@@ -343,10 +383,9 @@ func (q *Calculation) changeCalculation(values []figure, periods []Period, chang
 	return text
 }
 
-// judge answers a question for a property of a figure: its sign, a threshold, whether there is any, or whether it is
-// good.
+// judge answers a question for a property of f, the value of m in the period p: its sign (Sign), whether it is above or
+// below a threshold (Beyond), whether it is not zero (Paid), or whether it is good (Good). For Good it may return nil.
 func (q *Calculation) judge(b *Book, m *measure, f figure, p Period) *Answer {
-	text := fmt.Sprintf("%s was %s in %s", m.name, q.format(f.Figure), p)
 	holds := false
 	switch q.Op { //nolint:exhaustive // only operations with a verdict
 	case Sign:
@@ -358,11 +397,12 @@ func (q *Calculation) judge(b *Book, m *measure, f figure, p Period) *Answer {
 	case Good:
 		return q.good(b, m, f, p)
 	}
+	text := fmt.Sprintf("%s was %s in %s", m.name, q.format(f.Figure), p)
 	return &Answer{Verdict: yes(holds), Text: text, Figures: []kernel.Figure{f.Figure}}
 }
 
-// consistency answers whether a figure changes little from year to year. It returns nil if there are fewer than two
-// values.
+// consistency answers whether a figure changes from year to year by no more than q.limit, in percentage points for a
+// percentage and in per cent otherwise. It returns nil if there are fewer than two values.
 func (q *Calculation) consistency(m *measure, values []figure, periods []Period) *Answer {
 	if len(values) < 2 {
 		return nil
@@ -377,7 +417,7 @@ func (q *Calculation) consistency(m *measure, values []figure, periods []Period)
 		}
 		move := math.Abs(v.Value - values[i-1].Value)
 		if m.key == "dividends_per_share" && v.Value > values[i-1].Value {
-			continue // a dividend that is not cut is stable
+			continue // a dividend that rises counts as stable
 		}
 		if v.Unit != kernel.Percent {
 			move = 100 * move / math.Abs(values[i-1].Value)
@@ -403,7 +443,7 @@ func (q *Calculation) extreme(b *Book, periods []Period) *Answer {
 	if len(periods) != 1 {
 		return nil
 	}
-	best, stated := 0, make([]string, len(q.measures))
+	best, stated := 0, make([]string, len(q.measures)) // best is the index of the measure
 	a := &Answer{}
 	for i := range q.measures {
 		r, ok := b.eval(q.measures[i].expr, periods[0], 0)
@@ -426,6 +466,7 @@ func (q *Calculation) extreme(b *Book, periods []Period) *Answer {
 	return a
 }
 
+// periodNames returns the names of periods as a list, such as "FY2018 and FY2019".
 func periodNames(periods []Period) string {
 	names := make([]string, len(periods))
 	for i, p := range periods {
@@ -434,9 +475,9 @@ func periodNames(periods []Period) string {
 	return figures.And(names)
 }
 
-// irrelevant answers the question whether a measure is meaningful. The measure is not meaningful if the issuer's
-// statements never contain its inputs: the statements of a bank have neither cost of sales nor current assets.
-// irrelevant returns nil if the question is a different one or if the measure can be computed.
+// irrelevant answers the question whether a measure is meaningful, if it is not: the issuer's statements never contain
+// its inputs, as the statements of a bank have neither cost of sales nor current assets. irrelevant returns nil if the
+// question is a different one, if the measure can be computed, or if the book has no statement at all.
 func (q *Calculation) irrelevant(b *Book) *Answer {
 	if !q.mayBeIrrelevant || len(q.measures) != 1 || b.has("current_assets") || b.has("inventory") {
 		return nil

@@ -27,8 +27,8 @@ func (p Period) String() string {
 // compare orders periods by their end: the result is negative if p ends before q, positive if it ends after
 // q, and 0 otherwise. A year ends with its fourth quarter.
 func (p Period) compare(q Period) int {
-	last := func(p Period) int { return 5*p.Year + cmp.Or(p.Quarter, 4) }
-	return last(p) - last(q)
+	end := func(p Period) int { return 5*p.Year + cmp.Or(p.Quarter, 4) }
+	return end(p) - end(q)
 }
 
 // Before returns the same period a year earlier.
@@ -46,7 +46,8 @@ var substitutes = map[string][]string{
 	"eps_basic": {"eps_diluted"},
 }
 
-// minSureness is the least certainty of a fact that calculations use: the certainty of a fact from a statement.
+// minSureness is the least certainty of a fact that calculations use. Facts from tables other than statements are less
+// certain.
 const minSureness = 80
 
 // maxSteps bounds the evaluation steps of one answer.
@@ -57,11 +58,11 @@ type Book struct {
 	facts map[Need][]kernel.Fact
 	// latest is the fiscal year of the latest report with annual figures.
 	latest      int
-	target      int              // the latest year that the inquiry names
-	definitions map[string]*expr // the formulas that the question states
-	steps       int
-	used        []Used
-	missing     []Need
+	target      int              // the latest year that the question names
+	definitions map[string]*expr // the formulas that the question states, by metric
+	steps       int              // the evaluation steps so far, at most maxSteps
+	used        []Used           // the facts that were used so far
+	missing     []Need           // the figures that were missing so far
 }
 
 // Used is a fact that was used in a computation.
@@ -70,12 +71,13 @@ type Used struct {
 	Period Period
 }
 
-// StatementSigns returns metrics that show that a report's statements were read.
+// StatementSigns returns the keys of metrics that nearly all statements contain. A fact of one of them shows that the
+// statement was read.
 func StatementSigns() []string {
 	return []string{"total_assets", "current_liabilities", "net_income", "revenue", "operating_cash_flow"}
 }
 
-// NewBook returns a book of those facts that are certain enough.
+// NewBook returns a book of those facts that are certain enough and are for a whole year, a quarter or a day.
 func NewBook(facts []kernel.Fact) *Book {
 	b := &Book{facts: make(map[Need][]kernel.Fact)}
 	for _, f := range facts {
@@ -109,8 +111,9 @@ func (b *Book) Used() []Used { return b.used }
 // Empty reports whether a book has no facts.
 func (b *Book) Empty() bool { return len(b.facts) == 0 }
 
-// find returns the fact of a need. It prefers the report of the latest year that the inquiry names, then the next
-// report after it, then the latest report before it.
+// find returns the fact of a need, or of a substitute for its metric. It prefers the report for b.target, the latest
+// year that the question names, then the next report after it, then the latest report before it. Of equally preferred
+// facts it returns the most certain.
 func (b *Book) find(n Need) (kernel.Fact, bool) {
 	for _, key := range append([]string{n.Metric}, substitutes[n.Metric]...) {
 		list := b.facts[Need{key, n.Period}]
@@ -118,14 +121,14 @@ func (b *Book) find(n Need) (kernel.Fact, bool) {
 			continue
 		}
 		distance := func(f kernel.Fact) int {
-			d := f.Report.AnyYear() - b.target
+			years := f.Report.AnyYear() - b.target
 			switch {
-			case d < 0:
-				d = 100 - d
-			case n.Quarter == 0 && f.Report.Quarter != 0:
-				d += 50
+			case years < 0:
+				return 100 - years
+			case n.Quarter == 0 && f.Report.Quarter != 0: // a quarterly report for a figure of a whole year
+				return 50 + years
 			}
-			return 2*d + 1 - f.Sure/minSureness
+			return years
 		}
 		best := slices.MinFunc(list, func(x, y kernel.Fact) int {
 			if d := distance(x) - distance(y); d != 0 {
@@ -138,32 +141,33 @@ func (b *Book) find(n Need) (kernel.Fact, bool) {
 	return kernel.Fact{}, false
 }
 
-// result is a number with its calculation, once in names of metrics and once in numbers.
+// result is the value of an expression with its calculation.
 type result struct {
 	value   float64
-	figure  kernel.Figure // set if the result is a single fact
-	fact    bool
-	numbers string
-	names   string
-	isSum   bool // numbers is a sum, which needs brackets
+	fact    bool          // the result is a single fact
+	figure  kernel.Figure // the figure of the fact
+	numbers string        // the calculation in numbers
+	names   string        // the calculation in names of metrics
+	isSum   bool          // the calculation is a sum or a difference, which needs brackets within another calculation
 }
 
-// eval computes an expression for a period. It returns false if a figure is missing, or if the expression is
-// too deep or takes too many steps.
+// eval computes an expression for a period. depth is the depth of the expression in the whole calculation. eval returns
+// false if e is nil, if a figure is missing, on a division by zero, or if the expression is too deep or takes too many
+// steps.
 func (b *Book) eval(e *expr, p Period, depth int) (result, bool) {
 	if b.steps++; e == nil || depth > maxDepth || b.steps > maxSteps {
 		return result{}, false
 	}
 	switch e.op {
-	case '#':
+	case opNumber:
 		text := strconv.FormatFloat(e.value, 'f', -1, 64)
 		return result{value: e.value, numbers: text, names: text}, true
-	case 'm':
+	case opMetric:
 		if len(e.periods) == 1 {
 			p = e.periods[0]
 		}
 		return b.metric(e, p, depth)
-	case 'a', 'd':
+	case opAverage, opChange:
 		return b.twoDays(e, p, depth)
 	}
 	left, ok := b.eval(e.args[0], p, depth+1)
@@ -174,7 +178,7 @@ func (b *Book) eval(e *expr, p Period, depth int) (result, bool) {
 	if !ok {
 		return right, false
 	}
-	r := result{fact: false, isSum: e.op == '+' || e.op == '-'}
+	r := result{isSum: e.op == '+' || e.op == '-'}
 	switch e.op {
 	case '+':
 		r.value = left.value + right.value
@@ -188,6 +192,7 @@ func (b *Book) eval(e *expr, p Period, depth int) (result, bool) {
 		}
 		r.value = left.value / right.value
 	}
+	// join returns the calculation from a and b, those of left and right. An optional metric that is absent has none.
 	join := func(a, b string) string {
 		if a == "" {
 			return b
@@ -218,7 +223,7 @@ func (b *Book) twoDays(e *expr, p Period, depth int) (result, bool) {
 	if len(e.periods) == 2 {
 		from, to = e.periods[0], e.periods[1]
 	}
-	metric := &expr{op: 'm', key: e.key}
+	metric := metricExpr(e.key)
 	last, ok := b.metric(metric, to, depth)
 	if !ok {
 		return last, false
@@ -226,14 +231,14 @@ func (b *Book) twoDays(e *expr, p Period, depth int) (result, bool) {
 	missing := len(b.missing)
 	first, ok := b.metric(metric, from, depth)
 	if !ok {
-		if e.op == 'd' || len(e.periods) == 2 { // both days are needed
+		if e.op == opChange || len(e.periods) == 2 { // both days are needed
 			return first, false
 		}
-		b.missing = b.missing[:missing]
+		b.missing = b.missing[:missing] // the first day is not reported as missing
 		last.fact = false
 		return last, true // the end of the year alone
 	}
-	if e.op == 'd' {
+	if e.op == opChange {
 		return result{
 			value: last.value - first.value, numbers: last.numbers + " - " + figures.Bracket(first.numbers),
 			names: "change in " + last.names, isSum: true,
@@ -243,9 +248,9 @@ func (b *Book) twoDays(e *expr, p Period, depth int) (result, bool) {
 		") / 2", names: "average " + last.names}, true
 }
 
-// metric returns the value of a metric. A formula that the question states comes first, then a fact, then the formula
-// of the vocabulary. An optional metric that its statement does not contain is 0. It returns false if a figure is
-// missing.
+// metric returns the value of the metric in e for the period p. A formula that the question states comes first, then a
+// fact, then the formula of the vocabulary. An optional metric that its statement does not contain is 0. metric returns
+// false if a figure is missing, and adds the figure to b.missing.
 func (b *Book) metric(e *expr, p Period, depth int) (result, bool) {
 	if definition := b.definitions[e.key]; definition != nil && depth < maxDepth {
 		return b.eval(definition, p, depth+1)
@@ -258,8 +263,7 @@ func (b *Book) metric(e *expr, p Period, depth int) (result, bool) {
 		return result{value: f.Figure.Value, figure: f.Figure, fact: true, numbers: numbers, names: m.Name}, true
 	}
 	if known := formula(e.key); known != nil {
-		r, ok := b.eval(known, p, depth+1)
-		return r, ok
+		return b.eval(known, p, depth+1)
 	}
 	if e.optional && b.hasStatement(e.key, p) {
 		return result{}, true
@@ -324,7 +328,7 @@ func (b *Book) has(key string) bool {
 	return false
 }
 
-// last returns the latest fact of a metric.
+// last returns the fact of a metric with the latest last day. It returns false if there is no fact of the metric.
 func (b *Book) last(key string) (fact kernel.Fact, ok bool) {
 	for n, list := range b.facts {
 		if f := list[0]; n.Metric == key && (!ok || f.Period.End > fact.Period.End) {
@@ -334,8 +338,8 @@ func (b *Book) last(key string) (fact kernel.Fact, ok bool) {
 	return fact, ok
 }
 
-// withFormulaSign returns a value with the sign that formulas expect. Spending is positive. Income tax has the sign
-// with which it leads from income before taxes to net income.
+// withFormulaSign returns value, a figure of a metric in the period p, with the sign that formulas expect. Spending is
+// positive. Income tax is positive if it makes net income less than income before taxes.
 func (b *Book) withFormulaSign(key string, p Period, value float64) float64 {
 	if metrics.Spent(key) {
 		return math.Abs(value)
@@ -343,15 +347,20 @@ func (b *Book) withFormulaSign(key string, p Period, value float64) float64 {
 	if key != "income_tax" {
 		return value
 	}
-	before, ok := b.find(Need{"pretax_income", p})
-	after, ok2 := b.find(Need{"net_income", p})
-	if ok && ok2 && math.Abs(before.Figure.Value+value-after.Figure.Value) <
-		math.Abs(before.Figure.Value-value-after.Figure.Value) {
+	pretax, hasPretax := b.find(Need{"pretax_income", p})
+	net, hasNet := b.find(Need{"net_income", p})
+	if !hasPretax || !hasNet {
+		return value
+	}
+	ifAdded := math.Abs(pretax.Figure.Value + value - net.Figure.Value)
+	ifSubtracted := math.Abs(pretax.Figure.Value - value - net.Figure.Value)
+	if ifAdded < ifSubtracted {
 		return -value
 	}
 	return value
 }
 
+// use adds a fact to b.used, unless it is there already.
 func (b *Book) use(f kernel.Fact, p Period) {
 	for _, u := range b.used {
 		if u.Metric == f.Metric && u.Period == p && u.Document == f.Document {

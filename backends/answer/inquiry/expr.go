@@ -11,18 +11,27 @@ import (
 
 // expr is a calculation over metrics: a number, a metric, or an operation on other expressions.
 type expr struct {
-	// op is '#' for a number, 'm' for a metric, 'a' for the average of a metric over two days, 'd' for its change
-	// between them, and otherwise one of + - * /.
-	op    byte
-	value float64
-	key   string
+	op    byte    // opNumber, opMetric, opAverage, opChange, or one of + - * /
+	value float64 // of a number
+	key   string  // of a metric
 	// optional reports that a metric is 0 if its statement does not contain the metric.
 	optional bool
 	// periods are the periods that the question names for this metric. If it is empty, the periods of the whole
 	// expression are used.
 	periods []Period
-	args    []*expr
+	args    []*expr // the two operands of + - * /
 }
+
+// The values of expr.op other than arithmetic operators.
+const (
+	opNumber  = '#'
+	opMetric  = 'm'
+	opAverage = 'a' // the average of a metric over two days
+	opChange  = 'd' // the change of a metric between two days
+)
+
+// metricExpr returns the expression for a metric.
+func metricExpr(key string) *expr { return &expr{op: opMetric, key: key} }
 
 // parser parses an expression by recursive descent.
 type parser struct {
@@ -30,9 +39,10 @@ type parser struct {
 	position int
 	// leaf returns the operand for the words between operators, or nil if they name no operand.
 	leaf  func(words string) *expr
-	depth int
+	depth int // the number of brackets around the position
 }
 
+// Bounds of an expression.
 const (
 	maxTokens = 200
 	maxDepth  = 20
@@ -51,6 +61,7 @@ func parse(tokens []string, leaf func(string) *expr) *expr {
 	return e
 }
 
+// next returns the token at the position, or the empty string at the end.
 func (p *parser) next() string {
 	if p.position < len(p.tokens) {
 		return p.tokens[p.position]
@@ -58,10 +69,13 @@ func (p *parser) next() string {
 	return ""
 }
 
-func (p *parser) sum() *expr     { return p.chain("+-", p.product) }
+// sum parses operands of + and -, or a single one. Like all methods that parse, it returns nil on a syntax error.
+func (p *parser) sum() *expr { return p.chain("+-", p.product) }
+
+// product parses operands of * and /, or a single one.
 func (p *parser) product() *expr { return p.chain("*/", p.operand) }
 
-// chain parses left-associative operators between operands.
+// chain parses operands with any of the operators between them, which are left-associative.
 func (p *parser) chain(operators string, operand func() *expr) *expr {
 	left := operand()
 	for left != nil && p.next() != "" && strings.Contains(operators, p.next()) {
@@ -76,6 +90,7 @@ func (p *parser) chain(operators string, operand func() *expr) *expr {
 	return left
 }
 
+// operand parses a number, a leaf, or an expression in brackets.
 func (p *parser) operand() *expr {
 	if p.depth++; p.depth > maxDepth {
 		return nil
@@ -95,7 +110,7 @@ func (p *parser) operand() *expr {
 		return nil
 	}
 	if n, err := strconv.ParseFloat(strings.ReplaceAll(token, ",", ""), 64); err == nil {
-		return &expr{op: '#', value: n}
+		return &expr{op: opNumber, value: n}
 	}
 	return p.leaf(token)
 }
@@ -139,12 +154,14 @@ func dataTokens(text string) []string {
 	return tokens
 }
 
+// dataLeaf returns the operand for a token of a formula in the vocabulary: the key of a metric, possibly followed by
+// "?" if it is optional, alone or within avg() or change(). It returns nil for an unknown key.
 func dataLeaf(token string) *expr {
-	e := &expr{op: 'm', key: token}
+	e := metricExpr(token)
 	if name, inner, ok := strings.Cut(strings.TrimSuffix(token, ")"), "("); ok {
-		e.key, e.op = inner, name[0]
+		e.key, e.op = inner, opAverage
 		if name == "change" {
-			e.op = 'd'
+			e.op = opChange
 		}
 	}
 	if key, optional := strings.CutSuffix(e.key, "?"); optional {
@@ -197,29 +214,29 @@ func wordTokens(text string) []string {
 // name no metric, or more periods than the operand may have.
 func wordLeaf(words string) *expr {
 	text, periods := splitPeriods(words)
-	e := &expr{op: 'm', periods: periods}
+	e := &expr{op: opMetric, periods: periods}
 	lower := strings.ToLower(text)
 	for _, lead := range []struct {
 		words string
 		op    byte
 	}{
-		{"average ", 'a'},
-		{"the average ", 'a'},
-		{"mean ", 'a'},
-		{"change in ", 'd'},
-		{"the change in ", 'd'},
-		{"increase in ", 'd'},
+		{"average ", opAverage},
+		{"the average ", opAverage},
+		{"mean ", opAverage},
+		{"change in ", opChange},
+		{"the change in ", opChange},
+		{"increase in ", opChange},
 	} {
 		if strings.HasPrefix(lower, lead.words) {
 			e.op, text = lead.op, text[len(lead.words):]
 			break
 		}
 	}
-	m, ok := metricNamed(text)
-	if !ok || e.op == 'm' && len(periods) > 1 || len(periods) > 2 {
+	key, ok := metricNamed(text)
+	if !ok || e.op == opMetric && len(periods) > 1 || len(periods) > 2 {
 		return nil
 	}
-	e.key = m
+	e.key = key
 	return e
 }
 
@@ -235,7 +252,7 @@ func metricNamed(text string) (key string, ok bool) {
 	return found[0].Metric.Key, true
 }
 
-// addKeys adds the metrics of a calculation to a set, including the metrics of their formulas.
+// addKeys adds the keys of the metrics in e to a set, including those in their formulas. A nil e has none.
 func (e *expr) addKeys(set map[string]bool) {
 	if e == nil || len(set) > maxTokens {
 		return

@@ -25,6 +25,7 @@ type form struct {
 	exampleSubjects []string
 }
 
+// Parts of the patterns of forms.
 const (
 	changeNoun  = `(?:change|increase|decrease|growth|decline|rise|fall|drop|difference|movement|increase\s?/\s?\(?decrease\)?|\(decrease\)\s?/\s?increase|variance)`
 	percentNoun = `(?:percentage|percent|per cent|%|percentual|relative)`
@@ -34,6 +35,8 @@ const (
 	shareNoun   = `(?:percentage|proportion|share|percent|per cent|%)`
 )
 
+// formOf returns the form of questions that pattern, a regular expression that ignores case, matches. example is a
+// question of the form, and exampleSubjects are its subjects.
 func formOf(op Op, pattern, example string, exampleSubjects ...string) form {
 	return form{op: op, pattern: regexp.MustCompile(`(?i)` + pattern), example: example, exampleSubjects: exampleSubjects}
 }
@@ -44,7 +47,7 @@ func (f form) withSubjects(subjects ...string) form {
 	return f
 }
 
-// withPeriods returns the form with withDates set.
+// withPeriods returns the form with withDates set, so that its pattern is applied to the question with its periods.
 func (f form) withPeriods() form {
 	f.withDates = true
 	return f
@@ -129,9 +132,9 @@ func (f *form) subjectsOf(text string, match []int, bare string) []string {
 	return list
 }
 
-// applyForm sets the operation and its subjects from a form. match holds the indexes of the form's match in text, which
-// is the question with its periods or bare, the question without them. It returns false if the question is of another
-// form.
+// applyForm sets the operation, its subjects and the fields for the operation from a form. match holds the indexes of
+// the form's match in text, which is the question with its periods or bare, the question without them. applyForm
+// returns false if the question is of another form in spite of the match; the caller then tries the next form.
 func (q *Inquiry) applyForm(f *form, match []int, text, bare string) bool {
 	group := func(name string) string {
 		if i := f.pattern.SubexpIndex(name); i >= 0 && match[2*i] >= 0 {
@@ -168,8 +171,9 @@ func (q *Inquiry) applyForm(f *form, match []int, text, bare string) bool {
 	case Growth:
 		return !shareForm.MatchString(bare)
 	case Change:
-		a, b, both := strings.Cut(strings.TrimSpace(q.Subjects[0]), " and ")
-		if both && len(q.Periods) <= 1 && !strings.Contains(b, " and ") && a != "" && b != "" {
+		// "the difference between a and b"
+		a, b, hasTwo := strings.Cut(strings.TrimSpace(q.Subjects[0]), " and ")
+		if hasTwo && len(q.Periods) <= 1 && !strings.Contains(b, " and ") && a != "" && b != "" {
 			q.Subjects = []string{a, b}
 		}
 	case Average:
@@ -188,7 +192,8 @@ func (q *Inquiry) applyForm(f *form, match []int, text, bare string) bool {
 	return true
 }
 
-// readThreshold reads the threshold after words such as "more than". It returns false if there is no threshold.
+// readThreshold sets Threshold and Above from words such as "more than" and the number after them. It returns false if
+// there is no such number.
 func (q *Inquiry) readThreshold(body string) bool {
 	match := beyondPattern.FindStringIndex(body)
 	if match == nil {

@@ -23,28 +23,29 @@ const (
 	Peak    Op = "peak" // the period of the greatest or the least figure
 
 	// Operations on tables only.
-	Ratio Op = "ratio" // the first subject over the second
-	Share Op = "share" // the same in per cent
+	Ratio Op = "ratio" // the first subject divided by the second
+	Share Op = "share" // the first subject in per cent of the second
 	Count Op = "count" // the number of periods in which a figure is above or below a threshold
-	Where Op = "where" // these periods themselves
+	Where Op = "where" // the periods in which a figure is above or below a threshold
 	Years Op = "years" // the years that a table has
 	Items Op = "items" // the rows under a heading
 	Text  Op = "text"  // no figure: a reason, a definition, an event
 
-	// Operations on statements only. "It" is the measure of the question.
-	Moved      Op = "moved"      // whether it went up or down
+	// Operations on statements only. They are about the measure of the question.
+	Moved      Op = "moved"      // whether the measure went up or down
 	Sign       Op = "sign"       // whether it is positive or negative
 	Beyond     Op = "beyond"     // whether it is above or below a number
-	Consistent Op = "consistent" // whether it moves little
-	Good       Op = "good"       // whether it meets its criterion
+	Consistent Op = "consistent" // whether it changes little from year to year
+	Good       Op = "good"       // whether it meets a criterion of the vocabulary
 	Paid       Op = "paid"       // whether it is not zero
 	Extreme    Op = "extreme"    // which of several measures is the greatest or the least
-	Trend      Op = "trend"      // how it went over several periods
-	Always     Op = "always"     // whether it went one way in each of them
+	Trend      Op = "trend"      // how it changed over several periods
+	Always     Op = "always"     // whether it changed in the same direction in each of several periods
 	Exceeds    Op = "exceeds"    // whether it is more or less than another measure
 )
 
-// Inquiry is a question in the form in which Read returns it.
+// Inquiry is a question about the figures of an issuer, in the form that is looked up in tables or computed. Read
+// returns it.
 type Inquiry struct {
 	// Calculation is the question as a calculation with the measures of statements. It is nil if the meaning of a word
 	// is not certain. The other fields have the question in its own words, which are compared with tables.
@@ -103,8 +104,8 @@ func Read(body string) *Inquiry {
 	return q
 }
 
-// Inputs returns the names of the metrics in the formula of the measure, if the question wants the value of a single
-// measure.
+// Inputs returns the names of the metrics from which the measure is computed, if the question wants the value of a
+// single measure that has a formula. Otherwise, and for a nil q, it returns nil.
 func (q *Calculation) Inputs() (names []string) {
 	if q == nil || q.Op != Value || len(q.measures) != 1 {
 		return nil

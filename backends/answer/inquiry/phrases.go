@@ -8,11 +8,12 @@ type phrase struct {
 	replacement string
 }
 
+// phraseOf returns the phrase for the whole words that pattern, a regular expression that ignores case, matches.
 func phraseOf(pattern, replacement string) phrase {
 	return phrase{regexp.MustCompile(`(?i)\b(?:` + pattern + `)\b`), replacement}
 }
 
-// phrases lists the everyday wordings.
+// phrases lists the everyday wordings, in the order in which they are replaced.
 var phrases = []phrase{
 	phraseOf(`profitable|profit-making`, "net income positive"),
 	phraseOf(`loss-making|unprofitable`, "net income negative"),

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
@@ -48,14 +49,15 @@ type Calculation struct {
 	decimals    int     // the number of decimals that the question wants; -1 for any
 }
 
-// measure is a quantity with its formula, such as a metric or a ratio.
+// measure is a quantity that can be computed: a metric, a ratio of two metrics, or a formula that the question states.
 type measure struct {
-	name string
-	key  string // empty for a formula of the question
+	name string // the name in a sentence
+	key  string // the key of the metric; empty for a ratio or a formula
 	expr *expr
-	unit string
+	unit string // the kernel.Unit of its values
 }
 
+// The patterns of questions. Those that contain a group use it for the part that matters, such as the number of years.
 var (
 	sentences  = regexp.MustCompile(`[.?!:]\s+(?:[A-Z"“(]|$)|[?]`)
 	asks       = regexp.MustCompile(`(?i)(?:^|[,:;]\s+|\.\s+)(?:(?:roughly|approximately|about|and|so|then)\s+)?((?:by )?how (?:much|many|has|have|did|large|big|high)|what|which|what's|did|does|do|is|are|was|were|has|have|had|in what|among|between)\b`)
@@ -115,14 +117,15 @@ func calculation(body string) *Calculation {
 			q.decimals = n
 		}
 	}
-	core, lead, definitions := divide(body)
+	core, lead, definitions := divide(body) // the question, the words before it, and sentences with formulas
 	if core == "" {
 		return nil
 	}
 	core = replacePhrases(core)
 	for _, match := range formatting.FindAllString(body, 8) {
-		if m := scaleOf.FindString(match); m != "" {
-			q.scale = map[byte]float64{'t': 1e3, 'm': 1e6, 'b': 1e9}[m[0]|0x20]
+		if word := scaleOf.FindString(match); word != "" {
+			lowerInitial := word[0] | 0x20
+			q.scale = map[byte]float64{'t': 1e3, 'm': 1e6, 'b': 1e9}[lowerInitial]
 		}
 	}
 	core = formatting.ReplaceAllString(remarks.ReplaceAllString(core, " "), " ")
@@ -151,14 +154,17 @@ func calculation(body string) *Calculation {
 var thanPeriod = regexp.MustCompile(`(?i)\bthan (?:it |they |that |those )?(?:was |were |did |had been )?(?:in|at|for|during|as of)\b`)
 
 // divide returns three parts of a text. core is the sentence with the question, from its first question word on. lead
-// are the words of that sentence before core. definitions are the sentences that define terms.
+// are the words of that sentence before core. definitions are the sentences that define terms. All are empty if no
+// sentence is a question.
 func divide(body string) (core, lead string, definitions []string) {
 	var all []string
 	start := 0
 	for _, m := range sentences.FindAllStringIndex(body, 40) {
 		end := m[0] + 1
-		if end <= start || strings.HasSuffix(body[start:end], "U.S.") ||
-			body[end-1] == ':' && !strings.Contains(body[start:end], "question") {
+		if end <= start || strings.HasSuffix(body[start:end], "U.S.") {
+			continue
+		}
+		if body[end-1] == ':' && !strings.Contains(body[start:end], "question") { // ":" ends only "Here is the question:"
 			continue
 		}
 		all = append(all, strings.TrimSpace(body[start:end]))
@@ -196,14 +202,15 @@ func divide(body string) (core, lead string, definitions []string) {
 		core = all[0]
 	}
 	core = strings.TrimRight(core, " ?.")
-	if m := asks.FindStringSubmatchIndex(core); m != nil {
-		lead, core = core[:m[2]], core[m[2]:]
-	} else {
+	m := asks.FindStringSubmatchIndex(core)
+	if m == nil {
 		return "", "", nil
 	}
-	return core, lead, definitions
+	questionWord := m[2]
+	return core[questionWord:], core[:questionWord], definitions
 }
 
+// count returns the number that a word is, in digits or from "two" to "five", or 0.
 func count(word string) int {
 	n, err := strconv.Atoi(word)
 	if err != nil {
@@ -213,58 +220,90 @@ func count(word string) int {
 }
 
 var (
+	// rangePattern matches the words between the two ends of a range of periods, or "between".
 	rangePattern = regexp.MustCompile(`(?i)(?:\d|\b)\s*(?:-|–|to|through|until)\s*(?:the )?(?:end of )?(?:year end )?(?:fy|fiscal|q\d|20|19)|\bbetween\b`)
+	// beforePeriod and afterPeriod match words that belong to a period, right before and after it.
 	beforePeriod = regexp.MustCompile(`(?i)\b(?:year[- ]?end(?:ed|ing)?(?: of)?|(?:the |at )*(?:end|close|start) of|as of|by the end of|end-of-year|(?:the )?(?:fiscal|financial) (?:years?|period)|fy|in the year|for the year|period)\s*$`)
 	afterPeriod  = regexp.MustCompile(`(?i)^\s*(?:year[- ]?end|data|period|close|fiscal year|results?)\b`)
 )
 
-// splitPeriods removes the periods from a text and returns them as fiscal periods. A date in December, or the end of
-// twelve months after June, is read as the fiscal year. A time that is neither a fiscal year nor a quarter is returned
-// as the zero Period.
+// splitPeriods removes the periods from a text and returns the rest of the text and the periods as fiscal periods,
+// without repetitions. A date in December, or the end of twelve months after June, is read as the fiscal year. A time
+// that is neither a fiscal year nor a quarter is returned as the zero Period.
 func splitPeriods(text string) (rest string, periods []Period) {
 	var b strings.Builder
-	last := 0
+	end := 0 // of the last period
 	for _, m := range metrics.Periods(text) {
-		if m.Start < last {
+		if m.Start < end {
 			continue
 		}
-		b.WriteString(beforePeriod.ReplaceAllString(text[last:m.Start], " ") + " ")
-		last = m.End
-		p := Period{m.Period.Year, m.Period.Quarter}
-		if end := m.Period.End.Time(); m.Period.End != "" &&
-			(end.Month() == time.December || m.Period.Months == 12 && end.Month() > time.June) {
-			p, m.Period.End = Period{Year: end.Year()}, "" // most fiscal years end with the calendar year
-		}
-		if m.Period.End != "" || m.Period.Half != 0 || m.Period.Months != 0 && m.Period.Months != 12 && p.Quarter == 0 {
-			p = Period{}
-		}
-		if !slices.Contains(periods, p) {
+		b.WriteString(beforePeriod.ReplaceAllString(text[end:m.Start], " ") + " ")
+		end = m.End + len(afterPeriod.FindString(text[m.End:]))
+		if p := fiscalPeriod(m.Period); !slices.Contains(periods, p) {
 			periods = append(periods, p)
 		}
-		last += len(afterPeriod.FindString(text[last:]))
 	}
-	b.WriteString(text[last:])
+	b.WriteString(text[end:])
 	return strings.Join(strings.Fields(beforePeriod.ReplaceAllString(b.String(), " ")), " "), periods
 }
 
+// fiscalPeriod returns p as a fiscal year or quarter, or the zero Period; see splitPeriods.
+func fiscalPeriod(p kernel.Period) Period {
+	if p.End != "" {
+		end := p.End.Time()
+		if end.Month() != time.December && (p.Months != 12 || end.Month() <= time.June) {
+			return Period{}
+		}
+		// Most fiscal years end with the calendar year.
+		if p.Half != 0 || p.Months != 0 && p.Months != 12 {
+			return Period{}
+		}
+		return Period{Year: end.Year()}
+	}
+	if p.Half != 0 || p.Months != 0 && p.Months != 12 && p.Quarter == 0 {
+		return Period{}
+	}
+	return Period{p.Year, p.Quarter}
+}
+
+// readExtreme reads a question which of the three cash flows is the greatest or the least. It returns false if it does
+// not understand which of the two is wanted.
+func (q *Calculation) readExtreme(text string) bool {
+	lower := strings.ToLower(text)
+	most, least := highestWord.MatchString(text), lowestWord.MatchString(text)
+	isClear := most != least || strings.Contains(lower, "lost the least")
+	if !isClear || !strings.Contains(lower, "cash") {
+		return false
+	}
+	q.Op, q.direction = Extreme, 1
+	if !most {
+		q.direction = -1
+	}
+	for _, key := range []string{"operating_cash_flow", "investing_cash_flow", "financing_cash_flow"} {
+		q.measures = append(q.measures, measureOf(key))
+	}
+	return true
+}
+
+// readThreshold sets the fields for Beyond from a match of threshold.
+func (q *Calculation) readThreshold(match []string) {
+	word, number, scale := match[1], match[2], match[3]
+	q.Op, q.direction = Beyond, 1
+	if strings.Contains("below under less than lower than", strings.ToLower(word)) {
+		q.direction = -1
+	}
+	q.limit, _ = strconv.ParseFloat(strings.Trim(strings.ReplaceAll(number, ",", ""), "$."), 64)
+	q.limit *= map[string]float64{
+		"": 1, "%": 1, "x": 1, "times": 1, "thousand": 1e3, "million": 1e6,
+		"billion": 1e9,
+	}[strings.ToLower(scale)]
+}
+
 // understand sets the operation and the measures from text, the question without its periods. lead are the words before
-// it. It returns false if it does not understand all of text.
+// it. It takes all words that it knows out of the text, and returns false if words other than filler are left.
 func (q *Calculation) understand(text, lead string) bool {
-	// Several measures, of which the question wants the greatest or the least.
 	if threeWays.MatchString(lead + text) {
-		most, least := highestWord.MatchString(text), lowestWord.MatchString(text)
-		if most == least && !strings.Contains(strings.ToLower(text), "lost the least") ||
-			!strings.Contains(strings.ToLower(text), "cash") {
-			return false
-		}
-		q.Op, q.direction = Extreme, 1
-		if !most {
-			q.direction = -1
-		}
-		for _, key := range []string{"operating_cash_flow", "investing_cash_flow", "financing_cash_flow"} {
-			q.measures = append(q.measures, measureOf(key))
-		}
-		return true
+		return q.readExtreme(text)
 	}
 	asksPeriod := whichYear.MatchString(text)
 	text = strings.TrimSpace(whichYear.ReplaceAllString(text, ""))
@@ -275,6 +314,7 @@ func (q *Calculation) understand(text, lead string) bool {
 	if !ok {
 		return false
 	}
+	// remove removes words from rest and reports whether rest had any.
 	remove := func(words *regexp.Regexp) bool {
 		found := words.MatchString(rest)
 		rest = words.ReplaceAllString(rest, " ")
@@ -282,9 +322,9 @@ func (q *Calculation) understand(text, lead string) bool {
 	}
 	isYesNo := yesNo.MatchString(text)
 	remove(yesNo)
-	var limits []string
+	var limit []string // the match of threshold, or nil
 	if m := threshold.FindStringSubmatch(rest); m != nil && isYesNo {
-		limits = m
+		limit = m
 		remove(threshold)
 	}
 	always := remove(everyYear)
@@ -327,16 +367,8 @@ func (q *Calculation) understand(text, lead string) bool {
 		q.Op = Always
 	case isSteady && isYesNo:
 		q.Op = Consistent
-	case limits != nil:
-		q.Op, q.direction = Beyond, 1
-		if strings.Contains("below under less than lower than", strings.ToLower(limits[1])) {
-			q.direction = -1
-		}
-		q.limit, _ = strconv.ParseFloat(strings.Trim(strings.ReplaceAll(limits[2], ",", ""), "$."), 64)
-		q.limit *= map[string]float64{
-			"": 1, "%": 1, "x": 1, "times": 1, "thousand": 1e3, "million": 1e6,
-			"billion": 1e9,
-		}[strings.ToLower(limits[3])]
+	case limit != nil:
+		q.readThreshold(limit)
 	case isYesNo && sign != "":
 		q.Op, q.direction = Sign, 1
 		if strings.EqualFold(sign, "negative") {
@@ -368,8 +400,8 @@ func (q *Calculation) understand(text, lead string) bool {
 	return onlyFiller(rest)
 }
 
-// exceeds reads a question whether one measure is more or less than another one. It returns false if the question is a
-// different one.
+// exceeds sets the fields for Exceeds if the question is whether one measure is more or less than another one.
+// Otherwise it returns false.
 func (q *Calculation) exceeds(text string) bool {
 	match := exceedWord.FindStringIndex(text)
 	if match == nil || !yesNo.MatchString(text) {
@@ -393,10 +425,11 @@ func (q *Calculation) exceeds(text string) bool {
 	return true
 }
 
+// fluctuating matches the bounds of a consistent measure, such as "(not fluctuating by more than 2%)".
 var fluctuating = regexp.MustCompile(`(?i)\(?(?:not )?fluctuat\w*[^()?]*\)?|\(?(?:within|by|of)? ?(?:no more than |roughly |about )*\d+(?:\.\d+)?\s?%[^()?]*\)?`)
 
-// readMeasures finds the measures in a text and returns the rest of the text. It returns false if there is no measure
-// or their relation is not clear.
+// readMeasures sets q.measures to the measure in a text, or to the ratio or formula of several, and returns the rest of
+// the text. It returns false if there is no measure or the relation of several is not clear.
 func (q *Calculation) readMeasures(text string) (rest string, ok bool) {
 	if m := shareOf.FindStringSubmatch(text); m != nil {
 		return q.ratio(m[1], m[2], "%")
@@ -410,7 +443,7 @@ func (q *Calculation) readMeasures(text string) (rest string, ok bool) {
 		return "", false
 	}
 	if arithmetic.MatchString(" " + text + " ") {
-		if stated := parseWords(text); stated != nil && stated.op != 'm' {
+		if stated := parseWords(text); stated != nil && stated.op != opMetric {
 			unit := ""
 			if stated.op == '+' || stated.op == '-' {
 				unit = string(metrics.UnitOf(found[0].Metric.Key))
@@ -436,6 +469,8 @@ func (q *Calculation) readMeasures(text string) (rest string, ok bool) {
 	return rest, true
 }
 
+// ratio sets q.measures to the ratio of the metrics in two texts, and returns the other words of the texts. unit is "%"
+// or empty. ratio returns false unless each text names one metric.
 func (q *Calculation) ratio(numerator, denominator, unit string) (rest string, ok bool) {
 	a, b := metrics.Find(numerator), metrics.Find(denominator)
 	if len(a) != 1 || len(b) != 1 {
@@ -443,7 +478,7 @@ func (q *Calculation) ratio(numerator, denominator, unit string) (rest string, o
 	}
 	q.measures = []measure{{
 		name: a[0].Metric.Name + " to " + b[0].Metric.Name, unit: unit,
-		expr: &expr{op: '/', args: []*expr{{op: 'm', key: a[0].Metric.Key}, {op: 'm', key: b[0].Metric.Key}}},
+		expr: &expr{op: '/', args: []*expr{metricExpr(a[0].Metric.Key), metricExpr(b[0].Metric.Key)}},
 	}}
 	if unit == "%" {
 		q.measures[0].name = a[0].Metric.Name + " as a percentage of " + b[0].Metric.Name
@@ -452,9 +487,10 @@ func (q *Calculation) ratio(numerator, denominator, unit string) (rest string, o
 		denominator[b[0].End:], true
 }
 
+// measureOf returns the measure that is a metric.
 func measureOf(key string) measure {
 	m, _ := metrics.Metric(key)
-	return measure{name: m.Name, key: key, expr: &expr{op: 'm', key: key}, unit: string(metrics.UnitOf(key))}
+	return measure{name: m.Name, key: key, expr: metricExpr(key), unit: string(metrics.UnitOf(key))}
 }
 
 // define parses the sentences of a question that define a measure by a formula, such as "DPO is defined as 365 * …",
@@ -475,7 +511,7 @@ func (q *Calculation) define(definitions []string) bool {
 		key, ok := metricNamed(m[1])
 		parsed := parseWords(strings.Trim(m[2], " .;"))
 		switch {
-		case parsed != nil && ok && (parsed.op != 'm' || stated):
+		case parsed != nil && ok && (parsed.op != opMetric || stated):
 			q.definitions[key] = parsed
 		case parsed != nil && stated: // a formula for the measure of the question, under a name that is not a metric
 			q.definitions[""] = parsed
@@ -491,7 +527,7 @@ func (q *Calculation) define(definitions []string) bool {
 // partsOfFormula reports whether every metric that a text names is a part of the formula of key.
 func partsOfFormula(key, text string) bool {
 	known := make(map[string]bool)
-	(&expr{op: 'm', key: key}).addKeys(known)
+	metricExpr(key).addKeys(known)
 	for _, mention := range metrics.Find(text) {
 		if !known[mention.Metric.Key] {
 			return false
@@ -526,7 +562,7 @@ func onlyFiller(text string) bool {
 	return true
 }
 
-// Metrics returns the keys of the metrics that the inquiry needs, sorted.
+// Metrics returns the keys of the metrics whose facts the calculation may need, sorted.
 func (q *Calculation) Metrics() []string {
 	keys := make(map[string]bool)
 	for _, definition := range q.definitions {
@@ -545,7 +581,7 @@ func (q *Calculation) Metrics() []string {
 	}
 	if q.Op == Good {
 		for _, other := range criteriaOf(q.measures[0].key) {
-			(&expr{op: 'm', key: other.key}).addKeys(keys)
+			metricExpr(other.key).addKeys(keys)
 		}
 	}
 	if q.mayBeIrrelevant {
@@ -555,8 +591,8 @@ func (q *Calculation) Metrics() []string {
 		keys[key] = true
 	}
 	for key := range maps.Clone(keys) {
-		for _, twin := range substitutes[key] {
-			keys[twin] = true
+		for _, substitute := range substitutes[key] {
+			keys[substitute] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(keys))

@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// Parts of the patterns of wordings.
 const (
 	auxiliary    = `(?:did|does|do|has|had)\s+`
 	spendVerb    = `(?:pay|paid|spend|spent|invest|invested|repurchased?|use|used)`
@@ -19,7 +20,7 @@ const (
 // replacement, without the verb.
 type wording struct{ pattern, unless, replacement string }
 
-// wordings lists the forms with verbs of having and spending. The first that matches is used.
+// wordings lists the forms with verbs of having, earning and spending. The first that matches is used.
 var wordings = []wording{
 	{`^how much(?: money| cash)? ` + auxiliary + `(?:it |they )?` + spendVerb + `\s+(?:on|in|for|as|out in|out as)\s+(.+)$`, ``, "what was the $1"},
 	{`^how much(?: money)? ` + auxiliary + `(?:it |they )?(?:bring|brought|take|took|turn|turned)\s+(?:in|over)\b\s*` + timeOrEnd, ``, "what was the revenue $1"},

@@ -5,7 +5,7 @@ import "testing"
 func TestRephrase(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]struct {
-		said string
+		text string
 		paid bool
 	}{
 		"How much revenue did it make in 2019":                           {"what was the revenue in 2019", false},
@@ -27,8 +27,8 @@ func TestRephrase(t *testing.T) {
 		"What percentage did revenue have":                               {"What percentage did revenue have", false},
 		"By how many percent did the inventories change from 2018 to 19": {"By how many percent did the inventories change from 2018 to 19", false},
 	} {
-		if said, paid := rephrase(body); said != want.said || paid != want.paid {
-			t.Errorf("%q is %q (%t), not %q", body, said, paid, want.said)
+		if text, paid := rephrase(body); text != want.text || paid != want.paid {
+			t.Errorf("rephrase(%q) = %q, %t, want %q, %t", body, text, paid, want.text, want.paid)
 		}
 	}
 }

@@ -13,12 +13,16 @@ func isRange(body string, mentions []metrics.Mention) bool {
 	if len(mentions) < 2 {
 		return false
 	}
-	a, b := mentions[0], mentions[len(mentions)-1]
-	middle := strings.Trim(strings.ToLower(body[a.End:b.Start]), " ")
-	before := strings.ToLower(body[:a.Start])
-	return middle == "to" || middle == "-" || middle == "–" || middle == "through" ||
-		middle == "and" && strings.HasSuffix(strings.TrimSpace(before), "between") ||
-		strings.HasPrefix(middle, "to ") || middle == "till" || middle == "until"
+	first, last := mentions[0], mentions[len(mentions)-1]
+	before := strings.TrimSpace(strings.ToLower(body[:first.Start]))
+	switch between := strings.Trim(strings.ToLower(body[first.End:last.Start]), " "); between {
+	case "to", "-", "–", "through", "till", "until":
+		return true
+	case "and":
+		return strings.HasSuffix(before, "between")
+	default:
+		return strings.HasPrefix(between, "to ")
+	}
 }
 
 // prepositions matches the words that lead to a period. WithoutPeriods removes them too.
@@ -45,13 +49,16 @@ func WithoutPeriods(body string, mentions []metrics.Mention) string {
 }
 
 var (
+	// questionLead matches polite words and question words at the beginning.
 	questionLead = regexp.MustCompile(`(?i)^\W*(?:(?:and|so|please|can you|could you|tell me|show me|give me|i want to know|do you know)\b\s*)*(?:,?\s*(?:what(?:['’]s| is| was| were| are| did| does| do| has| had)?|how (?:much|many|high|large|big)|which|whats|give|state|name|report)\b\s*(?:(?:is|was|were|are|did|does|do|has|had)\b\s*)?)?`)
-	fillers      = regexp.MustCompile(`(?i)\b(?:the company['’]?s?|the group['’]s|company['’]s|the firm['’]s|(?:total )?(?:amount|value|values|balance|number|figure|level)s? (?:of|for|recorded for|owed to|in)|the (?:respective )?(?:amount|value|values|figure)|respective(?:ly)?|the amount|(?:reported|recorded|recogni[sz]ed|incurred|provided|generated|earned|spent|paid|made|held) (?:by|at|for|in|on|under)\b|did it|did they|earn(?:ed)?|report(?:ed)?|post(?:ed)?|year[- ]end|overall|in (?:dollars|usd|thousands|millions|percent(?:age)?)|year ended?|fiscal years?|same (?:period|year)|previous year|prior year|year[- ]on[- ]year|as compared (?:to|with)|as compared|compared (?:to|with)|compared|versus|as of|as at|the|a|an|its|their|of)\b`)
-	dangling     = regexp.MustCompile(`(?i)^(?:\s*(?:in|for|of|and|to|by|between|from|at|on|has|have|had|is|was|were|are|with|did|does)\b)+|(?:\b(?:in|for|of|and|to|by|between|from|at|on|has|have|had|is|was|were|are|with|did|be|over|or|during|within|grow|grew|grown|change|changed|rise|rose|increased?|decreased?|declined?|fall|fell)\s*[,;]*\s*)+$`)
+	// fillers matches words that do not belong to the name of a figure.
+	fillers = regexp.MustCompile(`(?i)\b(?:the company['’]?s?|the group['’]s|company['’]s|the firm['’]s|(?:total )?(?:amount|value|values|balance|number|figure|level)s? (?:of|for|recorded for|owed to|in)|the (?:respective )?(?:amount|value|values|figure)|respective(?:ly)?|the amount|(?:reported|recorded|recogni[sz]ed|incurred|provided|generated|earned|spent|paid|made|held) (?:by|at|for|in|on|under)\b|did it|did they|earn(?:ed)?|report(?:ed)?|post(?:ed)?|year[- ]end|overall|in (?:dollars|usd|thousands|millions|percent(?:age)?)|year ended?|fiscal years?|same (?:period|year)|previous year|prior year|year[- ]on[- ]year|as compared (?:to|with)|as compared|compared (?:to|with)|compared|versus|as of|as at|the|a|an|its|their|of)\b`)
+	// dangling matches prepositions and verbs that are left at the beginning or the end.
+	dangling = regexp.MustCompile(`(?i)^(?:\s*(?:in|for|of|and|to|by|between|from|at|on|has|have|had|is|was|were|are|with|did|does)\b)+|(?:\b(?:in|for|of|and|to|by|between|from|at|on|has|have|had|is|was|were|are|with|did|be|over|or|during|within|grow|grew|grown|change|changed|rise|rose|increased?|decreased?|declined?|fall|fell)\s*[,;]*\s*)+$`)
 )
 
-// Subject returns a question without its question words, filler, and words that are left at its ends: "net sales from
-// Malaysia". The periods must have been removed before.
+// Subject returns the words of a question that name the figure it wants, such as "net sales from Malaysia" for "What
+// were the net sales from Malaysia?". The periods must have been removed before.
 func Subject(s string) string {
 	s = questionLead.ReplaceAllString(strings.TrimSpace(s), "")
 	s = fillers.ReplaceAllString(s, " ")

@@ -14,8 +14,8 @@ import (
 // criterion is a condition under which a measure is good, such as ">= 1" for the measure itself, or "roa < 5" for
 // another measure.
 type criterion struct {
-	key   string
-	op    string
+	key   string // of the metric
+	op    string // a key of criterionWords
 	limit float64
 }
 
@@ -50,8 +50,8 @@ func (m criterion) isMet(value float64) bool {
 	return value < m.limit
 }
 
-// good answers whether a measure is good by its criteria. Criteria with a missing figure are skipped. good returns nil
-// if no criterion is left.
+// good answers whether a measure is good by its criteria: f, its value in the period p, or another measure in the same
+// period meets one of them. Criteria with a missing figure are skipped. good returns nil if no criterion is left.
 func (q *Calculation) good(b *Book, m *measure, f figure, p Period) *Answer {
 	a := &Answer{Verdict: yes(false)}
 	var stated, steps []string
@@ -62,14 +62,14 @@ func (q *Calculation) good(b *Book, m *measure, f figure, p Period) *Answer {
 			missing := len(b.missing)
 			r, ok := b.eval(other.expr, p, 0)
 			if !ok {
-				b.missing = b.missing[:missing]
+				b.missing = b.missing[:missing] // the figures of a skipped criterion are not reported as missing
 				continue
 			}
 			value, name = other.figure(r), other.name
 		}
 		limit := kernel.Figure{Value: current.limit, Step: 0.1, Unit: value.Unit}
 		stated = append(stated, fmt.Sprintf("%s was %s in %s, against %s %s as the usual mark",
-			name, q.format(value.Figure), p, words[current.op], figures.Print(limit)))
+			name, q.format(value.Figure), p, criterionWords[current.op], figures.Print(limit)))
 		a.Figures = append(a.Figures, value.Figure)
 		if text := calculations([]figure{value}, []Period{p}); text != "" {
 			steps = append(steps, text)
@@ -85,17 +85,20 @@ func (q *Calculation) good(b *Book, m *measure, f figure, p Period) *Answer {
 	return a
 }
 
-// words maps the operators of criteria to words.
-var words = map[string]string{">=": "at least", "<=": "at most", "<": "less than"}
+// criterionWords maps the operators of criteria to words.
+var criterionWords = map[string]string{">=": "at least", "<=": "at most", "<": "less than"}
 
-// trend describes how a figure changed from period to period. It returns nil if there are fewer than two values.
+// trend describes how a measure changed from period to period. For Always it answers whether the measure changed in the
+// direction of the question each time, and for Peak in which period it was the highest or the lowest. It returns nil if
+// there are fewer than two values.
 func (q *Calculation) trend(m *measure, values []figure, periods []Period) *Answer {
 	if len(values) < 2 {
 		return nil
 	}
 	a := &Answer{Calculation: calculations(values, periods)}
 	stated := make([]string, len(values))
-	ups, downs, best := 0, 0, 0
+	ups, downs := 0, 0 // how often the measure rose and fell
+	best := 0          // the index of the highest or the lowest value
 	for i, v := range values {
 		stated[i] = q.format(v.Figure) + " in " + periods[i].String()
 		a.Figures = append(a.Figures, v.Figure)
@@ -109,6 +112,14 @@ func (q *Calculation) trend(m *measure, values []figure, periods []Period) *Answ
 			downs++
 		}
 	}
+	if q.Op == Peak {
+		word := "highest"
+		if q.direction < 0 {
+			word = "lowest"
+		}
+		a.Text = fmt.Sprintf("%s was %s in %s: %s", m.name, word, periods[best], figures.And(stated))
+		return a
+	}
 	way := "it went up and down"
 	switch {
 	case ups == len(values)-1:
@@ -121,20 +132,12 @@ func (q *Calculation) trend(m *measure, values []figure, periods []Period) *Answ
 	if q.Op == Always {
 		a.Verdict = yes(q.direction > 0 && ups == len(values)-1 || q.direction < 0 && downs == len(values)-1)
 	}
-	if q.Op == Peak {
-		way = "highest"
-		if q.direction < 0 {
-			way = "lowest"
-		}
-		a.Text = fmt.Sprintf("%s was %s in %s: %s", m.name, way, periods[best], figures.And(stated))
-		return a
-	}
 	a.Text = fmt.Sprintf("%s was %s; %s", m.name, figures.And(stated), way)
 	return a
 }
 
-// compareMeasures answers whether one measure is more or less than another one. It returns nil if there is not exactly
-// one period or if a figure is missing.
+// compareMeasures answers whether the first measure is more or less, by q.direction, than the second. It returns nil if
+// there is not exactly one period or if a figure is missing.
 func (q *Calculation) compareMeasures(b *Book, periods []Period) *Answer {
 	if len(periods) != 1 {
 		return nil

@@ -80,7 +80,7 @@ func TestList(t *testing.T) {
 		run(2)
 		r.counted(map[string]int{"replaced": 1, "skipped": 1})
 
-		// A failure is told once, and retried with longer and longer pauses.
+		// A failure is logged once, and retried with increasing pauses.
 		down.Store(true)
 		k.Clock.Move(time.Hour + time.Minute)
 		before := requests.Load()
@@ -94,10 +94,10 @@ func TestList(t *testing.T) {
 		run(1)
 		r.counted(map[string]int{"skipped": 1, intake.OutcomeFailed: 3})
 		if n := requests.Load() - before; n != 3 {
-			t.Errorf("%d requests", n)
+			t.Errorf("got %d requests while the server is down, want 3", n)
 		}
 		if n := r.logs.FilterMessage("address not fetched").Len(); n != 1 {
-			t.Errorf("told %d times", n)
+			t.Errorf("the failure was logged %d times, want once", n)
 		}
 		r.has(server.URL+"/report", true)
 		down.Store(false)

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Folder ingests the files of a watched folder. It is used by one goroutine.
+// Folder ingests the files of a watched folder. It must be used by one goroutine only.
 type Folder struct {
 	Options
 	// Path is the absolute path of the folder.
@@ -21,7 +21,7 @@ type Folder struct {
 	// Remove removes the documents of files that have disappeared.
 	Remove bool
 
-	waiting     map[string]string // the stamps of the files that were waiting to be read in the previous round
+	waiting     map[string]string // by file name, the stamps of the files that the previous round found to be read
 	missing     map[string]bool   // the files that were missing in the previous round
 	lastProblem string            // the last problem that was logged
 }
@@ -35,9 +35,10 @@ const (
 	longestPause = time.Hour
 )
 
-// Run makes one round and returns the number of ingested files. It ingests files that have changed since they were
-// read, or whose next attempt is due, but only if they have not changed since the previous round. If the folder cannot
-// be read, Run logs the problem and returns no error.
+// Run makes one round and returns the number of files that it read. It reads files that are new, that have changed
+// since they were read, or whose next attempt is due, but only if they have not changed since the previous round,
+// because they may still be written. If the folder cannot be read, Run logs the problem and returns no error. It
+// returns an error if the database fails, if the lease is lost, or if ctx ends.
 func (f *Folder) Run(ctx context.Context) (int, error) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	var files []corpus.File
@@ -55,21 +56,22 @@ func (f *Folder) Run(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	now := f.Corpus.Micros()
-	seen := make(map[string]string)
+	waiting := make(map[string]string)
 	var changed []corpus.File
 	for _, file := range files {
 		previous, ok := known[stored(file.Name)]
-		if ok && previous.stamp == file.Stamp && (previous.due == 0 || previous.due > now) {
+		isDue := previous.due != 0 && previous.due <= now
+		if ok && previous.stamp == file.Stamp && !isDue {
 			continue
 		}
 		if f.waiting[file.Name] == file.Stamp {
 			changed = append(changed, file)
 		}
-		seen[file.Name] = file.Stamp
+		waiting[file.Name] = file.Stamp
 	}
-	f.waiting = seen
+	f.waiting = waiting
 	if len(files) == 0 && len(known) > 0 {
-		f.logProblem("the watched folder is empty: nothing is removed", "empty")
+		f.logProblem("the watched folder is empty, so no documents are removed: it may not be mounted", "empty")
 		return 0, nil
 	}
 	f.logProblem("the watched folder can be read again", "")
@@ -81,8 +83,8 @@ func (f *Folder) Run(ctx context.Context) (int, error) {
 	return len(changed), f.sweep(ctx, source, files, known)
 }
 
-// logProblem logs a message if the problem of the folder differs from the last one. The empty problem means that there
-// is none.
+// logProblem logs a message if problem, the reason for which the folder cannot be read, differs from that of the last
+// call. The empty problem means that the folder can be read.
 func (f *Folder) logProblem(message, problem string) {
 	if problem != f.lastProblem {
 		f.lastProblem = problem
@@ -90,14 +92,15 @@ func (f *Folder) logProblem(message, problem string) {
 	}
 }
 
-// result is the result of reading a file. If retry is true, a later attempt may succeed.
+// result is the result of reading a file.
 type result struct {
-	urls    []string
-	problem string
-	retry   bool
+	urls    []string // of its documents that are in the corpus
+	problem string   // the reason why a document was not ingested, or empty
+	retry   bool     // a later attempt may succeed
 }
 
-// ingest ingests files and stores their state. known are the stored states by name.
+// ingest ingests files of the folder at path and stores their state under source. known are the stored states by name.
+// While it works, it renews the lease every holdEvery; it ends if that fails.
 func (f *Folder) ingest(ctx context.Context, path, source string, files []corpus.File, known map[string]entry) error {
 	results := make(map[string]*result, len(files))
 	for _, file := range files {
@@ -105,7 +108,7 @@ func (f *Folder) ingest(ctx context.Context, path, source string, files []corpus
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	last := time.Now()
+	lastHold := time.Now()
 	_, err := f.Corpus.IngestFiles(ctx, path, files, corpus.IngestOptions{
 		Document: func(t corpus.DocumentResult) {
 			r := results[t.File]
@@ -116,19 +119,20 @@ func (f *Folder) ingest(ctx context.Context, path, source string, files []corpus
 			}
 			_, refused := errors.AsType[*corpus.RefusedError](t.Err)
 			r.retry = r.retry || !refused
-			if f.observe(OutcomeRefused); r.problem != "" {
-				return // of a file with many documents, the first problem is reported
+			f.observe(OutcomeRefused)
+			if r.problem != "" {
+				return // only the first problem of a file with many documents is reported
 			}
 			r.problem = cut(t.Err.Error())
-			if known[stored(t.File)].problem != r.problem || refused {
-				f.logger().Warn("document not taken in", zap.String("file", t.File), zap.String("url", t.URL), zap.Error(t.Err))
+			if known[stored(t.File)].problem != r.problem || refused { // a repeated attempt logs a problem once
+				f.logger().Warn("document not ingested", zap.String("file", t.File), zap.String("url", t.URL), zap.Error(t.Err))
 			}
 		},
 		Progress: func(corpus.Progress) {
-			if time.Since(last) < holdEvery {
+			if time.Since(lastHold) < holdEvery {
 				return
 			}
-			last = time.Now()
+			lastHold = time.Now()
 			if err := f.hold(ctx); err != nil {
 				cancel(err)
 			}
@@ -175,7 +179,8 @@ func (f *Folder) ingest(ctx context.Context, path, source string, files []corpus
 	})
 }
 
-// sweep forgets files that have been missing for two rounds, and removes their documents if f.Remove is set.
+// sweep deletes the states of files that have been missing for two rounds, and removes their documents if f.Remove is
+// set. files are the files of the folder. sweep deletes these from known, the stored states by name.
 func (f *Folder) sweep(ctx context.Context, source string, files []corpus.File, known map[string]entry) error {
 	for _, file := range files {
 		delete(known, stored(file.Name))

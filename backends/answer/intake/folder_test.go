@@ -111,15 +111,15 @@ func TestFolder(t *testing.T) {
 		r.has("https://b.example/b", true)
 		r.has("corpus:below/b.txt", false)
 
-		// What is refused is told once, and again when it changes.
+		// A refused file is logged once, and again after it has changed.
 		for at := range 2 {
 			r.write(in("bad.json"), "{", int64(at))
 			r.round(f, 0)
 			r.round(f, 1)
 			r.round(f, 0)
 			r.counted(map[string]int{"refused": 1})
-			if n := r.logs.FilterMessage("document not taken in").FilterField(zap.String("file", "bad.json")).Len(); n != at+1 {
-				t.Errorf("told %d times", n)
+			if n := r.logs.FilterMessage("document not ingested").FilterField(zap.String("file", "bad.json")).Len(); n != at+1 {
+				t.Errorf("the refusal was logged %d times, want %d", n, at+1)
 			}
 		}
 
@@ -146,7 +146,7 @@ func TestFolderRemoves(t *testing.T) {
 		r.round(f, 0)
 		r.counted(map[string]int{intake.OutcomeFailed: 2})
 		if n := r.logs.FilterMessage("the watched folder cannot be read").Len(); n != 1 {
-			t.Errorf("told %d times", n)
+			t.Errorf("the problem was logged %d times, want once", n)
 		}
 		const lines = `{"title":"One","url":"https://a.example/1","text":"First text."}` + "\n"
 		r.write(in("list.jsonl"), lines+`{"title":"Two","url":"https://a.example/2","text":"Second text."}`+"\n", 1)

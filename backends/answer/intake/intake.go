@@ -35,12 +35,14 @@ const (
 // Options are common to folders and lists.
 type Options struct {
 	Corpus *corpus.Corpus
-	// Hold renews the lease of the job within a transaction. Its error ends the round.
+	// Hold renews the lease of the job within a transaction. The lease ensures that only one node reads a folder or a
+	// list. An error of Hold ends the round.
 	Hold func(c kernel.Conn) error
 	// Observe is called with the outcome of each document. It may be nil.
 	Observe func(outcome string)
 }
 
+// observe calls Observe if it is set.
 func (o *Options) observe(outcome string) {
 	if o.Observe != nil {
 		o.Observe(outcome)
@@ -52,12 +54,14 @@ func (o *Options) logger() *zap.Logger { return o.Corpus.Logger() }
 // hold renews the lease in a transaction of its own.
 func (o *Options) hold(ctx context.Context) error { return o.Corpus.Write(ctx, o.Hold) }
 
-// entry is the stored state of a file or an address. due is the time of its next attempt in microseconds, or 0.
+// entry is the stored state of a file or an address. In the database it has a source, which is the folder or the list,
+// and a name, which is the file or the address.
 type entry struct {
-	stamp, etag, modified string
-	failures              int
-	problem               string
-	due                   int64
+	stamp          string // of a file: changes when the file changes
+	etag, modified string // of an address: the response headers ETag and Last-Modified
+	failures       int    // the number of consecutive failures
+	problem        string // the last problem, or empty
+	due            int64  // the time of the next attempt in microseconds; 0 if the file must change first
 }
 
 // maxProblem bounds the stored reason of a failure, in bytes.
@@ -114,8 +118,8 @@ func forget(c kernel.Conn, source, name string) error {
 	return err
 }
 
-// putURLs stores the URLs of a name's documents within a transaction. If all is true, other URLs of the name
-// are deleted.
+// putURLs stores the URLs of a name's documents within a transaction. If all is true, urls are all URLs of the name, so
+// that others are deleted.
 func putURLs(c kernel.Conn, source, name string, urls []string, all bool) error {
 	if all {
 		if _, err := c.Exec("DELETE FROM answer_intake_documents WHERE source = ? AND name = ?", source, name); err != nil {
@@ -143,7 +147,8 @@ func (o *Options) soleURLs(ctx context.Context, source, name string) (urls []str
 	return urls, err
 }
 
-// remove removes documents from the corpus. Documents that the corpus does not have are skipped.
+// remove removes the documents with the given URLs, of the file name, from the corpus. Documents that the corpus does
+// not have are skipped.
 func (o *Options) remove(ctx context.Context, name string, urls []string) error {
 	for _, url := range urls {
 		err := o.Corpus.Remove(ctx, url)
@@ -154,7 +159,7 @@ func (o *Options) remove(ctx context.Context, name string, urls []string) error 
 			return err
 		}
 		o.observe(OutcomeRemoved)
-		o.logger().Info("document removed: its file is gone, or has it no more",
+		o.logger().Info("document removed because its file was deleted or no longer contains it",
 			zap.String("file", name), zap.String("url", url))
 	}
 	return nil

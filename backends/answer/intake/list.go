@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// List fetches the addresses in a file again and again. It is used by one goroutine.
+// List fetches the addresses in a file at intervals. It must be used by one goroutine only.
 type List struct {
 	Options
 	// Path is the path of the file.
@@ -35,20 +35,23 @@ type List struct {
 
 // Bounds of lists and responses.
 const (
-	maxList      = 4 << 20
+	maxList      = 4 << 20 // bytes
 	maxAddresses = 10_000
-	maxAddress   = 2000
-	maxBody      = 64 << 20
+	maxAddress   = 2000     // bytes
+	maxBody      = 64 << 20 // bytes
 	maxRedirects = 5
-	maxHeader    = 500
+	maxHeader    = 500 // bytes of a stored response header
 
 	// FetchTimeout is how long a fetch may take, including redirects.
 	FetchTimeout = 2 * time.Minute
-
-	fetchSource = "fetch"
 )
 
-// Run fetches the addresses that are due, one after another, and returns how many it fetched.
+// fetchSource is the source of the stored states of addresses.
+const fetchSource = "fetch"
+
+// Run fetches the addresses that are due, one after another, and returns how many it fetched. It deletes the states of
+// addresses that are no longer in the list. If the list cannot be read, or has lines that are not addresses, Run logs
+// the problem and returns no error. It returns an error if the database fails, if the lease is lost, or if ctx ends.
 func (l *List) Run(ctx context.Context) (int, error) {
 	addresses, err := l.read()
 	if err != nil {
@@ -68,6 +71,7 @@ func (l *List) Run(ctx context.Context) (int, error) {
 	for _, address := range addresses {
 		previous, ok := known[address]
 		delete(known, address)
+		// A time of the next attempt that is farther away than l.Every is from a longer interval that was configured before.
 		now := l.Corpus.Now()
 		if ok && previous.due > now.UnixMicro() && previous.due <= now.Add(l.Every).UnixMicro() {
 			continue
@@ -98,13 +102,21 @@ func (l *List) Run(ctx context.Context) (int, error) {
 	return n, nil
 }
 
+// logProblem logs the problem of the list if it differs from that of the last call. The empty problem means that there
+// is none.
 func (l *List) logProblem(problem string) {
-	if problem != l.lastProblem {
-		l.lastProblem = problem
-		l.logger().Warn("the list of addresses to fetch", zap.String("file", l.Path), zap.String("reason", problem))
+	if problem == l.lastProblem {
+		return
 	}
+	l.lastProblem = problem
+	message := "the list of addresses to fetch cannot be read in full"
+	if problem == "" {
+		message = "the list of addresses to fetch can be read in full again"
+	}
+	l.logger().Warn(message, zap.String("file", l.Path), zap.String("reason", problem))
 }
 
+// read reads the list; see parse.
 func (l *List) read() ([]string, error) {
 	f, err := os.Open(l.Path)
 	if err != nil {
@@ -114,8 +126,9 @@ func (l *List) read() ([]string, error) {
 	return parse(f)
 }
 
-// parse parses a list of addresses, one per line; # begins a comment. Lines that are not addresses are skipped and
-// reported in the error. For a list that is too long it returns no addresses.
+// parse parses a list of addresses, one per line. Empty lines and lines that begin with # are ignored. Lines that are
+// not addresses are skipped, and the first ten of them are reported in the error, together with the addresses of the
+// other lines. For a list that is too long or cannot be read it returns nil and an error.
 func parse(r io.Reader) ([]string, error) {
 	var wrong []error
 	addresses, seen := []string{}, make(map[string]bool)
@@ -130,12 +143,12 @@ func parse(r io.Reader) ([]string, error) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
 			len(line) > maxAddress || line != stored(line) || strings.ContainsAny(line, " \t") {
 			if len(wrong) < 10 {
-				wrong = append(wrong, fmt.Errorf("line %d is not an address of http or https without a user", n))
+				wrong = append(wrong, fmt.Errorf("line %d is not an http or https URL without a user name", n))
 			}
 			continue
 		}
 		if len(addresses) == maxAddresses {
-			return nil, fmt.Errorf("there are more than %d addresses", maxAddresses)
+			return nil, fmt.Errorf("the list has more than %d addresses", maxAddresses)
 		}
 		seen[line] = true
 		addresses = append(addresses, line)
@@ -149,8 +162,8 @@ func parse(r io.Reader) ([]string, error) {
 	return addresses, errors.Join(wrong...)
 }
 
-// ingest fetches an address, ingests its document, and returns the new state. It returns an error only if the database
-// fails or ctx ends.
+// ingest fetches an address, ingests its document, and returns the new state of the address. previous is its state
+// before. ingest returns an error only if the database fails or ctx ends.
 func (l *List) ingest(ctx context.Context, address string, previous entry) (entry, error) {
 	updated, now := previous, l.Corpus.Now()
 	f, err := l.fetch(ctx, address, previous)
@@ -184,7 +197,7 @@ func (l *List) ingest(ctx context.Context, address string, previous entry) (entr
 			updated.etag, updated.modified = "", "" // the next attempt may succeed
 		}
 		if updated.problem != previous.problem {
-			l.logger().Warn("document not taken in", zap.String("url", address), zap.Error(t.Err))
+			l.logger().Warn("document not ingested", zap.String("url", address), zap.Error(t.Err))
 		}
 	})
 	return updated, err
@@ -192,12 +205,15 @@ func (l *List) ingest(ctx context.Context, address string, previous entry) (entr
 
 // fetched is the response from an address.
 type fetched struct {
-	unchanged        bool // not modified
-	etag, modified   string
-	extension, title string
-	body             []byte
+	unchanged      bool   // the document has not been modified; the other fields are empty
+	etag, modified string // the response headers ETag and Last-Modified
+	extension      string // the extension of a file of this kind, with the dot
+	title          string // from the last part of the URL, or its host
+	body           []byte
 }
 
+// fetch gets the document at an address, if it has changed since previous. Its error describes why the document could
+// not be fetched; it does not contain the address.
 func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, FetchTimeout)
 	defer cancel()
@@ -215,7 +231,7 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 	client := *l.Client
 	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects || r.URL.Scheme != "http" && r.URL.Scheme != "https" || r.URL.User != nil {
-			return errors.New("too many redirects, or one to no address of http or https")
+			return errors.New("too many redirects, or a redirect to something other than an http or https URL")
 		}
 		return nil
 	}
@@ -231,7 +247,7 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 		return &fetched{unchanged: true}, nil
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status %d", response.StatusCode)
+		return nil, fmt.Errorf("the server answered with status %d", response.StatusCode)
 	}
 	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err != nil {
@@ -243,7 +259,7 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 		extension: corpus.Extension(mediaType, location),
 	}
 	if f.extension == "" {
-		return nil, fmt.Errorf("what stands there is of a kind that is not read: %q", cut(mediaType))
+		return nil, fmt.Errorf("documents of the media type %q are not supported", cut(mediaType))
 	}
 	f.title = strings.TrimSuffix(path.Base(location), path.Ext(location))
 	if f.title == "" || f.title == "." || f.title == "/" {
@@ -251,7 +267,7 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 	}
 	f.body, err = io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	if err == nil && len(f.body) > maxBody {
-		err = fmt.Errorf("it has more than %d MiB", maxBody>>20)
+		err = fmt.Errorf("the document has more than %d MiB", maxBody>>20)
 	}
 	return f, err
 }

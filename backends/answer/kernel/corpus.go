@@ -31,7 +31,7 @@ type Document struct {
 	ID     int64
 	Kind   Kind
 	Form   string // such as 10-K; empty if unknown
-	Issuer int64  // 0 if it is about none or about several
+	Issuer int64  // the id of the issuer that it is about; 0 if it is about none or about several
 	// Period is the period that the document reports on, or zero if there is no such period.
 	Period    Period
 	Published time.Time // zero if unknown
@@ -45,7 +45,7 @@ type Document struct {
 
 // Passage is a part of a document, or of a page that a provider of web search has found.
 type Passage struct {
-	// ID is the id of the chunk in the corpus, or 0 for a passage from outside.
+	// ID is the id of the passage in the corpus, or 0 for a passage from the web.
 	ID       int64
 	Document int64
 	// Seq is the position of the passage among the passages of its document, from 0.
@@ -137,7 +137,7 @@ type Fact struct {
 	Document int64
 	// Statement is the part of the report that states the fact. It is empty for other tables and for data.
 	Statement Statement
-	// Sure is the certainty of the fact in per cent.
+	// Sure is the estimated certainty, in per cent, that the fact was read correctly.
 	Sure int
 	// Report is the period of the fact's document.
 	Report Period

@@ -5,7 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// Caught calls fn and turns a panic into an error, so that a fault in a goroutine does not end the program.
+// Caught calls fn and returns its error. It turns a panic of fn into an error with the stack, so that a fault in a
+// goroutine does not end the program.
 func Caught(fn func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Server is the common base of the packages of the answer API.
+// Server holds the database, the logger and the clock that the packages of the answer API share.
 type Server struct {
 	DB *store.DB
 	// Logger returns the current logger. It is called for each message, because a reload may change it.
@@ -36,6 +36,6 @@ func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 // Micros returns the current time in microseconds, the form in which times are stored.
 func (s *Server) Micros() int64 { return s.Now().UnixMicro() }
 
-// ErrTexts is returned by an embedder that will never accept these texts, because there are too many at once
-// or because one of them is too long.
-var ErrTexts = errors.New("the texts are refused")
+// ErrTexts is returned by an embedder that will never accept the given texts, because there are too many at once or
+// because one of them is too long. Callers may try again with fewer texts, but not with the same ones.
+var ErrTexts = errors.New("the embedding model does not accept the texts: too many at once, or one is too long")

@@ -38,7 +38,8 @@ func (p Period) MayEqual(q Period) bool {
 	if p.End != "" && q.End != "" && p.End != q.End {
 		return false
 	}
-	// Issuers may count years from either end, so an equal last day decides.
+	// Some issuers name a fiscal year after the year in which it begins, others after the year in which it ends, so
+	// equal last days are enough.
 	if p.Year != 0 && q.Year != 0 && p.Year != q.Year && (p.End == "" || p.End != q.End) {
 		return false
 	}
@@ -51,11 +52,12 @@ func (p Period) MayEqual(q Period) bool {
 	return p.Months == 0 || q.Months == 0 || p.Months == q.Months
 }
 
-// Part returns the number of the quarter or half of a year that the period is, or 0. If only the last day and the
-// length are known, it uses the quarters and halves of the calendar; the last day may differ from their end by about
-// two weeks.
+// Part returns the number of the quarter (1 to 4) or of the half year (1 or 2) that the period is. Both are 0 for other
+// periods. If only the last day and the length are known, it uses the quarters and halves of the calendar; the last day
+// may be up to about two weeks after their end.
 func (p Period) Part() (quarter, half int) {
-	if end := p.End.Time().AddDate(0, 0, -15); p.End != "" {
+	if p.End != "" {
+		end := p.End.Time().AddDate(0, 0, -15)
 		switch month := int(end.Month()) - 1; p.Months {
 		case 3:
 			quarter = month/3 + 1
@@ -119,7 +121,7 @@ func DayOf(t time.Time) Day {
 	return Day(t.UTC().Format(time.DateOnly))
 }
 
-// ParseDay parses YYYY-MM-DD.
+// ParseDay returns the day in a text of the form YYYY-MM-DD. It returns false for any other text.
 func ParseDay(s string) (Day, bool) {
 	_, err := time.Parse(time.DateOnly, s)
 	if err != nil {

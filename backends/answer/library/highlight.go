@@ -36,6 +36,7 @@ func Highlight(passage, claim string) []Span {
 	return merge(spans)
 }
 
+// countDigits returns the number of ASCII digits in a text.
 func countDigits(text string) (n int) {
 	for _, c := range []byte(text) {
 		if c >= '0' && c <= '9' {
@@ -45,8 +46,9 @@ func countDigits(text string) (n int) {
 	return n
 }
 
-// sameNumber reports whether two figures are the same number in single units. If one of them has its scale in a header
-// ("2,601" below "In millions"), their digits are compared.
+// sameNumber reports whether two figures may be the same number, rounded to the precision of either and without regard
+// to signs. They may also differ by a factor of a thousand, a million or a billion, because one of them may have its
+// scale in a header that the passage does not contain ("2,601" below "In millions").
 func sameNumber(a, b figures.Mention) bool {
 	x, y := math.Abs(a.Value), math.Abs(b.Value)
 	if x == 0 || y == 0 {

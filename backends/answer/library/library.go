@@ -30,7 +30,7 @@ type Library struct{ kernel *kernel.Server }
 func New(k *kernel.Server) *Library { return &Library{k} }
 
 // ErrNotFound is returned for a company that the corpus does not have.
-var ErrNotFound = errors.New("there is no such company")
+var ErrNotFound = errors.New("the corpus has no company with this id")
 
 // Bounds of one result.
 const (
@@ -167,13 +167,12 @@ func (l *Library) Company(ctx context.Context, id int64) (h Holding, err error) 
 	return h, err
 }
 
-// location is the document and the page that contain a figure.
-type location struct {
-	title, url string
-	page       int
-}
+// source is the title and the address of a document that contains a figure.
+type source struct{ title, url string }
 
-// measures groups facts by measure, in the order of a report's statements.
+// measures groups the facts of one company by measure, in the order of a report's statements. For each period it takes
+// the fact that takesPrecedence prefers, and lists facts that contradict it in Figure.Others. It leaves out facts of
+// metrics that the vocabulary does not have, and of periods other than days, quarters and years.
 func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 	type key struct {
 		metric string
@@ -184,7 +183,8 @@ func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 	best := make(map[key]kernel.Fact)
 	candidates := make(map[key][]kernel.Fact)
 	for _, f := range facts {
-		if m := f.Period.Months; m != 0 && m != 3 && m != 12 || f.Period.AnyYear() == 0 {
+		months := f.Period.Months
+		if months != 0 && months != 3 && months != 12 || f.Period.AnyYear() == 0 {
 			continue
 		}
 		k := key{f.Metric, f.Period.End, f.Period.Months, f.Period.Year}
@@ -194,7 +194,7 @@ func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 		}
 		candidates[k] = append(candidates[k], f)
 	}
-	locations, err := locationsOf(c, best)
+	documents, pages, err := locationsOf(c, best)
 	if err != nil {
 		return nil, err
 	}
@@ -212,17 +212,15 @@ func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 			}
 			byMetric[k.metric] = m
 		}
-		source := locations[f.Document]
-		if p, ok := locations[-f.Passage]; ok && f.Passage != 0 {
-			source.page = p.page
-		}
+		source := documents[f.Document]
 		figure := Figure{
 			Year: f.Period.AnyYear(), Quarter: f.Period.Quarter, End: string(f.Period.End), Months: f.Period.Months,
-			Value: f.Figure.Value, Text: f.Figure.Text, Title: source.title, URL: source.url, Page: source.page,
+			Value: f.Figure.Value, Text: f.Figure.Text, Title: source.title, URL: source.url, Page: pages[f.Passage],
 		}
 		for _, other := range candidates[k] {
-			if other.Sure >= f.Sure && math.Abs(other.Figure.Value-f.Figure.Value) > max(other.Figure.Step, f.Figure.Step) &&
-				!slices.Contains(figure.Others, other.Figure.Text) {
+			rounding := max(other.Figure.Step, f.Figure.Step)
+			differs := math.Abs(other.Figure.Value-f.Figure.Value) > rounding
+			if other.Sure >= f.Sure && differs && !slices.Contains(figure.Others, other.Figure.Text) {
 				figure.Others = append(figure.Others, other.Figure.Text)
 			}
 		}
@@ -237,14 +235,15 @@ func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 		list = append(list, *m)
 	}
 	slices.SortFunc(list, func(a, b Measure) int {
-		return cmp.Or(rank(a.Statement)-rank(b.Statement), metrics.Order(a.Metric)-metrics.Order(b.Metric))
+		return cmp.Or(statementRank(a.Statement)-statementRank(b.Statement), metrics.Order(a.Metric)-metrics.Order(b.Metric))
 	})
 	return list, nil
 }
 
-// takesPrecedence reports whether fact a takes precedence over fact b for the same measure and period.
+// takesPrecedence reports whether fact a takes precedence over fact b for the same measure and period: it is more
+// certain, or comes from the report on that period itself, or from a newer document.
 func takesPrecedence(a, b kernel.Fact) bool {
-	ofReport := func(f kernel.Fact) int {
+	ofReport := func(f kernel.Fact) int { // 1 if the fact comes from the report on its period
 		if f.Report.Year == f.Period.Year && f.Report.Quarter == f.Period.Quarter {
 			return 1
 		}
@@ -253,50 +252,56 @@ func takesPrecedence(a, b kernel.Fact) bool {
 	return cmp.Or(a.Sure-b.Sure, ofReport(a)-ofReport(b), cmp.Compare(a.Document, b.Document)) > 0
 }
 
-// order is the order of the statements in a report.
-var order = []kernel.Statement{
+// statementOrder is the order of the statements in a report.
+var statementOrder = []kernel.Statement{
 	kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity,
 	kernel.Segments, kernel.Notes,
 }
 
-func rank(statement string) int {
-	if i := slices.Index(order, kernel.Statement(statement)); i >= 0 {
+// statementRank returns the position of a statement in a report, from 0. Unknown statements come last.
+func statementRank(statement string) int {
+	if i := slices.Index(statementOrder, kernel.Statement(statement)); i >= 0 {
 		return i
 	}
-	return len(order)
+	return len(statementOrder)
 }
 
-// locationsOf returns the locations of the facts' documents, keyed by id, and of their passages, keyed by the negated
-// id.
-func locationsOf[K comparable](c kernel.Conn, facts map[K]kernel.Fact) (map[int64]location, error) {
-	documents, passages := make(map[int64]bool), make(map[int64]bool)
+// locationsOf returns the documents of facts by document id, and the pages of their passages by passage id.
+func locationsOf[K comparable](
+	c kernel.Conn, facts map[K]kernel.Fact,
+) (documents map[int64]source, pages map[int64]int, err error) {
+	documentIDs, passageIDs := make(map[int64]bool), make(map[int64]bool)
 	for _, f := range facts {
-		documents[f.Document] = true
+		documentIDs[f.Document] = true
 		if f.Passage != 0 {
-			passages[f.Passage] = true
+			passageIDs[f.Passage] = true
 		}
 	}
-	locations := make(map[int64]location, len(documents)+len(passages))
-	condition, arg := corpus.Among(c, "id", keys(documents))
-	if err := c.All("SELECT id, title, url FROM answer_documents WHERE "+condition, []any{arg}, func(r store.Row) error {
+	documents = make(map[int64]source, len(documentIDs))
+	condition, arg := corpus.Among(c, "id", keys(documentIDs))
+	err = c.All("SELECT id, title, url FROM answer_documents WHERE "+condition, []any{arg}, func(r store.Row) error {
 		var id int64
-		var p location
-		err := r.Scan(&id, &p.title, &p.url)
-		locations[id] = p
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	condition, arg = corpus.Among(c, "id", keys(passages))
-	return locations, c.All("SELECT id, page FROM answer_chunks WHERE "+condition, []any{arg}, func(r store.Row) error {
-		var id int64
-		var p location
-		err := r.Scan(&id, &p.page)
-		locations[-id] = p
+		var document source
+		err := r.Scan(&id, &document.title, &document.url)
+		documents[id] = document
 		return err
 	})
+	if err != nil {
+		return nil, nil, err
+	}
+	pages = make(map[int64]int, len(passageIDs))
+	condition, arg = corpus.Among(c, "id", keys(passageIDs))
+	err = c.All("SELECT id, page FROM answer_chunks WHERE "+condition, []any{arg}, func(r store.Row) error {
+		var id int64
+		var page int
+		err := r.Scan(&id, &page)
+		pages[id] = page
+		return err
+	})
+	return documents, pages, err
 }
 
+// keys returns the elements of a set, in no particular order.
 func keys(set map[int64]bool) []int64 {
 	list := make([]int64, 0, len(set))
 	for id := range set {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/library"
 )
 
-// report returns a report of a company whose revenue of two years is told.
+// report returns the report of a company for a year, with its revenue in this year and in the year before.
 func report(name string, year int, revenue, before string) corpus.Source {
 	text := fmt.Sprintf("# Consolidated statements of income\n\n| In millions | %d | %d |\n|---|---|---|\n| Net sales | %s | %s |\n| Operating income | 20 | 18 |\n| Net income | 12 | 11 |\n", year, year-1, revenue, before)
 	return corpus.Source{

@@ -10,10 +10,11 @@ import (
 )
 
 // legalForms holds words for legal forms and the like at the end of a name, which people leave out.
-var legalForms = set(`inc incorporated corp corporation co company companies ltd limited plc llc lp llp sa ag nv se gmbh ab asa as oyj spa
+var legalForms = wordSet(`inc incorporated corp corporation co company companies ltd limited plc llc lp llp sa ag nv se gmbh ab asa as oyj spa
 	kgaa kk bhd pty holdings holding group partners trust`)
 
-func set(words string) map[string]bool {
+// wordSet returns the set of the words in a text that white space separates.
+func wordSet(words string) map[string]bool {
 	m := make(map[string]bool)
 	for w := range strings.FieldsSeq(words) {
 		m[w] = true
@@ -62,11 +63,11 @@ type Named struct {
 // Directory finds issuers in a text by their names. It is immutable and safe for concurrent use.
 type Directory struct {
 	keys        map[string][]int64 // keyed by Key or Short of a name
-	heads       map[string]int64   // the first words of longer names that belong to one issuer alone
+	heads       map[string]int64   // heads: the first words of longer names that belong to one issuer alone
 	tickers     map[string][]int64
 	maxKeyWords int                 // the number of words of the longest key
-	initial     map[string][]string // the keys by their first letters, to find names with a slip
-	headInitial map[string][]string // the same for heads
+	initial     map[string][]string // the keys by their first byte, to find names with a slip of spelling
+	headInitial map[string][]string // the heads by their first byte, for the same purpose
 	words       map[string]bool     // keys that are ordinary words as well
 	absent      *Directory          // the directory of well-known issuers that this directory does not have, or nil
 }
@@ -74,8 +75,8 @@ type Directory struct {
 // NewDirectory returns a directory of the names. The directory also finds other names that people use for the same
 // issuers.
 func NewDirectory(names []Named) *Directory {
-	more, absent := otherNames(names)
-	d := newDirectory(append(slices.Clip(names), more...), more)
+	colloquial, absent := otherNames(names)
+	d := newDirectory(append(slices.Clip(names), colloquial...), colloquial)
 	d.absent = newDirectory(absent, absent)
 	d.absent.heads, d.absent.headInitial = nil, nil // only whole names are found
 	return d
@@ -99,8 +100,8 @@ func newDirectory(names, colloquial []Named) *Directory {
 			return
 		}
 		if d.keys[key] == nil && len(key) >= slipLetters {
-			head := key[:1]
-			d.initial[head] = append(d.initial[head], key)
+			initial := key[:1]
+			d.initial[initial] = append(d.initial[initial], key)
 		}
 		d.keys[key] = append(d.keys[key], issuer)
 		d.maxKeyWords = max(d.maxKeyWords, strings.Count(key, " ")+1)
@@ -131,7 +132,7 @@ func newDirectory(names, colloquial []Named) *Directory {
 // heads returns the first words by which people call issuers. Such a word is the first of a name, no other issuer's
 // name contains it, and it is not an everyday word. The value is the id of the issuer.
 func heads(names []Named) map[string]int64 {
-	owners := make(map[string]int64)
+	owners := make(map[string]int64) // 0 for a word that cannot be a head
 	for _, n := range names {
 		all := words(Short(n.Name))
 		if n.Ticker || len(all) == 0 {
@@ -160,7 +161,7 @@ func heads(names []Named) map[string]int64 {
 const headLetters = 5
 
 // everyday holds first words of names that do not identify an issuer.
-var everyday = set(`advanced allied alpha alternative amalgamated american applied asian associated atlantic automatic aviation banking british broad business canadian capital
+var everyday = wordSet(`advanced allied alpha alternative amalgamated american applied asian associated atlantic automatic aviation banking british broad business canadian capital
 	cardinal carnival central century chemical china chinese citizens civil clear coastal colonial columbia commerce commercial common commonwealth communications community
 	computer consolidated constellation consumer continental cooper cosmic credit crown cyber delta digital direct discover discovery diversified dollar dutch dynamic eagle
 	eastern eclipse economic edison electric electronic electronics elite emerging empire employers energy enterprise entertainment environmental equity eurasian european
@@ -180,20 +181,20 @@ var everyday = set(`advanced allied alpha alternative amalgamated american appli
 	white window winter wireless women world worldwide young zenith apple alphabet amazon oracle meta shell chevron carnival visa match block target square`)
 
 // common holds words that are never names, because questions often contain them for other reasons.
-var common = set(`first general national american global united international new the and best`)
+var common = wordSet(`first general national american global united international new the and best`)
 
 // ordinary holds names of issuers that are words as well. They are read as words unless isUsedAsName returns true.
-var ordinary = set(`target gap visa block square snap booking charter progressive shell dow fox spectrum match unity delta southwest emerson chubb ford key meta ice bat cat chase post guess express
+var ordinary = wordSet(`target gap visa block square snap booking charter progressive shell dow fox spectrum match unity delta southwest emerson chubb ford key meta ice bat cat chase post guess express
 	buckle finish limited nice box domino opera ally sea lemonade root upwork yum all dominion prudential travelers principal carnival southern otis`)
 
-// slipLetters is the least length of a name in which one slip of spelling is accepted: a letter added, left out,
-// changed or swapped with the next.
+// slipLetters is the least length of a name in which a slip is accepted: one letter added, left out, changed or swapped
+// with the next.
 const slipLetters = 6
 
 // IssuerMention is a mention of an issuer, or of several with the same name.
 type IssuerMention struct {
-	Issuers    []int64
-	Start, End int // the byte offsets of the name in the text
+	Issuers    []int64 // the ids of the issuers; never empty
+	Start, End int     // the byte offsets of the name in the text
 	// Slip reports that the name is spelled with a slip.
 	Slip bool
 }
@@ -206,7 +207,7 @@ const maxWords = 1000
 func (d *Directory) Find(s string) []IssuerMention {
 	var found []IssuerMention
 	tokens := tokenize(s)
-	// People who write everything in lower case write names so, too.
+	// In a text without a capitalised word, names are in lower case, too. Words in capitals only may be tickers.
 	lowercase := !slices.ContainsFunc(tokens, func(t token) bool {
 		return isCapitalised(s[t.start:]) && strings.ToUpper(s[t.start:t.end]) != s[t.start:t.end]
 	})
@@ -224,10 +225,11 @@ func (d *Directory) Find(s string) []IssuerMention {
 
 // token is a word of a text with its position.
 type token struct {
-	key        string
-	start, end int
+	key        string // the Key of the word
+	start, end int    // the byte offsets of the word in the text
 }
 
+// tokenize returns the words of a text, without possessive endings, at most maxWords. "&" is a word of its own, "and".
 func tokenize(s string) []token {
 	var list []token
 	start := -1
@@ -264,14 +266,16 @@ func tokenize(s string) []token {
 	return list
 }
 
-// nameAt returns the longest name with which the tokens begin, and its number of words, or 0. lowercase reports that
-// the text has no capitalised word, so that names need not be capitalised.
+// nameAt returns the longest name with which tokens, words of the text s, begin, and its number of words. It returns 0
+// words if they do not begin with a name. lowercase reports that the text has no capitalised word, so that names need
+// not be capitalised. Whole names come first, then tickers, names with a slip, and heads.
 func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMention, int) {
 	for n := min(d.maxKeyWords, len(tokens)); n > 0; n-- {
 		key := join(tokens[:n])
 		if issuers := d.keys[key]; issuers != nil && d.isName(key, s, tokens, lowercase) {
 			end := tokens[n-1].end
-			for n < len(tokens) && legalForms[tokens[n].key] && isCapitalised(s[tokens[n].start:]) { // "Wexlermere Incorporated"
+			// A legal form after the name belongs to it, as in "Wexlermere Incorporated".
+			for n < len(tokens) && legalForms[tokens[n].key] && isCapitalised(s[tokens[n].start:]) {
 				end = tokens[n].end
 				n++
 			}
@@ -300,7 +304,7 @@ func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMent
 				issuers = d.keys[known]
 			}
 		}
-		if matches == 1 {
+		if matches == 1 { // a slip that fits several names identifies none
 			return IssuerMention{Issuers: issuers, Start: first.start, End: tokens[n-1].end, Slip: true}, n
 		}
 	}
@@ -313,14 +317,14 @@ func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMent
 	return IssuerMention{}, 0
 }
 
-// isName reports whether a key at the beginning of tokens is used as a name. A key that is not an ordinary word always
-// is.
+// isName reports whether a key at the beginning of tokens is used as a name in the text s. A key that is not an
+// ordinary word always is. Other keys must be capitalised, and those in ordinary must also satisfy isUsedAsName.
 func (d *Directory) isName(key, s string, tokens []token, lowercase bool) bool {
 	switch {
 	case !d.words[key]:
 		return true
 	case ordinary[key]:
-		return isUsedAsName(s, tokens, lowercase)
+		return isUsedAsName(s, tokens[0], lowercase)
 	}
 	word := s[tokens[0].start:tokens[0].end]
 	return lowercase || isCapitalised(word) || strings.ContainsAny(word, "0123456789")
@@ -347,8 +351,9 @@ func (d *Directory) nearHead(key string) (issuer int64) {
 const headSlipLetters = 8
 
 // acronyms holds acronyms and words that are not tickers.
-var acronyms = set(`EPS ROE ROA ROIC EBIT EBITDA CEO CFO COO IPO ETF GDP CPI FY Q1 Q2 Q3 Q4 US USA UK EU SEC GAAP IFRS R&D P/E PE CAGR IT AI ALL ARE IS IN ON AT BE`)
+var acronyms = wordSet(`EPS ROE ROA ROIC EBIT EBITDA CEO CFO COO IPO ETF GDP CPI FY Q1 Q2 Q3 Q4 US USA UK EU SEC GAAP IFRS R&D P/E PE CAGR IT AI ALL ARE IS IN ON AT BE`)
 
+// join returns the keys of tokens, joined by spaces.
 func join(tokens []token) string {
 	if len(tokens) == 1 {
 		return tokens[0].key
@@ -365,6 +370,7 @@ func isMarkedAsTicker(s string, start int) bool {
 	return start > 0 && strings.IndexByte("$(:", s[start-1]) >= 0
 }
 
+// isCapitalised reports whether the first letter of a word is in upper case.
 func isCapitalised(word string) bool {
 	for _, r := range word {
 		return unicode.IsUpper(r)

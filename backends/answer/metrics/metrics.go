@@ -15,26 +15,28 @@ var vocabularyText string
 // entry is a metric with all its names.
 type entry struct {
 	kernel.Metric
-	names    []string
-	unit     kernel.Unit
-	concepts []string
-	spent    bool
-	formula  string
-	good     string
+	names    []string    // see Names
+	unit     kernel.Unit // the unit of figures that do not state their own
+	concepts []string    // names of concepts of the us-gaap taxonomy, the best first
+	spent    bool        // see Spent
+	formula  string      // see Formula
+	good     string      // see Good
 }
 
-// vocabulary holds all known metrics.
+// vocabulary holds all known metrics. The values of its maps are indexes of entries.
 type vocabulary struct {
-	entries      []entry
-	byKey        map[string]int
+	entries      []entry        // in the order of reports
+	byKey        map[string]int // keyed by Metric.Key
 	byName       map[string]int // keyed by the stems of a name, joined by spaces
-	concepts     map[string]int // keyed by concept of us-gaap
+	concepts     map[string]int // keyed by concept of the us-gaap taxonomy
 	maxNameStems int            // the number of stems of the longest name
 }
 
-var known = read(vocabularyText)
+// known is the vocabulary in metrics.txt.
+var known = parseVocabulary(vocabularyText)
 
-func read(text string) *vocabulary {
+// parseVocabulary parses a text in the format that the beginning of metrics.txt describes.
+func parseVocabulary(text string) *vocabulary {
 	v := &vocabulary{byKey: make(map[string]int), byName: make(map[string]int), concepts: make(map[string]int)}
 	for line := range strings.SplitSeq(text, "\n") {
 		if line == "" || line[0] == '#' {
@@ -62,7 +64,7 @@ func read(text string) *vocabulary {
 		}
 		index := len(v.entries)
 		v.byKey[e.Key] = index
-		e.names = append([]string{e.Name}, list(fields[4])...)
+		e.names = append([]string{e.Name}, splitList(fields[4])...)
 		for _, name := range e.names {
 			stems := stemsOf(name)
 			if _, taken := v.byName[stems]; !taken {
@@ -70,7 +72,7 @@ func read(text string) *vocabulary {
 			}
 			v.maxNameStems = max(v.maxNameStems, strings.Count(stems, " ")+1)
 		}
-		e.concepts = list(fields[5])
+		e.concepts = splitList(fields[5])
 		e.spent, e.formula, e.good = strings.Contains(fields[3], "o"), fields[6], fields[7]
 		for _, concept := range e.concepts {
 			if _, taken := v.concepts[concept]; !taken {
@@ -82,7 +84,8 @@ func read(text string) *vocabulary {
 	return v
 }
 
-func list(s string) (all []string) {
+// splitList returns the items of a list, which ";" separates, without white space around them.
+func splitList(s string) (all []string) {
 	for item := range strings.SplitSeq(s, ";") {
 		if item = strings.TrimSpace(item); item != "" {
 			all = append(all, item)
@@ -105,7 +108,7 @@ func stemsOf(name string) string {
 	return b.String()
 }
 
-// Metric returns the metric with a key.
+// Metric returns the metric with a key. It returns false if the vocabulary does not have the key.
 func Metric(key string) (kernel.Metric, bool) {
 	index, ok := known.byKey[key]
 	if !ok {
@@ -123,7 +126,7 @@ func Order(key string) int {
 	return len(known.entries)
 }
 
-// Names returns all names of a metric. The first one is for use in sentences.
+// Names returns all names of a metric, the name for use in sentences first. It returns nil for an unknown key.
 func Names(key string) []string {
 	index, ok := known.byKey[key]
 	if !ok {
@@ -132,7 +135,7 @@ func Names(key string) []string {
 	return known.entries[index].names
 }
 
-// UnitOf returns the default unit of a metric's figures.
+// UnitOf returns the unit of a metric's figures that do not state their own. It is empty if there is no such unit.
 func UnitOf(key string) kernel.Unit {
 	index, ok := known.byKey[key]
 	if !ok {
@@ -154,7 +157,8 @@ func Formula(key string) string {
 	return known.entries[index].formula
 }
 
-// Good returns the condition under which a metric is good, such as ">= 1". It is empty if no condition is known.
+// Good returns the condition that the value of a healthy company's metric meets, such as ">= 1" for the current ratio.
+// It is empty if no condition is known.
 func Good(key string) string {
 	index, ok := known.byKey[key]
 	if !ok {
@@ -169,7 +173,9 @@ func Spent(key string) bool {
 	return ok && known.entries[index].spent
 }
 
-// Concept returns the metric of a concept of the us-gaap taxonomy, such as "Revenues".
+// Concept returns the metric that a concept of the us-gaap taxonomy of XBRL reports, such as revenue for the concept
+// "Revenues" or "SalesRevenueNet". name is the concept's name without the prefix "us-gaap:". Concept returns false if
+// no metric has this concept.
 func Concept(name string) (kernel.Metric, bool) {
 	index, ok := known.concepts[name]
 	if !ok {
@@ -178,7 +184,8 @@ func Concept(name string) (kernel.Metric, bool) {
 	return known.entries[index].Metric, true
 }
 
-// Rank returns the position of a concept among the concepts of its metric, from 0 for the best, or -1 if it is unknown.
+// Rank returns the position of a concept among the concepts of its metric, from 0 for the concept that states the
+// metric best, or -1 if no metric has this concept.
 func Rank(concept string) int {
 	index, ok := known.concepts[concept]
 	if !ok {
@@ -209,8 +216,7 @@ func Find(text string) []MetricMention {
 	var found []MetricMention
 	stems := stemPositions(text)
 	for i := 0; i < len(stems); {
-		n := 0
-		var index int
+		n, index := 0, 0 // the number of stems of the longest name at i, and the index of its metric
 		var key strings.Builder
 		for k := 0; k < known.maxNameStems && i+k < len(stems); k++ {
 			if k > 0 {
@@ -234,6 +240,7 @@ func Find(text string) []MetricMention {
 // maxStems bounds the words of a text that are read.
 const maxStems = 2000
 
+// stemPositions returns the stems of the words of a text, at most maxStems, with the positions of the words.
 func stemPositions(text string) []stemPosition {
 	var list []stemPosition
 	for _, word := range wordRuns.FindAllStringIndex(text, maxStems) {
@@ -250,7 +257,9 @@ func stemPositions(text string) []stemPosition {
 var wordRuns = regexp.MustCompile(`[\pL\pN\pM]+(?:[&'’.,/][\pL\pN\pM]+)*`)
 
 var (
+	// footnotes matches references to notes, such as "(a)" or "(see note 3)".
 	footnotes = regexp.MustCompile(`(?i)\s*\((?:\d{1,2}|[a-z]|see note[^)]*|refer to note[^)]*|notes? [^)]*)\)`)
+	// leadWords matches words before the name of a metric, such as "less:".
 	leadWords = regexp.MustCompile(`(?i)^(?:less|add|plus|of which|including|consolidated)\b:?\s+`)
 )
 

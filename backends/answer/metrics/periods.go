@@ -60,6 +60,7 @@ func Periods(text string) []Mention {
 		return []Mention{{kernel.Period{Year: number(text)}, 0, 4}}
 	}
 	var found []Mention
+	// add adds a mention of p. match are the byte offsets that a regexp returns.
 	add := func(match []int, p kernel.Period) {
 		if !p.Known() || len(found) >= maxPeriods {
 			return
@@ -71,6 +72,8 @@ func Periods(text string) []Mention {
 		}
 		found = append(found, Mention{p, match[0], match[1]})
 	}
+	// addMatches adds a mention for each match of re. period returns the period of a match from its groups, which the
+	// function group returns by their numbers.
 	addMatches := func(re *regexp.Regexp, period func(group func(int) string) kernel.Period) {
 		for _, match := range re.FindAllStringSubmatchIndex(text, maxPeriods) {
 			add(match, period(func(i int) string {
@@ -156,8 +159,9 @@ func Years(text string) []int {
 	return years
 }
 
-// periodEnding returns a period that ends on a date, or at the end of the month if day is empty. unit is the length of
-// the period in words, such as "six months", or empty for a date. A date that does not exist gives the zero Period.
+// periodEnding returns a period that ends on a date, or at the end of the month if day is empty. month is a name or a
+// number. unit is the length of the period in words, such as "six months", or empty for a date. periodEnding returns
+// the zero Period for a date that does not exist.
 func periodEnding(unit, year, month, day string) kernel.Period {
 	m := monthOf(month)
 	if m == 0 {
@@ -167,10 +171,10 @@ func periodEnding(unit, year, month, day string) kernel.Period {
 		return kernel.Period{}
 	}
 	y := number(year)
-	last := time.Date(y, m+1, 0, 0, 0, 0, 0, time.UTC).Day()
-	d := last
+	lastDay := time.Date(y, m+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	d := lastDay
 	if day != "" {
-		if d = number(day); d < 1 || d > last {
+		if d = number(day); d < 1 || d > lastDay {
 			return kernel.Period{}
 		}
 	}
@@ -191,6 +195,7 @@ func periodEnding(unit, year, month, day string) kernel.Period {
 	return p
 }
 
+// monthOf returns the month whose English name begins with the first three letters of name, or 0 if there is none.
 func monthOf(name string) time.Month {
 	if len(name) < 3 {
 		return 0
@@ -202,6 +207,7 @@ func monthOf(name string) time.Month {
 	return time.Month(index/3 + 1)
 }
 
+// ordinal returns the digit for "first" to "fourth", ignoring case, and the empty string for any other word.
 func ordinal(word string) string {
 	return map[string]string{"first": "1", "second": "2", "third": "3", "fourth": "4"}[strings.ToLower(word)]
 }
@@ -217,6 +223,7 @@ func fourDigits(year string) string {
 	return "20" + year
 }
 
+// number returns the number that digits are, or 0 if they are not a number.
 func number(digits string) int {
 	n, err := strconv.Atoi(digits)
 	if err != nil {

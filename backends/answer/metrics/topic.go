@@ -8,13 +8,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// statements lists the parts of a report. The index of a part is its number in a vector.
+// statements lists the parts of a report. The index of a part is its number in the vector of terms of a passage.
 var statements = []kernel.Statement{
 	"", kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes,
 	kernel.Discussion, kernel.Risks, kernel.Business,
 }
 
-// TopicOf returns the number that vectors have for a part of a report, or 0 if the part is unknown.
+// TopicOf returns the number of a part of a report in vectors, or 0 if the part is unknown.
 func TopicOf(s kernel.Statement) byte {
 	for i, statement := range statements {
 		if statement == s {
@@ -33,7 +33,7 @@ func StatementOf(topic byte) kernel.Statement {
 }
 
 // headings lists patterns for the headings of parts of a report. The first pattern that matches is used. Every text
-// that wording matches contains one of the words, which are faster to search for.
+// that wording matches contains one of the words in lower case, which are faster to search for.
 var headings = []struct {
 	statement kernel.Statement
 	wording   *regexp.Regexp

@@ -23,12 +23,12 @@ var wellKnownIssuers = sync.OnceValue(func() []wellKnown {
 			continue
 		}
 		fields := strings.SplitN(line+"||", "|", 4)
-		all = append(all, wellKnown{strings.TrimSpace(fields[0]), strings.TrimSpace(fields[1]), list(fields[2])})
+		all = append(all, wellKnown{strings.TrimSpace(fields[0]), strings.TrimSpace(fields[1]), splitList(fields[2])})
 	}
 	return all
 })
 
-// keys returns the keys under which an issuer is found.
+// keys returns the keys of a Directory under which an issuer is found.
 func (w *wellKnown) keys() []string {
 	keys := make([]string, 0, 2+2*len(w.others))
 	keys = append(keys, Key(w.name), Short(w.name))
@@ -57,10 +57,11 @@ func WellKnown(text string) bool {
 // maxName bounds the length of a name in bytes.
 const maxName = 120
 
-// otherNames returns two lists. more are the other names and the tickers that people use for the issuers in names.
-// absent are the names of well-known issuers that are not among the issuers in names.
-func otherNames(names []Named) (more, absent []Named) {
-	issuerOf := make(map[string]int64, len(names))
+// otherNames returns two lists. colloquial are the other names and the tickers that people use for the issuers in
+// names. absent are the names of well-known issuers that are not among the issuers in names; their ids are unrelated to
+// the ids in names.
+func otherNames(names []Named) (colloquial, absent []Named) {
+	issuerOf := make(map[string]int64, len(names)) // keyed by Key and Short of names, and by tickers after "$"
 	for _, n := range names {
 		if n.Ticker {
 			issuerOf["$"+strings.ToUpper(n.Name)] = n.Issuer
@@ -76,11 +77,11 @@ func otherNames(names []Named) (more, absent []Named) {
 				issuer = issuerOf[key]
 			}
 		}
-		list := &more
+		list := &colloquial
 		if issuer == 0 {
 			list, issuer = &absent, int64(i+1)
 		} else if w.ticker != "" {
-			more = append(more, Named{Issuer: issuer, Name: w.ticker, Ticker: true})
+			colloquial = append(colloquial, Named{Issuer: issuer, Name: w.ticker, Ticker: true})
 		}
 		for _, name := range append([]string{w.name}, w.others...) {
 			*list = append(*list, Named{Issuer: issuer, Name: name})
@@ -89,7 +90,7 @@ func otherNames(names []Named) (more, absent []Named) {
 			}
 		}
 	}
-	return more, absent
+	return colloquial, absent
 }
 
 // Absent returns the mentions of well-known issuers that the directory does not have. The ids of these issuers are
@@ -106,10 +107,10 @@ func (d *Directory) Absent(text string) (found []IssuerMention) {
 	return found
 }
 
-// isUsedAsName reports whether a word that is also the name of an issuer is used as the name: it is capitalised within
-// a sentence, or it is capitalised and has a possessive ending or "Inc" after it.
-func isUsedAsName(s string, tokens []token, lowercase bool) bool {
-	first := tokens[0]
+// isUsedAsName reports whether first, a word of the text s that is also the name of an issuer, is used as the name: it
+// is capitalised within a sentence, or it is capitalised and has a possessive ending or "Inc" after it. In a text
+// without a capitalised word (lowercase) it is not.
+func isUsedAsName(s string, first token, lowercase bool) bool {
 	word := s[first.start:first.end]
 	if lowercase || !isCapitalised(word) {
 		return false

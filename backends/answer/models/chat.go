@@ -70,7 +70,8 @@ type chatResponse struct {
 	} `json:"usage"`
 }
 
-// Complete implements Model. It returns ErrUnavailable if the endpoint refuses the request or cannot be reached.
+// Complete implements Model. Its error wraps ErrUnavailable if the endpoint refuses the request, cannot be reached, or
+// sends no completion.
 func (c *Chat) Complete(ctx context.Context, r Request) (Response, error) {
 	name := c.Names[r.Tier]
 	body := chatRequest{
@@ -90,7 +91,7 @@ func (c *Chat) Complete(ctx context.Context, r Request) (Response, error) {
 	}
 	var completion chatResponse
 	if err := json.Unmarshal(answer, &completion); err != nil || len(completion.Choices) == 0 {
-		return Response{}, fmt.Errorf("%w: no chat completion", ErrUnavailable)
+		return Response{}, fmt.Errorf("%w: the response is not a chat completion", ErrUnavailable)
 	}
 	return Response{
 		Text: completion.Choices[0].Message.Content, Model: cmp.Or(header.Get(modelHeader), completion.Model, body.Model),
@@ -98,7 +99,8 @@ func (c *Chat) Complete(ctx context.Context, r Request) (Response, error) {
 	}, nil
 }
 
-// modelHeader is the response header with the name of the model that has answered for a tier.
+// modelHeader is the response header in which a Tollgate gateway names the model that has answered for a tier.
 const modelHeader = "X-Gateway-Model"
 
+// publicClient is the default client.
 var publicClient = Guarded(nil)

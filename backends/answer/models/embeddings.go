@@ -61,24 +61,28 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 	}
 	var parsed vectorsResponse
 	if err := json.Unmarshal(answer, &parsed); err != nil || len(parsed.Data) != len(texts) {
-		return nil, fmt.Errorf("%w: not one vector for each text", ErrUnavailable)
+		return nil, errNoVectors
 	}
 	vectors := make([][]float32, len(texts))
 	for _, item := range parsed.Data {
 		if item.Index < 0 || item.Index >= len(texts) || vectors[item.Index] != nil || len(item.Embedding) == 0 {
-			return nil, fmt.Errorf("%w: not one vector for each text", ErrUnavailable)
+			return nil, errNoVectors
 		}
 		vectors[item.Index] = item.Embedding
 	}
 	return vectors, nil
 }
 
+// errNoVectors means that the response of an endpoint cannot be used.
+var errNoVectors = fmt.Errorf("%w: the response does not have one vector for each text", ErrUnavailable)
+
 // refusalStatuses lists the statuses with which an endpoint refuses the content of a request.
 var refusalStatuses = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
-// post sends JSON and returns the response's JSON and header. It returns ErrUnavailable if the endpoint refuses the
-// request, cannot be reached, or answers with more than limit bytes. If the endpoint refuses the content of the
-// request, the error also wraps errRefused.
+// post sends body, which is JSON, to url and returns the body and the header of the response. A nil client means
+// publicClient, and an empty key is not sent. The error wraps ErrUnavailable if the endpoint refuses the request,
+// cannot be reached, or answers with more than limit bytes. If the endpoint refuses the content of the request, the
+// error also wraps errRefused. If ctx has ended, post returns its error.
 func post(
 	ctx context.Context, client *http.Client, url, key string, body []byte, limit int64,
 ) ([]byte, http.Header, error) {
@@ -112,7 +116,7 @@ func post(
 	case response.StatusCode != http.StatusOK:
 		return nil, nil, fmt.Errorf("%w: status %d", ErrUnavailable, response.StatusCode)
 	case int64(len(answer)) > limit:
-		return nil, nil, fmt.Errorf("%w: the answer is longer than %d bytes", ErrUnavailable, limit)
+		return nil, nil, fmt.Errorf("%w: the response has more than %d bytes", ErrUnavailable, limit)
 	}
 	return answer, response.Header, nil
 }

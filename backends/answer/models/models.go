@@ -51,17 +51,19 @@ type Usage struct{ Prompt, Completion int }
 // Add adds v to u.
 func (u *Usage) Add(v Usage) { u.Prompt, u.Completion = u.Prompt+v.Prompt, u.Completion+v.Completion }
 
-// Model is a language model. Complete returns when the context ends.
+// Model is a language model. It is safe for concurrent use.
 type Model interface {
+	// Complete returns the answer of the model. It returns when ctx ends. The error wraps ErrUnavailable if the model
+	// cannot be used now.
 	Complete(ctx context.Context, r Request) (Response, error)
 }
 
-// ErrUnavailable is returned if no model can be used now, because there is no key or route, or because every
-// provider has failed.
-var ErrUnavailable = errors.New("no usable model")
+// ErrUnavailable is wrapped by the errors of a model that cannot be used now, because there is no key or route, or
+// because every provider has failed.
+var ErrUnavailable = errors.New("the model is not available")
 
 // errRefused means that an endpoint refuses the content of a request.
-var errRefused = errors.New("the request is refused")
+var errRefused = errors.New("the endpoint refused the request")
 
 // Scripted is a Model that answers by calling a function. It is for tests, and for trying out the service.
 type Scripted func(r Request) (string, error)
@@ -79,8 +81,8 @@ func (s Scripted) Complete(ctx context.Context, r Request) (Response, error) {
 	return Response{Text: text, Model: "scripted", Usage: Usage{prompt, len(text) / 4}}, err
 }
 
-// JSON requests an answer in JSON and decodes it. Text around the object, such as the fence of a code block, is
-// ignored.
+// JSON requests an answer that is a JSON object and decodes it into a T. Text around the object, such as the fence of a
+// code block, is ignored. It returns an error if the model fails or if its answer is not such an object.
 func JSON[T any](ctx context.Context, m Model, r Request) (answer T, response Response, err error) {
 	response, err = m.Complete(ctx, r)
 	if err != nil {
@@ -90,7 +92,7 @@ func JSON[T any](ctx context.Context, m Model, r Request) (answer T, response Re
 	return answer, response, err
 }
 
-// object returns the text from the first opening brace to the last closing one.
+// object returns the text from the first opening brace to the last closing one, or nil if there are none.
 func object(s string) []byte {
 	begin, end := -1, -1
 	for i := range len(s) {

@@ -30,17 +30,19 @@ type task struct {
 	directory *metrics.Directory
 	passages  []kernel.Passage
 	facts     []kernel.Fact
-	value     *formula.Value
-	refused   bool // the statements do not have the figure, and no other figure may be used instead
-	draft     draft.Draft
-	parts     []*task
-	part      int // the number of the part in its question, from 1
-	tier      models.Tier
-	failed    bool
+	value     *formula.Value // the value that answers the question, or nil if none could be computed
+	refused   bool           // the statements do not have the figure, and no other figure may be used instead
+	draft     draft.Draft    // the sentences that have passed the checks
+	parts     []*task        // the sub-queries; empty if the question is not divided
+	part      int            // the number of the part in its question, from 1; 0 for a whole question
+	tier      models.Tier    // of the model that drafts the answer
+	failed    bool           // there is no answer
 }
 
+// ask answers a question in stages and records them in t. A question that is refused or that has no answer is no error;
+// the outcome then has the reason. Errors are those of the corpus, of a model that drafts or checks, and of ctx.
 func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err error) {
-	var q *question.Question
+	var q *question.Question // set by the first stage
 	defer func() {
 		if q != nil {
 			o.Asked = q.Text
@@ -63,13 +65,13 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 	}
 	w := &task{q: q, filters: q.Filters(), directory: directory, tier: models.High}
 	switch {
-	case q.Verdict == question.NonInvestment && r.Force:
+	case q.Verdict == question.NonInvestment && r.Force: // search for the question although its subject is unclear
 		w.filters = kernel.Filters{}
 	case q.Verdict != question.Ask:
 		return Outcome{Reason: string(q.Verdict)}, nil
 	}
-	if q.Absent != "" && !p.options.Outside { // the corpus has nothing about the issuer
-		t.note(func() { t.Gap = "an issuer that the corpus does not have" })
+	if q.Absent != "" && !p.options.Outside {
+		t.note(func() { t.Gap = "the corpus has no documents of the issuer" })
 		return Outcome{Reason: FailedToAnswer}, nil
 	}
 	if err := p.find(ctx, t, w, false); err != nil {
@@ -121,10 +123,10 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *task, wide bool) error
 		})
 		decision := plural(len(result.Passages), "passage") + ", " + plural(len(result.Facts), "fact")
 		if wide {
-			decision += ", searched widely"
+			decision += ", of all periods"
 		}
 		if len(result.Dropped) > 0 {
-			decision += "; given up: " + strings.Join(result.Dropped, ", ")
+			decision += "; dropped filters: " + strings.Join(result.Dropped, ", ")
 		}
 		return decision, nil
 	})
@@ -138,8 +140,9 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *task, wide bool) error
 	return nil
 }
 
-// compute computes the value that answers the question, from the facts and passages that were found. It notes in the
-// trace what it computed or why it computed nothing.
+// compute sets w.value to the value that answers the question, computed from the facts of statements or else from
+// tables in the passages, or to nil. It also sets w.refused, and notes in the trace what it computed or why it computed
+// nothing from statements.
 func (w *task) compute(cache *formula.TableCache, t *Trace) {
 	var gap string
 	w.value, w.refused, gap = w.fromStatements()
@@ -176,24 +179,24 @@ func isMoneyOrPercent(f kernel.Figure) bool {
 	return f.Unit == kernel.Money || f.Unit == kernel.Percent
 }
 
-// fromStatements answers an inquiry from the facts of statements. If it returns nil, gap is the reason, and refused
-// reports that no other figure may be used for the missing one.
+// fromStatements answers the question from the facts of statements. If it returns nil, gap is the reason, and refused
+// reports that the statements do not have a figure for which no other figure may be used.
 func (w *task) fromStatements() (v *formula.Value, refused bool, gap string) {
 	switch {
 	case len(w.q.Names) != 1:
-		return nil, false, plural(len(w.q.Names), "issuer") + " named"
+		return nil, false, "the question names " + plural(len(w.q.Names), "issuer") + ", not one"
 	case w.q.Inquiry.Calculation == nil:
-		return nil, false, "not read as a question of figures"
+		return nil, false, "the question was not recognised as a calculation"
 	}
 	book := inquiry.NewBook(w.facts)
 	a, missing := w.q.Inquiry.Calculation.Answer(book)
 	if a == nil {
 		if book.Empty() {
-			return nil, false, "no statements"
+			return nil, false, "the corpus has no statements of the issuer"
 		}
-		gap = "not computed"
+		gap = "the calculation is not possible with these periods or figures"
 		if len(missing) > 0 {
-			gap = "no figure: " + missing[0].Metric + " " + missing[0].Period.String()
+			gap = "missing figure: " + missing[0].Metric + " " + missing[0].Period.String()
 		}
 		return nil, book.Refuses(missing), gap
 	}
@@ -207,7 +210,7 @@ func (w *task) fromStatements() (v *formula.Value, refused bool, gap string) {
 	for _, used := range a.Used {
 		index := slices.IndexFunc(w.passages, func(p kernel.Passage) bool { return p.ID == used.Passage && p.ID != 0 })
 		if index < 0 {
-			return nil, false, "no passage: " + used.Metric
+			return nil, false, "the search did not return the passage with the figure: " + used.Metric
 		}
 		v.Inputs = append(v.Inputs, formula.Input{
 			Name:  used.Label,
@@ -233,7 +236,7 @@ func describeValue(v *formula.Value) string {
 	return text
 }
 
-// plural formats a number of things, such as "1 part" or "2 parts".
+// plural formats a number of things, such as "1 part" or "2 parts". It adds "s" to thing unless n is 1.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -242,8 +245,8 @@ func plural(n int, thing string) string {
 }
 
 // divide answers the sub-queries of a question, at most maxParallel at a time, and puts the results into w.parts. If
-// the rules have not divided the question, the model may divide it. With fewer than two sub-queries divide does
-// nothing.
+// the rules have not divided the question, the model may divide it. With fewer than two sub-queries divide leaves
+// w.parts empty. It returns the first error of a part, after all parts have ended.
 func (p *Pipeline) divide(ctx context.Context, t *Trace, w *task) error {
 	subs := w.q.Subs
 	if len(subs) == 0 && p.model != nil {
@@ -281,8 +284,8 @@ func (p *Pipeline) divide(ctx context.Context, t *Trace, w *task) error {
 	return nil
 }
 
-// answerPart answers the sub-query sub of the question parent. number is the number of the part, from 1. The field
-// failed of the result reports a refused question or a failed answer.
+// answerPart answers sub, a sub-query of the question parent. number is the number of the part, from 1. The field
+// failed of the result reports that the sub-query was refused or has no answer.
 func (p *Pipeline) answerPart(ctx context.Context, t *Trace, parent *task, number int, sub string) (*task, error) {
 	q, err := p.reader.Read(ctx, sub)
 	if err != nil {
@@ -302,8 +305,8 @@ func (p *Pipeline) answerPart(ctx context.Context, t *Trace, parent *task, numbe
 	return w, p.answer(ctx, t, w)
 }
 
-// answer drafts an answer and checks it. If the check fails, it tries once more, with more passages. After the second
-// failure it sets w.failed.
+// answer drafts an answer and checks it. If the check fails, it tries once more, with passages of all periods. After
+// the second failure it sets w.failed.
 func (p *Pipeline) answer(ctx context.Context, t *Trace, w *task) error {
 	var problems []string
 	for round := range 2 {
@@ -333,16 +336,17 @@ func (p *Pipeline) answer(ctx context.Context, t *Trace, w *task) error {
 	return nil
 }
 
-// draft writes a draft with the model. Without a model it uses templates and quotes. If the stage exceeds its limit,
-// the draft is empty. parts are the answers of sub-queries, and problems the problems of an earlier draft.
+// draft returns a draft written by the model. Without a model it uses templates and quotes. The draft is empty if the
+// passages have no answer or if the stage exceeds its limit. parts are the answers of sub-queries, and problems the
+// problems of an earlier draft; both may be nil.
 func (p *Pipeline) draft(ctx context.Context, t *Trace, w *task, parts, problems []string) (d draft.Draft, err error) {
 	err = p.stage(ctx, t, "draft", w.part, draftLimit, func(ctx context.Context) (string, error) {
 		if p.model == nil && w.refused {
-			return "the statements do not have it", nil
+			return "the statements do not have the figure", nil
 		}
 		if p.model == nil {
 			d = draft.Extractive(w.q, w.value, w.passages)
-			return plural(len(d.Sentences), "sentence") + " of templates and quotes", nil
+			return plural(len(d.Sentences), "sentence") + " from templates and quotes", nil
 		}
 		response, err := p.model.Complete(ctx,
 			models.Request{Tier: w.tier, Name: "draft", Messages: draft.Prompt(w.q.Text, w.value, w.passages, parts, problems)})
@@ -352,22 +356,24 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *task, parts, problems
 		}
 		text := strings.TrimSpace(response.Text)
 		if strings.HasPrefix(text, draft.NotFound) {
-			return "the model finds no answer in the passages", nil
+			return "the model found no answer in the passages", nil
 		}
 		d = draft.Parse(text, len(w.passages)).Explain(w.value)
-		return plural(len(d.Sentences), "sentence") + " of a model", nil
+		return plural(len(d.Sentences), "sentence") + " from the model", nil
 	})
 	if err == nil {
 		t.note(func() { t.drafted = true })
 	}
 	if err != nil && ctx.Err() == nil && context.DeadlineExceeded == err { //nolint:errorlint // the error of the stage's own context is not wrapped
-		return d, nil // the stage took too long: an empty draft
+		return d, nil // only the stage took too long, not the whole question
 	}
 	return d, err
 }
 
-// evaluate checks a draft and stores the sentences that pass in w.draft. ok reports whether the draft is good enough.
-// The problems are for the model's next draft.
+// evaluate checks a draft by rules and with the judge, if there is a model, and stores the sentences that pass the
+// rules in w.draft. ok reports whether the draft is good enough. problems describe what is wrong with the draft, for
+// the model's next draft. An error of the judge is returned only with Options.ExtractWhenDown; otherwise the draft
+// fails.
 func (p *Pipeline) evaluate(
 	ctx context.Context, t *Trace, w *task, d draft.Draft,
 ) (ok bool, problems []string, err error) {
@@ -383,16 +389,15 @@ func (p *Pipeline) evaluate(
 		}
 		c := check.New(material)
 		passed, found := c.Sentences(d)
-		decision = fmt.Sprintf("%d of %d sentences stand on passages", len(passed.Sentences), len(d.Sentences))
-		if problem := c.Whole(passed); problem != nil {
+		decision = fmt.Sprintf("%d of %d sentences are supported by passages", len(passed.Sentences), len(d.Sentences))
+		problem := c.Whole(passed)
+		if problem != nil {
 			found = append(found, *problem)
-		} else {
-			ok = true
 		}
 		for _, problem := range found {
 			problems = append(problems, problem.String())
 		}
-		if ok {
+		if problem == nil {
 			scores := check.Rules(passed)
 			if p.model != nil {
 				judgment, response, err := c.Judge(ctx, p.options.Judge, passed)
@@ -400,8 +405,9 @@ func (p *Pipeline) evaluate(
 				if p.options.ExtractWhenDown && errors.Is(err, models.ErrUnavailable) {
 					return decision, err
 				}
-				if scores = judgment; err != nil {
-					scores = check.Scores{}
+				scores = judgment
+				if err != nil {
+					scores = check.Scores{} // which does not pass
 				}
 			}
 			scoreText := fmt.Sprintf("grounded %.2f, responsive %.2f", scores.Grounded, scores.Responsive)
@@ -425,21 +431,17 @@ func (p *Pipeline) evaluate(
 	return ok, problems, err
 }
 
-// combine makes one answer out of the answers of the sub-queries. If more than half of these have failed, it sets
-// w.failed. Otherwise the answer names the sub-queries that have failed.
-func (p *Pipeline) combine(ctx context.Context, t *Trace, w *task) error {
-	failed := 0
-	var parts []string
-	var unanswered []string
-	indexes := make(map[int64]int)
+// joinParts joins the drafts of the sub-queries to one draft, and adds their facts and passages to those of w. parts
+// are the answers of the sub-queries in the form for the model's prompt. unanswered are the sub-queries that have
+// failed.
+func (w *task) joinParts() (joined draft.Draft, parts, unanswered []string) {
+	indexes := make(map[int64]int) // of w.passages, by the id of the passage
 	for i := range w.passages {
 		indexes[w.passages[i].ID] = i
 	}
-	var joined draft.Draft
 	joined.Confidence = 1
 	for _, part := range w.parts {
 		if part.failed {
-			failed++
 			unanswered = append(unanswered, part.q.Text)
 			continue
 		}
@@ -447,7 +449,7 @@ func (p *Pipeline) combine(ctx context.Context, t *Trace, w *task) error {
 		newIndexes := make([]int, len(part.passages)) // the index of each passage in w.passages
 		for i, passage := range part.passages {
 			index, ok := indexes[passage.ID]
-			if !ok || passage.ID == 0 {
+			if !ok || passage.ID == 0 { // passages of the web have no id
 				index = len(w.passages)
 				w.passages = append(w.passages, passage)
 				indexes[passage.ID] = index
@@ -467,11 +469,20 @@ func (p *Pipeline) combine(ctx context.Context, t *Trace, w *task) error {
 		joined.Confidence = min(joined.Confidence, part.draft.Confidence)
 		parts = append(parts, draft.Draft{Sentences: joined.Sentences[before:]}.Marked())
 	}
-	if 2*failed > len(w.parts) {
+	return joined, parts, unanswered
+}
+
+// combine makes one answer out of the answers of the sub-queries. If more than half of these have failed, or if the
+// combined draft does not pass the check, it sets w.failed. Otherwise the answer names the sub-queries that have
+// failed.
+func (p *Pipeline) combine(ctx context.Context, t *Trace, w *task) error {
+	joined, parts, unanswered := w.joinParts()
+	if 2*len(unanswered) > len(w.parts) {
 		w.failed = true
 		return nil
 	}
-	if w.value = nil; !w.q.Several {
+	w.value = nil
+	if !w.q.Several { // the question wants one value, computed from those of the parts
 		w.compute(p.tables, t)
 	}
 	d := joined
@@ -481,8 +492,8 @@ func (p *Pipeline) combine(ctx context.Context, t *Trace, w *task) error {
 		if err != nil {
 			return err
 		}
-		if d = written; !check.Answers(d) {
-			d = joined
+		if check.Answers(written) {
+			d = written
 		}
 	case w.value != nil:
 		d = draft.Extractive(w.q, w.value, w.passages)
@@ -506,7 +517,8 @@ func (p *Pipeline) combine(ctx context.Context, t *Trace, w *task) error {
 			return err
 		}
 	}
-	if w.failed = !ok; w.failed {
+	if !ok {
+		w.failed = true
 		return nil
 	}
 	for _, s := range unanswered {

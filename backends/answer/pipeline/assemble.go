@@ -11,7 +11,7 @@ import (
 // maxReferences bounds the number of references of an answer.
 const maxReferences = 20
 
-// assemble makes the outcome from the draft in w, with its references and sub-queries.
+// assemble returns the outcome with the draft in w as its answer, its references and its sub-queries.
 func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *task) (o Outcome, err error) {
 	err = p.stage(ctx, t, "assemble", 0, p.options.Deadline, func(context.Context) (string, error) {
 		if w.q.Advice {
@@ -31,8 +31,9 @@ func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *task) (o Outcome, 
 	return o, err
 }
 
-// render writes a draft with its marks as numbered links. It returns the text, and the references in the order of their
-// first mark.
+// render returns the draft in w as Markdown, and the documents that it refers to in the order of their first mention.
+// Links whose texts are the numbers of the references, from 1, follow each sentence. References beyond maxReferences
+// have no link.
 func (p *Pipeline) render(w *task) (string, []Reference) {
 	references := []Reference{}
 	numbers := make(map[string]int) // keyed by URL without its fragment
@@ -46,7 +47,7 @@ func (p *Pipeline) render(w *task) (string, []Reference) {
 			}
 		}
 		b.WriteString(s.Text)
-		linked := make(map[int]bool)
+		linked := make(map[int]bool) // the numbers of the references that the sentence has
 		for _, m := range s.Marks {
 			passage := &w.passages[m]
 			url := p.options.SourceURL(passage.URL)
@@ -80,8 +81,7 @@ func onPage(url string, page int) string {
 	return url + "#page=" + strconv.Itoa(page)
 }
 
-// claims returns the sentences of the draft, each with the passages that its marks name. A mark is a reference such as
-// "[P3]".
+// claims returns the sentences of the draft, each with the passages that it refers to.
 func (w *task) claims() []Claim {
 	list := make([]Claim, len(w.draft.Sentences))
 	for i, s := range w.draft.Sentences {

@@ -1,6 +1,6 @@
-// Package pipeline answers a question: it reads the question, finds passages, computes values if it can, has an answer
-// drafted, checks the draft, and adds its references. Each stage has a soft limit; the deadline of the question is
-// hard.
+// Package pipeline answers a question in stages: it reads the question, finds passages, computes values if it can, has
+// an answer drafted, checks the draft, and adds its references. A stage that exceeds its time limit is skipped if an
+// answer is possible without it; the deadline of the whole question ends the answer.
 //
 // Choices where the specification is silent:
 //   - A question that is answered by one value from its own passages is not divided.
@@ -35,7 +35,7 @@ const (
 	Timeout              = "Timeout"
 	ServiceUnavailable   = "ServiceUnavailable"
 	InternalError        = "InternalError"
-	Canceled             = "Canceled" // the client has left
+	Canceled             = "Canceled" // the client has closed the connection or withdrawn the question
 )
 
 // Request is a question in the form in which it was received.
@@ -126,10 +126,11 @@ type Pipeline struct {
 	model   models.Model
 	options Options
 	now     func() time.Time
-	tables  *formula.TableCache
+	tables  *formula.TableCache // the parsed tables of passages
 }
 
-// New returns a Pipeline. With a nil model answers are made by rules and templates alone.
+// New returns a Pipeline that finds passages with search and issuers by the directory that issuers returns. With a nil
+// model answers are made by rules and templates alone. now is the clock.
 func New(search Searcher, issuers func(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error),
 	model models.Model, now func() time.Time, o Options,
 ) *Pipeline {
@@ -178,12 +179,13 @@ type Trace struct {
 	Repaired bool         `json:"repaired"`
 	Usage    models.Usage `json:"usage"`
 
-	mu       sync.Mutex
-	progress func(stage string)
-	drafted  bool
-	degraded bool // a model or a provider has failed, or a model has given an answer a low score
+	mu       sync.Mutex         // guards all fields except progress
+	progress func(stage string) // called with the name of each stage when it begins
+	drafted  bool               // there is a draft
+	degraded bool               // a model or a provider has failed, or a model has given an answer a low score
 }
 
+// call records a call of a model in the step of the given name, with its response or its error.
 func (t *Trace) call(step string, r models.Response, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,6 +197,7 @@ func (t *Trace) call(step string, r models.Response, err error) {
 	t.Usage.Add(r.Usage)
 }
 
+// note calls fn with the trace locked, so that fn may change the trace.
 func (t *Trace) note(fn func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,9 +220,9 @@ const maxModel = 100
 // maxParallel is how many sub-queries are answered at the same time.
 const maxParallel = 4
 
-// Ask answers a question. It calls progress, which may be nil, with each stage when the stage begins,
-// possibly from several goroutines at once. The trace is never nil. Ask returns when ctx ends, even if a
-// stage hangs.
+// Ask answers a question. It calls progress, which may be nil, with the name of each stage when the stage begins,
+// possibly from several goroutines at once. The trace is never nil. Ask returns when ctx or the deadline ends, even if
+// a stage hangs.
 func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage string)) (Outcome, *Trace) {
 	if progress == nil {
 		progress = func(string) {}
@@ -251,12 +254,11 @@ func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage strin
 	case <-ctx.Done(): // a stage that hangs is not waited for
 		d.err = ctx.Err()
 	}
-	query := question.Normalise(r.Text)
 	o := d.Outcome
-	o.Query = query
 	if d.err != nil {
-		o = Outcome{Reason: t.reason(ctx, d.err), Query: query}
+		o = Outcome{Reason: t.reason(ctx, d.err)}
 	}
+	o.Query = question.Normalise(r.Text)
 	o.Makeshift = o.Extracted
 	if o.Reason != Answered {
 		t.note(func() { o.Makeshift = o.Makeshift || t.degraded || d.err != nil })
@@ -278,8 +280,8 @@ func (p *Pipeline) byRules() *Pipeline {
 	return &rules
 }
 
-// reason returns the reason of an Outcome for err, the error that ended a question. It notes err in the trace unless
-// the context has ended.
+// reason returns the Reason of an Outcome for err, the error that ended a question. ctx is the context of the question.
+// reason adds err to the problems in the trace unless ctx has ended.
 func (t *Trace) reason(ctx context.Context, err error) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -322,8 +324,9 @@ func (p *Pipeline) limitFor(limit time.Duration) time.Duration {
 	return limit
 }
 
-// stage runs fn as a stage of the given name with a context that ends after the stage's limit, and records the stage in
-// the trace. part is the number of the sub-query, or 0. If ctx has ended, stage only returns its error.
+// stage calls fn as a stage of the given name, with a context that ends after the stage's limit, records the stage in
+// the trace, and returns the error of fn. fn returns what the stage decided, for the trace. part is the number of the
+// sub-query, or 0. If ctx has ended, stage returns its error without calling fn.
 func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, part int, limit time.Duration,
 	fn func(ctx context.Context) (decision string, err error),
 ) error {

@@ -156,7 +156,7 @@ type hanging struct {
 	over *deadline // nil: that of the pipeline
 }
 
-// deadline is a context whose time is over when it is told so.
+// deadline is a context whose deadline passes when the channel over is closed.
 type deadline struct {
 	context.Context
 	over chan struct{}
@@ -246,9 +246,9 @@ func TestCorpusHasUntilTheDeadline(t *testing.T) {
 // TestProgress checks that the stages are reported when they begin.
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	var told []string
-	_, trace := pipelineOf(t, nil, pipeline.Options{}).Ask(t.Context(), pipeline.Request{Text: "What was WXM's net sales in 2019?"}, func(s string) { told = append(told, s) })
-	if got := strings.Join(told, " "); got != "question search draft check assemble" || len(trace.Stages) != 5 || len(trace.Passages) == 0 || len(trace.Computed) != 1 {
-		t.Errorf("%s %+v", got, trace)
+	var stages []string
+	_, trace := pipelineOf(t, nil, pipeline.Options{}).Ask(t.Context(), pipeline.Request{Text: "What was WXM's net sales in 2019?"}, func(s string) { stages = append(stages, s) })
+	if got := strings.Join(stages, " "); got != "question search draft check assemble" || len(trace.Stages) != 5 || len(trace.Passages) == 0 || len(trace.Computed) != 1 {
+		t.Errorf("the stages are %q, with the trace %+v", got, trace)
 	}
 }

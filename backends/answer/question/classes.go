@@ -16,14 +16,15 @@ var classesText string
 
 // term is a word, or several words, that indicate a class of questions.
 type term struct {
-	// parts are the strings to look for, with spaces around whole words. There are at most maxGap bytes between two of
-	// them.
+	// parts are the strings to look for, in this order, with spaces around whole words. There are at most maxGap bytes
+	// between a part and the next one. A term has at least one part.
 	parts []string
 }
 
+// maxGap is the largest distance in bytes between two parts of a term.
 const maxGap = 60
 
-// classes returns the terms of each class in classes.txt.
+// classes returns the terms of each class in classes.txt. A line of the file is "class | language | terms".
 var classes = sync.OnceValue(func() map[string][]term {
 	all := make(map[string][]term)
 	for line := range strings.Lines(classesText) {
@@ -32,7 +33,7 @@ var classes = sync.OnceValue(func() map[string][]term {
 			continue
 		}
 		for text := range strings.SplitSeq(fields[2], ";") {
-			if parsed := termOf(text); len(parsed.parts) > 0 {
+			if parsed := parseTerm(text); len(parsed.parts) > 0 {
 				all[fields[0]] = append(all[fields[0]], parsed)
 			}
 		}
@@ -40,7 +41,9 @@ var classes = sync.OnceValue(func() map[string][]term {
 	return all
 })
 
-func termOf(text string) term {
+// parseTerm parses a term of classes.txt: words, with "*" for the rest of a word and "~" for any text between two
+// parts. The term has no parts if the text has no words.
+func parseTerm(text string) term {
 	var t term
 	for part := range strings.SplitSeq(text, "~") {
 		// "word*" is the beginning of a word; within a term, the next part follows it.
@@ -49,9 +52,9 @@ func termOf(text string) term {
 			if words == "" {
 				continue
 			}
-			switch open := i < strings.Count(part, "*"); {
+			switch isPrefix := i < strings.Count(part, "*"); {
 			case strings.ContainsFunc(words, isUnspaced):
-			case open:
+			case isPrefix:
 				words = " " + words
 			default:
 				words = " " + words + " "
@@ -65,12 +68,12 @@ func termOf(text string) term {
 // isUnspaced reports whether a letter belongs to a script without spaces between words.
 func isUnspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
-// plainWords returns the words of a text in lower case and without accents, with a space before, between and
-// after them.
+// plainWords returns the words of a text in lower case and without accents, with a space before, between and after
+// them. Characters other than letters and digits separate words.
 func plainWords(s string) string {
 	var b strings.Builder
 	b.WriteByte(' ')
-	blank := true
+	afterSpace := true
 	for _, r := range norm.NFKD.String(s) {
 		switch {
 		case unicode.Is(unicode.Mn, r):
@@ -79,13 +82,13 @@ func plainWords(s string) string {
 				r = 's'
 			}
 			b.WriteRune(unicode.ToLower(r))
-			blank = false
-		case !blank:
+			afterSpace = false
+		case !afterSpace:
 			b.WriteByte(' ')
-			blank = true
+			afterSpace = true
 		}
 	}
-	if !blank {
+	if !afterSpace {
 		b.WriteByte(' ')
 	}
 	return b.String()
@@ -96,45 +99,61 @@ type reading struct{ text string }
 
 func readingOf(text string) reading { return reading{plainWords(text)} }
 
-// find returns the start and the end of a term in a text. The end is 0 if the text does not contain the term.
+// find returns the start and the end of the first occurrence of a term in a text in the form of plainWords. The end is
+// 0 if the text does not contain the term.
 func (t term) find(text string) (start, end int) {
-	position := 0
-	for i, part := range t.parts {
-		found := strings.Index(text[position:], part)
-		if found < 0 || i > 0 && found > maxGap {
+	for {
+		found := strings.Index(text[start:], t.parts[0])
+		if found < 0 {
 			return 0, 0
 		}
-		if i == 0 {
-			start = found
+		start += found
+		if end = t.endAt(text, start); end > 0 {
+			return start, end
 		}
-		position += found + len(part)
-		end = position
-		if strings.HasSuffix(part, " ") { // the next part may begin with the same space
-			position--
-		}
+		start++ // a later occurrence of the first part may be near enough to the second part
 	}
-	return start, end
 }
 
-// hits returns how many terms of a class a question has. Overlapping terms are counted once.
+// endAt returns the end of a term whose first part begins at the index start of a text, or 0 if its other parts do not
+// follow closely enough.
+func (t term) endAt(text string, start int) (end int) {
+	end = start + len(t.parts[0])
+	for i, part := range t.parts[1:] {
+		position := end
+		if strings.HasSuffix(t.parts[i], " ") { // the part may begin with the space that ends the previous one
+			position--
+		}
+		gap := strings.Index(text[position:], part)
+		if gap < 0 || gap > maxGap {
+			return 0
+		}
+		end = position + gap + len(part)
+	}
+	return end
+}
+
+// hits returns how many terms of a class a question has. Repeated and overlapping terms are counted once.
 func (r reading) hits(class string) int {
-	var found [][2]int
+	type span struct{ start, end int }
+	var found []span
 	for _, t := range classes()[class] {
 		if start, end := t.find(r.text); end > 0 {
-			found = append(found, [2]int{start, end - 1})
+			found = append(found, span{start, end - 1}) // the space after a term may begin the next one
 		}
 	}
-	slices.SortFunc(found, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
-	n, last := 0, 0
-	for _, span := range found {
-		if span[0] >= last {
+	slices.SortFunc(found, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	n, lastEnd := 0, 0
+	for _, s := range found {
+		if s.start >= lastEnd {
 			n++
-			last = span[1]
+			lastEnd = s.end
 		}
 	}
 	return n
 }
 
+// has reports whether a question has a term of a class.
 func (r reading) has(class string) bool {
 	return slices.ContainsFunc(classes()[class], func(t term) bool {
 		_, end := t.find(r.text)
@@ -142,7 +161,7 @@ func (r reading) has(class string) bool {
 	})
 }
 
-// positions returns the indexes at which terms of a class begin in a question.
+// positions returns the index of the first occurrence in a question of each term of a class that the question has.
 func (r reading) positions(class string) (starts []int) {
 	for _, t := range classes()[class] {
 		if start, end := t.find(r.text); end > 0 {
@@ -155,7 +174,7 @@ func (r reading) positions(class string) (starts []int) {
 // maxLead is the largest distance in bytes between two terms for precedes.
 const maxLead = 60
 
-// precedes reports whether a term of class precedes a term of other by at most maxLead bytes.
+// precedes reports whether a term of class begins at most maxLead bytes before a term of other, or with it.
 func (r reading) precedes(class, other string) bool {
 	positions := r.positions(other)
 	return slices.ContainsFunc(r.positions(class), func(start int) bool {

@@ -17,13 +17,17 @@ var (
 )
 
 var (
-	ranking       = regexp.MustCompile(`(?i)\b(?:top|best|cheapest|worst)\s+(?:\d+|five|ten|three|twenty)?\s*(?:[\w-]+\s+){0,4}(?:stocks?|companies|shares|issuers|funds|etfs|equities)\b|\b(?:screen|screener)\b|\bpeers? (?:comparison|ranking)\b|\brank(?:ing)?\b[^.?!]{0,40}\b(?:companies|stocks|issuers|peers)\b`)
-	withinIssuer  = regexp.MustCompile(`(?i)\b(?:own|its own|products?|brands?|segments?|share class(?:es)?|class [ab])\b`)
+	// ranking matches a question for a list of securities, such as "top 10 stocks".
+	ranking = regexp.MustCompile(`(?i)\b(?:top|best|cheapest|worst)\s+(?:\d+|five|ten|three|twenty)?\s*(?:[\w-]+\s+){0,4}(?:stocks?|companies|shares|issuers|funds|etfs|equities)\b|\b(?:screen|screener)\b|\bpeers? (?:comparison|ranking)\b|\brank(?:ing)?\b[^.?!]{0,40}\b(?:companies|stocks|issuers|peers)\b`)
+	// withinIssuer matches words for parts of one issuer, such as its products.
+	withinIssuer = regexp.MustCompile(`(?i)\b(?:own|its own|products?|brands?|segments?|share class(?:es)?|class [ab])\b`)
+	// listSeparator matches the text between two names of a list.
 	listSeparator = regexp.MustCompile(`(?i)^[\s,]*(?:and|or|vs\.?|versus|,|with|to|than|against|&)*(?:\s*(?:the|of|and|or|with|to|than|against)\b)*[\s,]*$`)
 )
 
-// classify sets the verdict of the rules and whether it is certain. mentions are the issuers of the corpus that the
-// question names, absent the well-known issuers that the corpus does not have.
+// classify sets q.Verdict and q.Sure by the rules. compareMin is the least number of issuers in a comparison that
+// counts as screening. mentions are the issuers of the corpus that the question names, absent the well-known issuers
+// that the corpus does not have.
 func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMention) {
 	r := readingOf(q.Text)
 	if r.isHarmful(q.Text) {
@@ -40,18 +44,19 @@ func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMen
 		finance++
 	}
 	named := len(q.Issuers) > 0 || len(absent) > 0 || finance > 0 && issuerActs.MatchString(core)
+	lacksFinance := finance == 0 && len(q.Metrics) == 0
+	mostlyOther := !named && otherTopics >= finance && (otherTopics > finance || finance < 2)
 	switch {
-	case r.has("creative") && (otherTopics > 0 || finance == 0):
+	case r.has("creative") && (otherTopics > 0 || finance == 0): // wants a poem, a story or the like
 		q.Verdict, q.Sure = NonInvestment, true
 		return
-	case otherTopics > 0 && (finance == 0 && len(q.Metrics) == 0 || otherTopics >= finance && !named &&
-		(otherTopics > finance || finance < 2)):
+	case otherTopics > 0 && (lacksFinance || mostlyOther):
 		q.Verdict, q.Sure = NonInvestment, finance == 0
 		return
-	case !named && finance == 0 && len(q.Metrics) == 0 && (manual.MatchString(r.text) || knowledge.MatchString(r.text)):
+	case !named && lacksFinance && (manual.MatchString(r.text) || knowledge.MatchString(r.text)):
 		q.Verdict = NonInvestment
 		return
-	case !named && finance == 0 && len(q.Metrics) == 0 &&
+	case !named && lacksFinance &&
 		(smallTalk.MatchString(r.text) || !unknownName(q.Text) && !definition.MatchString(r.text)):
 		q.Verdict = NonInvestment
 		return
@@ -134,23 +139,30 @@ var issuerActs = regexp.MustCompile(`\b(?i:does|did|has|have|is|was|will|do|are)
 const aName = `\p{Lu}[\pL\pN&.'-]+(?: \p{Lu}[\pL\pN&.'-]+){0,2}(?:['’]s)?`
 
 var (
+	// pairs matches two names to choose from, such as "X vs. Y" or "is X or Y".
 	pairs = regexp.MustCompile(`\b` + aName + ` (?:vs\.?|versus|oder|contra) ` + aName +
 		`|\b(?i:is|are|does|did|was|were|has|have) ` + aName + ` or ` + aName)
+	// couples matches two names joined by "and" or the like.
 	couples = regexp.MustCompile(aName + ` (?:and|y|e|et|und|with|con|avec|mit|to) ` + aName)
+	// choices matches "X or Y" at the end or the beginning of a question.
 	choices = regexp.MustCompile(`[,:] ` + aName + ` (?:or|o|ou|oder|ó) ` + aName + `\W*$|^` + aName +
 		` (?:or|o|ou|oder) ` + aName + `[,:?]`)
-	// thanName matches a name after a comparative word and another name.
+	// thanName matches a name, a comparative word such as "than", and another name, which is its submatch.
 	thanName = regexp.MustCompile(aName +
 		`(?: [^.?!]{0,80})? (?:than|against|versus|vs\.?|compare[sd]? (?:to|with|against)|relative to|next to)(?: that of| those of| its rival| its peer)? (` + aName + `)\W*(?:$|[,?]|in |on |for |by |over |during |at )`)
 	// noIssuer matches the beginning of names that are not issuers: places, times, analysts.
 	noIssuer = regexp.MustCompile(`^(?:Wall Street|Street|FY|Q[1-4]|H[12]|January|February|March|April|May|June|July|August|September|October|November|December|Christmas|North|South|East|West|Latin|Europe|EMEA|APAC|Asia|Africa|America|China|India|Japan|Germany|France|Brazil|US|U\.S|USA|UK|EU|GAAP|Fiscal|Year|Class|Series|International|Domestic|Services|Products|Premium|United (?:States|Kingdom|Arab))\b`)
 	// unspacedPair matches a comparison of two names in scripts without spaces.
 	unspacedPair = regexp.MustCompile(`(?:比较|对比)[^0-9０-９年，。？]{2,20}[和与跟][^0-9０-９年]{2,}|[^0-9０-９年、。]{2,20}と[^0-9０-９年、。]{2,20}(?:比較|比べ|どちら)|[^0-9年，。]{2,20}[和与跟][^0-9年，。]{2,20}(?:哪个|谁|哪家)|[^0-9，。]{2,12}还是[^0-9，。]{2,12}[？?]?$`)
-	currencies   = regexp.MustCompile(`\b[A-Z]{3} ?/ ?[A-Z]{3}\b`)
-	comparing    = regexp.MustCompile(` (?:compar|vergleich|confront)`)
+	// currencies matches a pair of currencies, such as EUR/USD.
+	currencies = regexp.MustCompile(`\b[A-Z]{3} ?/ ?[A-Z]{3}\b`)
+	// comparing matches the beginning of verbs such as "compare", in the form of plainWords.
+	comparing = regexp.MustCompile(` (?:compar|vergleich|confront)`)
 )
 
-// comparesNames reports whether a text compares two names.
+// comparesNames reports whether a question compares two names that may be issuers. text is the question and r its
+// words. It recognises names by their capital letters, so the question must also have a word of comparison. In scripts
+// without spaces it looks for typical phrases instead.
 func comparesNames(text string, r reading) bool {
 	if unspacedPair.MatchString(text) {
 		return true
@@ -161,33 +173,36 @@ func comparesNames(text string, r reading) bool {
 	if m := thanName.FindStringSubmatch(text); m != nil && !noIssuer.MatchString(m[1]) {
 		return true
 	}
-	return pairs.MatchString(text) || choices.MatchString(text) || comparing.MatchString(r.text) &&
-		couples.MatchString(text)
+	if pairs.MatchString(text) || choices.MatchString(text) {
+		return true
+	}
+	return comparing.MatchString(r.text) && couples.MatchString(text)
 }
 
 // wantsScreening reports whether a question wants a set of securities by criteria, or compares at least compareMin
-// issuers. core is the text of the question without its preamble, and r its words.
+// issuers. core is the text of the question without its preamble, and r the words of core. mentions and absent are
+// those of classify.
 func (q *Question) wantsScreening(
 	core string, r reading, compareMin int, mentions, absent []metrics.IssuerMention,
 ) bool {
 	if !withinIssuer.MatchString(core) && comparesNames(core, r) {
-		return compareMin < 3
-	}
-	if len(q.Issuers) == 0 && len(absent) == 0 {
-		return ranking.MatchString(core) || superlativeBy.MatchString(core) || superlative.MatchString(core) &&
-			!withinIssuer.MatchString(core) || r.has("criteria") && (r.precedes("asks", "set") || r.begins("set") ||
-			r.terse() && r.has("set"))
+		return compareMin <= 2 // the question compares two names
 	}
 	if ranking.MatchString(core) {
 		return true
 	}
+	if len(q.Issuers) == 0 && len(absent) == 0 {
+		if superlativeBy.MatchString(core) || superlative.MatchString(core) && !withinIssuer.MatchString(core) {
+			return true
+		}
+		wantsSet := r.precedes("asks", "set") || r.begins("set") || r.terse() && r.has("set")
+		return r.has("criteria") && wantsSet
+	}
 	all := slices.Clone(mentions)
-	for _, m := range absent { // its ids are of another directory, not of the corpus
-		if !slices.ContainsFunc(mentions, func(other metrics.IssuerMention) bool {
-			return m.Start < other.End &&
-				other.Start < m.End
-		}) {
-			m.Issuers = []int64{-m.Issuers[0]}
+	for _, m := range absent {
+		overlaps := func(other metrics.IssuerMention) bool { return m.Start < other.End && other.Start < m.End }
+		if !slices.ContainsFunc(mentions, overlaps) {
+			m.Issuers = []int64{-m.Issuers[0]} // not to be mistaken for the id of an issuer of the corpus
 			all = append(all, m)
 		}
 	}
@@ -195,14 +210,12 @@ func (q *Question) wantsScreening(
 	named := 0
 	listed := false
 	for i, m := range all {
-		if len(m.Issuers) > 3 {
+		if len(m.Issuers) > maxSameName {
 			continue
 		}
-		repeated := false
-		for _, earlier := range all[:i] {
-			repeated = repeated || earlier.Issuers[0] == m.Issuers[0]
-		}
-		if repeated {
+		if slices.ContainsFunc(all[:i], func(earlier metrics.IssuerMention) bool {
+			return earlier.Issuers[0] == m.Issuers[0]
+		}) {
 			continue
 		}
 		if named++; named > 1 && listSeparator.MatchString(q.Text[all[i-1].End:m.Start]) {

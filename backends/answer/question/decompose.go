@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxSubs = 5
-	maxSub  = 300 // in bytes
+	maxSubs = 5   // the sub-queries of a question
+	maxSub  = 300 // the bytes of a sub-query
 )
 
 var (
@@ -49,6 +49,7 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 		}
 		subs = nil
 	}
+	// The figures from which one answer is computed are looked up separately.
 	if names := q.Inquiry.Calculation.Inputs(); len(names) > 1 && len(q.Periods) == 1 {
 		for _, name := range names {
 			add("What was the " + name + " of " + q.Names[0] + " in " + q.periodNames() + "?")
@@ -88,11 +89,11 @@ func (q *Question) parts() []string {
 	for _, m := range clauses.FindAllStringSubmatchIndex(text, 8) {
 		end := m[0]
 		next := m[1]
-		if m[2] >= 0 {
+		if m[2] >= 0 { // the separator contains the word that begins the next question
 			next = m[2]
 		}
-		if strings.TrimSpace(text[start:end]) == "" || !questionStart.MatchString(strings.TrimSpace(text[next:])) ||
-			!questionStart.MatchString(strings.TrimSpace(text[start:end])) {
+		if !questionStart.MatchString(strings.TrimSpace(text[start:end])) ||
+			!questionStart.MatchString(strings.TrimSpace(text[next:])) {
 			continue
 		}
 		parts = append(parts, text[start:end])
@@ -119,16 +120,15 @@ func (q *Question) parts() []string {
 	return parts
 }
 
-// listsMetrics reports whether a text has metrics in a list, such as "revenue and net income". found are the metrics in
-// the text.
+// listsMetrics reports whether body has metrics in a list, such as "revenue and net income". found are the metrics in
+// body, in their order.
 func listsMetrics(body string, found []metrics.MetricMention) bool {
 	for i := range found {
 		if i == 0 || found[i].Metric.Key == found[i-1].Metric.Key {
 			continue
 		}
-		separator := strings.ToLower(strings.TrimSpace(body[found[i-1].End:found[i].Start]))
-		if separator == "and" || separator == "," || separator == ", and" || separator == "as well as" ||
-			separator == "and the" || separator == ", the" || separator == "and its" {
+		switch strings.ToLower(strings.TrimSpace(body[found[i-1].End:found[i].Start])) {
+		case "and", ",", ", and", "as well as", "and the", ", the", "and its":
 			return true
 		}
 	}
@@ -143,8 +143,8 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// Plan returns the sub-queries of a model, normalised and without repetitions, at most maxSubs. Sub-queries that are
-// too long are left out.
+// Plan returns the sub-queries that a model has proposed for a question, normalised and without repetitions, at most
+// maxSubs. Sub-queries that are empty or too long are left out.
 func Plan(list []string) []string {
 	var subs []string
 	for _, s := range list {

@@ -46,7 +46,7 @@ type Question struct {
 	Verdict    Verdict
 	// Sure reports that the rules are certain of the verdict.
 	Sure bool
-	// Issuers are the issuers that the question names. Names are their names in documents.
+	// Issuers are the ids of the issuers that the question names. Names are their names in documents, in the same order.
 	Issuers []int64
 	Names   []string
 	// Absent is the name of an issuer that the corpus does not have. It is empty if the question names no such issuer,
@@ -115,6 +115,9 @@ var (
 	lead = regexp.MustCompile(`(?i)^\W*(?:(?:regarding|concerning|for|about|on|of|in the case of|as for|with regard to)\b)?[\s:,;-]*`)
 )
 
+// maxSameName is how many issuers may share a name. A name of more issuers is ignored because it identifies none.
+const maxSameName = 3
+
 // Read reads a question. It returns an error only if r.Issuers does.
 func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 	q := &Question{Text: Normalise(s)}
@@ -126,8 +129,8 @@ func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 	}
 	mentions := directory.Find(q.Text)
 	for _, m := range mentions {
-		if len(m.Issuers) > 3 {
-			continue // a name of so many issuers is not read as one
+		if len(m.Issuers) > maxSameName {
+			continue
 		}
 		for _, id := range m.Issuers {
 			if !slices.Contains(q.Issuers, id) {
@@ -161,6 +164,7 @@ func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 	return q, nil
 }
 
+// compareMin returns r.CompareMin, or its default.
 func (r *Reader) compareMin() int {
 	if r.CompareMin < 2 {
 		return 2
@@ -168,7 +172,8 @@ func (r *Reader) compareMin() int {
 	return r.CompareMin
 }
 
-// withAbsoluteYears replaces "last year" and "this year" by fiscal years. It does nothing if r.Now is nil.
+// withAbsoluteYears replaces "last year" and "this year" by fiscal years with a number. It does nothing if r.Now is
+// nil.
 func (r *Reader) withAbsoluteYears(s string) string {
 	if r.Now == nil {
 		return s
@@ -178,16 +183,16 @@ func (r *Reader) withAbsoluteYears(s string) string {
 	return thisYear.ReplaceAllString(s, "fiscal "+strconv.Itoa(year))
 }
 
-// body returns a question without the names of its issuers and without the words that lead to these names.
+// body returns a question without the names of its issuers and without the words that lead to these names. It returns
+// the whole question if nothing else is left.
 func body(s string, mentions []metrics.IssuerMention) string {
 	var b strings.Builder
-	end := 0
+	end := 0 // of the last name
 	for _, m := range mentions {
-		if len(m.Issuers) > 3 || m.Start < end {
+		if len(m.Issuers) > maxSameName || m.Start < end {
 			continue
 		}
-		piece := s[end:m.Start]
-		b.WriteString(leadToIssuer.ReplaceAllString(piece, " "))
+		b.WriteString(leadToIssuer.ReplaceAllString(s[end:m.Start], " "))
 		end = m.End
 		for _, possessive := range []string{"'s", "’s", "'", "’"} {
 			if strings.HasPrefix(s[end:], possessive) {
@@ -195,10 +200,10 @@ func body(s string, mentions []metrics.IssuerMention) string {
 				break
 			}
 		}
-		if strings.HasSuffix(b.String(), "(") && strings.HasPrefix(s[end:], ")") {
-			rest := strings.TrimSuffix(b.String(), "(")
+		if strings.HasSuffix(b.String(), "(") && strings.HasPrefix(s[end:], ")") { // remove the brackets around the name
+			before := strings.TrimSuffix(b.String(), "(")
 			b.Reset()
-			b.WriteString(rest)
+			b.WriteString(before)
 			end++
 		}
 	}
@@ -213,7 +218,7 @@ func body(s string, mentions []metrics.IssuerMention) string {
 // leadToIssuer matches the words between a quantity and its issuer, as in "the revenue of X".
 var leadToIssuer = regexp.MustCompile(`(?i)(?:\b(?:of|by|at|for|from|in|regarding|about)\s+(?:the\s+(?:company|issuer|group)\s+)?|\b(?:the\s+)?(?:company|ticker)\s+)$`)
 
-// language returns "en" for English and the empty string for anything else.
+// language returns "en" if at least one word in eight is a frequent word of English, and the empty string otherwise.
 func language(s string) string {
 	hits, words := 0, 0
 	for w := range strings.FieldsSeq(strings.ToLower(s)) {
@@ -228,6 +233,7 @@ func language(s string) string {
 	return ""
 }
 
+// english holds frequent words of English.
 var english = func() map[string]bool {
 	m := make(map[string]bool)
 	for w := range strings.FieldsSeq("the of in and to what was is are were how much many which did does for why between from by on a an its it who when where with do has have tell me show give list") {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
@@ -17,11 +16,11 @@ type candidate struct {
 	kernel.Passage
 	vector terms.Vector
 	counts []terms.Counts // how often each term of the question occurs in the parts of the passage
-	merged bool
-	// headers are the captions, columns and rows of the passage's tables, one per line.
+	merged bool           // merge has added the passage to its result
+	// headers are the captions and the names of the columns and rows of the passage's tables, one per line.
 	headers string
-	lexical float64
-	fact    bool // the passage contains a fact of a metric that the question names
+	lexical float64 // the BM25 score
+	fact    bool    // the passage contains a fact of a metric that the question names
 }
 
 // maxScored is how many passages are scored. If the filters leave more, the full-text index proposes some of
@@ -35,23 +34,18 @@ func (r *Retriever) candidates(
 	ctx context.Context, c kernel.Conn, w *searchQuery, f kernel.Filters,
 ) ([]*candidate, error) {
 	if len(f.Issuers) > 0 {
-		query := strings.Builder{}
 		args := make([]any, 0, 8)
-		writeIn := func(column string, n int) {
-			query.WriteString(column + " IN (" + placeholders(n) + ")")
-		}
-		writeIn("issuer_id", len(f.Issuers))
+		condition := "issuer_id IN (" + placeholders(len(f.Issuers)) + ")"
 		for _, id := range f.Issuers {
 			args = append(args, id)
 		}
 		if years := aroundYears(f.Periods); len(years) > 0 {
-			query.WriteString(" AND ")
-			writeIn("fiscal", len(years))
+			condition += " AND fiscal IN (" + placeholders(len(years)) + ")"
 			for _, y := range years {
 				args = append(args, y)
 			}
 		}
-		all, scanned, err := scan(c, w, query.String(), args)
+		all, scanned, err := scan(c, w, condition, args)
 		if err != nil || scanned <= maxScored {
 			return all, err
 		}
@@ -66,7 +60,8 @@ func (r *Retriever) candidates(
 }
 
 // scan reads the vectors of the passages that satisfy an SQL condition, at most maxScored+1, and returns the passages
-// with a term of the question. scanned is the number of rows read.
+// with a term of the question. Years and instructionWords count as terms only if the question has no other words.
+// scanned is the number of rows read. scan also counts in w.terms how many of these rows have each term.
 func scan(c kernel.Conn, w *searchQuery, condition string, args []any) (all []*candidate, scanned int, err error) {
 	for i := range w.terms {
 		w.terms[i].found = 0 // an earlier scan with narrower filters may have counted
@@ -84,12 +79,14 @@ func scan(c kernel.Conn, w *searchQuery, condition string, args []any) (all []*c
 			counts := make([]terms.Counts, len(w.terms))
 			accepted := w.acceptAll
 			for i := range w.terms {
-				if counts[i] = passage.vector.Find(w.terms[i].hash); counts[i] != 0 {
-					w.terms[i].found++
-					accepted = accepted || !w.terms[i].year && (w.terms[i].weight == 1 || w.terms[i].synonym || w.vague)
+				t := &w.terms[i]
+				if counts[i] = passage.vector.Find(t.hash); counts[i] != 0 {
+					t.found++
+					accepted = accepted || !t.year && (t.weight == 1 || t.synonym || w.vague)
 				}
 			}
-			if passage.counts = counts; accepted {
+			passage.counts = counts
+			if accepted {
 				all = append(all, passage)
 			}
 			return nil
@@ -116,14 +113,17 @@ func aroundYears(periods []kernel.Period) []int {
 
 // The parameters of BM25, and the weights of the parts of a passage.
 const (
-	saturation    = 1.2
-	lengthShare   = 0.6
+	saturation  = 1.2 // the parameter k1
+	lengthShare = 0.6 // the parameter b
+	// A term in the title or in the section counts like titleWeight or sectionWeight occurrences in the text, and each
+	// occurrence in the names of a table like labelWeight.
 	titleWeight   = 4
 	sectionWeight = 2
 	labelWeight   = 2
 )
 
-// score computes the lexical score (BM25) of the candidates and returns them, the best first.
+// score computes the lexical score (BM25) of the candidates. It sorts them in place and returns them, the best first.
+// The field found of the terms in w must count the candidates with the term.
 func score(w *searchQuery, all []*candidate) []*candidate {
 	if len(all) == 0 {
 		return nil
@@ -156,7 +156,7 @@ func score(w *searchQuery, all []*candidate) []*candidate {
 	return all
 }
 
-// load reads the texts and documents of the passages.
+// load reads the texts and documents of the passages from the database and sets the fields that scan does not set.
 func load(c kernel.Conn, all []*candidate) error {
 	if len(all) == 0 {
 		return nil

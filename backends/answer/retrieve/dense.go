@@ -10,8 +10,9 @@ import (
 // Embedder makes embedding vectors, one for each text.
 type Embedder = corpus.Embedder
 
-// byMeaning ranks passages by the similarity of their vectors to meaning, the vector of the question. mark is the mark
-// of the model that made meaning. Passages without a vector are left out.
+// byMeaning ranks passages by the similarity of their vectors to meaning, the vector of the question, and returns the
+// best maxRanked of them. meaning and mark are results of corpus.QueryVector; mark identifies the model. Passages
+// without a vector are left out.
 func (r *Retriever) byMeaning(c kernel.Conn, meaning []float32, mark []byte, all []*candidate) []*candidate {
 	if len(meaning) == 0 || len(all) == 0 {
 		return nil
@@ -42,11 +43,11 @@ func (r *Retriever) byMeaning(c kernel.Conn, meaning []float32, mark []byte, all
 	return list[:min(maxRanked, len(list))]
 }
 
-// union returns list followed by the elements of more that it does not contain.
-func union(list, more []*candidate) []*candidate {
-	all := slices.Clone(list)
-	for _, passage := range more {
-		if !slices.Contains(list, passage) {
+// union returns the passages of first followed by those passages of second that first does not contain.
+func union(first, second []*candidate) []*candidate {
+	all := slices.Clone(first)
+	for _, passage := range second {
+		if !slices.Contains(first, passage) {
 			all = append(all, passage)
 		}
 	}

@@ -2,7 +2,6 @@ package retrieve
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
@@ -41,14 +40,15 @@ func inAnyOf(p kernel.Period, periods []kernel.Period) bool {
 // maxStatementFacts bounds the facts for an inquiry.
 const maxStatementFacts = 4000
 
-// fromStatements returns the passages with the facts that answer an inquiry, and all facts of its metrics. With a nil
-// inquiry it uses the metrics and the periods that the question names.
+// fromStatements returns the passages with the facts of an issuer from which a calculation is made, and all facts of
+// the calculation's metrics. With a nil calculation it uses the metrics and the periods that the question names, and
+// returns at most maxWithoutInquiry passages.
 func fromStatements(
-	c kernel.Conn, w *searchQuery, q *inquiry.Calculation, issuer int64,
+	c kernel.Conn, w *searchQuery, calculation *inquiry.Calculation, issuer int64,
 ) (passages []*candidate, found []kernel.Fact, err error) {
 	keys := append(inquiry.StatementSigns(), w.metrics...)
-	if q != nil {
-		keys = q.Metrics()
+	if calculation != nil {
+		keys = calculation.Metrics()
 	}
 	found, err = corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{issuer}, Metrics: keys, Limit: maxStatementFacts})
 	if err != nil || len(found) == 0 {
@@ -56,8 +56,8 @@ func fromStatements(
 	}
 	book := inquiry.NewBook(found)
 	var needs []inquiry.Need
-	if q != nil {
-		_, needs = q.Answer(book)
+	if calculation != nil {
+		_, needs = calculation.Answer(book)
 	} else {
 		for _, metric := range w.metrics {
 			for _, p := range w.periods {
@@ -67,7 +67,7 @@ func fromStatements(
 	}
 	var ids []int64
 	add := func(id int64) {
-		if id != 0 && !slices.Contains(ids, id) && (q != nil || len(ids) < maxWithoutInquiry) {
+		if id != 0 && !slices.Contains(ids, id) && (calculation != nil || len(ids) < maxWithoutInquiry) {
 			ids = append(ids, id)
 		}
 	}
@@ -81,7 +81,7 @@ func fromStatements(
 	return passages, found, err
 }
 
-// maxWithoutInquiry bounds the passages that fromStatements returns for a nil inquiry.
+// maxWithoutInquiry bounds the passages that fromStatements returns for a nil calculation.
 const maxWithoutInquiry = 3
 
 // passagesOf reads the passages with the given ids, in the order of ids.
@@ -93,8 +93,7 @@ func passagesOf(c kernel.Conn, ids []int64) ([]*candidate, error) {
 	for i, id := range ids {
 		args[i] = id
 	}
-	condition := "chunk_id IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ") + ")"
-	all, _, err := scan(c, &searchQuery{acceptAll: true}, condition, args)
+	all, _, err := scan(c, &searchQuery{acceptAll: true}, "chunk_id IN ("+placeholders(len(ids))+")", args)
 	if err == nil {
 		err = load(c, all)
 	}

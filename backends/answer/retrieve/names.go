@@ -12,8 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// byNames ranks passages by their similarity to the question: by the name of a table, row or column, by pairs of words
-// that follow each other in the question, and by the years above the columns.
+// byNames ranks passages by closeness and returns them, the closest first. Passages with the closeness 0 are left out.
 func (r *Retriever) byNames(w *searchQuery, all []*candidate) []*candidate {
 	type ranked struct {
 		passage *candidate
@@ -44,8 +43,10 @@ func (r *Retriever) byNames(w *searchQuery, all []*candidate) []*candidate {
 	return out
 }
 
-// closeness returns how well the names of a passage match the question. weights are the weights of the terms and sum is
-// their total.
+// closeness returns a score, 0 or greater, for how well a passage matches the question by other signs than the
+// frequency of words: the name of a table, row or column, pairs of words that follow each other in the question, years,
+// and the part and the period of the report. weights are the weights of the question's own terms and sum is their
+// total.
 func closeness(w *searchQuery, passage *candidate, weights map[terms.Term]float64, sum float64) float64 {
 	// The share of the question's terms that the passage has anywhere.
 	covered := 0.0
@@ -63,7 +64,7 @@ func closeness(w *searchQuery, passage *candidate, weights map[terms.Term]float6
 		best = max(best, synonymMatch)
 	}
 	best = max(best, 0.8*nameMatch(passage.Section, weights, sum))
-	years := 0.0
+	years := 0.0 // the share of the question's years that the text contains
 	if len(w.years) > 0 {
 		for _, y := range w.years {
 			if strings.Contains(passage.Text, strconv.Itoa(y)) {
@@ -78,13 +79,12 @@ func closeness(w *searchQuery, passage *candidate, weights map[terms.Term]float6
 		part = 1
 	}
 	report := 0.0
-	// The report for the latest year that the question names.
 	if len(w.years) > 0 && passage.Period.Year == slices.Max(w.years) {
-		report = 1
+		report = 1 // it is the report for the latest year that the question names
 		if slices.ContainsFunc(w.periods, func(p kernel.Period) bool {
 			return p.Quarter != 0 && p.Year == passage.Period.Year && p.Quarter == passage.Period.Quarter
 		}) {
-			report = 3 // also for the quarter that the question names
+			report = 3 // and also for the quarter that the question names
 		}
 	}
 	return reportWeight*report + covered + nameWeight*best + pairWeight*pairs + yearWeight*years + partWeight*part
@@ -97,11 +97,11 @@ const (
 	yearWeight   = 0.5
 	partWeight   = 0.1
 	reportWeight = 0.3
-	synonymMatch = 0.5
+	synonymMatch = 0.5 // the name match of a passage with a fact of a metric of the question, under whatever name
 )
 
-// nameMatch returns how well a name matches the question: the weight of the question's terms in it, reduced by the
-// share of its other words.
+// nameMatch returns how well a name matches the question, from 0 to 1: the weight of the question's terms in it,
+// reduced by the share of its other words. weights and sum are those of closeness.
 func nameMatch(line string, weights map[terms.Term]float64, sum float64) float64 {
 	matched, known, all := 0.0, 0, 0
 	for _, t := range terms.Of(line) {
@@ -132,6 +132,7 @@ func pairShare(w *searchQuery, text string) float64 {
 	return float64(n) / float64(len(w.pairs))
 }
 
+// unix returns the time of a timestamp in microseconds, or the zero time for 0.
 func unix(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}

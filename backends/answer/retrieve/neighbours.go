@@ -6,11 +6,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// withNeighbours is the number of best passages whose neighbours are added.
-const withNeighbours = 4
+// expandedPassages is the number of best passages whose neighbours are added.
+const expandedPassages = 4
 
-// neighbours adds the passages before and after the best passages to result, as far as q.Limit and q.MaxTokens allow.
-func neighbours(c kernel.Conn, result *Result, q Query) error {
+// addNeighbours adds the passages before and after the best passages in their documents to result.Passages, as far as
+// q.Limit and q.MaxTokens allow.
+func addNeighbours(c kernel.Conn, result *Result, q Query) error {
 	type position struct {
 		document int64
 		seq      int
@@ -23,7 +24,7 @@ func neighbours(c kernel.Conn, result *Result, q Query) error {
 	}
 	var conditions []string
 	var args []any
-	for _, p := range result.Passages[:min(withNeighbours, len(result.Passages))] {
+	for _, p := range result.Passages[:min(expandedPassages, len(result.Passages))] {
 		if p.ID == 0 {
 			continue // a passage of the web
 		}

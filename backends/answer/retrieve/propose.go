@@ -16,21 +16,22 @@ import (
 
 // Bounds of the proposals from the full-text index.
 const (
-	maxProposed  = 300 // the latest passages that one query finds
-	sampleSize   = 1500
-	fewProposals = 60 // with this many proposals no looser query is made
+	maxProposed  = 300  // the latest passages that one query finds
+	sampleSize   = 1500 // the passages in a sample
+	fewProposals = 60   // with this many proposals no looser query is made
 )
 
 // sample is an evenly spaced sample of passage vectors. The frequency of a term among them estimates its
 // frequency in the corpus.
 type sample struct {
-	mu      sync.Mutex
-	version int64
+	mu      sync.Mutex // guards the fields below
+	version int64      // of the corpus when the sample was taken
 	vectors []terms.Vector
 	last    int64 // the greatest id of a passage
 }
 
-// current returns the sample and the id of the last passage. After the corpus has changed it takes a new sample.
+// current returns the sampled vectors and the id of the last passage. If the corpus has changed since the last call, it
+// takes a new sample.
 func (s *sample) current(ctx context.Context, r *Retriever) (vectors []terms.Vector, last int64, err error) {
 	version, err := r.corpus.Version(ctx)
 	if err != nil {
@@ -75,46 +76,47 @@ func (s *sample) current(ctx context.Context, r *Retriever) (vectors []terms.Vec
 	return vectors, last, nil
 }
 
+// placeholders returns n placeholders for the values of an SQL list.
 func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
 // rarest returns the words of the question, the rarest in the sample first. Years, and words that only tell what to do,
 // are left out unless there are no others.
 func (w *searchQuery) rarest(sample []terms.Vector) []string {
-	type rare struct {
+	type counted struct {
 		word  string
-		found int
+		found int // the number of sampled passages with the word
 	}
-	var list, rest []rare
-	for _, s := range w.terms {
-		if s.synonym {
+	var telling, others []counted
+	for _, t := range w.terms {
+		if t.synonym {
 			continue
 		}
-		candidate := rare{word: s.word}
+		word := counted{word: t.word}
 		for _, v := range sample {
-			if v.Find(s.hash) != 0 {
-				candidate.found++
+			if v.Find(t.hash) != 0 {
+				word.found++
 			}
 		}
-		if s.year || s.weight < 1 {
-			rest = append(rest, candidate)
+		if t.year || t.weight < 1 {
+			others = append(others, word)
 		} else {
-			list = append(list, candidate)
+			telling = append(telling, word)
 		}
 	}
-	if len(list) == 0 {
-		list = rest
+	if len(telling) == 0 {
+		telling = others
 	}
-	slices.SortStableFunc(list, func(a, b rare) int { return a.found - b.found })
-	words := make([]string, 0, len(list))
-	for _, candidate := range list {
-		words = append(words, candidate.word)
+	slices.SortStableFunc(telling, func(a, b counted) int { return a.found - b.found })
+	words := make([]string, 0, len(telling))
+	for _, t := range telling {
+		words = append(words, t.word)
 	}
 	return words
 }
 
-// propose returns the ids of passages with the rarest words of the question. It first looks for passages with the three
-// or four rarest words. If it finds few, it looks for passages with two of these words, and then with a single one of
-// them.
+// propose returns the ids of passages with the rarest words of the question. It first looks for passages with the four
+// rarest words. While it has found fewer than fewProposals, it continues with the three rarest words, with any two of
+// the four, and with each of the two rarest alone.
 func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *searchQuery, f kernel.Filters) ([]int64, error) {
 	sampled, last, err := r.sample.current(ctx, r)
 	if err != nil {
@@ -131,7 +133,7 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *searchQuery, 
 			pairs = append(pairs, []string{words[k], words[i]})
 		}
 	}
-	tries := [][][]string{{words}}
+	tries := [][][]string{{words}} // each a list of alternatives for withWords
 	if len(words) > 3 {
 		tries = append(tries, [][]string{words[:3]})
 	}
@@ -147,11 +149,11 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *searchQuery, 
 		if len(ids) >= fewProposals {
 			break
 		}
-		more, err := r.withWords(c, alternatives, f, last)
+		found, err := r.withWords(c, alternatives, f, last)
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range more {
+		for _, id := range found {
 			if !seen[id] {
 				seen[id] = true
 				ids = append(ids, id)
@@ -161,74 +163,78 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *searchQuery, 
 	return ids, nil
 }
 
-// enough is the number of hits after which the search ends. A stretch of the latest passages with fewer hits is
-// followed by a longer one.
+// enough is the number of hits after which withWordsPostgreSQL ends its search.
 const enough = maxProposed / 2
 
-// withWords returns the latest passages that pass the filters and have all words of one of the alternatives. last is
-// the id of the last passage.
+// withWords returns the ids of the latest passages that pass the filters and have all words of one of the alternatives.
+// last is the id of the last passage.
 func (r *Retriever) withWords(c kernel.Conn, alternatives [][]string, f kernel.Filters, last int64) ([]int64, error) {
+	// The index has words for the issuer and the year of a passage. Each element of scopes lists such words, of which a
+	// passage must have one.
 	var scopes [][]string
-	add := func(list []string) {
-		if len(list) > 0 {
-			scopes = append(scopes, list)
+	if len(f.Issuers) > 0 {
+		issuers := make([]string, 0, len(f.Issuers))
+		for _, id := range f.Issuers {
+			issuers = append(issuers, "i"+strconv.FormatInt(id, 10))
 		}
+		scopes = append(scopes, issuers)
 	}
-	issuers := make([]string, 0, len(f.Issuers))
 	var years []string
-	for _, id := range f.Issuers {
-		issuers = append(issuers, "i"+strconv.FormatInt(id, 10))
-	}
 	for _, y := range aroundYears(f.Periods) {
 		if y != 0 {
 			years = append(years, "y"+strconv.Itoa(y))
 		}
 	}
-	add(issuers)
-	add(years)
-	query := "SELECT rowid FROM answer_search WHERE answer_search MATCH ? ORDER BY rowid DESC LIMIT ?"
-	var b strings.Builder
-	if c.Dialect() == store.SQLite {
-		for i, list := range scopes {
-			if i > 0 {
-				b.WriteString(" AND ")
-			}
-			b.WriteString("scope : (" + strings.Join(list, " OR ") + ")")
-		}
-		if b.Len() > 0 {
-			b.WriteString(" AND ")
-		}
-		b.WriteString("{title section text} : (")
-		for i, words := range alternatives {
-			if i > 0 {
-				b.WriteString(" OR ")
-			}
-			b.WriteString("(" + strings.Join(quoted(words, `"`), " AND ") + ")")
-		}
-		b.WriteString(")")
-		return store.List(c, scanID, query, b.String(), maxProposed)
+	if len(years) > 0 {
+		scopes = append(scopes, years)
 	}
-	var lists []string
+	if c.Dialect() == store.SQLite {
+		return withWordsSQLite(c, alternatives, scopes)
+	}
+	return r.withWordsPostgreSQL(c, alternatives, scopes, last)
+}
+
+// withWordsSQLite does the work of withWords in SQLite.
+func withWordsSQLite(c kernel.Conn, alternatives, scopes [][]string) ([]int64, error) {
+	conditions := make([]string, 0, len(scopes)+1)
+	for _, list := range scopes {
+		conditions = append(conditions, "scope : ("+strings.Join(list, " OR ")+")")
+	}
+	lists := make([]string, 0, len(alternatives))
+	for _, words := range alternatives {
+		lists = append(lists, "("+strings.Join(quoted(words, `"`), " AND ")+")")
+	}
+	conditions = append(conditions, "{title section text} : ("+strings.Join(lists, " OR ")+")")
+	return store.List(c, scanID, "SELECT rowid FROM answer_search WHERE answer_search MATCH ? ORDER BY rowid DESC LIMIT ?",
+		strings.Join(conditions, " AND "), maxProposed)
+}
+
+// withWordsPostgreSQL does the work of withWords in PostgreSQL.
+func (r *Retriever) withWordsPostgreSQL(
+	c kernel.Conn, alternatives, scopes [][]string, last int64,
+) ([]int64, error) {
+	lists := make([]string, 0, len(alternatives))
 	for _, words := range alternatives {
 		lists = append(lists, "("+strings.Join(quoted(words, "'"), " & ")+")")
 	}
 	args := make([]any, 0, 6)
-	// OFFSET 0 keeps the planner from walking all rows backwards from the latest one. It would have to unpack the words
-	// of each row.
+	var b strings.Builder
 	b.WriteString("SELECT chunk_id FROM (SELECT chunk_id FROM answer_search WHERE words @@ to_tsquery('english', ?)")
 	args = append(args, strings.Join(lists, " | "))
 	for _, list := range scopes {
 		b.WriteString(" AND words @@ to_tsquery('simple', ?)")
 		args = append(args, strings.Join(list, " | "))
 	}
-	searchLatest := func(more string, args ...any) ([]int64, error) {
-		return store.List(c, scanID, b.String()+more+" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?",
+	// OFFSET 0 keeps the planner from walking all rows backwards from the latest one. It would have to unpack the words
+	// of each row.
+	searchLatest := func(condition string, args ...any) ([]int64, error) {
+		return store.List(c, scanID, b.String()+condition+" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?",
 			append(args, maxProposed)...)
 	}
 	// The index returns all passages with a word in no order, and each must be fetched to learn its id. So the latest
-	// stretches of passages are searched first, from short to long. Stretches in which too few hits are expected are
-	// left out.
-	expected := r.enough
+	// stretches of passages are searched first, from short to long, until one has enough hits. Stretches in which too
+	// few hits are expected are left out.
+	expected := r.enough // so that the first stretch is searched
 	for _, span := range corpus.Spans {
 		latest, ok := corpus.Latest(span, last)
 		if !ok {
@@ -246,8 +252,9 @@ func (r *Retriever) withWords(c kernel.Conn, alternatives [][]string, f kernel.F
 	return searchLatest("", args...)
 }
 
-// quoted returns words in quotation marks, which both full-text indexes accept. Words are split at characters other
-// than letters and digits, because the indexes do not agree on the positions of such parts: "r&d" becomes two words.
+// quoted returns words between two marks, the quotation marks of the full-text index. Words are split at characters
+// other than letters and digits, because the indexes do not agree on the positions of such parts: "r&d" becomes two
+// words.
 func quoted(words []string, mark string) []string {
 	list := make([]string, 0, len(words))
 	for _, word := range words {
@@ -259,6 +266,7 @@ func quoted(words []string, mark string) []string {
 	return list
 }
 
+// scanID returns the only column of a row, an id.
 func scanID(r store.Row) (id int64, err error) {
 	err = r.Scan(&id)
 	return id, err

@@ -42,7 +42,7 @@ type Retriever struct {
 	corpus  *corpus.Corpus
 	options Options
 	sample  sample
-	enough  int
+	enough  int // the constant enough, except in tests
 }
 
 // New returns a Retriever of the corpus c.
@@ -92,7 +92,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	q.Limit = cmp.Or(q.Limit, r.options.Limit)
 	q.MaxTokens = cmp.Or(q.MaxTokens, r.options.MaxTokens)
 	var result Result
-	w := parse(q.Text)
+	w := parseQuery(q.Text)
 	if len(w.terms) == 0 {
 		return result, nil
 	}
@@ -100,43 +100,34 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	if q.Wide {
 		f.Periods = nil
 	}
-	outside := ctx
+	providerContext := ctx
 	if q.ProviderLimit > 0 {
 		limited, cancel := context.WithTimeout(ctx, q.ProviderLimit)
 		defer cancel()
-		outside = limited
+		providerContext = limited
 	}
-	var meaning []float32
-	var mark []byte
-	if r.options.Dense != nil {
-		var err error
-		// On an error the ranking by words is used alone.
-		if meaning, mark, err = r.corpus.QueryVector(outside, r.options.Dense, q.Text); err != nil {
-			result.Degraded = true
-			r.corpus.Logger().Warn("vectors of meaning", zap.Error(err))
-		}
-		w.acceptAll = meaning != nil
-	}
-	var ranked, first []*candidate
-	var others []ranking
+	meaning, mark, failed := r.questionVector(providerContext, q.Text)
+	result.Degraded = failed
+	w.acceptAll = meaning != nil
+	var ranked, answering []*candidate    // the passages by their words, and those with the facts of the answer
+	var others []ranking                  // the lists besides those by words and by names
 	matchesFilter := make(map[int64]bool) // the passages that were found before the filter was dropped
-	err := r.corpus.Read(ctx, func(c kernel.Conn) (err error) {
-		for {
-			var all []*candidate
-			all, err = r.candidates(ctx, c, w, f)
-			if err != nil {
-				return err
-			}
-			if len(all) >= minPassages || len(f.Periods) == 0 {
-				ranked = score(w, all)
-				break
-			}
+	err := r.corpus.Read(ctx, func(c kernel.Conn) error {
+		all, err := r.candidates(ctx, c, w, f)
+		if err != nil {
+			return err
+		}
+		if len(all) < minPassages && len(f.Periods) > 0 { // search again without the filter of periods
 			for _, passage := range all {
 				matchesFilter[passage.ID] = true
 			}
 			f.Periods = nil
 			result.Dropped = append(result.Dropped, "period")
+			if all, err = r.candidates(ctx, c, w, f); err != nil {
+				return err
+			}
 		}
+		ranked = score(w, all)
 		dense := r.byMeaning(c, meaning, mark, ranked)
 		ranked = ranked[:min(maxRanked, len(ranked))]
 		if len(dense) > 0 {
@@ -148,9 +139,10 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		if result.Facts, err = facts(c, w, ranked, q.Filters); err != nil || len(q.Filters.Issuers) != 1 {
 			return err
 		}
-		var more []kernel.Fact
-		if first, more, err = fromStatements(c, w, q.Inquiry, q.Filters.Issuers[0]); q.Inquiry != nil {
-			result.Facts = append(result.Facts, more...)
+		var needed []kernel.Fact
+		answering, needed, err = fromStatements(c, w, q.Inquiry, q.Filters.Issuers[0])
+		if q.Inquiry != nil {
+			result.Facts = append(result.Facts, needed...)
 		}
 		return err
 	})
@@ -160,9 +152,10 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	lists := []ranking{{ranked, lexicalList}, {r.byNames(w, ranked), namesList}}
 	lists = append(lists, others...)
 	if r.options.Web != nil {
-		if found, err := r.fromWeb(outside, q.Text, q.Filters.Issuers); err != nil { // the corpus is used alone
+		found, err := r.fromWeb(providerContext, q.Text, q.Filters.Issuers)
+		if err != nil { // the corpus is used alone
 			result.Degraded = true
-			r.corpus.Logger().Warn("web search", zap.Error(err))
+			r.corpus.Logger().Warn("the web search failed, so only the corpus was searched", zap.Error(err))
 		} else {
 			lists = append(lists, ranking{found, webList})
 		}
@@ -180,14 +173,29 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		}
 		return 1
 	})
+	ordered := slices.Clone(answering)
 	for _, passage := range merged {
-		if !slices.ContainsFunc(first, func(other *candidate) bool { return other.ID == passage.ID }) {
-			first = append(first, passage)
+		if !slices.ContainsFunc(ordered, func(other *candidate) bool { return other.ID == passage.ID }) {
+			ordered = append(ordered, passage)
 		}
 	}
-	result.Passages = choose(first, q.Limit, q.MaxTokens)
-	err = r.corpus.Read(ctx, func(c kernel.Conn) error { return neighbours(c, &result, q) })
+	result.Passages = choose(ordered, q.Limit, q.MaxTokens)
+	err = r.corpus.Read(ctx, func(c kernel.Conn) error { return addNeighbours(c, &result, q) })
 	return result, err
+}
+
+// questionVector returns the embedding vector of a question and the mark that identifies its model. The vector is nil
+// without an embedder, if the passages have no vectors yet, or if the embedder fails; failed reports the latter.
+// Passages are then ranked by words alone.
+func (r *Retriever) questionVector(ctx context.Context, text string) (vector []float32, mark []byte, failed bool) {
+	if r.options.Dense == nil {
+		return nil, nil, false
+	}
+	vector, mark, err := r.corpus.QueryVector(ctx, r.options.Dense, text)
+	if err != nil {
+		r.corpus.Logger().Warn("no embedding vector for a question, so passages are ranked by words alone", zap.Error(err))
+	}
+	return vector, mark, err != nil
 }
 
 // maxRanked is how many of the best passages of a list are read and ranked further.
@@ -211,8 +219,8 @@ const (
 	denseList   = 1
 )
 
-// merge adds the weighted reciprocal ranks of each passage in all lists to its score, and returns the
-// passages sorted by score.
+// merge merges lists by reciprocal rank fusion. It adds the weighted reciprocal ranks of each passage in all lists to
+// its Score, and returns the passages sorted by score, the best first.
 func merge(lists ...ranking) []*candidate {
 	var all []*candidate
 	for _, l := range lists {
@@ -244,8 +252,8 @@ const (
 	advantage = 0.05 // a twentieth is about three places
 )
 
-// lowerOldNews lowers the scores of news by their age, compared with the newest news. It is called if the question
-// names no period.
+// lowerOldNews lowers the scores of news by their age, compared with the newest news, and sorts all by score again. It
+// is called if the question names no period.
 func lowerOldNews(all []*candidate) {
 	var newest time.Time
 	for _, passage := range all {

@@ -158,14 +158,14 @@ func TestWeb(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		of := slices.IndexFunc(got.Passages, func(p kernel.Passage) bool { return p.URL == "https://b.example/pumps" })
-		if (of >= 0) != (fault == nil) || len(got.Passages) < 3 {
-			t.Errorf("%v: %+v", fault, got.Passages)
+		index := slices.IndexFunc(got.Passages, func(p kernel.Passage) bool { return p.URL == "https://b.example/pumps" })
+		if (index >= 0) != (fault == nil) || len(got.Passages) < 3 {
+			t.Errorf("with the fault %v, Search returned %+v", fault, got.Passages)
 		}
 	}
 }
 
-// meaning knows one thing alone: whether a text is about people.
+// meaning is an embedder whose vectors say only whether a text is about people.
 type meaning struct{}
 
 func (meaning) Model() string { return "people" }

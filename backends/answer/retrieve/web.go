@@ -24,12 +24,13 @@ type WebPage struct {
 }
 
 const (
-	webPages    = 6
+	webPages    = 6 // the pages taken from one search
 	webPassages = 2 // the passages taken from each page, those with the best lexical score
 )
 
-// fromWeb returns passages of the web, in the order of their pages. If issuers is not empty, passages about other
-// issuers are left out.
+// fromWeb searches the web for query and returns the best webPassages passages of each page, in the order of the pages.
+// If issuers is not empty, it leaves out passages that are not about one of these issuers. It returns an error if the
+// provider or the database fails; pages without a usable address or text are skipped.
 func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) ([]*candidate, error) {
 	pages, err := r.options.Web.Search(ctx, query, webPages)
 	if err != nil {
@@ -39,7 +40,7 @@ func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) 
 	if err != nil {
 		return nil, err
 	}
-	w := parse(query)
+	w := parseQuery(query)
 	var list []*candidate
 	for _, page := range pages[:min(len(pages), webPages)] {
 		parts, err := corpus.Divide(corpus.Source{
@@ -49,34 +50,42 @@ func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) 
 		if err != nil {
 			continue // the page has no usable address or no text
 		}
-		all := make([]*candidate, 0, len(parts))
-		for i := range w.terms {
-			w.terms[i].found = 0
-		}
+		var relevant []corpus.Part
 		for _, part := range parts {
-			issuer, ok := about(directory, &part.Passage, issuers)
-			if !ok {
-				continue
+			if issuer, ok := aboutIssuer(directory, &part.Passage, issuers); ok {
+				part.Issuer = issuer
+				relevant = append(relevant, part)
 			}
-			part.Issuer = issuer
-			passage := &candidate{Passage: part.Passage, vector: part.Vector, counts: make([]terms.Counts, len(w.terms))}
-			for i := range w.terms {
-				if passage.counts[i] = passage.vector.Find(w.terms[i].hash); passage.counts[i] != 0 {
-					w.terms[i].found++
-				}
-			}
-			all = append(all, passage)
 		}
-		all = score(w, all)
-		list = append(list, all[:min(len(all), webPassages)]...)
+		ranked := scoreParts(w, relevant)
+		list = append(list, ranked[:min(len(ranked), webPassages)]...)
 	}
 	return list, nil
 }
 
-// about reports whether a passage without a known issuer is about one of the wanted issuers: its title names one of
-// them, or its title names no issuer and its text names one of them. Without wanted issuers every passage is accepted.
-// issuer is the wanted issuer if there is only one, and 0 otherwise.
-func about(directory *metrics.Directory, p *kernel.Passage, wanted []int64) (issuer int64, ok bool) {
+// scoreParts returns the passages of one page as candidates with their lexical scores, the best first. Passages of the
+// web are not in the index, so it counts the terms of the question itself.
+func scoreParts(w *searchQuery, parts []corpus.Part) []*candidate {
+	for i := range w.terms {
+		w.terms[i].found = 0
+	}
+	all := make([]*candidate, 0, len(parts))
+	for _, part := range parts {
+		passage := &candidate{Passage: part.Passage, vector: part.Vector, counts: make([]terms.Counts, len(w.terms))}
+		for i := range w.terms {
+			if passage.counts[i] = passage.vector.Find(w.terms[i].hash); passage.counts[i] != 0 {
+				w.terms[i].found++
+			}
+		}
+		all = append(all, passage)
+	}
+	return score(w, all)
+}
+
+// aboutIssuer reports whether a passage without a known issuer is about one of the wanted issuers: its title names one
+// of them, or its title names no issuer and its text names one of them. Without wanted issuers every passage is
+// accepted. issuer is the wanted issuer if there is only one, and 0 otherwise.
+func aboutIssuer(directory *metrics.Directory, p *kernel.Passage, wanted []int64) (issuer int64, ok bool) {
 	if len(wanted) == 0 {
 		return 0, true
 	}

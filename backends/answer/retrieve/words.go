@@ -32,13 +32,13 @@ type searchQuery struct {
 // searchTerm is a term of a search, with its weight.
 type searchTerm struct {
 	term    terms.Term
-	hash    uint32
-	word    string
-	weight  float64 // without the rarity of the term
+	hash    uint32  // of the term, as in vectors
+	word    string  // the term as it is written in the question; empty for a synonym
+	weight  float64 // without the rarity of the term: 1, instructionWeight or synonymWeight
 	year    bool
-	synonym bool // the term is from another name of a metric of the question, or a synonym
-	found   int  // the number of passages that have the term
-	idf     float64
+	synonym bool    // the term is from another name of a metric of the question, or a synonym
+	found   int     // the number of scanned passages that have the term
+	idf     float64 // weight multiplied by the rarity of the term among these passages
 }
 
 // instructionWords holds words that tell what to do with a figure, and that seldom occur near the figure.
@@ -58,20 +58,20 @@ var instructionWords = func() map[terms.Term]bool {
 // instructionWeight is the weight of the instructionWords.
 const instructionWeight = 0.25
 
-// parse returns the terms, years, periods and metrics of a question.
-func parse(text string) *searchQuery {
+// parseQuery returns the terms, years, periods and metrics of a question.
+func parseQuery(text string) *searchQuery {
 	w := &searchQuery{years: metrics.Years(text)}
-	last := ""
+	previous := "" // the word before, unless it has no stem
 	terms.Each(text, func(word string) {
 		t := terms.Stem(word)
 		if t == "" || len(w.terms) == maxTerms {
-			last = ""
+			previous = ""
 			return
 		}
-		if last != "" {
-			w.pairs = append(w.pairs, last+" "+word)
+		if previous != "" {
+			w.pairs = append(w.pairs, previous+" "+word)
 		}
-		last = word
+		previous = word
 		if slices.ContainsFunc(w.terms, func(s searchTerm) bool { return s.term == t }) {
 			return
 		}
@@ -87,14 +87,15 @@ func parse(text string) *searchQuery {
 	for _, m := range metrics.Periods(text) {
 		w.periods = append(w.periods, m.Period)
 	}
-	w.addSynonyms(text)
+	w.addMetrics(text)
+	w.addSynonyms()
 	return w
 }
 
 //go:embed synonyms.txt
 var synonymsText string
 
-// synonymGroups maps each term to the terms that reports use for the same thing.
+// synonymGroups maps each term of synonyms.txt to all terms of its lines, which reports use for the same thing.
 var synonymGroups = sync.OnceValue(func() map[terms.Term][]terms.Term {
 	all := make(map[terms.Term][]terms.Term)
 	for line := range strings.Lines(synonymsText) {
@@ -109,16 +110,20 @@ var synonymGroups = sync.OnceValue(func() map[terms.Term][]terms.Term {
 	return all
 })
 
-// synonymWeight is the weight of a term from another name of a metric.
+// synonymWeight is the weight of synonyms and of terms from other names of a metric.
 const synonymWeight = 0.35
 
-// addSynonyms adds the terms of other names of the metrics that a text names, and the synonyms of its terms.
-func (w *searchQuery) addSynonyms(text string) {
-	add := func(t terms.Term) {
-		if len(w.terms) < maxTerms && !slices.ContainsFunc(w.terms, func(s searchTerm) bool { return s.term == t }) {
-			w.terms = append(w.terms, searchTerm{term: t, hash: t.Hash(), weight: synonymWeight, synonym: true})
-		}
+// addSynonym adds a term that the question itself does not have. It does nothing if w has the term already, or if w has
+// maxTerms terms.
+func (w *searchQuery) addSynonym(t terms.Term) {
+	if len(w.terms) < maxTerms && !slices.ContainsFunc(w.terms, func(s searchTerm) bool { return s.term == t }) {
+		w.terms = append(w.terms, searchTerm{term: t, hash: t.Hash(), weight: synonymWeight, synonym: true})
 	}
+}
+
+// addMetrics adds the metrics that a question names: their keys, the parts of reports that state them, and the terms of
+// all their names.
+func (w *searchQuery) addMetrics(text string) {
 	for _, m := range metrics.Find(text) {
 		if slices.Contains(w.metrics, m.Metric.Key) {
 			continue
@@ -127,20 +132,24 @@ func (w *searchQuery) addSynonyms(text string) {
 		w.parts = append(w.parts, metrics.TopicOf(m.Metric.Statement))
 		for _, name := range metrics.Names(m.Metric.Key) {
 			for _, t := range terms.Of(name) {
-				add(t)
-			}
-		}
-	}
-	for _, s := range slices.Clone(w.terms) {
-		if s.weight == 1 {
-			for _, t := range synonymGroups()[s.term] {
-				add(t)
+				w.addSynonym(t)
 			}
 		}
 	}
 }
 
-// weigh sets the weight of each term from its rarity among n passages.
+// addSynonyms adds the synonyms of the question's own terms, except those of instructionWords.
+func (w *searchQuery) addSynonyms() {
+	for _, s := range slices.Clone(w.terms) {
+		if s.weight == 1 {
+			for _, t := range synonymGroups()[s.term] {
+				w.addSynonym(t)
+			}
+		}
+	}
+}
+
+// weigh sets the idf of each term from its rarity among n passages.
 func (w *searchQuery) weigh(n int) {
 	for i := range w.terms {
 		s := &w.terms[i]

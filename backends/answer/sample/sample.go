@@ -1,7 +1,7 @@
-// Package sample contains the corpus with which the answer API is demonstrated and measured: reports, news, calls,
-// prices and key figures of twelve invented issuers over three fiscal years, and 120 questions about them with their
-// expected answers. Holders of an office have a title and no name. The books of each issuer balance: a figure must be
-// changed in every document that states it.
+// Package sample contains the corpus with which the answer API is demonstrated and measured: reports, news, transcripts
+// of calls, prices and key figures of twelve invented issuers over three fiscal years, and 120 questions about them
+// with their expected answers. Officers of the issuers have a title and no name. The figures of each issuer are
+// consistent: a figure must be changed in every document that states it.
 //
 // Three issuers have annual reports of more than a hundred pages. The formats differ from issuer to issuer, as among
 // real issuers: Markdown, HTML, JSON lines with pages, CSV.
@@ -30,8 +30,8 @@ const CorpusFolder = "corpus"
 //go:embed corpus
 var documents embed.FS
 
-// Write writes the corpus and the questions into a folder, which it makes if it does not exist. It returns the number
-// of files. It overwrites nothing: a file that exists with different content is an error.
+// Write writes the corpus and the questions into a folder, which it creates if it does not exist. It returns the number
+// of files. It overwrites nothing: if a file exists with different content, Write returns an error.
 func Write(dir string) (files int, err error) {
 	if err := write(filepath.Join(dir, QuestionsFile), Questions); err != nil {
 		return 0, err
@@ -51,6 +51,8 @@ func Write(dir string) (files int, err error) {
 	return files, err
 }
 
+// write writes a file and creates its folder. It does nothing if the file exists with the same content, and returns an
+// error if the file exists with different content.
 func write(path string, body []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // documents that are shipped
 		return err
@@ -60,7 +62,7 @@ func write(path string, body []byte) error {
 	case err == nil && string(existing) == string(body):
 		return nil
 	case err == nil:
-		return fmt.Errorf("%s is there already, and is another file", path)
+		return fmt.Errorf("%s exists already with different content", path)
 	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}

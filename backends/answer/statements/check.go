@@ -12,24 +12,25 @@ type verdict int
 const (
 	unchecked   verdict = iota // nothing could be added up
 	addsUp                     // a sum matches
-	contradicts                // every sum is far off: figures stand in other columns, or have lost their sign
+	contradicts                // every sum is far off: figures were read in other columns, or without their sign
 )
 
-// sum is a concept, total, that is the sum of others, each with its sign.
+// sum states that the figure of one concept, total, is the sum of the figures of others.
 type sum struct {
 	total string
 	parts []part
 }
 
+// part is a summand.
 type part struct {
-	key      string
-	sign     float64
-	optional bool
-	unsigned bool // statements write it with either sign, and it is subtracted
-	either   bool // it is added or subtracted, whichever fits
+	key      string  // the concept
+	sign     float64 // 1 if it is added, -1 if it is subtracted, 0 if either is set
+	optional bool    // a statement without it can be checked
+	unsigned bool    // statements write it with either sign, so only its absolute value counts
+	either   bool    // it is added or subtracted, whichever fits
 }
 
-// sums lists the sums of each statement.
+// sums lists the sums of each statement that check tries.
 var sums = map[kernel.Statement][]sum{
 	kernel.Balance: {
 		{"total_assets", []part{{key: "liabilities_and_equity", sign: 1}}},
@@ -60,13 +61,13 @@ var sums = map[kernel.Statement][]sum{
 	},
 }
 
-// check checks the sums of a column. One matching sum is enough for addsUp. If all sums are far off, v is contradicts.
-// If v is addsUp, doubtful are the concepts of sums that are far off, except those that another sum has confirmed;
-// otherwise it is empty.
+// check checks the sums of a column, which holds figures by concept. One matching sum is enough for addsUp. If all sums
+// are far off, v is contradicts. If v is addsUp, doubtful are the concepts of sums that are far off, except those that
+// another sum has confirmed; otherwise it is empty.
 func (s *statement) check(column map[string]reading) (v verdict, doubtful map[string]bool) {
 	confirmed := make(map[string]bool)
 	doubtful = make(map[string]bool)
-	farOff, almost := 0, 0
+	farOff, near := 0, 0
 	for _, candidate := range sums[s.kind] {
 		total, ok := column[candidate.total]
 		if !ok {
@@ -91,25 +92,26 @@ func (s *statement) check(column map[string]reading) (v verdict, doubtful map[st
 		if !complete {
 			continue
 		}
-		keys := doubtful
+		var marked map[string]bool // to which the concepts of this sum are added
 		switch difference := math.Abs(result - total.Value); {
 		case difference <= 2.5*total.Step:
-			v, keys = addsUp, confirmed
+			v, marked = addsUp, confirmed
 		case difference > 0.5*largest:
 			farOff++
-		default:
-			almost++
+			marked = doubtful
+		default: // a row that is not known may be missing in the sum
+			near++
 			continue
 		}
-		keys[candidate.total] = true
+		marked[candidate.total] = true
 		for _, p := range candidate.parts {
-			keys[p.key] = true
+			marked[p.key] = true
 		}
 	}
 	for key := range confirmed {
 		delete(doubtful, key)
 	}
-	if v != addsUp && farOff > 0 && almost == 0 {
+	if v != addsUp && farOff > 0 && near == 0 {
 		v = contradicts
 	}
 	if v != addsUp {

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
+// The patterns of the labels of rows and of the headings above them.
 var (
 	dashes           = regexp.MustCompile(`\s*[—–]\s*|\s+-+\s+`)
 	remarks          = regexp.MustCompile(`(?i)\s*\((?:see )?(?:notes?|item|including|includes?|excluding|exclusive|net of|less|of which|related part|current and|pp&e|sg&a|r&d|restated|revised|as adjusted|unaudited|inclusive|\d|[a-z]\)|in )[^()]*\)?|\s*\([a-z\d]{1,2}\)|,? ?\*+$`)
@@ -52,12 +53,13 @@ func issuerNames(names []string) *regexp.Regexp {
 		`)\b(?:\W{1,3}(?:inc|incorporated|corp|corporation|company|co|plc|ltd|limited|group|holdings|and subsidiaries)\b\.?)*(?:['’]s?)?`)
 }
 
-// resolve returns the rows of a statement whose concept is known. issuer is the pattern of issuerNames.
+// resolve returns the rows of a table whose concept is known, if the table is a statement of the given kind. issuer is
+// the pattern of issuerNames.
 func resolve(t *tables.Table, kind kernel.Statement, issuer *regexp.Regexp) []line {
 	var rows []line
 	for i := range t.Rows {
 		label := t.Rows[i].Label
-		if label == "" && revenues.MatchString(t.Rows[i].Group) && t.SumsUp(i) {
+		if label == "" && revenues.MatchString(t.Rows[i].Group) && t.SumsUp(i) { // a total without a name
 			label = "Total " + t.Rows[i].Group
 		}
 		if key, rank := concept(label, t.Rows[i].Group, kind, issuer); key != "" {
@@ -67,8 +69,10 @@ func resolve(t *tables.Table, kind kernel.Statement, issuer *regexp.Regexp) []li
 	return rows
 }
 
-// concept returns the concept of a row, or the empty string if it is unknown. group is the heading above the row, and
-// issuer the pattern of issuerNames. rank is greater for a total and for the shareholders' part of an amount.
+// concept returns the concept of a row, the key of a metric, or the empty string if it is unknown. group is the heading
+// above the row, and issuer the pattern of issuerNames. Of several rows with the same concept, the row with the
+// greatest rank states it: 2 for the shareholders' part of an amount, 1 for a total or a net amount, 0 for others, and
+// -1 for others that are less certain.
 func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) (key string, rank int) {
 	original := label
 	label = dashes.ReplaceAllString(label, ", ")
@@ -77,10 +81,10 @@ func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) 
 		if key := shareConcept(label, group); key != "" {
 			return key, 0
 		}
-		if perShare.MatchString(label) && !strings.Contains(strings.ToLower(label), "dividend") ||
-			perShare.MatchString(group) && !total.MatchString(label) && strings.Contains(strings.ToLower(group), "per") &&
-				isPerShare(label) {
-			return "", 0
+		labelPerShare := perShare.MatchString(label) && !strings.Contains(strings.ToLower(label), "dividend")
+		groupPerShare := perShare.MatchString(group) && strings.Contains(strings.ToLower(group), "per")
+		if labelPerShare || groupPerShare && !total.MatchString(label) && isPerShare(label) {
+			return "", 0 // earnings per share of an unknown kind
 		}
 		if beforeMinorities.MatchString(original) {
 			m, ok := metrics.ByLabel(strings.TrimSpace(beforeMinorities.ReplaceAllString(label, "")))
@@ -95,7 +99,7 @@ func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) 
 			return "", 0
 		}
 		rank = 2
-		if toCommon.MatchString(label[match[0]:]) { // the part that is left after preferred dividends
+		if toCommon.MatchString(label[match[0]:]) { // the amount after preferred dividends, not the shareholders' part
 			rank = -1
 		}
 		label = label[:match[0]]
@@ -133,7 +137,7 @@ func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) 
 	return m.Key, rank
 }
 
-// belongs reports whether a concept is reported in a statement.
+// belongs reports whether statements of a kind report m.
 func belongs(m kernel.Metric, kind kernel.Statement) bool {
 	switch kind { //nolint:exhaustive // these are the primary ones
 	case kernel.Balance:
@@ -152,24 +156,28 @@ func shareConcept(label, group string) string {
 		return ""
 	}
 	lower := strings.ToLower(label)
-	plain := strings.Trim(lower, " ,.:()") // "basic" alone under a group
-	switch {
-	case strings.Contains(lower, "dividend"):
+	if strings.Contains(lower, "dividend") {
 		return ""
-	case shareCount.MatchString(label) && !perShare.MatchString(strings.ReplaceAll(lower, "used in per share", "")),
-		shareCount.MatchString(group) && (strings.HasPrefix(plain, "basic") || strings.HasPrefix(plain, "dilut") ||
-			strings.HasPrefix(plain, "assuming dilution")):
+	}
+	plain := strings.Trim(lower, " ,.:()")
+	begins := func(prefixes ...string) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(plain, prefix) })
+	}
+	namesKind := begins("basic", "dilut", "assuming dilution") // "basic" alone below a heading
+	labelCounts := shareCount.MatchString(label) &&
+		!perShare.MatchString(strings.ReplaceAll(lower, "used in per share", ""))
+	switch {
+	case labelCounts, shareCount.MatchString(group) && namesKind:
 		return basicOrDiluted(groupAndLabel, label, "shares_basic", "shares_diluted")
-	case perShare.MatchString(label), perShare.MatchString(group) &&
-		(strings.HasPrefix(plain, "basic") || strings.HasPrefix(plain, "dilut") ||
-			strings.HasPrefix(plain, "assuming dilution") || strings.HasPrefix(plain, "net income") ||
-			strings.HasPrefix(plain, "net earnings") || strings.HasPrefix(plain, "total")):
+	case perShare.MatchString(label),
+		perShare.MatchString(group) && (namesKind || begins("net income", "net earnings", "total")):
 		return basicOrDiluted(groupAndLabel, label, "eps_basic", "eps_diluted")
 	}
 	return ""
 }
 
-// isPerShare reports whether a row in the group of earnings per share contains earnings per share.
+// isPerShare reports whether a row below a heading of earnings per share contains earnings per share. Rows that name
+// another metric, such as revenue, do not belong to the heading.
 func isPerShare(label string) bool {
 	m, ok := metrics.ByLabel(label)
 	return !ok || m.Key == "net_income" || attributed.MatchString(label)

@@ -10,10 +10,14 @@ import (
 // pattern finds a concept by the many spellings that issuers use for a row of a statement. It is used if the vocabulary
 // does not have the whole name.
 type pattern struct {
-	key          string
-	name, except *regexp.Regexp
+	key    string         // the concept
+	name   *regexp.Regexp // matches the labels of its rows
+	except *regexp.Regexp // matches labels among these that mean something else; may be nil
 }
 
+// rowOf returns the pattern for rows of the concept key whose labels begin with name, a regular expression, possibly
+// after "total", "consolidated" or "net". The labels do not contain a word that begins with except, a regular
+// expression that may be empty.
 func rowOf(key, name, except string) pattern {
 	p := pattern{key: key, name: regexp.MustCompile(`(?i)^(?:total |consolidated |net )*(?:` + name + `)`)}
 	if except != "" {
@@ -34,6 +38,7 @@ var (
 	changed  = eitherOf(`increase|decrease|change|changes`)
 )
 
+// flowOf returns the pattern for the rows with the cash flows from an activity, a regular expression.
 func flowOf(key, activity string) pattern {
 	return rowOf(key, `cash (?:flows? )?(?:`+supplied+`)(?: (?:by|in|for|from|through))*(?:\s*/?\s*\(?(?:`+supplied+`)(?: (?:by|in|for))*\)?)* `+activity+`$`, `discontinued|before|adjust|reconcile`)
 }

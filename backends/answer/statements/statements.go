@@ -7,8 +7,8 @@
 //     issuer, for a parent alone or for a hypothetical past is not a statement.
 //   - The latest annual column of an annual report is for the report's fiscal year, whatever year its last day
 //     is in.
-//   - If two rows have the same concept, the total is used, or the shareholders' part; if neither row is such,
-//     both are left out.
+//   - If two rows have the same concept but different figures, the total is used, or the shareholders' part. If
+//     neither row is a total or such a part, both are left out.
 //   - A table that states no scale gets the scale of the other statements of its report.
 package statements
 
@@ -50,21 +50,22 @@ const (
 type statement struct {
 	*tables.Table
 	kind    kernel.Statement
-	titled  bool
-	isNote  bool // the table is a note on parts of the statement
-	page    int
-	rows    []line
-	periods []kernel.Period // the periods of the columns, or the zero Period
+	titled  bool            // the title of the statement is above the table
+	isNote  bool            // the table is a note on parts of the statement
+	page    int             // the index of the page
+	rows    []line          // the rows whose concept is known
+	periods []kernel.Period // the periods of the columns; zero for a column that is not read
 }
 
 // line is a row with its concept.
 type line struct {
-	key   string
-	rank  int // greater for a total and for the shareholders' part
-	index int // the index of the row
+	key   string // the concept, the key of a metric
+	rank  int    // see concept
+	index int    // the index of the row in the table
 }
 
-// Read returns the facts of the primary statements in a report, the most certain first. The pages are Markdown.
+// Read returns the facts of the primary statements in a report, the most certain first. The pages are Markdown. The
+// caller has to set the issuer, the document and the passage of the facts.
 func Read(pages []string, r Report) []Fact {
 	issuer := issuerNames(r.Names)
 	var all []*statement
@@ -108,16 +109,18 @@ func Read(pages []string, r Report) []Fact {
 }
 
 var (
+	// titles matches the titles of statements in the form of the function letters.
 	titles = map[kernel.Statement]*regexp.Regexp{
 		kernel.Balance:  regexp.MustCompile(`balancesheets?|statements?of(?:consolidated)?(?:financialposition|financialcondition|assetsandliabilities)`),
 		kernel.CashFlow: regexp.MustCompile(`statements?of(?:consolidated)?cashflows?|cashflows?statements?`),
 		kernel.Income:   regexp.MustCompile(`statements?of(?:consolidated)?(?:comprehensive)?(?:operations|income|earnings|profitorloss|profitandloss|loss)|(?:income|earnings)statements?|profitandlossaccount`),
 	}
 	// otherScope matches the text above tables that look like statements but are not about the whole present issuer.
-	// partOnly matches the text above parts of statements. It is used only for tables without the title of a statement.
 	otherScope = regexp.MustCompile(`(?i)parent[- ]company|\(parent|pro[- ]?forma|condensed consolidating|consolidating|subsidiar(?:y|ies) (?:issuer|guarantor)|guarantor|variable interest|segment|parenthetical|percentage of|as a percent`)
-	partOnly   = regexp.MustCompile(`(?i)discontinued operations|held[- ]for[- ]sale|acquired|purchase price|supplemental|selected|reconciliation|quarterly financial`)
-	prose      = regexp.MustCompile(`(?i)\b(?:in (?:the|our)|our|we|see|refer|were|was|are|is|which|following|included|notes? to)\b`)
+	// partOnly matches the text above parts of statements. It is used only for tables without the title of a statement.
+	partOnly = regexp.MustCompile(`(?i)discontinued operations|held[- ]for[- ]sale|acquired|purchase price|supplemental|selected|reconciliation|quarterly financial`)
+	// prose matches words that sentences have and titles do not.
+	prose = regexp.MustCompile(`(?i)\b(?:in (?:the|our)|our|we|see|refer|were|was|are|is|which|following|included|notes? to)\b`)
 )
 
 // title returns the statement that a line names if the line is only a title, or the empty string.
@@ -127,9 +130,11 @@ func title(text string) kernel.Statement {
 		return ""
 	}
 	compact := letters(text)
-	if len(compact) > 110 || strings.Contains(compact, "comprehensive") && !strings.Contains(compact, "operations") &&
+	// A statement of comprehensive income alone begins with net income, so it is not an income statement.
+	onlyComprehensive := strings.Contains(compact, "comprehensive") && !strings.Contains(compact, "operations") &&
 		!strings.Contains(compact, "incomeandcomprehensive") &&
-		!strings.Contains(compact, "statementsofcomprehensiveincome") {
+		!strings.Contains(compact, "statementsofcomprehensiveincome")
+	if len(compact) > 110 || onlyComprehensive {
 		return ""
 	}
 	for _, kind := range []kernel.Statement{kernel.CashFlow, kernel.Balance, kernel.Income} {
@@ -185,8 +190,8 @@ func recognise(t *tables.Table, page int, issuer *regexp.Regexp) *statement {
 		}
 	}
 	for _, text := range above {
-		if (text == t.Caption || len(text) < 200 && !prose.MatchString(text)) &&
-			(otherScope.MatchString(text) || !s.titled && partOnly.MatchString(text)) {
+		isHeading := text == t.Caption || len(text) < 200 && !prose.MatchString(text)
+		if isHeading && (otherScope.MatchString(text) || !s.titled && partOnly.MatchString(text)) {
 			return nil
 		}
 	}
@@ -204,32 +209,33 @@ func recognise(t *tables.Table, page int, issuer *regexp.Regexp) *statement {
 	if s.rows == nil {
 		return nil
 	}
-	known := 0
-	s.periods = make([]kernel.Period, len(t.Columns))
-	for i := range t.Columns {
-		c := &t.Columns[i]
+	s.setPeriods(lengthOf(strings.Join(above, " ")))
+	isKnown := func(p kernel.Period) bool { return p.Known() }
+	if !slices.ContainsFunc(s.periods, isKnown) || s.isMixed() {
+		return nil
+	}
+	for i, p := range s.periods {
+		if p.Known() && slices.Contains(s.periods[:i], p) {
+			return nil // which of two columns with the same period is right is not known
+		}
+	}
+	return s
+}
+
+// setPeriods sets the periods of the columns to read. months is the length of the periods that state none themselves;
+// it is not used for a balance sheet, which is for a day.
+func (s *statement) setPeriods(months int) {
+	s.periods = make([]kernel.Period, len(s.Columns))
+	for i := range s.Columns {
+		c := &s.Columns[i]
 		if c.Change || !tables.PeriodOnly(c.Header) || !c.Period.Known() || c.Units.Unit == kernel.Percent {
 			continue
 		}
 		s.periods[i] = c.Period
-		months := lengthOf(strings.Join(above, " ") + " " + t.Corner)
-		if s.periods[i].Months == 0 && s.kind != kernel.Balance {
+		if c.Period.Months == 0 && s.kind != kernel.Balance {
 			s.periods[i].Months = months
 		}
-		known++
 	}
-	// If two columns have the same period, the table is not read.
-	for i := range s.periods {
-		for k := range i {
-			if s.periods[i].Known() && s.periods[i] == s.periods[k] {
-				return nil
-			}
-		}
-	}
-	if known == 0 || s.isMixed() {
-		return nil
-	}
-	return s
 }
 
 var (
@@ -259,8 +265,12 @@ func (s *statement) isMixed() bool {
 	}
 	for i := range s.Rows {
 		m, ok := metrics.ByLabel(s.Rows[i].Label)
-		if ok && (s.kind == kernel.Income && m.Instant && m.Statement == kernel.Balance || s.kind == kernel.Balance &&
-			(m.Key == "revenue" || m.Key == "net_income")) {
+		if !ok {
+			continue
+		}
+		isBalance := m.Instant && m.Statement == kernel.Balance
+		isIncome := m.Key == "revenue" || m.Key == "net_income"
+		if s.kind == kernel.Income && isBalance || s.kind == kernel.Balance && isIncome {
 			return true
 		}
 	}
@@ -270,20 +280,25 @@ func (s *statement) isMixed() bool {
 // continuationPages is the largest distance in pages between the parts of a statement.
 const continuationPages = 2
 
-// markNotes sets isNote for tables that have the title of a statement but not its rows, and that are far from the
-// statement itself: they are notes on parts of the statement.
+// markNotes sets isNote for tables that have the title of a statement but not its rows, and that are far from every
+// complete statement of the same kind: they are notes on parts of the statement. Near tables are its continuation.
 func markNotes(all []*statement) {
-	isComplete := func(s, other *statement) bool { return s.kind == other.kind && s.titled && anchored(s.kind, s.rows) }
 	for _, s := range all {
-		s.isNote = !anchored(s.kind, s.rows) &&
-			slices.ContainsFunc(all, func(o *statement) bool { return isComplete(o, s) }) &&
-			!slices.ContainsFunc(all, func(o *statement) bool {
-				return isComplete(o, s) &&
-					max(o.page-s.page, s.page-o.page) <= continuationPages
-			})
+		if anchored(s.kind, s.rows) {
+			continue
+		}
+		hasStatement, isNear := false, false
+		for _, other := range all {
+			if other.kind == s.kind && other.titled && anchored(other.kind, other.rows) {
+				hasStatement = true
+				isNear = isNear || max(other.page-s.page, s.page-other.page) <= continuationPages
+			}
+		}
+		s.isNote = hasStatement && !isNear
 	}
 }
 
+// anchored reports whether rows have the combination of concepts that only statements of a kind have; see anchors.
 func anchored(kind kernel.Statement, rows []line) bool {
 	for _, alternatives := range anchors[kind] {
 		if !slices.ContainsFunc(rows, func(l line) bool { return slices.Contains(alternatives, l.key) }) {
@@ -293,7 +308,8 @@ func anchored(kind kernel.Statement, rows []line) bool {
 	return true
 }
 
-// completePeriod returns the period of a report with the last day of the latest column of its statements.
+// completePeriod returns the period of a report. If its last day is unknown, it is set to the last day of the latest
+// column of most statements, and a year that is not plausible for this day is corrected.
 func completePeriod(all []*statement, report kernel.Period) kernel.Period {
 	if report.End != "" {
 		return report
@@ -334,9 +350,10 @@ func plausibleYear(report kernel.Period) bool {
 	return false
 }
 
-// completeScales gives statements that state no scale the scale of the others, if these agree.
+// completeScales sets the units of statements that state none: dollars if inDollars, the units in the text above the
+// table, or else the units of the other statements if all of these have the same scale.
 func completeScales(all []*statement) {
-	shared := figures.Units{}
+	shared := figures.Units{} // the units of the statements that state a scale; the scale is -1 if the scales differ
 	for _, s := range all {
 		if s.Units.Currency == "" && s.inDollars() {
 			s.Units.Currency = "USD"
@@ -377,7 +394,8 @@ func (s *statement) inDollars() bool {
 	return found
 }
 
-// facts returns the facts of the columns whose sums do not contradict. report is the period of the report.
+// facts returns the facts of the columns for which check does not return contradicts. It leaves out figures that check
+// doubts, and concepts for which two rows have different figures. report is the period of the report.
 func (s *statement) facts(report kernel.Period) []Fact {
 	var facts []Fact
 	for k := range s.periods {
@@ -388,8 +406,8 @@ func (s *statement) facts(report kernel.Period) []Fact {
 		if !ok {
 			continue
 		}
-		column := make(map[string]reading)
-		ambiguous := make(map[string]bool)
+		column := make(map[string]reading) // the best figure of each concept
+		ambiguous := make(map[string]bool) // concepts for which several rows are best
 		for _, l := range s.rows {
 			f, ok := s.figure(l, k)
 			if !ok {
@@ -404,8 +422,8 @@ func (s *statement) facts(report kernel.Period) []Fact {
 			}
 		}
 		sure := Stated
-		sum, doubtful := s.check(column)
-		switch sum {
+		sums, doubtful := s.check(column)
+		switch sums {
 		case contradicts:
 			continue
 		case addsUp:
@@ -440,7 +458,8 @@ type reading struct {
 	kernel.Figure
 }
 
-// figure parses the cell of a row in the unit of the row's concept. It returns false if the cell is not such a figure.
+// figure returns the figure in a cell of the row l, in the unit of the row's concept. It returns false if the cell has
+// no such figure.
 func (s *statement) figure(l line, column int) (kernel.Figure, bool) {
 	cell := s.Rows[l.index].Cells[column]
 	u := s.Columns[column].Units.Under(s.Units)
@@ -463,9 +482,9 @@ func (s *statement) figure(l line, column int) (kernel.Figure, bool) {
 	return f, true
 }
 
-// Settle returns the period p with the fiscal year and quarter in which the issuer counts it, derived from the period
-// of the report that states it. balance reports that the period is a day. Settle returns false if the fiscal period is
-// not clear.
+// Settle returns the period p of a column with the fiscal year and quarter in which the issuer counts it, derived from
+// the period of the report that has the column. balance reports that the column is of a balance sheet, so that p is a
+// day. Settle returns false if the fiscal period is not clear.
 func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
 	annual := report.Quarter == 0
 	if p.End == "" { // a year alone
@@ -477,11 +496,11 @@ func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
 		}
 		p.End = anniversary(report.End, p.Year-report.Year)
 	} else if report.Year != 0 && report.End != "" {
-		days := report.End.Time().Sub(p.End.Time()).Hours() / 24
+		days := report.End.Time().Sub(p.End.Time()).Hours() / 24 // from the end of p to the end of the report's period
 		years := int(math.Round(days / 365.25))
 		distance := math.Abs(days - float64(years)*365.25)
 		switch {
-		case distance < 12:
+		case distance < 12: // the same part of an earlier or later year
 			p.Year, p.Quarter = report.Year-years, report.Quarter
 		case !annual && balance && days > 0 && days < 300: // the end of the previous fiscal year
 			p.Year, p.Quarter = report.Year-1, 0
@@ -505,11 +524,12 @@ func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
 	return p, p.AnyYear() != 0
 }
 
-// anniversary returns the same day a number of years later. The last day of a month stays the last day.
+// anniversary returns the same day a number of years later, or earlier for a negative number. The last day of a month
+// stays the last day.
 func anniversary(end kernel.Day, years int) kernel.Day {
 	t := end.Time()
-	if t.AddDate(0, 0, 1).Day() == 1 {
-		return kernel.DayOf(t.AddDate(0, 0, 1).AddDate(years, 0, -1))
+	if next := t.AddDate(0, 0, 1); next.Day() == 1 {
+		return kernel.DayOf(next.AddDate(years, 0, -1))
 	}
 	return kernel.DayOf(t.AddDate(years, 0, 0))
 }

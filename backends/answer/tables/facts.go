@@ -16,9 +16,9 @@ func (t *Table) Facts(report kernel.Period) []kernel.Fact {
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		m, ok := metrics.ByLabel(row.Label)
-		// Such a row is for the table, not for the group above it.
-		total := len(row.Label) > 6 && strings.EqualFold(row.Label[:6], "total ")
-		if !ok || !total && !groupAllows(row.Group, m) {
+		// A total belongs to the whole table, whatever group heading is above it.
+		isTotal := len(row.Label) > 6 && strings.EqualFold(row.Label[:6], "total ")
+		if !ok || !isTotal && !groupAllows(row.Group, m) {
 			continue
 		}
 		for k := range t.Columns {
@@ -27,10 +27,10 @@ func (t *Table) Facts(report kernel.Period) []kernel.Fact {
 				continue
 			}
 			f, ok := t.Figure(i, k)
-			if !ok || !strings.ContainsAny(f.Text, "0123456789") || !fits(m, &f) {
+			if !ok || !strings.ContainsAny(f.Text, "0123456789") || !adaptUnit(m, &f) {
 				continue
 			}
-			p := settle(column.Period, report, m.Instant)
+			p := completePeriod(column.Period, report, m.Instant)
 			if p.AnyYear() == 0 {
 				continue
 			}
@@ -40,17 +40,18 @@ func (t *Table) Facts(report kernel.Period) []kernel.Fact {
 	return facts
 }
 
-// fits reports whether a figure can be a figure of a metric. If so, it gives the figure the metric's unit, if it has
-// none.
-func fits(m kernel.Metric, f *kernel.Figure) bool {
+// adaptUnit reports whether f can be a figure of m: a percentage fits only a ratio. If so, it corrects the unit of f.
+// Figures of amounts of money get the unit only if they have none; those of counts and amounts per share always get it.
+// The unit of a ratio is not changed.
+func adaptUnit(m kernel.Metric, f *kernel.Figure) bool {
 	unit := metrics.UnitOf(m.Key)
 	switch {
 	case m.Ratio:
 		return true
 	case f.Unit == kernel.Percent:
-		return false // the row of an amount may also have its share of something
+		return false // beside amounts, a row may also show what percentage they are of another amount
 	case unit == kernel.Shares && f.Unit == kernel.Money && f.Currency == "USD" && !strings.Contains(f.Text, "$"):
-		f.Currency = ""
+		f.Currency = "" // the currency of the table does not apply to numbers of shares
 	}
 	if unit != kernel.Money || f.Unit == kernel.NoUnit {
 		f.Unit = unit
@@ -58,13 +59,16 @@ func fits(m kernel.Metric, f *kernel.Figure) bool {
 	return true
 }
 
-var grouping = regexp.MustCompile(`(?i)^(?:total |consolidated |selected )*(?:continuing operations|operations|(?:other )?(?:current |non-?current |long-term )?(?:assets|liabilities)|liabilities and .*|equity|capital|numerator|denominator|` +
+// neutralHeading matches headings that do not change what the rows below them mean, such as "Consolidated statements
+// of income". Headings such as the name of a segment are not matched.
+var neutralHeading = regexp.MustCompile(`(?i)^(?:total |consolidated |selected )*(?:continuing operations|operations|(?:other )?(?:current |non-?current |long-term )?(?:assets|liabilities)|liabilities and .*|equity|capital|numerator|denominator|` +
 	`(?:operating )?(?:costs and )?expenses|revenues?|income|results|data|(?:balance sheet|income statement|statements? of \w+)(?: data)?|cash flows?(?: from \w+ activities)?|` +
 	`consolidated statements? of .*|.*\bdata\b|(?:operating|investing|financing) activities|as reported|gaap|(?:earnings|income|net income).* per .*share)$`)
 
-// groupAllows reports whether the heading above a row leaves the metric of the row unchanged.
+// groupAllows reports whether a row with the label of m, below the heading group, has the figures of m for the whole
+// issuer. Below the name of a segment or a product it does not.
 func groupAllows(group string, m kernel.Metric) bool {
-	if group == "" || grouping.MatchString(strings.TrimSpace(group)) {
+	if group == "" || neutralHeading.MatchString(strings.TrimSpace(group)) {
 		return true
 	}
 	if groupMetric, ok := metrics.ByLabel(group); ok {
@@ -73,30 +77,34 @@ func groupAllows(group string, m kernel.Metric) bool {
 	return len(metrics.Periods(group)) > 0 && PeriodOnly(group)
 }
 
+// filler matches the words of headers that consist of a period or a unit.
 var filler = regexp.MustCompile(`(?i)\b(?:years?|fiscal|financial|ended|ending|end|as|of|at|the|for|twelve|months?|52|53|weeks|three|six|nine|quarters?|first|second|third|fourth|restated|reported|unaudited|audited|actual|note|notes|see|` +
 	`january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|consolidated|group|total|in|amounts?|millions?|thousands?|billions?|dollars?|us|u\.s|usd|eur|gbp|rmb|m|mn|bn|q[1-4]|fy|f|h[12])\b`)
 
 // PeriodOnly reports whether a header names a period or a unit and nothing else.
 func PeriodOnly(header string) bool {
-	rest := filler.ReplaceAllString(header, "")
-	return !strings.ContainsFunc(rest, func(r rune) bool {
+	otherText := filler.ReplaceAllString(header, "")
+	return !strings.ContainsFunc(otherText, func(r rune) bool {
 		return r > 0x7f && r != '€' && r != '£' && r != '¥' && r != '’' || r|0x20 >= 'a' && r|0x20 <= 'z'
 	})
 }
 
-// settle returns a period completed from the period of the report.
-func settle(p, report kernel.Period, instant bool) kernel.Period {
-	if p.End == "" && p.Quarter == 0 && report.End != "" && len(report.End) == 10 && report.Months != 3 &&
-		report.Months != 6 {
-		year := p.Year - report.AnyYear() + report.End.Year()
+// completePeriod returns p with its last day, year and length completed from the period of the report. instant reports
+// that the metric is measured on a day, so that the length is 0.
+func completePeriod(p, report kernel.Period, instant bool) kernel.Period {
+	isFullReportDay := len(report.End) == len("2019-12-31")
+	if p.End == "" && p.Quarter == 0 && isFullReportDay && report.Months != 3 && report.Months != 6 {
+		// The year ends on the same day as the year of the report, some years earlier or later.
+		years := p.Year - report.AnyYear()
 		end := report.End.Time()
-		if last := end.AddDate(0, 0, 1).Month() != end.Month(); last { // the last day of a month
-			end = end.AddDate(0, 0, 1-end.Day()).AddDate(year-report.End.Year(), 1, -1)
-		} else {
-			end = end.AddDate(year-report.End.Year(), 0, 0)
-		}
-		if p.Year == report.Year {
-			end = report.End.Time()
+		isMonthEnd := end.AddDate(0, 0, 1).Month() != end.Month()
+		switch {
+		case p.Year == report.Year:
+		case isMonthEnd: // keep the last day of the month, also in February
+			firstOfMonth := end.AddDate(0, 0, 1-end.Day())
+			end = firstOfMonth.AddDate(years, 1, -1)
+		default:
+			end = end.AddDate(years, 0, 0)
 		}
 		p.End = kernel.DayOf(end)
 	}

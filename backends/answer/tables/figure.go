@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// inCaption matches the statement of a unit in the text around a table.
+// inCaption matches a statement of the units in the text around a table, such as "(in millions)".
 var inCaption = regexp.MustCompile(`(?i)\((?:[^()]{0,60}\b)?(?:in|[$€£]|amounts?|dollars|expressed)[^()]{0,80}\)|\(?\bin (?:[a-z.$€£]+ ){0,4}(?:thousands|millions|billions)\b`)
 
-// spaceRestorer restores spaces that are missing in text from pages.
+// spaceRestorer restores spaces that are missing in text extracted from pages.
 var spaceRestorer = strings.NewReplacer("inthousands", "in thousands", "inmillions", "in millions", "RMB’", "in RMB ", "RMB'",
 	"in RMB ",
 	"USDm", "in USD m", "EURm", "in EUR m", "GBPm", "in GBP m", "NT dollars", "NT$")
@@ -20,10 +20,10 @@ var spaceRestorer = strings.NewReplacer("inthousands", "in thousands", "inmillio
 // UnitsIn returns the units (scale, currency, per cent and so on) that a caption, a corner or a header states.
 func UnitsIn(text string) figures.Units { return figures.Caption(spaceRestorer.Replace(text)) }
 
-// units sets the units of the table and of its columns. The table's units come from its corner and from rows of the
+// setUnits sets the units of the table and of its columns. The table's units come from its corner and from rows of the
 // header that contain only a unit. If these state no scale, a phrase such as "(in millions)" in the caption or in the
 // text after the table is used too. A column's units come from its header.
-func (t *Table) units(header [][]string) {
+func (t *Table) setUnits(header [][]string) {
 	t.Units = UnitsIn(t.Corner)
 	for _, row := range header {
 		var words []string
@@ -50,6 +50,7 @@ func (t *Table) units(header [][]string) {
 	}
 }
 
+// rowUnits matches each text in brackets in the label of a row.
 var rowUnits = regexp.MustCompile(`\(([^()]*)\)`)
 
 // rowUnit returns the unit in brackets in the label of a row, such as "(in millions)", or the empty string.
@@ -69,21 +70,23 @@ func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 		return kernel.Figure{}, false
 	}
 	label := t.Rows[row].Label
-	u := t.Columns[column].Units.Under(t.Units)
+	units := t.Columns[column].Units.Under(t.Units)
 	if unit := rowUnit(label); unit != "" {
-		u = UnitsIn(unit).Under(u)
+		units = UnitsIn(unit).Under(units)
 	}
-	if labelled := u.Row(label); labelled.Unit != kernel.Percent || strings.Contains(figures.WithoutRates(label), "%") ||
-		!t.hasAmounts(row) {
-		u = labelled
+	labelled := units.Row(label)
+	// A label such as "Taxes computed at the statutory rate" mentions a rate, but its row contains amounts.
+	if labelled.Unit != kernel.Percent || strings.Contains(figures.WithoutRates(label), "%") || !t.hasAmounts(row) {
+		units = labelled
 	}
-	return figures.Cell(t.Rows[row].Cells[column], u)
+	return figures.Cell(t.Rows[row].Cells[column], units)
 }
 
 // computedAtRate matches the name of an amount that is computed with a rate.
 var computedAtRate = regexp.MustCompile(`(?i)\b(?:computed|calculated|at|using)\b.*\brates?\b`)
 
-// hasAmounts reports whether a row contains amounts although its name mentions a rate.
+// hasAmounts reports whether a row contains amounts although its name mentions a rate: the name says that they are
+// computed with the rate and no cell has "%", or a cell has a currency sign.
 func (t *Table) hasAmounts(row int) bool {
 	r := &t.Rows[row]
 	return computedAtRate.MatchString(r.Label) &&

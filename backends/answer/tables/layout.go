@@ -38,7 +38,7 @@ func FromText(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// unmarked returns a line of text without bars at its ends that would make it a row of a Markdown table.
+// unmarked returns a line of text without the "|" at its ends that would make it a row of a Markdown table.
 func unmarked(line string) string {
 	if line = strings.TrimLeft(strings.TrimSpace(line), "|"); IsRow(line) {
 		line = strings.Trim(line, "|")
@@ -50,21 +50,21 @@ func unmarked(line string) string {
 type role int
 
 const (
-	textLine  role = iota // no part of a table, or the name of a group
-	blankLine             // blank, or a rule
-	headLine              // names columns
+	textLine  role = iota // no part of a table, or the name of a group of rows
+	blankLine             // blank, or a horizontal rule
+	headLine              // the header of columns
 	valueLine             // a row with figures
 )
 
-// layoutLine is a line with its cells.
+// layoutLine is a line of a page with its cells.
 type layoutLine struct {
 	text  string
 	role  role
 	cells []cell
-	first int // the index of the first cell that is a figure
+	first int // the index of the first cell that is a figure, or -1
 }
 
-// cell is a cell of a line with the character columns from start up to end.
+// cell is a cell of a line. It covers the characters of the line from start up to, but not including, end.
 type cell struct {
 	text       string
 	start, end int
@@ -73,10 +73,15 @@ type cell struct {
 func (c cell) center() int { return (c.start + c.end) / 2 }
 
 var (
-	leaders        = regexp.MustCompile(`(?:\s?\.){4,}`)
-	loneSign       = regexp.MustCompile(`^[$€£¥(]{1,2}$`)
-	spacedClosing  = regexp.MustCompile(`(\d)(\s{1,4})(\)\s?%?|%)`)
-	nameAndAmount  = regexp.MustCompile(`^(.*\S)\s+([$€£¥] \s*[(\d—–-].*)$`)
+	// leaders matches the dots between the name of a row and its figures.
+	leaders = regexp.MustCompile(`(?:\s?\.){4,}`)
+	// loneSign matches a cell that has only a currency sign or a bracket, which belong to the next figure.
+	loneSign = regexp.MustCompile(`^[$€£¥(]{1,2}$`)
+	// spacedClosing matches a closing bracket or per cent sign that spaces separate from its figure.
+	spacedClosing = regexp.MustCompile(`(\d)(\s{1,4})(\)\s?%?|%)`)
+	// nameAndAmount matches the name of a row together with its first figure.
+	nameAndAmount = regexp.MustCompile(`^(.*\S)\s+([$€£¥] \s*[(\d—–-].*)$`)
+	// severalFigures matches several figures with one space between them.
 	severalFigures = regexp.MustCompile(`^(?:[$€£¥]?\s?\(?\d[\d,.]*\)?%?|[—–-])(?:\s(?:[$€£¥]?\s?\(?\d[\d,.]*\)?%?|[—–-]))+$`)
 	currencyAfter  = regexp.MustCompile(`\s+([$€£¥])\s?$`)
 	currencyBefore = regexp.MustCompile(`^([$€£¥])\s+`)
@@ -93,18 +98,19 @@ func parseLine(line string) layoutLine {
 	line = spacedClosing.ReplaceAllString(line, "$1$3$2")
 	l.cells = joinSigns(split(line))
 	l.first = slices.IndexFunc(l.cells, func(c cell) bool { return IsValue(c.text) })
-	headers := 0
+	headers, others := 0, 0 // others counts cells that cannot be part of a header
 	for i, c := range l.cells {
 		if isLayoutHeader(c.text) {
 			headers++
 		} else if i > 0 && !change.MatchString(c.text) {
-			headers = -len(l.cells)
+			others++
 		}
 	}
 	switch {
 	case l.first > 0, l.first == 0 && len(l.cells) > 1 && IsValue(l.cells[1].text):
 		l.role = valueLine
-	case headers > 0 && l.first < 0 && (headers == len(l.cells) || len(l.cells) > 1 && len(l.cells[0].text) < 80):
+	case headers > 0 && others == 0 && l.first < 0 &&
+		(headers == len(l.cells) || len(l.cells) > 1 && len(l.cells[0].text) < 80):
 		l.role = headLine
 	}
 	return l
@@ -117,7 +123,7 @@ func isLayoutHeader(text string) bool {
 		(leadsToYear(text) || len(metrics.Periods(text)) > 0)
 }
 
-// split returns the cells of a line, which are separated by two or more spaces.
+// split returns the cells of a line, which are separated by two or more spaces, but not more than maxColumns.
 func split(line string) []cell {
 	var cells []cell
 	runes := []rune(line)
@@ -148,7 +154,7 @@ func split(line string) []cell {
 // splits cells that contain several figures.
 func joinSigns(cells []cell) []cell {
 	var out []cell
-	sign := cell{}
+	sign := cell{} // the currency sign before the next figure, if its text is not empty
 	add := func(c cell) {
 		c.text = currencyBefore.ReplaceAllString(c.text, "$1")
 		if sign.text != "" && startsNumber(c.text) {
@@ -186,7 +192,7 @@ func joinSigns(cells []cell) []cell {
 	return out
 }
 
-// pieces returns the figures in a cell that are separated by one space.
+// pieces splits a cell with several figures, with one space between them, into a cell for each figure.
 func pieces(c cell) []cell {
 	var out []cell
 	start := c.start
@@ -204,17 +210,17 @@ func pieces(c cell) []cell {
 	return out
 }
 
-// Bounds of the text between two rows of one table.
+// Bounds of a table in the text of a page.
 const (
-	maxGap   = 6   // in lines without figures
-	maxGroup = 110 // of the name of a group, in letters
-	maxLead  = 160 // of a line right before a row, in letters
-	maxAbove = 12  // of a header, in lines
-	minRows  = 2
+	maxGap   = 6   // the lines without figures between two rows
+	maxGroup = 110 // the bytes of the name of a group of rows
+	maxLead  = 160 // the bytes of a line right before a row that begins the row's name
+	maxAbove = 12  // the lines of a header
+	minRows  = 2   // the least number of rows with figures
 )
 
-// nextTable returns the next table at or after the line from: the lines from begin up to end. If there is no table,
-// begin and end are equal.
+// nextTable finds the next table at or after the line from. It consists of the lines from begin up to, but not
+// including, end. If there is no table, both are len(page).
 func nextTable(page []layoutLine, from int) (begin, end int) {
 	for row := from; row < len(page); row++ {
 		if page[row].role != valueLine {
@@ -228,8 +234,10 @@ func nextTable(page []layoutLine, from int) (begin, end int) {
 				rows++
 				continue
 			}
-			if gap++; gap > maxGap || line.role == headLine && namesPeriod(line) || line.role == textLine &&
-				!isGroupName(line) && !beginsRowName(page, i) {
+			gap++
+			beginsTable := line.role == headLine && namesPeriod(line)
+			isProse := line.role == textLine && !isGroupName(line) && !beginsRowName(page, i)
+			if gap > maxGap || beginsTable || isProse {
 				break
 			}
 		}
@@ -242,15 +250,15 @@ func nextTable(page []layoutLine, from int) (begin, end int) {
 	return len(page), len(page)
 }
 
-// headerStart returns the first line of the header above a row, but not a line before from. Names of groups may be
-// between the header and the row.
+// headerStart returns the index of the first line of the header above a row, but not an index below from. Without a
+// header it returns row. Names of groups may be between the header and the row.
 func headerStart(page []layoutLine, from, row int) int {
 	begin := row
 	for i := row - 1; i >= from && row-i <= maxAbove; i-- {
 		switch line := &page[i]; {
 		case line.role == headLine:
 			begin = i
-		case line.role == blankLine, begin == row && isGroupName(line) && len(line.cells) == 1:
+		case line.role == blankLine, begin == row && isGroupName(line) && len(line.cells) == 1: // look further up
 		case line.role == textLine && namesColumns(line, &page[row]):
 			begin = i
 		default:
@@ -288,9 +296,9 @@ func beginsRowName(page []layoutLine, i int) bool {
 	return len(text) < maxLead || continues(text, page[i+1].cells[0].text)
 }
 
-// gridOf puts the cells of lines into the columns of the rows with the most figures. Cells are matched by their ends,
-// because figures are flush right. In a row with fewer figures, a figure that does not fit a column becomes text of the
-// row's name.
+// gridOf returns the rows of a table with the name of the row in column 0. Its other columns are those of columnsOf; it
+// returns nil if there are none. Figures are matched to columns by their right ends, because figures are flush right.
+// In a row with fewer figures than columns, a figure that does not fit a column becomes text of the row's name.
 func gridOf(lines []layoutLine) [][]string {
 	columns := columnsOf(lines)
 	if len(columns) == 0 {
@@ -314,11 +322,13 @@ func gridOf(lines []layoutLine) [][]string {
 		case valueLine:
 			row := columns.row(l)
 			// The name of a row may begin on the line before, even above a blank line if it is unfinished.
-			if last := len(grid) - 1; last >= 0 && blank(grid[last][1:]) &&
-				(i > 0 && lines[i-1].role == textLine && continues(grid[last][0], row[0]) ||
-					row[0] != "" && unfinished.MatchString(grid[last][0])) {
-				row[0] = grid[last][0] + " " + row[0]
-				grid = grid[:last]
+			if last := len(grid) - 1; last >= 0 && blank(grid[last][1:]) {
+				lineBefore := grid[last][0]
+				isAdjacent := i > 0 && lines[i-1].role == textLine
+				if isAdjacent && continues(lineBefore, row[0]) || row[0] != "" && unfinished.MatchString(lineBefore) {
+					row[0] = lineBefore + " " + row[0]
+					grid = grid[:last]
+				}
 			}
 			grid = append(grid, row)
 		case textLine, headLine:
@@ -335,21 +345,25 @@ func gridOf(lines []layoutLine) [][]string {
 	return grid
 }
 
-// continues reports whether a row's name that begins with first goes on with second, the text at the beginning of the
-// next line.
-func continues(first, second string) bool {
-	return second != "" && !strings.HasSuffix(first, ":") && (unicode.IsLower([]rune(second)[0]) ||
-		unfinished.MatchString(first))
+// continues reports whether the text of a line continues the text of the line before it, so that both are one name of a
+// row: the line begins with a lower-case letter, or the line before it is unfinished. A line that ends with ":" is a
+// heading, which is never continued.
+func continues(lineBefore, line string) bool {
+	if line == "" || strings.HasSuffix(lineBefore, ":") {
+		return false
+	}
+	return unicode.IsLower([]rune(line)[0]) || unfinished.MatchString(lineBefore)
 }
 
 // unfinished matches the end of a line that is continued on the next one.
 var unfinished = regexp.MustCompile(`(?i)(?:[-–—(]|\b(?:of|and|to|for|from|in|the|net|or))\s*$`)
 
-// columns are the columns of a table.
+// columns are the columns of figures of a table, from left to right. Their texts are not set.
 type columns []cell
 
-// columnsOf returns the columns of lines. Their number is the number of figures in the rows with the most figures,
-// unless there are few such rows.
+// columnsOf returns the columns of the figures in lines. Their number is the largest number of figures that at least a
+// quarter of the rows have, or at least five rows. Each column begins at the leftmost start and ends at the median end
+// of its figures. It returns nil if lines have no row with figures.
 func columnsOf(lines []layoutLine) columns {
 	counts := make(map[int]int)
 	rows := 0
@@ -371,8 +385,9 @@ func columnsOf(lines []layoutLine) columns {
 	starts, ends := make([][]int, width), make([][]int, width)
 	for i := range lines {
 		l := &lines[i]
-		if l.role != valueLine || len(l.cells)-l.first != width || l.first == 0 && len(ends[0]) > 0 {
-			continue
+		isUnnamed := l.first == 0
+		if l.role != valueLine || len(l.cells)-l.first != width || isUnnamed && len(ends[0]) > 0 {
+			continue // a row without a name is used only before all others
 		}
 		for k, c := range l.cells[l.first:] {
 			starts[k], ends[k] = append(starts[k], c.start), append(ends[k], c.end)
@@ -387,8 +402,8 @@ func columnsOf(lines []layoutLine) columns {
 	return all
 }
 
-// tolerance returns how far the end of a cell may be from the end of its column: a third of the distance between
-// columns.
+// tolerance returns how many characters the end of a cell may be from the end of its column: a third of the least
+// distance between columns, but at least 2 and at most 14.
 func (c columns) tolerance() int {
 	limit := 14
 	for k := 1; k < len(c); k++ {
@@ -397,11 +412,11 @@ func (c columns) tolerance() int {
 	return max(limit, 2)
 }
 
-// row puts the figures of a line into columns.
+// row returns the cells of a line with figures: its name followed by one cell for each column.
 func (c columns) row(l *layoutLine) []string {
 	row := make([]string, len(c)+1)
 	label, cells := l.cells[:l.first], l.cells[l.first:]
-	if extra := len(cells) - len(c); extra > 0 { // numbers of notes
+	if extra := len(cells) - len(c); extra > 0 { // the surplus figures on the left are numbers of notes
 		label, cells = l.cells[:l.first+extra], cells[extra:]
 	}
 	for _, cell := range label {
@@ -436,9 +451,11 @@ func (c columns) oneInEach(cells []cell) bool {
 	return true
 }
 
-// maxOffset is how far the end of a figure may be from the end of its column if the row has a figure in each column.
+// maxOffset is how many characters the end of a figure may be from the end of its column if the row has a figure in
+// each column.
 const maxOffset = 24
 
+// nearest returns the index of the column with the least distance between position and positionOf(column).
 func (c columns) nearest(position int, positionOf func(cell) int) int {
 	best := 0
 	for k := range c {
@@ -451,8 +468,9 @@ func (c columns) nearest(position int, positionOf func(cell) int) int {
 
 func abs(n int) int { return max(n, -n) }
 
-// header puts the cells of a line above columns. Each column gets the nearest cell, and a cell above all columns is
-// repeated for each of them.
+// header returns the cells of a line above the figures as a row: the text above the names of rows, followed by one
+// header for each column. Each column gets the nearest cell, and a cell above all columns is repeated for each of them.
+// header returns nil if the line has no cells.
 func (c columns) header(cells []cell) []string {
 	if len(cells) == 0 {
 		return nil
@@ -460,8 +478,9 @@ func (c columns) header(cells []cell) []string {
 	row := make([]string, len(c)+1)
 	var above []cell
 	for i, head := range cells {
-		if i == 0 && (head.end < c[0].start || len(cells) > 1 && head.center() < c[0].start-8 && head.start < c[0].start/2) ||
-			isUnit(head.text) && len(cells) == 1 {
+		isLeft := head.end < c[0].start ||
+			len(cells) > 1 && head.center() < c[0].start-8 && head.start < c[0].start/2
+		if i == 0 && isLeft || isUnit(head.text) && len(cells) == 1 {
 			row[0] = head.text
 			continue
 		}

@@ -23,7 +23,7 @@ func isRule(line string) bool {
 	return strings.Trim(line, "|-: \t") == "" && strings.Contains(line, "-")
 }
 
-// Split returns the cells of a row.
+// Split returns the cells of a row of a Markdown table, at most maxColumns.
 func Split(line string) []string {
 	line = strings.TrimSpace(line)
 	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")

@@ -41,9 +41,10 @@ func paragraphs(b *strings.Builder, lines []layoutLine) {
 // minTwoColumns is the least number of lines in two columns.
 const minTwoColumns = 5
 
-// twoColumns returns the end of the lines in two columns that begin at the line from, and the character at which the
-// second column begins. If the text has one column, the end is from.
+// twoColumns reports how far the lines from the index from are set in two columns of text: up to, but not including,
+// the line end. split is the character at which the second column begins. If the text has one column, end is from.
 func twoColumns(lines []layoutLine, from int) (end, split int) {
+	// secondStart returns where the second column of a line begins, or 0 if the line has one column.
 	secondStart := func(l *layoutLine) int {
 		if l.role != textLine || len(l.cells) != 2 || len(l.cells[0].text) < fullLine/3 || len(l.cells[1].text) < fullLine/3 {
 			return 0
@@ -56,14 +57,16 @@ func twoColumns(lines []layoutLine, from int) (end, split int) {
 	paired := 0
 	for i := from; i < len(lines); i++ {
 		l := &lines[i]
-		crosses := slices.ContainsFunc(l.cells, func(c cell) bool { return c.start < split && c.end > split })
-		switch {
-		case abs(secondStart(l)-split) <= 1:
-			split = min(split, secondStart(l))
+		if start := secondStart(l); abs(start-split) <= 1 {
+			split = min(split, start)
 			paired, end = paired+1, i+1
-		case l.role == blankLine || crosses || len(l.cells) > 2:
-			i = len(lines)
-		case l.role == textLine:
+			continue
+		}
+		crosses := slices.ContainsFunc(l.cells, func(c cell) bool { return c.start < split && c.end > split })
+		if l.role == blankLine || crosses || len(l.cells) > 2 {
+			break
+		}
+		if l.role == textLine { // only one of the columns has text on this line
 			end = i + 1
 		}
 	}
@@ -73,7 +76,7 @@ func twoColumns(lines []layoutLine, from int) (end, split int) {
 	return end, split
 }
 
-// joinLines writes lines. It joins a line of at least full bytes with the next line.
+// joinLines writes lines. It joins a line of at least full bytes with the next line, unless that begins a list item.
 func joinLines(b *strings.Builder, lines []layoutLine, full int) {
 	previous := ""
 	for i := range lines {
@@ -82,7 +85,7 @@ func joinLines(b *strings.Builder, lines []layoutLine, full int) {
 		case i == 0:
 		case line == "" || len(previous) < full || !mayContinue(previous, &lines[i-1]) || bullet.MatchString(line):
 			b.WriteByte('\n')
-		case hyphenated.MatchString(previous) && unicode.IsLower([]rune(line)[0]):
+		case hyphenated.MatchString(previous) && unicode.IsLower([]rune(line)[0]): // join without a space
 		default:
 			b.WriteByte(' ')
 		}

@@ -33,21 +33,23 @@ func fromStack(lines []string) string {
 	for _, line := range lines {
 		s.add(strings.TrimSpace(line))
 	}
-	s.end()
+	s.endRow()
+	s.endTable()
 	return strings.TrimSpace(s.text.String())
 }
 
 // stack is the state of fromStack.
 type stack struct {
-	text  strings.Builder
-	heads []string // the cells of the current header
-	grid  [][]string
-	width int      // the width of the grid; 0 if there is none
-	label string   // the name of the current row
-	cells []string // the figures of the current row
-	sign  string
+	text  strings.Builder // the text and tables that are complete
+	heads []string        // the cells of the header of the current table
+	grid  [][]string      // the rows of the current table, without its header
+	width int             // the number of columns that heads name; 0 if it is not known yet
+	label string          // the name of the current row
+	cells []string        // the figures of the current row
+	sign  string          // a currency sign or bracket on a line of its own, for the next figure
 }
 
+// add reads the next line.
 func (s *stack) add(line string) {
 	switch {
 	case line == "":
@@ -61,19 +63,21 @@ func (s *stack) add(line string) {
 		s.cells = append(s.cells, s.sign+line)
 		s.sign = ""
 	case isLayoutHeader(line), len(s.heads) > 0 && s.label == "" && len(line) < 20 && change.MatchString(line):
-		s.row()
+		s.endRow()
 		if len(s.grid) > 0 {
-			s.flush()
+			s.endTable()
 		}
 		s.heads = append(s.heads, line)
 	default:
-		s.row()
+		s.endRow()
 		s.label = line
 	}
 }
 
-// row ends the current row.
-func (s *stack) row() {
+// endRow ends the current row, if there is one. A row with a figure for each column is added to the table. A row with
+// fewer or more figures and a short label is added as text, without separate cells. Other rows, and rows without a
+// header above them, end the table and are written as text.
+func (s *stack) endRow() {
 	label, cells := s.label, s.cells
 	s.label, s.cells, s.sign = "", nil, ""
 	if label == "" && len(cells) == 0 {
@@ -90,29 +94,29 @@ func (s *stack) row() {
 		row[0] = strings.TrimSpace(label + " " + strings.Join(cells, " "))
 		s.grid = append(s.grid, row)
 	default:
-		s.flush()
+		s.endTable()
 		s.text.WriteString(unmarked(label+" "+strings.Join(cells, " ")) + "\n")
 	}
 }
 
-// flush ends the current table.
-func (s *stack) flush() {
+// endTable writes the current table as Markdown. If it has fewer than minRows rows with figures, its header and rows
+// are written as text.
+func (s *stack) endTable() {
 	rows := 0
 	for _, row := range s.grid {
 		if !blank(row[1:]) {
 			rows++
 		}
 	}
-	switch heads := columnsNamed(s.heads); {
-	case rows >= minRows:
-		last := len(s.grid)
-		for last > 0 && blank(s.grid[last-1][1:]) { // rows at the end without figures are headings of the next table
-			last--
+	if rows >= minRows {
+		end := len(s.grid)
+		for end > 0 && blank(s.grid[end-1][1:]) { // rows at the end without figures are headings of the next table
+			end--
 		}
-		s.text.WriteString("\n" + Markdown(append([][]string{append([]string{unitOf(s.heads)}, heads...)},
-			s.grid[:last]...)) + "\n\n")
-		s.grid = s.grid[last:]
-	default:
+		header := append([]string{unitOf(s.heads)}, columnsNamed(s.heads)...)
+		s.text.WriteString("\n" + Markdown(append([][]string{header}, s.grid[:end]...)) + "\n\n")
+		s.grid = s.grid[end:]
+	} else {
 		s.text.WriteString(strings.Join(s.heads, "\n") + "\n")
 	}
 	for _, row := range s.grid {
@@ -121,18 +125,14 @@ func (s *stack) flush() {
 	s.heads, s.grid, s.width = nil, nil, 0
 }
 
-func (s *stack) end() {
-	s.row()
-	s.flush()
-}
-
 // unitOf returns the units among the cells of a header.
 func unitOf(cells []string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(cells), func(one string) bool { return !isUnit(one) }), " ")
+	units := slices.DeleteFunc(slices.Clone(cells), func(cell string) bool { return !isUnit(cell) })
+	return strings.Join(units, " ")
 }
 
-// columnsNamed returns the columns that the cells of a header name: years or dates, each with the words before it, such
-// as "Years ended". If there are several such leads, each belongs to the same number of columns.
+// columnsNamed returns the headers of the columns that the cells of a header name: years or dates, each with its lead,
+// the words before it such as "Years ended". If there are several leads, each belongs to the same number of columns.
 func columnsNamed(cells []string) []string {
 	var leads, columns []string
 	for _, cell := range cells {

@@ -13,17 +13,17 @@ import (
 
 // Table is a table in which figures can be looked up.
 type Table struct {
-	// Caption is the text right before the table, and a heading in its first row. After is the line of text after the
-	// table.
+	// Caption is the text right before the table, followed by a heading in its first row. After is the line of text
+	// after the table.
 	Caption, After string
-	// Above are the last lines before the table, back to the previous table.
+	// Above are the last lines before the table, back to the previous table, but not more than linesAbove.
 	Above []string
 	// Corner is the text above the names of rows: often a unit, or "As of December 31,".
 	Corner  string
 	Columns []Column // without the column of the rows' names
 	Rows    []Row
-	// Before is how many of the first rows are headers.
-	Before int
+	// HeaderRows is how many of the first rows are headers. They are not in Rows.
+	HeaderRows int
 	// Units apply to all columns that state no units themselves.
 	Units figures.Units
 }
@@ -95,7 +95,8 @@ func ParseAll(text string, limit int) []*Table {
 // linesAbove is the largest number of lines in Table.Above.
 const linesAbove = 12
 
-// New returns a table with the given rows of cells. caption and after are the lines of text before and after the table.
+// New returns a table with the given rows of cells, headers included. caption and after are the lines of text before
+// and after the table. New pads short rows in place.
 func New(rows [][]string, caption, after string) *Table {
 	t := &Table{Caption: strings.Trim(caption, "#* "), After: after}
 	width := 0
@@ -110,12 +111,12 @@ func New(rows [][]string, caption, after string) *Table {
 			rows[i] = append(slices.Clip(row), make([]string, width-len(row))...)
 		}
 	}
-	t.Before = countHeaderRows(rows)
-	t.columns(rows[:t.Before], width)
-	t.units(rows[:t.Before])
+	t.HeaderRows = countHeaderRows(rows)
+	t.setColumns(rows[:t.HeaderRows], width)
+	t.setUnits(rows[:t.HeaderRows])
 	group := ""
 	var groupPeriod kernel.Period
-	for _, row := range rows[t.Before:] {
+	for _, row := range rows[t.HeaderRows:] {
 		label := row[0]
 		if blank(row[1:]) {
 			if label != "" {
@@ -133,7 +134,7 @@ func New(rows [][]string, caption, after string) *Table {
 	return t
 }
 
-// countHeaderRows returns the number of rows at the beginning that name columns.
+// countHeaderRows returns the number of rows at the beginning that name columns, at most seven.
 func countHeaderRows(rows [][]string) int {
 	n := 0
 	for i, row := range rows {
@@ -145,7 +146,7 @@ func countHeaderRows(rows [][]string) int {
 	return min(n, len(rows)-1) // a table is more than its header
 }
 
-// isHeaderRow reports whether row i names columns.
+// isHeaderRow reports whether row, the row with the index i, names columns.
 func isHeaderRow(row []string, i int) bool {
 	if i == 0 {
 		return !slices.ContainsFunc(row[1:], IsValue)
@@ -167,7 +168,8 @@ func isHeaderRow(row []string, i int) bool {
 
 var (
 	// figure matches a cell with a number in a form that reports print.
-	figure   = regexp.MustCompile(`^[-−–(]?\s*(?:[A-Z]{0,3}\s?[$€£¥])?\s*[-−–(]?\s*\d[\d,.\x{2024}\s]*\)?\s*(?:%|x|bps?|pts?|million|billion|thousand|m|bn|k)?\s*\)?\s*(?:\(\w{1,2}\))?$`)
+	figure = regexp.MustCompile(`^[-−–(]?\s*(?:[A-Z]{0,3}\s?[$€£¥])?\s*[-−–(]?\s*\d[\d,.\x{2024}\s]*\)?\s*(?:%|x|bps?|pts?|million|billion|thousand|m|bn|k)?\s*\)?\s*(?:\(\w{1,2}\))?$`)
+	// unitCell matches a cell of words that belong to units, such as "(in millions, except per share data)".
 	unitCell = regexp.MustCompile(`(?i)^[^\w%$€£¥]*(?:(?:u\.?s\.?d?|us|nt|s|a|c|hk|rmb|usd|eur|gbp|chf|cad|aud|in|of|the|as|are|amounts?|dollars?|canadian|nt dollars|except|and|per|share|shares?|data|percentages?|number|no|note|notes|million|millions|thousands?|billions?|m|mn|bn|k|000|euros?|units?|restated\d?|see|unaudited|[$€£¥%’',./()-])[^\w%$€£¥]*)+$`)
 )
 
@@ -184,6 +186,7 @@ func IsValue(cell string) bool {
 	return figure.MatchString(cell) && !yearCell.MatchString(cell)
 }
 
+// yearCell matches a year, possibly with the mark of a footnote.
 var yearCell = regexp.MustCompile(`^(?:19|20)\d\d\s*(?:\(\w{1,2}\))?\*?$`)
 
 // isHeaderCell reports whether a cell can only be the header of a column: a year, a date, a unit.
@@ -195,6 +198,7 @@ func isHeaderCell(cell string) bool {
 // isUnit reports whether a text is a unit and nothing else.
 func isUnit(text string) bool { return len(text) < 120 && unitCell.MatchString(text) }
 
+// blank reports whether all cells are empty.
 func blank(cells []string) bool {
 	for _, cell := range cells {
 		if cell != "" {
@@ -204,8 +208,9 @@ func blank(cells []string) bool {
 	return true
 }
 
-// columns sets the columns of the table, with the headers in rows, and the corner.
-func (t *Table) columns(rows [][]string, width int) {
+// setColumns sets Columns and Corner from rows, the headers of the table. It adds a heading in the first row to
+// Caption. width is the number of cells of a row.
+func (t *Table) setColumns(rows [][]string, width int) {
 	names := make([][]string, width)
 	cornerText := "" // the text of the corner without units
 	for i, row := range rows {
@@ -213,9 +218,9 @@ func (t *Table) columns(rows [][]string, width int) {
 			cornerText = strings.TrimSpace(cornerText + " " + row[0])
 		}
 		if blank(row[1:]) {
+			namesTime := len(metrics.Periods(row[0])) > 0 || leadsToYear(row[0])
 			switch {
-			case i == 0 && row[0] != "" && !isUnit(row[0]) && len(rows) > 1 && len(metrics.Periods(row[0])) == 0 &&
-				!leadsToYear(row[0]):
+			case i == 0 && row[0] != "" && !isUnit(row[0]) && len(rows) > 1 && !namesTime:
 				t.Caption = strings.TrimSpace(t.Caption + " " + row[0])
 			case row[0] != "":
 				t.Corner = strings.TrimSpace(t.Corner + " " + row[0])
@@ -227,9 +232,10 @@ func (t *Table) columns(rows [][]string, width int) {
 		}
 		for column, cell := range spread(row, i == len(rows)-1) {
 			if row[column] == "" && change.MatchString(cell) && period(rows[len(rows)-1][column]).Known() {
-				continue // a heading of changes does not stand above a column of a year
+				continue // a spread heading such as "Change" does not apply to a column of a year
 			}
-			if cell != "" && column > 0 && (len(names[column]) == 0 || names[column][len(names[column])-1] != cell) {
+			isRepeated := len(names[column]) > 0 && names[column][len(names[column])-1] == cell
+			if cell != "" && column > 0 && !isRepeated {
 				names[column] = append(names[column], cell)
 			}
 		}
@@ -253,8 +259,10 @@ func (t *Table) columns(rows [][]string, width int) {
 func leadsToYear(text string) bool { return leading.MatchString(text) }
 
 var (
+	// leading matches the end of a text that a year follows.
 	leading = regexp.MustCompile(`(?i)(?:\bended|\bending|\bas (?:of|at)|\bfiscal(?: years?)?|(?:january|february|march|april|may|june|july|august|september|october|november|december)\s*\d{0,2})[\s,:]*$`)
-	change  = regexp.MustCompile(`(?i)\b(?:change|variance|variation|increase|decrease|growth|vs\.?|versus|over)\b|[%$] ?chg|yr\.-to-yr`)
+	// change matches the header of a column that compares other columns.
+	change = regexp.MustCompile(`(?i)\b(?:change|variance|variation|increase|decrease|growth|vs\.?|versus|over)\b|[%$] ?chg|yr\.-to-yr`)
 )
 
 // spread copies each header into the empty cells to its right, up to the next header. The first header is also copied
@@ -286,7 +294,8 @@ func spread(row []string, last bool) []string {
 	return out
 }
 
-// period returns the period that a header names. If it names two, such as "2019 2018", the result is zero.
+// period returns the period that a header names. It returns the zero Period if the header names none, or several that
+// differ, such as "2019 2018".
 func period(text string) kernel.Period {
 	found := metrics.Periods(text)
 	switch {
@@ -319,7 +328,8 @@ func withLastDay(before string, p kernel.Period) kernel.Period {
 	return p
 }
 
-// rowPeriod returns the period of a row such as "Fourth Quarter" under "2019". Other rows have the period of the group.
+// rowPeriod returns the period of a row whose label names none by itself. A row such as "Fourth Quarter" in a group of
+// the year 2019 is a quarter of that year. Other rows have the period of the group.
 func rowPeriod(label string, group kernel.Period) kernel.Period {
 	if year := group.AnyYear(); year != 0 && strings.Contains(strings.ToLower(label), "quarter") {
 		return period(label + " " + strconv.Itoa(year))

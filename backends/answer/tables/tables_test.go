@@ -54,7 +54,7 @@ const (
 func TestParse(t *testing.T) {
 	t.Parallel()
 	table := Parse(contracts)
-	if table == nil || table.Before != 2 || len(table.Columns) != 3 || len(table.Rows) != 3 || table.Units.Scale != 1e6 {
+	if table == nil || table.HeaderRows != 2 || len(table.Columns) != 3 || len(table.Rows) != 3 || table.Units.Scale != 1e6 {
 		t.Fatalf("%+v", table)
 	}
 	if want := (kernel.Period{End: "2018-09-30", Months: 12}); table.Columns[1].Period != want {
@@ -74,7 +74,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	table = Parse(plans)
-	if table.Before != 3 || table.Columns[0].Header != "Domestic September 30, 2019" || table.Columns[3].Header != "International September 30, 2018" {
+	if table.HeaderRows != 3 || table.Columns[0].Header != "Domestic September 30, 2019" || table.Columns[3].Header != "International September 30, 2018" {
 		t.Errorf("%+v", table)
 	}
 	if f, ok := table.Figure(0, 2); !ok || f.Value != 1.9 || f.Unit != kernel.Percent || f.Step != 0.01 {

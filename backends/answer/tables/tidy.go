@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Tidy converts the cells of a page or of HTML to a table with the columns that people see. "$" and ")" in cells of
-// their own are joined to their numbers. Columns and rows that only make space are removed, and a header above such
-// columns moves to its figures.
+// Tidy converts the cells of a spreadsheet or of HTML to a table with the columns that people see. "$" and ")" in cells
+// of their own are joined to their numbers. Empty rows and columns are removed, and a header above an otherwise empty
+// column moves to the column of its figures. Tidy returns nil if all cells are empty.
 func Tidy(rows [][]string) [][]string {
 	width := 0
 	for _, row := range rows {
@@ -52,7 +52,8 @@ func Tidy(rows [][]string) [][]string {
 	return out
 }
 
-// joinMarks joins currency signs, brackets and per cent signs to the number beside them.
+// joinMarks joins currency signs, brackets and per cent signs in cells of their own to the number beside them, at most
+// three cells away.
 func joinMarks(row []string) {
 	for i, cell := range row {
 		switch cell {
@@ -68,7 +69,7 @@ func joinMarks(row []string) {
 		case ")", "%", ")%", ") %":
 			for k := i - 1; k >= max(0, i-3); k-- {
 				if row[k] != "" {
-					if k > 0 {
+					if k > 0 { // cell 0 is the name of the row
 						row[k], row[i] = row[k]+cell, ""
 					}
 					break
@@ -78,6 +79,8 @@ func joinMarks(row []string) {
 	}
 }
 
+// startsNumber reports whether a text without a currency sign begins with a number or a dash, or consists only of the
+// signs before a number.
 func startsNumber(s string) bool {
 	s = strings.TrimLeft(s, "(-−– ")
 	return s == "" || s[0] >= '0' && s[0] <= '9' || s[0] == '.' || strings.HasPrefix(s, "—")

@@ -2,8 +2,8 @@ package tables
 
 import "math"
 
-// SumsUp reports whether a row without a name is the sum of the rows above it in its group. In a table without groups
-// it must be the sum of all rows above it.
+// SumsUp reports whether a row without a name is the sum of at least two rows above it in its group, in each column
+// with a figure. In a table without groups it must be the sum of all rows above it.
 func (t *Table) SumsUp(row int) bool {
 	if t.Rows[row].Label != "" {
 		return false
@@ -28,7 +28,7 @@ func (t *Table) SumsUp(row int) bool {
 				sum += f.Value
 			}
 		}
-		if math.Abs(sum-total.Value) > 1.5*total.Step {
+		if math.Abs(sum-total.Value) > 1.5*total.Step { // the figures are rounded
 			return false
 		}
 		found = true

@@ -32,8 +32,10 @@ func porter(word string) string {
 	return string(w)
 }
 
+// stemmer is a word in the course of the algorithm.
 type stemmer string
 
+// ends reports whether the word ends with s.
 func (w stemmer) ends(s string) bool { return strings.HasSuffix(string(w), s) }
 
 // consonant reports whether letter i is a consonant.
@@ -61,6 +63,7 @@ func (w stemmer) measure(n int) (m int) {
 	return m
 }
 
+// hasVowel reports whether there is a vowel among the first n letters.
 func (w stemmer) hasVowel(n int) bool {
 	for i := range n {
 		if !w.consonant(i) {
@@ -83,6 +86,7 @@ func (w stemmer) endsClosed(n int) bool {
 		w[n-1] != 'y'
 }
 
+// withoutPlural removes the ending of a plural (step 1a of the algorithm).
 func (w stemmer) withoutPlural() stemmer {
 	switch {
 	case w.ends("sses"), w.ends("ies"):
@@ -95,6 +99,7 @@ func (w stemmer) withoutPlural() stemmer {
 	return w
 }
 
+// withoutPast removes "ed" and "ing" (step 1b of the algorithm).
 func (w stemmer) withoutPast() stemmer {
 	n := len(w)
 	switch {
@@ -124,6 +129,7 @@ func (w stemmer) withoutPast() stemmer {
 // ending is a suffix and its replacement.
 type ending struct{ from, to string }
 
+// step2 and step3 are the endings of the steps 2 and 3 of the algorithm. An ending precedes its own endings.
 var step2 = []ending{
 	{"ational", "ate"},
 	{"tional", "tion"},
@@ -151,7 +157,8 @@ var step3 = []ending{
 	{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""},
 }
 
-// replace replaces the first of the endings that the word has, if the measure of the rest is greater than minMeasure.
+// replace replaces the first of the endings that the word has, if the measure of the letters before it is greater than
+// minMeasure.
 func (w stemmer) replace(minMeasure int, endings []ending) stemmer {
 	for _, e := range endings {
 		if w.ends(e.from) {
@@ -164,11 +171,14 @@ func (w stemmer) replace(minMeasure int, endings []ending) stemmer {
 	return w
 }
 
+// step4 holds the suffixes of step 4 of the algorithm.
 var step4 = []string{
 	"ement", "ment", "ent", "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ion", "ou", "ism", "ate", "iti",
 	"ous", "ive", "ize",
 }
 
+// withoutSuffix removes a suffix if the measure of the letters before it is greater than 1 (step 4 of the algorithm).
+// It removes "ion" only after s and t.
 func (w stemmer) withoutSuffix() stemmer {
 	for _, s := range step4 {
 		if !w.ends(s) {

@@ -15,7 +15,7 @@ import (
 // Term is the stem of a word, or a number.
 type Term string
 
-// maxLetters bounds the length of a term. Longer runs of letters are not words.
+// maxLetters bounds the characters of a word. Each leaves out longer runs of letters and digits.
 const maxLetters = 40
 
 // Of returns the terms of a text in their order, without stop words.
@@ -71,6 +71,7 @@ func Each(text string, fn func(word string)) {
 	flush()
 }
 
+// next returns the character after r, which is at the byte i of text, or utf8.RuneError at the end.
 func next(text string, i int, r rune) rune {
 	following, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(max(r, 0)):])
 	return following
@@ -78,7 +79,7 @@ func next(text string, i int, r rune) rune {
 
 func isDigit(r rune) bool { return r >= '0' && r <= '9' }
 
-// Stem returns the term of a word in lower case, or the empty string for a stop word.
+// Stem returns the term of a word in lower case, or the empty string for a stop word. The word must not be empty.
 func Stem(word string) Term {
 	if stopWords[word] {
 		return ""
@@ -89,10 +90,10 @@ func Stem(word string) Term {
 	return Term(porter(word))
 }
 
-// number removes the decimals if all of them are zero.
+// number returns a number without its decimals if all of them are zero.
 func number(word string) string {
-	if head, cents, ok := strings.Cut(word, "."); ok && strings.Trim(cents, "0") == "" {
-		return head
+	if whole, decimals, ok := strings.Cut(word, "."); ok && strings.Trim(decimals, "0") == "" {
+		return whole
 	}
 	return word
 }
@@ -110,9 +111,10 @@ var stopWords = func() map[string]bool {
 	return set
 }()
 
-// Tokens estimates the number of language model tokens in a text.
+// Tokens estimates the number of language model tokens in a text: one for three digits, seven letters, an ideograph, or
+// any other character except a space.
 func Tokens(text string) (n int) {
-	run, digits := 0, false
+	run, digits := 0, false // the length of the current run of letters, or of digits
 	flush := func() {
 		switch {
 		case run == 0:
@@ -136,7 +138,7 @@ func Tokens(text string) (n int) {
 				flush()
 			}
 			digits = false
-			if run++; r > 0x2e80 { // an ideograph is a token
+			if run++; r > 0x2e80 { // an ideograph counts like seven letters
 				run += 6
 			}
 		default:

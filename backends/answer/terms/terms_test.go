@@ -45,26 +45,26 @@ func TestVector(t *testing.T) {
 	b.Add(Title, "Annual report")
 	v := b.Vector(HasTable, 7)
 	if !v.Valid() || v.Words() != 26 || v.Flags() != HasTable || v.Topic() != 7 {
-		t.Errorf("%d words, flags %d, topic %d", v.Words(), v.Flags(), v.Topic())
+		t.Errorf("got %d words, flags %d, topic %d, want 26, %d, 7", v.Words(), v.Flags(), v.Topic(), HasTable)
 	}
 	find := func(word string) Counts { return v.Find(Stem(word).Hash()) }
 	if c := find("sale"); c.Text() != 2 || c.Label() != 1 || c.Section() || c.Title() {
-		t.Errorf("sales: %b", c)
+		t.Errorf("counts of sale: %b, want 2 in the text and 1 in labels", c)
 	}
 	if c := find("service"); c.Text() != 1 || !c.Section() {
-		t.Errorf("services: %b", c)
+		t.Errorf("counts of service: %b, want 1 in the text and the section", c)
 	}
 	if c := find("reports"); c.Text() != 0 || !c.Title() {
-		t.Errorf("report: %b", c)
+		t.Errorf("counts of report: %b, want the title only", c)
 	}
-	other := &b // what it has gathered is in v
+	other := &b // v is a copy of what it has counted
 	other.Reset()
 	other.Add(Text, "net sales rose")
 	if o := other.Vector(0, 0); v.Overlap(v) != 1 || o.Overlap(v) != 0 || o.Overlap(o) != 1 {
-		t.Error("overlap")
+		t.Errorf("overlaps are %v, %v and %v, want 1, 0 and 1", v.Overlap(v), o.Overlap(v), o.Overlap(o))
 	}
 	if find("costs").Text() != 15 || find("profit") != 0 {
-		t.Error("costs or profit")
+		t.Errorf("counts of costs: %b, of profit: %b, want 15 in the text and 0", find("costs"), find("profit"))
 	}
 }
 
@@ -73,21 +73,21 @@ func FuzzOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		list := Of(text)
 		if slices.Contains(list, "") {
-			t.Error("an empty term")
+			t.Errorf("Of(%q) has an empty term", text)
 		}
 		var b Builder
 		b.Add(Text, text)
 		v := b.Vector(0, 0)
 		if !v.Valid() {
-			t.Error("a bad vector")
+			t.Errorf("the vector of %q is not valid", text)
 		}
-		for _, one := range list {
-			if v.Find(one.Hash()).Text() == 0 {
-				t.Errorf("%q is not found", one)
+		for _, term := range list {
+			if v.Find(term.Hash()).Text() == 0 {
+				t.Errorf("the vector of %q does not have the term %q", text, term)
 			}
 		}
 		if Tokens(text) > len(text) {
-			t.Error("more tokens than bytes")
+			t.Errorf("Tokens(%q) = %d, which is more than its bytes", text, Tokens(text))
 		}
 	})
 }

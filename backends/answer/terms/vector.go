@@ -23,10 +23,16 @@ const (
 type Counts byte
 
 // Text returns how often the term occurs in the text, at most 15.
-func (c Counts) Text() int     { return int(c & 15) }
-func (c Counts) Label() int    { return int(c >> 4 & 3) }
+func (c Counts) Text() int { return int(c & 15) }
+
+// Label returns how often the term occurs in labels, at most 3.
+func (c Counts) Label() int { return int(c >> 4 & 3) }
+
+// Section reports whether the term occurs in the section.
 func (c Counts) Section() bool { return c&(1<<6) != 0 }
-func (c Counts) Title() bool   { return c&(1<<7) != 0 }
+
+// Title reports whether the term occurs in the title.
+func (c Counts) Title() bool { return c&(1<<7) != 0 }
 
 // Vector is a passage in the form that a search reads: 4 bytes of header, then 4 bytes for each term in ascending
 // order, of which 24 bits are the hash of the term and 8 bits its Counts.
@@ -35,6 +41,8 @@ func (c Counts) Title() bool   { return c&(1<<7) != 0 }
 // another word.
 type Vector []byte
 
+// headSize is the size of the header of a Vector in bytes: two with the number of words, one with Flags, and one with
+// the topic.
 const headSize = 4
 
 // Flags are further properties of a passage.
@@ -52,7 +60,7 @@ type Builder struct {
 }
 
 const (
-	noTerm   = 1 << 24
+	noTerm   = 1 << 24 // is not a hash, because hashes have 24 bits
 	maxWords = 100_000 // the number of words in the cache
 )
 
@@ -164,7 +172,7 @@ func (v Vector) Find(hash uint32) Counts {
 }
 
 // Overlap returns the number of terms that two vectors share, divided by the number of terms that at least one of them
-// has, from 0 to 1.
+// has, from 0 to 1. It returns 0 if one vector has less than half as many terms as the other.
 func (v Vector) Overlap(other Vector) float64 {
 	n, m := len(v)/4-1, len(other)/4-1
 	if n <= 0 || m <= 0 || min(n, m) < max(n, m)/2 {

@@ -24,8 +24,8 @@ import (
 type Trace struct {
 	*api.Trace
 	Result     *result        // nil if the client got no result
-	How        pipeline.Trace // the trace of the first time if the answer was remembered
-	Remembered bool
+	How        pipeline.Trace // how the answer was made; for a remembered answer, when it was made first
+	Remembered bool           // the answer to an earlier question was sent again
 	Passages   []kernel.Passage
 	Gone       int // the number of passages that are no longer in the corpus, or never were
 }
@@ -38,7 +38,8 @@ type result struct {
 	Subqueries []api.Subquery
 }
 
-// NewTrace decodes a trace.
+// NewTrace returns the page for a stored trace. It returns an error if the result or the stages in the trace are not
+// valid JSON.
 func NewTrace(t *api.Trace) (*Trace, error) {
 	page := &Trace{Trace: t}
 	if len(t.Result) > 0 {
@@ -78,25 +79,26 @@ func (t *Trace) Found() (ids []int64) {
 	return ids
 }
 
-// Serve writes the page with a bar. passages are those passages of Found that still exist.
+// Serve writes the page with bar at its top. passages are those passages of Found that still exist. Serve sets Passages
+// and Gone.
 func (t *Trace) Serve(w http.ResponseWriter, bar look.Bar, passages []kernel.Passage) error {
 	t.Passages, t.Gone = passages, len(t.Found())-len(passages)
 	return serve(w, bar, "trace", "Trace of "+t.ID, t)
 }
 
-// serve writes a page that contains its style, because the page is also served on the socket of the administration,
-// which serves no files.
+// serve writes the template name of trace.html with a title and its data. The page contains its style, because it is
+// also served on the administration socket, which serves no files.
 func serve(w http.ResponseWriter, bar look.Bar, name, title string, data any) error {
 	style := traceStyle + string(bar.Brand.Sheet())
 	sum := sha256.Sum256([]byte(style))
-	shown := struct {
+	page := struct {
 		Title string
 		Style template.CSS
 		Top   look.Top
 		Data  any
 	}{title, template.CSS(style), look.Top{Bar: bar, Part: "Answers", Home: "/admin/answer/traces", At: func(string) string { return "" }}, data} //nolint:gosec // files of the program and of the operator
 	var text bytes.Buffer
-	if err := tracePages.ExecuteTemplate(&text, name, shown); err != nil {
+	if err := tracePages.ExecuteTemplate(&text, name, page); err != nil {
 		return err
 	}
 	h := w.Header()
@@ -111,8 +113,8 @@ func serve(w http.ResponseWriter, bar look.Bar, name, title string, data any) er
 	return nil
 }
 
-// Recent writes the page of the newest answers with a bar and with links to their traces. more reports that there may
-// be older answers.
+// Recent writes the page that lists answers, the newest first, with bar at its top and links to their traces. more
+// reports that there may be older answers, so that the page links to them.
 func Recent(w http.ResponseWriter, bar look.Bar, list []api.Trace, more bool) error {
 	return serve(w, bar, "recent", "Answers", struct {
 		Traces []api.Trace
@@ -134,12 +136,13 @@ var (
 	}).Parse(traceText))
 )
 
-// piece is a text in an answer, followed by the mark of a reference.
+// piece is a part of the text of an answer. Mark is the number of the reference after it, or empty at the end.
 type piece struct{ Text, Mark string }
 
+// mark matches a reference in an answer: a Markdown link whose text is the number of the reference.
 var mark = regexp.MustCompile(`\s*\[(\d{1,3})\]\([^)\s]*\)`)
 
-// pieces splits an answer at its marks.
+// pieces splits an answer at its references.
 func pieces(answer string) (list []piece) {
 	end := 0
 	for _, m := range mark.FindAllStringSubmatchIndex(answer, -1) {
@@ -154,7 +157,7 @@ func isWeb(url string) bool {
 	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }
 
-// took formats a duration for people.
+// took formats a duration with about as many digits as a reader needs.
 func took(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -165,7 +168,7 @@ func took(d time.Duration) string {
 	return d.Round(10 * time.Millisecond).String()
 }
 
-// share returns the duration of a stage relative to the longest stage, from 0 to 100.
+// share returns the duration d of a stage in per cent of the longest stage.
 func share(stages []pipeline.Stage, d time.Duration) int {
 	var longest time.Duration
 	for _, s := range stages {

@@ -15,24 +15,24 @@ import (
 //go:embed page
 var embedded embed.FS
 
-// files returns the files of the page.
+// files returns the handler for the files of the page. It reads them once.
 var files = sync.OnceValue(func() *webassets.Console {
 	return webassets.NewConsole(webassets.Policy(), embedded, "page", webassets.Page{
 		Title: "Answers", Root: "page/", WithoutScript: "The page needs JavaScript. The API does without.",
 	})
 })
 
-// Serve answers a request for the page or for one of its files. It returns false for other requests, which it does not
-// answer.
+// Serve answers a GET or HEAD request for the page, at "/", or for one of its files, below "/page/", and returns true.
+// It returns false for other requests, to which it writes nothing. bar is the bar at the top of the page.
 func Serve(w http.ResponseWriter, r *http.Request, bar look.Bar) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
-	name, below := strings.CutPrefix(r.URL.Path, "/page/")
+	name, isFile := strings.CutPrefix(r.URL.Path, "/page/")
 	switch {
 	case r.URL.Path == "/":
 		name = webassets.Document
-	case !below || name == webassets.Document || !files().Has(name, bar):
+	case !isFile || name == webassets.Document || !files().Has(name, bar):
 		return false
 	}
 	files().Serve(w, r, name, bar)

@@ -43,24 +43,24 @@ type Options struct {
 
 // Bounds of responses and redirects.
 const (
-	maxAnswer = 4 << 20
-	maxPage   = 4 << 20
-	maxHops   = 3
+	maxAnswer    = 4 << 20 // the bytes of the provider's response
+	maxPage      = 4 << 20 // the bytes of a page
+	maxRedirects = 3
 )
 
 // Provider is a provider of web search. It implements retrieve.Web.
 type Provider struct {
 	endpoint *url.URL
 	options  Options
-	client   *http.Client
-	pages    *http.Client
+	client   *http.Client // for the provider; follows no redirects
+	pages    *http.Client // for pages; follows redirects to allowed hosts
 }
 
-// New returns a Provider. It fails if the endpoint is not an HTTP URL.
+// New returns a Provider. It returns an error if the endpoint is not an HTTP URL.
 func New(o Options) (*Provider, error) {
 	endpoint, err := url.Parse(o.Endpoint)
 	if err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" {
-		return nil, errors.New("web search: the endpoint is not a URL of http or https")
+		return nil, errors.New("web search: the endpoint must be an http or https URL")
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Second
@@ -75,7 +75,7 @@ func New(o Options) (*Provider, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	p.pages = &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) > maxHops || !p.allowed(r.URL) {
+		if len(via) > maxRedirects || !p.allowed(r.URL) {
 			return errNotAllowed
 		}
 		return nil
@@ -83,9 +83,10 @@ func New(o Options) (*Provider, error) {
 	return p, nil
 }
 
-var errNotAllowed = errors.New("the host is not among those whose pages may be fetched")
+var errNotAllowed = errors.New("web search: too many redirects, or a redirect to a host that is not allowed")
 
-// allowed reports whether a page may be fetched.
+// allowed reports whether the page at u may be fetched: u is an http or https URL without a user name, and its host is
+// among Options.Hosts.
 func (p *Provider) allowed(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
 	return (u.Scheme == "http" || u.Scheme == "https") && u.User == nil &&
@@ -97,6 +98,7 @@ func (p *Provider) allowed(u *url.URL) bool {
 		})
 }
 
+// answer is the response of the provider.
 type answer struct {
 	Results []struct {
 		Title     string `json:"title"`
@@ -106,7 +108,7 @@ type answer struct {
 	} `json:"results"`
 }
 
-// Search implements retrieve.Web. A page that cannot be fetched is left out.
+// Search implements retrieve.Web. A page that cannot be fetched or has no text is left out.
 func (p *Provider) Search(ctx context.Context, query string, limit int) ([]retrieve.WebPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
@@ -129,7 +131,7 @@ func (p *Provider) Search(ctx context.Context, query string, limit int) ([]retri
 	}
 	var a answer
 	if err := json.Unmarshal(body, &a); err != nil {
-		return nil, fmt.Errorf("web search: %w", err)
+		return nil, fmt.Errorf("web search: the response is not as expected: %w", err)
 	}
 	var pages []retrieve.WebPage
 	for _, r := range a.Results[:min(len(a.Results), limit)] {
@@ -161,19 +163,20 @@ func (p *Provider) text(ctx context.Context, u *url.URL) string {
 		return ""
 	}
 	request.Header.Set("Accept", "text/html, text/plain")
-	body, kind, err := fetch(p.pages, request, maxPage)
+	body, mediaType, err := fetch(p.pages, request, maxPage)
 	if err != nil {
 		return ""
 	}
-	text, err := corpus.TextOf(ctx, kind, body)
+	text, err := corpus.TextOf(ctx, mediaType, body)
 	if err != nil {
 		return ""
 	}
 	return text
 }
 
-// fetch returns the body of a response, of at most limit bytes, and its media type.
-func fetch(client *http.Client, request *http.Request, limit int64) (body []byte, kind string, err error) {
+// fetch sends a request and returns the body and the media type of the response. It returns an error for a status other
+// than 200 and for a body of more than limit bytes.
+func fetch(client *http.Client, request *http.Request, limit int64) (body []byte, mediaType string, err error) {
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, "", err
@@ -184,10 +187,10 @@ func fetch(client *http.Client, request *http.Request, limit int64) (body []byte
 	}
 	body, err = io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if err == nil && int64(len(body)) > limit {
-		err = fmt.Errorf("more than %d bytes", limit)
+		err = fmt.Errorf("the response has more than %d bytes", limit)
 	}
-	kind, _, _ = mime.ParseMediaType(response.Header.Get("Content-Type"))
-	return body, kind, err
+	mediaType, _, _ = mime.ParseMediaType(response.Header.Get("Content-Type"))
+	return body, mediaType, err
 }
 
 var _ retrieve.Web = (*Provider)(nil)

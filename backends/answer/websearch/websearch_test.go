@@ -53,29 +53,29 @@ func TestSearch(t *testing.T) {
 	}
 	pages, err := p.Search(t.Context(), "gold price", 8)
 	if err != nil || len(pages) != 2 || pages[0].Text != "Gold rose." || pages[0].Published.IsZero() || pages[1].Text != "# Rates\n\nThey fell." {
-		t.Errorf("%+v, %v", pages, err)
+		t.Errorf("Search returned %+v, %v, want the pages with the texts \"Gold rose.\" and \"# Rates\"", pages, err)
 	}
 	if asked != "gold price 8 Bearer secret" || fetched != strings.TrimPrefix(server.URL, "http://")+"?" || rounds != 4 {
-		t.Errorf("asked %q, fetched %q, sent on %d times", asked, fetched, rounds)
+		t.Errorf("the provider was asked %q, the page was fetched from %q, %d redirects were followed, want 4", asked, fetched, rounds)
 	}
 	status = http.StatusBadGateway
 	if _, err := p.Search(t.Context(), "gold", 5); err == nil {
-		t.Error("an answer of status 502 is taken")
+		t.Error("Search accepted a response with the status 502")
 	}
 	status = http.StatusOK
 	if p, err = websearch.New(websearch.Options{Endpoint: server.URL + "/moved", Key: "secret", Allow: loopback}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Search(t.Context(), "gold", 5); err == nil || !strings.Contains(err.Error(), "302") {
-		t.Errorf("a provider sends on: %v", err)
+		t.Errorf("Search returned %v for a redirect of the provider, want an error with the status 302", err)
 	}
 	if p, err = websearch.New(websearch.Options{Endpoint: server.URL + "/search"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Search(t.Context(), "gold", 5); err == nil || strings.Contains(err.Error(), "status") {
-		t.Errorf("a private address is connected to: %v", err)
+		t.Errorf("Search returned %v for a provider at a private address, want a refused connection", err)
 	}
 	if _, err := websearch.New(websearch.Options{Endpoint: "file:///etc"}); err == nil {
-		t.Error("a file is a provider")
+		t.Error("New accepted a file URL as the endpoint")
 	}
 }

@@ -17,12 +17,11 @@ import (
 type Limits struct {
 	// Unpacked is the largest total size of the workbook's decompressed parts in bytes.
 	Unpacked int64
-	// Rows is the largest number of rows with text in all sheets together, Columns the largest number of cells
-	// in one row.
-	Rows, Columns int
+	Rows     int // the largest number of rows with text in all sheets together
+	Columns  int // the largest number of cells in one row
 }
 
-// unpackedInMemory is the size in bytes from which on a decompressed part is stored in a temporary file instead of in
+// unpackedInMemory is the size in bytes above which a decompressed part is stored in a temporary file instead of in
 // memory.
 const unpackedInMemory = 16 << 20
 
@@ -33,8 +32,8 @@ const isoDate = "yyyy-mm-dd"
 // a million of them.
 const maxEmptyRows = 2_000_000
 
-// compound is the signature of files of older programs and of password-protected files: both are compound files and not
-// zip archives ([MS-CFB] section 2.2).
+// compound is the signature of compound files ([MS-CFB] section 2.2). Workbooks of Excel before 2007 and
+// password-protected workbooks are such files and not zip archives.
 const compound = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 // Sheet is a visible worksheet.
@@ -53,9 +52,9 @@ var ErrLimit = errors.New("the workbook is too large")
 // Read returns an error if the file cannot be read; the error wraps ErrLimit if the file exceeds the limits.
 func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 	buffered := bufio.NewReader(r)
-	// A file that is too short gives an error below.
+	// An error of Peek is ignored, because OpenReader refuses a file that is too short.
 	if begin, _ := buffered.Peek(len(compound)); string(begin) == compound {
-		return nil, errors.New("a password protects it, or it has the form of Excel before 2007 (.xls)")
+		return nil, errors.New("it is protected by a password, or it is in the format of Excel before 2007 (.xls)")
 	}
 	file, err := excelize.OpenReader(buffered, excelize.Options{
 		UnzipSizeLimit: limits.Unpacked, UnzipXMLSizeLimit: min(unpackedInMemory, limits.Unpacked),
@@ -65,7 +64,7 @@ func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 	case errors.Is(err, zip.ErrFormat):
 		return nil, errors.New("it is not an Excel workbook")
 	case err != nil && strings.Contains(err.Error(), "unzip size exceeds"):
-		return nil, fmt.Errorf("%w: unpacked it has more than %d MiB", ErrLimit, limits.Unpacked>>20)
+		return nil, fmt.Errorf("%w: it has more than %d MiB when unpacked", ErrLimit, limits.Unpacked>>20)
 	case err != nil:
 		return nil, err
 	}
@@ -87,15 +86,15 @@ func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 	return sheets, nil
 }
 
-// read returns the rows of one sheet. It deducts the rows with text from remaining, and the rows without text from
-// emptyRows. Its error wraps ErrLimit if the sheet exceeds these limits.
+// read returns the rows of one sheet in the form of Sheet.Rows. It deducts the rows with text from remaining, and the
+// rows without text from emptyRows. Its error wraps ErrLimit if the sheet exceeds these limits.
 func read(file *excelize.File, sheet string, remaining *Limits, emptyRows *int) (rows [][]string, err error) {
 	lines, err := file.Rows(sheet)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lines.Close()) }()
-	gap := false
+	gap := false // rows without text follow the last row in rows
 	for number := 1; lines.Next(); number++ {
 		cells, err := lines.Columns()
 		if err != nil {

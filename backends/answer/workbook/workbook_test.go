@@ -89,9 +89,9 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		"nothing":         {nil, wide, "not an Excel workbook"},
 		"text":            {[]byte("a,b\n1,2\n"), wide, "not an Excel workbook"},
-		"password":        {protected.Bytes(), wide, "a password protects it"},
+		"password":        {protected.Bytes(), wide, "it is protected by a password"},
 		"cut off":         {rows[:len(rows)/2], wide, "not an Excel workbook"},
-		"unpacked size":   {rows, Limits{Unpacked: 500, Rows: 10, Columns: 10}, "the workbook is too large: unpacked"},
+		"unpacked size":   {rows, Limits{Unpacked: 500, Rows: 10, Columns: 10}, "the workbook is too large: it has more than 0 MiB when unpacked"},
 		"too many rows":   {rows, Limits{Unpacked: wide.Unpacked, Rows: 3, Columns: 10}, `sheet "Sheet1": the workbook is too large: it has too many rows`},
 		"too many cells":  {rows, Limits{Unpacked: wide.Unpacked, Rows: 10, Columns: 3}, "row 3 has more than 3 cells"},
 		"as many as that": {rows, Limits{Unpacked: wide.Unpacked, Rows: 4, Columns: 4}, ""},

@@ -33,7 +33,7 @@ func TestTracePage(t *testing.T) {
 		return page
 	}
 	pages["/answered"] = trace(asked, "Answered")
-	for _, want := range []string{"1 of 1 sentences stand on passages; grounded 1.00, responsive 1.00: passed", "to be answered, by rules: 1 issuer, 1 period, 1 metric", "12 passages", "501,103", "oracle", "quillmarsh.example/reports/2025"} {
+	for _, want := range []string{"1 of 1 sentences are supported by passages; grounded 1.00, responsive 1.00: passed", "to be answered, by rules: 1 issuer, 1 period, 1 metric", "12 passages", "501,103", "oracle", "quillmarsh.example/reports/2025"} {
 		if !strings.Contains(pages["/answered"].Body, want) {
 			t.Errorf("no %q", want)
 		}
