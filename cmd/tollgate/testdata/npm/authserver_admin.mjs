@@ -416,7 +416,7 @@ inBrowser('keys are rotated, data is encrypted anew, the audit tells of it', {},
   await tab.getByText('rotated', { exact: true }).waitFor();
   await button(tab, 'Re-encrypt').click();
   await button(dialog(tab), 'Re-encrypt').click();
-  await tab.getByText(/looked at/).waitFor();
+  await tab.getByText(/checked/).waitFor();
   await tab.goto(`${admin}/admin/ui/#/audit`);
   await at(tab, 'Audit');
   await tab.getByLabel('Action').fill('key.');
