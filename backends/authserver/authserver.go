@@ -87,7 +87,7 @@ type Server struct {
 	kernel  *kernel.Server
 	config  *config.Config
 	version string
-	begun   time.Time
+	begun   time.Time // when the server was created
 
 	stopping func(ctx context.Context) bool
 	observe  func(job, outcome string, done int)
@@ -104,7 +104,7 @@ type Server struct {
 	public, admin *site
 	jobs          []jobs.Job
 
-	once    *once.Marks // nil if the counters keep what was used once
+	once    *once.Marks // records values that may be used only once; nil if the counters do that
 	survey  survey
 	seeding atomic.Bool // the clients, resources and providers of the configuration still have to be stored
 
@@ -134,7 +134,7 @@ func New(o Options) (*Server, error) {
 		key = []byte(secret)
 	}
 	if len(key) == 0 {
-		return nil, errors.New("authserver: neither session.secret nor a key")
+		return nil, errors.New("authserver: session.secret or a key is required")
 	}
 	s := &Server{
 		config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, passwords: o.Passwords,
@@ -151,8 +151,8 @@ func New(o Options) (*Server, error) {
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address,
 		Key: key, Meter: o.Meter, Tracer: o.Tracer, Trace: o.Trace, Span: o.Span,
 	}
-	// SQLite is different: a single process uses its file.
-	if _, alone := o.Counters.(*counters.Memory); alone && o.DB.Dialect() == store.Postgres {
+	// Other nodes may share a PostgreSQL database, but not an SQLite file.
+	if _, inMemory := o.Counters.(*counters.Memory); inMemory && o.DB.Dialect() == store.Postgres {
 		s.once = once.New(s.kernel)
 		s.kernel.Counters = s.once
 	}
@@ -251,8 +251,8 @@ func (s *Server) Start() error {
 		s.kernel.Logger().Warn(warning)
 	}
 	s.seeding.Store(len(s.config.Clients)+len(s.config.Resources)+len(s.config.BrokerProviders) > 0)
-	endJobs, endWriting := jobs.New(jobs.Options{Jobs: s.jobs, Observe: s.observe, Logger: s.kernel.Logger}).Start(),
-		s.write()
+	endJobs := jobs.New(jobs.Options{Jobs: s.jobs, Observe: s.observe, Logger: s.kernel.Logger}).Start()
+	endWriting := s.write()
 	s.end = func() {
 		endJobs()
 		endWriting()

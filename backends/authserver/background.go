@@ -47,19 +47,19 @@ func (s *Server) seed() func(ctx context.Context) (int, error) {
 		if !s.seeding.Load() {
 			return 0, nil
 		}
-		known, err := s.seedClients()
+		clientRows, err := s.seedClients()
 		if err != nil {
 			return 0, err
 		}
-		list, err := s.seedResources()
+		resourceRows, err := s.seedResources()
 		if err == nil {
 			err = s.kernel.DB.WaitReady(ctx)
 		}
 		if err == nil {
-			err = errors.Join(s.components.clients.Seed(ctx, known), s.seedBrokers(ctx, list))
+			err = errors.Join(s.components.clients.Seed(ctx, clientRows), s.seedBrokers(ctx, resourceRows))
 		}
 		if err == nil {
-			err = s.components.catalog.Seed(ctx, list)
+			err = s.components.catalog.Seed(ctx, resourceRows)
 		}
 		s.seeding.Store(err != nil)
 		return 0, err
@@ -156,6 +156,7 @@ func (s *Server) sweep(ctx context.Context) (total int, err error) {
 	return total, err
 }
 
+// sweepOnce removes expired marks of values that may be used only once, if the database has them.
 func (s *Server) sweepOnce(ctx context.Context) (int, error) {
 	if s.once == nil {
 		return 0, nil

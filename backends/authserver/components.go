@@ -68,8 +68,8 @@ type components struct {
 	brokers   *brokers.Brokers
 	connected *connections.Connections
 	protocol  *protocol.Protocol
-	encryptor encryption.Encryptor // of data_encryption; nil if nothing can be sealed
-	sealed    []sealing
+	encryptor encryption.Encryptor // of data_encryption; nil if secrets cannot be stored
+	sealed    []sealing            // all columns with encrypted values
 	accounts  *account.Accounts
 	upstreams *upstreams.Upstreams
 	allUp     []*upstreams.Upstream // with the provider of the section oidc
@@ -94,11 +94,11 @@ func (s *Server) wire() error {
 	k, c, r := s.kernel, s.config, &s.components
 	r.audit = audit.New(k)
 	k.Audit = r.audit.Add
-	grants := []string{clients.GrantCode, clients.GrantRefresh}
+	grants := []string{clients.GrantCode, clients.GrantRefresh} // package protocol adds the grants of other packages
 	if c.ClientCredentials.Enabled {
 		grants = append(grants, clients.GrantClient)
 	}
-	registered := append(slices.Clone(grants), clients.GrantDevice)
+	registered := append(slices.Clone(grants), clients.GrantDevice) // all grants for which clients may be registered
 	if c.XAA.Enabled {
 		registered = append(registered, clients.GrantJWT)
 	}
@@ -113,17 +113,19 @@ func (s *Server) wire() error {
 		Endpoints:    []string{k.Issuer + protocol.TokenPath, k.Issuer + protocol.PushPath}, Networks: s.networks,
 	})
 	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})
-	_, err := s.seedClients()
-	_, err2 := s.seedResources()
-	if err = errors.Join(err, err2); err != nil {
+	// The clients and resources are stored later, by the job seed; here they are only checked.
+	_, clientsErr := s.seedClients()
+	_, resourcesErr := s.seedResources()
+	err := errors.Join(clientsErr, resourcesErr)
+	if err != nil {
 		return err
 	}
 	if r.encryptor, err = s.encryptor(); err != nil {
 		return err
 	}
-	longest := max(c.DCR.DefaultTokenExpiry, c.ClientCredentials.TokenExpiry, c.TokenExchange.TokenExpiry,
+	longestLife := max(c.DCR.DefaultTokenExpiry, c.ClientCredentials.TokenExpiry, c.TokenExchange.TokenExpiry,
 		c.XAA.TokenExpiry)
-	retain := longest + keyMargin
+	retain := longestLife + keyMargin
 	if c.Signing.KeyStore == config.KMSTransit {
 		retain = forever
 	}
@@ -153,7 +155,7 @@ func (s *Server) wire() error {
 		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, User: s.tokenUser, IDToken: r.openid.IDToken,
 		Facts:    r.users.Facts,
 		CodeLife: c.OAuth.CodeExpiry, AccessLife: c.DCR.DefaultTokenExpiry, RefreshLife: c.DCR.DefaultRefreshExpiry,
-		ClientLife: c.ClientCredentials.TokenExpiry, LongestLife: longest, Grace: c.OAuth.RefreshReuseGrace,
+		ClientLife: c.ClientCredentials.TokenExpiry, LongestLife: longestLife, Grace: c.OAuth.RefreshReuseGrace,
 	})
 	r.openid.Tokens = r.tokens
 	r.xaa = s.enterprise()
@@ -304,7 +306,7 @@ func (s *Server) upstream() (*web.Upstream, error) {
 // everywhere matches every address.
 var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-// loginRules returns the settings of the lockout.
+// loginRules returns the settings of the lockout after failed sign-ins. The other fields of the result are not set.
 func loginRules(c *config.Config) login.Options {
 	return login.Options{
 		Failures: c.RateLimit.AuthFailMax, Spray: c.RateLimit.AuthSprayFactor * c.RateLimit.AuthFailMax,
@@ -404,8 +406,9 @@ func (s *Server) effective() (map[string]string, error) {
 	values := make(map[string]string)
 	for line := range strings.Lines(text.String()) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(line), "# default"), ":")
-		if value = strings.TrimSpace(value); values[name] != "" {
-			value = values[name] + ", " + value // an item of a list
+		value = strings.TrimSpace(value)
+		if previous := values[name]; previous != "" { // a list has a line for each entry
+			value = previous + ", " + value
 		}
 		values[name] = value
 	}

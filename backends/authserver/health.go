@@ -14,6 +14,7 @@ import (
 // pingLimit is the timeout of the query that checks the database.
 const pingLimit = 2 * time.Second
 
+// errSeeding is the error of Ready while the resources of the configuration are not stored.
 var errSeeding = errors.New("the resources of the configuration are not stored yet")
 
 // Ready returns an error while the database does not answer, and until the resources of the configuration are stored.
@@ -86,6 +87,7 @@ func (s *Server) healthy(w http.ResponseWriter, r *http.Request) error {
 	return writeHealth(w, status, found)
 }
 
+// writeHealth writes a health response with a JSON body.
 func writeHealth(w http.ResponseWriter, status int, body any) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

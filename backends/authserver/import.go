@@ -18,7 +18,8 @@ func (s *Server) Export(ctx context.Context, w io.Writer) (moving.Exported, erro
 	return s.moving().Export(ctx, w)
 }
 
+// moving returns the target of imports, which is also the source of exports.
 func (s *Server) moving() *moving.Target {
-	r := &s.components
-	return &moving.Target{Clients: r.clients, Users: r.users, Factors: r.factors, Upstreams: r.upstreams}
+	c := &s.components
+	return &moving.Target{Clients: c.clients, Users: c.users, Factors: c.factors, Upstreams: c.upstreams}
 }

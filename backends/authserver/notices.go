@@ -15,9 +15,10 @@ import (
 )
 
 // pepperGone is a message for the log and for the notices of the administration API.
-const pepperGone = "client_secret_pepper is not set, and there are clients whose secrets were stored under one: they cannot authenticate until it is set again, or they get new secrets"
+const pepperGone = "client_secret_pepper is not set, but the secrets of some clients are hashed with a pepper: these clients cannot authenticate until the pepper is set again or they get new secrets"
 
-// warn logs the rows of the database that cannot be used with this configuration.
+// warn logs the rows of the database that cannot be used with this configuration. It is a background job, which handles
+// no items.
 func (s *Server) warn(ctx context.Context) (int, error) {
 	missing, clients, err := s.surveyed(ctx)
 	if err != nil {
@@ -60,9 +61,10 @@ func (s *Server) surveyed(ctx context.Context) (missing []encryption.Missing, cl
 	v, now := &s.survey, s.kernel.Now()
 	v.mu.Lock()
 	missing, clients = v.missing, v.clients
-	known, round := !v.scanned.IsZero() && now.Sub(v.scanned) < surveyAge, v.round
+	isFresh := !v.scanned.IsZero() && now.Sub(v.scanned) < surveyAge
+	round := v.round
 	v.mu.Unlock()
-	if known {
+	if isFresh {
 		return missing, clients, nil
 	}
 	if clients, err = s.components.clients.Unusable(ctx); err == nil {
@@ -95,11 +97,11 @@ func (s *Server) missing(ctx context.Context) (all []encryption.Missing, err err
 func remedy(m encryption.Missing) string {
 	switch m.Key {
 	case encryption.KeyManagement:
-		return "configure data_encryption.kms_transit_encrypt, and run re-encrypt before it is taken out again"
+		return "configure data_encryption.kms_transit_encrypt; before you remove it again, run re-encrypt"
 	case "":
-		return "restore them, or have them stored anew: they are damaged, or of another program"
+		return "restore the rows from a backup, or store the secrets again: the rows are damaged or were written by another program"
 	}
-	return "name the variable with that key by data_encryption.aes_master.key_env, or by old_key_env beside a newer one; run re-encrypt before it is taken out again"
+	return "set data_encryption.aes_master.key_env to the name of the variable that contains this key, or old_key_env if there is a newer key; before you remove it again, run re-encrypt"
 }
 
 // maxNotices is the maximum number of faulty providers that are listed by name.
@@ -120,9 +122,9 @@ func (s *Server) notices(ctx context.Context) (notices []admin.Notice, err error
 		case encryption.KeyManagement:
 			key = "a key management server, which is not configured"
 		case "":
-			key = "no key that is known"
+			key = "an unknown key"
 		}
-		add("", "Rows of %s that nobody can read: %d. They are sealed with %s. What to do: %s.",
+		add("", "Rows of %s that cannot be decrypted: %d. They are encrypted with %s. What to do: %s.",
 			m.Table, m.Rows, key, remedy(m))
 	}
 	if clients > 0 {

@@ -75,7 +75,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 		}
 		quiet := func(s *authserver.Server, logs *observer.ObservedLogs) {
 			t.Helper()
-			if text := notices(s); strings.Contains(text, "nobody can read") || logs.FilterMessage(message).Len() > 0 {
+			if text := notices(s); strings.Contains(text, "cannot be decrypted") || logs.FilterMessage(message).Len() > 0 {
 				t.Errorf("%s, log %v", text, logs.All())
 			}
 		}
@@ -98,7 +98,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 			if fields := told[0].ContextMap(); fields["table"] != "authserver_brokers" || fields["rows"] != int64(rows) || fields["key"] != oldMasterID || strings.Contains(fmt.Sprint(fields), oldMaster) {
 				t.Errorf("%v", fields)
 			}
-			if notice := notices(s); !strings.Contains(notice, "Rows of authserver_brokers that nobody can read: 3. They are sealed with the key "+oldMasterID+", which is not configured.") {
+			if notice := notices(s); !strings.Contains(notice, "Rows of authserver_brokers that cannot be decrypted: 3. They are encrypted with the key "+oldMasterID+", which is not configured.") {
 				t.Errorf("%s", notice)
 			}
 		}
@@ -115,7 +115,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		s, _ = begin(sealed)
-		const unread = "Rows of authserver_brokers that nobody can read: 1."
+		const unread = "Rows of authserver_brokers that cannot be decrypted: 1."
 		if text := notices(s); !strings.Contains(text, unread) {
 			t.Error(text)
 		}

@@ -67,8 +67,8 @@ func (s *Server) encryptor() (encryption.Encryptor, error) {
 	return encryption.Chain(master, remote), nil
 }
 
-// masterOf returns an encryptor with a current and possibly a former master key, both in hex. It returns nil if current
-// is empty.
+// masterOf returns an encryptor with a current and possibly a former master key (old, may be empty), both in hex. It
+// returns nil if current is empty.
 func masterOf(current, old string) (encryption.Encryptor, error) {
 	if current == "" {
 		return nil, nil //nolint:nilnil // see above
@@ -95,8 +95,8 @@ func (s *Server) kmsEncryptor() (encryption.Encryptor, error) {
 
 // keyStore returns the store of the signing keys. It also sets the list of encrypted columns and their encryptors.
 func (s *Server) keyStore() (keys.Store, error) {
-	c, r := &s.config.Signing, &s.components
-	r.sealed = []sealing{{r.encryptor, sealedColumns}}
+	c, parts := &s.config.Signing, &s.components
+	parts.sealed = []sealing{{parts.encryptor, sealedColumns}}
 	switch c.KeyStore {
 	case config.KMSTransit:
 		k := &c.KMSTransit
@@ -114,11 +114,11 @@ func (s *Server) keyStore() (keys.Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		encryptor := r.encryptor
+		encryptor := parts.encryptor
 		if master != nil && s.config.DataEncryption.Driver == config.AESMaster {
-			encryptor = encryption.Chain(master, r.encryptor)
+			encryptor = encryption.Chain(master, parts.encryptor)
 		}
-		r.sealed = append(r.sealed, sealing{encryptor, []encryption.Column{keys.Sealed}})
+		parts.sealed = append(parts.sealed, sealing{encryptor, []encryption.Column{keys.Sealed}})
 		return keys.Table{Server: s.kernel, Encryptor: encryptor}, nil
 	}
 	return keys.Files{Folder: c.KeyPath}, nil
@@ -146,19 +146,21 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 		s.kernel.Audit(ctx, kernel.Event{Action: "encryption.reencrypted", Actor: operator, Detail: detail})
 	}()
 	for _, sealing := range s.components.sealed {
-		previous := all
-		add := func(done encryption.Resealed) {
+		before := all
+		setTotal := func(done encryption.Resealed) { // done is the result for these columns so far
 			all = encryption.Resealed{
-				Scanned: previous.Scanned + done.Scanned, Rewritten: previous.Rewritten + done.Rewritten,
-				Failed: previous.Failed + done.Failed,
+				Scanned: before.Scanned + done.Scanned, Rewritten: before.Rewritten + done.Rewritten,
+				Failed: before.Failed + done.Failed,
 			}
 		}
 		done, err := encryption.Reseal(ctx, s.kernel, sealing.encryptor, sealing.columns, func(done encryption.Resealed) {
-			if add(done); progress != nil {
+			setTotal(done)
+			if progress != nil {
 				progress(all)
 			}
 		})
-		if add(done); err != nil {
+		setTotal(done)
+		if err != nil {
 			return all, err
 		}
 	}
@@ -175,7 +177,7 @@ func (s *Server) checkKeys() error {
 	defer cancel()
 	err := s.components.keys.Reload(ctx)
 	if errors.Is(err, transit.ErrUnavailable) {
-		s.kernel.Logger().Error("the key management server does not answer: no tokens are issued until it does",
+		s.kernel.Logger().Error("the key management server does not answer: no tokens can be issued until it answers",
 			zap.Error(err))
 		return nil
 	}

@@ -30,9 +30,9 @@ type site struct {
 // endpoint holds the routes of one path, by HTTP method.
 type endpoint struct {
 	methods map[string]kernel.Route
-	allow   string
+	allow   string                               // the value of the header Allow
 	free    bool                                 // not subject to the rate limit
-	refused func(h http.Header, r *http.Request) // may be nil
+	refused func(h http.Header, r *http.Request) // adds headers to refused requests; may be nil
 }
 
 // addRefusedHeaders adds the headers that the routes of the path define for refused requests; see kernel.Route.Refused.
@@ -45,22 +45,23 @@ func (p *endpoint) addRefusedHeaders(w http.ResponseWriter, r *http.Request) {
 // newSite returns a site with the routes of all tables. It panics if two routes have the same method and path.
 func newSite(k *kernel.Server, tables ...[]kernel.Route) *site {
 	s := &site{kernel: k, refuse: kernel.WriteError}
-	places := make(map[string]*endpoint)
+	endpoints := make(map[string]*endpoint) // by path
 	for _, route := range slices.Concat(tables...) {
-		p := places[route.Path]
+		p := endpoints[route.Path]
 		if p == nil {
 			p = &endpoint{methods: make(map[string]kernel.Route)}
-			places[route.Path] = p
+			endpoints[route.Path] = p
 			s.paths.Add(route.Path, p)
 		}
-		if _, twice := p.methods[route.Method]; twice {
+		if _, exists := p.methods[route.Method]; exists {
 			panic("two routes for " + route.Method + " " + route.Path)
 		}
-		if p.methods[route.Method] = route; route.Refused != nil {
+		p.methods[route.Method] = route
+		if route.Refused != nil {
 			p.refused = route.Refused
 		}
 	}
-	for path, p := range places {
+	for path, p := range endpoints {
 		p.free = path == "/livez" || path == "/health" || path == "/ready" // health checks must always get through
 		if get, ok := p.methods[http.MethodGet]; ok && !get.Acts {
 			p.methods[http.MethodHead] = get
@@ -95,11 +96,13 @@ func (s *site) below(r *http.Request) *http.Request {
 	return &below
 }
 
+// ServeHTTP implements http.Handler. It logs internal errors.
 func (s *site) ServeHTTP(w http.ResponseWriter, original *http.Request) {
 	rest.NoSniff(w.Header())
 	r := s.below(original)
 	err := s.serve(w, r)
-	if original.Pattern = r.Pattern; err != nil {
+	original.Pattern = r.Pattern // for the metrics and traces of the caller
+	if err != nil {
 		e, ok := apierror.From(err)
 		if !ok || e.Status >= http.StatusInternalServerError {
 			s.kernel.Logger().Error("request failed", zap.String("path", r.Pattern), zap.String("trace_id",

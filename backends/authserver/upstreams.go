@@ -27,9 +27,7 @@ func (s *Server) furtherUpstreams() (*upstreams.Upstreams, error) {
 		o.Ways = append(o.Ways, users.HasPassword)
 	}
 	if c.OIDC.Enabled {
-		o.Ways = append(o.Ways, func(conn store.Conn, user string) (bool,
-			error,
-		) {
+		o.Ways = append(o.Ways, func(conn store.Conn, user string) (bool, error) {
 			return users.IsOf(conn, user, c.OIDC.Issuer)
 		})
 	}
@@ -39,8 +37,8 @@ func (s *Server) furtherUpstreams() (*upstreams.Upstreams, error) {
 // furtherUpstream creates an identity provider from its entry in the list upstreams.
 func (s *Server) furtherUpstream(u *config.Upstream) (*upstreams.Upstream, error) {
 	groups := make(map[string][]string, len(u.Groups))
-	for upstream, ours := range u.Groups {
-		groups[upstream] = ours
+	for upstreamGroup, groupsHere := range u.Groups {
+		groups[upstreamGroup] = groupsHere
 	}
 	p, err := oidclogin.New(oidclogin.Options{
 		Issuer: u.Issuer, ClientID: u.ClientID, Secret: u.Secret(), Scopes: u.Scopes, Parameters: u.Parameters,

@@ -41,7 +41,7 @@ type Accounts struct {
 	Registration Registration
 
 	// downUntil is the time, in microseconds since 1970, until which no further audit event about an unreachable mail
-	// server is recorded.
+	// server is recorded. It is 0 while the mail server can be reached.
 	downUntil atomic.Int64
 }
 
@@ -60,16 +60,16 @@ func (a *Accounts) Activity(ctx context.Context, user string) ([]audit.Record, e
 	return list, err
 }
 
-// SetPassword replaces the password of a signed-in user. It ends all of the user's sessions and tokens, and returns the
-// cookie of a new session for this browser. The error has status 422 if the password current is wrong or the password
-// next is not allowed, and 429 during a lockout.
+// SetPassword replaces the password of the user of a session. It ends all of the user's sessions and tokens, and
+// returns the cookie of a new session for this browser. The clientAddress is the IP address of the browser. The error
+// has status 422 if currentPassword is wrong or newPassword is not allowed, and 429 after too many wrong passwords.
 func (a *Accounts) SetPassword(
-	ctx context.Context, s *login.Session, current, next, address string,
+	ctx context.Context, s *login.Session, currentPassword, newPassword, clientAddress string,
 ) (cookie string, err error) {
-	if err := a.Login.Confirm(ctx, s.User, current, address); err != nil {
+	if err := a.Login.Confirm(ctx, s.User, currentPassword, clientAddress); err != nil {
 		return "", err
 	}
-	u, err := a.Users.Update(ctx, s.User.ID, users.Change{Password: &next}, s.User.ID)
+	u, err := a.Users.Update(ctx, s.User.ID, users.Change{Password: &newPassword}, s.User.ID)
 	if err != nil {
 		return "", err
 	}
@@ -77,11 +77,11 @@ func (a *Accounts) SetPassword(
 }
 
 // Delete schedules the deletion of a signed-in user's account after the grace period. It ends all sessions and tokens
-// at once. If the user has a password on this server, current must be that password; the errors are those of
-// SetPassword.
-func (a *Accounts) Delete(ctx context.Context, u *users.User, current, address string) error {
+// at once. If the user has a password on this server, the parameter password must be that password. The clientAddress
+// is the IP address of the browser. The errors are those of SetPassword.
+func (a *Accounts) Delete(ctx context.Context, u *users.User, password, clientAddress string) error {
 	if u.Provider == users.Local {
-		if err := a.Login.Confirm(ctx, u, current, address); err != nil {
+		if err := a.Login.Confirm(ctx, u, password, clientAddress); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,8 @@ type Access struct {
 	Scopes   []resources.Scope
 }
 
-// Applications returns the clients that have access on behalf of a user, ordered by the latest consent first.
+// Applications returns the clients that have access on behalf of a user: first those with a consent, the latest consent
+// first, and then those that only have tokens.
 func (a *Accounts) Applications(ctx context.Context, user string) ([]Application, error) {
 	grants, err := a.Consents.Of(ctx, user)
 	if err != nil {
@@ -42,13 +43,13 @@ func (a *Accounts) Applications(ctx context.Context, user string) ([]Application
 	if err != nil {
 		return nil, err
 	}
-	live, err := a.Tokens.ClientsOf(ctx, user)
+	withTokens, err := a.Tokens.ClientsOf(ctx, user)
 	if err != nil {
 		return nil, err
 	}
 	var list []Application
-	index := make(map[string]int)
-	place := func(client string) *Application {
+	index := make(map[string]int) // in list, by client_id
+	entry := func(client string) *Application {
 		i, ok := index[client]
 		if !ok {
 			i = len(list)
@@ -58,20 +59,20 @@ func (a *Accounts) Applications(ctx context.Context, user string) ([]Application
 		return &list[i]
 	}
 	for i := range grants {
-		app := place(grants[i].Client)
+		app := entry(grants[i].Client)
 		if app.Since.IsZero() {
 			app.Since = time.UnixMicro(grants[i].UpdatedAt)
 		}
-		app.Access = append(app.Access, access(&grants[i], all))
+		app.Access = append(app.Access, accessOf(&grants[i], all))
 	}
-	for _, client := range live {
-		place(client)
+	for _, client := range withTokens {
+		entry(client)
 	}
-	return list, a.name(ctx, list)
+	return list, a.setNames(ctx, list)
 }
 
-// name sets the field Name of each application. If the client no longer exists, the name is its client_id.
-func (a *Accounts) name(ctx context.Context, list []Application) error {
+// setNames sets the field Name of each application. If the client no longer exists, the name is its client_id.
+func (a *Accounts) setNames(ctx context.Context, list []Application) error {
 	ids := make([]string, len(list))
 	for i := range list {
 		ids[i] = list[i].Client
@@ -86,9 +87,9 @@ func (a *Accounts) name(ctx context.Context, list []Application) error {
 	return err
 }
 
-// access returns the access that a consent grants. The scopes have their current descriptions if the resource of the
-// consent is among all.
-func access(g *consent.Grant, all []*resources.Resource) (access Access) {
+// accessOf returns the access that a consent grants. If the resource of the consent is among all, the result contains
+// its name, and the scopes have their current descriptions.
+func accessOf(g *consent.Grant, all []*resources.Resource) (access Access) {
 	var described []resources.Scope
 	for _, r := range all {
 		if r.ID == g.Resource {
@@ -128,12 +129,12 @@ func (a *Accounts) Withdraw(ctx context.Context, user, client string) error {
 
 // revoke revokes a consent and the tokens that depend on it.
 func (a *Accounts) revoke(ctx context.Context, g *consent.Grant) error {
-	var ended []string
+	var endedFamilies []string
 	_, err := a.Consents.Revoke(ctx, g.ID, func(c store.Conn, g consent.Grant) (err error) {
-		ended, err = a.Tokens.EndConsent(c, g.User, g.Client, g.Resource, g.ID)
+		endedFamilies, err = a.Tokens.EndConsent(c, g.User, g.Client, g.Resource, g.ID)
 		return err
 	})
-	a.Tokens.Ended(g.ID, ended)
+	a.Tokens.Ended(g.ID, endedFamilies)
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusNotFound { // revoked by somebody else in the meantime
 		return nil
 	}

@@ -41,6 +41,7 @@ func reason(err error) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "")
 }
 
+// noteMail adds an event about a mail to the audit feed. The detail is a list of alternating names and values.
 func (a *Accounts) noteMail(ctx context.Context, action string, detail ...string) {
 	a.Audit(ctx, kernel.Event{Action: action, Detail: detail})
 }
@@ -61,7 +62,8 @@ func (r reporting) Open(ctx context.Context) (mail.Session, error) {
 	case ctx.Err() != nil: // the server stops
 	default:
 		now := r.Micros()
-		if noted := r.downUntil.Load(); noted <= now && r.downUntil.CompareAndSwap(noted, now+downAgain.Microseconds()) {
+		until := r.downUntil.Load()
+		if until <= now && r.downUntil.CompareAndSwap(until, now+downAgain.Microseconds()) {
 			r.noteMail(ctx, mailFailed, "again", "true", "reason", reason(err))
 		}
 	}

@@ -24,8 +24,8 @@ func Secret(path string) bool {
 	return strings.HasSuffix(path, ChoosePath) || strings.HasSuffix(path, AddressPath)
 }
 
-// address returns the URL of a link. The kind of the link determines the page, and the secret is part of the URL.
-func (a *Accounts) address(kind, secret string) string {
+// linkURL returns the URL of a link. The kind of the link determines the page, and the secret is part of the URL.
+func (a *Accounts) linkURL(kind, secret string) string {
 	path := ChoosePath
 	if kind == LinkAddress {
 		path = AddressPath
@@ -33,9 +33,10 @@ func (a *Accounts) address(kind, secret string) string {
 	return a.Issuer + path + "?" + url.Values{"link": {secret}}.Encode()
 }
 
-// letterText is the English text of one kind of mail.
+// letterText is the English text of one kind of mail: the subject, and the paragraphs before and after the link.
 type letterText struct{ subject, before, after string }
 
+// letterTexts contains the text of each kind of link and notice.
 var letterTexts = map[string]letterText{
 	LinkReset: {
 		"Choose a new password", "Somebody, probably you, asked for a new password for your account. Choose it here:",
@@ -63,18 +64,18 @@ var letterTexts = map[string]letterText{
 	},
 }
 
-// compose returns the mail for a link or a notice in a language. The secret is empty for a notice. A link expires at
-// the time ends.
-func (a *Accounts) compose(language *locale.Language, kind, secret string, ends time.Time) *mail.Message {
-	words := letterTexts[kind]
-	text := language.Translate(words.before) + "\n\n"
+// compose returns the mail for a link or a notice in a language. The secret of the link is empty for a notice. A link
+// is valid until expires.
+func (a *Accounts) compose(language *locale.Language, kind, secret string, expires time.Time) *mail.Message {
+	english := letterTexts[kind]
+	body := language.Translate(english.before) + "\n\n"
 	if secret != "" {
-		text += a.address(kind, secret) + "\n\n" +
-			language.Translate("The link works once, until {when}.", "when", language.Until(ends.UTC())) + "\n\n"
+		body += a.linkURL(kind, secret) + "\n\n" +
+			language.Translate("The link works once, until {when}.", "when", language.Until(expires.UTC())) + "\n\n"
 	}
 	return &mail.Message{
-		Subject: language.Translate(words.subject) + " – " + a.Site,
-		Text:    text + language.Translate(words.after) + "\n\n" + a.Site + "\n" + a.Issuer + "\n",
+		Subject: language.Translate(english.subject) + " – " + a.Site,
+		Text:    body + language.Translate(english.after) + "\n\n" + a.Site + "\n" + a.Issuer + "\n",
 		About:   []zap.Field{zap.String("kind", kind)},
 	}
 }

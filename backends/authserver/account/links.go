@@ -36,14 +36,15 @@ const (
 
 // The validity periods of links.
 const (
-	lasts       = time.Hour
+	resetLasts  = time.Hour
 	joinLasts   = 24 * time.Hour
 	inviteLasts = 7 * 24 * time.Hour
 )
 
-// choosing are the kinds of links with which a user chooses a password.
-var choosing = []string{LinkReset, LinkJoin, LinkInvite}
+// passwordLinks are the kinds of links with which a user chooses a password.
+var passwordLinks = []string{LinkReset, LinkJoin, LinkInvite}
 
+// links stores the links and the queued mails.
 var links = maillink.Store[string]{Table: "authserver_links", Notices: []string{noticeKnown, noticeMoved}}
 
 // limit returns a limit of max link requests within an hour. The kind is the key under which the requests are counted.
@@ -57,41 +58,43 @@ var (
 	linksFrom = limit("link from", 20)
 )
 
-// errMany returns an error with status 429 for a user who has requested too many mails. After wait, the next request
-// succeeds.
-func errMany(wait time.Duration) error {
+// errTooMany returns an error with status 429 for a user who has requested too many mails. The next request succeeds
+// after the duration wait.
+func errTooMany(wait time.Duration) error {
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "too_many_mails", RetryAfter: wait,
-		Message: "too many mails were asked for; wait before you ask for another one",
+		Message: "too many mails were requested; wait before you request another one",
 	}
 }
 
-// count counts a request for a link to the address email, from the client address from. It returns an error with status
-// 429 if there were too many requests.
-func count(c store.Conn, email, from string, now time.Time) error {
+// countRequest counts a request for a link to the mail address email, from the IP address from. It returns an error
+// with status 429 if there were too many requests.
+func countRequest(c store.Conn, email, from string, now time.Time) error {
 	for _, n := range []attempts.Count{linksFrom.Of(kernel.Network(from)), linksTo.Of(mailaddress.Key(email))} {
 		wait, err := n.Try(c, now)
 		if err != nil {
 			return err
 		}
 		if wait > 0 {
-			return errMany(wait)
+			return errTooMany(wait)
 		}
 	}
 	return nil
 }
 
-// Link is a valid link: its kind and its user.
+// Link is a valid link.
 type Link struct {
-	Kind, Email string
-	User        *users.User
+	Kind  string      // such as LinkReset
+	Email string      // the mail address to which the link was mailed
+	User  *users.User // the user of the link
 }
 
 // errLink is the error for every secret that does not belong to a valid link.
 var errLink = apierror.New(http.StatusGone, "gone",
-	"this link was used already, is too old, or a newer mail has another one")
+	"this link was already used, has expired, or was replaced by the link in a newer mail")
 
-func gone(err error) error {
+// linkError returns errLink for maillink.ErrGone, and any other error unchanged.
+func linkError(err error) error {
 	if errors.Is(err, maillink.ErrGone) {
 		return errLink
 	}
@@ -104,7 +107,7 @@ func (a *Accounts) Look(ctx context.Context, secret string, kinds ...string) (l 
 	err = a.Read(ctx, func(c store.Conn) error {
 		found, err := links.Look(c, secret, a.Now(), kinds...)
 		if err != nil {
-			return gone(err)
+			return linkError(err)
 		}
 		l.Kind, l.Email = found.Kind, found.Email
 		l.User, err = owner(c, found)
@@ -135,7 +138,7 @@ func (a *Accounts) proof(l Link, secret string) users.Proof {
 		Take: func(c store.Conn) error {
 			taken, err := links.Take(c, secret, a.Now(), l.Kind)
 			if err != nil {
-				return gone(err)
+				return linkError(err)
 			}
 			_, err = owner(c, taken)
 			return err
@@ -148,10 +151,10 @@ func (a *Accounts) proof(l Link, secret string) users.Proof {
 // address from.
 func (a *Accounts) Forgot(ctx context.Context, email, from string) error {
 	return a.Write(ctx, func(c store.Conn) error {
-		if err := count(c, email, from, a.Now()); err != nil {
+		if err := countRequest(c, email, from, a.Now()); err != nil {
 			return err
 		}
-		id, err := links.Ask(c, LinkReset, a.Now().Add(lasts),
+		id, err := links.Ask(c, LinkReset, a.Now().Add(resetLasts),
 			"SELECT u.id AS user_id, u.email AS email FROM authserver_users u WHERE u.email_key = ? AND u.status = ? AND u.provider = ?",
 			mailaddress.Key(email), users.Active, users.Local)
 		return storeLanguage(ctx, c, id, err)
@@ -161,7 +164,7 @@ func (a *Accounts) Forgot(ctx context.Context, email, from string) error {
 // Choose sets the password of the user who opened a link, and the name if the link creates an account. The errors are
 // those of Look and of users.Users.Choose.
 func (a *Accounts) Choose(ctx context.Context, secret, pass string, name *string) (*users.User, error) {
-	l, err := a.Look(ctx, secret, choosing...)
+	l, err := a.Look(ctx, secret, passwordLinks...)
 	if err != nil {
 		return nil, err
 	}
@@ -179,36 +182,36 @@ func (a *Accounts) Register(ctx context.Context, email, name, from string) error
 	if err := a.Registration.admits(email); err != nil {
 		return err
 	}
-	var secret string
+	var newUser string // the id of the created user; empty if no user was created
 	err := a.Write(ctx, func(c store.Conn) error {
-		secret = ""
-		if err := count(c, email, from, a.Now()); err != nil {
+		newUser = ""
+		if err := countRequest(c, email, from, a.Now()); err != nil {
 			return err
 		}
 		u, isNew, err := a.Users.Pend(c, email, name)
 		if err != nil {
 			return err
 		}
-		kind, lasts := LinkJoin, joinLasts
+		kind := LinkJoin
 		switch {
 		case isNew:
-			secret = u.ID
+			newUser = u.ID
 		case u.Status == users.Active:
 			kind = noticeKnown
-		case u.Status != users.Pending:
+		case u.Status != users.Pending: // a disabled user gets no mail
 			return nil
 		}
-		return a.ask(ctx, c, kind, lasts, u.ID, "")
+		return a.queueMail(ctx, c, kind, joinLasts, u.ID, "")
 	})
-	if err == nil && secret != "" {
-		a.Audit(ctx, kernel.Event{Action: "user.registered", Actor: secret, Detail: []string{"user", secret}})
+	if err == nil && newUser != "" {
+		a.Audit(ctx, kernel.Event{Action: "user.registered", Actor: newUser, Detail: []string{"user", newUser}})
 	}
 	return err
 }
 
-// ask queues a mail of a kind for a user. The recipient is email, or the user's address if email is empty. The link in
-// the mail is valid for the duration lasts.
-func (a *Accounts) ask(
+// queueMail queues a mail of a kind for the user with an id. The recipient is email, or the user's address if email is
+// empty. The link in the mail is valid for the duration lasts.
+func (a *Accounts) queueMail(
 	ctx context.Context, c store.Conn, kind string, lasts time.Duration, user, email string,
 ) error {
 	id, err := links.Ask(c, kind, a.Now().Add(lasts),
@@ -240,10 +243,10 @@ func (a *Accounts) AskAddress(ctx context.Context, u *users.User, current, email
 		return err
 	}
 	return a.Write(ctx, func(c store.Conn) error {
-		if err := count(c, email, from, a.Now()); err != nil {
+		if err := countRequest(c, email, from, a.Now()); err != nil {
 			return err
 		}
-		return a.ask(ctx, c, LinkAddress, lasts, u.ID, email)
+		return a.queueMail(ctx, c, LinkAddress, resetLasts, u.ID, email)
 	})
 }
 
@@ -255,12 +258,12 @@ func (a *Accounts) SetAddress(ctx context.Context, secret string) error {
 		return err
 	}
 	p := a.proof(l, secret)
-	take := p.Take
+	takeLink := p.Take
 	p.Take = func(c store.Conn) error {
-		if err := take(c); err != nil {
+		if err := takeLink(c); err != nil {
 			return err
 		}
-		return a.ask(ctx, c, noticeMoved, joinLasts, l.User.ID, l.User.Email)
+		return a.queueMail(ctx, c, noticeMoved, joinLasts, l.User.ID, l.User.Email)
 	}
 	return a.Users.Move(ctx, p, l.Email)
 }
@@ -288,8 +291,8 @@ func (a *Accounts) Invite(
 		if err != nil {
 			return err
 		}
-		address = a.address(LinkInvite, secret)
-		_, err = c.Exec("UPDATE authserver_links SET due_at = NULL WHERE id = ?", id)
+		address = a.linkURL(LinkInvite, secret)
+		_, err = c.Exec("UPDATE authserver_links SET due_at = NULL WHERE id = ?", id) // the mail is not sent
 		return err
 	})
 	return u, address, err

@@ -44,7 +44,8 @@ func (o outbox) Due(ctx context.Context, limit int) (due []mail.Due, err error) 
 // letter implements mail.Due and mail.Claimed.
 type letter struct {
 	*Accounts
-	id, attempts int64
+	id       int64 // of the row in authserver_links
+	attempts int64 // to send the mail, including the current attempt
 	// kind and user are those of the composed message. They are empty if there was no message to send.
 	kind, user string
 }
@@ -114,6 +115,7 @@ func (l *letter) Hold(ctx context.Context, wait time.Duration) error {
 	return l.set(ctx, "attempts = attempts - 1, due_at = ?", l.Now().Add(wait).UnixMicro())
 }
 
+// set changes columns of the row by SQL assignments, and ends this node's reservation of the mail.
 func (l *letter) set(ctx context.Context, assignments string, args ...any) error {
 	return l.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("UPDATE authserver_links SET leased_until = 0, "+assignments+" WHERE id = ?", append(args, l.id)...)

@@ -90,7 +90,7 @@ type Options struct {
 type API struct {
 	*kernel.Server
 	Options
-	key    [sha256.Size]byte
+	key    [sha256.Size]byte // the digest of APIKey
 	origin http.CrossOriginProtection
 	// refusals limits the audit events about requests without the key. It is needed since Limiter may be nil.
 	refusals *ratelimit.Limiter
@@ -108,10 +108,10 @@ func New(s *kernel.Server, o Options) *API {
 const actor = "admin"
 
 const (
-	defaultLimit = 50
-	maxLimit     = 1000
-	maxOffset    = 100_000
-	maxSearch    = 200
+	defaultLimit = 50      // rows of a page
+	maxLimit     = 1000    // rows of a page
+	maxOffset    = 100_000 // rows before a page
+	maxSearch    = 200     // bytes of the query parameter q
 )
 
 // call is a request that is being served.
@@ -120,87 +120,97 @@ type call struct {
 	api *API
 }
 
-// Path returns the value of a path wildcard, in the form that stored returns.
-func (c *call) Path(name string) string { return stored(c.Call.Path(name)) }
+// Path returns the value of a path wildcard, in the form that storable returns.
+func (c *call) Path(name string) string { return storable(c.Call.Path(name)) }
 
-// Text returns a query parameter, in the form that stored returns.
-func (c *call) Text(name string) string { return stored(c.Call.Text(name)) }
+// Text returns a query parameter, in the form that storable returns.
+func (c *call) Text(name string) string { return storable(c.Call.Text(name)) }
 
-// stored returns a text in a form that a row can contain, since PostgreSQL does not accept every text. A text that had
-// to be changed matches no row.
-func stored(sent string) string { return text.Storable(strings.ToValidUTF8(sent, "\uFFFD")) }
+// storable returns a text in a form that a row can contain, since PostgreSQL accepts neither invalid UTF-8 nor NUL. A
+// text that had to be changed matches no row.
+func storable(sent string) string { return text.Storable(strings.ToValidUTF8(sent, "\uFFFD")) }
 
-// page returns the parameters limit and offset.
-func (c *call) page() (limit, offset int, err error) {
-	if limit, err = c.Int("limit", defaultLimit, 1, maxLimit); err == nil {
-		offset, err = c.Int("offset", 0, 0, maxOffset)
+// limitOffset returns the query parameters limit and offset.
+func (c *call) limitOffset() (limit, offset int, err error) {
+	if limit, err = c.Int("limit", defaultLimit, 1, maxLimit); err != nil {
+		return 0, 0, err
 	}
+	offset, err = c.Int("offset", 0, 0, maxOffset)
 	return limit, offset, err
 }
 
-// rows returns the requested page of a list that supports cursors: its limit, its offset or cursor, and its order,
-// which defaults to the parameter order. A cursor costs the same at any position in the list. The limit is one more
-// than requested, so that answer can detect further rows.
-func (c *call) rows(order string) (p kernel.Page, err error) {
-	if p.Limit, p.Offset, err = c.page(); err != nil {
+// cursorPage returns the requested page of a list that supports cursors: its limit, its offset or cursor, and its
+// order. Without the query parameter order, the order is defaultOrder. A cursor costs the same at any position in the
+// list. The limit is one more than requested, so that cursorResponse can detect further rows.
+func (c *call) cursorPage(defaultOrder string) (p kernel.Page, err error) {
+	if p.Limit, p.Offset, err = c.limitOffset(); err != nil {
 		return p, err
 	}
-	if order, err = c.Choice("order", order, oldest, newest); err != nil {
+	order, err := c.Choice("order", defaultOrder, oldest, newest)
+	if err != nil {
 		return p, err
 	}
 	p.Newest = order == newest
-	if text := c.Text("cursor"); text != "" {
-		var ok bool
-		if p.After, ok = kernel.ParsePlace(text); !ok || p.Offset > 0 {
+	if cursor := c.Text("cursor"); cursor != "" {
+		after, ok := kernel.ParsePlace(cursor)
+		if !ok || p.Offset > 0 {
 			return p, apierror.New(http.StatusBadRequest, "invalid_value",
-				"cursor must be next of the page before, unchanged, without offset")
+				"cursor must be the unchanged value of next from the previous page, without offset")
 		}
+		p.After = after
 	}
-	p.Limit++ // one more, to detect a next page
+	p.Limit++
 	return p, nil
 }
 
 // The values of the parameter order.
 const oldest, newest = "oldest", "newest"
 
-// countMost is the number up to which the rows of a list are counted.
-const countMost = 10_000
+// maxTotal is the number up to which the rows of a list are counted.
+const maxTotal = 10_000
 
-// answer returns the response for a page of a list: an object whose member name holds the rows, converted by tell. If
-// the request asks for the total number of rows, the response has the result of count. The rows in found were read with
-// the limit that rows returned, which is one more than the page has. If that additional row exists, answer removes it
-// and adds the member next, the cursor of the next page.
-func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, found []T, p kernel.Page, tell func(T) U,
-	count func(limit int) (int, error),
+// cursorResponse returns the response for a page of a list that supports cursors: an object whose member name contains
+// the rows, each converted by convert. The rows were read with the limit that cursorPage returned, which is one more
+// than the page may have. If that additional row exists, cursorResponse removes it and adds the member next, the cursor
+// of the next page. If the request asks for the total number of rows, the response contains it. For that
+// cursorResponse calls count, which returns the number of all rows of the list, up to a limit.
+func cursorResponse[T interface{ Place() kernel.Place }, U any](
+	c *call, name string, rows []T, p kernel.Page, convert func(T) U, count func(limit int) (int, error),
 ) (map[string]any, error) {
-	found, more := store.Cut(found, p.Limit-1)
-	rows := make([]U, len(found))
-	for i, row := range found {
-		rows[i] = tell(row)
+	rows, hasMore := store.Cut(rows, p.Limit-1)
+	response := pageResponse(name, converted(rows, convert), p.Limit-1, p.Offset, hasMore)
+	if hasMore {
+		response["next"] = rows[len(rows)-1].Place().String()
 	}
-	response := list(name, rows, p.Limit-1, p.Offset, more)
-	if more {
-		response["next"] = found[len(found)-1].Place().String()
-	}
-	counted, err := c.Choice("count", "false", "true")
-	if err != nil || counted == "false" {
+	wantTotal, err := c.Choice("count", "false", "true")
+	if err != nil || wantTotal == "false" {
 		return response, err
 	}
-	total := len(found)
-	if more || p.Offset > 0 || p.After != (kernel.Place{}) {
-		if total, err = count(countMost + 1); err != nil {
+	total := len(rows)
+	isWholeList := !hasMore && p.Offset == 0 && p.After == (kernel.Place{})
+	if !isWholeList {
+		if total, err = count(maxTotal + 1); err != nil {
 			return nil, err
 		}
 	}
-	response["total"], response["total_capped"] = min(total, countMost), total > countMost
+	response["total"], response["total_capped"] = min(total, maxTotal), total > maxTotal
 	return response, nil
+}
+
+// converted returns the results of convert for all rows.
+func converted[T, U any](rows []T, convert func(T) U) []U {
+	list := make([]U, len(rows))
+	for i, row := range rows {
+		list[i] = convert(row)
+	}
+	return list
 }
 
 // search returns the query parameter q.
 func (c *call) search() (string, error) {
 	text := c.Text("q")
 	if len(text) > maxSearch {
-		return "", apierror.New(http.StatusBadRequest, "invalid_value", "q has at most %d bytes", maxSearch)
+		return "", apierror.New(http.StatusBadRequest, "invalid_value", "q must have at most %d bytes", maxSearch)
 	}
 	return text, nil
 }
@@ -208,8 +218,8 @@ func (c *call) search() (string, error) {
 // address returns the client address of the request.
 func (c *call) address() string { return c.api.Address(c.R) }
 
-// note adds an action to the audit feed, with the client it concerns. The detail is a list of alternating names and
-// values.
+// note adds an action to the audit feed. The client is the client_id of the client that the action concerns, or "". The
+// detail is a list of alternating names and values.
 func (c *call) note(action, client string, detail ...string) {
 	c.api.Audit(c.R.Context(), kernel.Event{
 		Action: action, Actor: actor, Client: client, Address: c.address(),
@@ -217,46 +227,43 @@ func (c *call) note(action, client string, detail ...string) {
 	})
 }
 
-// part returns the response for the requested page of a list, given all rows of the list. It converts the rows with
-// tell. The error err, of reading the list, is returned unchanged.
-func part[T, U any](c *call, name string, all []T, err error, tell func(T) U) (any, error) {
-	limit, offset, wrong := c.page()
-	if err = cmp.Or(wrong, err); err != nil {
+// slicePage returns the response for the requested page of a list, given all rows of the list. It converts the rows of
+// the page with convert. The parameter err is the error of reading the list; slicePage returns it if it is not nil.
+func slicePage[T, U any](c *call, name string, all []T, err error, convert func(T) U) (any, error) {
+	limit, offset, paramErr := c.limitOffset()
+	if err = cmp.Or(paramErr, err); err != nil {
 		return nil, err
 	}
-	found, more := store.Cut(all[min(offset, len(all)):], limit)
-	rows := make([]U, len(found))
-	for i, row := range found {
-		rows[i] = tell(row)
-	}
-	return list(name, rows, limit, offset, more), nil
+	rows, hasMore := store.Cut(all[min(offset, len(all)):], limit)
+	return pageResponse(name, converted(rows, convert), limit, offset, hasMore), nil
 }
 
-// change decodes the body of a request that changes an object. It returns a function that checks the header If-Match;
-// see checkIfMatch.
-func change[T any](c *call, body any, tag func(one T) string) (func(one T) error, error) {
+// decodeChange decodes the body of a request that changes an object. It returns a function that checks the header
+// If-Match; see checkIfMatch.
+func decodeChange[T any](c *call, body any, tag func(object T) string) (func(object T) error, error) {
 	if err := c.Decode(body); err != nil {
 		return nil, err
 	}
 	return checkIfMatch(c, tag)
 }
 
-// list returns the response for a page of a list. If more is set, another page follows.
-func list[T any](name string, page []T, limit, offset int, more bool) map[string]any {
-	if page == nil {
-		page = []T{}
+// pageResponse returns the response for a page of a list. The member name contains the rows of the page. If hasMore is
+// set, another page follows.
+func pageResponse[T any](name string, rows []T, limit, offset int, hasMore bool) map[string]any {
+	if rows == nil {
+		rows = []T{} // nil would be null in JSON
 	}
-	return map[string]any{name: page, "limit": limit, "offset": offset, "has_more": more}
+	return map[string]any{name: rows, "limit": limit, "offset": offset, "has_more": hasMore}
 }
 
 // serve returns the HTTP route for a row of the table of routes.
 func (a *API) serve(row route) kernel.Route {
 	serve := func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Cache-Control", "no-store") // responses may contain secrets
 		if a.Limiter != nil && !a.Limiter.Allow(kernel.Network(a.Address(r))) {
 			return kernel.TooMany()
 		}
-		if !row.Guest {
+		if !row.Guest { // a guest route needs no key
 			if err := a.admit(w, r); err != nil {
 				return err
 			}
@@ -272,15 +279,16 @@ func (a *API) serve(row route) kernel.Route {
 	return kernel.Route{Method: row.Method, Path: prefix + row.Path, Serve: serve}
 }
 
-// admit returns an error for a request that does not have the API key.
+// admit returns an error for a request that does not have the API key. If no key is configured, it admits direct
+// requests of programs on this machine, but not of websites in a browser on this machine.
 func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
-	if a.APIKey == "" { // a developer's machine, whose browser may show any site
+	if a.APIKey == "" {
 		switch {
 		case !loopback.Direct(r, a.Address(r)):
 			return apierror.New(http.StatusForbidden, "forbidden",
-				"without admin.api_key the administration is for programs on this machine that ask it directly, by localhost or an IP address: set the key to reach it through a proxy or from elsewhere")
+				"without admin.api_key, only programs on this machine can use the administration API, directly at localhost or an IP address; to reach it through a proxy or from another machine, set admin.api_key")
 		case a.origin.Check(r) != nil:
-			return apierror.New(http.StatusForbidden, "forbidden", "pages of other sites are not let in")
+			return apierror.New(http.StatusForbidden, "forbidden", "requests from pages of other websites are refused")
 		}
 		return nil
 	}
@@ -299,7 +307,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 func WriteError(w http.ResponseWriter, err error) {
 	e, ok := apierror.From(err)
 	if !ok {
-		e = known(err)
+		e = knownError(err)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
@@ -320,8 +328,9 @@ func WriteError(w http.ResponseWriter, err error) {
 	_, _ = w.Write(text) // an error means that the client is gone
 }
 
-// known converts an error of another package to the error for the response.
-func known(err error) *apierror.Error {
+// knownError converts an error of another package to the error for the response. An unknown error becomes an internal
+// error without details.
+func knownError(err error) *apierror.Error {
 	for _, mapping := range [...]struct {
 		is     error
 		status int
@@ -348,6 +357,7 @@ func known(err error) *apierror.Error {
 	return apierror.New(http.StatusInternalServerError, "", "internal error")
 }
 
+// notFound returns the error with status 404 for a kind of object, such as "token".
 func notFound(object string) error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no such %s", object)
 }

@@ -17,6 +17,7 @@ type facts struct {
 	Effective []string `json:"effective_roles"`
 }
 
+// userFacts serves GET /admin/users/{id}/attributes.
 func (a *API) userFacts(c *call) (any, error) {
 	u, err := a.Users.Find(c.R.Context(), c.Path("id"))
 	if err != nil {
@@ -26,21 +27,25 @@ func (a *API) userFacts(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.writeFacts(c, u, given)
+	return a.factsResponse(c, u, given)
 }
 
-func (a *API) writeFacts(c *call, u *users.User, given users.Given) (any, error) {
-	all, err := a.Users.Facts(c.R.Context(), u.ID)
+// factsResponse returns the response about the facts that are stored for a user.
+func (a *API) factsResponse(c *call, u *users.User, given users.Given) (any, error) {
+	effective, err := a.Users.Facts(c.R.Context(), u.ID)
 	if err != nil {
 		return nil, err
 	}
-	response := facts{words(u.Groups), words(given.Roles), given.Attributes, words(all.Roles)}
+	response := facts{
+		Groups: words(u.Groups), Roles: words(given.Roles), Attributes: given.Attributes, Effective: words(effective.Roles),
+	}
 	if response.Attributes == nil {
 		response.Attributes = map[string][]string{}
 	}
 	return response, nil
 }
 
+// patchUserFacts serves PATCH /admin/users/{id}/attributes.
 func (a *API) patchUserFacts(c *call) (any, error) {
 	var body struct {
 		Groups     *[]string            `json:"groups"`
@@ -54,7 +59,7 @@ func (a *API) patchUserFacts(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.writeFacts(c, u, given)
+	return a.factsResponse(c, u, given)
 }
 
 // groupRole is the response about a group and its roles.
@@ -63,13 +68,15 @@ type groupRole struct {
 	Roles []string `json:"roles"`
 }
 
+// groupRoles serves GET /admin/group-roles.
 func (a *API) groupRoles(c *call) (any, error) {
 	all, err := a.Users.GroupRoles(c.R.Context())
-	return part(c, "group_roles", all, err, func(g users.GroupRoles) groupRole {
+	return slicePage(c, "group_roles", all, err, func(g users.GroupRoles) groupRole {
 		return groupRole{g.Group, words(g.Roles)}
 	})
 }
 
+// setGroupRoles serves PUT /admin/group-roles.
 func (a *API) setGroupRoles(c *call) (any, error) {
 	var body groupRole
 	if err := c.Decode(&body); err != nil {
@@ -77,7 +84,7 @@ func (a *API) setGroupRoles(c *call) (any, error) {
 	}
 	if body.Roles == nil {
 		return nil, apierror.New(http.StatusBadRequest, "invalid_value",
-			"roles is required; an empty list takes them away").With("roles")
+			"roles is required; an empty list removes all roles of the group").With("roles")
 	}
 	slices.Sort(body.Roles)
 	if err := a.Users.SetGroupRoles(c.R.Context(), users.GroupRoles{Group: body.Group, Roles: body.Roles},

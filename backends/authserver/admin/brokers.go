@@ -16,7 +16,7 @@ import (
 func (a *API) brokerRoutes() []route {
 	return group("Broker providers", []route{
 		{rest.Route{
-			Method: get, Path: "/broker-providers", Summary: "List providers", Query: paged, Answer: "BrokerProviders",
+			Method: get, Path: "/broker-providers", Summary: "List providers", Query: pageParams, Answer: "BrokerProviders",
 		}, a.brokers},
 		{rest.Route{
 			Method: post, Path: "/broker-providers", Summary: "Create a provider", Body: "BrokerProviderChange",
@@ -71,16 +71,19 @@ func (a *API) checkedProviderResponse(p *brokers.Provider) map[string]any {
 	return response
 }
 
+// brokers serves GET /admin/broker-providers.
 func (a *API) brokers(c *call) (any, error) {
 	all, err := a.Brokers.All(c.R.Context())
-	return part(c, "broker_providers", all, err, a.checkedProviderResponse)
+	return slicePage(c, "broker_providers", all, err, a.checkedProviderResponse)
 }
 
+// broker serves GET /admin/broker-providers/{id}.
 func (a *API) broker(c *call) (any, error) {
 	p, err := a.Brokers.Find(c.R.Context(), c.Path("id"))
-	return shown(c, p, err, a.checkedProviderResponse, brokerTag)
+	return objectResponse(c, p, err, a.checkedProviderResponse, brokerTag)
 }
 
+// createBroker serves POST /admin/broker-providers.
 func (a *API) createBroker(c *call) (any, error) {
 	var body brokerBody
 	if err := c.Decode(&body); err != nil {
@@ -96,15 +99,17 @@ func (a *API) createBroker(c *call) (any, error) {
 	return a.checkedProviderResponse(p), nil
 }
 
+// apply sets the fields of p that the request contains, except for the protocol.
 func (b *brokerBody) apply(p *brokers.Provider) {
 	set(&p.Slug, b.Slug)
 	set(&p.DisplayName, b.DisplayName)
 	set(&p.Config, b.Config)
 }
 
+// patchBroker serves PATCH /admin/broker-providers/{id}.
 func (a *API) patchBroker(c *call) (any, error) {
 	var body brokerBody
-	ifMatch, err := change(c, &body, brokerTag)
+	ifMatch, err := decodeChange(c, &body, brokerTag)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +119,7 @@ func (a *API) patchBroker(c *call) (any, error) {
 		}
 		if body.Protocol != nil && *body.Protocol != p.Protocol {
 			return apierror.New(http.StatusBadRequest, "invalid_value",
-				"protocol cannot be changed: make another provider").With("protocol")
+				"protocol cannot be changed: create another provider instead").With("protocol")
 		}
 		body.apply(p)
 		return nil
@@ -126,6 +131,7 @@ func (a *API) patchBroker(c *call) (any, error) {
 	return tagged(c, a.checkedProviderResponse(p), brokerTag(p)), nil
 }
 
+// deleteBroker serves DELETE /admin/broker-providers/{id}.
 func (a *API) deleteBroker(c *call) (any, error) {
 	ifMatch, err := checkIfMatch(c, brokerTag)
 	if err != nil {
@@ -165,6 +171,7 @@ func (a *API) connectKey(c *call) (any, error) {
 	return nil, nil
 }
 
+// revokeConnection serves DELETE /admin/grants/broker/{id}.
 func (a *API) revokeConnection(c *call) (any, error) {
 	removed, err := a.Connections.Remove(c.R.Context(), c.Path("id"))
 	if err != nil {
@@ -189,6 +196,7 @@ func (a *API) connectionsOf(c *call, user string) ([]map[string]any, error) {
 	return rows, nil
 }
 
+// connectionResponse returns the response about a user's connection to a broker provider, without credentials.
 func (a *API) connectionResponse(c *call, connection *connections.Connection) (map[string]any, error) {
 	scopes, err := a.Connections.Granted(c.R.Context(), connection)
 	if err != nil {

@@ -18,13 +18,13 @@ func (a *API) clientRoutes() []route {
 	return group("Clients", []route{
 		{rest.Route{
 			Method: get, Path: "/clients", Summary: "List clients",
-			Query: listed(oldest, searched, choice("status", clients.Active, clients.Suspended, clients.Revoked),
+			Query: listParams(oldest, searchParam, choice("status", clients.Active, clients.Suspended, clients.Revoked),
 				choice("source", clients.Admin, clients.DCR, clients.Document), choice("agent", "true", "false")),
 			Answer: "Clients",
 		}, a.clients},
 		{rest.Route{
 			Method: post, Path: "/clients", Summary: "Create a client",
-			Description: "The secret is only in this response.", Body: "NewClient", Answer: "CreatedClient",
+			Description: "Only this response contains the secret.", Body: "NewClient", Answer: "CreatedClient",
 			Status: http.StatusCreated, Errors: conflicts,
 		}, a.createClient},
 		{rest.Route{
@@ -43,15 +43,15 @@ func (a *API) clientRoutes() []route {
 		{rest.Route{
 			Method: patch, Path: "/clients/{id}/suspend", Summary: "Suspend a client", Answer: "ClientStatus",
 			Versioned: true, Errors: conflicts,
-		}, a.setStatus(clients.Suspended, "client.suspended")},
+		}, a.changeClientStatus(clients.Suspended, "client.suspended")},
 		{rest.Route{
 			Method: patch, Path: "/clients/{id}/reactivate", Summary: "Reactivate a client", Answer: "ClientStatus",
 			Versioned: true, Errors: conflicts,
-		}, a.setStatus(clients.Active, "client.reactivated")},
+		}, a.changeClientStatus(clients.Active, "client.reactivated")},
 		{rest.Route{
-			Method: patch, Path: "/clients/{id}/revoke", Summary: "Revoke a client and its tokens for good",
+			Method: patch, Path: "/clients/{id}/revoke", Summary: "Revoke a client and its tokens permanently",
 			Answer: "ClientStatus", Versioned: true, Errors: conflicts,
-		}, a.setStatus(clients.Revoked, "client.revoked")},
+		}, a.changeClientStatus(clients.Revoked, "client.revoked")},
 		{rest.Route{
 			Method: post, Path: "/clients/{id}/rotate-secret", Summary: "Replace the secret of a client",
 			Answer: "ClientSecret", Errors: conflicts,
@@ -85,14 +85,14 @@ type client struct {
 
 	Status     string `json:"status"`
 	Source     string `json:"registration_source"`
-	URL        string `json:"cimd_url,omitempty"`
-	FreshUntil string `json:"cimd_fresh_until,omitempty"`
+	URL        string `json:"cimd_url,omitempty"`         // the URL of the metadata document
+	FreshUntil string `json:"cimd_fresh_until,omitempty"` // see clients.Client.FreshUntil
 	IssuedAt   string `json:"issued_at"`
 	UpdatedAt  string `json:"updated_at"`
 }
 
-// made is the response about a new client.
-type made struct {
+// createdClient is the response about a new client.
+type createdClient struct {
 	Name       string   `json:"client_name"`
 	Redirects  []string `json:"redirect_uris"`
 	Grants     []string `json:"grant_types"`
@@ -109,6 +109,7 @@ type made struct {
 	IssuedAt   string   `json:"issued_at"`
 }
 
+// clientResponse returns a client with the members that all responses about clients have.
 func clientResponse(c *clients.Client) client {
 	response := client{
 		ID: c.ID, Name: c.Name, Redirects: words(c.Redirects), Grants: words(c.Grants), Responses: words(c.Responses),
@@ -123,8 +124,9 @@ func clientResponse(c *clients.Client) client {
 	return response
 }
 
+// clients serves GET /admin/clients.
 func (a *API) clients(c *call) (any, error) {
-	p, err := c.rows(oldest)
+	p, err := c.cursorPage(oldest)
 	if err != nil {
 		return nil, err
 	}
@@ -146,14 +148,15 @@ func (a *API) clients(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(c, "clients", found, p, clientResponse, func(limit int) (int, error) {
+	return cursorResponse(c, "clients", found, p, clientResponse, func(limit int) (int, error) {
 		return a.Clients.Total(ctx, f, limit)
 	})
 }
 
+// client serves GET /admin/clients/{id}.
 func (a *API) client(c *call) (any, error) {
 	found, err := a.Clients.Find(c.R.Context(), c.Path("id"))
-	return shown(c, found, err, fullClientResponse, clientTag)
+	return objectResponse(c, found, err, fullClientResponse, clientTag)
 }
 
 // fullClientResponse returns a client with the members that only the response about a single client has.
@@ -168,6 +171,7 @@ func fullClientResponse(c *clients.Client) client {
 // minSecret is the minimum number of characters of a secret that a request sets.
 const minSecret = 16
 
+// createClient serves POST /admin/clients.
 func (a *API) createClient(c *call) (any, error) {
 	var body struct {
 		ID                   string          `json:"client_id"`
@@ -206,12 +210,12 @@ func (a *API) createClient(c *call) (any, error) {
 	}
 	if len(body.Secret) > 0 && len(body.Secret) < minSecret {
 		return nil, apierror.New(http.StatusBadRequest, clients.InvalidMetadata,
-			"client_secret must have at least %d characters; leave it out, and one is made", minSecret).With("client_secret")
+			"client_secret must have at least %d characters; omit it to have one generated", minSecret).With("client_secret")
 	}
 	secret, err := a.Clients.CreateGiven(c.R.Context(), created, clients.Given{ID: body.ID, Secret: body.Secret})
 	if store.IsUniqueViolation(err) {
 		return nil, apierror.New(http.StatusConflict, "conflict",
-			"there is a client with this client_id already").With("client_id")
+			"a client with this client_id already exists").With("client_id")
 	}
 	if err != nil {
 		return nil, err
@@ -219,13 +223,14 @@ func (a *API) createClient(c *call) (any, error) {
 	a.Count("clients_registered_total", clients.Admin)
 	c.note("client.created_admin", created.ID, "name", created.Name)
 	response := clientResponse(created)
-	return made{
+	return createdClient{
 		response.Name, response.Redirects, response.Grants, response.Responses, response.AuthMethod, response.Scope,
 		response.Agent, response.AgentText, response.FirstParty, response.ID, secret, response.Status, response.Source,
 		response.IssuedAt,
 	}, nil
 }
 
+// patchClient serves PATCH /admin/clients/{id}.
 func (a *API) patchClient(c *call) (any, error) {
 	var body struct {
 		Name                 *string        `json:"client_name"`
@@ -236,7 +241,7 @@ func (a *API) patchClient(c *call) (any, error) {
 		FirstParty           *bool          `json:"first_party"`
 		Claims               *[]claims.Rule `json:"claim_rules"`
 	}
-	ifMatch, err := change(c, &body, clientTag)
+	ifMatch, err := decodeChange(c, &body, clientTag)
 	if err != nil {
 		return nil, err
 	}
@@ -247,34 +252,28 @@ func (a *API) patchClient(c *call) (any, error) {
 		if stored.Source == clients.Document && (body.Name != nil || body.Redirects != nil || body.Grants != nil ||
 			body.BackchannelLogoutURI != nil) {
 			return apierror.New(http.StatusConflict, "in_document",
-				"this is said by the metadata document of the client; scope alone is set here")
+				"client_name, redirect_uris, grant_types and backchannel_logout_uri cannot be changed here, since the metadata document of the client defines them")
 		}
-		if body.Name != nil {
-			stored.Name = *body.Name
-		}
-		if body.Redirects != nil {
-			stored.Redirects = *body.Redirects
-		}
+		set(&stored.Name, body.Name)
+		set(&stored.Redirects, body.Redirects)
+		set(&stored.Metadata.BackchannelLogout, body.BackchannelLogoutURI)
 		if body.Grants != nil {
-			stored.Grants = *body.Grants
-			if stored.Responses = nil; stored.May(clients.GrantCode) {
+			stored.Grants, stored.Responses = *body.Grants, nil
+			if stored.May(clients.GrantCode) {
 				stored.Responses = []string{"code"}
 			}
-		}
-		if body.BackchannelLogoutURI != nil {
-			stored.Metadata.BackchannelLogout = *body.BackchannelLogoutURI
 		}
 		if body.FirstParty != nil {
 			if *body.FirstParty && stored.SelfDeclared() {
 				return apierror.New(http.StatusConflict, "self_declared",
-					"first_party is for clients that an administrator made; this one registered itself or is known by its metadata document")
+					"first_party is only for clients that an administrator created; this client registered itself or is described by its metadata document")
 			}
 			stored.Metadata.FirstParty = *body.FirstParty
 		}
 		if body.Claims != nil {
 			if len(*body.Claims) > 0 && stored.SelfDeclared() {
 				return apierror.New(http.StatusConflict, "self_declared",
-					"claim_rules is for clients that an administrator made; give the rules to the resource that this one asks for")
+					"claim_rules is only for clients that an administrator created; set the claim_rules of the resource instead")
 			}
 			stored.Metadata.Claims = *body.Claims
 		}
@@ -292,6 +291,7 @@ func (a *API) patchClient(c *call) (any, error) {
 	return tagged(c, clientResponse(edited), clientTag(edited)), nil
 }
 
+// deleteClient serves DELETE /admin/clients/{id}.
 func (a *API) deleteClient(c *call) (any, error) {
 	ctx, id := c.R.Context(), c.Path("id")
 	force, err := c.Choice("force", "false", "true")
@@ -316,7 +316,7 @@ func (a *API) deleteClient(c *call) (any, error) {
 		}
 		if live > 0 {
 			return nil, apierror.New(http.StatusConflict, "live_tokens",
-				"the client has %d tokens that are good; add ?force=true to revoke them", live)
+				"the client has %d valid tokens; add ?force=true to revoke them", live)
 		}
 	}
 	if _, err := a.Tokens.RevokeClient(ctx, id); err != nil {
@@ -329,7 +329,8 @@ func (a *API) deleteClient(c *call) (any, error) {
 	return nil, nil
 }
 
-func (a *API) setStatus(status, action string) func(c *call) (any, error) {
+// changeClientStatus returns the handler that sets the status of a client. The action is that of the audit event.
+func (a *API) changeClientStatus(status, action string) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
 		ifMatch, err := checkIfMatch(c, clientTag)
 		if err != nil {
@@ -362,6 +363,7 @@ func (a *API) refreshClient(c *call) (any, error) {
 	return clientResponse(refreshed), nil
 }
 
+// rotateSecret serves PATCH /admin/clients/{id}/suspend.
 func (a *API) rotateSecret(c *call) (any, error) {
 	id := c.Path("id")
 	secret, err := a.Clients.RotateSecret(c.R.Context(), id)

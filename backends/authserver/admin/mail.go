@@ -6,8 +6,8 @@ type Mail struct {
 	Server, From string
 }
 
-// mail returns whether mails are sent, through which server, with which sender, and how many mails are queued. The
-// audit feed has the sent and failed mails, as mail.sent and mail.failed.
+// mail serves GET /admin/mail: whether mails are sent, through which server, with which sender, and how many mails are
+// queued. The audit feed contains the sent and failed mails, as mail.sent and mail.failed.
 func (a *API) mail(c *call) (any, error) {
 	response := struct {
 		Configured bool   `json:"configured"`

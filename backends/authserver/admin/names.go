@@ -8,21 +8,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// mentioned collects the ids that occur in the rows of a response.
+// mentioned collects the ids of clients, users and resources that occur in the rows of a response.
 type mentioned struct {
-	clients, users map[string]bool
-	resources      map[string]bool
+	clients, users, resources map[string]bool
 }
 
 func newMentioned() mentioned {
 	return mentioned{make(map[string]bool), make(map[string]bool), make(map[string]bool)}
 }
 
-// add adds ids to a set. Each argument may contain several ids, separated by spaces.
-func add(to map[string]bool, ids ...string) {
-	for _, id := range ids {
-		for word := range strings.FieldsSeq(id) {
-			to[word] = true
+// addIDs adds ids to a set. Each argument is a list of ids, separated by spaces. It may be empty.
+func addIDs(set map[string]bool, lists ...string) {
+	for _, list := range lists {
+		for id := range strings.FieldsSeq(list) {
+			set[id] = true
 		}
 	}
 }
@@ -34,7 +33,7 @@ func (a *API) names(c *call, response map[string]any, m mentioned) (any, error) 
 	if err != nil || include == "false" {
 		return response, err
 	}
-	var clients, users map[string]string
+	var clients, users map[string]string // the name of each id
 	if err := a.Read(c.R.Context(), func(conn kernel.Conn) (err error) {
 		if clients, err = kernel.Names(conn, "authserver_clients", "name", slices.Sorted(maps.Keys(m.clients))); err == nil {
 			users, err = kernel.Names(conn, "authserver_users", "email", slices.Sorted(maps.Keys(m.users)))

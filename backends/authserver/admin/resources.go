@@ -16,7 +16,7 @@ import (
 func (a *API) resourceRoutes() []route {
 	return group("Resources", append([]route{
 		{rest.Route{
-			Method: get, Path: "/resources", Summary: "List resources", Query: paged, Answer: "Resources",
+			Method: get, Path: "/resources", Summary: "List resources", Query: pageParams, Answer: "Resources",
 		}, a.resources},
 		{rest.Route{
 			Method: post, Path: "/resources", Summary: "Create a resource", Body: "ResourceChange", Answer: "Resource",
@@ -62,6 +62,7 @@ type resource struct {
 	UpdatedAt string `json:"updated_at"`
 }
 
+// resourceResponse returns the response about a resource.
 func resourceResponse(r *resources.Resource) resource {
 	response := resource{*r, stamp(r.CreatedAt), stamp(r.UpdatedAt)}
 	if response.Scopes == nil {
@@ -70,39 +71,43 @@ func resourceResponse(r *resources.Resource) resource {
 	return response
 }
 
+// resources serves GET /admin/resources.
 func (a *API) resources(c *call) (any, error) {
 	all, err := a.Catalog.All(c.R.Context())
-	return part(c, "resources", all, err, resourceResponse)
+	return slicePage(c, "resources", all, err, resourceResponse)
 }
 
+// resource serves GET /admin/resources/{id}.
 func (a *API) resource(c *call) (any, error) {
 	r, err := a.find(c)
-	return shown(c, r, err, resourceResponse, resourceTag)
+	return objectResponse(c, r, err, resourceResponse, resourceTag)
 }
 
 // find returns the resource whose id or slug is in the path.
 func (a *API) find(c *call) (*resources.Resource, error) {
-	r, err := a.Catalog.Find(c.R.Context(), c.Path("id"))
-	if err == nil && r.ID != c.Path("id") && r.Slug != c.Path("id") {
+	idOrSlug := c.Path("id")
+	r, err := a.Catalog.Find(c.R.Context(), idOrSlug)
+	if err == nil && r.ID != idOrSlug && r.Slug != idOrSlug { // found by its URI
 		err = resources.ErrUnknown
 	}
 	return r, err
 }
 
-// fields are the members of a request about a resource. Nil fields are left unchanged.
-type fields struct {
-	Slug        *string            `json:"slug"`
-	URI         *string            `json:"uri"`
-	Kind        *string            `json:"backend_kind"`
-	DisplayName *string            `json:"display_name"`
-	Scopes      *[]resources.Scope `json:"scopes"`
-	Provider    *string            `json:"broker_provider_id"`
-	Named       *string            `json:"broker_provider_slug"`
-	Policy      *resources.Policy  `json:"policy"`
-	Claims      *[]claims.Rule     `json:"claim_rules"`
+// resourceBody is the body of a request about a resource. Nil fields are left unchanged.
+type resourceBody struct {
+	Slug         *string            `json:"slug"`
+	URI          *string            `json:"uri"`
+	Kind         *string            `json:"backend_kind"`
+	DisplayName  *string            `json:"display_name"`
+	Scopes       *[]resources.Scope `json:"scopes"`
+	Provider     *string            `json:"broker_provider_id"`
+	ProviderSlug *string            `json:"broker_provider_slug"`
+	Policy       *resources.Policy  `json:"policy"`
+	Claims       *[]claims.Rule     `json:"claim_rules"`
 }
 
-func (f fields) apply(r *resources.Resource) {
+// apply sets the fields of r that the request contains.
+func (f resourceBody) apply(r *resources.Resource) {
 	set(&r.Slug, f.Slug)
 	set(&r.URI, f.URI)
 	set(&r.Kind, f.Kind)
@@ -113,15 +118,15 @@ func (f fields) apply(r *resources.Resource) {
 	set(&r.Claims, f.Claims)
 }
 
-// broker resolves the broker provider of the resource, which the request names by its slug or its id.
-func (f *fields) broker(c *call, a *API) error {
+// resolveProvider sets f.Provider to the id of the broker provider that the request names by its slug or its id.
+func (f *resourceBody) resolveProvider(c *call, a *API) error {
 	provider := f.Provider
-	if f.Named != nil {
+	if f.ProviderSlug != nil {
 		if f.Provider != nil {
 			return apierror.New(http.StatusBadRequest, "invalid_value",
-				"broker_provider_slug and broker_provider_id name the same: give one of them").With("broker_provider_slug")
+				"set broker_provider_slug or broker_provider_id, not both").With("broker_provider_slug")
 		}
-		provider = f.Named
+		provider = f.ProviderSlug
 	}
 	if provider == nil || *provider == "" {
 		return nil
@@ -137,18 +142,20 @@ func (f *fields) broker(c *call, a *API) error {
 	return err
 }
 
-func set[T any](to, from *T) {
-	if from != nil {
-		*to = *from
+// set sets *field to *value, unless value is nil.
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
 	}
 }
 
+// createResource serves POST /admin/resources.
 func (a *API) createResource(c *call) (any, error) {
-	var body fields
+	var body resourceBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	if err := body.broker(c, a); err != nil {
+	if err := body.resolveProvider(c, a); err != nil {
 		return nil, err
 	}
 	r := &resources.Resource{Kind: resources.Mint}
@@ -160,12 +167,13 @@ func (a *API) createResource(c *call) (any, error) {
 	return resourceResponse(r), nil
 }
 
+// patchResource serves PATCH /admin/resources/{id}.
 func (a *API) patchResource(c *call) (any, error) {
-	var body fields
+	var body resourceBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	if err := body.broker(c, a); err != nil {
+	if err := body.resolveProvider(c, a); err != nil {
 		return nil, err
 	}
 	ifMatch, err := checkIfMatch(c, resourceTag)
@@ -186,6 +194,7 @@ func (a *API) patchResource(c *call) (any, error) {
 	return tagged(c, resourceResponse(r), resourceTag(r)), nil
 }
 
+// deleteResource serves DELETE /admin/resources/{id}.
 func (a *API) deleteResource(c *call) (any, error) {
 	ifMatch, err := checkIfMatch(c, resourceTag)
 	if err != nil {
@@ -204,15 +213,16 @@ func (a *API) deleteResource(c *call) (any, error) {
 
 // policy describes one of the lists in a resource's policy.
 type policy struct {
-	path   string
-	name   string // member of the response, whose schema is schema
-	schema string
-	member string // member of the request, whose schema is body
-	body   string
-	action string
-	list   func(p *resources.Policy) *[]string
+	path   string                              // the end of the path of its routes
+	name   string                              // the member of the response that contains the list
+	schema string                              // the OpenAPI schema of the response
+	member string                              // the member of the request that contains an entry
+	body   string                              // the OpenAPI schema of the request
+	action string                              // part of the action in the audit feed
+	list   func(p *resources.Policy) *[]string // returns a pointer to the list in a policy
 }
 
+// policies describes all lists in a resource's policy.
 var policies = []policy{
 	{
 		"exchange/allowed-clients", "allowed_client_ids", "AllowedClients", "client_id", "PolicyClient", "exchange",
@@ -228,6 +238,7 @@ var policies = []policy{
 	},
 }
 
+// policy returns the handler that reads a list of the policy of a resource.
 func (a *API) policy(p policy) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
 		r, err := a.find(c)
@@ -240,9 +251,11 @@ func (a *API) policy(p policy) func(c *call) (any, error) {
 
 const (
 	maxPolicy      = 1000 // entries of a list
-	maxPolicyValue = 2048
+	maxPolicyValue = 2048 // bytes of an entry
 )
 
+// addPolicy returns the handler that adds an entry to a list of the policy of a resource. An entry that the list
+// already contains is not an error.
 func (a *API) addPolicy(p policy) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
 		var body map[string]string
@@ -252,20 +265,22 @@ func (a *API) addPolicy(p policy) func(c *call) (any, error) {
 		value := body[p.member]
 		if value == "" || len(body) != 1 || len(value) > maxPolicyValue {
 			return nil, apierror.New(http.StatusBadRequest, "invalid_value",
-				"the body must be an object with %s alone, of at most 2048 characters", p.member)
+				"the body must be an object whose only member is %s, a text of 1 to %d bytes", p.member, maxPolicyValue)
 		}
 		return a.editPolicy(c, p, value, "added", func(list []string) ([]string, error) {
 			switch {
 			case slices.Contains(list, value):
 				return list, nil
 			case len(list) >= maxPolicy:
-				return nil, apierror.New(http.StatusUnprocessableEntity, "too_many", "the list has 1000 entries already")
+				return nil, apierror.New(http.StatusUnprocessableEntity, "too_many", "the list already has %d entries",
+					maxPolicy)
 			}
 			return append(list, value), nil
 		})
 	}
 }
 
+// removePolicy returns the handler that removes an entry from a list of the policy of a resource.
 func (a *API) removePolicy(p policy) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
 		value := c.Path("value")
@@ -283,23 +298,25 @@ func (a *API) removePolicy(p policy) func(c *call) (any, error) {
 	}
 }
 
+// editPolicy changes a list of the policy of a resource with edit, and returns the response with the new list. If the
+// length of the list changes, an audit event is added. It contains the value, and its action ends with the verb.
 func (a *API) editPolicy(
-	c *call, p policy, value, done string, edit func(list []string) ([]string, error),
+	c *call, p policy, value, verb string, edit func(list []string) ([]string, error),
 ) (any, error) {
-	var previous int
-	var now []string
+	var previousLen int
+	var edited []string
 	r, err := a.Catalog.Edit(c.R.Context(), c.Path("id"), func(r *resources.Resource) (err error) {
 		list := p.list(&r.Policy)
-		previous = len(*list)
+		previousLen = len(*list)
 		*list, err = edit(*list)
-		now = *list
+		edited = *list
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(now) != previous {
-		c.note("resource.policy."+p.action+"."+done, "", "resource", r.ID, p.member, value)
+	if len(edited) != previousLen {
+		c.note("resource.policy."+p.action+"."+verb, "", "resource", r.ID, p.member, value)
 	}
-	return map[string]any{p.name: words(now)}, nil
+	return map[string]any{p.name: words(edited)}, nil
 }

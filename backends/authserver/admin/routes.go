@@ -87,36 +87,39 @@ var (
 
 // Parameters that several routes share.
 var (
-	named = rest.Param{
+	namesParam = rest.Param{
 		Name: "names", Schema: `{"type":"boolean","default":false}`,
 		Description: "Adds the names of the clients, users and resources that the rows mention.",
 	}
-	searched = rest.Param{Name: "q", Schema: `{"type":"string","maxLength":200}`, Description: "Part of an id or a name."}
-	ofIdP    = rest.Param{Name: "idp_id", Schema: `{"type":"string"}`, Description: "The identity provider."}
-	paged    = []rest.Param{
+	searchParam = rest.Param{Name: "q", Schema: `{"type":"string","maxLength":200}`, Description: "Part of an id or a name."}
+	idpParam    = rest.Param{Name: "idp_id", Schema: `{"type":"string"}`, Description: "The identity provider."}
+	pageParams  = []rest.Param{
 		{Name: "limit", Schema: `{"type":"integer","minimum":1,"maximum":1000,"default":50}`},
 		{Name: "offset", Schema: `{"type":"integer","minimum":0,"maximum":100000,"default":0}`},
 	}
-	ofToken = []rest.Param{
-		named,
+	tokenParams = []rest.Param{
+		namesParam,
 		{Name: "user", Schema: `{"type":"string"}`, Description: "The id of a user."},
 		{Name: "client", Schema: `{"type":"string"}`, Description: "The id of a client."},
-		{Name: "jti", Schema: `{"type":"string"}`, Description: "The id in the token."},
+		{Name: "jti", Schema: `{"type":"string"}`, Description: "The claim jti of the token."},
 		{Name: "resource", Schema: `{"type":"string"}`, Description: "The id or the slug of a resource."},
 		{Name: "since", Schema: `{"type":"string"}`, Description: "A time in RFC 3339, or a date."},
 	}
 )
 
-// listed returns the parameters of a list that supports cursors, with the default order, followed by more.
-func listed(order string, more ...rest.Param) []rest.Param {
-	return slices.Concat(paged, []rest.Param{
-		{Name: "cursor", Schema: `{"type":"string"}`, Description: "The member next of the page before, in place of offset."},
-		{Name: "order", Schema: `{"type":"string","enum":["oldest","newest"],"default":"` + order + `"}`},
+// listParams returns the parameters of a list that supports cursors, followed by the additional parameters.
+func listParams(defaultOrder string, additional ...rest.Param) []rest.Param {
+	return slices.Concat(pageParams, []rest.Param{
+		{
+			Name: "cursor", Schema: `{"type":"string"}`,
+			Description: "The value of next from the previous page. Use it in place of offset.",
+		},
+		{Name: "order", Schema: `{"type":"string","enum":["oldest","newest"],"default":"` + defaultOrder + `"}`},
 		{
 			Name: "count", Schema: `{"type":"boolean","default":false}`,
 			Description: "Adds the number of all rows, which are counted up to 10,000.",
 		},
-	}, more)
+	}, additional)
 }
 
 // choice returns a parameter whose value must be one of words.

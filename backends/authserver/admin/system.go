@@ -44,14 +44,14 @@ func (a *API) systemRoutes() []route {
 		}, a.mode},
 		{rest.Route{
 			Method: patch, Path: "/settings/dcr", Summary: "Set how clients may register",
-			Description: "An empty mode restores that of the configuration.", Body: "ModeChange", Answer: "Mode",
+			Description: "An empty mode restores the mode of the configuration.", Body: "ModeChange", Answer: "Mode",
 			Versioned: true,
 		}, a.setMode},
 		{rest.Route{
 			Method: get, Path: "/audit", Summary: "List audit events, newest first",
-			Query: slices.Concat(paged, []rest.Param{
-				named,
-				{Name: "action", Schema: `{"type":"string"}`, Description: "An action, or a prefix that ends with its dot."},
+			Query: slices.Concat(pageParams, []rest.Param{
+				namesParam,
+				{Name: "action", Schema: `{"type":"string"}`, Description: "An action such as client.created_admin, or a prefix that ends with a dot, such as client."},
 				{Name: "actor_id", Schema: `{"type":"string"}`},
 				{Name: "client_id", Schema: `{"type":"string"}`},
 				{Name: "since", Schema: `{"type":"string"}`, Description: "A time in RFC 3339, or a date."},
@@ -63,7 +63,8 @@ func (a *API) systemRoutes() []route {
 			Method: get, Path: "/stats",
 			Summary: "Count clients, users, resources, consents and tokens",
 			Query: []rest.Param{{
-				Name: "most", Schema: `{"type":"integer","minimum":1,"maximum":1000000}`, Description: "Stops counting there.",
+				Name: "most", Schema: `{"type":"integer","minimum":1,"maximum":1000000}`,
+				Description: "Counts at most this many rows of each kind.",
 			}},
 			Answer: "Stats",
 		}, a.stats},
@@ -74,15 +75,17 @@ func (a *API) systemRoutes() []route {
 			Method: get, Path: "/system/config", Summary: "Read the configuration, without secrets", Answer: "Config",
 		}, a.config},
 		{rest.Route{
-			Method: get, Path: "/notices", Summary: "List what an operator should know", Answer: "Notices",
+			Method: get, Path: "/notices", Summary: "List notices for the operator", Answer: "Notices",
 		}, a.notices},
 	})
 }
 
+// verify serves POST /admin/auth/verify.
 func (a *API) verify(*call) (any, error) {
 	return map[string]any{"valid": true, "version": a.Version}, nil
 }
 
+// keys serves GET /admin/keys.
 func (a *API) keys(c *call) (any, error) {
 	type key struct {
 		ID        string `json:"kid"`
@@ -113,6 +116,7 @@ func (a *API) keys(c *call) (any, error) {
 	return map[string]any{"keys": rows}, nil
 }
 
+// rotateKey serves POST /admin/keys/rotate.
 func (a *API) rotateKey(c *call) (any, error) {
 	rotated, err := a.Keys.Rotate(c.R.Context(), actor)
 	if err != nil {
@@ -122,6 +126,7 @@ func (a *API) rotateKey(c *call) (any, error) {
 	return map[string]string{"kid": rotated.ID, "alg": rotated.Algorithm}, nil
 }
 
+// reseal serves POST /admin/encryption/re-encrypt.
 func (a *API) reseal(c *call) (any, error) {
 	if a.Reseal == nil {
 		return nil, apierror.New(http.StatusConflict, "no_encryption",
@@ -130,6 +135,7 @@ func (a *API) reseal(c *call) (any, error) {
 	return a.Reseal(c.R.Context())
 }
 
+// mode serves GET /admin/settings/dcr.
 func (a *API) mode(c *call) (any, error) {
 	mode, err := a.Clients.Mode(c.R.Context())
 	if err != nil {
@@ -144,7 +150,7 @@ func (a *API) setMode(c *call) (any, error) {
 	var body struct {
 		Mode *string `json:"mode"`
 	}
-	ifMatch, err := change(c, &body, modeTag)
+	ifMatch, err := decodeChange(c, &body, modeTag)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +165,7 @@ func (a *API) setMode(c *call) (any, error) {
 
 // audit serves the audit feed, newest first.
 func (a *API) audit(c *call) (any, error) {
-	limit, offset, err := c.page()
+	limit, offset, err := c.limitOffset()
 	if err != nil {
 		return nil, err
 	}
@@ -178,12 +184,12 @@ func (a *API) audit(c *call) (any, error) {
 	case q.Since.IsZero():
 		q.Since = now.Add(-a.Lookback)
 	case q.Since.Before(now.Add(-a.MaxLookback)):
-		return nil, apierror.New(http.StatusBadRequest, "invalid_value", "since is further back than %s", a.MaxLookback)
+		return nil, apierror.New(http.StatusBadRequest, "invalid_value", "since must be at most %s ago", a.MaxLookback)
 	}
 	if q.Until.Before(q.Since) {
-		return nil, apierror.New(http.StatusBadRequest, "invalid_value", "until is before since")
+		return nil, apierror.New(http.StatusBadRequest, "invalid_value", "until must not be before since")
 	}
-	found, more, err := a.Feed.List(c.R.Context(), q, limit, offset)
+	found, hasMore, err := a.Feed.List(c.R.Context(), q, limit, offset)
 	if err != nil {
 		return nil, err
 	}
@@ -199,13 +205,13 @@ func (a *API) audit(c *call) (any, error) {
 	}
 	rows, m := make([]event, len(found)), newMentioned()
 	for i, r := range found {
-		add(m.clients, r.Client)
-		add(m.users, r.Actor)
+		addIDs(m.clients, r.Client)
+		addIDs(m.users, r.Actor)
 		rows[i] = event{r.ID, r.Action, r.Actor, r.Client, r.Address, r.Detail, r.Trace, stamp(r.CreatedAt)}
 	}
-	answer := list("events", rows, limit, offset, more)
-	answer["since"], answer["until"] = stamp(q.Since), stamp(q.Until)
-	return a.names(c, answer, m)
+	response := pageResponse("events", rows, limit, offset, hasMore)
+	response["since"], response["until"] = stamp(q.Since), stamp(q.Until)
+	return a.names(c, response, m)
 }
 
 // stats returns the numbers of clients, users, resources, consents and live tokens. The query parameter "most" is the
@@ -223,8 +229,8 @@ func (a *API) stats(c *call) (any, error) {
 	counts := make(map[string]int64)
 	err = a.Read(c.R.Context(), func(conn store.Conn) error {
 		for _, count := range [...]struct {
-			name, rows string
-			args       []any
+			name, from string // the member of the response, and the FROM clause with a condition
+			args       []any  // the parameters of the condition
 			order      string // an order in which matching rows come first
 		}{
 			{"clients", "authserver_clients", nil, ""},
@@ -240,12 +246,12 @@ func (a *API) stats(c *call) (any, error) {
 				" ORDER BY expires_at DESC",
 			},
 		} {
-			rows, args := count.rows, count.args
+			from, args := count.from, count.args
 			if limit > 0 {
-				rows, args = rows+count.order+" LIMIT ?", append(args, limit)
+				from, args = from+count.order+" LIMIT ?", append(args, limit)
 			}
 			var n int64
-			if err := conn.Row("SELECT count(*) FROM (SELECT 1 FROM "+rows+") AS found", args...).Scan(&n); err != nil {
+			if err := conn.Row("SELECT count(*) FROM (SELECT 1 FROM "+from+") AS found", args...).Scan(&n); err != nil {
 				return err
 			}
 			counts[count.name] = n
@@ -258,20 +264,22 @@ func (a *API) stats(c *call) (any, error) {
 // maxCount is the maximum of the query parameter "most" of stats.
 const maxCount = 1_000_000
 
+// status serves GET /admin/system/status.
 func (a *API) status(c *call) (any, error) {
-	parts := map[string]string{"db": "ok", "keys": "ok"}
+	subsystems := map[string]string{"db": "ok", "keys": "ok"}
 	if a.DB.Ready() != nil {
-		parts["db"] = "error"
+		subsystems["db"] = "error"
 	}
 	if _, err := a.Keys.List(c.R.Context()); err != nil || a.Keys.Health() != nil {
-		parts["keys"] = "error"
+		subsystems["keys"] = "error"
 	}
 	return map[string]any{
 		"version": a.Version, "started_at": stamp(a.Begun), "uptime_seconds": int64(a.Now().Sub(a.Begun) / time.Second),
-		"subsystems": parts,
+		"subsystems": subsystems,
 	}, nil
 }
 
+// config serves GET /admin/system/config.
 func (a *API) config(*call) (any, error) {
 	values, err := a.Config()
 	if err != nil {
@@ -288,6 +296,7 @@ type Notice struct {
 	About string `json:"about,omitempty"`
 }
 
+// notices serves GET /admin/notices.
 func (a *API) notices(c *call) (any, error) {
 	notices, err := a.Notices(c.R.Context())
 	if err != nil {

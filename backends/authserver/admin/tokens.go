@@ -13,14 +13,14 @@ import (
 func (a *API) tokenRoutes() []route {
 	return group("Tokens", []route{
 		{rest.Route{
-			Method: get, Path: "/tokens", Summary: "List valid tokens", Query: listed(newest, ofToken...),
+			Method: get, Path: "/tokens", Summary: "List valid tokens", Query: listParams(newest, tokenParams...),
 			Answer: "Tokens",
 		}, a.tokens},
 		{rest.Route{
 			Method: del, Path: "/tokens/{jti}", Summary: "Revoke a token",
 		}, a.revokeToken},
 		{rest.Route{
-			Method: get, Path: "/issuances", Summary: "List issued tokens", Query: listed(newest, ofToken...),
+			Method: get, Path: "/issuances", Summary: "List issued tokens", Query: listParams(newest, tokenParams...),
 			Answer: "Issuances",
 		}, a.issuances},
 		{rest.Route{
@@ -51,6 +51,7 @@ type issuance struct {
 	Chain         []string `json:"agent_chain,omitempty"`
 }
 
+// issuanceResponse returns the response about an issued token.
 func issuanceResponse(i tokens.Issuance) issuance {
 	response := issuance{
 		ID: strconv.FormatInt(i.ID, 10), JTI: i.JTI, User: i.User, Client: i.Client, ConsentClient: i.ConsentClient,
@@ -66,9 +67,9 @@ func issuanceResponse(i tokens.Issuance) issuance {
 	return response
 }
 
-// tokens returns the issuances whose tokens are neither expired nor revoked.
+// tokens serves GET /admin/tokens: the issuances whose tokens are neither expired nor revoked.
 func (a *API) tokens(c *call) (any, error) {
-	f, err := c.filter()
+	f, err := c.issuanceFilter()
 	if err != nil {
 		return nil, err
 	}
@@ -76,15 +77,17 @@ func (a *API) tokens(c *call) (any, error) {
 	return a.listIssuances(c, "tokens", f)
 }
 
+// issuances serves GET /admin/issuances.
 func (a *API) issuances(c *call) (any, error) {
-	f, err := c.filter()
+	f, err := c.issuanceFilter()
 	if err != nil {
 		return nil, err
 	}
 	return a.listIssuances(c, "issuances", f)
 }
 
-func (c *call) filter() (f tokens.IssuanceFilter, err error) {
+// issuanceFilter returns the filter in the query parameters.
+func (c *call) issuanceFilter() (f tokens.IssuanceFilter, err error) {
 	f = tokens.IssuanceFilter{
 		User: c.Text("user"), Client: c.Text("client"), JTI: c.Text("jti"),
 		Resource: c.Text("resource"),
@@ -93,14 +96,15 @@ func (c *call) filter() (f tokens.IssuanceFilter, err error) {
 	return f, err
 }
 
+// listIssuances returns the response for the requested page of the issuances that match a filter, in the member name.
 func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any, error) {
-	p, err := c.rows(newest)
+	p, err := c.cursorPage(newest)
 	if err != nil {
 		return nil, err
 	}
 	if f.Resource != "" {
 		if r, err := a.Catalog.Find(c.R.Context(), f.Resource); err == nil {
-			f.Resource = r.ID // it may have been a slug
+			f.Resource = r.ID // the filter may contain the slug
 		}
 	}
 	ctx := c.R.Context()
@@ -108,25 +112,26 @@ func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any,
 	if err != nil {
 		return nil, err
 	}
-	response, err := answer(c, name, found, p, issuanceResponse,
+	response, err := cursorResponse(c, name, found, p, issuanceResponse,
 		func(limit int) (int, error) { return a.Tokens.TotalIssuances(ctx, f, limit) })
 	if err != nil {
 		return nil, err
 	}
 	m := newMentioned()
 	for _, issuance := range found {
-		m.issuance(issuance)
+		m.addIssuance(issuance)
 	}
 	return a.names(c, response, m)
 }
 
-func (m mentioned) issuance(i tokens.Issuance) {
-	add(m.clients, i.Client, i.ConsentClient, i.Agent, i.Chain)
-	add(m.users, i.User)
-	add(m.resources, i.Resource)
+// addIssuance adds the ids that an issuance contains.
+func (m mentioned) addIssuance(i tokens.Issuance) {
+	addIDs(m.clients, i.Client, i.ConsentClient, i.Agent, i.Chain)
+	addIDs(m.users, i.User)
+	addIDs(m.resources, i.Resource)
 }
 
-// findIssuance returns the issuance that matches a filter.
+// findIssuance returns the first issuance that matches a filter. If there is none, the error has status 404.
 func (a *API) findIssuance(c *call, f tokens.IssuanceFilter) (i tokens.Issuance, err error) {
 	found, err := a.Tokens.Issuances(c.R.Context(), f, kernel.Page{Limit: 1})
 	if err == nil && len(found) == 0 {
@@ -138,7 +143,8 @@ func (a *API) findIssuance(c *call, f tokens.IssuanceFilter) (i tokens.Issuance,
 	return found[0], nil
 }
 
-func (a *API) byID(c *call) (i tokens.Issuance, err error) {
+// issuanceByID returns the issuance whose id is in the path.
+func (a *API) issuanceByID(c *call) (i tokens.Issuance, err error) {
 	id, err := strconv.ParseInt(c.Path("id"), 10, 64)
 	if err != nil || id <= 0 {
 		return i, notFound("issuance")
@@ -146,22 +152,25 @@ func (a *API) byID(c *call) (i tokens.Issuance, err error) {
 	return a.findIssuance(c, tokens.IssuanceFilter{ID: id})
 }
 
+// issuance serves GET /admin/issuances/{id}.
 func (a *API) issuance(c *call) (any, error) {
-	i, err := a.byID(c)
+	i, err := a.issuanceByID(c)
 	if err != nil {
 		return nil, err
 	}
 	return issuanceResponse(i), nil
 }
 
+// revokeIssuance serves DELETE /admin/issuances/{id}.
 func (a *API) revokeIssuance(c *call) (any, error) {
-	i, err := a.byID(c)
+	i, err := a.issuanceByID(c)
 	if err != nil {
 		return nil, err
 	}
 	return nil, a.revoke(c, i)
 }
 
+// revokeToken serves DELETE /admin/tokens/{jti}.
 func (a *API) revokeToken(c *call) (any, error) {
 	i, err := a.findIssuance(c, tokens.IssuanceFilter{JTI: c.Path("jti")})
 	if err != nil {
@@ -170,6 +179,7 @@ func (a *API) revokeToken(c *call) (any, error) {
 	return nil, a.revoke(c, i)
 }
 
+// revoke revokes the token of an issuance.
 func (a *API) revoke(c *call, i tokens.Issuance) error {
 	if err := a.Tokens.RevokeToken(c.R.Context(), i.JTI, i.ExpiresAt, "admin"); err != nil {
 		return err

@@ -18,7 +18,7 @@ var uiFiles embed.FS
 func (a *API) ui() []kernel.Route {
 	bar := look.Always(a.Bar)
 	files := webassets.NewConsole(webassets.Policy(), uiFiles, "ui", webassets.Page{
-		Title: "Authorization server", WithoutScript: "The administration needs JavaScript. The command tollgate authserver and the API do without.",
+		Title: "Authorization server", WithoutScript: "The administration needs JavaScript. The command tollgate authserver and the API work without it.",
 	})
 	settings := `{"key_needed":true}`
 	if a.APIKey == "" {

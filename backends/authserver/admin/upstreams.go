@@ -37,7 +37,7 @@ type upstream struct {
 	AuthorizationEndpoint string `json:"authorization_endpoint,omitempty"`
 	TokenEndpoint         string `json:"token_endpoint,omitempty"`
 	Keys                  int    `json:"keys"`
-	TellsIssuer           bool   `json:"tells_issuer"`
+	TellsIssuer           bool   `json:"tells_issuer"` // whether its authorization responses contain iss (RFC 9207)
 }
 
 // upstreamFailure is the response about a sign-in that a provider or this server refused.
@@ -59,7 +59,7 @@ const (
 // upstreams returns the providers at which people sign in. It fetches the discovery document and the keys of each
 // provider.
 func (a *API) upstreams(c *call) (any, error) {
-	used, err := a.SignsIn.Used(c.R.Context())
+	uses, err := a.SignsIn.Used(c.R.Context()) // by issuer
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +74,10 @@ func (a *API) upstreams(c *call) (any, error) {
 	ctx, cancel := context.WithTimeout(c.R.Context(), checkTimeout)
 	defer cancel()
 	results := make([]upstream, len(a.Upstreams))
-	var asking sync.WaitGroup
+	var checks sync.WaitGroup
 	for i, provider := range a.Upstreams {
-		asking.Go(func() {
-			response := checked(ctx, provider, used[provider.Issuer()])
+		checks.Go(func() {
+			response := checkUpstream(ctx, provider, uses[provider.Issuer()])
 			if r, ok := succeeded[provider.Slug]; ok && response.LastSignIn == "" {
 				response.LastSignIn = stamp(r.CreatedAt)
 			}
@@ -87,7 +87,7 @@ func (a *API) upstreams(c *call) (any, error) {
 			results[i] = response
 		})
 	}
-	asking.Wait()
+	checks.Wait()
 	return map[string]any{"upstreams": results}, nil
 }
 
@@ -114,13 +114,13 @@ func (a *API) lastByUpstream(ctx context.Context, action string) (map[string]aud
 func failureOf(detail string) string {
 	reason, _ := audit.Value(detail, "reason")
 	if cause, ok := audit.Value(detail, "cause"); ok {
-		return short(reason + ": " + cause)
+		return shorten(reason + ": " + cause)
 	}
-	return short(reason)
+	return shorten(reason)
 }
 
-// checked returns the response about a provider, including the result of checking its discovery document and keys.
-func checked(ctx context.Context, provider *upstreams.Upstream, use upstreams.Use) upstream {
+// checkUpstream fetches the discovery document and the keys of a provider, and returns the response about it.
+func checkUpstream(ctx context.Context, provider *upstreams.Upstream, use upstreams.Use) upstream {
 	result := upstream{
 		Slug:                provider.Slug,
 		DisplayName:         provider.Name,
@@ -139,7 +139,7 @@ func checked(ctx context.Context, provider *upstreams.Upstream, use upstreams.Us
 	}
 	facts, err := provider.Provider.Check(ctx)
 	if err != nil {
-		result.Discovery, result.Error = "failed", short(err.Error())
+		result.Discovery, result.Error = "failed", shorten(err.Error())
 	}
 	result.AuthorizationEndpoint, result.TokenEndpoint, result.Keys, result.TellsIssuer = facts.Authorization, facts.Token,
 		facts.Keys, facts.TellsIssuer
@@ -149,7 +149,8 @@ func checked(ctx context.Context, provider *upstreams.Upstream, use upstreams.Us
 // maxError is the maximum length of an error in a response, in bytes. An error may quote the provider's response.
 const maxError = 500
 
-func short(text string) string { return stored(text[:min(len(text), maxError)]) }
+// shorten cuts an error for a response.
+func shorten(text string) string { return storable(text[:min(len(text), maxError)]) }
 
 // identity is the response about a user's connected account.
 type identity struct {

@@ -17,7 +17,7 @@ import (
 func (a *API) userRoutes() []route {
 	return group("Users", []route{
 		{rest.Route{
-			Method: get, Path: "/users", Summary: "List users", Query: listed(newest, searched), Answer: "Users",
+			Method: get, Path: "/users", Summary: "List users", Query: listParams(newest, searchParam), Answer: "Users",
 		}, a.users},
 		{rest.Route{
 			Method: post, Path: "/users", Summary: "Create a user", Body: "NewUser", Answer: "User",
@@ -25,7 +25,7 @@ func (a *API) userRoutes() []route {
 		}, a.createUser},
 		{rest.Route{
 			Method: post, Path: "/users/invite", Summary: "Invite a user",
-			Description: "Mails a link for choosing a password. If no mails are sent the link is in the response.",
+			Description: "Mails the user a link for choosing a password. Without a mail server, the response contains the link.",
 			Body:        "Invitation", Answer: "InvitedUser", Status: http.StatusCreated, Errors: refused,
 		}, a.inviteUser},
 		{rest.Route{
@@ -40,13 +40,13 @@ func (a *API) userRoutes() []route {
 		}, a.deleteUser},
 		{rest.Route{
 			Method: patch, Path: "/users/{id}/disable", Summary: "Disable a user", Answer: "User", Versioned: true,
-		}, a.setUser(a.Users.Disable)},
+		}, a.changeUserStatus(a.Users.Disable)},
 		{rest.Route{
 			Method: patch, Path: "/users/{id}/enable", Summary: "Enable a user", Answer: "User", Versioned: true,
-		}, a.setUser(a.Users.Enable)},
+		}, a.changeUserStatus(a.Users.Enable)},
 		{rest.Route{
 			Method: get, Path: "/users/{id}/tokens", Summary: "List the valid tokens of a user",
-			Query: listed(newest, named), Answer: "Tokens",
+			Query: listParams(newest, namesParam), Answer: "Tokens",
 		}, a.userTokens},
 		{rest.Route{
 			Method: del, Path: "/users/{id}/tokens", Summary: "End the sessions and tokens of a user",
@@ -76,7 +76,7 @@ func (a *API) userRoutes() []route {
 			Errors: invalid,
 		}, a.patchUserFacts},
 		{rest.Route{
-			Method: get, Path: "/group-roles", Summary: "List the roles of groups", Query: paged,
+			Method: get, Path: "/group-roles", Summary: "List the roles of groups", Query: pageParams,
 			Answer: "GroupRolesList",
 		}, a.groupRoles},
 		{rest.Route{
@@ -85,10 +85,10 @@ func (a *API) userRoutes() []route {
 		}, a.setGroupRoles},
 		{rest.Route{
 			Method: get, Path: "/users/{id}/grants", Summary: "List the consents and connections of a user",
-			Query: []rest.Param{named}, Answer: "Grants",
+			Query: []rest.Param{namesParam}, Answer: "Grants",
 		}, a.userGrants},
 		{rest.Route{
-			Method: del, Path: "/grants/consent/{id}", Summary: "Revoke a consent and the tokens that rest on it",
+			Method: del, Path: "/grants/consent/{id}", Summary: "Revoke a consent and the tokens that depend on it",
 		}, a.revokeConsent},
 	})
 }
@@ -104,12 +104,14 @@ type user struct {
 	CreatedAt string `json:"created_at"`
 }
 
+// userResponse returns the response about a user.
 func userResponse(u *users.User) user {
 	return user{u.ID, u.Email, u.Name, u.Role, u.Status, u.Provider, stamp(time.UnixMicro(u.CreatedAt))}
 }
 
+// users serves GET /admin/users.
 func (a *API) users(c *call) (any, error) {
-	p, err := c.rows(newest)
+	p, err := c.cursorPage(newest)
 	if err != nil {
 		return nil, err
 	}
@@ -122,16 +124,18 @@ func (a *API) users(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(c, "users", found, p, userResponse, func(limit int) (int, error) {
+	return cursorResponse(c, "users", found, p, userResponse, func(limit int) (int, error) {
 		return a.Users.Total(ctx, text, limit)
 	})
 }
 
+// user serves GET /admin/users/{id}.
 func (a *API) user(c *call) (any, error) {
 	u, err := a.Users.Find(c.R.Context(), c.Path("id"))
-	return shown(c, u, err, userResponse, userTag)
+	return objectResponse(c, u, err, userResponse, userTag)
 }
 
+// createUser serves POST /admin/users.
 func (a *API) createUser(c *call) (any, error) {
 	var body struct {
 		Email    string `json:"email"`
@@ -173,6 +177,7 @@ func (a *API) inviteUser(c *call) (any, error) {
 	}{userResponse(u), link}, nil
 }
 
+// patchUser serves PATCH /admin/users/{id}.
 func (a *API) patchUser(c *call) (any, error) {
 	var body struct {
 		Email    *string `json:"email"`
@@ -180,7 +185,7 @@ func (a *API) patchUser(c *call) (any, error) {
 		Password *string `json:"password"`
 		Role     *string `json:"role"`
 	}
-	ifMatch, err := change(c, &body, userTag)
+	ifMatch, err := decodeChange(c, &body, userTag)
 	if err != nil {
 		return nil, err
 	}
@@ -192,6 +197,7 @@ func (a *API) patchUser(c *call) (any, error) {
 	return tagged(c, userResponse(u), userTag(u)), nil
 }
 
+// deleteUser serves DELETE /admin/users/{id}.
 func (a *API) deleteUser(c *call) (any, error) {
 	ifMatch, err := checkIfMatch(c, userTag)
 	if err != nil {
@@ -200,7 +206,8 @@ func (a *API) deleteUser(c *call) (any, error) {
 	return nil, a.Users.Delete(c.R.Context(), c.Path("id"), actor, ifMatch)
 }
 
-func (a *API) setUser(
+// changeUserStatus returns the handler that changes the status of a user with set.
+func (a *API) changeUserStatus(
 	set func(ctx context.Context, id, actor string, checks ...func(u *users.User) error) (*users.User, error),
 ) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
@@ -216,6 +223,7 @@ func (a *API) setUser(
 	}
 }
 
+// userTokens serves PATCH /admin/users/{id}/disable.
 func (a *API) userTokens(c *call) (any, error) {
 	id := c.Path("id")
 	if _, err := a.Users.Find(c.R.Context(), id); err != nil {
@@ -256,19 +264,19 @@ func (a *API) userFactors(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	left, err := a.Factors.Left(ctx, id)
+	codesLeft, err := a.Factors.Left(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	rows := make([]factor, len(list))
-	for i, one := range list {
-		rows[i] = factor{ID: one.ID, Kind: one.Kind, Name: one.Name, CreatedAt: stamp(time.UnixMicro(one.CreatedAt))}
-		if one.UsedAt != 0 {
-			used := stamp(time.UnixMicro(one.UsedAt))
-			rows[i].UsedAt = &used
+	for i, f := range list {
+		rows[i] = factor{ID: f.ID, Kind: f.Kind, Name: f.Name, CreatedAt: stamp(time.UnixMicro(f.CreatedAt))}
+		if f.UsedAt != 0 {
+			usedAt := stamp(time.UnixMicro(f.UsedAt))
+			rows[i].UsedAt = &usedAt
 		}
 	}
-	return map[string]any{"factors": rows, "recovery_codes": left}, nil
+	return map[string]any{"factors": rows, "recovery_codes": codesLeft}, nil
 }
 
 // resetFactors removes all second factors of a user, who may have lost them.
@@ -280,6 +288,7 @@ func (a *API) resetFactors(c *call) (any, error) {
 	return map[string]any{"user_id": c.Path("id"), "factors_removed": n}, nil
 }
 
+// userGrants serves GET /admin/users/{id}/grants.
 func (a *API) userGrants(c *call) (any, error) {
 	id := c.Path("id")
 	if _, err := a.Users.Find(c.R.Context(), id); err != nil {
@@ -291,8 +300,8 @@ func (a *API) userGrants(c *call) (any, error) {
 	}
 	rows, m := make([]map[string]any, len(grants)), newMentioned()
 	for i, g := range grants {
-		add(m.clients, g.Client)
-		add(m.resources, g.Resource)
+		addIDs(m.clients, g.Client)
+		addIDs(m.resources, g.Resource)
 		rows[i] = map[string]any{
 			"id": g.ID, "user_id": g.User, "client_id": g.Client, "resource_id": g.Resource, "scopes": words(g.Scope),
 			"created_at": stamp(time.UnixMicro(g.CreatedAt)), "updated_at": stamp(time.UnixMicro(g.UpdatedAt)),
@@ -311,12 +320,12 @@ func (a *API) revokeConsent(c *call) (any, error) {
 	if err := a.Tokens.Flush(ctx); err != nil {
 		return nil, err
 	}
-	var ended []string
+	var endedFamilies []string
 	g, err := a.Consents.Revoke(ctx, c.Path("id"), func(conn store.Conn, g consent.Grant) (err error) {
-		ended, err = a.Tokens.EndConsent(conn, g.User, g.Client, g.Resource, g.ID)
+		endedFamilies, err = a.Tokens.EndConsent(conn, g.User, g.Client, g.Resource, g.ID)
 		return err
 	})
-	a.Tokens.Ended(c.Path("id"), ended)
+	a.Tokens.Ended(c.Path("id"), endedFamilies)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,8 @@ func tagOf(response any, updated time.Time) string {
 	return rest.ETag(strconv.AppendInt(text, updated.UnixMicro(), 10))
 }
 
+// The following functions return the entity tags of objects.
+
 func clientTag(c *clients.Client) string { return tagOf(fullClientResponse(c), c.UpdatedAt) }
 
 func userTag(u *users.User) string { return tagOf(userResponse(u), time.UnixMicro(u.UpdatedAt)) }
@@ -44,9 +46,9 @@ func tagged(c *call, response any, tag string) any {
 	return response
 }
 
-// shown returns the response about an object, with its entity tag. If err, the error of reading the object, is not nil,
-// shown returns it.
-func shown[T, U any](c *call, object T, err error, response func(T) U, tag func(T) string) (any, error) {
+// objectResponse returns the response about an object, with its entity tag. The parameter err is the error of reading
+// the object; objectResponse returns it if it is not nil.
+func objectResponse[T, U any](c *call, object T, err error, response func(T) U, tag func(T) string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +56,14 @@ func shown[T, U any](c *call, object T, err error, response func(T) U, tag func(
 }
 
 // checkIfMatch returns a function that compares the request's header If-Match with the entity tag of the stored object.
-// That function returns an error with status 412 if they do not match. It is nil if the request has no If-Match. A
+// That function returns an error with status 412 if they do not match. Without the header, it accepts every object. A
 // malformed If-Match is an error of checkIfMatch.
-func checkIfMatch[T any](c *call, tag func(one T) string) (func(one T) error, error) {
+func checkIfMatch[T any](c *call, tag func(object T) string) (func(object T) error, error) {
 	match, err := c.Match()
-	return func(one T) error {
+	return func(object T) error {
 		if match == nil {
 			return nil
 		}
-		return match.Check(tag(one))
+		return match.Check(tag(object))
 	}, err
 }

@@ -14,7 +14,7 @@ import (
 func (a *API) enterpriseRoutes() []route {
 	return group("Enterprise-managed authorization", []route{
 		{rest.Route{
-			Method: get, Path: "/idps", Summary: "List identity providers", Query: paged, Answer: "IdPs",
+			Method: get, Path: "/idps", Summary: "List identity providers", Query: pageParams, Answer: "IdPs",
 		}, a.idps},
 		{rest.Route{
 			Method: post, Path: "/idps", Summary: "Create an identity provider", Body: "IdPBody", Answer: "IdP",
@@ -36,7 +36,7 @@ func (a *API) enterpriseRoutes() []route {
 			Answer: "IdP", Errors: invalid,
 		}, a.refreshKeys},
 		{rest.Route{
-			Method: get, Path: "/xaa/policies", Summary: "List policies", Query: append([]rest.Param{ofIdP}, paged...),
+			Method: get, Path: "/xaa/policies", Summary: "List policies", Query: append([]rest.Param{idpParam}, pageParams...),
 			Answer: "Policies",
 		}, a.xaaPolicies},
 		{rest.Route{
@@ -55,7 +55,7 @@ func (a *API) enterpriseRoutes() []route {
 		}, a.deleteXAAPolicy},
 		{rest.Route{
 			Method: get, Path: "/xaa/subject-mappings", Summary: "List subject mappings",
-			Query: listed(oldest, ofIdP, named), Answer: "Mappings",
+			Query: listParams(oldest, idpParam, namesParam), Answer: "Mappings",
 		}, a.mappings},
 		{rest.Route{
 			Method: post, Path: "/xaa/subject-mappings", Summary: "Create a subject mapping", Body: "NewMapping",
@@ -76,6 +76,7 @@ type idpBody struct {
 	Enabled  *bool  `json:"enabled"`
 }
 
+// row returns the identity provider that the request describes. The id is empty for a new one.
 func (b *idpBody) row(id string) *xaa.IdP {
 	return &xaa.IdP{
 		ID: id, Name: b.Name, Issuer: b.Issuer, JWKSURI: b.JWKSURI, Audience: b.Audience,
@@ -83,6 +84,7 @@ func (b *idpBody) row(id string) *xaa.IdP {
 	}
 }
 
+// idpResponse returns the response about an identity provider.
 func idpResponse(i *xaa.IdP) map[string]any {
 	return map[string]any{
 		"id": i.ID, "name": i.Name, "issuer": i.Issuer, "jwks_uri": i.JWKSURI, "audience": i.Audience, "enabled": i.Enabled,
@@ -90,38 +92,37 @@ func idpResponse(i *xaa.IdP) map[string]any {
 	}
 }
 
-// page returns the response for the requested page of a list. It calls read with a limit that is one more than
-// requested, to detect a next page, and converts the rows with tell.
-func page[T any](
-	c *call, name string, read func(limit, offset int) ([]T, error), tell func(T) map[string]any,
+// queryPage returns the response for the requested page of a list. It calls read with a limit that is one more than
+// requested, to detect a next page, and converts the rows with convert.
+func queryPage[T any](
+	c *call, name string, read func(limit, offset int) ([]T, error), convert func(T) map[string]any,
 ) (any, error) {
-	limit, offset, err := c.page()
+	limit, offset, err := c.limitOffset()
 	if err != nil {
 		return nil, err
 	}
-	found, err := read(limit+1, offset)
+	rows, err := read(limit+1, offset)
 	if err != nil {
 		return nil, err
 	}
-	found, more := store.Cut(found, limit)
-	rows := make([]map[string]any, len(found))
-	for i, row := range found {
-		rows[i] = tell(row)
-	}
-	return list(name, rows, limit, offset, more), nil
+	rows, hasMore := store.Cut(rows, limit)
+	return pageResponse(name, converted(rows, convert), limit, offset, hasMore), nil
 }
 
+// idps serves GET /admin/idps.
 func (a *API) idps(c *call) (any, error) {
-	return page(c, "idps", func(limit, offset int) ([]*xaa.IdP, error) {
+	return queryPage(c, "idps", func(limit, offset int) ([]*xaa.IdP, error) {
 		return a.XAA.IdPs(c.R.Context(), limit, offset)
 	}, idpResponse)
 }
 
+// idp serves GET /admin/idps/{id}.
 func (a *API) idp(c *call) (any, error) {
 	i, err := a.XAA.IdP(c.R.Context(), c.Path("id"))
-	return shown(c, i, err, idpResponse, idpTag)
+	return objectResponse(c, i, err, idpResponse, idpTag)
 }
 
+// createIdP serves POST /admin/idps.
 func (a *API) createIdP(c *call) (any, error) {
 	var body idpBody
 	if err := c.Decode(&body); err != nil {
@@ -135,9 +136,10 @@ func (a *API) createIdP(c *call) (any, error) {
 	return idpResponse(i), nil
 }
 
+// replaceIdP serves PUT /admin/idps/{id}.
 func (a *API) replaceIdP(c *call) (any, error) {
 	var body idpBody
-	ifMatch, err := change(c, &body, idpTag)
+	ifMatch, err := decodeChange(c, &body, idpTag)
 	if err != nil {
 		return nil, err
 	}
@@ -149,6 +151,7 @@ func (a *API) replaceIdP(c *call) (any, error) {
 	return a.idp(c)
 }
 
+// deleteIdP serves DELETE /admin/idps/{id}.
 func (a *API) deleteIdP(c *call) (any, error) {
 	ifMatch, err := checkIfMatch(c, idpTag)
 	if err != nil {
@@ -186,6 +189,7 @@ type policyBody struct {
 	Enabled   *bool    `json:"enabled"`
 }
 
+// row returns the policy that the request describes. The id is empty for a new one.
 func (b *policyBody) row(id string) *xaa.Policy {
 	return &xaa.Policy{
 		ID: id, Name: b.Name, IdP: b.IdP, ClientIDs: b.ClientIDs, Scopes: b.Scopes, Resources: b.Resources,
@@ -193,6 +197,7 @@ func (b *policyBody) row(id string) *xaa.Policy {
 	}
 }
 
+// xaaPolicyResponse returns the response about a policy.
 func xaaPolicyResponse(p *xaa.Policy) map[string]any {
 	return map[string]any{
 		"id": p.ID, "name": p.Name, "idp_id": p.IdP, "client_ids": words(p.ClientIDs), "scopes": words(p.Scopes),
@@ -201,17 +206,20 @@ func xaaPolicyResponse(p *xaa.Policy) map[string]any {
 	}
 }
 
+// xaaPolicies serves GET /admin/xaa/policies.
 func (a *API) xaaPolicies(c *call) (any, error) {
-	return page(c, "policies", func(limit, offset int) ([]*xaa.Policy, error) {
+	return queryPage(c, "policies", func(limit, offset int) ([]*xaa.Policy, error) {
 		return a.XAA.Policies(c.R.Context(), c.Text("idp_id"), limit, offset)
 	}, xaaPolicyResponse)
 }
 
+// xaaPolicy serves GET /admin/xaa/policies/{id}.
 func (a *API) xaaPolicy(c *call) (any, error) {
 	p, err := a.XAA.Policy(c.R.Context(), c.Path("id"))
-	return shown(c, p, err, xaaPolicyResponse, policyTag)
+	return objectResponse(c, p, err, xaaPolicyResponse, policyTag)
 }
 
+// createXAAPolicy serves POST /admin/xaa/policies.
 func (a *API) createXAAPolicy(c *call) (any, error) {
 	var body policyBody
 	if err := c.Decode(&body); err != nil {
@@ -225,9 +233,10 @@ func (a *API) createXAAPolicy(c *call) (any, error) {
 	return xaaPolicyResponse(p), nil
 }
 
+// replaceXAAPolicy serves PUT /admin/xaa/policies/{id}.
 func (a *API) replaceXAAPolicy(c *call) (any, error) {
 	var body policyBody
-	ifMatch, err := change(c, &body, policyTag)
+	ifMatch, err := decodeChange(c, &body, policyTag)
 	if err != nil {
 		return nil, err
 	}
@@ -239,6 +248,7 @@ func (a *API) replaceXAAPolicy(c *call) (any, error) {
 	return a.xaaPolicy(c)
 }
 
+// deleteXAAPolicy serves DELETE /admin/xaa/policies/{id}.
 func (a *API) deleteXAAPolicy(c *call) (any, error) {
 	ifMatch, err := checkIfMatch(c, policyTag)
 	if err != nil {
@@ -252,6 +262,7 @@ func (a *API) deleteXAAPolicy(c *call) (any, error) {
 	return nil, nil
 }
 
+// mappingResponse returns the response about a subject mapping.
 func mappingResponse(m *xaa.Mapping) map[string]any {
 	return map[string]any{
 		"id": m.ID, "idp_id": m.IdP, "idp_subject": m.Subject, "local_user_id": m.User,
@@ -259,8 +270,9 @@ func mappingResponse(m *xaa.Mapping) map[string]any {
 	}
 }
 
+// mappings serves GET /admin/xaa/subject-mappings.
 func (a *API) mappings(c *call) (any, error) {
-	p, err := c.rows(oldest)
+	p, err := c.cursorPage(oldest)
 	if err != nil {
 		return nil, err
 	}
@@ -269,18 +281,19 @@ func (a *API) mappings(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := answer(c, "subject_mappings",
+	response, err := cursorResponse(c, "subject_mappings",
 		found, p, mappingResponse, func(limit int) (int, error) { return a.XAA.TotalMappings(ctx, idp, limit) })
 	if err != nil {
 		return nil, err
 	}
 	m := newMentioned()
 	for _, mapping := range found {
-		add(m.users, mapping.User)
+		addIDs(m.users, mapping.User)
 	}
 	return a.names(c, response, m)
 }
 
+// createMapping serves POST /admin/xaa/subject-mappings.
 func (a *API) createMapping(c *call) (any, error) {
 	var body struct {
 		IdP     string `json:"idp_id"`
@@ -298,6 +311,7 @@ func (a *API) createMapping(c *call) (any, error) {
 	return mappingResponse(m), nil
 }
 
+// deleteMapping serves DELETE /admin/xaa/subject-mappings/{id}.
 func (a *API) deleteMapping(c *call) (any, error) {
 	m, err := a.XAA.DeleteMapping(c.R.Context(), c.Path("id"))
 	if err != nil {

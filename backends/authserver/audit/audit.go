@@ -4,6 +4,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -22,12 +23,12 @@ type Feed struct {
 // Record is a row of authserver_audit.
 type Record struct {
 	ID        int64
-	Action    string
-	Actor     string
-	Client    string
-	Address   string
+	Action    string // such as user.registered
+	Actor     string // the id of a user, or "admin"; may be empty
+	Client    string // a client_id; may be empty
+	Address   string // the IP address of the request
 	Detail    string // names and values separated by spaces, see Pairs
-	Trace     string
+	Trace     string // the id of the trace
 	CreatedAt time.Time
 }
 
@@ -49,11 +50,8 @@ func (f *Feed) Add(ctx context.Context, e kernel.Event) {
 	}
 }
 
-type fault string
-
-func (f fault) Error() string { return string(f) }
-
-const errFull = fault("too many events wait")
+// errFull is logged for an event that the queue cannot take.
+var errFull = errors.New("the queue of audit events is full")
 
 // Run writes queued events until the context is done.
 func (f *Feed) Run(ctx context.Context) { f.batch.Run(ctx) }
@@ -62,38 +60,39 @@ func (f *Feed) Run(ctx context.Context) { f.batch.Run(ctx) }
 func (f *Feed) Flush(ctx context.Context) error { return f.batch.Flush(ctx) }
 
 const (
-	columns   = "action, actor_id, client_id, ip, detail, trace_id, created_at"
-	places    = "(?, ?, ?, ?, ?, ?, ?)"
-	chunk     = 50 // rows of one statement
-	sweepRows = 1000
+	columns       = "action, actor_id, client_id, ip, detail, trace_id, created_at"
+	placeholders  = "(?, ?, ?, ?, ?, ?, ?)"
+	statementRows = 50 // rows of one statement
+	sweepRows     = 1000
 )
 
 // store writes events to the database in one transaction.
 func (f *Feed) store(ctx context.Context, rows []Record) error {
 	return f.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		for part := rows; len(part) > 0; {
-			n := chunk
-			if len(part) < n {
-				n = 1
+		for remaining := rows; len(remaining) > 0; {
+			n := statementRows
+			if len(remaining) < n {
+				n = 1 // not all remaining rows, so that there are only two statements to prepare
 			}
 			args := make([]any, 0, 7*n)
-			for _, r := range part[:n] {
+			for _, r := range remaining[:n] {
 				args = append(args, r.Action, r.Actor, r.Client, r.Address, r.Detail, r.Trace, r.CreatedAt.UnixMicro())
 			}
-			if _, err := c.Exec("INSERT INTO authserver_audit ("+columns+") VALUES "+places+strings.Repeat(","+places, n-1),
+			if _, err := c.Exec("INSERT INTO authserver_audit ("+columns+") VALUES "+placeholders+strings.Repeat(","+placeholders, n-1),
 				args...); err != nil {
 				return err
 			}
-			part = part[n:]
+			remaining = remaining[n:]
 		}
 		return nil
 	})
 }
 
+// logLost logs and counts events that could not be stored.
 func (f *Feed) logLost(rows []Record, err error) {
 	for _, r := range rows {
 		f.Count("audit_events_dropped_total", "")
-		f.Logger().Error("an audit event could not be written down", zap.String("action", r.Action), zap.String("actor",
+		f.Logger().Error("an audit event could not be stored", zap.String("action", r.Action), zap.String("actor",
 			r.Actor), zap.String("client", r.Client),
 			zap.String("ip", r.Address), zap.String("detail", r.Detail), zap.String("trace_id", r.Trace),
 			zap.Time("at", r.CreatedAt), zap.Error(err))
@@ -101,7 +100,7 @@ func (f *Feed) logLost(rows []Record, err error) {
 }
 
 // Pairs formats a list of alternating names and values as text: name=value, separated by spaces. It quotes a value that
-// contains spaces or quotes.
+// is empty or contains spaces, quotes or backslashes, and removes control characters.
 func Pairs(pairs []string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -127,56 +126,62 @@ func Pairs(pairs []string) string {
 // Value returns the value of a name in a text that Pairs returned, and whether the text contains the name.
 func Value(detail, name string) (string, bool) {
 	for detail != "" {
-		key, rest, found := strings.Cut(detail, "=")
+		key, tail, found := strings.Cut(detail, "=")
 		if !found {
 			return "", false
 		}
-		var value strings.Builder
-		i := 0
-		if quoted := strings.HasPrefix(rest, `"`); quoted {
-			for i = 1; i < len(rest) && rest[i] != '"'; i++ {
-				if rest[i] == '\\' && i+1 < len(rest) {
-					i++
-				}
-				value.WriteByte(rest[i])
-			}
-			i = min(i+1, len(rest))
-		} else {
-			for ; i < len(rest) && rest[i] != ' '; i++ {
-				value.WriteByte(rest[i])
-			}
-		}
+		value, tail := cutValue(tail)
 		if key == name {
-			return value.String(), true
+			return value, true
 		}
-		detail = strings.TrimPrefix(rest[i:], " ")
+		detail = strings.TrimPrefix(tail, " ")
 	}
 	return "", false
+}
+
+// cutValue returns the value, quoted or not, at the begin of a text that Pairs returned, and the text after it.
+func cutValue(text string) (value, after string) {
+	if !strings.HasPrefix(text, `"`) {
+		end := strings.IndexByte(text, ' ')
+		if end < 0 {
+			end = len(text)
+		}
+		return text[:end], text[end:]
+	}
+	var unquoted strings.Builder
+	i := 1
+	for ; i < len(text) && text[i] != '"'; i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			i++
+		}
+		unquoted.WriteByte(text[i])
+	}
+	return unquoted.String(), text[min(i+1, len(text)):]
 }
 
 // Query selects events.
 type Query struct {
 	Since, Until time.Time // both inclusive
 	// Action is an action. If it ends with a dot, it is the prefix of several actions.
-	Action, Actor, Client string
+	Action, Actor, Client string // empty for all
 }
 
 // Listing returns the query of the events.
 func (q Query) Listing() kernel.Listing {
 	l := kernel.Listing{Columns: "id, " + columns, Table: "authserver_audit", At: "created_at", ID: "id"}
 	since, until := q.Since.UnixMicro(), q.Until.UnixMicro()
-	choices := q.choices()
-	if len(choices) == 1 {
-		choice := choices[0]
+	equalities := q.equalities()
+	if len(equalities) == 1 {
+		only := equalities[0]
 		// The condition avoids "=": the planner might then assume that the value is frequent, and scan all events
 		// backwards from the latest, although there may have been no event with the value for weeks.
-		pair := "(" + choice.column + ", created_at)"
-		l.And(pair+" >= (?, ?) AND "+pair+" <= (?, ?)", choice.value, since, choice.value, until)
-		l.IndexPrefix = choice.column
+		pair := "(" + only.column + ", created_at)"
+		l.And(pair+" >= (?, ?) AND "+pair+" <= (?, ?)", only.value, since, only.value, until)
+		l.IndexPrefix = only.column
 	} else {
 		l.And("created_at >= ? AND created_at <= ?", since, until)
-		for _, one := range choices {
-			l.And(one.column+" = ?", one.value)
+		for _, e := range equalities {
+			l.And(e.column+" = ?", e.value)
 		}
 	}
 	if q.Actor != "" {
@@ -191,29 +196,33 @@ func (q Query) Listing() kernel.Listing {
 	return l
 }
 
-// choice is a column that has the same value in all events of a query.
-type choice struct{ column, value string }
+// equality is a column that has the same value in all events of a query.
+type equality struct{ column, value string }
 
-func (q Query) choices() (list []choice) {
-	for _, one := range [...]choice{{"actor_id", q.Actor}, {"client_id", q.Client}, {"action", q.Action}} {
-		if one.value != "" && (one.column != "action" || !strings.HasSuffix(one.value, ".")) {
-			list = append(list, one)
+// equalities returns the columns that must have a given value. An action that is a prefix is not among them.
+func (q Query) equalities() (list []equality) {
+	for _, e := range [...]equality{{"actor_id", q.Actor}, {"client_id", q.Client}, {"action", q.Action}} {
+		isPrefix := e.column == "action" && strings.HasSuffix(e.value, ".")
+		if e.value != "" && !isPrefix {
+			list = append(list, e)
 		}
 	}
 	return list
 }
 
-// List returns a page of events, newest first. The result more reports whether further events follow.
-func (f *Feed) List(ctx context.Context, q Query, limit, offset int) (list []Record, more bool, err error) {
+// List returns a page of events, newest first, including events that are still queued. The result hasMore reports
+// whether further events follow.
+func (f *Feed) List(ctx context.Context, q Query, limit, offset int) (list []Record, hasMore bool, err error) {
 	if err := f.Flush(ctx); err != nil {
 		return nil, false, err
 	}
 	page := kernel.Page{Limit: limit + 1, Offset: offset, Newest: true}
 	list, err = kernel.Rows(ctx, f.Server, q.Listing().Find, page, scan)
-	list, more = store.Cut(list, limit)
-	return list, more, err
+	list, hasMore = store.Cut(list, limit)
+	return list, hasMore, err
 }
 
+// scan reads a row with the id and columns.
 func scan(r store.Row) (record Record, err error) {
 	var created int64
 	err = r.Scan(

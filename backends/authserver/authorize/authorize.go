@@ -78,12 +78,12 @@ func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Reque
 	if r.RedirectGiven {
 		redirect = r.Redirect
 	}
-	former := r.Redirect
-	client, err := s.client(ctx, r, redirect, s.Clients.Find)
+	previousRedirect := r.Redirect
+	client, err := s.setRedirect(ctx, r, redirect, s.Clients.Find)
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.Redirect != former {
+	if r.Redirect != previousRedirect {
 		return nil, nil, pageError(
 			"the application has changed since this sign-in was begun; go back to it and begin there")
 	}
@@ -123,21 +123,21 @@ func (s *Authorize) Next(
 		return SignIn, nil, err
 	}
 	switch {
-	case r.Two && len(session.Methods) == 0:
+	case r.TwoFactors && len(session.Methods) == 0:
 		return 0, nil, s.refusal(r, kernel.Refuse(unmetAuthentication,
-			"the person signs in at another server, which does not tell of a second factor"))
-	case !s.Needs(r, session):
-	case r.Silent && r.Two:
-		return 0, nil, s.refusal(r, kernel.Refuse(unmetAuthentication, "the person has not proved a second factor"))
+			"the user signs in at another server, which did not report a second factor"))
+	case !s.NeedsSecondFactor(r, session):
+	case r.Silent && r.TwoFactors:
+		return 0, nil, s.refusal(r, kernel.Refuse(unmetAuthentication, "the user has not used a second factor"))
 	case r.Silent:
-		return 0, nil, s.refusal(r, kernel.Refuse(interactionRequired, "a second factor is needed"))
+		return 0, nil, s.refusal(r, kernel.Refuse(interactionRequired, "a second factor is required"))
 	default:
 		return Prove, nil, nil
 	}
 	if r.Ask {
 		return Consent, nil, nil
 	}
-	client, needs, err := s.needs(ctx, r)
+	client, needs, err := s.clientAndNeeds(ctx, r)
 	if err != nil {
 		return 0, nil, s.refusal(r, err)
 	}
@@ -159,14 +159,14 @@ func (s *Authorize) Next(
 		response, err = s.issue(ctx, r, s.grant(r, session, r.Scope, ids))
 		return Done, response, err
 	case r.Silent:
-		return 0, nil, s.refusal(r, kernel.Refuse(consentRequired, "the person has not granted this yet"))
+		return 0, nil, s.refusal(r, kernel.Refuse(consentRequired, "the user has not granted the requested scope yet"))
 	}
 	return Consent, nil, nil
 }
 
-// Needs reports whether a request requires a second factor that the signed-in user has not yet proved.
-func (s *Authorize) Needs(r *Request, session *login.Session) bool {
-	return (s.SecondFactor || r.Two) && !session.HasSecondFactor()
+// NeedsSecondFactor reports whether a request requires a second factor that the signed-in user has not yet proved.
+func (s *Authorize) NeedsSecondFactor(r *Request, session *login.Session) bool {
+	return (s.SecondFactor || r.TwoFactors) && !session.HasSecondFactor()
 }
 
 // SignedIn reports whether the user is signed in as a request requires. The session is nil if no user is signed in. If
@@ -183,13 +183,13 @@ func (s *Authorize) SignedIn(r *Request, session *login.Session) (bool, error) {
 		return true, nil
 	}
 	if r.Silent || session.AuthTime.UnixMicro() >= r.At {
-		return false, s.refusal(r, kernel.Refuse(loginRequired, "somebody else is signed in than id_token_hint is about"))
+		return false, s.refusal(r, kernel.Refuse(loginRequired, "the signed-in user is not the user of id_token_hint"))
 	}
 	return false, nil
 }
 
-// needs returns the client of a request and the consents that the request needs.
-func (s *Authorize) needs(ctx context.Context, r *Request) (*clients.Client, []consent.Need, error) {
+// clientAndNeeds returns the client of a request and the consents that the request needs.
+func (s *Authorize) clientAndNeeds(ctx context.Context, r *Request) (*clients.Client, []consent.Need, error) {
 	client, err := s.Clients.Find(ctx, r.Client)
 	if err != nil {
 		return nil, nil, err
@@ -207,36 +207,37 @@ func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent
 	needs := make([]consent.Need, 0, len(list)+1)
 	for _, resource := range list {
 		need := consent.Need{Resource: resource.ID}
-		for _, word := range scope {
-			if slices.ContainsFunc(resource.Scopes, func(s resources.Scope) bool { return s.Name == word }) {
-				need.Scope = append(need.Scope, word)
+		for _, name := range scope {
+			if slices.ContainsFunc(resource.Scopes, func(s resources.Scope) bool { return s.Name == name }) {
+				need.Scope = append(need.Scope, name)
 			}
 		}
 		needs = append(needs, need)
 	}
-	rest := consent.Need{}
-	for _, word := range scope {
-		if len(list) == 0 || s.isOwn(word) {
-			rest.Scope = append(rest.Scope, word)
+	serverNeed := consent.Need{}
+	for _, name := range scope {
+		if len(list) == 0 || s.isOwn(name) {
+			serverNeed.Scope = append(serverNeed.Scope, name)
 		}
 	}
-	if len(list) == 0 || len(rest.Scope) > 0 {
-		needs = append(needs, rest)
+	if len(list) == 0 || len(serverNeed.Scope) > 0 {
+		needs = append(needs, serverNeed)
 	}
 	return needs
 }
 
-// Allow stores that the user has approved scopes of a request, and returns the response with a new code. If a form is
-// submitted twice, each submission creates a code, of which the client receives one.
+// Allow stores that the user has approved scopes of a request, and returns the response with a new code. The address is
+// the IP address of the user, for the audit event. If a form is submitted twice, each submission creates a code, of
+// which the client receives one. A *RefusalError must be sent to the client, and any other error shown to the user.
 func (s *Authorize) Allow(
 	ctx context.Context, r *Request, client *clients.Client, session *login.Session, approved []string, address string,
 ) (*Response, error) {
 	g, err := s.Grant(ctx, r, client, session, approved, address)
-	if _, refused := apierror.From(err); err != nil && !refused {
-		return nil, s.refusal(r, err)
-	}
 	if err != nil {
-		return nil, err
+		if _, ok := apierror.From(err); ok { // shown to the user
+			return nil, err
+		}
+		return nil, s.refusal(r, err)
 	}
 	return s.issue(ctx, r, g)
 }
@@ -248,12 +249,13 @@ func (s *Authorize) Grant(
 ) (g tokens.Grant, err error) {
 	for _, word := range approved {
 		if !slices.Contains(r.Scope, word) {
-			return g, pageError("the form approves what was not asked for")
+			return g, pageError("the form approves permissions that the application did not request")
 		}
 	}
 	if len(approved) == 0 && len(r.Scope) > 0 {
-		return g, pageError("nothing was chosen that the application may do; go back and choose something, or deny")
+		return g, pageError("no permission was chosen; go back and choose at least one, or deny the request")
 	}
+	// In the order of the request, without duplicates of the form.
 	approved = slices.DeleteFunc(slices.Clone(r.Scope), func(word string) bool { return !slices.Contains(approved, word) })
 	list, err := s.resources(ctx, r)
 	if err != nil {
@@ -304,5 +306,5 @@ func (s *Authorize) issue(ctx context.Context, r *Request, g tokens.Grant) (*Res
 	if err != nil {
 		return nil, s.refusal(r, err)
 	}
-	return s.answer(r, "code", code), nil
+	return s.newResponse(r, "code", code), nil
 }

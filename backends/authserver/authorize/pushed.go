@@ -23,17 +23,17 @@ const (
 // are those for a request through a browser.
 func (s *Authorize) Push(ctx context.Context, client *clients.Client, values url.Values) (uri string, err error) {
 	if id := values["client_id"]; len(id) > 1 || len(id) == 1 && id[0] != client.ID {
-		return "", kernel.Refuse(kernel.InvalidRequest, "client_id is not that of the client")
+		return "", kernel.Refuse(kernel.InvalidRequest, "client_id differs from that of the authenticated client")
 	}
 	values.Set("client_id", client.ID)
 	if values.Has("request_uri") {
-		return "", kernel.Refuse(kernel.InvalidRequest, "request_uri must not be sent here")
+		return "", kernel.Refuse(kernel.InvalidRequest, "a pushed request must not contain request_uri")
 	}
 	r, err := s.Parse(ctx, values)
 	if err != nil {
 		return "", err
 	}
-	name := secret.New()
+	name := secret.New() // the database has only its hash
 	return pushedPrefix + name, s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		_, err := c.Exec("INSERT INTO authserver_pushed (digest, client_id, request, expires_at) VALUES (?, ?, ?, ?)",
 			secret.Hash(name), client.ID, effectiveParameters(values, r).Encode(), s.Now().Add(PushedLife).UnixMicro())
@@ -53,8 +53,8 @@ var parameters = []string{
 func effectiveParameters(values url.Values, r *Request) url.Values {
 	effective := make(url.Values, len(parameters))
 	for _, name := range parameters {
-		if given, ok := values[name]; ok {
-			effective[name] = given
+		if sent, ok := values[name]; ok {
+			effective[name] = sent
 		}
 	}
 	if r.Hint == "" {
@@ -78,7 +78,7 @@ func (s *Authorize) takePushed(ctx context.Context, values url.Values) (url.Valu
 	}
 	var request string
 	err := s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		digest, client := secret.Hash(strings.TrimPrefix(uris[0], pushedPrefix)), asked{values}.single("client_id")
+		digest, client := secret.Hash(strings.TrimPrefix(uris[0], pushedPrefix)), requestValues{values}.single("client_id")
 		err := c.Row("SELECT request FROM authserver_pushed WHERE digest = ? AND client_id = ? AND expires_at > ?"+
 			c.Lock(), digest, client, s.Micros()).Scan(&request)
 		if err != nil {

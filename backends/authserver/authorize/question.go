@@ -53,32 +53,33 @@ func (s *Authorize) Question(ctx context.Context, r *Request, client *clients.Cl
 	if u, err := url.Parse(client.ID); err == nil && client.Source == clients.Document {
 		q.ClientHost = u.Host
 	}
-	named := list
+	candidates := list // resources that may declare the scopes
 	if len(list) == 0 {
-		if named, err = s.Catalog.All(ctx); err != nil {
+		if candidates, err = s.Catalog.All(ctx); err != nil {
 			return nil, s.refusal(r, err)
 		}
 	}
-	left := slices.Clone(r.Scope)
-	for _, resource := range named {
+	remaining := slices.Clone(r.Scope)
+	for _, resource := range candidates {
 		part := Part{Resource: resource.DisplayName}
 		if part.Resource == "" {
 			part.Resource = resource.Slug
 		}
 		for _, scope := range resource.Scopes {
-			if index := slices.Index(left, scope.Name); index >= 0 {
+			if index := slices.Index(remaining, scope.Name); index >= 0 {
 				part.Scopes = append(part.Scopes, scope)
-				left = slices.Delete(left, index, index+1)
+				remaining = slices.Delete(remaining, index, index+1)
 			}
 		}
-		if len(part.Scopes) > 0 || len(list) > 0 {
+		isRequested := len(list) > 0
+		if len(part.Scopes) > 0 || isRequested {
 			q.Parts = append(q.Parts, part)
 		}
 	}
 	serverPart := Part{}
-	for _, word := range left {
-		scope := resources.Scope{Name: word}
-		if index := slices.IndexFunc(s.Own, func(scope resources.Scope) bool { return scope.Name == word }); index >= 0 {
+	for _, name := range remaining {
+		scope := resources.Scope{Name: name}
+		if index := slices.IndexFunc(s.Own, func(scope resources.Scope) bool { return scope.Name == name }); index >= 0 {
 			scope = s.Own[index]
 		}
 		serverPart.Scopes = append(serverPart.Scopes, scope)

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Errors of RFC 6749 section 4.1.2.1 and its extensions that only this endpoint returns, and the limits of a request.
+// Errors of RFC 6749 section 4.1.2.1 and its extensions that only this endpoint returns.
 const (
 	unsupportedResponse = "unsupported_response_type"
 	requestNotSupported = "request_not_supported" // OpenID Connect Core 3.1.2.6
@@ -26,12 +26,16 @@ const (
 	consentRequired     = "consent_required"
 	interactionRequired = "interaction_required"
 	// OpenID Connect Core Unmet Authentication Requirements 1.0
-	unmetAuthentication       = "unmet_authentication_requirements"
-	maxState                  = 2048
-	maxNonce                  = 2048
-	maxHint                   = 254
-	maxLocales                = 256
-	maxSeconds          int64 = 1 << 31
+	unmetAuthentication = "unmet_authentication_requirements"
+)
+
+// The limits of a request.
+const (
+	maxState         = 2048    // bytes
+	maxNonce         = 2048    // bytes
+	maxHint          = 254     // bytes of login_hint
+	maxLocales       = 256     // bytes of ui_locales
+	maxSeconds int64 = 1 << 31 // of max_age; a longer time has the same effect
 )
 
 // Request is an authorization request after all checks that do not depend on the signed-in user.
@@ -59,8 +63,8 @@ type Request struct {
 	Ask bool `json:"ask,omitempty"`
 	// SignedInSince is the earliest acceptable time of the sign-in, in microseconds since 1970 (prompt=login, max_age).
 	SignedInSince int64 `json:"since,omitempty"`
-	// Two requires two factors (acr_values); see tokens.TwoFactors.
-	Two bool `json:"two,omitempty"`
+	// TwoFactors requires two factors (acr_values); see tokens.TwoFactors.
+	TwoFactors bool `json:"two,omitempty"`
 	// Form requests the response by a form (response_mode=form_post).
 	Form bool `json:"form,omitempty"`
 	// At is when the request was received, in microseconds since 1970.
@@ -79,8 +83,8 @@ func (r *RefusalError) Error() string { return r.Reason.Error() }
 // Unwrap returns the reason.
 func (r *RefusalError) Unwrap() error { return r.Reason }
 
-// asked are the parameters of a request.
-type asked struct{ url.Values }
+// requestValues are the parameters of a request.
+type requestValues struct{ url.Values }
 
 // withoutEmpty returns the parameters that are not empty. An empty parameter counts as omitted (RFC 6749 section 3.1).
 // Repeated parameters are kept, so that later checks can refuse them.
@@ -98,7 +102,7 @@ func withoutEmpty(values url.Values) url.Values {
 }
 
 // single returns the value of a parameter, or "" if it was not sent exactly once.
-func (a asked) single(name string) string {
+func (a requestValues) single(name string) string {
 	if len(a.Values[name]) != 1 {
 		return ""
 	}
@@ -118,34 +122,34 @@ func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, err
 	if err != nil {
 		return nil, err
 	}
-	a := asked{values}
+	a := requestValues{values}
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(a.Values[name]) > 1 {
 			return nil, pageError("the request has the parameter " + name + " twice")
 		}
 	}
 	r := &Request{Client: a.single("client_id"), RedirectGiven: a.single("redirect_uri") != "", At: s.Micros()}
-	client, err := s.client(ctx, r, a.single("redirect_uri"), s.Clients.Current)
+	client, err := s.setRedirect(ctx, r, a.single("redirect_uri"), s.Clients.Current)
 	if err != nil {
 		return nil, err
 	}
 	if state := a.single("state"); len(state) <= maxState {
 		r.State = []byte(state)
 	}
-	badMode := s.mode(r, a.single("response_mode"))
-	err = s.check(ctx, r, client, a, badMode)
-	if err != nil {
+	modeFault := s.setMode(r, a.single("response_mode"))
+	if err := s.check(ctx, r, client, a, modeFault); err != nil {
 		return nil, s.refusal(r, err)
 	}
 	return r, nil
 }
 
-// client finds the client of a request and sets the redirect URI.
-func (s *Authorize) client(
+// setRedirect finds the client of a request by find, sets the redirect URI of the request and returns the client. The
+// parameter redirect is the redirect_uri of the request; it may be empty.
+func (s *Authorize) setRedirect(
 	ctx context.Context, r *Request, redirect string, find func(ctx context.Context, id string) (*clients.Client, error),
 ) (*clients.Client, error) {
 	if r.Client == "" {
-		return nil, pageError("the request does not say by client_id which application it is from")
+		return nil, pageError("the request has no client_id")
 	}
 	client, err := find(ctx, r.Client)
 	if errors.Is(err, clients.ErrUnknown) {
@@ -158,7 +162,7 @@ func (s *Authorize) client(
 		return nil, err
 	}
 	if !client.Active() {
-		return nil, pageError("the application of the request may not be used any more")
+		return nil, pageError("the application of the request has been disabled")
 	}
 	uri, ok := client.MatchRedirect(redirect)
 	switch {
@@ -172,12 +176,14 @@ func (s *Authorize) client(
 	return client, nil
 }
 
-// check checks the parameters whose errors are sent to the client. A non-empty badMode is a fault that was already
-// found in the parameter response_mode; check returns it as an error.
-func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Client, a asked, badMode string) error {
+// check checks the parameters whose errors are sent to the client, and stores their values in r. A non-empty modeFault
+// is a fault that was already found in the parameter response_mode; check returns it as an error.
+func (s *Authorize) check(
+	ctx context.Context, r *Request, client *clients.Client, a requestValues, modeFault string,
+) error {
 	for name, values := range a.Values {
 		if len(values) > 1 && name != "resource" {
-			return kernel.Refuse(kernel.InvalidRequest, "a parameter was sent twice")
+			return kernel.Refuse(kernel.InvalidRequest, "a parameter other than resource was sent more than once")
 		}
 	}
 	switch response := a.single("response_type"); {
@@ -194,8 +200,8 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 	case !client.May(clients.GrantCode):
 		return kernel.Refuse(kernel.UnauthorizedClient, "the client is not registered for the grant authorization_code")
 	}
-	if badMode != "" {
-		return kernel.Refuse(kernel.InvalidRequest, "%s", badMode)
+	if modeFault != "" {
+		return kernel.Refuse(kernel.InvalidRequest, "%s", modeFault)
 	}
 	r.Challenge, r.Nonce, r.Hint = a.single("code_challenge"), a.single("nonce"), a.single("login_hint")
 	if locales := a.single("ui_locales"); len(locales) <= maxLocales {
@@ -207,58 +213,58 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 		return kernel.Refuse(kernel.InvalidRequest, "code_challenge is missing: PKCE is required")
 	case a.single("code_challenge_method") != "S256":
 		return kernel.Refuse(kernel.InvalidRequest, "code_challenge_method must be S256")
-	case !digest(r.Challenge):
+	case !isDigest(r.Challenge):
 		return kernel.Refuse(kernel.InvalidRequest, "code_challenge must be 43 characters of base64url")
-	case jkt != "" && !digest(jkt):
+	case jkt != "" && !isDigest(jkt):
 		return kernel.Refuse(kernel.InvalidRequest, "dpop_jkt must be 43 characters of base64url")
 	case len(r.Nonce) > maxNonce:
 		return kernel.Refuse(kernel.InvalidRequest, "nonce is longer than %d bytes", maxNonce)
-	case len(r.Hint) > maxHint:
+	case len(r.Hint) > maxHint: // a hint that is too long is ignored
 		r.Hint = ""
 	}
 	if s.DPoP { // otherwise a bound code could not be redeemed
 		r.JKT = jkt
 	}
-	if err := s.hint(ctx, r, a.single("id_token_hint")); err != nil {
+	if err := s.setSubject(ctx, r, a.single("id_token_hint")); err != nil {
 		return err
 	}
-	if err := r.prompt(a); err != nil {
+	if err := r.applyPrompt(a); err != nil {
 		return err
 	}
-	r.acr(a.single("acr_values"))
-	return s.scope(ctx, r, client, a)
+	r.applyACR(a.single("acr_values"))
+	return s.setScope(ctx, r, client, a)
 }
 
-// digest reports whether a text has the form of a SHA-256 digest in base64url.
-func digest(text string) bool {
+// isDigest reports whether a text has the form of a SHA-256 digest in base64url.
+func isDigest(text string) bool {
 	return len(text) == 43 && !strings.ContainsFunc(text, func(c rune) bool {
 		return c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 	})
 }
 
-// hint sets the subject of a request from the ID token in id_token_hint (OpenID Connect Core section 3.1.2.1). It
+// setSubject sets the subject of a request from the ID token in id_token_hint (OpenID Connect Core section 3.1.2.1). It
 // ignores a token that this server did not issue, or whose signing key no longer exists.
-func (s *Authorize) hint(ctx context.Context, r *Request, token string) error {
+func (s *Authorize) setSubject(ctx context.Context, r *Request, token string) error {
 	if token == "" || s.Hinted == nil {
 		return nil
 	}
 	subject, client, err := s.Hinted(ctx, token)
 	if err == nil && subject != "" && client != r.Client {
-		err = kernel.Refuse(kernel.InvalidRequest, "id_token_hint was made for another client")
+		err = kernel.Refuse(kernel.InvalidRequest, "id_token_hint was issued to another client")
 	}
 	r.Subject = subject
 	return err
 }
 
-// prompt evaluates the parameters prompt and max_age (OpenID Connect Core section 3.1.2.1).
-func (r *Request) prompt(a asked) error {
+// applyPrompt evaluates the parameters prompt and max_age (OpenID Connect Core section 3.1.2.1).
+func (r *Request) applyPrompt(a requestValues) error {
 	words := strings.Fields(a.single("prompt"))
 	for _, word := range words {
 		switch word {
 		case "none":
 			r.Silent = true
 		case "login", "select_account":
-			r.SignedInSince = r.At + 1
+			r.SignedInSince = r.At + 1 // later than the request, so that the user must sign in again
 		case "consent":
 			r.Ask = true
 		default:
@@ -266,7 +272,7 @@ func (r *Request) prompt(a asked) error {
 		}
 	}
 	if r.Silent && len(words) > 1 {
-		return kernel.Refuse(kernel.InvalidRequest, "prompt=none goes with no other")
+		return kernel.Refuse(kernel.InvalidRequest, "prompt=none must not be combined with other values")
 	}
 	if text := a.single("max_age"); text != "" {
 		seconds, err := strconv.ParseInt(text, 10, 64)
@@ -282,19 +288,19 @@ func (r *Request) prompt(a asked) error {
 	return nil
 }
 
-// acr evaluates acr_values: the first class in it that this server knows determines the required number of factors
+// applyACR evaluates acr_values: the first class in it that this server knows determines the required number of factors
 // (OpenID Connect Core section 3.1.2.1, RFC 9470).
-func (r *Request) acr(values string) {
+func (r *Request) applyACR(values string) {
 	for class := range strings.FieldsSeq(values) {
 		if slices.Contains(tokens.Classes(), class) {
-			r.Two = class == tokens.TwoFactors
+			r.TwoFactors = class == tokens.TwoFactors
 			return
 		}
 	}
 }
 
-// scope sets the resources and the scope of a request.
-func (s *Authorize) scope(ctx context.Context, r *Request, client *clients.Client, a asked) error {
+// setScope sets the resources and the scope of a request.
+func (s *Authorize) setScope(ctx context.Context, r *Request, client *clients.Client, a requestValues) error {
 	for _, name := range a.Values["resource"] {
 		u, err := url.Parse(name)
 		if err != nil || strings.Contains(name, "#") || u.Opaque != "" && u.Host != "" {
@@ -313,7 +319,8 @@ func (s *Authorize) scope(ctx context.Context, r *Request, client *clients.Clien
 	return err
 }
 
-// refusal returns err as a *RefusalError for the client of the request.
+// refusal returns err as a *RefusalError for the client of the request. An unexpected error becomes server_error or
+// temporarily_unavailable, with err as its cause.
 func (s *Authorize) refusal(r *Request, err error) error {
 	e, ok := apierror.From(err)
 	switch {
@@ -321,7 +328,7 @@ func (s *Authorize) refusal(r *Request, err error) error {
 		e = kernel.Refuse(kernel.Unavailable, "the server is not available right now, try again shortly")
 		e.Cause = err
 	case !ok:
-		e = kernel.Refuse(kernel.ServerError, "something went wrong here")
+		e = kernel.Refuse(kernel.ServerError, "internal error")
 		e.Cause = err
 	}
 	return &RefusalError{r, e}
@@ -332,7 +339,7 @@ func (s *Authorize) resources(ctx context.Context, r *Request) (list []*resource
 	for _, id := range r.Resources {
 		resource, err := s.Catalog.Find(ctx, id)
 		if errors.Is(err, resources.ErrUnknown) {
-			return nil, kernel.Refuse(kernel.InvalidTarget, "a resource of the request is not there any more")
+			return nil, kernel.Refuse(kernel.InvalidTarget, "a resource of the request no longer exists")
 		}
 		if err != nil {
 			return nil, err

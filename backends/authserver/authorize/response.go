@@ -32,26 +32,26 @@ type Parameter struct{ Name, Value string }
 func (r *Response) Location() string {
 	var b strings.Builder
 	b.WriteString(r.To)
-	glue := byte('?')
+	separator := byte('?')
 	if strings.Contains(r.To, "?") {
-		glue = '&'
+		separator = '&'
 	}
 	for _, p := range r.Parameters {
-		b.WriteByte(glue)
+		b.WriteByte(separator)
 		b.WriteString(p.Name + "=" + url.QueryEscape(p.Value))
-		glue = '&'
+		separator = '&'
 	}
 	return b.String()
 }
 
 // Refused returns the response that sends a refusal to the client.
 func (s *Authorize) Refused(refusal *RefusalError) *Response {
-	return s.answer(refusal.Request, "error", refusal.Reason.Code, "error_description", refusal.Reason.Message)
+	return s.newResponse(refusal.Request, "error", refusal.Reason.Code, "error_description", refusal.Reason.Message)
 }
 
-// answer returns a response with the given names and values. It always adds the parameter iss (RFC 9207), and adds
-// state if the request contained it.
-func (s *Authorize) answer(r *Request, pairs ...string) *Response {
+// newResponse returns a response with parameters, given as alternating names and values. It always adds the parameter
+// iss (RFC 9207), and adds state if the request contained it.
+func (s *Authorize) newResponse(r *Request, pairs ...string) *Response {
 	pairs = append(pairs, "iss", s.Issuer)
 	if len(r.State) > 0 {
 		pairs = append(pairs, "state", string(r.State))
@@ -71,9 +71,9 @@ func (s *Authorize) Modes() []string {
 	return []string{queryMode}
 }
 
-// mode sets the response mode of a request. It must be called before other parameters are checked, since their errors
-// are sent in that mode. If the mode is not supported, mode returns the fault, and the response is a redirect.
-func (s *Authorize) mode(r *Request, mode string) (refusal string) {
+// setMode sets the response mode of a request. It must be called before other parameters are checked, since their
+// errors are sent in that mode. If the mode is not supported, setMode returns the fault, and the response is a redirect.
+func (s *Authorize) setMode(r *Request, mode string) (fault string) {
 	switch {
 	case mode == "" || mode == queryMode:
 	case mode != formMode || !s.FormPost:

@@ -26,6 +26,7 @@ import (
 // Issuer is the issuer of the kernels.
 const Issuer = "https://as.example"
 
+// databases creates the databases of the tests.
 var databases = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}}
 
 // Quick hashes the passwords and secrets of tests quickly, since they need no protection.
@@ -114,6 +115,7 @@ type Events struct {
 	all []kernel.Event
 }
 
+// add records an event.
 func (es *Events) add(e kernel.Event) {
 	es.mu.Lock()
 	defer es.mu.Unlock()

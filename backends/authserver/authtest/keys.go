@@ -31,18 +31,19 @@ func Flips(t *testing.T, outside bool, tables ...map[string]Flip) {
 		maps.Copy(all, table)
 	}
 	for _, key := range config.Keys() {
-		f, ok := all[key.Name]
-		if delete(all, key.Name); ok != (isOutside(key.Name) == outside) {
-			t.Errorf("%s: flipped here is %v", key.Name, ok)
+		f, isTested := all[key.Name]
+		delete(all, key.Name)
+		if mustBeTested := isOutside(key.Name) == outside; isTested != mustBeTested {
+			t.Errorf("%s: in the tables: %v, want %v", key.Name, isTested, mustBeTested)
 		}
-		if !ok {
+		if !isTested {
 			continue
 		}
 		t.Run(key.Name, func(t *testing.T) {
 			t.Parallel()
 			for i, value := range []string{f.First, f.Other} {
 				if got := f.See(t, f.With.And(Settings{key.Name: value})); got != f.Want[i] {
-					t.Errorf("with %q: %q is seen, want %q", value, got, f.Want[i])
+					t.Errorf("with %q: got %q, want %q", value, got, f.Want[i])
 				}
 			}
 			if f.Want[0] == f.Want[1] {
@@ -90,18 +91,19 @@ func (s Settings) Text(tb testing.TB) string {
 		}
 		section, names := file, strings.Split(key, ".")
 		for _, name := range names[:len(names)-1] {
-			below, ok := section[name].(map[string]any)
+			child, ok := section[name].(map[string]any)
 			if !ok {
-				below = make(map[string]any)
-				section[name] = below
+				child = make(map[string]any)
+				section[name] = child
 			}
-			section = below
+			section = child
 		}
-		var read any = value
-		if json.Valid([]byte(value)) && strings.ContainsAny(value[:1], "[{tf0123456789") {
-			read = json.RawMessage(value)
+		var encoded any = value
+		isJSON := json.Valid([]byte(value)) && strings.ContainsAny(value[:1], "[{tf0123456789")
+		if isJSON { // a list, a section, a bool or a number
+			encoded = json.RawMessage(value)
 		}
-		section[names[len(names)-1]] = read
+		section[names[len(names)-1]] = encoded
 	}
 	text, err := json.Marshal(file)
 	if err != nil {

@@ -33,8 +33,8 @@ const (
 // The errors of methods that change rows.
 var (
 	ErrUnknown = errors.New("there is no such provider")
-	ErrExists  = errors.New("a provider with this slug is there already")
-	ErrInUse   = errors.New("resources use this provider: change or delete them first")
+	ErrExists  = errors.New("a provider with this slug already exists")
+	ErrInUse   = errors.New("resources use this provider: change or delete these resources first")
 )
 
 // Provider is a row of authserver_brokers.
@@ -46,7 +46,7 @@ type Provider struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
-	secret string // the sealed client_secret, or empty
+	secret string // the encrypted client_secret, or empty
 }
 
 // Options are the settings of Brokers.
@@ -66,10 +66,11 @@ type Brokers struct {
 	*kernel.Server
 	options Options
 	client  *http.Client
-	list    *kernel.Cache[*snapshot]
+	list    *kernel.Cache[*snapshot] // under the empty key
 }
 
 const (
+	// topic is the topic of the changes that are announced to the other nodes.
 	topic        = "brokers"
 	maxProviders = 1000
 	// maxName and maxConfig are the maximum lengths of a provider's name and configuration, in bytes.
@@ -79,11 +80,13 @@ const (
 // Sealed is the column of the encrypted client secrets.
 var Sealed = encryption.Column{Table: "authserver_brokers", ID: "id", Column: "secret"}
 
+// place returns the additional authenticated data that binds an encrypted client secret to its row.
 func place(id string) []byte { return encryption.Place(Sealed.Table, id, Sealed.Column) }
 
+// snapshot holds all stored providers.
 type snapshot struct {
-	all    []*Provider // by slug
-	byName map[string]*Provider
+	all    []*Provider          // ordered by slug
+	byName map[string]*Provider // by id and by slug
 }
 
 // New returns the providers of a server.
@@ -111,7 +114,7 @@ func (b *Brokers) read(ctx context.Context, _ string) (*snapshot, error) {
 	for _, p := range s.all {
 		s.byName[p.Slug] = p
 	}
-	for _, p := range s.all {
+	for _, p := range s.all { // after the slugs, since a slug may equal the id of another provider
 		s.byName[p.ID] = p
 	}
 	return s, err
@@ -138,6 +141,7 @@ func (b *Brokers) Find(ctx context.Context, name string) (*Provider, error) {
 	return nil, ErrUnknown
 }
 
+// columns are the columns of authserver_brokers, in the order of scan.
 const columns = "id, slug, display_name, protocol, config, secret, created_at, updated_at"
 
 // scan returns a row as a provider, or ErrUnknown if the query found no row.
@@ -153,6 +157,7 @@ func scan(r store.Row) (*Provider, error) {
 	return p, err
 }
 
+// slug matches the slug of a provider.
 var slug = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // Check returns an error if a provider is invalid. It does not check config_data.
@@ -162,9 +167,9 @@ func (p *Provider) Check() error {
 	}
 	switch {
 	case !slug.MatchString(p.Slug):
-		return refuse("slug", "must be 1 to 100 letters, digits, points, hyphens and underscores, a letter or digit first")
+		return refuse("slug", "must be 1 to 100 letters, digits, dots, hyphens and underscores, beginning with a letter or digit")
 	case len(p.DisplayName) > maxName || strings.ContainsFunc(p.DisplayName, unicode.IsControl):
-		return refuse("display_name", "must have at most 255 characters and none of control")
+		return refuse("display_name", "must have at most 1020 bytes, without control characters")
 	case p.Protocol != OAuth && p.Protocol != APIKey && p.Protocol != ServiceAccount:
 		return refuse("protocol", "must be oauth, api_key or service_account")
 	case len(p.Config) > maxConfig:
@@ -195,7 +200,7 @@ func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 	for name := range members {
 		// The secret would stay in the configuration, which the API shows.
 		if name != clientSecret && strings.EqualFold(name, clientSecret) {
-			return apierror.New(http.StatusBadRequest, "invalid_value", "config_data has %s, which is called client_secret",
+			return apierror.New(http.StatusBadRequest, "invalid_value", "config_data.%s must be spelled client_secret",
 				name).With("config_data." + name)
 		}
 	}
@@ -203,14 +208,14 @@ func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 		var secret string
 		if err := json.Unmarshal(raw, &secret); err != nil {
 			return apierror.New(http.StatusBadRequest, "invalid_value",
-				"config_data.client_secret must be a text").With("config_data.client_secret")
+				"config_data.client_secret must be a string").With("config_data.client_secret")
 		}
 		delete(members, clientSecret)
 		p.secret = ""
 		if secret != "" {
 			if b.options.Encryptor == nil {
 				return apierror.New(http.StatusUnprocessableEntity, "",
-					"config_data.client_secret: %s; name a variable by client_secret_ref instead",
+					"config_data.client_secret: %s; use client_secret_ref with the name of an environment variable instead",
 					encryption.ErrNone).With("config_data.client_secret")
 			}
 			var err error
@@ -246,6 +251,7 @@ func (b *Brokers) Create(ctx context.Context, p *Provider) error {
 	}))
 }
 
+// exists returns ErrExists for the violation of a unique constraint, and any other error unchanged.
 func exists(err error) error {
 	if store.IsUniqueViolation(err) {
 		return ErrExists
@@ -263,7 +269,7 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 		if err != nil {
 			return nil, err
 		}
-		previous, secret := p.UpdatedAt, p.secret
+		previousUpdate, previousSecret := p.UpdatedAt, p.secret
 		if err := edit(p); err != nil {
 			return nil, err
 		}
@@ -274,14 +280,15 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 			return nil, err
 		}
 		p.UpdatedAt = b.Now().Truncate(time.Microsecond)
-		if !p.UpdatedAt.After(previous) {
-			p.UpdatedAt = previous.Add(time.Microsecond)
+		if !p.UpdatedAt.After(previousUpdate) { // the time also serves as the version of the row
+			p.UpdatedAt = previousUpdate.Add(time.Microsecond)
 		}
 		var changed int64
 		err = exists(b.Change(ctx, topic, "", func(c store.Conn) (err error) {
 			changed, err = c.Exec("UPDATE authserver_brokers SET slug = ?, display_name = ?, config = ?, secret = ?, updated_at = ? WHERE id = ? AND updated_at = ? AND secret = ?",
 				// The secret is compared too, since it may have been encrypted with another key in the meantime.
-				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, previous.UnixMicro(), secret)
+				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID,
+				previousUpdate.UnixMicro(), previousSecret)
 			return err
 		}))
 		if err != nil {
@@ -302,11 +309,11 @@ func (b *Brokers) Delete(ctx context.Context, id string, checks ...func(p *Provi
 		}); err != nil {
 			return err
 		}
-		var used int
-		if err := c.Row("SELECT count(*) FROM authserver_resources WHERE provider_id = ?", id).Scan(&used); err != nil {
+		var users int // resources that use the provider
+		if err := c.Row("SELECT count(*) FROM authserver_resources WHERE provider_id = ?", id).Scan(&users); err != nil {
 			return err
 		}
-		if used > 0 {
+		if users > 0 {
 			return ErrInUse
 		}
 		n, err := c.Exec("DELETE FROM authserver_brokers WHERE id = ?", id)

@@ -2,6 +2,7 @@ package brokers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,6 +26,7 @@ func (e *ConfigError) Error() string {
 	return fmt.Sprintf("provider %s: config_data: %s", e.Slug, e.Fault)
 }
 
+// fault returns a *ConfigError for the provider.
 func (p *Provider) fault(format string, args ...any) error {
 	return &ConfigError{p.Slug, fmt.Sprintf(format, args...)}
 }
@@ -46,12 +48,13 @@ type OAuthConfig struct {
 	// ScopeSeparator separates the scopes of a request. Default: a space.
 	ScopeSeparator string `json:"scope_separator"`
 
-	slug   string
-	secret string
+	slug   string // of the provider
+	secret string // the client secret in clear
 }
 
 // APIKeyConfig is the config_data of the protocol api_key.
 type APIKeyConfig struct {
+	// HeaderName and HeaderPrefix describe how the key is sent. This server does not use them.
 	HeaderName   string `json:"header_name"`
 	HeaderPrefix string `json:"header_prefix"`
 	// IssuanceInstructionsURL is a page that explains to users how to get a key.
@@ -62,12 +65,12 @@ type APIKeyConfig struct {
 type ServiceAccountConfig struct {
 	TokenURL  string `json:"token_url"`
 	Email     string `json:"sa_email"`
-	KeyRef    string `json:"sa_key_ref"` // the name of a variable with a PEM key
-	Algorithm string `json:"algorithm"`  // RS256 or ES256
-	TTL       int    `json:"token_ttl_seconds"`
+	KeyRef    string `json:"sa_key_ref"`        // the name of a variable with a PEM key
+	Algorithm string `json:"algorithm"`         // RS256 or ES256
+	TTL       int    `json:"token_ttl_seconds"` // the life of an assertion; default: 3600
 
-	slug string
-	key  any
+	slug string // of the provider
+	key  any    // the private key for Algorithm
 }
 
 // reserved are the parameters of an authorization request that only this server may set, not the configuration of a
@@ -80,7 +83,7 @@ var reserved = []string{
 // decode decodes the configuration of a provider, which must have the given protocol. An unknown member is an error.
 func (p *Provider) decode(protocol string, into any) error {
 	if p.Protocol != protocol {
-		return p.fault("the provider is of the protocol %s", p.Protocol)
+		return p.fault("the provider has the protocol %s, not %s", p.Protocol, protocol)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(p.Config))
 	decoder.DisallowUnknownFields()
@@ -123,14 +126,9 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 			return nil, p.fault("%s %s", field.member, fault)
 		}
 	}
-	byDefault := func(text *string, value string) {
-		if *text == "" {
-			*text = value
-		}
-	}
-	byDefault(&c.ResponseFormat, "standard")
-	byDefault(&c.TokenAuthMethod, "client_secret_post")
-	byDefault(&c.ScopeSeparator, " ")
+	c.ResponseFormat = cmp.Or(c.ResponseFormat, "standard")
+	c.TokenAuthMethod = cmp.Or(c.TokenAuthMethod, "client_secret_post")
+	c.ScopeSeparator = cmp.Or(c.ScopeSeparator, " ")
 	switch {
 	case c.ClientID == "":
 		return nil, p.fault("client_id is missing")
@@ -141,7 +139,7 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 	case len(c.ScopeSeparator) > 8:
 		return nil, p.fault("scope_separator must have at most 8 bytes")
 	case c.SecretRef != "" && p.secret != "":
-		return nil, p.fault("client_secret and client_secret_ref are both set")
+		return nil, p.fault("client_secret and client_secret_ref must not both be set")
 	}
 	for name := range maps.Keys(c.ExtraAuthParams) {
 		if slices.Contains(reserved, strings.ToLower(name)) || strings.HasPrefix(strings.ToLower(name), "code_challenge") {
@@ -166,6 +164,7 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 // secrets of the process to a provider.
 const envPrefix = "CONNECTOR_"
 
+// variable returns the value of the environment variable that a member of the configuration names.
 func (b *Brokers) variable(p *Provider, member, name string) (string, error) {
 	if !strings.HasPrefix(name, envPrefix) {
 		return "", p.fault("%s must name a variable that begins with %s", member, envPrefix)
@@ -221,7 +220,7 @@ func (b *Brokers) ServiceAccount(p *Provider) (*ServiceAccountConfig, error) {
 		return nil, p.fault("algorithm must be RS256 or ES256")
 	}
 	if err != nil { // not wrapped, since it may contain parts of the key
-		return nil, p.fault("sa_key_ref: the variable %s holds no key for %s in PEM", c.KeyRef, c.Algorithm)
+		return nil, p.fault("sa_key_ref: the variable %s does not contain a PEM private key for %s", c.KeyRef, c.Algorithm)
 	}
 	return c, nil
 }
@@ -240,6 +239,7 @@ func (b *Brokers) Usable(p *Provider) (err error) {
 	return err
 }
 
+// maxURL is the maximum length of a URL in a configuration, in bytes.
 const maxURL = 2048
 
 // checkURL returns the fault of a URL to which a browser is redirected, or "". Without TLS, the host must be this
@@ -251,7 +251,7 @@ func (b *Brokers) checkURL(text string) string {
 		return "is missing"
 	case err != nil || len(text) > maxURL || u.Host == "" || u.User != nil || u.Fragment != "" ||
 		u.Scheme != "https" && u.Scheme != "http":
-		return "must be a URL of https without a user and a fragment"
+		return "must be an https URL without a user name and a fragment"
 	case u.Scheme == "https":
 		return ""
 	}
@@ -278,7 +278,7 @@ func (b *Brokers) checkServerURL(text string) string {
 	if len(addrs) > 0 &&
 		!slices.ContainsFunc(addrs, func(addr netip.Addr) bool { return outbound.Allowed(addr, b.options.Networks) }) {
 		return "leads to " + u.Hostname() +
-			", which is not public: add its network to server.allow_networks, or to allow_networks of the Caddyfile"
+			", which is not a public address: add its network to server.allow_networks, or to allow_networks of the Caddyfile"
 	}
 	return ""
 }

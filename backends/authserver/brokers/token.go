@@ -38,7 +38,7 @@ type UpstreamError struct {
 	// Code is the OAuth error code of the response. It is empty if the response has no code, or if the provider has not
 	// answered.
 	Code  string
-	cause error
+	cause error // why there is no token
 }
 
 // Error implements error. From the provider's response it contains only the error code.
@@ -49,7 +49,7 @@ func (e *UpstreamError) Error() string {
 	return fmt.Sprintf("provider %s: %s", e.Slug, e.cause)
 }
 
-// Unwrap returns the reason why the provider did not answer.
+// Unwrap returns the reason why there is no token, such as that the provider did not answer.
 func (e *UpstreamError) Unwrap() error { return e.cause }
 
 // gone are the error codes, including Slack's, for a refresh token that is no longer valid.
@@ -64,7 +64,7 @@ func Gone(err error) bool {
 	return ok && gone[e.Code]
 }
 
-// AuthorizeAt returns the URL of an authorization request.
+// AuthorizeAt returns the URL of an authorization request. The challenge is the PKCE code challenge (S256).
 func (c *OAuthConfig) AuthorizeAt(redirect, state, challenge string, scope []string) string {
 	u, err := url.Parse(c.AuthorizeURL)
 	if err != nil {
@@ -79,7 +79,8 @@ func (c *OAuthConfig) AuthorizeAt(redirect, state, challenge string, scope []str
 		"state": state, "scope": strings.Join(scope, c.ScopeSeparator),
 		"code_challenge": challenge, "code_challenge_method": "S256",
 	} {
-		if q.Set(name, value); value == "" {
+		q.Set(name, value)
+		if value == "" {
 			q.Del(name)
 		}
 	}
@@ -122,8 +123,8 @@ func (b *Brokers) Revoke(ctx context.Context, c *OAuthConfig, credential Credent
 }
 
 const (
-	maxAnswer = 256 << 10
-	maxToken  = 64 << 10
+	maxAnswer = 256 << 10 // bytes of a response
+	maxToken  = 64 << 10  // bytes of a token
 	// maxTokenLife is the maximum life of a token that is accepted from a provider's response.
 	maxTokenLife = 10 * 365 * 24 * time.Hour
 )
@@ -169,7 +170,7 @@ func (b *Brokers) send(slug string, request *http.Request) (status int, answer [
 	return response.StatusCode, answer, nil
 }
 
-// ask sends a request to the token endpoint.
+// ask sends a request to the token endpoint and returns the tokens of the response.
 func (b *Brokers) ask(ctx context.Context, c *OAuthConfig, form url.Values) (g Granted, err error) {
 	status, answer, err := b.post(ctx, c, c.TokenURL, form)
 	if err != nil {
@@ -193,24 +194,31 @@ type answered struct {
 // word matches the error codes of providers that are passed to callers.
 var word = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 
-// granted parses a response of the token endpoint.
+// parse decodes a response as a form, if format is "form", or as JSON. Some providers send errors as JSON in any case.
+func (a *answered) parse(format string, text []byte) error {
+	isJSON := strings.HasPrefix(strings.TrimSpace(string(text)), "{")
+	if format != "form" || isJSON {
+		return json.Unmarshal(text, a)
+	}
+	values, err := url.ParseQuery(string(text))
+	if err != nil {
+		return err
+	}
+	*a = answered{
+		Error: values.Get("error"), Access: values.Get("access_token"), Refresh: values.Get("refresh_token"),
+		Expires: json.RawMessage(values.Get("expires_in")),
+	}
+	if values.Has("scope") {
+		scope := values.Get("scope")
+		a.Scope = &scope
+	}
+	return nil
+}
+
+// granted returns the tokens in a response of the token endpoint. If there are none, the error is an *UpstreamError.
 func (b *Brokers) granted(c *OAuthConfig, status int, text []byte) (g Granted, err error) {
 	var a answered
-	if c.ResponseFormat == "form" && !strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
-		values, wrong := url.ParseQuery(string(text))
-		if err = wrong; err == nil {
-			a = answered{
-				Error: values.Get("error"), Access: values.Get("access_token"), Refresh: values.Get("refresh_token"),
-				Expires: json.RawMessage(values.Get("expires_in")),
-			}
-			if values.Has("scope") {
-				scope := values.Get("scope")
-				a.Scope = &scope
-			}
-		}
-	} else {
-		err = json.Unmarshal(text, &a)
-	}
+	err = a.parse(c.ResponseFormat, text)
 	failed := &UpstreamError{Slug: c.slug, cause: fmt.Errorf("status %d without a token", status)}
 	if word.MatchString(a.Error) {
 		failed.Code = a.Error
@@ -227,7 +235,7 @@ func (b *Brokers) granted(c *OAuthConfig, status int, text []byte) (g Granted, e
 	case a.User != nil && a.User.Access != "":
 		a = *a.User
 	case a.Type == "bot":
-		failed.cause = errors.New("the token is that of the workspace alone: user_scope in extra_auth_params asks for one of the person")
+		failed.cause = errors.New("the token belongs to the workspace, not to the user: request a user token with user_scope in extra_auth_params")
 		return g, failed
 	}
 	if a.Access == "" || len(a.Access) > maxToken || len(a.Refresh) > maxToken {
@@ -269,7 +277,7 @@ func (b *Brokers) Assert(ctx context.Context, c *ServiceAccountConfig, scope []s
 	}
 	assertion, err := jwt.NewWithClaims(jwt.GetSigningMethod(c.Algorithm), claims).SignedString(c.key)
 	if err != nil {
-		return g, &UpstreamError{Slug: c.slug, cause: errors.New("the assertion cannot be signed")}
+		return g, &UpstreamError{Slug: c.slug, cause: errors.New("the assertion cannot be signed")} // err may quote the key
 	}
 	form := url.Values{"grant_type": {jwtBearer}, "assertion": {assertion}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.TokenURL, strings.NewReader(form.Encode()))

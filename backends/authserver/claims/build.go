@@ -11,7 +11,7 @@ import (
 type Facts struct {
 	// Roles are the roles of the user and of the user's groups.
 	Roles, Groups []string
-	Attributes    map[string][]string
+	Attributes    map[string][]string // the values of each attribute
 }
 
 // plainNumber matches a number without an exponent that every JSON parser can represent.
@@ -23,19 +23,19 @@ const maxMembers = 8 << 10
 
 // Members are the claims made by claim rules. A nil *Members is empty.
 type Members struct {
-	// Left are the names of claims that were omitted because the token would have become too large.
-	Left []string
+	// Omitted are the names of claims that were omitted because the token would have become too large.
+	Omitted []string
 
-	object map[string]any
-	size   int
+	object map[string]any // the claims, with nested objects
+	size   int            // of the claims, in bytes of JSON
 }
 
-// Wanted returns the rules of the lists that apply to a place and to the scope of a token. If no rule applies, it does
-// not allocate.
+// Wanted returns the rules of the lists that apply to a place (AccessToken, IDToken or UserInfo) and to the scope of a
+// token. If no rule applies, it does not allocate.
 func Wanted(place string, scope []string, lists ...[]Rule) (rules []Rule) {
 	for _, list := range lists {
 		for i := range list {
-			if list[i].acts(place, scope) {
+			if list[i].applies(place, scope) {
 				rules = append(rules, list[i])
 			}
 		}
@@ -49,47 +49,50 @@ func Make(rules []Rule, facts *Facts) *Members {
 	m := &Members{object: make(map[string]any)}
 	for i := range rules {
 		if value := rules[i].value(facts); value != nil && !m.add(rules[i].Claim, value) {
-			m.Left = append(m.Left, rules[i].Claim)
+			m.Omitted = append(m.Omitted, rules[i].Claim)
 		}
 	}
 	return m
 }
 
-// add adds a claim. It returns false if the claim does not fit into maxMembers.
+// add adds a claim. It returns false if the claim does not fit into maxMembers. A claim that conflicts with an earlier
+// one is ignored, unless both are lists, which are merged.
 func (m *Members) add(claim string, value any) bool {
 	path := steps(claim)
 	parent := m.object
-	for _, step := range path[:len(path)-1] {
-		next, ok := parent[step].(map[string]any)
-		if !ok {
-			if parent[step] != nil { // a rule of another list has made a value here
+	for _, name := range path[:len(path)-1] {
+		child, isObject := parent[name].(map[string]any)
+		if !isObject {
+			if parent[name] != nil { // a rule of another list has made a value here
 				return true
 			}
-			next = make(map[string]any)
+			child = make(map[string]any)
 		}
-		parent[step], parent = next, next
+		parent[name] = child
+		parent = child
 	}
-	last := path[len(path)-1]
-	if before, there := parent[last]; there {
-		list, ok := before.([]string)
-		more, too := value.([]string)
-		if !ok || !too {
+	name := path[len(path)-1]
+	if earlier, exists := parent[name]; exists {
+		earlierList, isList := earlier.([]string)
+		list, isListToo := value.([]string)
+		if !isList || !isListToo {
 			return true
 		}
-		value = union(list, more)
+		value = union(earlierList, list)
 	}
 	text, err := json.Marshal(value)
 	if err != nil || m.size+len(claim)+len(text) > maxMembers {
 		return false
 	}
 	m.size += len(claim) + len(text)
-	parent[last] = value
+	parent[name] = value
 	return true
 }
 
-func union(list, more []string) []string {
-	list = slices.Clone(list)
-	for _, value := range more {
+// union returns a new list with the values of a, followed by the values of b that a does not contain.
+func union(a, b []string) []string {
+	list := slices.Clone(a)
+	for _, value := range b {
 		if !slices.Contains(list, value) {
 			list = append(list, value)
 		}
@@ -97,44 +100,47 @@ func union(list, more []string) []string {
 	return list
 }
 
-// Append inserts the claims into the text of a JSON object, which must have at least one member, and returns the new
-// text.
+// Append inserts the claims into the text of a JSON object, which must have at least one member and no space after it,
+// and returns the new text. It may reuse the array of object.
 func (m *Members) Append(object []byte) []byte {
 	if m == nil {
 		return object
 	}
-	m.prune(m.object)
+	prune(m.object)
 	if len(m.object) == 0 {
 		return object
 	}
 	text, err := json.Marshal(m.object)
 	if err != nil {
-		panic(err) // texts, numbers and truths
+		panic(err) // strings, numbers and booleans can be encoded
 	}
 	object = append(object[:len(object)-1], ',')
 	return append(object, text[1:]...)
 }
 
-// prune removes empty objects.
-func (m *Members) prune(object map[string]any) {
+// prune removes empty objects that are nested in an object.
+func prune(object map[string]any) {
 	for name, value := range object {
-		if inner, ok := value.(map[string]any); ok {
-			if m.prune(inner); len(inner) == 0 {
-				delete(object, name)
-			}
+		inner, ok := value.(map[string]any)
+		if !ok {
+			continue
+		}
+		prune(inner)
+		if len(inner) == 0 {
+			delete(object, name)
 		}
 	}
 }
 
 // value returns the value of a rule for a user, or nil if the user has no value.
 func (r *Rule) value(f *Facts) any {
-	name, ok := strings.CutPrefix(r.From, Attribute)
-	if !ok {
+	name, isAttribute := strings.CutPrefix(r.From, Attribute)
+	if !isAttribute {
 		list := f.Roles
 		if r.From == Groups {
 			list = f.Groups
 		}
-		return r.filter(list)
+		return r.selected(list)
 	}
 	values := f.Attributes[name]
 	if len(values) == 0 {
@@ -160,21 +166,21 @@ func (r *Rule) value(f *Facts) any {
 	return values[0]
 }
 
-// filter returns the roles or groups that a rule selects. If it selects nothing, the list is empty but not nil, so that
-// a client learns that the user has lost the last role or group.
-func (r *Rule) filter(list []string) []string {
-	through := []string{}
+// selected returns the roles or groups that a rule selects from a list. If it selects nothing, the result is empty but
+// not nil, so that a client learns that the user has lost the last role or group.
+func (r *Rule) selected(list []string) []string {
+	values := []string{}
 	for _, name := range list {
-		rest, ok := strings.CutPrefix(name, r.Prefix)
+		value, ok := strings.CutPrefix(name, r.Prefix)
 		if !ok {
 			continue
 		}
 		if !r.Strip {
-			rest = name
+			value = name
 		}
-		if rest != "" && !slices.Contains(through, rest) {
-			through = append(through, rest)
+		if value != "" && !slices.Contains(values, value) {
+			values = append(values, value)
 		}
 	}
-	return through
+	return values
 }

@@ -98,8 +98,8 @@ func TestTooLarge(t *testing.T) {
 	}
 	m := Make([]Rule{{Claim: "roles", From: Roles}, {Claim: "small", From: "attributes.small"}}, f)
 	if text := m.Append([]byte(`{"iss":"us"}`)); string(text) != `{"iss":"us","small":"x"}` ||
-		!slices.Equal(m.Left, []string{"roles"}) {
-		t.Errorf("%s, left out %v", text, m.Left)
+		!slices.Equal(m.Omitted, []string{"roles"}) {
+		t.Errorf("%s, left out %v", text, m.Omitted)
 	}
 }
 

@@ -54,10 +54,10 @@ type Rule struct {
 }
 
 const (
-	maxRules  = 30
-	maxClaim  = 100 // bytes of a name
+	maxRules  = 30  // rules of a client or a resource
+	maxClaim  = 100 // bytes of the name of a claim
 	maxPrefix = 100 // bytes
-	maxLevels = 3
+	maxLevels = 3   // nested names of a claim
 )
 
 // reserved are the claims that the server itself sets, or that decide whether a token is valid. A rule cannot make such
@@ -86,9 +86,9 @@ func steps(claim string) []string {
 	return strings.Split(claim, ".")
 }
 
-// Check returns an error with status 400 if a rule is invalid. If resource is set, the rules belong to a resource and
-// must be for access tokens only.
-func Check(rules []Rule, resource bool) error {
+// Check returns an error with status 400 if a rule is invalid. If ofResource is set, the rules belong to a resource and
+// must be for access tokens only. Otherwise they belong to a client.
+func Check(rules []Rule, ofResource bool) error {
 	if len(rules) > maxRules {
 		return refuse("claim_rules", fmt.Sprintf("must be at most %d", maxRules))
 	}
@@ -96,7 +96,7 @@ func Check(rules []Rule, resource bool) error {
 		r := &rules[i]
 		for member, fault := range map[string]string{
 			"claim": r.claimFault(rules[:i]), "from": r.fromFault(), "prefix": r.prefixFault(), "type": r.typeFault(),
-			"scope": r.scopeFault(), "in": r.inFault(resource),
+			"scope": r.scopeFault(), "in": r.inFault(ofResource),
 		} {
 			if fault != "" {
 				return refuse(fmt.Sprintf("claim_rules[%d].%s", i, member), fault)
@@ -106,6 +106,7 @@ func Check(rules []Rule, resource bool) error {
 	return nil
 }
 
+// refuse returns the error for an invalid member. The message follows the name of the member.
 func refuse(param, message string) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "%s %s", param, message).With(param)
 }
@@ -118,26 +119,32 @@ func (r *Rule) claimFault(before []Rule) string {
 	case len(r.Claim) > maxClaim || !claimName.MatchString(r.Claim) || slices.Contains(path, "") ||
 		len(path) > maxLevels:
 		return fmt.Sprintf("must be a name of at most %d letters, digits and characters of URLs, with at most %d names"+
-			" between points", maxClaim, maxLevels)
+			" separated by dots", maxClaim, maxLevels)
 	case slices.ContainsFunc(reserved, func(name string) bool { return strings.EqualFold(name, path[0]) }):
-		return "is a claim of the server's own, which no rule makes"
+		return "is a claim that only the server itself may set"
 	}
 	for i := range before {
-		earlier := steps(before[i].Claim)
-		if n := min(len(path), len(earlier)); slices.Equal(path[:n], earlier[:n]) && (len(path) != len(earlier) ||
-			r.From == before[i].From && r.Prefix == before[i].Prefix) {
-			return "is made by another rule, or lies within what another one makes"
+		other := &before[i]
+		otherPath := steps(other.Claim)
+		n := min(len(path), len(otherPath))
+		if !slices.Equal(path[:n], otherPath[:n]) {
+			continue
+		}
+		// Rules with different sources may make the same claim; see Make.
+		if len(path) != len(otherPath) || r.From == other.From && r.Prefix == other.Prefix {
+			return "conflicts with another rule: both make the same claim from the same source, or one claim is nested in the other"
 		}
 	}
 	return ""
 }
 
+// fromFault returns the fault of the source, or "" if it is valid.
 func (r *Rule) fromFault() string {
-	name, attribute := strings.CutPrefix(r.From, Attribute)
-	if r.From == Roles || r.From == Groups || attribute && attributeName.MatchString(name) {
+	name, isAttribute := strings.CutPrefix(r.From, Attribute)
+	if r.From == Roles || r.From == Groups || isAttribute && attributeName.MatchString(name) {
 		return ""
 	}
-	return "must be roles, groups, or attributes. with the name of one"
+	return "must be roles, groups, or attributes.NAME with the name of an attribute"
 }
 
 // prefixFault returns the fault of the prefix, or "" if it is valid.
@@ -146,23 +153,25 @@ func (r *Rule) prefixFault() string {
 	case r.Prefix == "" && r.Strip:
 		return "is required with strip_prefix"
 	case r.Prefix != "" && r.From != Roles && r.From != Groups:
-		return "is for roles and groups alone"
+		return "is allowed only if from is roles or groups"
 	case len(r.Prefix) > maxPrefix:
 		return fmt.Sprintf("must have at most %d bytes", maxPrefix)
 	}
 	return ""
 }
 
+// typeFault returns the fault of the type, or "" if it is valid.
 func (r *Rule) typeFault() string {
 	switch {
 	case (r.From == Roles || r.From == Groups) && r.Type != "" && r.Type != List:
-		return "must be list, as roles and groups are"
+		return "must be list, since roles and groups are lists"
 	case !slices.Contains([]string{"", Text, List, Number, Boolean}, r.Type):
 		return "must be string, list, number or boolean"
 	}
 	return ""
 }
 
+// scopeFault returns the fault of the scope, or "" if it is valid.
 func (r *Rule) scopeFault() string {
 	if r.Scope != "" && !scopeWord.MatchString(r.Scope) {
 		return "must be one scope"
@@ -170,25 +179,26 @@ func (r *Rule) scopeFault() string {
 	return ""
 }
 
-// inFault returns the fault of the places, or "" if they are valid. If resource is set, the rule belongs to a resource.
-func (r *Rule) inFault(resource bool) string {
+// inFault returns the fault of the places, or "" if they are valid. If ofResource is set, the rule belongs to a
+// resource.
+func (r *Rule) inFault(ofResource bool) string {
 	for i, place := range r.In {
 		switch {
 		case !slices.Contains([]string{AccessToken, IDToken, UserInfo}, place):
-			return "must name access_token, id_token and userinfo alone"
-		case resource && place != AccessToken:
-			return "must be access_token: a resource reads nothing else"
+			return "must contain only access_token, id_token and userinfo"
+		case ofResource && place != AccessToken:
+			return "must be access_token, since a resource reads no other token"
 		case slices.Contains(r.In[:i], place):
-			return "names a place twice"
+			return "contains a value twice"
 		}
 	}
 	return ""
 }
 
-// Outside returns the name of the outermost member of the claim.
+// Outside returns the name of the outermost member of the claim, such as realm_access for realm_access.roles.
 func (r *Rule) Outside() string { return steps(r.Claim)[0] }
 
-// acts reports whether the rule applies to a place and to the scope of a token.
-func (r *Rule) acts(place string, scope []string) bool {
+// applies reports whether the rule applies to a place and to the scope of a token.
+func (r *Rule) applies(place string, scope []string) bool {
 	return (len(r.In) == 0 || slices.Contains(r.In, place)) && (r.Scope == "" || slices.Contains(scope, r.Scope))
 }

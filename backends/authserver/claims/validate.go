@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	maxRoles      = 100 // of a user, and of a group
-	maxRole       = 100 // characters
-	maxAttributes = 50
-	maxValues     = 20  // of one attribute
-	maxValue      = 500 // characters
+	maxRoles      = 100 // roles of a user or a group
+	maxRole       = 100 // characters of a role
+	maxAttributes = 50  // attributes of a user
+	maxValues     = 20  // values of one attribute
+	maxValue      = 500 // characters of a value
 )
 
 // RolesFault returns the fault of the roles of a user or a group, or "" if they are valid.
@@ -24,10 +24,10 @@ func RolesFault(roles []string) string {
 	}
 	for i, role := range roles {
 		switch {
-		case role == "" || utf8.RuneCountInString(role) > maxRole || !line(role):
+		case role == "" || utf8.RuneCountInString(role) > maxRole || !isLine(role):
 			return fmt.Sprintf("a role must be one line of 1 to %d characters", maxRole)
 		case slices.Contains(roles[:i], role):
-			return fmt.Sprintf("the role %q is there twice", role)
+			return fmt.Sprintf("the role %q occurs twice", role)
 		}
 	}
 	return ""
@@ -55,14 +55,14 @@ func AttributeFault(name string, values []string) string {
 	case len(values) == 0 || len(values) > maxValues:
 		return fmt.Sprintf("the attribute %s must have 1 to %d values", name, maxValues)
 	case slices.ContainsFunc(values, func(value string) bool {
-		return value == "" || utf8.RuneCountInString(value) > maxValue || !line(value)
+		return value == "" || utf8.RuneCountInString(value) > maxValue || !isLine(value)
 	}):
 		return fmt.Sprintf("a value of the attribute %s must be one line of 1 to %d characters", name, maxValue)
 	}
 	return ""
 }
 
-// line reports whether a text is a single line that both databases can store.
-func line(one string) bool {
-	return utf8.ValidString(one) && text.IsLine(one) && text.Storable(one) == one
+// isLine reports whether a value is a single line that both databases can store.
+func isLine(value string) bool {
+	return utf8.ValidString(value) && text.IsLine(value) && text.Storable(value) == value
 }

@@ -23,7 +23,8 @@ const (
 	assertionLife = time.Hour
 	// maxSecret is the maximum length of a client_secret in a request, in bytes.
 	maxSecret = 512
-	maxJTI    = 256
+	// maxJTI is the maximum length of the jti of an assertion, in bytes.
+	maxJTI = 256
 )
 
 // credentials are the parts of a request that authenticate its client.
@@ -79,7 +80,7 @@ func (sent *credentials) fault(c *Client) string {
 // authentication fails, the error is a *RefusedError. Its message is always the same. If the request uses more than one
 // method, the error is invalid_request.
 func (cs *Clients) Authenticate(ctx context.Context, authorization []string, form kernel.Form) (*Client, error) {
-	sent, err := read(authorization, form)
+	sent, err := readCredentials(authorization, form)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +93,11 @@ func (cs *Clients) Authenticate(ctx context.Context, authorization []string, for
 	}
 	fault := sent.fault(c)
 	if sent.method != MethodNone {
-		checked := c
+		withSecret := c
 		if fault != "" {
-			checked = nil
+			withSecret = nil // verify takes as long, so that the response time does not tell which clients exist
 		}
-		ok, err := cs.verify(ctx, checked, sent.secret)
+		ok, err := cs.verify(ctx, withSecret, sent.secret)
 		if err != nil {
 			return nil, err
 		}
@@ -120,41 +121,42 @@ func (cs *Clients) claimedClient(ctx context.Context, id string) (*Client, error
 	return c, err
 }
 
-// read returns the authentication method and the credentials of a request.
-func read(authorization []string, form kernel.Form) (sent credentials, err error) {
-	id, clear, assertion := form.Get("client_id"), form.Get("client_secret"), form.Get("client_assertion")
-	kind := form.Get("client_assertion_type")
-	ways := 0
-	for _, used := range [...]bool{len(authorization) > 0, clear != "", assertion != "" || kind != ""} {
+// readCredentials returns the authentication method and the credentials of a request. It does not verify them.
+func readCredentials(authorization []string, form kernel.Form) (sent credentials, err error) {
+	id, secret := form.Get("client_id"), form.Get("client_secret")
+	assertion, assertionType := form.Get("client_assertion"), form.Get("client_assertion_type")
+	hasAssertion := assertion != "" || assertionType != ""
+	methods := 0
+	for _, used := range [...]bool{len(authorization) > 0, secret != "", hasAssertion} {
 		if used {
-			ways++
+			methods++
 		}
 	}
-	if ways > 1 || len(authorization) > 1 {
-		return sent, kernel.Refuse(kernel.InvalidRequest, "the client must authenticate in one way")
+	if methods > 1 || len(authorization) > 1 {
+		return sent, kernel.Refuse(kernel.InvalidRequest, "the client must use only one authentication method")
 	}
 	switch {
 	case len(authorization) == 1:
-		named, secret, ok := parseBasic(authorization[0])
+		basicID, basicSecret, ok := parseBasic(authorization[0])
 		if !ok {
 			sent = credentials{id: id, method: MethodBasic}
 			return sent, sent.refuse(reasonMalformed)
 		}
-		if id != "" && id != named {
-			return sent, kernel.Refuse(kernel.InvalidRequest, "client_id is not that of the Authorization header")
+		if id != "" && id != basicID {
+			return sent, kernel.Refuse(kernel.InvalidRequest, "client_id differs from the one in the Authorization header")
 		}
-		return credentials{id: named, method: MethodBasic, secret: secret}, nil
-	case assertion != "" || kind != "":
-		if kind != AssertionType || assertion == "" {
-			return sent, kernel.Refuse(kernel.InvalidRequest, "client_assertion needs the client_assertion_type %s",
-				AssertionType)
+		return credentials{id: basicID, method: MethodBasic, secret: basicSecret}, nil
+	case hasAssertion:
+		if assertionType != AssertionType || assertion == "" {
+			return sent, kernel.Refuse(kernel.InvalidRequest,
+				"client_assertion and the client_assertion_type %s must be sent together", AssertionType)
 		}
 		return credentials{id: id, method: MethodKey, assertion: assertion}, nil
 	case id == "":
 		return sent, sent.refuse(reasonNoClient)
-	case clear != "":
-		sent = credentials{id: id, method: MethodPost, secret: clear}
-		if len(clear) > maxSecret {
+	case secret != "":
+		sent = credentials{id: id, method: MethodPost, secret: secret}
+		if len(secret) > maxSecret {
 			return sent, sent.refuse(reasonLong)
 		}
 		return sent, nil
@@ -162,8 +164,8 @@ func read(authorization []string, form kernel.Form) (sent credentials, err error
 	return credentials{id: id, method: MethodNone}, nil
 }
 
-// parseBasic parses an Authorization header of the scheme Basic. The id and the secret in it are form-encoded (RFC 6749
-// section 2.3.1).
+// parseBasic parses an Authorization header of the scheme Basic. It decodes the id and the secret, which are
+// form-encoded (RFC 6749 section 2.3.1). If the header is malformed, ok is false.
 func parseBasic(header string) (id, secret string, ok bool) {
 	const scheme = "Basic "
 	if len(header) < len(scheme) || !strings.EqualFold(header[:len(scheme)], scheme) || len(header) > 2*(maxID+maxSecret) {
@@ -191,7 +193,7 @@ func parseBasic(header string) (id, secret string, ok bool) {
 // the client, name this server as its audience, expire within assertionLife, and be used for the first time.
 func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, error) {
 	id, ok := jwt.Unverified(sent.assertion, "sub")
-	if ok = ok && len(id) <= maxID && strings.IndexByte(id, 0) < 0; !ok {
+	if !ok || len(id) > maxID || strings.IndexByte(id, 0) >= 0 {
 		return nil, sent.refuse("the assertion is malformed, or its sub names no client")
 	}
 	if sent.id != "" && sent.id != id {
@@ -207,7 +209,7 @@ func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, 
 	}
 	set, err := cs.keysOf(c)
 	if err != nil {
-		return nil, sent.refuse("the keys of the client are not usable: " + err.Error())
+		return nil, sent.refuse("the client has no usable keys: " + err.Error())
 	}
 	now := cs.Now()
 	verifier := jwt.Verifier{

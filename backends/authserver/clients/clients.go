@@ -62,19 +62,19 @@ type Client struct {
 	Name string
 	// Secret is the stored form of the secret: the scheme and a digest. It is empty for a client without a secret.
 	Secret     string
-	AuthMethod string
-	Redirects  []string
-	Grants     []string
-	Responses  []string
+	AuthMethod string   // one of the methods above
+	Redirects  []string // redirect_uris
+	Grants     []string // grant_types
+	Responses  []string // response_types
 	// Scope is the maximum scope that the client may request. An empty Scope permits all scopes that the resources
 	// declare; but see Clients.Ceiling.
 	Scope []string
 	// Agent is set for a client that declares itself to be an autonomous agent.
 	Agent     bool
-	AgentText string
+	AgentText string // the agent's description
 	Metadata  Metadata
-	Status    string
-	Source    string
+	Status    string // Active, Suspended or Revoked
+	Source    string // Admin, DCR or Document
 	// Registration is the digest of the registration access token (RFC 7592). It is empty for a client without such a
 	// token.
 	Registration string
@@ -163,7 +163,7 @@ type Options struct {
 	// Endpoints are accepted as the audience of assertions, in addition to the issuer.
 	Endpoints []string
 	// UnusedLife is how long a self-registered client is kept if it is never used. IdleLife is how long it is kept
-	// after its last use, if nothing is lost by its removal. Zero keeps the clients forever.
+	// after its last use, if it has no consents and no tokens. Zero keeps the clients forever.
 	UnusedLife, IdleLife time.Duration
 	// MaxSelfRegistered is the number of self-registered clients above which those without grants and tokens are
 	// removed early. Default: 100 000.
@@ -174,15 +174,16 @@ type Options struct {
 type Clients struct {
 	*kernel.Server
 	options Options
-	rows    *kernel.Cache[*Client]
-	modes   *kernel.Cache[string]
-	proven  *proven // secrets whose slow hash was checked recently
+	rows    *kernel.Cache[*Client] // by client_id
+	modes   *kernel.Cache[string]  // the mode of dynamic registration, under the empty key
+	proven  *proven
 	remotes *remotes
-	flights singleflight.Group // of metadata documents
-	seen    *kernel.Batch[string]
+	flights singleflight.Group    // fetches of metadata documents, by client_id
+	seen    *kernel.Batch[string] // ids of clients whose last use is still to be stored
 }
 
 const (
+	// topic is the topic of the changes that are announced to the other nodes.
 	topic = "clients"
 	// maxRows is the maximum number of clients in the cache.
 	maxRows = 20_000
@@ -195,7 +196,7 @@ func New(s *kernel.Server, o Options) *Clients {
 	s.Closing(cs.remotes.end)
 	cs.rows = kernel.NewCache(maxRows, s.Now, cs.read)
 	cs.seen = kernel.NewBatch(cs.writeSeen, func(ids []string, err error) {
-		cs.Logger().Warn("it could not be noted which clients were there", zap.Int("clients", len(ids)), zap.Error(err))
+		cs.Logger().Warn("the last use of clients could not be recorded", zap.Int("clients", len(ids)), zap.Error(err))
 	})
 	cs.modes = kernel.NewCache(1, s.Now, cs.readMode)
 	s.Watch("settings", func(string) { cs.modes.Drop("") })

@@ -25,8 +25,8 @@ const (
 )
 
 // Current returns a client for a new authorization. If its client_id is the URL of a metadata document, Current fetches
-// the document, unless the stored copy is still fresh. The error is ErrUnknown, a refusal of the client, or
-// temporarily_unavailable.
+// the document, unless the stored copy is still fresh or the client is not active. The error is ErrUnknown,
+// invalid_client for an invalid document, or temporarily_unavailable.
 func (cs *Clients) Current(ctx context.Context, id string) (*Client, error) {
 	known, err := cs.Find(ctx, id)
 	if err == nil {
@@ -60,7 +60,7 @@ func (cs *Clients) Refresh(ctx context.Context, id string) (*Client, error) {
 }
 
 // ErrNoDocument means that no metadata document describes the client, or that metadata documents are not enabled.
-var ErrNoDocument = errors.New("the client has no metadata document that is used")
+var ErrNoDocument = errors.New("the client has no metadata document, or metadata documents are disabled")
 
 // fetch fetches a document once for all concurrent callers. Each caller waits no longer than its own context lasts. If
 // refetch is set, fetch ignores that the stored copy is still fresh.
@@ -74,11 +74,11 @@ func (cs *Clients) fetch(ctx context.Context, id string, refetch bool) (*Client,
 		if known != nil && !refetch && cs.Now().Before(known.FreshUntil) { // stored by a flight that has just ended
 			return known, nil
 		}
-		get := cs.options.Documents.Fetch
+		download := cs.options.Documents.Fetch
 		if known != nil {
-			get = cs.options.Documents.Refetch
+			download = cs.options.Documents.Refetch
 		}
-		document, err := get(ctx, id)
+		document, err := download(ctx, id)
 		if err != nil {
 			return nil, cs.documentError(id, known, err)
 		}
@@ -90,16 +90,16 @@ func (cs *Clients) fetch(ctx context.Context, id string, refetch bool) (*Client,
 		return cs.storeDocumented(ctx, c)
 	})
 	select {
-	case done := <-flight:
-		c, _ := done.Val.(*Client)
-		return c, done.Err
+	case result := <-flight:
+		c, _ := result.Val.(*Client)
+		return c, result.Err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// documentError returns the error for a client whose document cannot be fetched. The reason is only logged: otherwise
-// URLs could be used to probe the server's network.
+// documentError returns the error for a client whose document cannot be fetched. The client known is the stored copy,
+// or nil. The reason is only logged: otherwise URLs could be used to probe the server's network.
 func (cs *Clients) documentError(id string, known *Client, err error) error {
 	if !errors.Is(err, documents.ErrUnavailable) {
 		return err
@@ -117,7 +117,7 @@ func (cs *Clients) fromDocument(document *documents.Document) (*Client, error) {
 	r, err := ParseRegistration(document.Text)
 	if err != nil {
 		return nil, kernel.Refuse(kernel.InvalidClient,
-			"the document of the client has members of other types than those of RFC 7591")
+			"the metadata document of the client must be a JSON object whose members have the types that RFC 7591 defines")
 	}
 	switch {
 	case r.Name == "":
@@ -148,14 +148,14 @@ func (cs *Clients) fromDocument(document *documents.Document) (*Client, error) {
 	return c, nil
 }
 
-// storeDocumented stores a client with the metadata of its document. It keeps the scope and status that an
-// administrator has set, and whether the client is an agent.
+// storeDocumented stores the client c with the metadata of its document, and returns it. It keeps the scope and the
+// status that an administrator has set, and whether the client is an agent.
 func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, error) {
-	action := ""
+	action := "" // of the audit event; empty if nothing but FreshUntil changes
 	now := cs.Now().Truncate(time.Microsecond)
 	c.Status, c.IssuedAt, c.UpdatedAt = Active, now, now
 	err := cs.Change(ctx, topic, c.ID, func(conn store.Conn) error {
-		action = ""
+		action = "" // the transaction may be repeated
 		known, err := scan(conn.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+conn.Lock(), c.ID))
 		if errors.Is(err, sql.ErrNoRows) {
 			action = "client.registered"
@@ -201,24 +201,25 @@ func unchanged(c, known *Client) bool {
 }
 
 // unusedCondition is the SQL condition for clients with metadata documents that can be removed without loss: they have
-// no grants and no tokens.
+// no consents and no tokens, and no administrator has changed them. Its parameter is a time: the copy of the document
+// must not be fresh after it.
 const unusedCondition = "source = '" + Document + "' AND status = '" + Active + "' AND scope = '' AND fresh_until < ?" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_consents o WHERE o.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_families f WHERE f.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_issuances i WHERE i.client_id = c.id)"
 
-// makeRoom removes unused clients with metadata documents if the maximum is reached. It returns an error if all of them
-// are in use.
+// makeRoom removes unused clients with metadata documents if the maximum is reached, even if their copies are still
+// fresh. It returns an error if all of them are in use.
 func makeRoom(conn store.Conn, now time.Time) error {
 	var n int
-	if err := conn.Row("SELECT count(*) FROM authserver_clients WHERE source = '" + Document + "'").Scan(&n); err != nil ||
-		n < maxDocuments {
+	err := conn.Row("SELECT count(*) FROM authserver_clients WHERE source = '" + Document + "'").Scan(&n)
+	if err != nil || n < maxDocuments {
 		return err
 	}
-	gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+
+	removed, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+
 		unusedCondition+" ORDER BY fresh_until LIMIT ?)",
 		now.Add(documentsIdle).UnixMicro(), documentsRoom)
-	if err == nil && gone == 0 {
+	if err == nil && removed == 0 {
 		err = kernel.Refuse(kernel.Unavailable, "there are too many clients with metadata documents")
 	}
 	return err
@@ -228,10 +229,10 @@ func makeRoom(conn store.Conn, now time.Time) error {
 // number.
 func (cs *Clients) Sweep(ctx context.Context) (n int, err error) {
 	err = cs.Write(ctx, func(conn store.Conn) error {
-		gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+
+		removed, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+
 			unusedCondition+" LIMIT ?)",
 			cs.Now().Add(-documentsIdle).UnixMicro(), maxDocuments)
-		n = int(gone)
+		n = int(removed)
 		return err
 	})
 	if n > 0 {

@@ -30,14 +30,14 @@ func matchAny(registered []string, requested string) bool {
 	if slices.Contains(registered, requested) {
 		return true
 	}
-	if bare, ok := portless(requested); ok {
-		for _, uri := range registered {
-			if other, ok := portless(uri); ok && other == bare {
-				return true
-			}
-		}
+	requestedBare, ok := portless(requested)
+	if !ok {
+		return false
 	}
-	return false
+	return slices.ContainsFunc(registered, func(uri string) bool {
+		bare, ok := portless(uri)
+		return ok && bare == requestedBare
+	})
 }
 
 // SameRedirect reports whether two redirect URIs are equal. In loopback URIs an empty path equals "/".
@@ -53,12 +53,12 @@ func SameRedirect(a, b string) bool {
 // other URI ok is false.
 func portless(uri string) (bare string, ok bool) {
 	const scheme = "http://"
-	rest, ok := strings.CutPrefix(uri, scheme)
+	hostAndPath, ok := strings.CutPrefix(uri, scheme)
 	if !ok {
 		return "", false
 	}
 	for _, host := range [...]string{"127.0.0.1", "[::1]", "localhost"} {
-		tail, ok := strings.CutPrefix(rest, host)
+		tail, ok := strings.CutPrefix(hostAndPath, host)
 		if !ok {
 			continue
 		}
@@ -97,7 +97,7 @@ func redirectFault(uri string) string {
 	}
 	for _, b := range []byte(uri) {
 		if b <= ' ' || b >= 0x7f || b == '\\' {
-			return "must not hold spaces, control characters, backslashes or characters outside ASCII"
+			return "must not contain spaces, control characters, backslashes or characters outside ASCII"
 		}
 	}
 	u, err := url.Parse(uri)

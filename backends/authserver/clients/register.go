@@ -50,7 +50,7 @@ type Registration struct {
 
 const (
 	maxRedirects = 50
-	maxText      = 255 // characters of names
+	maxText      = 255 // characters of a name or description
 	maxContacts  = 10
 )
 
@@ -59,7 +59,7 @@ func ParseRegistration(document []byte) (*Registration, error) {
 	r := new(Registration)
 	if err := json.Unmarshal(document, r); err != nil {
 		return nil, kernel.Refuse(InvalidMetadata,
-			"the body must be a JSON object with the members of RFC 7591, of the types that they have there")
+			"the body must be a JSON object whose members have the types that RFC 7591 defines")
 	}
 	return r, nil
 }
@@ -116,10 +116,10 @@ func (cs *Clients) Ceiling(c *Client) []string {
 func (cs *Clients) Check(c *Client) error {
 	for i, grant := range c.Grants {
 		if !slices.Contains(cs.options.Grants, grant) {
-			return refuse("grant_types", "has a grant that is unknown or switched off: "+strconv.Quote(cut(grant)))
+			return refuse("grant_types", "contains a grant type that is unknown or disabled: "+strconv.Quote(cut(grant)))
 		}
 		if slices.Contains(c.Grants[:i], grant) {
-			return refuse("grant_types", "has a grant twice")
+			return refuse("grant_types", "contains a grant type twice")
 		}
 	}
 	switch c.AuthMethod {
@@ -132,7 +132,7 @@ func (cs *Clients) Check(c *Client) error {
 		return refuse("token_endpoint_auth_method", "must not be none for these grant_types")
 	}
 	if c.May(GrantRefresh) && !c.May(GrantCode) && !c.May(GrantDevice) {
-		return refuse("grant_types", "has refresh_token without a grant that gives one")
+		return refuse("grant_types", "contains refresh_token without a grant type that issues refresh tokens")
 	}
 	if c.May(GrantCode) != (len(c.Responses) == 1 && c.Responses[0] == "code") {
 		return refuse("response_types", "must be code with the grant authorization_code, and empty without it")
@@ -166,7 +166,7 @@ func checkTexts(c *Client) error {
 		"software_version": c.Metadata.SoftwareVersion,
 	} {
 		if len([]rune(value)) > maxText || strings.ContainsFunc(value, misleads) {
-			return refuse(member, "must have at most 255 characters and none of control or format")
+			return refuse(member, "must have at most 255 characters, without control and format characters")
 		}
 	}
 	return nil
@@ -193,7 +193,7 @@ func (m *Metadata) check(c *Client) error {
 		}
 		if u, err := url.Parse(uri); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
 			len(uri) > maxURI || u.User != nil {
-			return refuse(member, "must be a URL of https or http, of at most 2048 characters")
+			return refuse(member, "must be an https or http URL of at most 2048 characters")
 		}
 	}
 	if len(m.Contacts) > maxContacts || slices.ContainsFunc(m.Contacts, func(s string) bool { return len(s) > maxText }) {
@@ -212,13 +212,13 @@ func (m *Metadata) check(c *Client) error {
 	}
 	switch {
 	case m.JWKSURI != "" && len(m.JWKS) > 0:
-		return refuse("jwks", "must not be there with jwks_uri")
+		return refuse("jwks", "must not be set together with jwks_uri")
 	case len(m.JWKS) > 0:
 		if _, err := jwks.ParseSet(m.JWKS); err != nil {
 			return refuse("jwks", "must be a JWK set with a public key that verifies signatures")
 		}
 		if holdsPrivate(m.JWKS) {
-			return refuse("jwks", "must hold public keys alone")
+			return refuse("jwks", "must contain only public keys")
 		}
 	case m.JWKSURI != "" && (jwks.Address{JWKS: m.JWKSURI}).Check() != nil:
 		return refuse("jwks_uri", "must begin with https://")
@@ -242,11 +242,12 @@ func holdsPrivate(set []byte) bool {
 			return true
 		}
 		_, private := members["d"]
-		_, secret := members["k"]
-		return private || secret
+		_, symmetric := members["k"]
+		return private || symmetric
 	})
 }
 
+// refuse returns an invalid_client_metadata error for a member of a registration. The message follows the member's name.
 func refuse(member, message string) error {
 	return kernel.Refuse(InvalidMetadata, "%s %s", member, message).With(member)
 }
@@ -267,7 +268,7 @@ func (cs *Clients) Register(ctx context.Context, document []byte) (c *Client, cl
 		return nil, "", "", err
 	}
 	if mode == AdminOnly {
-		return nil, "", "", kernel.Refuse(kernel.AccessDenied, "clients are registered by an administrator here")
+		return nil, "", "", kernel.Refuse(kernel.AccessDenied, "only administrators can register clients on this server")
 	}
 	c, err = cs.fromRegistration(mode, document)
 	if err != nil {
@@ -293,7 +294,7 @@ func (cs *Clients) fromRegistration(mode string, document []byte) (*Client, erro
 	if mode == ApprovedRedirects {
 		for _, uri := range c.Redirects {
 			if !matchAny(cs.options.Approved, uri) {
-				return nil, kernel.Refuse(InvalidRedirect, "redirect_uris: %s is not among those that this server has approved",
+				return nil, kernel.Refuse(InvalidRedirect, "redirect_uris: %s is not an approved redirect URI of this server",
 					strconv.Quote(cut(uri)))
 			}
 		}
@@ -311,7 +312,7 @@ func (cs *Clients) Manages(ctx context.Context, id, token string) (*Client, erro
 	sum := secret.Hash(token)
 	if c == nil || !c.Active() || sum == "" || c.Registration == "" || !hmac.Equal([]byte(sum), []byte(c.Registration)) {
 		return nil, apierror.New(http.StatusUnauthorized, "invalid_token",
-			"the registration access token is not that of this client")
+			"the registration access token does not belong to this client")
 	}
 	cs.recordUse(c)
 	return c, nil
@@ -324,37 +325,37 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 	if err != nil {
 		return nil, "", err
 	}
-	if mode == AdminOnly { // the client is registered already, so that this does not forbid it
-		if mode = Open; len(cs.options.Approved) > 0 {
+	if mode == AdminOnly { // the mode forbids new clients, but not changes of registered clients
+		mode = Open
+		if len(cs.options.Approved) > 0 {
 			mode = ApprovedRedirects
 		}
 	}
-	fresh, err := cs.fromRegistration(mode, document)
+	next, err := cs.fromRegistration(mode, document)
 	if err != nil {
 		return nil, "", err
 	}
-	secret, stored, err := cs.newSecret(ctx)
+	newSecret, hash, err := cs.newSecret(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	c, err = cs.Edit(ctx, id, func(c *Client) error {
 		clear = ""
-		if fresh.Agent != c.Agent {
+		if next.Agent != c.Agent {
 			return refuse("agent", "cannot be changed")
 		}
-		alone := !cs.userInLoop(c)
-		secretly := fresh.AuthMethod == MethodBasic || fresh.AuthMethod == MethodPost
+		hadUser := cs.userInLoop(c)
 		switch {
-		case !secretly:
+		case !usesSecret(next.AuthMethod):
 			c.Secret = ""
 		case c.Secret == "":
-			c.Secret, clear = stored, secret
+			c.Secret, clear = hash, newSecret
 		}
-		c.Name, c.AuthMethod, c.Redirects, c.Grants, c.Responses = fresh.Name, fresh.AuthMethod, fresh.Redirects,
-			fresh.Grants, fresh.Responses
-		c.AgentText, c.Metadata = fresh.AgentText, fresh.Metadata
-		if !alone && !cs.userInLoop(c) {
-			c.Scope = nil // it was a limit for what users can grant
+		c.Name, c.AuthMethod, c.Redirects, c.Grants, c.Responses = next.Name, next.AuthMethod, next.Redirects,
+			next.Grants, next.Responses
+		c.AgentText, c.Metadata = next.AgentText, next.Metadata
+		if hadUser && !cs.userInLoop(c) {
+			c.Scope = nil // the scope was a limit for what users can grant
 		}
 		return nil
 	})
@@ -399,6 +400,7 @@ func (c *Client) Document(clear, token, manage string) map[string]any {
 	return d
 }
 
+// list returns words, or an empty list in place of nil, which would be null in JSON.
 func list(words []string) []string {
 	if words == nil {
 		return []string{}
@@ -406,17 +408,20 @@ func list(words []string) []string {
 	return words
 }
 
+// modeSetting is the name of the setting in authserver_settings that overrides Options.Mode.
 const modeSetting = "dcr.mode"
 
 // Mode returns the mode of dynamic registration: the mode that an administrator has set, or Options.Mode.
 func (cs *Clients) Mode(ctx context.Context) (string, error) { return cs.modes.Get(ctx, "") }
 
+// readMode loads the mode for the cache.
 func (cs *Clients) readMode(ctx context.Context, _ string) (string, error) {
 	return kernel.Read(ctx, cs.Server, func(c store.Conn) (string, error) {
 		return cs.modeIn(c)
 	})
 }
 
+// modeIn returns the mode that is stored, or Options.Mode.
 func (cs *Clients) modeIn(c store.Conn) (mode string, err error) {
 	err = c.Row("SELECT value FROM authserver_settings WHERE name = ?", modeSetting).Scan(&mode)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -430,7 +435,7 @@ func (cs *Clients) modeIn(c store.Conn) (mode string, err error) {
 
 // SetMode sets the mode of dynamic registration. An empty mode restores Options.Mode. SetMode first calls each function
 // of checks with the current mode. If one returns an error, the mode is not changed.
-func (cs *Clients) SetMode(ctx context.Context, mode string, checks ...func(now string) error) error {
+func (cs *Clients) SetMode(ctx context.Context, mode string, checks ...func(current string) error) error {
 	switch mode {
 	case Open, ApprovedRedirects, AdminOnly, "":
 	default:

@@ -20,12 +20,12 @@ const (
 // remotes holds the key sets that clients publish at a jwks_uri (RFC 7591 section 2). Since anybody can register a
 // jwks_uri, key sets are fetched only from public addresses and from the networks that the operator allows.
 type remotes struct {
-	allow   []netip.Prefix
+	allow   []netip.Prefix // networks with private addresses that may be used
 	logger  func() *zap.Logger
-	waiting chan struct{}
+	waiting chan struct{} // a semaphore with maxFetches slots
 
 	mu      sync.Mutex
-	sources map[string]*jwks.Source
+	sources map[string]*jwks.Source // by jwks_uri
 	ended   bool
 }
 
@@ -36,7 +36,7 @@ func newRemotes(allow []netip.Prefix, logger func() *zap.Logger) *remotes {
 	}
 }
 
-// source returns the key set that is published at a URI.
+// source returns the key set that is published at a URI. If the cache is full, it closes any other key set.
 func (r *remotes) source(uri string) *jwks.Source {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +68,8 @@ func (r *remotes) end() {
 	}
 }
 
-// published finds the keys of a client at its jwks_uri; it is a jwks.Finder. If the keys cannot be fetched, it finds no
-// keys, so that nobody learns which service answers at an address.
+// published finds the keys of a client at its jwks_uri; it is a jwks.Finder. If the keys cannot be fetched, the error is
+// always ErrUnknownKey, so that nobody learns which service answers at an address.
 type published struct {
 	*remotes
 	uri string

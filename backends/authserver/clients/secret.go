@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,7 @@ func (cs *Clients) hashed(ctx context.Context, clear string) (stored string, err
 	return cs.options.Hasher.Hash(ctx, clear)
 }
 
+// pepper returns the stored form of a secret that is hashed with the pepper.
 func (cs *Clients) pepper(clear string) string {
 	h := hmac.New(sha256.New, cs.options.Pepper)
 	h.Write([]byte(clear))
@@ -63,7 +65,7 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string) (clear string, e
 		return "", err
 	}
 	_, err = cs.Edit(ctx, id, func(c *Client) error {
-		if c.AuthMethod != MethodBasic && c.AuthMethod != MethodPost {
+		if !usesSecret(c.AuthMethod) {
 			return ErrNoSecret
 		}
 		c.Secret = stored
@@ -73,11 +75,10 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string) (clear string, e
 }
 
 // ErrNoSecret means that a client does not authenticate with a secret.
-const ErrNoSecret = fault("the client does not authenticate with a secret")
+var ErrNoSecret = errors.New("the client does not authenticate with a secret")
 
-type fault string
-
-func (f fault) Error() string { return string(f) }
+// usesSecret reports whether clients with an authentication method have a secret.
+func usesSecret(authMethod string) bool { return authMethod == MethodBasic || authMethod == MethodPost }
 
 // verify reports whether a secret in clear matches the stored secret of a client. For a nil client it takes as much
 // time as for a wrong secret. If the secret matches but was hashed by another program, or without the current pepper,
@@ -89,11 +90,12 @@ func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, e
 	}
 	hasPepper := len(cs.options.Pepper) > 0
 	if strings.HasPrefix(stored, peppered) || stored == "" && hasPepper {
-		digest := cs.pepper(clear) // also without a pepper, in which case it never matches
-		return subtle.ConstantTimeCompare([]byte(digest), []byte(stored)) == 1 && hasPepper, nil
+		digest := cs.pepper(clear)
+		matches := subtle.ConstantTimeCompare([]byte(digest), []byte(stored)) == 1
+		return matches && hasPepper, nil // without a pepper no secret matches
 	}
-	known := cs.proven.sum(id, stored, clear)
-	if stored != "" && cs.proven.verified(id, known) {
+	sum := cs.proven.sum(id, stored, clear)
+	if stored != "" && cs.proven.verified(id, sum) {
 		return true, nil
 	}
 	ok, err := cs.options.Hasher.Verify(ctx, stored, clear)
@@ -101,7 +103,7 @@ func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, e
 		return false, err
 	}
 	if !hasPepper && !password.Imported(stored) {
-		cs.proven.add(id, known)
+		cs.proven.add(id, sum)
 		return true, nil
 	}
 	current, err := cs.hashed(ctx, clear)
@@ -129,14 +131,16 @@ type proven struct {
 	now func() time.Time
 
 	mu  sync.RWMutex
-	all map[string]provenSecret
+	all map[string]provenSecret // by client_id
 }
 
+// provenSecret is a verified secret.
 type provenSecret struct {
-	sum   [sha256.Size]byte
+	sum   [sha256.Size]byte // see proven.sum
 	until time.Time
 }
 
+// newProven returns an empty memory with a new key.
 func newProven(now func() time.Time) *proven {
 	p := &proven{key: make([]byte, 32), now: now, all: make(map[string]provenSecret)}
 	_, _ = rand.Read(p.key) // never fails
@@ -154,6 +158,7 @@ func (p *proven) sum(id, stored, clear string) (sum [sha256.Size]byte) {
 	return sum
 }
 
+// verified reports whether the secret with a sum was verified for the client less than provenFor ago.
 func (p *proven) verified(id string, sum [sha256.Size]byte) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -161,6 +166,8 @@ func (p *proven) verified(id string, sum [sha256.Size]byte) bool {
 	return ok && hmac.Equal(known.sum[:], sum[:]) && p.now().Before(known.until)
 }
 
+// add records that the secret with a sum was verified for the client. If there are maxProven secrets, it first forgets
+// all of them.
 func (p *proven) add(id string, sum [sha256.Size]byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

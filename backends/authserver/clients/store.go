@@ -15,8 +15,10 @@ import (
 // RawJSON is JSON exactly as a client sent it.
 type RawJSON = json.RawMessage
 
+// columns are the columns of authserver_clients, in the order of scan.
 const columns = "id, name, secret, auth_method, redirects, grants, responses, scope, agent, agent_text, metadata, status, source, registration, issued_at, updated_at, fresh_until, seen_at"
 
+// scan reads a row with columns.
 func scan(r store.Row) (*Client, error) {
 	c := new(Client)
 	var redirects, grants, responses, scope, metadata string
@@ -46,6 +48,7 @@ func scan(r store.Row) (*Client, error) {
 // Stored returns a client from the database instead of the cache.
 func (cs *Clients) Stored(ctx context.Context, id string) (*Client, error) { return cs.read(ctx, id) }
 
+// read loads a client for the cache.
 func (cs *Clients) read(ctx context.Context, id string) (*Client, error) {
 	return kernel.Read(ctx, cs.Server, func(c store.Conn) (*Client, error) { return readIn(c, id, "") })
 }
@@ -59,7 +62,7 @@ func readIn(c store.Conn, id, lock string) (*Client, error) {
 
 // Filter selects clients.
 type Filter struct {
-	Status, Source string
+	Status, Source string // empty for all
 	Agent          string // "true" or "false"; empty for both
 	// Text selects the client with this id. If there is no such client, it selects clients whose name or id contains
 	// the text, ignoring case.
@@ -81,7 +84,7 @@ func (f Filter) listing() kernel.Listing {
 	l := kernel.Listing{Columns: columns, Table: "authserver_clients", At: "issued_at", ID: "id"}
 	switch f.Status {
 	case "":
-	case Active: // nearly all of them
+	case Active: // nearly all clients, for which no index helps
 		l.And("status = ?", f.Status)
 	default:
 		l.And("status = ? AND status <> 'active'", f.Status) // matches the condition of the partial index
@@ -125,13 +128,13 @@ func (cs *Clients) Total(ctx context.Context, f Filter, limit int) (int, error) 
 // Place returns the position of a client in a list.
 func (c *Client) Place() kernel.Place { return kernel.Place{At: c.IssuedAt.UnixMicro(), ID: c.ID} }
 
-// Create stores a client with the status active, and with a new id unless it has an id. If the client needs a secret,
-// Create returns a new secret in clear.
+// Create stores a client with the status active, and with a new id unless it has an id. If the client authenticates with
+// a secret, Create returns a new secret in clear, and otherwise "".
 func (cs *Clients) Create(ctx context.Context, c *Client) (secret string, err error) {
 	if c.ID == "" {
 		c.ID = kernel.NewID()
 	}
-	if c.AuthMethod == MethodBasic || c.AuthMethod == MethodPost {
+	if usesSecret(c.AuthMethod) {
 		if secret, c.Secret, err = cs.newSecret(ctx); err != nil {
 			return "", err
 		}
@@ -178,8 +181,9 @@ func (cs *Clients) Seed(ctx context.Context, list []*Client) error {
 	return nil
 }
 
-// Edit changes a client in a transaction. It calls edit with the stored client. If edit returns an error, nothing is
-// changed. The function must not change the id, the source, the time of issue, or whether the client is an agent.
+// Edit changes a client in a transaction and returns the changed client. It calls edit with the stored client. If edit
+// returns an error, nothing is changed. The function edit may be called more than once. It must not change the id, the
+// source, the time of issue, or whether the client is an agent.
 func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) error) (edited *Client, err error) {
 	err = cs.Change(ctx, topic, id, func(conn store.Conn) error {
 		c, err := readIn(conn, id, conn.Lock())
@@ -220,7 +224,7 @@ func (cs *Clients) SetStatus(ctx context.Context, id, status string, checks ...f
 }
 
 // ErrRevoked means that a client was revoked, which cannot be undone.
-var ErrRevoked = errors.New("the client was revoked, which is for good")
+var ErrRevoked = errors.New("the client is revoked, which cannot be undone")
 
 // Delete deletes a client and the consents for it. The caller must revoke the client's tokens. Delete first calls each
 // function of checks with the stored client. If one returns an error, nothing is deleted.
@@ -237,7 +241,7 @@ func (cs *Clients) Delete(ctx context.Context, id string, checks ...func(c *Clie
 	})
 }
 
-// text returns the JSON form of a value for the database.
+// text returns the JSON form of a value for the database. A nil list becomes an empty list.
 func text(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -76,7 +76,7 @@ const idleCondition = "source = '" + DCR + "' AND status = '" + Active + "'" +
 // those that have not been used for long, and, if there are too many clients, those with the oldest last use.
 func (cs *Clients) SweepUnused(ctx context.Context) (total int, err error) {
 	now := cs.Now()
-	cutoff := func(d time.Duration) int64 { return now.Add(-d).UnixMicro() }
+	cutoff := func(age time.Duration) int64 { return now.Add(-age).UnixMicro() }
 	if d := cs.options.UnusedLife; d > 0 {
 		total, err = cs.removeIdle(ctx, maxUnused, "never_used", "seen_at = 0 AND issued_at < ? AND updated_at < ?",
 			cutoff(d), cutoff(d))
@@ -96,7 +96,7 @@ func (cs *Clients) SweepUnused(ctx context.Context) (total int, err error) {
 		}
 	}
 	if total > 0 {
-		cs.Logger().Info("clients that registered themselves and were not used have been removed", zap.Int("clients", total))
+		cs.Logger().Info("unused clients that had registered themselves have been removed", zap.Int("clients", total))
 	}
 	return total, err
 }
@@ -119,7 +119,7 @@ func (cs *Clients) removeIdle(
 		return 0, nil
 	}
 	condition = idleCondition + " AND " + condition
-	found, err := kernel.Read(ctx, cs.Server, func(c store.Conn) ([]string, error) {
+	ids, err := kernel.Read(ctx, cs.Server, func(c store.Conn) ([]string, error) {
 		return store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
 			"SELECT id FROM authserver_clients c WHERE "+condition+" ORDER BY seen_at, issued_at LIMIT ?",
 			append(slices.Clone(args), limit)...)
@@ -129,18 +129,18 @@ func (cs *Clients) removeIdle(
 	}
 	// Each client is found by its id. Without statistics, PostgreSQL would read the whole index of the other columns;
 	// the condition is therefore changed so that no other index fits it.
-	still := strings.NewReplacer("status = ", "status || '' = ", "issued_at", "issued_at + 0").Replace(condition)
-	for part := range slices.Chunk(found, unusedRows) {
-		var gone []string
+	recheck := strings.NewReplacer("status = ", "status || '' = ", "issued_at", "issued_at + 0").Replace(condition)
+	for batch := range slices.Chunk(ids, unusedRows) {
+		var removed []string
 		err := cs.Write(ctx, func(c store.Conn) error {
-			gone = nil
-			for _, id := range part { // for many ids at once, PostgreSQL would read the other tables as a whole
-				n, err := c.Exec("DELETE FROM authserver_clients AS c WHERE id = ? AND "+still, append([]any{id}, args...)...)
+			removed = nil
+			for _, id := range batch { // for many ids at once, PostgreSQL would read the other tables as a whole
+				n, err := c.Exec("DELETE FROM authserver_clients AS c WHERE id = ? AND "+recheck, append([]any{id}, args...)...)
 				if err != nil {
 					return err
 				}
 				if n > 0 {
-					gone = append(gone, id)
+					removed = append(removed, id)
 				}
 			}
 			return nil
@@ -148,10 +148,10 @@ func (cs *Clients) removeIdle(
 		if err != nil {
 			return total, err
 		}
-		for _, id := range gone {
+		for _, id := range removed {
 			cs.Audit(ctx, kernel.Event{Action: "client.deleted", Client: id, Detail: []string{"source", DCR, "reason", reason}})
 		}
-		total += len(gone)
+		total += len(removed)
 		cs.Tell(topic, "")
 	}
 	return total, nil

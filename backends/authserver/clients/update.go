@@ -17,8 +17,8 @@ type Given struct {
 }
 
 const (
-	maxGivenID     = 255 // characters
-	maxGivenSecret = 512
+	maxGivenID     = 255 // bytes
+	maxGivenSecret = 512 // bytes
 )
 
 // checkGiven returns an error for an invalid id or secret (RFC 6749 appendix A).
@@ -26,13 +26,13 @@ func (cs *Clients) checkGiven(g *Given) error {
 	invisible := func(r rune) bool { return r < ' ' || r > '~' }
 	switch {
 	case len(g.ID) > maxGivenID || strings.ContainsFunc(g.ID, invisible) || strings.ContainsAny(g.ID, ` "\\`):
-		return refuse("client_id", "must have at most 255 characters of ASCII, without blanks and quotes")
+		return refuse("client_id", "must have at most 255 printable ASCII characters, without spaces, quotes and backslashes")
 	case strings.HasPrefix(g.ID, "http://") || strings.HasPrefix(g.ID, "https://"):
 		return refuse("client_id", "must not be a URL, which is the id of a client with a metadata document")
 	case len(g.Secret) > maxGivenSecret || strings.ContainsFunc(g.Secret, invisible):
-		return refuse("client_secret", "must have at most 512 characters of ASCII")
+		return refuse("client_secret", "must have at most 512 printable ASCII characters")
 	case g.Hash != "" && !password.Known(g.Hash) && (len(cs.options.Pepper) == 0 || !strings.HasPrefix(g.Hash, peppered)):
-		return refuse("client_secret", "is hashed in a way that is not known here, or that costs too much to check")
+		return refuse("client_secret", "has an unknown hash format, or a hash that is too expensive to verify")
 	}
 	return nil
 }
@@ -55,8 +55,8 @@ func (cs *Clients) CreateGiven(ctx context.Context, c *Client, g Given) (secret 
 	if c.ID = g.ID; c.ID == "" {
 		c.ID = kernel.NewID()
 	}
-	switch needs := c.AuthMethod == MethodBasic || c.AuthMethod == MethodPost; {
-	case !needs:
+	switch {
+	case !usesSecret(c.AuthMethod):
 	case g.Hash != "":
 		c.Secret = g.Hash
 	case g.Secret != "":
@@ -72,8 +72,8 @@ func (cs *Clients) CreateGiven(ctx context.Context, c *Client, g Given) (secret 
 
 // UpdateGiven changes the stored client with the id of g to c, and returns the names of the changed members. The source
 // and the status are kept. The secret is kept unless replaceSecret is set or the client has no secret. If dry is set,
-// nothing is stored. The error has status 400 if c is invalid or if only one of the two clients is an agent, and is
-// ErrRevoked for a revoked client.
+// nothing is stored. The error has status 400 if c is invalid, if only one of the two clients is an agent, or if the
+// stored client is revoked.
 func (cs *Clients) UpdateGiven(
 	ctx context.Context, c *Client, g Given, replaceSecret, dry bool,
 ) (changed []string, err error) {
@@ -88,7 +88,7 @@ func (cs *Clients) UpdateGiven(
 	if err != nil {
 		return nil, err
 	}
-	change := func(stored *Client) error {
+	change := func(stored *Client) error { // sets changed
 		switch {
 		case stored.Status == Revoked:
 			return refuse("client_id", ErrRevoked.Error())
@@ -138,10 +138,11 @@ func (c *Client) become(next *Client) (changed []string) {
 }
 
 // secretFor returns the stored form of the secret for a client that is changed from stored to next. If the client
-// already has a secret, that is kept unless replace is set.
+// already has a secret, that is kept unless replace is set. If the secret of g is the current one, secretFor reloads
+// stored, since the check may have replaced the hash in the database.
 func (cs *Clients) secretFor(ctx context.Context, stored, next *Client, g Given, replace bool) (string, error) {
-	switch needs := next.AuthMethod == MethodBasic || next.AuthMethod == MethodPost; {
-	case !needs:
+	switch {
+	case !usesSecret(next.AuthMethod):
 		return "", nil
 	case stored.Secret != "" && !replace:
 		return stored.Secret, nil
@@ -152,7 +153,7 @@ func (cs *Clients) secretFor(ctx context.Context, stored, next *Client, g Given,
 			if matches, err := cs.verify(ctx, stored, g.Secret); err != nil {
 				return "", err
 			} else if matches {
-				current, err := cs.Stored(ctx, stored.ID) // it may have been hashed anew
+				current, err := cs.Stored(ctx, stored.ID) // verify may have replaced the hash
 				if err != nil {
 					return "", err
 				}
@@ -164,5 +165,5 @@ func (cs *Clients) secretFor(ctx context.Context, stored, next *Client, g Given,
 	case stored.Secret != "":
 		return stored.Secret, nil
 	}
-	return "", refuse("client_secret", "is missing: the client has none here and needs one")
+	return "", refuse("client_secret", "is required: the client authenticates with a secret, and none is stored for it")
 }

@@ -49,8 +49,8 @@ type Config struct {
 	// Upstreams are OpenID providers at which people may sign in, in addition to the provider in OIDC.
 	Upstreams []Upstream
 
-	issuer *url.URL
-	isSet  map[string]bool // the keys that are set by the file or the environment
+	issuer *url.URL        // Server.Issuer, parsed; nil if it is invalid
+	isSet  map[string]bool // the names of the keys that the file or the environment sets
 }
 
 // Server configures the public listener and the issuer.
@@ -171,7 +171,7 @@ type RateLimit struct {
 	AuthLockout          time.Duration
 	AuthSprayFactor      int // 0 disables locking addresses
 	Burst                int
-	Enabled              bool // of requests only; the lockout does not depend on it
+	Enabled              bool // limits requests only; the lockout does not depend on it
 	MaxTrackedIdentities int
 	RequestsPerSecond    float64
 }
@@ -379,8 +379,8 @@ type Counters struct {
 
 // Ref is a key whose value is the name of an environment variable. Load reads the secret from that variable once.
 type Ref struct {
-	Name   string
-	Secret string
+	Name   string // the name of the variable; empty if the key is not set
+	Secret string // the value of the variable
 }
 
 // Localhost reports whether the host of the issuer is localhost, a name below localhost or a loopback address. Some
@@ -407,28 +407,28 @@ const minSecret = 32
 // Warnings returns problems of the configuration that do not keep the server from working. They are logged at the start
 // and shown in the notices of the administration API.
 func (c *Config) Warnings() []string {
-	var w []string
-	add := func(condition bool, text string) {
-		if condition {
-			w = append(w, text)
+	var warnings []string
+	add := func(applies bool, text string) {
+		if applies {
+			warnings = append(warnings, text)
 		}
 	}
 	add(!c.Localhost() && c.issuer.Scheme == "http",
-		"server.issuer is not https: tokens and passwords can be read on the way")
+		"server.issuer is not https: tokens and passwords are sent unencrypted")
 	add(!c.Localhost() && c.issuer.Scheme == "https" && !c.Session.Secure && c.Session.SameSite != "none",
-		"session.secure is off although server.issuer is https: the session cookie is also sent in the clear")
-	add(c.DCR.Mode == Open && !c.Localhost(), "dcr.mode is open: anybody who reaches the server may register a client")
+		"session.secure is off although server.issuer is https: browsers also send the session cookie unencrypted")
+	add(c.DCR.Mode == Open && !c.Localhost(), "dcr.mode is open: anybody who can reach the server can register a client")
 	add(c.DCR.Mode != AdminOnly && c.OAuth.DefaultClientScope == "",
 		"oauth.default_client_scope is empty: clients that register themselves have no scope ceiling; a later version refuses them")
-	add(c.Session.Secret == "", "session.secret is not set: logins and pages in use end with the process, and several nodes do not know each other's")
+	add(c.Session.Secret == "", "session.secret is not set: when the process ends, all users are signed out and open forms become invalid; other nodes do not accept this node's sessions")
 	add(c.Session.Secret != "" && len(c.Session.Secret) < minSecret,
-		"session.secret has fewer than 32 characters: who guesses it can make what this server hands to browsers; make one with: openssl rand -hex 32")
+		"session.secret has fewer than 32 characters: an attacker who guesses it can forge session cookies; generate one with: openssl rand -hex 32")
 	add(c.Admin.Enabled && c.Admin.APIKey == "",
-		"admin.api_key is not set: the administration API is open to every program of this machine")
+		"admin.api_key is not set: every program on this machine can use the administration API")
 	add(c.CIMD.Enabled && c.CIMD.AllowPrivateAddresses,
-		"cimd.allow_private_addresses is on: metadata documents of clients are fetched from any address, which is for development alone")
-	add(c.OIDC.ClientSecretEnv.Name != "", "oidc.client_secret_env is deprecated: call it oidc.client_secret_ref")
-	return w
+		"cimd.allow_private_addresses is on: metadata documents of clients are fetched from any address; use this only for development")
+	add(c.OIDC.ClientSecretEnv.Name != "", "oidc.client_secret_env is deprecated: use oidc.client_secret_ref instead")
+	return warnings
 }
 
 // localhost reports whether a host is localhost, a name below it (RFC 6761 section 6.3) or a loopback address.

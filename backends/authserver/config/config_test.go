@@ -253,7 +253,7 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("secrets: %q", secrets)
 	}
 	_, err := Parse([]byte("data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}\nstorage: {driver: postgres}\n"), environment(vars))
-	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "the variable MASTER does not hold 64 hex characters") {
+	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "the variable MASTER does not contain 64 hex characters") {
 		t.Errorf("faults: %v", err)
 	}
 	l := read(t, "data_encryption: {aes_master: {key_env: MASTER}}", vars)

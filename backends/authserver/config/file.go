@@ -15,8 +15,8 @@ import (
 var sections = func() map[string]bool {
 	s := make(map[string]bool)
 	for i := range keys {
-		for index, c := range keys[i].Name {
-			if c == '.' {
+		for index, char := range keys[i].Name {
+			if char == '.' {
 				s[keys[i].Name[:index]] = true
 			}
 		}
@@ -73,7 +73,7 @@ func document(text []byte) (*yaml.Node, error) {
 // null reports whether a node is null, such as the value of a key without a value.
 func null(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// plain returns an error for a node with an alias or a tag.
+// plain returns an error if a node is an alias or has a tag.
 func plain(n *yaml.Node) error {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -105,20 +105,20 @@ func (l *loader) section(prefix string, n *yaml.Node) {
 	}
 	seen := make(map[string]bool)
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		word, value := n.Content[i], n.Content[i+1]
-		if word.Kind != yaml.ScalarNode || len(word.Value) > 100 {
-			l.faultAt(strings.TrimSuffix(prefix, "."), word, "a key must be a word")
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode || len(key.Value) > 100 {
+			l.faultAt(strings.TrimSuffix(prefix, "."), key, "a key must be a word")
 			continue
 		}
-		name := prefix + word.Value
+		name := prefix + key.Value
 		if seen[name] {
-			l.faultAt(name, word, "is given twice")
+			l.faultAt(name, key, "is given twice")
 			continue
 		}
 		seen[name] = true
-		switch seeds := l.lists.node(name); {
-		case seeds != nil:
-			*seeds = value
+		switch list := l.lists.node(name); {
+		case list != nil:
+			*list = value // decoded later, by seeds
 		case sections[name]:
 			if !null(value) {
 				l.section(name+".", value)
@@ -126,38 +126,23 @@ func (l *loader) section(prefix string, n *yaml.Node) {
 		case byName[name] != nil:
 			l.leaf(byName[name], value)
 		default:
-			l.faultAt(name, word, "there is no such key")
+			l.faultAt(name, key, "there is no such key")
 		}
 	}
 }
 
-// leaf reads the value of a key. A null value is ignored.
+// leaf reads the value of a key into l.leaves. A null value is ignored.
 func (l *loader) leaf(k *Key, n *yaml.Node) {
 	err := plain(n)
-	read := leaf{line: n.Line}
+	value := leaf{line: n.Line}
 	switch {
 	case err != nil:
 	case null(n):
 		return
 	case n.Kind == yaml.ScalarNode:
-		read.text, err = l.expand(n.Value)
+		value.text, err = l.expand(n.Value)
 	case n.Kind == yaml.SequenceNode:
-		read.list = make([]string, 0, len(n.Content))
-		for _, item := range n.Content {
-			if err = plain(item); err == nil && (item.Kind != yaml.ScalarNode || null(item)) {
-				err = errors.New("must be a list of words")
-			}
-			if err != nil {
-				break
-			}
-			var word string
-			if word, err = l.expand(item.Value); err != nil {
-				break
-			}
-			if word != "" {
-				read.list = append(read.list, word)
-			}
-		}
+		value.list, err = l.words(n.Content)
 	default:
 		err = errors.New("must be a value, not a section")
 	}
@@ -165,7 +150,29 @@ func (l *loader) leaf(k *Key, n *yaml.Node) {
 		l.faultAt(k.String(), n, "%s", err)
 		return
 	}
-	l.leaves[k.Name] = read
+	l.leaves[k.Name] = value
+}
+
+// words returns the texts of a list's items with their variables expanded. Empty texts are left out. The result is not
+// nil, even for an empty list.
+func (l *loader) words(items []*yaml.Node) ([]string, error) {
+	list := make([]string, 0, len(items))
+	for _, item := range items {
+		if err := plain(item); err != nil {
+			return nil, err
+		}
+		if item.Kind != yaml.ScalarNode || null(item) {
+			return nil, errors.New("must be a list of words")
+		}
+		word, err := l.expand(item.Value)
+		if err != nil {
+			return nil, err
+		}
+		if word != "" {
+			list = append(list, word)
+		}
+	}
+	return list, nil
 }
 
 // expand replaces variables in a value: {$NAME}, or {$NAME:default} for a variable that may be unset, as in a
@@ -173,20 +180,20 @@ func (l *loader) leaf(k *Key, n *yaml.Node) {
 func (l *loader) expand(text string) (string, error) {
 	var out strings.Builder
 	for {
-		before, rest, ok := strings.Cut(text, "{$")
+		before, tail, found := strings.Cut(text, "{$")
 		out.WriteString(before)
-		if !ok {
+		if !found {
 			return out.String(), nil
 		}
-		word, after, closed := strings.Cut(rest, "}")
-		name, value, optional := strings.Cut(word, ":")
+		reference, after, closed := strings.Cut(tail, "}")
+		name, value, hasDefault := strings.Cut(reference, ":")
 		if !closed || !variable.MatchString(name) {
 			return "", errors.New("{$ must begin a variable, such as {$NAME} or {$NAME:default}")
 		}
-		if set := l.env(name); set != "" {
-			value = set
-		} else if !optional {
-			return "", fmt.Errorf("has the variable %s, which is not set", name)
+		if envValue := l.env(name); envValue != "" {
+			value = envValue
+		} else if !hasDefault {
+			return "", fmt.Errorf("uses the variable %s, which is not set", name)
 		}
 		out.WriteString(value)
 		text = after

@@ -18,15 +18,16 @@ type Key struct {
 	Env string
 	// Secret is set if the value must never be shown.
 	Secret bool
-	// Own is set for a key that was added to the original list of keys, which the tests compare.
+	// Own is set for a key that is not in the list of keys in the testdata of the tests, which all other keys must match.
 	Own bool
-	// Rule describes the meaning of the key and its permitted values.
+	// Rule describes the meaning of the key and its permitted values, for the documentation.
 	Rule string
 
-	check check
-	field []int // where the value is in a Config
+	check check // checks the value; nil permits all values
+	field []int // the index of the field in a Config, for reflect.Value.FieldByIndex
 }
 
+// none is the value of Key.Env for a key that no environment variable sets.
 const none = "none"
 
 // Variable returns the name of the environment variable, or "" if no variable sets the key.
@@ -62,9 +63,10 @@ func located(keys []Key) []Key {
 	return keys
 }
 
-// Keys returns the table.
+// Keys returns the table. The caller must not modify it.
 func Keys() []Key { return keys }
 
+// keys is the table of all keys.
 var keys = located(slices.Concat(
 	serverKeys, storageKeys, signingKeys, dcrKeys, cimdKeys, sessionKeys, rateLimitKeys, adminKeys,
 	oauthKeys, oidcKeys, observabilityKeys, dataEncryptionKeys, clientCredentialsKeys, dpopKeys,

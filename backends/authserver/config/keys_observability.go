@@ -25,7 +25,7 @@ var observabilityKeys = []Key{
 	},
 	{
 		Name: "observability.logging.outputs.otel_endpoint", Env: "AUTHSERVER_LOG_OTEL_ENDPOINT",
-		check: required(pushedLogs, collector),
+		check: required(otelLogs, collector),
 		Rule:  "required when log otel output is on",
 	},
 	{
@@ -38,7 +38,7 @@ var observabilityKeys = []Key{
 	},
 	{
 		Name: "observability.metrics.otel_endpoint", Env: "AUTHSERVER_METRICS_OTEL_ENDPOINT",
-		check: required(pushedMetrics, collector),
+		check: required(otelMetrics, collector),
 		Rule:  "required when provider is `otel` or `both`",
 	},
 	{
@@ -56,7 +56,7 @@ var observabilityKeys = []Key{
 	},
 	{
 		Name: "observability.tracing.endpoint", Env: "AUTHSERVER_TRACING_ENDPOINT",
-		check: required(traced, collector),
+		check: required(tracingEnabled, collector),
 		Rule:  "required when tracing is enabled",
 	},
 	{

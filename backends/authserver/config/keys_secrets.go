@@ -59,7 +59,7 @@ var signingKeys = []Key{
 var dataEncryptionKeys = []Key{
 	{
 		Name: "data_encryption.aes_master.key_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KEY_ENV",
-		check: required(sealedByMaster, masterKey),
+		check: required(aesMasterDriver, masterKey),
 		Rule:  "name of the env var holding a 64-hex-character (32-byte) master key",
 	},
 	{
@@ -72,37 +72,37 @@ var dataEncryptionKeys = []Key{
 	},
 	{
 		Name: "data_encryption.kms_transit_encrypt.address", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ADDRESS",
-		check: required(sealedByKMS, address),
+		check: required(kmsDriver, address),
 		Rule:  "required when driver is `kms_transit_encrypt`",
 	},
 	{
 		Name: "data_encryption.kms_transit_encrypt.approle.role_id_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ROLE_ID_ENV",
-		check: required(sealerByAppRole),
+		check: required(kmsByAppRole),
 		Rule:  "required when auth_method is `approle`",
 	},
 	{
 		Name: "data_encryption.kms_transit_encrypt.approle.secret_id_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_SECRET_ID_ENV",
-		check: required(sealerByAppRole),
+		check: required(kmsByAppRole),
 		Rule:  "required when auth_method is `approle`",
 	},
 	{
 		Name: "data_encryption.kms_transit_encrypt.auth_method", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_AUTH_METHOD",
-		check: required(openedByKMS, oneOf("", "token", "approle")),
+		check: required(kmsUsed, oneOf("", "token", "approle")),
 		Rule:  "`token` or `approle`",
 	},
 	{
 		Name: "data_encryption.kms_transit_encrypt.key_name", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_KEY_NAME",
-		check: required(openedByKMS),
+		check: required(kmsUsed),
 		Rule:  "required when driver is `kms_transit_encrypt`",
 	},
 	{
 		Name: "data_encryption.kms_transit_encrypt.mount_path", Default: "transit", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_MOUNT_PATH",
-		check: required(openedByKMS),
+		check: required(kmsUsed),
 		Rule:  "transit engine mount path",
 	},
 	{
 		Name: "data_encryption.kms_transit_encrypt.token_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_TOKEN_ENV",
-		check: required(sealerByToken),
+		check: required(kmsByToken),
 		Rule:  "env var holding the token",
 	},
 }

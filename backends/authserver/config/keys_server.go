@@ -41,7 +41,7 @@ var storageKeys = []Key{
 		Rule: "`sqlite` or `postgres`",
 	},
 	{
-		Name: "storage.postgres.dsn", Secret: true, check: required(onPostgres),
+		Name: "storage.postgres.dsn", Secret: true, check: required(postgresDriver),
 		Rule: "required when driver is `postgres`",
 	},
 	{
@@ -61,7 +61,7 @@ var storageKeys = []Key{
 		Rule: "connections that are kept open, at most max_conns",
 	},
 	{
-		Name: "storage.sqlite.path", Default: "data/authserver.db", check: required(onSQLite),
+		Name: "storage.sqlite.path", Default: "data/authserver.db", check: required(sqliteDriver),
 		Rule: "required when driver is `sqlite`",
 	},
 	{
@@ -77,7 +77,7 @@ var rateLimitKeys = []Key{
 	},
 	{
 		Name: "rate_limit.auth_fail_window", Default: "10m", check: positive,
-		Rule: "counted from the first failure",
+		Rule: "how long failures are counted, from the first one on",
 	},
 	{
 		Name: "rate_limit.auth_lockout", Default: "15m", check: positive,

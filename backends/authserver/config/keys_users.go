@@ -37,7 +37,7 @@ var sessionKeys = []Key{
 
 var oidcKeys = []Key{
 	{
-		Name: "oidc.client_id", check: required(upstream),
+		Name: "oidc.client_id", check: required(oidcEnabled),
 		Rule: "required when oidc is enabled",
 	},
 	{
@@ -69,11 +69,11 @@ var oidcKeys = []Key{
 		Rule: "include the `groups` scope if the upstream supports it",
 	},
 	{
-		Name: "oidc.issuer", check: required(upstream, address),
+		Name: "oidc.issuer", check: required(oidcEnabled, address),
 		Rule: "upstream issuer URL; required when oidc is enabled",
 	},
 	{
-		Name: "oidc.redirect_uri", check: required(upstream, address),
+		Name: "oidc.redirect_uri", check: required(oidcEnabled, address),
 		Rule: "callback redirect URI; required when oidc is enabled",
 	},
 	{
@@ -107,7 +107,7 @@ var pagesKeys = []Key{
 
 var mailKeys = []Key{
 	{
-		Name: "mail.from", Own: true, check: required(mailing, sender),
+		Name: "mail.from", Own: true, check: required(mailEnabled, sender),
 		Rule: "sender of mails, such as `Accounts <accounts@example.com>`",
 	},
 	{

@@ -80,7 +80,8 @@ func Parse(text []byte, lookup func(name string) (string, bool)) (*Config, error
 		l.key(&keys[i])
 	}
 	l.normalize()
-	if l.issuer, _ = absolute(l.Server.Issuer); len(l.unread) == 0 {
+	l.issuer, _ = absolute(l.Server.Issuer)
+	if len(l.unread) == 0 { // otherwise faults of the lists could follow from faults that are already reported
 		l.seeds()
 	}
 	for i := range keys {
@@ -96,13 +97,14 @@ func Parse(text []byte, lookup func(name string) (string, bool)) (*Config, error
 // loader is a configuration while it is being loaded.
 type loader struct {
 	*Config
-	env    func(name string) string
-	leaves map[string]leaf // the values of the file, by key
+	env    func(name string) string // the value of an environment variable; "" if it is unset
+	leaves map[string]leaf          // the values of the file, by the name of the key
 	lists  seedNodes
 	unread map[string]bool // keys whose value did not parse, to which no rule is applied
 	faults Errors
 }
 
+// newLoader returns a loader with an empty configuration. The function lookup works like os.LookupEnv.
 func newLoader(lookup func(name string) (string, bool)) *loader {
 	l := &loader{Config: new(Config), env: func(name string) string {
 		value, _ := lookup(name)
@@ -115,17 +117,25 @@ func newLoader(lookup func(name string) (string, bool)) *loader {
 // leaf is the value of a key in the file: either a text or a list.
 type leaf struct {
 	text string
-	list []string
+	list []string // nil if the value is a text
 	line int
 }
 
 // fault records a fault of a key. If the value is from the file, the fault contains its line.
 func (l *loader) fault(k *Key, format string, args ...any) {
 	text := k.String() + ": " + fmt.Sprintf(format, args...)
-	if read, ok := l.leaves[k.Name]; ok && (k.Variable() == "" || l.env(k.Variable()) == "") {
-		text += fmt.Sprintf(" (line %d)", read.line)
+	if inFile, ok := l.leaves[k.Name]; ok && l.fromEnv(k) == "" {
+		text += fmt.Sprintf(" (line %d)", inFile.line)
 	}
 	l.faults = append(l.faults, text)
+}
+
+// fromEnv returns the value that the environment gives a key, or "" if it gives none.
+func (l *loader) fromEnv(k *Key) string {
+	if variable := k.Variable(); variable != "" {
+		return l.env(variable)
+	}
+	return ""
 }
 
 // String returns the name of the key and its variable.
@@ -143,19 +153,24 @@ func (l *loader) key(k *Key) {
 		panic(k.Name + ": " + err.Error())
 	}
 	var err error
+	envText := l.fromEnv(k)
 	inFile, ok := l.leaves[k.Name]
-	_, isList := pointer.(*[]string)
-	switch variable := k.Variable(); {
-	case variable != "" && l.env(variable) != "":
-		err, l.isSet[k.Name] = set(pointer, l.env(variable)), true
-	case ok && isList && inFile.list == nil:
-		err, l.isSet[k.Name] = errors.New("must be a list"), true
-	case ok && isList:
-		*pointer.(*[]string), l.isSet[k.Name] = inFile.list, true
-	case ok && inFile.list != nil:
-		err, l.isSet[k.Name] = errors.New("must not be a list"), true
-	case ok:
-		err, l.isSet[k.Name] = set(pointer, inFile.text), true
+	if envText != "" || ok {
+		l.isSet[k.Name] = true
+	}
+	list, isList := pointer.(*[]string)
+	switch {
+	case envText != "":
+		err = set(pointer, envText)
+	case !ok:
+	case isList && inFile.list == nil:
+		err = errors.New("must be a list")
+	case isList:
+		*list = inFile.list
+	case inFile.list != nil:
+		err = errors.New("must not be a list")
+	default:
+		err = set(pointer, inFile.text)
 	}
 	if ref, isRef := pointer.(*Ref); isRef && ref.Name != "" && err == nil {
 		if ref.Secret = l.env(ref.Name); ref.Secret == "" {
@@ -167,7 +182,7 @@ func (l *loader) key(k *Key) {
 			l.unread = make(map[string]bool)
 		}
 		l.unread[k.Name] = true
-		if k.Secret {
+		if k.Secret { // err may quote the secret
 			err = errors.New("does not parse")
 		}
 		l.fault(k, "%s", err)
@@ -180,10 +195,7 @@ var nameOfVariable = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,50}$`)
 
 // rule applies the rule of a key, unless its value did not parse.
 func (l *loader) rule(k *Key) {
-	if l.unread[k.Name] {
-		return
-	}
-	if k.check == nil {
+	if l.unread[k.Name] || k.check == nil {
 		return
 	}
 	if fault := k.check(l.Config, k.pointer(l.Config)); fault != "" {
@@ -222,23 +234,29 @@ func set(pointer any, text string) (err error) {
 			err = fmt.Errorf("%q is not true or false", text)
 		}
 	case *int:
-		if *v = 0; text != "" {
-			if *v, err = strconv.Atoi(text); err != nil || int64(*v) > math.MaxInt32 || int64(*v) < math.MinInt32 {
-				err = fmt.Errorf("%q is not a whole number", text)
-			}
+		*v = 0
+		if text == "" {
+			break
+		}
+		if *v, err = strconv.Atoi(text); err != nil || int64(*v) > math.MaxInt32 || int64(*v) < math.MinInt32 {
+			err = fmt.Errorf("%q is not a whole number", text)
 		}
 	case *float64:
-		if *v = 0; text != "" {
-			if *v, err = strconv.ParseFloat(text, 64); err != nil || math.IsInf(*v, 0) || math.IsNaN(*v) {
-				err = fmt.Errorf("%q is not a number", text)
-			}
+		*v = 0
+		if text == "" {
+			break
+		}
+		if *v, err = strconv.ParseFloat(text, 64); err != nil || math.IsInf(*v, 0) || math.IsNaN(*v) {
+			err = fmt.Errorf("%q is not a number", text)
 		}
 	case *time.Duration:
-		if *v = 0; text != "" {
-			*v, err = time.ParseDuration(text)
-			if last := text[len(text)-1]; err != nil || last >= '0' && last <= '9' {
-				err = fmt.Errorf("%q is not a duration with a unit, such as 30s, 15m or 24h", text)
-			}
+		*v = 0
+		if text == "" {
+			break
+		}
+		*v, err = time.ParseDuration(text)
+		if last := text[len(text)-1]; err != nil || last >= '0' && last <= '9' { // ParseDuration accepts "0"
+			err = fmt.Errorf("%q is not a duration with a unit, such as 30s, 15m or 24h", text)
 		}
 	case *[]string:
 		*v = nil

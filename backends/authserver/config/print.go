@@ -59,24 +59,25 @@ func spell(d time.Duration) string {
 // Digest returns a digest of the whole configuration, including secrets. Equal digests mean equal configurations.
 func (c *Config) Digest() [sha256.Size]byte {
 	h := sha256.New()
-	text := json.NewEncoder(h) // never fails for strings and what was JSON
+	encoder := json.NewEncoder(h) // never fails, since all values are strings or were decoded from JSON
 	for i := range keys {
-		_ = text.Encode([]string{keys[i].Name, keys[i].Text(c)})
+		_ = encoder.Encode([]string{keys[i].Name, keys[i].Text(c)})
 		if ref, ok := keys[i].pointer(c).(*Ref); ok {
-			_ = text.Encode(ref.Secret)
+			_ = encoder.Encode(ref.Secret)
 		}
 	}
-	_ = text.Encode(c.Clients)
-	_ = text.Encode(c.Resources)
-	_ = text.Encode(c.BrokerProviders)
+	_ = encoder.Encode(c.Clients)
+	_ = encoder.Encode(c.Resources)
+	_ = encoder.Encode(c.BrokerProviders)
 	for i := range c.Upstreams {
-		_ = text.Encode(c.Upstreams[i])
-		_ = text.Encode(c.Upstreams[i].secret)
+		_ = encoder.Encode(c.Upstreams[i])
+		_ = encoder.Encode(c.Upstreams[i].secret)
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Print writes the configuration in effect, one key per line, without secrets.
+// Print writes the configuration in effect, one key per line, without secrets. It then writes a line for each entry of
+// the lists, except for clients.
 func (c *Config) Print(w io.Writer) error {
 	for i := range keys {
 		k := &keys[i]
@@ -95,7 +96,7 @@ func (c *Config) Print(w io.Writer) error {
 	}
 	for i := range c.Upstreams {
 		u := &c.Upstreams[i]
-		_, err := fmt.Fprintf(w, "upstreams: %s (%s), which leads back to %s\n", u.Slug, u.Issuer, c.UpstreamRedirect(u.Slug))
+		_, err := fmt.Fprintf(w, "upstreams: %s (%s), redirect URI %s\n", u.Slug, u.Issuer, c.UpstreamRedirect(u.Slug))
 		if err != nil {
 			return err
 		}

@@ -19,17 +19,18 @@ import (
 // fault of the value, or "" if the value is valid. A fault must not contain a secret.
 type check func(c *Config, value any) string
 
-// condition decides whether a key is required. The text is its description for error messages.
+// condition decides whether a key is required. Its text completes the error message "required when ...".
 type condition struct {
 	text  string
 	holds func(c *Config) bool
 }
 
+// The conditions under which keys are required.
 var (
-	onPostgres  = condition{"storage.driver is postgres", func(c *Config) bool { return c.Storage.Driver == Postgres }}
-	onSQLite    = condition{"storage.driver is sqlite", func(c *Config) bool { return c.Storage.Driver == SQLite }}
-	keysInFiles = condition{"signing.key_store is keyfile", func(c *Config) bool { return c.Signing.KeyStore == KeyFile }}
-	keysInKMS   = condition{
+	postgresDriver = condition{"storage.driver is postgres", func(c *Config) bool { return c.Storage.Driver == Postgres }}
+	sqliteDriver   = condition{"storage.driver is sqlite", func(c *Config) bool { return c.Storage.Driver == SQLite }}
+	keysInFiles    = condition{"signing.key_store is keyfile", func(c *Config) bool { return c.Signing.KeyStore == KeyFile }}
+	keysInKMS      = condition{
 		"signing.key_store is kms_transit",
 		func(c *Config) bool { return c.Signing.KeyStore == KMSTransit },
 	}
@@ -46,39 +47,39 @@ var (
 		"admin is enabled and server.issuer is not localhost",
 		func(c *Config) bool { return c.Admin.Enabled && public.holds(c) },
 	}
-	upstream = condition{"oidc is enabled", func(c *Config) bool { return c.OIDC.Enabled }}
+	oidcEnabled = condition{"oidc is enabled", func(c *Config) bool { return c.OIDC.Enabled }}
 
-	mailing = condition{"mail.url is set", func(c *Config) bool { return c.Mail.URL != "" }}
+	mailEnabled = condition{"mail.url is set", func(c *Config) bool { return c.Mail.URL != "" }}
 
-	pushedLogs = condition{
+	otelLogs = condition{
 		"observability.logging.outputs.otel is on",
 		func(c *Config) bool { return c.Observability.Logging.Outputs.OTel },
 	}
-	pushedMetrics = condition{"observability.metrics.provider is otel or both", func(c *Config) bool {
+	otelMetrics = condition{"observability.metrics.provider is otel or both", func(c *Config) bool {
 		return c.Observability.Metrics.Provider == "otel" || c.Observability.Metrics.Provider == "both"
 	}}
-	traced = condition{
+	tracingEnabled = condition{
 		"observability.tracing.enabled is true",
 		func(c *Config) bool { return c.Observability.Tracing.Enabled },
 	}
 
-	sealedByMaster = condition{
+	aesMasterDriver = condition{
 		"data_encryption.driver is aes_master",
 		func(c *Config) bool { return c.DataEncryption.Driver == AESMaster },
 	}
-	sealedByKMS = condition{
+	kmsDriver = condition{
 		"data_encryption.driver is kms_transit_encrypt",
 		func(c *Config) bool { return c.DataEncryption.Driver == KMSTransitEncrypt },
 	}
 	// A server whose driver is aes_master still uses a configured key management server to decrypt.
-	openedByKMS = condition{"data_encryption.driver is kms_transit_encrypt or its address is set", func(c *Config) bool {
-		return sealedByKMS.holds(c) || c.DataEncryption.KMSTransitEncrypt.Address != ""
+	kmsUsed = condition{"data_encryption.driver is kms_transit_encrypt or its address is set", func(c *Config) bool {
+		return kmsDriver.holds(c) || c.DataEncryption.KMSTransitEncrypt.Address != ""
 	}}
-	sealerByAppRole = condition{"auth_method is approle", func(c *Config) bool {
-		return openedByKMS.holds(c) && c.DataEncryption.KMSTransitEncrypt.AuthMethod == "approle"
+	kmsByAppRole = condition{"auth_method is approle", func(c *Config) bool {
+		return kmsUsed.holds(c) && c.DataEncryption.KMSTransitEncrypt.AuthMethod == "approle"
 	}}
-	sealerByToken = condition{"auth_method is token", func(c *Config) bool {
-		return openedByKMS.holds(c) && c.DataEncryption.KMSTransitEncrypt.AuthMethod == "token"
+	kmsByToken = condition{"auth_method is token", func(c *Config) bool {
+		return kmsUsed.holds(c) && c.DataEncryption.KMSTransitEncrypt.AuthMethod == "token"
 	}}
 )
 
@@ -115,6 +116,7 @@ func all(checks ...check) check {
 	}
 }
 
+// oneOf returns a check for a text, which must be one of the values. The value "" is not named in the fault.
 func oneOf(values ...string) check {
 	return func(_ *Config, value any) string {
 		if v := *value.(*string); !slices.Contains(values, v) {
@@ -124,7 +126,7 @@ func oneOf(values ...string) check {
 	}
 }
 
-// number returns the value of an int, a float or a duration.
+// number returns the value of an int, a float or a duration (in nanoseconds).
 func number(value any) float64 {
 	switch v := value.(type) {
 	case *int:
@@ -137,6 +139,7 @@ func number(value any) float64 {
 	return math.NaN()
 }
 
+// positive checks that a number is greater than zero.
 func positive(_ *Config, value any) string {
 	if !(number(value) > 0) {
 		return "must be greater than zero"
@@ -144,6 +147,7 @@ func positive(_ *Config, value any) string {
 	return ""
 }
 
+// notNegative checks that a number is zero or greater.
 func notNegative(_ *Config, value any) string {
 	if !(number(value) >= 0) {
 		return "must not be negative"
@@ -151,6 +155,7 @@ func notNegative(_ *Config, value any) string {
 	return ""
 }
 
+// between returns a check for a number, which must be from low to high.
 func between(low, high int) check {
 	return func(_ *Config, value any) string {
 		if n := number(value); !(n >= float64(low) && n <= float64(high)) {
@@ -160,6 +165,7 @@ func between(low, high int) check {
 	}
 }
 
+// atMost returns a check for a duration, which must be greater than zero and at most high.
 func atMost(high time.Duration) check {
 	return func(c *Config, value any) string {
 		if number(value) > float64(high) {
@@ -198,6 +204,7 @@ func keptConns(c *Config, value any) string {
 	return notNegative(c, value)
 }
 
+// lookback checks that a duration is greater than zero and at most admin.audit_max_lookback.
 func lookback(c *Config, value any) string {
 	if *value.(*time.Duration) > c.Admin.AuditMaxLookback {
 		return "must be at most admin.audit_max_lookback"
@@ -205,6 +212,7 @@ func lookback(c *Config, value any) string {
 	return positive(c, value)
 }
 
+// listenAddress checks that a text is a port with an optional host.
 func listenAddress(_ *Config, value any) string {
 	_, port, err := net.SplitHostPort(*value.(*string))
 	if err == nil {
@@ -219,12 +227,12 @@ func listenAddress(_ *Config, value any) string {
 // ownAddress checks the address of the admin listener, which must differ from that of the public listener.
 func ownAddress(c *Config, value any) string {
 	if c.Admin.Enabled && c.Admin.Address == c.Server.Address {
-		return "is that of server.address"
+		return "must differ from server.address"
 	}
 	return listenAddress(c, value)
 }
 
-// absolute parses an http or https URL without user information and fragment.
+// absolute parses an http or https URL without user information and fragment. It returns false for any other text.
 func absolute(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
@@ -233,6 +241,7 @@ func absolute(text string) (*url.URL, bool) {
 	return u, true
 }
 
+// address checks that a text is an http or https URL, or empty.
 func address(_ *Config, value any) string {
 	text := *value.(*string)
 	if _, ok := absolute(text); text != "" && !ok {
@@ -246,18 +255,19 @@ func mailServer(c *Config, value any) string {
 	text := *value.(*string)
 	if text == "" {
 		if c.Mail.From+c.Mail.User+c.Mail.Password != "" {
-			return "is missing, while another key of mail is set"
+			return "required when another key of the section mail is set"
 		}
 		return ""
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.User != nil ||
 		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return "must be smtp://host:port or smtps://host:port; user and password are keys of their own"
+		return "must be smtp://host:port or smtps://host:port; set the user and the password with mail.user and mail.password"
 	}
 	return ""
 }
 
+// sender checks that a text is a mail address, with or without a display name, or empty.
 func sender(_ *Config, value any) string {
 	if text := *value.(*string); text != "" {
 		if _, err := mail.ParseAddress(text); err != nil {
@@ -270,11 +280,12 @@ func sender(_ *Config, value any) string {
 // registration checks that a mail server is configured if registration is open.
 func registration(c *Config, value any) string {
 	if *value.(*string) == RegistrationOpen && c.Mail.URL == "" {
-		return "needs mail.url: whoever registers has to confirm their mail address"
+		return "requires mail.url, since users who register must confirm their mail address"
 	}
 	return ""
 }
 
+// mailDomains checks that all values are domains in lower case.
 func mailDomains(_ *Config, value any) string {
 	for _, text := range *value.(*[]string) {
 		if text != strings.ToLower(text) || !strings.Contains(text, ".") || strings.ContainsAny(text, "@/: ") {
@@ -298,6 +309,7 @@ func collector(_ *Config, value any) string {
 	return ""
 }
 
+// issuer checks that a text is an http or https URL that other URLs can be made of by appending a path.
 func issuer(c *Config, value any) string {
 	text := *value.(*string)
 	u, ok := absolute(text)
@@ -336,6 +348,7 @@ func redirects(_ *Config, value any) string {
 	return ""
 }
 
+// returnURLs checks that all values are http or https URLs. An asterisk may follow a URL.
 func returnURLs(_ *Config, value any) string {
 	for _, text := range *value.(*[]string) {
 		if _, ok := absolute(strings.TrimSuffix(text, "*")); !ok {
@@ -345,11 +358,11 @@ func returnURLs(_ *Config, value any) string {
 	return ""
 }
 
-// onlyLocal returns a check for a bool. It refuses the value refused unless the issuer is localhost.
-func onlyLocal(refused bool) check {
+// onlyLocal returns a check for a bool, which may have the value insecure only if the issuer is localhost.
+func onlyLocal(insecure bool) check {
 	return func(c *Config, value any) string {
-		if *value.(*bool) == refused && public.holds(c) {
-			return fmt.Sprintf("may be %t only when server.issuer is localhost", refused)
+		if *value.(*bool) == insecure && public.holds(c) {
+			return fmt.Sprintf("may be %t only when server.issuer is localhost", insecure)
 		}
 		return ""
 	}
@@ -360,7 +373,7 @@ var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$")
 
 func cookieName(_ *Config, value any) string {
 	if !token.MatchString(*value.(*string)) {
-		return fmt.Sprintf("%q is not a name for a cookie", *value.(*string))
+		return fmt.Sprintf("%q is not a valid name of a cookie", *value.(*string))
 	}
 	return ""
 }
@@ -379,12 +392,13 @@ func languageTags(_ *Config, value any) string {
 	}
 	for _, tag := range *tags {
 		if !languageTag.MatchString(tag) {
-			return fmt.Sprintf("%q is not the tag of a language, such as de or pt-BR", tag)
+			return fmt.Sprintf("%q is not a language tag such as de or pt-BR", tag)
 		}
 	}
 	return ""
 }
 
+// scopeWords checks that a text is a list of scopes separated by spaces.
 func scopeWords(_ *Config, value any) string {
 	for word := range strings.FieldsSeq(*value.(*string)) {
 		if !scopeToken.MatchString(word) {
@@ -394,13 +408,15 @@ func scopeWords(_ *Config, value any) string {
 	return ""
 }
 
+// upstreamScopes checks that the scopes contain openid if oidc is enabled.
 func upstreamScopes(c *Config, value any) string {
 	if scopes := *value.(*[]string); c.OIDC.Enabled && !slices.Contains(scopes, "openid") {
-		return "must hold openid"
+		return "must contain openid"
 	}
 	return ""
 }
 
+// scrapePath checks that a path of the admin listener does not collide with the administration API.
 func scrapePath(_ *Config, value any) string {
 	path := *value.(*string)
 	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?#{} ") || path == "/" || path == "/admin" ||
@@ -413,12 +429,13 @@ func scrapePath(_ *Config, value any) string {
 // keyStore checks that an encryption key is configured if signing keys are stored in the database.
 func keyStore(c *Config, value any) string {
 	if *value.(*string) == PostgresKey && c.DataEncryption.Driver == "" {
-		return "postgres_key keeps the keys sealed: set data_encryption.driver"
+		return "postgres_key stores the keys encrypted: set data_encryption.driver"
 	}
 	return ""
 }
 
-// kmsToken checks that exactly one credential for the key management server is set: a token or an AppRole.
+// kmsToken checks that not both credentials for the key management server are set: a token and an AppRole. One of them
+// is required if the server signs.
 func kmsToken(c *Config, value any) string {
 	both := *value.(*string) != "" && appRole.holds(c)
 	neither := *value.(*string) == "" && !appRole.holds(c)
@@ -435,7 +452,7 @@ func kmsToken(c *Config, value any) string {
 func masterKey(_ *Config, value any) string {
 	ref := value.(*Ref)
 	if raw, err := hex.DecodeString(ref.Secret); ref.Secret != "" && (err != nil || len(raw) != 32) {
-		return fmt.Sprintf("the variable %s does not hold 64 hex characters", ref.Name)
+		return fmt.Sprintf("the variable %s does not contain 64 hex characters", ref.Name)
 	}
 	return ""
 }
@@ -443,11 +460,12 @@ func masterKey(_ *Config, value any) string {
 // oldKey checks that a former master key is only set together with a current one. Alone, it would not be used.
 func oldKey(c *Config, value any) string {
 	if value.(*Ref).Name != "" && c.DataEncryption.AESMaster.KeyEnv.Name == "" {
-		return "needs data_encryption.aes_master.key_env, which is to name this one where it is the only master key"
+		return "requires data_encryption.aes_master.key_env; if this is the only master key, set it there instead"
 	}
 	return ""
 }
 
+// oidcSecret checks that the secret is not set both in the file and by the name of a variable.
 func oidcSecret(c *Config, value any) string {
 	if *value.(*string) != "" && c.OIDC.ClientSecretRef.Name != "" {
 		return "may not be set together with oidc.client_secret_ref"
@@ -458,7 +476,7 @@ func oidcSecret(c *Config, value any) string {
 // sameName checks that a deprecated key and the key that replaces it have the same value if both are set.
 func sameName(c *Config, value any) string {
 	if old := value.(*Ref); old.Name != "" && old.Name != c.OIDC.ClientSecretRef.Name {
-		return "is the earlier name of oidc.client_secret_ref, which is set too"
+		return "is the deprecated name of oidc.client_secret_ref, which has a different value"
 	}
 	return ""
 }

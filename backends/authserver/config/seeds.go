@@ -25,7 +25,7 @@ type Client struct {
 	AuthMethod           string          `json:"token_endpoint_auth_method,omitempty"` // none or private_key_jwt; default: none
 	Scope                string          `json:"scope,omitempty"`
 	JWKS                 json.RawMessage `json:"jwks,omitempty"`
-	Logout               []string        `json:"post_logout_redirect_uris,omitempty"`
+	Logout               []string        `json:"post_logout_redirect_uris,omitempty"` // where users may be sent after logout
 	BackchannelLogoutURI string          `json:"backchannel_logout_uri,omitempty"`
 	FirstParty           bool            `json:"first_party,omitempty"`
 	Claims               []ClaimRule     `json:"claim_rules,omitempty"`
@@ -102,8 +102,8 @@ func (w *Words) UnmarshalJSON(text []byte) error {
 
 // Limits of the lists in the file.
 const (
-	maxSeeds     = 10000
-	maxSeedDepth = 10
+	maxSeeds     = 10000 // entries of a list
+	maxSeedDepth = 10    // nested lists and sections of an entry
 )
 
 // seedNodes holds the YAML nodes of the lists in the file.
@@ -124,7 +124,7 @@ func (s *seedNodes) node(name string) **yaml.Node {
 	return nil
 }
 
-// seeds reads the lists of the file.
+// seeds decodes and checks the lists of the file.
 func (l *loader) seeds() {
 	l.upstreams()
 	providers := make(map[string]bool)
@@ -156,7 +156,8 @@ func (l *loader) seeds() {
 	})
 }
 
-// entries decodes the list called name and calls check for each entry. An unknown member of an entry is a fault.
+// entries decodes the list called name and calls check for each entry. An entry that cannot be decoded or that check
+// refuses is recorded as a fault and left out.
 func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) []T {
 	switch {
 	case n == nil || null(n):
@@ -181,7 +182,7 @@ func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) 
 	return list
 }
 
-// decode decodes a YAML node into a value by the rules of encoding/json.
+// decode decodes a YAML mapping into a value by the rules of encoding/json. It refuses unknown members.
 func (l *loader) decode(n *yaml.Node, into any) error {
 	value, err := l.plainValue(n, maxSeedDepth)
 	if err != nil {
@@ -193,7 +194,7 @@ func (l *loader) decode(n *yaml.Node, into any) error {
 	}
 	if slug, ok := object["BrokerProviderSlug"]; ok { // an alternative spelling
 		if object["broker_provider_slug"] != nil {
-			return errors.New("BrokerProviderSlug and broker_provider_slug are the same")
+			return errors.New("BrokerProviderSlug and broker_provider_slug are the same key: set only one of them")
 		}
 		object["broker_provider_slug"] = slug
 		delete(object, "BrokerProviderSlug")
@@ -210,7 +211,8 @@ func (l *loader) decode(n *yaml.Node, into any) error {
 	return nil
 }
 
-// plainValue converts a YAML node to the types of encoding/json. The depth is the number of enclosing nodes.
+// plainValue converts a YAML node to the types of encoding/json. The depth is the number of levels that the node may
+// span.
 func (l *loader) plainValue(n *yaml.Node, depth int) (any, error) {
 	if err := plain(n); err != nil {
 		return nil, err
@@ -222,18 +224,18 @@ func (l *loader) plainValue(n *yaml.Node, depth int) (any, error) {
 	case yaml.MappingNode:
 		object := make(map[string]any, len(n.Content)/2)
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			word := n.Content[i]
-			if word.Kind != yaml.ScalarNode {
+			key := n.Content[i]
+			if key.Kind != yaml.ScalarNode {
 				return nil, errors.New("a key must be a word")
 			}
-			if _, ok := object[word.Value]; ok {
-				return nil, fmt.Errorf("%q is given twice", word.Value)
+			if _, ok := object[key.Value]; ok {
+				return nil, fmt.Errorf("%q is given twice", key.Value)
 			}
 			value, err := l.plainValue(n.Content[i+1], depth-1)
 			if err != nil {
 				return nil, err
 			}
-			object[word.Value] = value
+			object[key.Value] = value
 		}
 		return object, nil
 	case yaml.SequenceNode:
@@ -255,13 +257,13 @@ func (l *loader) plainValue(n *yaml.Node, depth int) (any, error) {
 		}
 		return l.expand(n.Value)
 	}
-	return nil, errors.New("is nothing that can be read")
+	return nil, errors.New("must be a value, a list or a section")
 }
 
 // slug matches a name that can be part of a path and of a parameter.
 var slug = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// check returns an error for an invalid entry. More checks follow when the server is created.
+// check sets the defaults of an entry and returns its first fault. More checks follow when the server is created.
 func (c *Client) check() error {
 	if c.AuthMethod == "" {
 		c.AuthMethod = "none"
@@ -278,6 +280,7 @@ func (c *Client) check() error {
 	return nil
 }
 
+// check sets the defaults of an entry and returns its first fault.
 func (r *Resource) check() error {
 	if r.BackendKind == "" {
 		r.BackendKind = "mint"
@@ -294,14 +297,14 @@ func (r *Resource) check() error {
 	case r.URI != "" && (err != nil || !u.IsAbs() || strings.Contains(r.URI, "#") || len(r.URI) > 2048):
 		return fmt.Errorf("uri: %q is not an absolute URI without a fragment", r.URI)
 	case len(r.Scopes) > 1000:
-		return errors.New("scopes: more than 1000")
+		return errors.New("scopes: must not be more than 1000")
 	}
 	broker := r.BackendKind == "broker"
-	switch named := r.BrokerProviderID != "" || r.BrokerProviderSlug != ""; {
-	case broker && !named:
+	switch hasProvider := r.BrokerProviderID != "" || r.BrokerProviderSlug != ""; {
+	case broker && !hasProvider:
 		return errors.New("broker_provider_slug: required when backend_kind is broker")
-	case !broker && named:
-		return errors.New("broker_provider_slug: only of backend_kind broker")
+	case !broker && hasProvider:
+		return errors.New("broker_provider_slug: allowed only when backend_kind is broker")
 	}
 	seen := make(map[string]bool)
 	for _, s := range r.Scopes {
@@ -311,13 +314,14 @@ func (r *Resource) check() error {
 		case seen[s.Name]:
 			return fmt.Errorf("scopes: %s is given twice", s.Name)
 		case len(s.Upstream) > 0 && !broker:
-			return fmt.Errorf("scopes: %s: upstream is only of backend_kind broker", s.Name)
+			return fmt.Errorf("scopes: %s: upstream is allowed only when backend_kind is broker", s.Name)
 		}
 		seen[s.Name] = true
 	}
 	return nil
 }
 
+// check returns the first fault of an entry.
 func (p *BrokerProvider) check() error {
 	if !slug.MatchString(p.Slug) {
 		return fmt.Errorf("slug: %q is not 1 to 100 letters, digits, points, hyphens and underscores", p.Slug)

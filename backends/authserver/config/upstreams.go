@@ -36,7 +36,7 @@ type Upstream struct {
 	Registration        string   `json:"registration,omitempty"`
 	RegistrationDomains []string `json:"registration_domains,omitempty"`
 
-	secret string
+	secret string // the value of the variable ClientSecretEnv
 }
 
 // UpstreamClaims are names of claims. A dot in a name leads into a nested object.
@@ -52,33 +52,33 @@ func (u *Upstream) Secret() string { return u.secret }
 
 // Limits of the list upstreams and of its entries.
 const (
-	maxUpstreams = 50
-	maxWords     = 1000
-	maxWord      = 255
+	maxUpstreams = 50   // entries
+	maxWords     = 1000 // texts in a list of an entry
+	maxWord      = 255  // bytes in a text of an entry
 )
 
 // upstreams reads the list of upstream providers. A slug, issuer or domain that occurs twice is a fault. The issuer of
 // the section oidc counts as used if that section is enabled.
 func (l *loader) upstreams() {
-	seen := make(map[string]string)
-	once := func(kind, value, slug string) error {
-		if other, ok := seen[kind+" "+value]; ok {
-			return fmt.Errorf("%s: %q is already used by %s", kind, value, other)
+	usedBy := make(map[string]string) // the slug of the entry that uses a value, by the member and the value
+	claim := func(member, value, slug string) error {
+		if other, ok := usedBy[member+" "+value]; ok {
+			return fmt.Errorf("%s: %q is already used by %s", member, value, other)
 		}
-		seen[kind+" "+value] = slug
+		usedBy[member+" "+value] = slug
 		return nil
 	}
 	if l.OIDC.Enabled {
-		seen["issuer "+l.OIDC.Issuer] = "oidc"
+		usedBy["issuer "+l.OIDC.Issuer] = "oidc"
 	}
 	l.Upstreams = entries(l, "upstreams", l.lists.upstreams, func(u *Upstream) error {
 		err := u.check()
 		if err == nil {
-			err = cmp.Or(once("slug", u.Slug, u.Slug), once("issuer", u.Issuer, u.Slug))
+			err = cmp.Or(claim("slug", u.Slug, u.Slug), claim("issuer", u.Issuer, u.Slug))
 		}
 		for _, domain := range u.Domains {
 			if err == nil {
-				err = once("domains", domain, u.Slug)
+				err = claim("domains", domain, u.Slug)
 			}
 		}
 		if err != nil || u.ClientSecretEnv == "" {
@@ -90,7 +90,7 @@ func (l *loader) upstreams() {
 		return nil
 	})
 	if n := len(l.Upstreams); n > maxUpstreams {
-		l.faultAt("upstreams", l.lists.upstreams, "has %d entries, which are more than %d", n, maxUpstreams)
+		l.faultAt("upstreams", l.lists.upstreams, "has %d entries; at most %d are allowed", n, maxUpstreams)
 	}
 }
 
@@ -100,7 +100,7 @@ func unset(name string) string {
 	if nameOfVariable.MatchString(name) {
 		return fmt.Sprintf("names the variable %s, which is not set", name)
 	}
-	return "names a variable that is not set; it takes the name of one, not what is in it"
+	return "names a variable that is not set; the value must be the name of an environment variable, not the secret itself"
 }
 
 // reserved lists the parameters of an authorization request that only the server may set, not the configuration.
@@ -131,19 +131,19 @@ func (u *Upstream) check() error {
 		u.Scopes = []string{"openid", "email", "profile"}
 	}
 	if !slices.Contains(u.Scopes, "openid") {
-		return errors.New("scopes: must hold openid")
+		return errors.New("scopes: must contain openid")
 	}
 	c := &u.Claims
 	c.Username, c.Email = cmp.Or(c.Username, "preferred_username"), cmp.Or(c.Email, "email")
 	c.Name, c.Groups = cmp.Or(c.Name, "name"), cmp.Or(c.Groups, "groups")
 	for name := range u.Parameters {
 		if slices.Contains(reserved, name) {
-			return fmt.Errorf("parameters: %s is one of the flow itself", name)
+			return fmt.Errorf("parameters: the server itself sets %s", name)
 		}
 	}
 	for upstream, groups := range u.Groups {
 		if upstream == "" || len(groups) == 0 || slices.Contains(groups, "") {
-			return fmt.Errorf("groups: %q must have a group, or a list of groups, that it stands for here", upstream)
+			return fmt.Errorf("groups: %q must map to a group or a list of groups of this server", upstream)
 		}
 	}
 	return cmp.Or(u.checkRegistration(), u.bounded())
@@ -156,7 +156,7 @@ func (u *Upstream) checkRegistration() error {
 		return errors.New("registration: " + fault)
 	}
 	if u.Registration == RegistrationOff && len(u.RegistrationDomains) > 0 {
-		return errors.New("registration_domains: nobody registers while registration is off")
+		return errors.New("registration_domains: allowed only when registration is open")
 	}
 	for name, domains := range map[string]*[]string{
 		"domains":              &u.Domains,
@@ -169,7 +169,7 @@ func (u *Upstream) checkRegistration() error {
 	return nil
 }
 
-// bounded returns an error if a list or a text of the entry is too long.
+// bounded returns an error if a list or a text of the entry is too long, or if a text contains a control character.
 func (u *Upstream) bounded() error {
 	lists := map[string][]string{
 		"domains": u.Domains, "registration_domains": u.RegistrationDomains, "scopes": u.Scopes,
@@ -183,11 +183,11 @@ func (u *Upstream) bounded() error {
 		lists["groups"] = append(append(lists["groups"], upstream), groups...)
 	}
 	for name, words := range lists {
-		long := slices.ContainsFunc(words, func(word string) bool {
+		invalid := slices.ContainsFunc(words, func(word string) bool {
 			return len(word) > maxWord || strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7F })
 		})
-		if long || len(words) > maxWords {
-			return fmt.Errorf("%s: more than %d, or one that has more than %d bytes or a control character",
+		if invalid || len(words) > maxWords {
+			return fmt.Errorf("%s: must be at most %d values, each of at most %d bytes without control characters",
 				name, maxWords, maxWord)
 		}
 	}

@@ -56,7 +56,7 @@ func TestUpstreams(t *testing.T) {
 	}
 	var shown bytes.Buffer
 	if err := c.Print(&shown); err != nil || !strings.Contains(shown.String(),
-		"upstreams: company (https://id.example), which leads back to https://auth.example/oidc/company/callback") ||
+		"upstreams: company (https://id.example), redirect URI https://auth.example/oidc/company/callback") ||
 		strings.Contains(shown.String(), "not-a-guess") {
 		t.Errorf("%s, error %v", shown.String(), err)
 	}
@@ -85,8 +85,8 @@ func TestUpstreamFaults(t *testing.T) {
 		"{}":                                    "must be a list",
 		"[a]":                                   "upstreams[0]: must be a section",
 		"[{" + good + ", secret: not-a-guess}]": `unknown field "secret"`,
-		"[{" + good + ", client_secret_env: not-a-guess}]": "it takes the name of one, not what" +
-			" is in it",
+		"[{" + good + ", client_secret_env: not-a-guess}]": "the value must be the name of an" +
+			" environment variable, not the secret itself",
 		"[{" + good + ", client_secret_env: MISSING}]": "names the variable MISSING, which is" +
 			" not set",
 		"[{slug: A, issuer: 'https://a.example', client_id: x}]":   `slug: "A" is not`,
@@ -103,15 +103,15 @@ func TestUpstreamFaults(t *testing.T) {
 		"[{" + good + ", domains: [Example.com]}]": "domains: ",
 		"[{" + good + ", domains: [example.com," +
 			" example.com]}]": `domains: "example.com" is already used by a`,
-		"[{" + good + ", scopes: [email]}]": "scopes: must hold openid",
-		"[{" + good + ", parameters: {state: x}}]": "parameters: state is one of the" +
-			" flow itself",
+		"[{" + good + ", scopes: [email]}]": "scopes: must contain openid",
+		"[{" + good + ", parameters: {state: x}}]": "parameters: the server itself" +
+			" sets state",
 		"[{" + good + ", registration: maybe}]": "registration: ",
-		"[{" + good + ", registration_domains: [example.com]}]": "registration_domains: nobody" +
-			" registers",
+		"[{" + good + ", registration_domains: [example.com]}]": "registration_domains: allowed" +
+			" only when registration is open",
 		"[{" + good + ", registration: open, registration_domains: ['a@b.example']}]": "registration_domains: ",
-		"[{" + good + ", groups: {ops: []}}]":                                         `groups: "ops" must have`,
-		"[{" + good + ", groups: {ops: ['']}}]":                                       `groups: "ops" must have`,
+		"[{" + good + ", groups: {ops: []}}]":                                         `groups: "ops" must map to`,
+		"[{" + good + ", groups: {ops: ['']}}]":                                       `groups: "ops" must map to`,
 		"[{" + good + ", display_name: " + strings.Repeat("x", 300) + "}]":            "display_name: ",
 		"[{" + good + ", claims: {name: \"a\\nb\"}}]":                                 "claims: ",
 		"[" + strings.Repeat("{"+good+"},", 51) + "]":                                 `slug: "a" is already used by a`,
@@ -126,7 +126,7 @@ func TestUpstreamFaults(t *testing.T) {
 		many[i] = fmt.Sprintf("{slug: s%d, issuer: 'https://s%d.example', client_id: x}", i, i)
 	}
 	if _, err := Parse(withUpstreams("["+strings.Join(many, ",")+"]"), upstreamsEnvironment); err == nil ||
-		!strings.Contains(err.Error(), "more than 50") {
+		!strings.Contains(err.Error(), "at most 50 are allowed") {
 		t.Errorf("error %v", err)
 	}
 	oidc := "\noidc: {enabled: true, issuer: 'https://a.example', client_id: x, redirect_uri:" +

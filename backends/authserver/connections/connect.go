@@ -38,16 +38,19 @@ const pendingLife = 10 * time.Minute
 
 // pending is a flow that a user has started at a provider and not completed.
 type pending struct {
-	user, provider, back string
-	scope                []string // the requested scope, in the provider's terms
-	until                int64
+	user, provider string   // their ids
+	back           string   // the URL to which the browser is redirected at the end
+	scope          []string // the requested scope, in the provider's terms
+	until          int64    // when the flow expires, in microseconds since 1970
 }
 
+// refuse returns an OAuth error.
 func refuse(code, format string, args ...any) error { return kernel.Refuse(code, format, args...) }
 
 // Path is the prefix of the paths of the flow's pages.
 const Path = "/connect/"
 
+// redirect returns the redirect URI of this server for a provider.
 func (x *Connections) redirect(p *brokers.Provider) string {
 	return strings.TrimSuffix(x.options.Base, "/") + Path + url.PathEscape(p.Slug) + "/callback"
 }
@@ -63,10 +66,12 @@ func (x *Connections) mac(label string, parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
+// sign returns the signature of a flow, which is part of its state parameter.
 func (p *pending) sign(x *Connections, random string) string {
 	return x.mac("state", random, p.user, p.provider, p.back, strconv.FormatInt(p.until, 10))
 }
 
+// digest returns the SHA-256 digest of a text in base64url.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
@@ -124,31 +129,33 @@ func (x *Connections) Begin(ctx context.Context, s Start) (location string, err 
 	if len(scope) == 0 {
 		scope = r.Names()
 	}
-	for _, word := range scope {
-		if !slices.Contains(r.Names(), word) {
-			return "", refuse(kernel.InvalidScope, "the resource %s does not declare the scope %s", r.Slug, word)
+	for _, name := range scope {
+		if !slices.Contains(r.Names(), name) {
+			return "", refuse(kernel.InvalidScope, "the resource %s does not declare the scope %s", r.Slug, name)
 		}
 	}
-	w := &pending{user: s.User, provider: p.ID, scope: upstream(r, scope), until: x.Now().Add(pendingLife).UnixMicro()}
-	if w.back, err = x.returnURL(r, s.ReturnURL); err != nil {
+	flow := &pending{user: s.User, provider: p.ID, scope: upstream(r, scope), until: x.Now().Add(pendingLife).UnixMicro()}
+	if flow.back, err = x.returnURL(r, s.ReturnURL); err != nil {
 		return "", err
 	}
-	random := rand.Text()
+	random := rand.Text() // the database has only its digest
 	err = x.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(
 			"INSERT INTO authserver_connecting (digest, user_id, provider_id, return_url, scope, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
 			digest(random),
-			w.user,
-			w.provider,
-			w.back,
-			strings.Join(w.scope, " "),
-			w.until,
+			flow.user,
+			flow.provider,
+			flow.back,
+			strings.Join(flow.scope, " "),
+			flow.until,
 		)
 		return err
 	})
-	challenge := sha256.Sum256([]byte(x.mac("verifier", random)))
-	return config.AuthorizeAt(x.redirect(p), random+"."+w.sign(x, random),
-		base64.RawURLEncoding.EncodeToString(challenge[:]), w.scope), err
+	if err != nil {
+		return "", err
+	}
+	verifier := x.mac("verifier", random) // the PKCE code verifier; Finish computes it again
+	return config.AuthorizeAt(x.redirect(p), random+"."+flow.sign(x, random), digest(verifier), flow.scope), nil
 }
 
 // resource returns the resource of a provider whose slug or URI is name. If name is empty, the provider must have
@@ -195,15 +202,14 @@ func (x *Connections) returnURL(r *resources.Resource, requested string) (string
 	return "", refuse(kernel.InvalidRequest, "return_url is none of those that are allowed")
 }
 
+// maxReturn is the maximum length of a return URL that an entry with /* allows, in bytes.
 const maxReturn = 2048
 
 // allowsReturn reports whether an entry of a list of return URLs allows the requested URL. The URL must equal the
 // entry, where an empty path equals "/". If the entry ends with /*, the URL may also be below it.
 func allowsReturn(entry, requested string) bool {
-	if requested = kernel.WithRootPath(
-		requested,
-	); kernel.WithRootPath(entry) == requested &&
-		!strings.HasSuffix(entry, "/*") {
+	requested = kernel.WithRootPath(requested)
+	if kernel.WithRootPath(entry) == requested && !strings.HasSuffix(entry, "/*") {
 		return true
 	}
 	below, ok := strings.CutSuffix(entry, "*")
@@ -216,11 +222,10 @@ func allowsReturn(entry, requested string) bool {
 		return false
 	}
 	// Paths that browsers or servers may interpret differently are not allowed.
-	plain := u.EscapedPath()
+	escaped := strings.ToLower(u.EscapedPath())
 	if strings.ContainsAny(requested, "\\#") ||
 		strings.ContainsFunc(requested, func(c rune) bool { return c <= ' ' || c == 0x7f }) ||
-		strings.Contains(strings.ToLower(plain), "%2f") || strings.Contains(strings.ToLower(plain), "%5c") ||
-		strings.Contains(u.Path, "//") {
+		strings.Contains(escaped, "%2f") || strings.Contains(escaped, "%5c") || strings.Contains(u.Path, "//") {
 		return false
 	}
 	clean := path.Clean(u.Path)
@@ -232,11 +237,12 @@ func allowsReturn(entry, requested string) bool {
 
 // End is a request by which the provider redirects the user back.
 type End struct {
-	User, Provider     string
+	User, Provider     string // the id of the signed-in user, and the slug of the provider
 	State, Code, Error string // the parameters of the response
-	Address            string
+	Address            string // the IP address of the user, for the audit event
 }
 
+// errState is the error for a state that belongs to no pending flow.
 var errState = apierror.New(http.StatusBadRequest, kernel.InvalidRequest,
 	"This connection was begun too long ago, or has ended already. Go back to where you came from and begin again.")
 
@@ -248,7 +254,7 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 	if err != nil {
 		return "", err
 	}
-	w, random, err := x.takePending(ctx, p, e)
+	flow, random, err := x.takePending(ctx, p, e)
 	if err != nil {
 		return "", err
 	}
@@ -257,32 +263,32 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 		if code == "" || !errorCode.MatchString(code) {
 			code = kernel.ServerError
 		}
-		return withParameters(w.back, "error", code, "provider", p.Slug), nil
+		return withParameters(flow.back, "error", code, "provider", p.Slug), nil
 	}
 	granted, err := x.options.Brokers.Redeem(ctx, config, e.Code, x.mac("verifier", random), x.redirect(p))
 	if failed, ok := errors.AsType[*brokers.UpstreamError](err); ok {
-		x.Logger().Warn("a provider gave no token for a code", zap.String("provider", p.Slug), zap.Error(err))
+		x.Logger().Warn("a provider did not exchange an authorization code for tokens", zap.String("provider", p.Slug), zap.Error(err))
 		code := failed.Code
 		if code == "" {
 			code = kernel.Unavailable
 		}
-		return withParameters(w.back, "error", code, "provider", p.Slug), nil
+		return withParameters(flow.back, "error", code, "provider", p.Slug), nil
 	}
 	if err != nil {
 		return "", err
 	}
 	if granted.Scope == nil {
-		granted.Scope = w.scope
+		granted.Scope = flow.scope
 	}
-	if err := x.storeCredential(ctx, w.user, p.ID, granted.Credential, granted.Scope); err != nil {
+	if err := x.storeCredential(ctx, flow.user, p.ID, granted.Credential, granted.Scope); err != nil {
 		return "", err
 	}
 	x.Count("connection_connect_total", p.Slug)
 	x.Audit(ctx, kernel.Event{
-		Action: "broker_grant.created", Actor: w.user, Address: e.Address,
+		Action: "broker_grant.created", Actor: flow.user, Address: e.Address,
 		Detail: []string{"provider", p.Slug, "scope", strings.Join(granted.Scope, " ")},
 	})
-	return withParameters(w.back, "connected", p.Slug), nil
+	return withParameters(flow.back, "connected", p.Slug), nil
 }
 
 // errorCode matches the error codes of a provider that are reported to the return URL.
@@ -293,27 +299,27 @@ var errorCode = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 // is kept. An expired flow is removed and refused.
 func (x *Connections) takePending(
 	ctx context.Context, p *brokers.Provider, e End,
-) (w *pending, random string, err error) {
+) (flow *pending, random string, err error) {
 	random, signature, ok := strings.Cut(e.State, ".")
 	if !ok || len(e.State) > 256 {
 		return nil, "", errState
 	}
-	w = new(pending)
-	var foreign bool
+	flow = new(pending)
+	var foreign bool // another user started the flow
 	err = x.Write(ctx, func(c store.Conn) error {
 		foreign = false
 		var scope string
 		err := c.Row("SELECT user_id, provider_id, return_url, scope, expires_at FROM authserver_connecting WHERE digest = ?"+
 			c.Lock(), digest(random)).
-			Scan(&w.user, &w.provider, &w.back, &scope, &w.until)
+			Scan(&flow.user, &flow.provider, &flow.back, &scope, &flow.until)
 		if err != nil {
 			return kernel.IfNoRows(err, errState)
 		}
-		w.scope = strings.Fields(scope)
+		flow.scope = strings.Fields(scope)
 		switch {
-		case w.provider != p.ID || !hmac.Equal([]byte(signature), []byte(w.sign(x, random))):
+		case flow.provider != p.ID || !hmac.Equal([]byte(signature), []byte(flow.sign(x, random))):
 			return errState
-		case w.user != e.User:
+		case flow.user != e.User:
 			foreign = true
 			return nil // kept for the user who started it
 		}
@@ -326,10 +332,10 @@ func (x *Connections) takePending(
 	case foreign:
 		return nil, "", apierror.New(http.StatusForbidden, kernel.AccessDenied,
 			"This connection was begun by another user. Sign in as that user, or begin again.")
-	case x.Micros() >= w.until:
+	case x.Micros() >= flow.until:
 		return nil, "", errState
 	}
-	return w, random, nil
+	return flow, random, nil
 }
 
 // withParameters returns a URL whose query parameters are set to the given names and values. The other parameters of

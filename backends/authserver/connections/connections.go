@@ -44,13 +44,13 @@ type Connections struct {
 	*kernel.Server
 	options Options
 
-	renewing singleflight.Group // by the id of the connection
-	accounts sync.Mutex
+	renewing singleflight.Group         // renewals, by the id of the connection
+	accounts sync.Mutex                 // guards tokens
 	tokens   map[string]brokers.Granted // of service accounts, by provider and scope
-	asserted singleflight.Group
-	holder   string        // identifies this process in leases
-	ended    chan struct{} // closed when the server closes
-	running  sync.WaitGroup
+	asserted singleflight.Group         // requests for tokens of service accounts, by the key of tokens
+	holder   string                     // identifies this process in leases
+	ended    chan struct{}              // closed when the server closes
+	running  sync.WaitGroup             // renewals and background functions
 }
 
 // New returns the connections of a server.
@@ -78,10 +78,10 @@ type Connection struct {
 	UpdatedAt          time.Time
 	ExpiresAt          time.Time // when the access token expires; zero if unknown
 
-	version    int64
-	credential string
-	lease      string
-	leaseUntil int64
+	version    int64  // incremented with each new credential
+	credential string // encrypted
+	lease      string // see Connections.lease; empty if no process has a lease
+	leaseUntil int64  // in microseconds since 1970
 }
 
 // Sealed is the column of the encrypted credentials. A ciphertext is bound to its user and provider.
@@ -90,12 +90,15 @@ var Sealed = encryption.Column{
 	Row: "user_id || ' ' || provider_id",
 }
 
+// place returns the additional authenticated data that binds an encrypted credential to its user and provider.
 func place(user, provider string) []byte {
 	return encryption.Place(Sealed.Table, user+" "+provider, Sealed.Column)
 }
 
+// columns are the columns of authserver_connections, in the order of scan.
 const columns = "id, user_id, provider_id, credential, scope, version, revoked_at, expires_at, lease, lease_until, created_at, updated_at"
 
+// scan reads a row with columns.
 func scan(r store.Row) (*Connection, error) {
 	c := new(Connection)
 	var scope string
@@ -145,6 +148,7 @@ func (x *Connections) seal(ctx context.Context, user, provider string, credentia
 	return x.options.Encryptor.Seal(ctx, raw, place(user, provider))
 }
 
+// open returns the decrypted credential of a connection.
 func (x *Connections) open(ctx context.Context, c *Connection) (credential brokers.Credential, err error) {
 	if x.options.Encryptor == nil {
 		return credential, encryption.ErrNone
@@ -179,15 +183,16 @@ func (x *Connections) storeCredential(
 func (x *Connections) SetKey(ctx context.Context, user string, p *brokers.Provider, key string) error {
 	if p.Protocol != brokers.APIKey {
 		return apierror.New(http.StatusUnprocessableEntity, "invalid_value",
-			"only providers of the protocol api_key take keys; %s is of %s", p.Slug, p.Protocol)
+			"keys can be stored only for providers with the protocol api_key; %s has the protocol %s", p.Slug, p.Protocol)
 	}
 	if key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
 		return apierror.New(http.StatusBadRequest, "invalid_value",
-			"api_key must have 1 to 8192 visible characters of ASCII").With("api_key")
+			"api_key must have 1 to 8192 visible ASCII characters").With("api_key")
 	}
 	return x.storeCredential(ctx, user, p.ID, brokers.Credential{Access: key}, nil)
 }
 
+// maxKey is the maximum length of an API key, in bytes.
 const maxKey = 8192
 
 // Disconnect removes a user's connection to a provider. If possible, it revokes the credential at the provider, in the
@@ -211,19 +216,19 @@ func (x *Connections) Remove(ctx context.Context, id string) (*Connection, error
 	return removed, x.remove(ctx, p, "id = ?", id)
 }
 
-// remove deletes the connections that match a condition, and revokes their credentials at the provider in the
+// remove deletes the connection that matches an SQL condition, and revokes its credential at the provider in the
 // background. If no connection matches, it returns errNone.
 func (x *Connections) remove(ctx context.Context, p *brokers.Provider, condition string, args ...any) error {
-	var gone *Connection
+	var removed *Connection
 	err := x.Write(ctx, func(c store.Conn) (err error) {
-		gone, err = scan(c.Row("DELETE FROM authserver_connections WHERE "+condition+" RETURNING "+columns, args...))
+		removed, err = scan(c.Row("DELETE FROM authserver_connections WHERE "+condition+" RETURNING "+columns, args...))
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return errNone
 	}
-	if err == nil && p.Protocol == brokers.OAuth && !gone.Revoked {
-		x.background(func() { x.revokeUpstream(p, gone) })
+	if err == nil && p.Protocol == brokers.OAuth && !removed.Revoked {
+		x.background(func() { x.revokeUpstream(p, removed) })
 	}
 	return err
 }
@@ -239,19 +244,19 @@ func (x *Connections) background(do func()) {
 	x.running.Go(do)
 }
 
-// revokeUpstream revokes the credential of a connection that was removed here at the provider. It only logs failures.
-func (x *Connections) revokeUpstream(p *brokers.Provider, gone *Connection) {
+// revokeUpstream revokes the credential of a removed connection at the provider. It only logs failures.
+func (x *Connections) revokeUpstream(p *brokers.Provider, removed *Connection) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseLasts)
 	defer cancel()
 	config, err := x.options.Brokers.OAuth(ctx, p)
 	if err == nil {
 		var credential brokers.Credential
-		if credential, err = x.open(ctx, gone); err == nil {
+		if credential, err = x.open(ctx, removed); err == nil {
 			err = x.options.Brokers.Revoke(ctx, config, credential)
 		}
 	}
 	if err != nil {
-		x.Logger().Warn("a provider could not be told that a connection has ended",
+		x.Logger().Warn("the credential of a removed connection could not be revoked at the provider",
 			zap.String("provider", p.Slug), zap.Error(err))
 	}
 }
@@ -262,7 +267,8 @@ func (x *Connections) Sweep(ctx context.Context) (int, error) {
 	return int(n), err
 }
 
-// upstream returns the provider's names for a resource's scopes.
+// upstream returns the provider's names for scopes of a resource. A scope without such names has the same name at the
+// provider.
 func upstream(r *resources.Resource, scope []string) (list []string) {
 	for _, s := range r.Scopes {
 		if !slices.Contains(scope, s.Name) {
@@ -282,7 +288,7 @@ func upstream(r *resources.Resource, scope []string) (list []string) {
 }
 
 // Granted returns the scopes of this server that a connection covers. A scope is covered if the provider has granted
-// all of the provider scopes that it stands for.
+// all of the provider's scopes to which it maps.
 func (x *Connections) Granted(ctx context.Context, connection *Connection) ([]string, error) {
 	all, err := x.options.Catalog.All(ctx)
 	if err != nil {
@@ -302,6 +308,7 @@ func (x *Connections) Granted(ctx context.Context, connection *Connection) ([]st
 	return list, nil
 }
 
-func containsAll(words, allowed []string) bool {
-	return !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(allowed, word) })
+// containsAll reports whether all scopes are among the allowed ones.
+func containsAll(scopes, allowed []string) bool {
+	return !slices.ContainsFunc(scopes, func(scope string) bool { return !slices.Contains(allowed, scope) })
 }

@@ -66,7 +66,7 @@ func (x *Connections) unusable(p *brokers.Provider, err error) error {
 	}
 	if failed, ok := errors.AsType[*brokers.UpstreamError](err); ok {
 		return errors.Join(kernel.Refuse(kernel.Unavailable,
-			"the provider %s does not give tokens right now, try again shortly", p.Slug), failed)
+			"the provider %s does not issue tokens at the moment, try again shortly", p.Slug), failed)
 	}
 	return err
 }
@@ -85,7 +85,7 @@ func (x *Connections) consentError(
 		to += "?" + url.Values{"resource": {r.Slug}}.Encode()
 	}
 	return kernel.RequireConsent(cause, to,
-		"the person has not connected %s, or not for all of this; send them to consent_url", p.Slug)
+		"the user has not connected %s, or not with all requested scopes; send the user to consent_url", p.Slug)
 }
 
 // userCredential returns a user's credential at a provider. If the access token is about to expire, userCredential
@@ -100,8 +100,11 @@ func (x *Connections) userCredential(
 	if err != nil {
 		return credential, err
 	}
-	short := func() bool { return p.Protocol == brokers.OAuth && !containsAll(upstream(r, scope), connection.Scope) }
-	if short() {
+	// An API key has no scopes.
+	lacksScope := func() bool {
+		return p.Protocol == brokers.OAuth && !containsAll(upstream(r, scope), connection.Scope)
+	}
+	if lacksScope() {
 		return credential, x.consentError(ctx, kernel.ScopeInsufficient, p, r)
 	}
 	if connection, err = x.withValidToken(ctx, p, connection); errors.Is(err, errRevoked) {
@@ -110,7 +113,7 @@ func (x *Connections) userCredential(
 	if err != nil {
 		return credential, err
 	}
-	if short() { // the provider has granted less this time
+	if lacksScope() { // the renewal has granted fewer scopes
 		return credential, x.consentError(ctx, kernel.ScopeInsufficient, p, r)
 	}
 	return x.open(ctx, connection)
@@ -243,7 +246,7 @@ func (x *Connections) renew(
 func (x *Connections) storeRenewed(
 	ctx context.Context, p *brokers.Provider, connection *Connection, granted brokers.Granted,
 ) (*Connection, error) {
-	var logged bool
+	var logged bool // that the first attempt has failed
 	for began := time.Now(); ; {
 		sealed, err := x.seal(ctx, connection.User, connection.Provider, granted.Credential)
 		stored := int64(0)
@@ -264,11 +267,11 @@ func (x *Connections) storeRenewed(
 		}
 		switch {
 		case err == nil && stored == 0: // connected again, or removed, in the meantime
-			now, err := x.find(ctx, connection.User, connection.Provider)
-			if errors.Is(err, errNone) || err == nil && now.Revoked {
+			current, err := x.find(ctx, connection.User, connection.Provider)
+			if errors.Is(err, errNone) || err == nil && current.Revoked {
 				return nil, errRevoked
 			}
-			return now, err
+			return current, err
 		case err == nil:
 			x.Count("upstream_token_refresh_total", p.Slug+" success")
 			x.Audit(
@@ -283,12 +286,12 @@ func (x *Connections) storeRenewed(
 			}
 			return &renewed, nil
 		case time.Since(began) > storeTries:
-			x.Logger().Error("a renewed credential could not be stored; the person may have to connect the provider again",
+			x.Logger().Error("a renewed credential could not be stored; the user may have to connect the provider again",
 				zap.String("provider", p.Slug), zap.String("connection", connection.ID), zap.Error(err))
 			return nil, err
 		case !logged:
 			logged = true
-			x.Logger().Error("a renewed credential cannot be stored yet; it is tried on",
+			x.Logger().Error("a renewed credential cannot be stored yet; further attempts follow",
 				zap.String("provider", p.Slug), zap.String("connection", connection.ID), zap.Error(err))
 		}
 		select {
@@ -307,7 +310,7 @@ func (x *Connections) release(ctx context.Context, connection *Connection, lease
 		return err
 	})
 	if err != nil {
-		x.Logger().Warn("a lease ends by itself", zap.Error(err))
+		x.Logger().Warn("the lease on a connection could not be released; it expires within seconds", zap.Error(err))
 	}
 }
 

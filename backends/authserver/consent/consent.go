@@ -30,14 +30,16 @@ type Grant struct {
 	Scope                      []string
 	CreatedAt, UpdatedAt       int64
 
-	redirects string
+	redirects string // the digest of the client's redirect URIs at the time of the consent
 }
 
 // Consents stores all consents.
 type Consents struct{ *kernel.Server }
 
+// columns are the columns of authserver_consents, in the order of scan.
 const columns = "id, user_id, client_id, resource_id, scope, redirects, created_at, updated_at"
 
+// scan reads a row with columns.
 func scan(row store.Row) (g Grant, err error) {
 	var scope string
 	err = row.Scan(&g.ID, &g.User, &g.Client, &g.Resource, &scope, &g.redirects, &g.CreatedAt, &g.UpdatedAt)
@@ -45,8 +47,8 @@ func scan(row store.Row) (g Grant, err error) {
 	return g, err
 }
 
-// Covers reports whether the consents of a user to a client cover all needs, and returns the ids of those consents. If
-// the client has a metadata document, a consent no longer counts once the redirect URIs have changed.
+// Covers reports whether the consents of a user to a client cover all needs, and returns the ids of those consents, one
+// for each need. If the client has a metadata document, a consent no longer counts once the redirect URIs have changed.
 func (s *Consents) Covers(
 	ctx context.Context, user string, client *clients.Client, needs []Need,
 ) (ids []string, ok bool, err error) {
@@ -56,11 +58,14 @@ func (s *Consents) Covers(
 	}
 	for _, need := range needs {
 		index := slices.IndexFunc(all, func(g Grant) bool { return g.Resource == need.Resource })
-		if index < 0 ||
-			slices.ContainsFunc(need.Scope, func(word string) bool { return !slices.Contains(all[index].Scope, word) }) {
+		if index < 0 {
 			return nil, false, nil
 		}
-		ids = append(ids, all[index].ID)
+		grant := &all[index]
+		if slices.ContainsFunc(need.Scope, func(scope string) bool { return !slices.Contains(grant.Scope, scope) }) {
+			return nil, false, nil
+		}
+		ids = append(ids, grant.ID)
 	}
 	return ids, true, nil
 }
@@ -72,29 +77,31 @@ func (s *Consents) Between(ctx context.Context, user string, client *clients.Cli
 		all, err = find(c, user, client.ID)
 		return err
 	})
-	return counting(client, all), err
+	return valid(client, all), err
 }
 
-// counting returns the consents to a client that still count; see Between.
-func counting(client *clients.Client, all []Grant) []Grant {
+// valid returns the consents to a client that still count; see Between. It reuses the array of all.
+func valid(client *clients.Client, all []Grant) []Grant {
 	if client.Source != clients.Document || len(all) == 0 {
 		return all
 	}
-	now := digest(client)
-	return slices.DeleteFunc(all, func(g Grant) bool { return g.redirects != now })
+	current := digest(client)
+	return slices.DeleteFunc(all, func(g Grant) bool { return g.redirects != current })
 }
 
 // maxGrants is the maximum number of consents that one query reads. It is a literal in the statement, which each
 // authorization request runs: SQLite would prepare a statement again each time if its LIMIT were a parameter.
 const maxGrants = 10_000
 
+// find returns the stored consents of a user to a client, including those that no longer count.
 func find(c store.Conn, user, client string) ([]Grant, error) {
 	return store.List(c, scan, "SELECT "+columns+" FROM authserver_consents WHERE user_id = ? AND client_id = ? LIMIT "+
 		strconv.Itoa(maxGrants), user, client)
 }
 
-// Approve stores the scopes that a user has approved, as far as the client requested them. It keeps scopes that were
-// granted before and not requested now, if the former consent still counts. It returns the ids of the consents.
+// Approve stores the scopes that a user has approved and returns the ids of the consents. The lists requested and
+// approved have the same resources in the same order. A scope that was granted before is kept if the client does not
+// request it now and the former consent still counts; a scope that is requested but not approved is removed.
 func (s *Consents) Approve(
 	ctx context.Context, user string, client *clients.Client, requested, approved []Need,
 ) (ids []string, err error) {
@@ -104,16 +111,16 @@ func (s *Consents) Approve(
 		if err != nil {
 			return err
 		}
-		all = counting(client, all)
+		all = valid(client, all)
 		for i, need := range approved {
 			scope := slices.Clone(need.Scope)
 			for _, g := range all {
 				if g.Resource != need.Resource {
 					continue
 				}
-				for _, word := range g.Scope {
-					if !slices.Contains(requested[i].Scope, word) {
-						scope = append(scope, word)
+				for _, former := range g.Scope {
+					if !slices.Contains(requested[i].Scope, former) {
+						scope = append(scope, former)
 					}
 				}
 			}
@@ -128,6 +135,7 @@ func (s *Consents) Approve(
 	return ids, err
 }
 
+// upsert stores the consent of a user to a client for a resource, in place of a former consent, and returns its id.
 func (s *Consents) upsert(
 	c store.Conn, user string, client *clients.Client, resource string, scope []string,
 ) (id string, err error) {

@@ -30,9 +30,9 @@ func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Member
 		return nil, err
 	}
 	members := claims.Make(rules, facts)
-	if len(members.Left) > 0 {
+	if len(members.Omitted) > 0 {
 		t.Logger().Warn("claims were left out, since the token would be too large",
-			zap.String("client_id", c.Client), zap.String("user", user), zap.Strings("claims", members.Left))
+			zap.String("client_id", c.Client), zap.String("user", user), zap.Strings("claims", members.Omitted))
 	}
 	return members, nil
 }

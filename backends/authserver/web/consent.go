@@ -91,7 +91,7 @@ func (c *call) opened(transaction string) (r *authorize.Request, client *clients
 	if !signedIn {
 		return nil, nil, true, c.toLogin(r, transaction)
 	}
-	if done, err := c.redirectToProve(c.Authorize.Needs(r, c.session), consentAt(transaction)); done {
+	if done, err := c.redirectToProve(c.Authorize.NeedsSecondFactor(r, c.session), consentAt(transaction)); done {
 		return nil, nil, true, err
 	}
 	return r, client, false, nil

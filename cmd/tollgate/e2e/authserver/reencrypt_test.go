@@ -200,7 +200,7 @@ resources:
 		if robot.grants(robot.machine(base)); kid() != signs {
 			t.Error("the signing key has changed")
 		}
-		if a := e2e.Get(t, e2e.Client, admin+"/admin/notices", ""); a.Status != http.StatusOK || strings.Contains(a.Body, "nobody can read") {
+		if a := e2e.Get(t, e2e.Client, admin+"/admin/notices", ""); a.Status != http.StatusOK || strings.Contains(a.Body, "cannot be decrypted") {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 		n.Stop()

@@ -234,7 +234,7 @@ inBrowser('a user has groups, roles and attributes, of which clients and resourc
     await button(rules, 'Change').click();
     await dialog(tab).getByLabel('Rules').fill('iss roles');
     await button(dialog(tab), 'Save').click();
-    await dialog(tab).getByText('is a claim of the server’s own').or(dialog(tab).getByText("is a claim of the server's own")).waitFor();
+    await dialog(tab).getByText('is a claim that only the server itself may set').waitFor();
     await dialog(tab).getByLabel('Rules').fill('roles roles prefix=shop: strip_prefix in=access_token\ndepartment attributes.department type=list scope=read');
     await button(dialog(tab), 'Save').click();
     await rules.getByText('attributes.department').waitFor();
@@ -416,7 +416,7 @@ inBrowser('keys are rotated, data is encrypted anew, the audit tells of it', {},
   await tab.getByText('rotated', { exact: true }).waitFor();
   await button(tab, 'Re-encrypt').click();
   await button(dialog(tab), 'Re-encrypt').click();
-  await tab.getByText(/looked at/).waitFor();
+  await tab.getByText(/checked/).waitFor();
   await tab.goto(`${admin}/admin/ui/#/audit`);
   await at(tab, 'Audit');
   await tab.getByLabel('Action').fill('key.');

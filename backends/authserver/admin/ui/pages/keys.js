@@ -19,11 +19,11 @@ export function show({ body, actions, signal }) {
     { title: 'Accepted until', class: 'when', cell: (k) => moment(k.accepted_until) },
   ], (await call('GET', 'keys', { signal })).keys));
   actions.append(
-    ask('Re-encrypt', 'Re-encrypt stored data?', 'Everything that was encrypted with an older key is written with the present one. It may take a while, and can be repeated. For many rows there is tollgate authserver re-encrypt, which tells how far it is.', async () => {
+    ask('Re-encrypt', 'Re-encrypt stored data?', 'All data that was encrypted with an older key is encrypted with the current key. This may take a while and can be repeated. For large databases use the command tollgate authserver re-encrypt, which shows its progress.', async () => {
       const told = await call('POST', 'encryption/re-encrypt');
-      said.replaceChildren(notice('good', h('p', { role: 'status' }, `${number(told.scanned)} looked at, ${number(told.rewritten)} written, ${number(told.failed)} failed.`)));
+      said.replaceChildren(notice('good', h('p', { role: 'status' }, `${number(told.scanned)} checked, ${number(told.rewritten)} re-encrypted, ${number(told.failed)} failed.`)));
     }, 'button.quiet'),
-    ask('Rotate', 'Rotate the signing key?', 'New tokens are signed with a new key. The present one stays in the key set until its last token has ended.', async () => {
+    ask('Rotate', 'Rotate the signing key?', 'New tokens are signed with a new key. The current key stays in the key set until the last token signed with it has expired.', async () => {
       const made = await call('POST', 'keys/rotate');
       await done(`The new key is ${made.kid}`, refresh);
     }, 'button'),
