@@ -89,8 +89,8 @@ func tooLarge() error {
 	return apierror.New(http.StatusRequestEntityTooLarge, InvalidRequest, "the body is larger than 64 KiB")
 }
 
-// ReadForm reads a form from the body of a request. Parameters in the URL are ignored. ReadForm refuses a parameter that
-// occurs more than once unless its name is in repeatable.
+// ReadForm reads a form from the body of a request. Parameters in the URL are ignored. ReadForm refuses a parameter
+// that occurs more than once unless its name is in repeatable.
 func ReadForm(w http.ResponseWriter, r *http.Request, repeatable ...string) (Form, error) {
 	text, err := ReadBody(w, r, "application/x-www-form-urlencoded")
 	if err != nil {

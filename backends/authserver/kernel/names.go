@@ -30,5 +30,5 @@ func Names(c Conn, table, column string, ids []string) (map[string]string, error
 	return names, nil
 }
 
-// namesPart is the maximum number of ids in one statement.
+// maxIDs is the maximum number of ids in one statement.
 const maxIDs = 500

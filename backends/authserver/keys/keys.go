@@ -68,8 +68,8 @@ type Info struct {
 	CreatedAt time.Time
 	// RotatedAt is when the next key of the same algorithm was created. It is zero if the key is still active.
 	RotatedAt time.Time
-	// Until is when a rotated key stops verifying. It is zero for an active key, and if the store decides when to remove
-	// the key.
+	// Until is when a rotated key stops verifying. It is zero for an active key, and if the store decides when to
+	// remove the key.
 	Until time.Time
 	// Signs is set for the key that signs new tokens.
 	Signs bool

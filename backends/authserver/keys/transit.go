@@ -163,7 +163,7 @@ func (t *Transit) mayTry() bool {
 	return true
 }
 
-// probed is the digest whose signature is requested to check the server. No token has this digest.
+// probeDigest is the digest whose signature is requested to check the server. No token has this digest.
 var probeDigest = sha256.Sum256([]byte("tollgate authserver"))
 
 // probe attempts a signature if the last attempts failed, so that recovery is noticed without a token request.
@@ -211,7 +211,7 @@ func (t *Transit) Make(ctx context.Context, algorithm string, _ time.Time, first
 // Remove implements Store. It does nothing: the server's setting min_decryption_version retires old versions.
 func (*Transit) Remove(context.Context, string) error { return nil }
 
-// known is the JSON form in which the key's versions are stored in the database.
+// storedVersions is the JSON form in which the key's versions are stored in the database.
 type storedVersions struct {
 	Type     string          `json:"type"`
 	Latest   int             `json:"latest"`
