@@ -80,19 +80,23 @@ func New(s *kernel.Server, o Options) *Exchange {
 
 // Request is a request for an exchange (RFC 8693 section 2.1).
 type Request struct {
-	Client                      *clients.Client // the authenticated client
-	Subject, SubjectType        string
-	Actor, ActorType            string
-	RequestedType               string
-	Resources                   []string // URIs or slugs, of the parameters resource and audience
-	Scope                       string
-	JKT                         string // the key of the DPoP proof; empty if there was none
-	subject, actor              *tokens.Claims
-	targets                     []*resources.Resource
-	self                        bool
-	user                        string // the user of the subject token; empty if it is not about a user
-	scope, consents, agentChain []string
-	act                         []byte
+	Client               *clients.Client // the authenticated client
+	Subject, SubjectType string
+	Actor, ActorType     string
+	RequestedType        string
+	Resources            []string // URIs or slugs, of the parameters resource and audience
+	Scope                string
+	JKT                  string // the thumbprint of the key in the DPoP proof; empty if there was none
+
+	// The methods of Exchange set the other fields, in the order in which it calls them.
+	subject, actor *tokens.Claims        // of the tokens; actor is nil without an actor token
+	self           bool                  // the subject token was issued to this client
+	user           string                // the id of the subject token's user; empty if the subject is not a user
+	targets        []*resources.Resource // the resources of the new token
+	scope          []string              // of the new token
+	consents       []string              // the ids of the consents, in the order of targets
+	act            []byte                // the claim act; empty for an impersonation
+	agentChain     []string              // the claim agent_chain
 }
 
 // Result is the issued token, with details for the audit feed.
